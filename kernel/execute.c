@@ -77,8 +77,10 @@ static int nnaccel_execute_add_planes(struct nnaccel_command *cmd)
 	struct nnaccel_pool **pools = cmd->pools;
 	int ret;
 
-	for (i = 0; i < cmd->first_buffer; i++)
+	for (i = 0; i < cmd->first_buffer; i++) {
 		num += nnaccel_pool_num_others(pools[i]);
+		cmd->head.num_formats += nnaccel_pool_is_formatted(pools[i]);
+	}
 	if (num == at)
 		return 0;
 	ret = nnaccel_command_charge(cmd, num * (sizeof(*pools) + sizeof(*grants)) +

@@ -91,6 +91,7 @@ void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_noti
 	wake_up(&session->wait);
 }
 
+/* Without the formats, which are not kept with the command. */
 static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 {
 	const struct nnaccel_cmd *head = &cmd->head;
@@ -166,16 +167,35 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 		nnaccel_command_put(cmd);
 }
 
+/* The formats of the formatted pools that a command names. */
+static int nnaccel_fetch_write_formats(const struct nnaccel_command *cmd,
+				       struct nnaccel_format __user *to)
+{
+	struct nnaccel_format format;
+	u32 i;
+
+	for (i = 0; cmd->head.num_formats && i < cmd->first_buffer; i++) {
+		if (!nnaccel_pool_is_formatted(cmd->pools[i]))
+			continue;
+		mutex_lock(&cmd->ctx->lock);
+		nnaccel_picture_tell(cmd->pools[i], &format);
+		mutex_unlock(&cmd->ctx->lock);
+		if (copy_to_user(to++, &format, sizeof(format)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct nnaccel_command *cmd)
 {
 	struct nnaccel_cmd __user *to = u64_to_user_ptr(fetch->buffer);
 	u64 deadline_ns = nnaccel_time_to_user(cmd->head.deadline_ns);
 	size_t grants = cmd->head.num_grants * sizeof(*cmd->grants);
-	size_t rest = cmd->head.size - sizeof(*to) - grants;
+	size_t size = nnaccel_command_size(cmd), rest = size - sizeof(*to) - grants;
 
 	/* All of it lies behind the head, but for the grants where planes were added. */
 	if (!cmd->others) {
-		if (copy_to_user(to, &cmd->head, cmd->head.size))
+		if (copy_to_user(to, &cmd->head, size))
 			return -EFAULT;
 	} else if (copy_to_user(to, &cmd->head, sizeof(*to)) ||
 		   copy_to_user(to + 1, cmd->grants, grants) ||
@@ -184,7 +204,8 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	}
 	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
 		return -EFAULT;
-	return put_user(cmd->head.size, fetch->out_size);
+	return nnaccel_fetch_write_formats(cmd, (void __user *)to + ALIGN(size, sizeof(u64))) ?:
+	       put_user(cmd->head.size, fetch->out_size);
 }
 
 /* Writes how much room what waits takes. */
@@ -204,6 +225,9 @@ static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
 
 	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
 	size = nnaccel_command_size(cmd);
+	if (cmd->head.num_formats)
+		size = ALIGN(size, sizeof(u64)) +
+		       cmd->head.num_formats * sizeof(struct nnaccel_format);
 	cmd->head.size = size;
 	if (size > fetch->buffer_size) {
 		mutex_unlock(&ctx->lock);

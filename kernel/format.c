@@ -284,33 +284,40 @@ u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
 }
 
 /**
+ * nnaccel_pool_of_file() - Find the pool of a file that planes of a pool lie in
+ * @pool: the pool, formatted or not
+ * @file: as struct nnaccel_picture_plane has it
+ *
+ * Return: the pool itself, or another one that it holds.
+ */
+struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file)
+{
+	return file ? pool->picture->pools[file - 1] : pool;
+}
+
+/**
  * nnaccel_picture_tell() - Tell a worker how a formatted pool lies
  * @pool: the pool, granted as its planes' pools are; context->lock is held
- * @arg: out: out_format and out_planes
+ * @format: out: what the worker is told
  */
-void nnaccel_picture_tell(const struct nnaccel_pool *pool, struct nnaccel_session_format *arg)
+void nnaccel_picture_tell(struct nnaccel_pool *pool, struct nnaccel_format *format)
 	__must_hold(&pool->obj.ctx->lock)
 {
 	const struct nnaccel_picture *picture = pool->picture;
 	u32 i;
 
 	lockdep_assert_held(&pool->obj.ctx->lock);
-	arg->out_format = (struct nnaccel_format) {
+	*format = (struct nnaccel_format) {
 		.fourcc = picture->fourcc,
 		.width = picture->width,
 		.height = picture->height,
-		.stride = picture->planes[0].stride,
-		.row_bytes = picture->planes[0].row_bytes,
 		.num_planes = picture->num_planes,
-		.offset = picture->planes[0].offset,
 	};
-	memset(arg->out_planes, 0, sizeof(arg->out_planes));
 	for (i = 0; i < picture->num_planes; i++) {
 		const struct nnaccel_picture_plane *plane = &picture->planes[i];
-		const struct nnaccel_pool *of = plane->file ? picture->pools[plane->file - 1] :
-							      pool;
+		const struct nnaccel_pool *of = nnaccel_pool_of_file(pool, plane->file);
 
-		arg->out_planes[i] = (struct nnaccel_format_plane) {
+		format->planes[i] = (struct nnaccel_format_plane) {
 			.grant.grant = of->grant,
 			.grant.prot = of->grant_prot | nnaccel_pool_prot_flags(of),
 			.grant.length = of->length,

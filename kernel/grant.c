@@ -185,9 +185,9 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_session_slot *arg = ucmd->cmd;
 	struct nnaccel_session *session = ucmd->object;
 	struct nnaccel_context *ctx = session->ctx;
+	u32 i, num, prot, grants[NNACCEL_MAX_PLANES] = {};
 	struct nnaccel_pool *pool;
-	u32 prot, grant = 0;
-	int ret;
+	int ret = 0;
 
 	if (arg->flags)
 		return -EINVAL;
@@ -196,18 +196,27 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	pool = nnaccel_session_resolve(session, arg, &prot);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	ret = nnaccel_grant_reserve(session, pool, &grant);
-	if (!ret) {
-		mutex_lock(&ctx->lock);
-		nnaccel_grant_publish(session, pool, &grant, prot);
-		mutex_unlock(&ctx->lock);
-		arg->out_grant.grant = grant;
-		arg->out_grant.prot = prot | nnaccel_pool_prot_flags(pool);
-		arg->out_grant.length = pool->length;
-		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	num = 1 + nnaccel_pool_num_others(pool);
+	for (i = 0; i < num && !ret; i++)
+		ret = nnaccel_grant_reserve(session, nnaccel_pool_of_file(pool, i), &grants[i]);
+
+	mutex_lock(&ctx->lock);
+	/* A number that was reserved before memory ran out is as good as a grant. */
+	for (i = 0; i < num; i++) {
+		struct nnaccel_pool *each = nnaccel_pool_of_file(pool, i);
+
+		if (grants[i] || each->grant)
+			nnaccel_grant_publish(session, each, &grants[i], prot);
 	}
+	memset(&arg->out_format, 0, sizeof(arg->out_format));
+	if (!ret && nnaccel_pool_is_formatted(pool))
+		nnaccel_picture_tell(pool, &arg->out_format);
+	mutex_unlock(&ctx->lock);
+	arg->out_grant.grant = grants[0];
+	arg->out_grant.prot = prot | nnaccel_pool_prot_flags(pool);
+	arg->out_grant.length = pool->length;
 	nnaccel_pool_put(pool);
-	return ret;
+	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
 /* The dma-buf behind a grant, counted, or an error pointer. */
@@ -328,68 +337,6 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 		fd_install(fd, dmabuf->file);
 	}
 	return ret;
-}
-
-/* The formatted pool of a grant, counted, or an error pointer. */
-static struct nnaccel_pool *nnaccel_session_get_formatted(struct nnaccel_session *session,
-							  u32 grant)
-{
-	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_pool *pool;
-
-	mutex_lock(&ctx->lock);
-	pool = xa_load(&session->grants, grant);
-	if (!pool)
-		pool = ERR_PTR(-ENOENT);
-	else if (!nnaccel_pool_is_formatted(pool))
-		pool = ERR_PTR(-EOPNOTSUPP);
-	else
-		refcount_inc(&pool->obj.refs);
-	mutex_unlock(&ctx->lock);
-	return pool;
-}
-
-/**
- * nnaccel_session_format_ioctl() - NNACCEL_SESSION_FORMAT
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, -EFAULT.
- */
-int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_session_format *arg = ucmd->cmd;
-	struct nnaccel_session *session = ucmd->object;
-	struct nnaccel_context *ctx = session->ctx;
-	u32 i, num, grants[NNACCEL_MAX_PLANES] = {};
-	struct nnaccel_pool *pool;
-	int ret = 0;
-
-	if (arg->flags || arg->__reserved)
-		return -EINVAL;
-	if (!nnaccel_session_is_current(session))
-		return -EACCES;
-	pool = nnaccel_session_get_formatted(session, arg->grant);
-	if (IS_ERR(pool))
-		return PTR_ERR(pool);
-	if (pool->picture->num_planes > 1 && ucmd->user_size < sizeof(*arg))
-		ret = -EINVAL;
-	num = nnaccel_pool_num_others(pool);
-	for (i = 0; i < num && !ret; i++)
-		ret = nnaccel_grant_reserve(session, pool->picture->pools[i], &grants[i]);
-
-	mutex_lock(&ctx->lock);
-	/* What was reserved before memory ran out is as good as granted. */
-	for (i = 0; i < num; i++) {
-		struct nnaccel_pool *other = pool->picture->pools[i];
-
-		if (grants[i] || other->grant)
-			nnaccel_grant_publish(session, other, &grants[i], pool->grant_prot);
-	}
-	if (!ret)
-		nnaccel_picture_tell(pool, arg);
-	mutex_unlock(&ctx->lock);
-	nnaccel_pool_put(pool);
-	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
 /* The pool that a mapping asks for, if it may; ctx->lock is held. */

@@ -485,7 +485,8 @@ struct nnaccel_picture {
 int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd);
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool);
-void nnaccel_picture_tell(const struct nnaccel_pool *pool, struct nnaccel_session_format *arg);
+struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file);
+void nnaccel_picture_tell(struct nnaccel_pool *pool, struct nnaccel_format *format);
 void nnaccel_picture_free(struct nnaccel_pool *pool);
 
 /* ---- dmabuf.c ---- */
@@ -1169,7 +1170,6 @@ int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 
 int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma);
 int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_session_format_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- engine.c ---- */

@@ -207,11 +207,9 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 	NNACCEL_OP(SESSION_COMMIT, nnaccel_session_commit_ioctl,
 		   struct nnaccel_session_commit, device_ns),
 	NNACCEL_OP(SESSION_SLOT, nnaccel_session_slot_ioctl,
-		   struct nnaccel_session_slot, out_grant),
+		   struct nnaccel_session_slot, out_format),
 	NNACCEL_OP(SESSION_SYNC, nnaccel_session_sync_ioctl,
 		   struct nnaccel_session_sync, __reserved),
-	NNACCEL_OP(SESSION_FORMAT, nnaccel_session_format_ioctl,
-		   struct nnaccel_session_format, out_format),
 	NNACCEL_OP(SESSION_GRANT_FD, nnaccel_session_grant_fd_ioctl,
 		   struct nnaccel_session_grant_fd, __reserved),
 };

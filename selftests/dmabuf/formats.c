@@ -220,48 +220,51 @@ TEST_F(formats, are_pools_of_their_own)
 	EXPECT_EQ(object_destroy(self->s.fd, pool), ENOENT);
 }
 
-static int format_as_stranger(int session)
-{
-	struct nnaccel_session_format format = { .size = sizeof(format), .grant = 1 };
-
-	return xioctl(session, NNACCEL_SESSION_FORMAT, &format) != EACCES;
-}
-
 TEST_F(formats, are_told)
 {
-	struct nnaccel_session_format format = { .size = sizeof(format) };
-	struct nnaccel_grant grant, plain;
-	uint32_t number, slot, pool = import(self);
-	int burst = served_burst(&self->s, self->model, &number);
+	struct nnaccel_session_slot slot = { .size = sizeof(slot) };
+	struct nnaccel_format in_slot;
+	uint32_t pool = import(self);
+	int burst = served_burst(&self->s, self->model, &slot.burst);
 
 	ASSERT_GE(burst, 0);
-	ASSERT_EQ(slot_bind(burst, pool, PROT_RW, &slot), 0);
-	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
-	EXPECT_EQ(grant.prot, PROT_RW | NNACCEL_PROT_FORMATTED);
-	ASSERT_EQ(slot_bind(burst, self->own, PROT_RW, &slot), 0);
-	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &plain), 0);
-	format.grant = grant.grant;
+	ASSERT_EQ(slot_bind(burst, pool, PROT_RW, &slot.slot), 0);
+	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_SLOT, &slot, sizeof(slot), 0,
+				  true), 0);
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_SLOT, &slot), 0);
+	EXPECT_EQ(slot.out_grant.prot, PROT_RW | NNACCEL_PROT_FORMATTED);
+	EXPECT_EQ(slot.out_format.fourcc, DRM_FORMAT_RGB888);
+	EXPECT_EQ(slot.out_format.width, WIDTH);
+	EXPECT_EQ(slot.out_format.height, HEIGHT);
+	EXPECT_EQ(slot.out_format.num_planes, 1);
+	EXPECT_EQ(slot.out_format.planes[0].grant.grant, slot.out_grant.grant);
+	EXPECT_EQ(slot.out_format.planes[0].stride, STRIDE);
+	EXPECT_EQ(slot.out_format.planes[0].row_bytes, 3 * WIDTH);
+	EXPECT_EQ(slot.out_format.planes[0].offset, OFFSET);
+	in_slot = slot.out_format;
 
-	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_session_format, flags, 1, EINVAL),
-		REFUSE(struct nnaccel_session_format, __reserved, 1, EINVAL),
-		REFUSE(struct nnaccel_session_format, grant, 0, ENOENT),
-		REFUSE(struct nnaccel_session_format, grant, 4711, ENOENT),
-		REFUSE(struct nnaccel_session_format, grant, plain.grant, EOPNOTSUPP),
-	};
+	/* A pool that is no image has no format. */
+	ASSERT_EQ(slot_bind(burst, self->own, PROT_RW, &slot.slot), 0);
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_SLOT, &slot), 0);
+	EXPECT_EQ(slot.out_grant.prot, PROT_RW);
+	for (size_t i = 0; i < sizeof(slot.out_format); i++)
+		EXPECT_EQ(((unsigned char *)&slot.out_format)[i], 0);
 
-	EXPECT_EQ(check_refusals(self->s.session, NNACCEL_SESSION_FORMAT, &format, sizeof(format),
-				 cases, ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_FORMAT, &format, sizeof(format),
-				  0, true), 0);
-	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FORMAT, &format), 0);
-	EXPECT_EQ(format.out_format.fourcc, DRM_FORMAT_RGB888);
-	EXPECT_EQ(format.out_format.width, WIDTH);
-	EXPECT_EQ(format.out_format.height, HEIGHT);
-	EXPECT_EQ(format.out_format.stride, STRIDE);
-	EXPECT_EQ(format.out_format.row_bytes, 3 * WIDTH);
-	EXPECT_EQ(format.out_format.offset, OFFSET);
-	EXPECT_EQ(in_child(format_as_stranger, self->s.session), 0);
+	/* An execution's format is behind its attributes, on a multiple of 8. */
+	execution_init(&self->e, self->model, self->own, pool);
+	self->e.args[1].length = 0;
+	self->e.args[1].offset = 0;
+	self->e.cmd.attributes = (uintptr_t)"odd";
+	self->e.cmd.attributes_size = 3;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.num_formats, 1);
+	EXPECT_EQ((char *)(command_formats(&self->cmd) + 1) - (char *)&self->cmd,
+		  self->cmd.head.size);
+	EXPECT_EQ(memcmp(command_formats(&self->cmd), &in_slot, sizeof(in_slot)), 0);
+	EXPECT_EQ(memcmp(command_attributes(&self->cmd), "odd", 3), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
 	close(burst);
 }
 
@@ -374,6 +377,8 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(self->cmd.head.num_grants, 3);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
 	EXPECT_EQ(command_grants(&self->cmd)[2].length, 7 + 3 * 16 + WIDTH);
+	EXPECT_EQ(command_formats(&self->cmd)->planes[1].grant.grant,
+		  command_grants(&self->cmd)[2].grant);
 	counts = exporter_counts(&x);
 	EXPECT_EQ(counts.begun[2], 1);
 	EXPECT_EQ(counts.ended[2], 0);
@@ -405,40 +410,34 @@ TEST_F(formats, planes_in_files_are_accessed)
 
 TEST_F(formats, planes_in_files_are_told)
 {
-	struct nnaccel_session_format format = { .size = sizeof(format) };
-	struct nnaccel_grant grant;
-	uint32_t number, slot, pool;
+	struct nnaccel_session_slot slot = { .size = sizeof(slot) };
+	const struct nnaccel_format *format = &slot.out_format;
 	struct exporter x;
+	uint32_t pool;
 	char *map;
 	int burst;
 
 	ASSERT_TRUE(exporter_open(&x, 0));
 	pool = import_two(self, &x);
-	burst = served_burst(&self->s, self->model, &number);
+	burst = served_burst(&self->s, self->model, &slot.burst);
 	ASSERT_NE(pool, 0);
 	ASSERT_GE(burst, 0);
-	ASSERT_EQ(slot_bind(burst, pool, PROT_RW, &slot), 0);
-	ASSERT_EQ(slot_resolve(self->s.session, number, slot, &grant), 0);
-	format.grant = grant.grant;
-	/* One who knows of one plane only is not told of the first of two. */
-	format.size = offsetof(struct nnaccel_session_format, out_planes);
-	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FORMAT, &format), EINVAL);
-	format.size = sizeof(format);
-	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FORMAT, &format), 0);
-	EXPECT_EQ(format.out_format.num_planes, 2);
-	EXPECT_EQ(format.out_planes[0].grant.grant, grant.grant);
-	EXPECT_EQ(format.out_planes[0].offset, OFFSET);
-	EXPECT_EQ(format.out_planes[0].rows, HEIGHT);
-	EXPECT_EQ(format.out_planes[0].row_bytes, WIDTH);
-	EXPECT_EQ(format.out_planes[1].offset, 7);
-	EXPECT_EQ(format.out_planes[1].stride, 16);
-	EXPECT_EQ(format.out_planes[1].rows, HEIGHT / 2);
-	EXPECT_EQ(format.out_planes[1].row_bytes, WIDTH);
-	EXPECT_EQ(format.out_planes[2].rows, 0);
-	EXPECT_NE(format.out_planes[1].grant.grant, grant.grant);
-	EXPECT_EQ(format.out_planes[1].grant.prot, PROT_RW | NNACCEL_PROT_SYNC);
+	ASSERT_EQ(slot_bind(burst, pool, PROT_RW, &slot.slot), 0);
+	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_SLOT, &slot), 0);
+	EXPECT_EQ(format->num_planes, 2);
+	EXPECT_EQ(format->planes[0].grant.grant, slot.out_grant.grant);
+	EXPECT_EQ(format->planes[0].offset, OFFSET);
+	EXPECT_EQ(format->planes[0].rows, HEIGHT);
+	EXPECT_EQ(format->planes[0].row_bytes, WIDTH);
+	EXPECT_EQ(format->planes[1].offset, 7);
+	EXPECT_EQ(format->planes[1].stride, 16);
+	EXPECT_EQ(format->planes[1].rows, HEIGHT / 2);
+	EXPECT_EQ(format->planes[1].row_bytes, WIDTH);
+	EXPECT_EQ(format->planes[2].rows, 0);
+	EXPECT_NE(format->planes[1].grant.grant, slot.out_grant.grant);
+	EXPECT_EQ(format->planes[1].grant.prot, PROT_RW | NNACCEL_PROT_SYNC);
 	map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.session,
-		   (off_t)format.out_planes[1].grant.grant << NNACCEL_GRANT_SHIFT);
+		   (off_t)format->planes[1].grant.grant << NNACCEL_GRANT_SHIFT);
 	ASSERT_NE(map, MAP_FAILED);
 	map[7] = 42;
 	munmap(map, PAGE);
@@ -449,10 +448,10 @@ TEST_F(formats, planes_in_files_are_told)
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
-	EXPECT_EQ(self->cmd.head.grant, grant.grant);
+	EXPECT_EQ(self->cmd.head.grant, slot.out_grant.grant);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
-	EXPECT_EQ(self->cmd.head.grant, format.out_planes[1].grant.grant);
+	EXPECT_EQ(self->cmd.head.grant, format->planes[1].grant.grant);
 	exporter_close(&x);
 }
 

@@ -344,8 +344,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 		}
 		break;
 	case NNACCEL_SESSION_SYNC:
-	case NNACCEL_SESSION_FORMAT:
-		((struct nnaccel_session_sync *)arg)->flags = request == NNACCEL_SESSION_SYNC;
+		((struct nnaccel_session_sync *)arg)->flags = NNACCEL_SYNC_READ;
 		((struct nnaccel_session_sync *)arg)->grant = draw(f, 8);
 		break;
 	case NNACCEL_SESSION_GRANT_FD:

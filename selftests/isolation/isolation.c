@@ -90,7 +90,6 @@ static int use_session(int fd)
 {
 	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
 	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
-	struct nnaccel_session_format format = { .size = sizeof(format) };
 	union command cmd;
 	int wrong = 0;
 
@@ -101,9 +100,7 @@ static int use_session(int fd)
 		wrong += session_commit(fd, cookie, 0, NULL, 0, NULL) != EACCES;
 	for (uint32_t grant = 0; grant < 4; grant++) {
 		sync.grant = grant;
-		format.grant = grant;
 		wrong += xioctl(fd, NNACCEL_SESSION_SYNC, &sync) != EACCES;
-		wrong += xioctl(fd, NNACCEL_SESSION_FORMAT, &format) != EACCES;
 		wrong += session_map(fd, grant, LENGTH, PROT_READ) || errno != EACCES;
 	}
 	return wrong;

@@ -58,7 +58,6 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(SESSION_COMMIT, session_commit, SESSION),
 	IOCTL(SESSION_SLOT, session_slot, SESSION),
 	IOCTL(SESSION_SYNC, session_sync, SESSION),
-	IOCTL(SESSION_FORMAT, session_format, SESSION),
 	IOCTL(SESSION_GRANT_FD, session_grant_fd, SESSION),
 };
 const size_t num_ioctls = sizeof(ioctls) / sizeof(ioctls[0]);
@@ -91,8 +90,6 @@ static uint32_t first_size(unsigned long request, size_t size)
 		return offsetof(struct nnaccel_info, max_bursts);
 	case NNACCEL_PREPARE:
 		return offsetof(struct nnaccel_prepare, attributes);
-	case NNACCEL_SESSION_FORMAT:
-		return offsetof(struct nnaccel_session_format, out_planes);
 	case NNACCEL_BUFFER_COPY:
 		return offsetof(struct nnaccel_buffer_copy, resume);
 	case NNACCEL_PREPARE_CACHED:

@@ -157,6 +157,13 @@ const void *command_attributes(const union command *cmd)
 	return command_roles(cmd) + cmd->head.num_roles;
 }
 
+const struct nnaccel_format *command_formats(const union command *cmd)
+{
+	uintptr_t end = (uintptr_t)command_attributes(cmd) + cmd->head.attributes_size;
+
+	return (const struct nnaccel_format *)((end + 7) & ~(uintptr_t)7);
+}
+
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message)
 {

@@ -70,6 +70,9 @@ const struct nnaccel_cmd_role *command_roles(const union command *cmd);
 /** command_attributes() - The client's attributes. */
 const void *command_attributes(const union command *cmd);
 
+/** command_formats() - The formats of formatted grants. */
+const struct nnaccel_format *command_formats(const union command *cmd);
+
 /** session_commit() - Answers a command. */
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message);

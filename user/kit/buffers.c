@@ -249,7 +249,7 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 	if (!buffer)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no buffer of the engine's layout");
 	for (uint32_t i = 0; i < 2 && !status; i++)
-		status = grants_get(grants, &command->grants[i], &maps[i], err);
+		status = grants_get(grants, &command->grants[i], NULL, &maps[i], err);
 	if (!status)
 		status = convert(buffers, buffer, command, maps, err);
 	if (!status)

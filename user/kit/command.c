@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/round.h"
 #include "kit/command.h"
 
 static enum nn_status bad(struct nn_error *err, const char *what)
@@ -21,6 +22,9 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 			args * sizeof(*c->inputs) + head->num_roles * (uint64_t)sizeof(*c->roles) +
 			head->attributes_size;
 
+	if (head->num_formats)
+		want = round_up(want, sizeof(uint64_t)) +
+		       head->num_formats * (uint64_t)sizeof(*c->formats);
 	if (head->num_grants > NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS)
 		return bad(err, "too many grants");
 	if (args > NNACCEL_MAX_ARGS)
@@ -36,6 +40,8 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 
 static enum nn_status check_grants(const struct command *c, struct nn_error *err)
 {
+	uint32_t num_formats = 0;
+
 	for (uint32_t i = 0; i < c->head->num_grants; i++) {
 		const struct nnaccel_grant *grant = &c->grants[i];
 		bool may_lack = c->head->kind == NNACCEL_DO_SUPPORTED && i;
@@ -46,7 +52,13 @@ static enum nn_status check_grants(const struct command *c, struct nn_error *err
 			return bad(err, "protection of a grant");
 		if (grant->length == 0 || grant->length > INT64_MAX / 2)
 			return bad(err, "length of a grant");
+		num_formats += grant->prot & NNACCEL_PROT_FORMATTED ? 1 : 0;
 	}
+	if (c->head->num_formats != num_formats)
+		return bad(err, "number of formats");
+	for (uint32_t i = 0; i < num_formats; i++)
+		if (!c->formats[i].num_planes || c->formats[i].num_planes > NNACCEL_MAX_PLANES)
+			return bad(err, "planes of a format");
 	return NN_OK;
 }
 
@@ -173,6 +185,8 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 	c->outputs = c->inputs + c->head->num_inputs;
 	c->roles = (const void *)(c->outputs + c->head->num_outputs);
 	c->attributes = c->roles + c->head->num_roles;
+	c->formats = (const void *)((const char *)buffer + size -
+				    c->head->num_formats * sizeof(*c->formats));
 
 	status = check_grants(c, err);
 	if (status)

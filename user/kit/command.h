@@ -19,6 +19,7 @@ struct command {
 	const struct nnaccel_arg *outputs;	/* head->num_outputs */
 	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
 	const void *attributes;			/* head->attributes_size bytes, to be decoded */
+	const struct nnaccel_format *formats;	/* head->num_formats, of grants that have one */
 };
 
 /*

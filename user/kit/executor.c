@@ -72,7 +72,9 @@ enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
 	executor->misses++;
 	if (ioctl(executor->grants->session, NNACCEL_SESSION_SLOT, &s))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "slot %u: %s", slot, strerror(errno));
-	return grants_get(executor->grants, &s.out_grant, mapping, err);
+	return grants_get(executor->grants, &s.out_grant,
+			  s.out_grant.prot & NNACCEL_PROT_FORMATTED ? &s.out_format : NULL,
+			  mapping, err);
 }
 
 static enum nn_status set_arg(struct scratch *s, uint32_t index, bool is_output,

@@ -172,22 +172,9 @@ static struct mapping *find(struct grants *grants, const struct nnaccel_grant *g
 	return NULL;
 }
 
-/* How a formatted pool lies; false, and errno: the kernel does not say. */
-static bool get_format(const struct grants *grants, struct mapping *m)
-{
-	struct nnaccel_session_format format = { .size = sizeof(format), .grant = m->grant };
-
-	if (!(m->prot & NNACCEL_PROT_FORMATTED))
-		return true;
-	if (ioctl(grants->session, NNACCEL_SESSION_FORMAT, &format))
-		return false;
-	m->format = format.out_format;
-	memcpy(m->planes, format.out_planes, sizeof(m->planes));
-	return true;
-}
-
 static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
-			  struct mapping **mapping, struct nn_error *err);
+			  const struct nnaccel_format *format, struct mapping **mapping,
+			  struct nn_error *err);
 
 /* Maps the files of planes that do not lie in the pool's own. */
 static enum nn_status map_others(struct grants *grants, struct mapping *m, struct nn_error *err)
@@ -195,13 +182,13 @@ static enum nn_status map_others(struct grants *grants, struct mapping *m, struc
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; i < m->format.num_planes && !status; i++) {
-		const struct nnaccel_grant *grant = &m->planes[i].grant;
+		const struct nnaccel_grant *grant = &m->format.planes[i].grant;
 
 		if (grant->grant == m->grant)
 			continue;
 		m->others[i] = find(grants, grant);
 		if (!m->others[i])
-			status = map(grants, grant, &m->others[i], err);
+			status = map(grants, grant, NULL, &m->others[i], err);
 		if (status)
 			break;
 		m->others[i]->users++;
@@ -213,7 +200,8 @@ static enum nn_status map_others(struct grants *grants, struct mapping *m, struc
 }
 
 static enum nn_status map(struct grants *grants, const struct nnaccel_grant *grant,
-			  struct mapping **mapping, struct nn_error *err)
+			  const struct nnaccel_format *format, struct mapping **mapping,
+			  struct nn_error *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct mapping *m = calloc(1, sizeof(*m));
@@ -231,10 +219,10 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	m->length = grant->length;
 	m->mapped = round_up(grant->length, page);
 	m->is_foreign = grant->prot & NNACCEL_PROT_SYNC;
-	m->base = MAP_FAILED;
-	if (get_format(grants, m))
-		m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
-			       (off_t)grant->grant << NNACCEL_GRANT_SHIFT);
+	if (format)
+		m->format = *format;
+	m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
+		       (off_t)grant->grant << NNACCEL_GRANT_SHIFT);
 	if (m->base == MAP_FAILED) {
 		int error = errno;
 
@@ -265,14 +253,15 @@ bool mapping_is_broken(struct mapping *mapping)
 }
 
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
-			  struct mapping **mapping, struct nn_error *err)
+			  const struct nnaccel_format *format, struct mapping **mapping,
+			  struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 
 	pthread_mutex_lock(&grants->lock);
 	*mapping = find(grants, grant);
 	if (!*mapping)
-		status = map(grants, grant, mapping, err);
+		status = map(grants, grant, format, mapping, err);
 	if (!status)
 		(*mapping)->users++;
 	pthread_mutex_unlock(&grants->lock);

@@ -24,9 +24,7 @@ struct mapping {
 	size_t mapped;		/* length in whole pages */
 	uint32_t grant;
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
-	/* With NNACCEL_PROT_FORMATTED, what follows; else 0. */
-	struct nnaccel_format format;
-	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
+	struct nnaccel_format format;	/* with NNACCEL_PROT_FORMATTED; else 0 */
 	struct mapping *others[NNACCEL_MAX_PLANES];	/* of planes in other files, or NULL */
 	bool is_foreign;	/* it or another plane's file is another driver's */
 	unsigned int users;
@@ -65,9 +63,13 @@ void grants_sweep(struct grants *grants);
 /* Unmaps everything, once nobody uses any of it. */
 void grants_free(struct grants *grants);
 
-/* Maps a grant with its protection, or finds it mapped; grants_put() ends the use. */
+/*
+ * Maps a grant with its protection, or finds it mapped; grants_put() ends the use. `format`: of a
+ * grant with NNACCEL_PROT_FORMATTED; else NULL.
+ */
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
-			  struct mapping **mapping, struct nn_error *err);
+			  const struct nnaccel_format *format, struct mapping **mapping,
+			  struct nn_error *err);
 
 /* NULL is fine. */
 void grants_put(struct grants *grants, struct mapping *mapping);

@@ -61,7 +61,7 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 	*wire = malloc(length ? length : 1);
 	if (!*wire)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	status = grants_get(models->grants, &command->grants[0], &mapping, err);
+	status = grants_get(models->grants, &command->grants[0], NULL, &mapping, err);
 	if (status)
 		return status;
 	memcpy(*wire, (const char *)mapping->base + command->head->wire_offset, length);
@@ -87,7 +87,7 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 		/* Its exporter refused. */
 		if (!(command->grants[i + 1].prot & NNACCEL_PROT_READ))
 			continue;
-		status = grants_get(models->grants, &command->grants[i + 1], &loaded->pools[i],
+		status = grants_get(models->grants, &command->grants[i + 1], NULL, &loaded->pools[i],
 				    &reason);
 		if (status && need_all)
 			return nn_fail(err, status, "pool %u of the model: %s", i, reason.message);

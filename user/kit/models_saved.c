@@ -87,7 +87,7 @@ static enum nn_status map_target(struct models *models, const struct command *co
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; i < head->num_grants && !status; i++)
-		status = grants_get(models->grants, &command->grants[i], &target->maps[i], err);
+		status = grants_get(models->grants, &command->grants[i], NULL, &target->maps[i], err);
 	if (status)
 		return status;
 	target->model = (char *)target->maps[0]->base + head->wire_offset;

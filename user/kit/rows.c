@@ -11,7 +11,7 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 {
 	const struct mapping *of = mapping->others[i] ? mapping->others[i] : mapping;
 
-	return (char *)of->base + mapping->planes[i].offset;
+	return (char *)of->base + mapping->format.planes[i].offset;
 }
 
 /* Bytes of all planes' pixels, and whether they lie one after the other. */
@@ -21,10 +21,10 @@ static uint64_t measure(const struct mapping *mapping, bool *is_dense)
 
 	*is_dense = true;
 	for (uint32_t i = 0; i < mapping->format.num_planes; i++) {
-		const struct nnaccel_format_plane *plane = &mapping->planes[i];
+		const struct nnaccel_format_plane *plane = &mapping->format.planes[i];
 
 		if ((plane->stride != plane->row_bytes && plane->rows > 1) || mapping->others[i] ||
-		    plane->offset != mapping->planes[0].offset + length)
+		    plane->offset != mapping->format.planes[0].offset + length)
 			*is_dense = false;
 		length += (uint64_t)plane->row_bytes * plane->rows;
 	}
@@ -35,7 +35,7 @@ static uint64_t measure(const struct mapping *mapping, bool *is_dense)
 static void copy_planes(const struct mapping *mapping, char *data, bool to_planes)
 {
 	for (uint32_t i = 0; i < mapping->format.num_planes; i++) {
-		const struct nnaccel_format_plane *plane = &mapping->planes[i];
+		const struct nnaccel_format_plane *plane = &mapping->format.planes[i];
 		char *row = plane_base(mapping, i);
 
 		for (uint32_t y = 0; y < plane->rows; y++) {

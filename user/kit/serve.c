@@ -254,6 +254,7 @@ static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct an
 static enum nn_status job_begin(struct server *server, const struct command *command,
 				struct job *job, struct answer *answer)
 {
+	const struct nnaccel_format *format = command->formats;
 	const struct nnaccel_cmd *head = command->head;
 	struct nn_error *err = &answer->err;
 	struct nn_error reason;
@@ -266,7 +267,10 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 	if (!job_alloc(job, head, answer))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < head->num_grants; i++) {
-		status = grants_get(&server->grants, &command->grants[i], &job->pools[i], &reason);
+		bool has_format = command->grants[i].prot & NNACCEL_PROT_FORMATTED;
+
+		status = grants_get(&server->grants, &command->grants[i],
+				    has_format ? format++ : NULL, &job->pools[i], &reason);
 		if (status)
 			return nn_fail(err, status, "pool %u: %s", i, reason.message);
 		if (ENGINE_HAS(server->engine, buffers))

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/round.h"
 #include "kit/command.h"
 
 #define READ NNACCEL_PROT_READ
@@ -23,6 +24,7 @@ static struct {
 	struct nnaccel_arg args[2];		/* an input, an output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
+	struct nnaccel_format formats[2];
 } m;
 
 /* What is parsed. */
@@ -48,6 +50,13 @@ static size_t pack(void)
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
 		memcpy(at, pieces[i].from, pieces[i].size);
 		at += pieces[i].size;
+	}
+	if (m.head.num_formats) {
+		size_t size = m.head.num_formats * sizeof(m.formats[0]);
+
+		at = buffer.bytes + round_up((uint64_t)(at - buffer.bytes), 8);
+		memcpy(at, m.formats, size);
+		at += size;
 	}
 	buffer.head.size = (uint32_t)(at - buffer.bytes);
 	return buffer.head.size;
@@ -153,7 +162,7 @@ static void test_grants(void **state)
 {
 	(void)state;
 	CASE(EXECUTE, m.grants[0].prot = READ, NULL);
-	CASE(EXECUTE, m.grants[0].prot = READ | NNACCEL_PROT_SYNC | NNACCEL_PROT_FORMATTED, NULL);
+	CASE(EXECUTE, m.grants[0].prot = READ | NNACCEL_PROT_SYNC, NULL);
 	CASE(EXECUTE, m.grants[1].prot = WRITE, "protection of a grant");
 	CASE(EXECUTE, m.grants[1].prot |= 1 << 30, "protection of a grant");
 	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
@@ -163,6 +172,33 @@ static void test_grants(void **state)
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
 	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
 	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "protection of a grant");
+}
+
+static void test_formats(void **state)
+{
+	struct nn_error err;
+	struct command c;
+	size_t size;
+
+	(void)state;
+	make(NNACCEL_DO_EXECUTE);
+	for (int i = 0; i < 2; i++) {
+		m.grants[i].prot |= NNACCEL_PROT_FORMATTED;
+		m.formats[i] = (struct nnaccel_format){ .width = 4 + i, .num_planes = 1 + 3 * i };
+	}
+	expect("number of formats");
+	m.head.num_formats = 2;
+	m.head.attributes_size = 3;
+	size = pack();
+	assert_int_equal(command_parse(&buffer, size, &c, &err), NN_OK);
+	assert_memory_equal(c.formats, m.formats, sizeof(m.formats));
+	expect_of(size - 1, "its size and its counts differ");
+	m.formats[1].num_planes = NNACCEL_MAX_PLANES + 1;
+	expect("planes of a format");
+	m.formats[1].num_planes = 0;
+	expect("planes of a format");
+	m.grants[1].prot = READ | WRITE;
+	expect("number of formats");
 }
 
 static void test_arguments(void **state)
@@ -251,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_grants),
+		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_models),

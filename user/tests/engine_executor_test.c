@@ -66,6 +66,14 @@ static int resolve(struct nnaccel_session_slot *s)
 	s->out_grant.grant = index + (s->slot != index ? NUM_SLOTS : 0);
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
+	/* A picture has two rows of two numbers, four numbers apart, from the third number on. */
+	if (index == PICTURE) {
+		s->out_format.num_planes = 1;
+		s->out_format.planes[0] = (struct nnaccel_format_plane){
+			.grant.grant = s->out_grant.grant,
+			.offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
+		};
+	}
 	return 0;
 }
 
@@ -75,16 +83,6 @@ static int sync_memory(const struct nnaccel_session_sync *s)
 	kernel.syncs[kernel.num_syncs].grant = s->grant;
 	kernel.syncs[kernel.num_syncs].flags = s->flags;
 	return ++kernel.num_syncs == kernel.fails_at ? refuse(EIO) : 0;
-}
-
-/* Of a picture: two rows of two numbers, four numbers apart, from the third number on. */
-static int get_format(struct nnaccel_session_format *f)
-{
-	f->out_format.num_planes = 1;
-	f->out_planes[0] = (struct nnaccel_format_plane){
-		.grant.grant = f->grant, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
-	};
-	return 0;
 }
 
 int ioctl(int file, unsigned long request, ...)
@@ -99,7 +97,6 @@ int ioctl(int file, unsigned long request, ...)
 	switch (request) {
 	case NNACCEL_SESSION_SLOT: return resolve(arg);
 	case NNACCEL_SESSION_SYNC: return sync_memory(arg);
-	case NNACCEL_SESSION_FORMAT: return get_format(arg);
 	}
 	return refuse(ENOTTY);
 }

@@ -129,7 +129,7 @@ static void check(enum cache_verdict verdict, const char *message)
 	loaded->number = MODEL;
 	models_add(&models, loaded);
 	for (int i = 0; i < PARTS; i++) {
-		assert_int_equal(grants_get(&grants, &granted[i], &maps[i], &err), NN_OK);
+		assert_int_equal(grants_get(&grants, &granted[i], NULL, &maps[i], &err), NN_OK);
 		keeper.client[i] = maps[i]->base;
 		memset(parts[i], i + 1, SIZE);
 	}

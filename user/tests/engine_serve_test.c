@@ -106,16 +106,6 @@ static int attach(struct nnaccel_session_attach *a)
 	return 0;
 }
 
-/* All of a picture: two rows of three bytes, padded to four. */
-static int get_format(struct nnaccel_session_format *f)
-{
-	f->out_format.num_planes = 1;
-	f->out_planes[0] = (struct nnaccel_format_plane){
-		.grant.grant = f->grant, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
-	};
-	return 0;
-}
-
 int ioctl(int file, unsigned long request, ...)
 {
 	struct nnaccel_session_fetch *f;
@@ -135,8 +125,6 @@ int ioctl(int file, unsigned long request, ...)
 		return fetch((void *)(uintptr_t)f->buffer, f->buffer_size, &f->out_size);
 	case NNACCEL_SESSION_COMMIT:
 		return commit(arg);
-	case NNACCEL_SESSION_FORMAT:
-		return get_format(arg);
 	}
 	return refuse(ENOTTY);
 }
@@ -373,6 +361,14 @@ static int tear_down(void **state)
 	return heap_blocks == blocks ? 0 : -1;
 }
 
+/* A picture: two rows of two numbers, four numbers apart, from the third number on. */
+static const struct nnaccel_format picture_format = {
+	.num_planes = 1,
+	.planes = { {
+		.grant.grant = PICTURE, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
+	} },
+};
+
 /* Appends a command to the list. */
 static void add(const struct nnaccel_cmd *head, const void *grants, const void *args,
 		const void *roles, const void *attributes)
@@ -384,6 +380,7 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 		head->num_roles * sizeof(struct nnaccel_cmd_role), head->attributes_size,
 	};
 	uint8_t *bytes = kernel.commands[kernel.count].bytes;
+	struct nnaccel_cmd *copy = (void *)bytes;
 	uint32_t size = 0;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -392,7 +389,16 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 			memcpy(bytes + size, parts[i], sizes[i]);
 		size += (uint32_t)sizes[i];
 	}
-	((struct nnaccel_cmd *)(void *)bytes)->size = size;
+	for (uint32_t i = 0; i < head->num_grants; i++) {
+		if (!(((const struct nnaccel_grant *)grants)[i].prot & NNACCEL_PROT_FORMATTED))
+			continue;
+		size = (size + 7) / 8 * 8;
+		assert_true(size + sizeof(picture_format) <= MAX_COMMAND);
+		memcpy(bytes + size, &picture_format, sizeof(picture_format));
+		size += sizeof(picture_format);
+		copy->num_formats++;
+	}
+	copy->size = size;
 	kernel.commands[kernel.count++].size = size;
 }
 

@@ -118,7 +118,6 @@ enum {
 	NNACCEL_CMD_SESSION_COMMIT = 0x62,
 	NNACCEL_CMD_SESSION_SLOT = 0x63,
 	NNACCEL_CMD_SESSION_SYNC = 0x68,
-	NNACCEL_CMD_SESSION_FORMAT = 0x69,
 	NNACCEL_CMD_SESSION_GRANT_FD = 0x6A
 };
 
@@ -1701,7 +1700,7 @@ struct nnaccel_model_memory {
 /* In a grant's prot: a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
 #define NNACCEL_PROT_SYNC	(1 << 2)
 
-/* In a grant's prot: a formatted pool; see NNACCEL_SESSION_FORMAT. */
+/* In a grant's prot: a formatted pool; a struct nnaccel_format comes with the grant. */
 #define NNACCEL_PROT_FORMATTED	(1 << 3)
 
 /*
@@ -1726,11 +1725,52 @@ struct nnaccel_grant {
 };
 
 /**
+ * struct nnaccel_format_plane - How a plane of a formatted pool lies
+ * @grant: what to map: the pool's own grant, or that of the plane's file, with
+ *	the protection that the pool's grant has so far. Grants of planes' own files
+ *	end with NNACCEL_DO_FORGET_GRANT, after the pool's
+ * @offset: bytes from the start of that mapping to the first row
+ * @stride: bytes from one row to the next
+ * @row_bytes: bytes of a row's pixels
+ * @rows: rows
+ * @__reserved: 0
+ */
+struct nnaccel_format_plane {
+	struct nnaccel_grant grant;
+	__aligned_u64 offset;
+	__u32 stride;
+	__u32 row_bytes;
+	__u32 rows;
+	__u32 __reserved;
+};
+
+/**
+ * struct nnaccel_format - How a formatted pool lies; the same as long as its grant lives
+ * @fourcc: DRM_FORMAT_
+ * @width: pixels of a row
+ * @height: rows
+ * @num_planes: planes
+ * @planes: those; 0 beyond them. The first lies in the pool's own grant
+ *
+ * Commands that name the pool name planes' files, too, so that access to them
+ * has begun when the command is fetched; for requests of a burst
+ * NNACCEL_SESSION_SYNC does that.
+ */
+struct nnaccel_format {
+	__u32 fourcc;
+	__u32 width;
+	__u32 height;
+	__u32 num_planes;
+	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
+};
+
+/**
  * struct nnaccel_cmd - A command, as NNACCEL_SESSION_FETCH writes it
  * @size: bytes of the whole: this structure, then struct
  *	nnaccel_grant[num_grants], then struct nnaccel_arg[num_inputs +
  *	num_outputs], then struct nnaccel_cmd_role[num_roles], then
- *	__u8[attributes_size]
+ *	__u8[attributes_size], then, from the next multiple of 8 on, struct
+ *	nnaccel_format[num_formats]
  * @kind: enum nnaccel_cmd_kind
  * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: takes no commit
  * @model: number of the model, unique in the session
@@ -1739,7 +1779,7 @@ struct nnaccel_grant {
  *	that the arguments' pool fields index: pools, then buffers, where an
  *	argument with NNACCEL_ARG_BUFFER has the length that its buffer has
  *	(an input) or can have (an output); behind them the files of planes
- *	that NNACCEL_SESSION_FORMAT tells of; for PREPARE_CACHED and
+ *	of formatted pools; for PREPARE_CACHED and
  *	CACHE_SAVE the model part's, then the data part's if there is one;
  *	CACHE_SAVE without any asks for the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
@@ -1765,6 +1805,9 @@ struct nnaccel_grant {
  * @num_roles: BUFFER: roles
  * @attributes_size: PREPARE, PREPARE_CACHED, EXECUTE: bytes of the client's
  *	attributes
+ * @num_formats: EXECUTE: grants with NNACCEL_PROT_FORMATTED; their formats follow in
+ *	the same order
+ * @__reserved: 0
  *
  * An execution of which an output is a buffer is answered with struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
@@ -1795,6 +1838,8 @@ struct nnaccel_cmd {
 	__aligned_u64 data_length;
 	__u32 num_roles;
 	__u32 attributes_size;
+	__u32 num_formats;
+	__u32 __reserved;
 };
 
 /* Flags of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN rather than wait. */
@@ -1892,6 +1937,7 @@ struct nnaccel_session_commit {
  * @burst: the burst
  * @slot: the slot
  * @out_grant: out: what to map: the whole pool, with the slot's protection
+ * @out_format: out: how it lies, if it has NNACCEL_PROT_FORMATTED; else 0
  *
  * Mapped memory stays valid until NNACCEL_DO_FORGET_GRANT.
  *
@@ -1904,6 +1950,7 @@ struct nnaccel_session_slot {
 	__u32 burst;
 	__u32 slot;
 	struct nnaccel_grant out_grant;
+	struct nnaccel_format out_format;
 };
 #define NNACCEL_SESSION_SLOT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SLOT)
 
@@ -1940,74 +1987,6 @@ struct nnaccel_session_sync {
 	__u32 __reserved;
 };
 #define NNACCEL_SESSION_SYNC _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SYNC)
-
-/**
- * struct nnaccel_format - How a formatted pool lies
- * @fourcc: DRM_FORMAT_
- * @width: pixels of a row
- * @height: rows
- * @stride: bytes from one row of the first plane to the next
- * @row_bytes: bytes of a row's pixels in the first plane
- * @num_planes: planes
- * @offset: bytes from the start of the mapping to the first row of the first
- *	plane
- */
-struct nnaccel_format {
-	__u32 fourcc;
-	__u32 width;
-	__u32 height;
-	__u32 stride;
-	__u32 row_bytes;
-	__u32 num_planes;
-	__aligned_u64 offset;
-};
-
-/**
- * struct nnaccel_format_plane - How a plane of a formatted pool lies
- * @grant: what to map: the pool's own grant, or that of the plane's file, with
- *	the protection that the pool's grant has so far
- * @offset: bytes from the start of that mapping to the first row
- * @stride: bytes from one row to the next
- * @row_bytes: bytes of a row's pixels
- * @rows: rows
- * @__reserved: 0
- */
-struct nnaccel_format_plane {
-	struct nnaccel_grant grant;
-	__aligned_u64 offset;
-	__u32 stride;
-	__u32 row_bytes;
-	__u32 rows;
-	__u32 __reserved;
-};
-
-/**
- * struct nnaccel_session_format - ioctl(NNACCEL_SESSION_FORMAT)
- * @size: sizeof(struct nnaccel_session_format)
- * @flags: must be 0
- * @grant: a grant with NNACCEL_PROT_FORMATTED
- * @__reserved: must be 0
- * @out_format: out: the format, which stays as long as the grant does
- * @out_planes: out: its planes; 0 beyond them. Grants of planes' own files end
- *	with NNACCEL_DO_FORGET_GRANT, after the pool's
- *
- * Commands that name the pool name planes' files, too, so that access to them
- * has begun when the command is fetched; for requests of a burst
- * NNACCEL_SESSION_SYNC does that.
- *
- * Errors: ENOENT: no such grant; EOPNOTSUPP: it is not formatted; EINVAL: it
- * has more than one plane, and the structure no room for them; EACCES: not
- * attached.
- */
-struct nnaccel_session_format {
-	__u32 size;
-	__u32 flags;
-	__u32 grant;
-	__u32 __reserved;
-	struct nnaccel_format out_format;
-	struct nnaccel_format_plane out_planes[NNACCEL_MAX_PLANES];
-};
-#define NNACCEL_SESSION_FORMAT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FORMAT)
 
 /* Flags of NNACCEL_SESSION_GRANT_FD. */
 #define NNACCEL_GRANT_FD_CLOEXEC	(1 << 0)

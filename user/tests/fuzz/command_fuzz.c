@@ -34,6 +34,10 @@ static void check_command(const struct command *c, const char *buffer, size_t si
 {
 	const char *end = (const char *)c->attributes + c->head->attributes_size;
 
+	if (c->head->num_formats) {
+		require((const char *)c->formats - end < 8);
+		end = (const char *)(c->formats + c->head->num_formats);
+	}
 	require(end == buffer + size);
 	require(c->head->kind >= NNACCEL_DO_QUERY && c->head->kind <= NNACCEL_DO_CACHE_SAVE);
 	if (c->head->kind == NNACCEL_DO_BUFFER)
