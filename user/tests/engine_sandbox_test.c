@@ -174,13 +174,15 @@ static void test_privileges(void **state)
 	assert_string_equal(status_of("NSpid"), ids);
 }
 
-/* A worker blocks no signals, even if its broker does, and ignores one. */
+/* A worker blocks no signals, even if its broker does, and ignores one of these. */
 static void test_signals(void **state)
 {
+	const uint64_t these = 1 << (SIGTERM - 1) | 1 << (SIGCHLD - 1) | 1 << (SIGPIPE - 1);
+
 	(void)state;
 	need_namespaces(false);
 	assert_string_equal(status_of("SigBlk"), "0000000000000000");
-	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16), 1 << (SIGPIPE - 1));
+	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16) & these, 1 << (SIGPIPE - 1));
 }
 
 /* It knows how long bursts may spin, and nothing else of its broker's environment. */
@@ -670,8 +672,5 @@ int main(int argc, char **argv)
 	engine.files = own_files;
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(&engine, argv + 1);
-	/* A shell starts background jobs with these ignored. */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
 }
