@@ -47,7 +47,7 @@
 /* Bytes of a session. */
 enum { HAS, GONE, HOW };
 
-/* How a worker ends. */
+/* The ways in which a worker ends. */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'
 #define AT_ONCE 'c'
@@ -82,7 +82,7 @@ static int refuse(int error)
 	return error ? -1 : 0;
 }
 
-/* What the test writes into the pipe is the event itself. */
+/* The test writes the event itself into the pipe. */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
@@ -409,7 +409,7 @@ static void close_context(uint64_t context)
 	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
 }
 
-/* The number in front of a text in the log; -1: there is none. */
+/* The number in front of a text in the log; -1 if it is missing. */
 static pid_t number_before(const char *text)
 {
 	const char *at;

@@ -282,7 +282,7 @@ static void test_init(void **state)
 	assert_int_equal(cgroup.base, -1);
 }
 
-/* A cgroup that was not delegated is left as it was. */
+/* A cgroup that was not delegated is not changed. */
 static void test_not_delegated(void **state)
 {
 	(void)state;
@@ -431,12 +431,12 @@ static void test_faults(void **state)
 
 /* ---- workers of users ---- */
 
-/* What a client's own cgroup leaves of its user's memory. */
+/* The memory that a client's own cgroup allows, below its user's. */
 static const struct {
 	const char *limit;		/* of the client's cgroup */
 	uint64_t user_memory;
 	bool ignores;			/* what bounds clients */
-	const char *box;		/* its bound of memory, NULL: there is none */
+	const char *box;		/* its limit of memory, or NULL */
 } boxes[] = {
 	{ "max", 5000, false, NULL }, { "4999", 5000, false, "4999" },
 	{ "5000", 5000, false, NULL }, { "5001", 5000, false, NULL },
@@ -498,7 +498,7 @@ static void test_move(void **state)
 	cgroup_leaf_close(&from);
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &to));
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
-	/* One that has died cannot be moved, and stays where it was. */
+	/* A worker that has died cannot be moved, and is not. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);
 	assert_string_equal(from.name, "idle/worker-0");

@@ -322,7 +322,7 @@ static void test_memory(void **state)
 	executor = NULL;
 }
 
-/* What comes of an execution, and how long it took if that was asked for. */
+/* The result of an execution, and its time if that was asked for. */
 static void test_results(void **state)
 {
 	(void)state;
@@ -350,7 +350,7 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(engine_state.is_omitted);
 	assert_null(scratch->result.message);
-	/* Memory that goes explains whatever else went wrong. */
+	/* Memory that went away explains every other failure. */
 	engine_state.breaks = true;
 	engine_state.is_silent = false;
 	engine_state.status = NN_INVALID_ARGUMENT;
@@ -434,7 +434,7 @@ static void test_pictures(void **state)
 #define WRITE (NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE)
 #define END NNACCEL_SYNC_END
 
-/* What the kernel is asked about memory that devices use, and what one failure leads to. */
+/* Calls of the kernel about memory that devices use, and the result if one fails. */
 static const struct {
 	const char *name;
 	uint32_t from, to, devices;
@@ -553,7 +553,7 @@ static void test_indices(void **state)
 	assert_int_equal(run_slots(SECOND, SECOND), NNACCEL_STATUS_NONE);
 }
 
-/* An engine's own executor hears of each slot before its first use, and of its end. */
+/* An engine's own executor is notified of each slot before its first use, and of its end. */
 static void test_own_executor(void **state)
 {
 	(void)state;

@@ -591,7 +591,7 @@ static void test_supported(void **state)
 		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
-		/* Broken memory is mapped afresh. */
+		/* Broken memory is mapped again. */
 		grants_forget(&server.grants, LAST);
 	}
 	engine_state.status = NN_DEVICE_UNAVAILABLE;
@@ -781,7 +781,7 @@ static void test_attributes(void **state)
 	assert_int_equal(engine_state.attribute, 2);
 }
 
-/* Memory that went away explains whatever else went wrong, and no shapes are told. */
+/* Memory that went away explains every other failure, and no shapes are reported. */
 static void test_memory_goes(void **state)
 {
 	const struct nnaccel_grant huge = { MEMORY, RW, INT64_MAX / 2 };
@@ -821,7 +821,7 @@ static void test_constants_go(void **state)
 	assert_non_null(strstr(kernel.messages[0], "is gone"));
 }
 
-/* A model that is forgotten is released, and there for nobody. */
+/* A forgotten model is released, and no call finds it. */
 static void test_forget_model(void **state)
 {
 	struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 3 };
@@ -903,7 +903,7 @@ static void test_fences(void **state)
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
 			assert_int_equal(kernel.commits[0].fence, engine_state.fence);
-			/* Nobody has measured what hardware still does. */
+			/* Work that hardware still does has no time. */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
 		assert_true(fcntl(engine_state.fence, F_GETFD) < 0);
@@ -993,7 +993,7 @@ static void test_roles(void **state)
 		else
 			assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
 	}
-	/* Nobody holds the models any more. */
+	/* The models have no references any more. */
 	for (struct loaded_model *m = server.models.list; m; m = m->next)
 		assert_int_equal(m->users, 1);
 }
@@ -1064,7 +1064,7 @@ static void test_own_layout(void **state)
 	head.num_grants = 2;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.own, buffer_of_engine);
-	/* Nobody uses it, so it goes at once; the other goes with the client. */
+	/* It is not used, so it goes at once; the other goes with the client. */
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 1);
 	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 8), NNACCEL_STATUS_GENERAL_FAILURE);
@@ -1104,7 +1104,7 @@ static void test_forgotten_in_use(void **state)
 	assert_int_equal(buffer_state.destroyed, 1);
 }
 
-/* What an input holds is as large as the shape that it is taken for. */
+/* An input holds as many bytes as the shape that it is taken for. */
 static const struct {
 	uint64_t model;
 	uint64_t length;		/* of what the buffer holds */
@@ -1224,7 +1224,7 @@ static enum nn_status load(const struct nna_engine *e, void *model, size_t model
 	return NN_OK;
 }
 
-/* What the keeper will answer to the next request. */
+/* The answer of the keeper to the next request. */
 static void keeper_says(int keeper, enum cache_verdict verdict)
 {
 	const struct cache_answer answer = {
@@ -1591,7 +1591,7 @@ static void test_commit_fails(void **state)
 	assert_int_equal(kernel.fetches, 1);
 }
 
-/* What a thread wrote into memory that the client lost is no success. */
+/* Writing into memory that the client lost is no success. */
 static void test_revoked(void **state)
 {
 	(void)state;

@@ -86,7 +86,7 @@ static const char *const nnapi_results[] = {
 	"RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
 };
 
-/* What is set, and two runs. */
+/* The values that are set, and two runs. */
 #define NNAPI_SET(devices, preference, priority) \
 	"for " #devices ", preference " #preference ", priority " #priority ", "
 #define NNAPI_IN_BURST "burst, run in it, run in it, "

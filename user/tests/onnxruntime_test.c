@@ -255,7 +255,7 @@ static void test_usual_work(void **unused)
 	unload(factory);
 }
 
-/* Of 17 parts 16 are taken, unless the option says otherwise. */
+/* The provider takes 16 of 17 parts, unless the option says otherwise. */
 static void test_usual_parts(void **unused)
 {
 	enum { PARTS = 17 };
@@ -552,7 +552,7 @@ static void test_failures(void **unused)
 			if (last)
 				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
 						       "unknown" : nnapi_results[result]));
-			/* What failed is compiled again by the next run. */
+			/* The next run compiles a part again that failed. */
 			assert_int_equal(!!strstr(nnapi_calls, "for 1, "), is_tried || result > 1 ||
 					 times > 1);
 		}

@@ -69,7 +69,7 @@ int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilatio
 	return next(compilation, folder, token);
 }
 
-/* How often more mutexes were locked than unlocked. */
+/* The number of mutexes that are still locked. */
 static atomic_long recorded_locks;
 
 int pthread_mutex_lock(pthread_mutex_t *mutex)

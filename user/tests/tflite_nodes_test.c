@@ -449,7 +449,7 @@ static void test_nodes(void **unused)
 	try_cases();
 }
 
-/* What the first time allocates once is there. */
+/* The first time makes all allocations that stay. */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = recorded_files();

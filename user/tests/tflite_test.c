@@ -419,7 +419,7 @@ static void test_max_partitions(void **state)
 
 		for (int t = 0; t < 6; t++)
 			tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 + t });
-		/* Nodes that do not fit together, but nobody runs them: RELU and COS in turn. */
+		/* Nodes that do not fit together, but do not run: RELU and COS in turn. */
 		for (int t = 0; t < 5; t++)
 			node(w, t % 2 ? COS : RELU, t, -2, t + 1);
 		for (int t = 1; t < 6; t++)

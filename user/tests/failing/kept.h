@@ -40,7 +40,7 @@ void kept_mapped(size_t size);
 /* Returns what there is now. */
 struct kept kept_now(void);
 
-/* Returns the name of the first kind that `after` has more of; NULL: there is none. */
+/* Returns the name of the first kind that `after` has more of, or NULL. */
 const char *kept_more(const struct kept *before, const struct kept *after);
 
 #endif /* NN_TESTS_KEPT_H */
