@@ -246,11 +246,25 @@ TEST_F(account, structures_reach_the_bound)
 	param_set("max_user_kernel_bytes", old);
 }
 
+/* With room for so many bytes more a small execution runs, and this one is refused. */
+static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(account) *self,
+			   struct nnaccel_execute *execute, long long room)
+{
+	long long before = kernel_bytes_at_rest(self);
+	long long old = param_set("max_user_kernel_bytes", before + room);
+
+	EXPECT_EQ(do_execution(self), 0);
+	summary_becomes(-1, "commands", 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, execute), EDQUOT);
+	param_set("max_user_kernel_bytes", old);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, execute), 0);
+	EXPECT_EQ(kernel_bytes_at_rest(self), before);
+}
+
 /* Each pool of a command costs at least the grant that the worker gets. */
 TEST_F(account, pools_of_a_command_are_charged)
 {
 	static uint32_t pools[NNACCEL_MAX_CMD_POOLS];
-	long long before = kernel_bytes_at_rest(self), old;
 	struct nnaccel_execute execute = {
 		.size = sizeof(execute),
 		.model = self->model,
@@ -260,21 +274,14 @@ TEST_F(account, pools_of_a_command_are_charged)
 
 	for (size_t i = 0; i < NNACCEL_MAX_CMD_POOLS; i++)
 		pools[i] = self->pool;
-	old = param_set("max_user_kernel_bytes", before + NNACCEL_MAX_CMD_POOLS *
-			(long long)sizeof(struct nnaccel_grant));
-	EXPECT_EQ(do_execution(self), 0);
-	summary_becomes(-1, "commands", 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &execute), EDQUOT);
-	param_set("max_user_kernel_bytes", old);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &execute), 0);
-	EXPECT_EQ(kernel_bytes_at_rest(self), before);
+	expect_charged(_metadata, self, &execute,
+		       NNACCEL_MAX_CMD_POOLS * (long long)sizeof(struct nnaccel_grant));
 }
 
 TEST_F(account, arguments_are_charged)
 {
 	enum { NUM = 1000, ROOM = NUM * sizeof(struct nnaccel_arg) / 2 };
 	static struct nnaccel_arg args[NUM];
-	long long before = kernel_bytes_at_rest(self), old;
 	struct nnaccel_execute execute = {
 		.size = sizeof(execute),
 		.model = self->model,
@@ -284,31 +291,18 @@ TEST_F(account, arguments_are_charged)
 
 	for (int i = 0; i < NUM; i++)
 		args[i].flags = NNACCEL_ARG_NO_VALUE;
-	old = param_set("max_user_kernel_bytes", before + ROOM);
-	EXPECT_EQ(do_execution(self), 0);
-	summary_becomes(-1, "commands", 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &execute), EDQUOT);
-	param_set("max_user_kernel_bytes", old);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &execute), 0);
-	EXPECT_EQ(kernel_bytes_at_rest(self), before);
+	expect_charged(_metadata, self, &execute, ROOM);
 }
 
 TEST_F(account, attributes_are_charged)
 {
 	static char attributes[NNACCEL_MAX_ATTRIBUTES];
-	long long before = kernel_bytes_at_rest(self), old;
 	struct execution e;
 
 	execution_init(&e, self->model, self->pool, self->pool);
 	e.cmd.attributes = (uintptr_t)attributes;
 	e.cmd.attributes_size = sizeof(attributes);
-	old = param_set("max_user_kernel_bytes", before + sizeof(attributes) / 2);
-	EXPECT_EQ(do_execution(self), 0);
-	summary_becomes(-1, "commands", 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), EDQUOT);
-	param_set("max_user_kernel_bytes", old);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
-	EXPECT_EQ(kernel_bytes_at_rest(self), before);
+	expect_charged(_metadata, self, &e.cmd, sizeof(attributes) / 2);
 }
 
 /* Fills in an allocation with as many roles as there may be. */

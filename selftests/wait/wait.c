@@ -176,10 +176,25 @@ static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *
 	return self->cmd.head.kind == NNACCEL_DO_FORGET_GRANT ? ret : EPROTO;
 }
 
+/* Returns a buffer whose layout is the worker's, which makes each copy of it. */
+static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA(wait) *self)
+{
+	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
+	struct allocation alloc;
+	struct async async;
+
+	allocation_init(&alloc, self->model, 16);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
+				 &layout, sizeof(layout), NULL), 0);
+	ASSERT_EQ(async_wait(&async), 0);
+	return alloc.cmd.out_buffer;
+}
+
 /* Copies that the worker makes: of the client's memory, and of pools of each kind. */
 TEST_F(wait, copy)
 {
-	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
 	struct nnaccel_buffer_copy copy = {
 		.size = sizeof(copy),
 		.flags = NNACCEL_COPY_IN,
@@ -189,7 +204,6 @@ TEST_F(wait, copy)
 	const int file = file_new(PAGE);
 	uint32_t pools[3] = { self->output };
 	struct exporter_counts counts;
-	struct allocation alloc;
 	struct exporter other;
 	struct async async;
 	char *bytes;
@@ -202,13 +216,7 @@ TEST_F(wait, copy)
 	ASSERT_TRUE(exporter_open(&other, 0));
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_READ | PROT_WRITE, 0, PAGE, &pools[2]),
 		  0);
-	allocation_init(&alloc, self->model, 16);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
-	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
-				 &layout, sizeof(layout), NULL), 0);
-	ASSERT_EQ(async_wait(&async), 0);
-	copy.buffer = alloc.cmd.out_buffer;
+	copy.buffer = converted_buffer(_metadata, self);
 	ASSERT_TRUE(handle(SIGUSR1, count, 0));
 	EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	copy.data = 0;
@@ -251,24 +259,16 @@ static void free_buffer(int signal)
 /* If the buffer is freed meanwhile, the copy that is interrupted ends. */
 TEST_F(wait, copy_of_what_is_gone)
 {
-	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
 	struct nnaccel_buffer_copy copy = {
 		.size = sizeof(copy),
 		.flags = NNACCEL_COPY_IN,
 		.length = 4,
 		.data = (uintptr_t)"data",
 	};
-	struct allocation alloc;
 	struct async async;
 
-	allocation_init(&alloc, self->model, 16);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
-	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
-				 &layout, sizeof(layout), NULL), 0);
-	ASSERT_EQ(async_wait(&async), 0);
 	gone_fd = self->s.fd;
-	gone_buffer = copy.buffer = alloc.cmd.out_buffer;
+	gone_buffer = copy.buffer = converted_buffer(_metadata, self);
 	ASSERT_TRUE(handle(SIGUSR1, free_buffer, 0));
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
 	await_commands(self->s.fd, 1);
