@@ -38,6 +38,7 @@
 #include "kit/file_message.h"
 #include "kit/log.h"
 #include "tests/heap_blocks.h"
+#include "tests/open_files.h"
 
 #define PATIENCE_MS (int)scaled(60000)
 #define MAX_CONTEXTS 4096
@@ -235,15 +236,6 @@ static bool of_kit;			/* an engine of the kit's runs in the broker's place */
 static long blocks;
 static int files;
 static struct broker_options options;
-
-static int count_files(void)
-{
-	int count = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
-}
 
 static void *do_nothing(void *arg)
 {

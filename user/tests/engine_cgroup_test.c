@@ -28,6 +28,7 @@
 #include "base/cgroup_path.h"
 #include "engine/broker/cgroup.h"
 #include "kit/log.h"
+#include "tests/open_files.h"
 
 #define CLIENT 4242			/* its process */
 #define CONTEXT 7
@@ -205,15 +206,6 @@ static void fail_next(const char *file, int error, int times)
 	kernel.fails = file;
 	kernel.error = error;
 	kernel.times = times;
-}
-
-static int count_files(void)
-{
-	int count = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
 }
 
 /* ---- an engine's cgroup ---- */

@@ -17,6 +17,7 @@
 
 #include "kit/file_message.h"
 #include "kit/keeper_message.h"
+#include "tests/open_files.h"
 
 static const struct {
 	uint32_t kind;
@@ -77,15 +78,6 @@ static void send_other(int socket, int type, const void *data, size_t size)
 	part->cmsg_len = CMSG_LEN(size);
 	memcpy(CMSG_DATA(part), data, size);
 	assert_int_equal(sendmsg(socket, &message, 0), 1);
-}
-
-static int count_files(void)
-{
-	int count = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
 }
 
 static void test_files(void **state)

@@ -23,6 +23,7 @@ void *__real_calloc(size_t count, size_t size);
 #include "recorded.h"
 #include "tests/failing/failing.h"
 #include "tests/heap_blocks.h"
+#include "tests/open_files.h"
 #include "ops/float16.h"
 
 enum { VALUES = 48, ROOM = 1 << 16 };
@@ -589,12 +590,12 @@ static void test_nodes(void **unused)
 /* The first time makes all allocations that stay. */
 static void test_nothing_is_left(void **unused)
 {
-	const long blocks = heap_blocks, files = recorded_files();
+	const long blocks = heap_blocks, files = count_files();
 
 	(void)unused;
 	try_cases();
 	assert_int_equal(heap_blocks, blocks);
-	assert_int_equal(recorded_files(), files);
+	assert_int_equal(count_files(), files);
 	assert_int_equal(recorded_locks, 0);
 }
 
@@ -663,16 +664,16 @@ static void test_memory_fails(void **unused)
 		read_case(&c, cases[i].graph, cases[i].outputs);
 		assert_true(use(&c));
 		blocks = heap_blocks;
-		files = recorded_files();
+		files = count_files();
 		for (unsigned int n = 1, failed = 1; failed; n++, tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
 			failing_begin(FAILING_SELF, n, false);
 			use(&c);
 			failed = failing_end(FAILING_SELF);
-			if (heap_blocks != blocks || recorded_files() != files || recorded_locks) {
+			if (heap_blocks != blocks || count_files() != files || recorded_locks) {
 				stderr = usual;
 				fail_msg("%s: allocation %u, %ld blocks, %ld files, %ld locks", cases[i].graph, n,
-					 heap_blocks - blocks, recorded_files() - files,
+					 heap_blocks - blocks, count_files() - files,
 					 (long)recorded_locks);
 			}
 		}

@@ -3,7 +3,6 @@
 #ifndef NN_TESTS_RECORDED_H
 #define NN_TESTS_RECORDED_H
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -90,19 +89,6 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 		*(void **)&unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	atomic_fetch_sub(&recorded_locks, 1);
 	return unlock(mutex);
-}
-
-/* Files that the process has open. */
-static long recorded_files(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	long files = 0;
-
-	while (folder && readdir(folder))
-		files++;
-	if (folder)
-		closedir(folder);
-	return files;
 }
 
 #endif /* NN_TESTS_RECORDED_H */

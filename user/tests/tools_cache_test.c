@@ -4,7 +4,6 @@
  * plays.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -25,6 +24,7 @@
 
 #include "kit/file_message.h"
 #include "kit/keeper_message.h"
+#include "tests/open_files.h"
 #include "tools/tool.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -328,18 +328,7 @@ static void test_keeper(void **unused)
 	assert_prints("--uid 2000 clear", 0, "1 entries cleared\n");
 }
 
-static unsigned int open_files;
-
-static unsigned int count_files(void)
-{
-	DIR *files = opendir("/proc/self/fd");
-	unsigned int count = 0;
-
-	while (readdir(files))
-		count++;
-	closedir(files);
-	return count;
-}
+static int open_files;
 
 static int set_up(void **unused)
 {
