@@ -168,16 +168,32 @@ static int start_client(bool cold)
 	return WEXITSTATUS(status);
 }
 
-/* One that comes afterwards; where workers failed to start the broker waits a little with the next. */
-static int next_client(bool cold)
+/*
+ * Where workers failed before, the broker refuses its user for a while: so a client that was refused
+ * asks again, until @failures, if given, says that an allocation of @who failed meanwhile.
+ */
+static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
+			  unsigned int *failures)
 {
-	int result = start_client(cold);
+	int result;
 
-	for (int tries = 0; result == REFUSED && tries < PATIENCE * 10; tries++) {
-		usleep(100000);
+	for (int tries = 0; tries < PATIENCE * 10; tries++) {
+		if (failures)
+			failing_begin(who, number, lasting);
 		result = start_client(cold);
+		if (failures)
+			*failures = failing_end(who);
+		if (result != REFUSED || (failures && *failures))
+			break;
+		usleep(100000);
 	}
 	return result;
+}
+
+/* One that comes afterwards. */
+static int next_client(bool cold)
+{
+	return patient_client(cold, 0, 0, false, NULL);
 }
 
 static void fail_each(enum failing_who who, const char *name, bool lasting)
@@ -186,9 +202,7 @@ static void fail_each(enum failing_who who, const char *name, bool lasting)
 	int result;
 
 	do {
-		failing_begin(who, number, lasting);
-		result = start_client(number % 2);
-		failures = failing_end(who);
+		result = patient_client(number % 2, who, number, lasting, &failures);
 		if (result > REFUSED || (result == REFUSED && !failures))
 			fail_msg("%s, allocation %u%s: %s", name, number,
 				 lasting ? " and all later ones" : "",
