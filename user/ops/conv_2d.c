@@ -5,13 +5,9 @@
 #include "ops/conv.h"
 #include "ops/requant.h"
 
-/* Inputs of the operations' own: the number of groups. */
-#define CONV_OWN 0
-#define GROUPED_OWN 1
-
-static enum nn_status check(const struct nn_check *c, uint32_t own, enum nn_window_form form)
+static enum nn_status check(const struct nn_check *c, enum nn_window_form form)
 {
-	struct nn_window_args args = nn_window_check_args(c, 3, own);
+	struct nn_window_args args = nn_window_check_args(c);
 	enum nn_status status = nn_window_check(c, &args, form);
 
 	return status ? status : nn_filter_check(c, 4, 0);
@@ -19,18 +15,19 @@ static enum nn_status check(const struct nn_check *c, uint32_t own, enum nn_wind
 
 static enum nn_status check_conv(const struct nn_check *c)
 {
-	return check(c, CONV_OWN, NN_WINDOW_DILATIONS_OPTIONAL);
+	return check(c, NN_WINDOW_DILATIONS_OPTIONAL);
 }
 
 static enum nn_status check_grouped(const struct nn_check *c)
 {
-	return check(c, GROUPED_OWN, NN_WINDOW_FLAG);
+	return check(c, NN_WINDOW_FLAG);
 }
 
-static enum nn_status read_groups(const struct nn_run *r, uint32_t own, struct nn_conv *v)
+static enum nn_status read_groups(const struct nn_run *r, struct nn_conv *v)
 {
 	const uint32_t *filter = r->inputs[1].dims;
-	int32_t groups = own ? nn_run_int(r, v->args.own, 0) : 1;
+	bool is_grouped = r->op->code == NN_OP_GROUPED_CONV_2D;
+	int32_t groups = is_grouped ? nn_run_int(r, v->args.own, 0) : 1;
 
 	if (groups <= 0 || filter[0] % (uint32_t)groups)
 		return nn_run_fail(r, "%u filters do not make %d groups", filter[0], groups);
@@ -67,18 +64,18 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 	return count;
 }
 
-static enum nn_status prepare(const struct nn_run *r, uint32_t own, struct nn_conv *v)
+static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 {
 	const uint32_t *filter = r->inputs[1].dims;
 	enum nn_status status = nn_filter_infer(r, 4, filter[0]);
 
 	if (status)
 		return status;
-	v->args = nn_window_run_args(r, 3, own);
+	v->args = nn_window_run_args(r);
 	v->nchw = nn_run_bool(r, v->args.nchw, false);
 	v->in = nn_image_of(&r->inputs[0], v->nchw);
 	v->spans = spans;
-	status = read_groups(r, own, v);
+	status = read_groups(r, v);
 	if (status)
 		return status;
 	v->window.h = (struct nn_axis){ .in = v->in.h, .filter = filter[1] };
@@ -88,42 +85,22 @@ static enum nn_status prepare(const struct nn_run *r, uint32_t own, struct nn_co
 	return status;
 }
 
-static enum nn_status infer(struct nn_run *r, uint32_t own)
+static enum nn_status infer(struct nn_run *r)
 {
 	struct nn_conv v;
-	enum nn_status status = prepare(r, own, &v);
+	enum nn_status status = prepare(r, &v);
 
 	if (!status)
 		nn_image_set(&r->outputs[0], v.nchw, &v.out);
 	return status;
 }
 
-static enum nn_status infer_conv(struct nn_run *r)
-{
-	return infer(r, CONV_OWN);
-}
-
-static enum nn_status infer_grouped(struct nn_run *r)
-{
-	return infer(r, GROUPED_OWN);
-}
-
-static enum nn_status execute(struct nn_run *r, uint32_t own)
+static enum nn_status execute(struct nn_run *r)
 {
 	struct nn_conv v;
-	enum nn_status status = prepare(r, own, &v);
+	enum nn_status status = prepare(r, &v);
 
 	return status ? status : nn_conv_execute(r, &v);
-}
-
-static enum nn_status execute_conv(struct nn_run *r)
-{
-	return execute(r, CONV_OWN);
-}
-
-static enum nn_status execute_grouped(struct nn_run *r)
-{
-	return execute(r, GROUPED_OWN);
 }
 
 const struct nn_op nn_op_CONV_2D = {
@@ -132,8 +109,8 @@ const struct nn_op nn_op_CONV_2D = {
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
 	.check = check_conv,
-	.infer = infer_conv,
-	.execute = execute_conv,
+	.infer = infer,
+	.execute = execute,
 };
 
 const struct nn_op nn_op_GROUPED_CONV_2D = {
@@ -141,6 +118,6 @@ const struct nn_op nn_op_GROUPED_CONV_2D = {
 	.name = "GROUPED_CONV_2D",
 	.float16_as_float32 = true,
 	.check = check_grouped,
-	.infer = infer_grouped,
-	.execute = execute_grouped,
+	.infer = infer,
+	.execute = execute,
 };

@@ -20,7 +20,7 @@ struct depthwise {
 
 static enum nn_status check(const struct nn_check *c)
 {
-	struct nn_window_args args = nn_window_check_args(c, 3, 1);
+	struct nn_window_args args = nn_window_check_args(c);
 	enum nn_status status = nn_window_check(c, &args, NN_WINDOW_DILATIONS_OPTIONAL);
 
 	return status ? status : nn_filter_check(c, 4, 3);
@@ -34,7 +34,7 @@ static enum nn_status prepare(const struct nn_run *r, struct depthwise *d)
 
 	if (status)
 		return status;
-	d->args = nn_window_run_args(r, 3, 1);
+	d->args = nn_window_run_args(r);
 	d->nchw = nn_run_bool(r, d->args.nchw, false);
 	d->in = nn_image_of(&r->inputs[0], d->nchw);
 	multiplier = nn_run_int(r, d->args.own, 0);

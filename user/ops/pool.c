@@ -21,7 +21,7 @@ struct pool {
 
 static enum nn_status check_types(const struct nn_check *c, uint32_t types)
 {
-	struct nn_window_args args = nn_window_check_args(c, 1, 2);
+	struct nn_window_args args = nn_window_check_args(c);
 	enum nn_status status = nn_window_check(c, &args, NN_WINDOW_FLAG_OPTIONAL);
 
 	if (!status)
@@ -59,7 +59,7 @@ static enum nn_status prepare(const struct nn_run *r, struct pool *p)
 		return nn_run_fail(r, "input 0: rank %u, must be 4", x->rank);
 	if (!nn_tensor_product(x, 1, 4))
 		return nn_run_fail(r, "input 0: only dimension 0 may be 0");
-	p->args = nn_window_run_args(r, 1, 2);
+	p->args = nn_window_run_args(r);
 	p->nchw = nn_run_bool(r, p->args.nchw, false);
 	p->in = nn_image_of(x, p->nchw);
 	p->window.h.in = p->in.h;

@@ -10,12 +10,12 @@
 #include "model/fingerprint.h"
 #include "ops/op.h"
 
-#define NN_OP(name) extern const struct nn_op nn_op_##name;
+#define NN_OP(name, ...) extern const struct nn_op nn_op_##name;
 #include "ops/ops.def"
 #undef NN_OP
 
 static const struct nn_op *const table[] = {
-#define NN_OP(name) &nn_op_##name,
+#define NN_OP(name, ...) &nn_op_##name,
 #include "ops/ops.def"
 #undef NN_OP
 };

@@ -4,6 +4,7 @@
  * poolings share. All sizes are computed in 64 bits: the parameters are hostile.
  */
 #include "ops/quant.h"
+#include "ops/traits.h"
 #include "ops/window.h"
 
 enum {
@@ -23,28 +24,37 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 	return args;
 }
 
-/* `flag`: place of the NCHW flag of the implicit form. */
-static bool is_explicit(uint32_t num_inputs, uint32_t flag, int32_t type_of_flag)
+/* A flag in the place of the implicit form's tells that padding is not explicit. */
+static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
+				     uint32_t flag, int32_t type_of_flag)
 {
-	return num_inputs >= flag + 3 && type_of_flag != NN_BOOL;
+	return nn_window_args(traits->window.tensors, traits->window.own,
+			      num_inputs >= flag + 3 && type_of_flag != NN_BOOL);
 }
 
-struct nn_window_args nn_window_check_args(const struct nn_check *c, uint32_t tensors,
-					   uint32_t own)
+/* The place of the NCHW flag of the implicit form. */
+static uint32_t flag_of(const struct nn_traits *traits)
 {
-	uint32_t flag = nn_window_args(tensors, own, false).nchw;
+	return nn_window_args(traits->window.tensors, traits->window.own, false).nchw;
+}
+
+struct nn_window_args nn_window_check_args(const struct nn_check *c)
+{
 	const struct nn_operation *o = c->operation;
-	int32_t type = flag < o->num_inputs ? c->scope->operands[o->inputs[flag]].type : NN_INT32;
+	const struct nn_traits *traits = nn_traits(o->type);
+	const uint32_t flag = flag_of(traits);
 
-	return nn_window_args(tensors, own, is_explicit(o->num_inputs, flag, type));
+	return args_of(traits, o->num_inputs, flag, flag < o->num_inputs ?
+		       c->scope->operands[o->inputs[flag]].type : NN_INT32);
 }
 
-struct nn_window_args nn_window_run_args(const struct nn_run *r, uint32_t tensors, uint32_t own)
+struct nn_window_args nn_window_run_args(const struct nn_run *r)
 {
-	uint32_t flag = nn_window_args(tensors, own, false).nchw;
-	int32_t type = flag < r->num_inputs ? r->inputs[flag].type : NN_INT32;
+	const struct nn_traits *traits = nn_traits(r->op->code);
+	const uint32_t flag = flag_of(traits);
 
-	return nn_window_args(tensors, own, is_explicit(r->num_inputs, flag, type));
+	return args_of(traits, r->num_inputs, flag,
+		       flag < r->num_inputs ? r->inputs[flag].type : NN_INT32);
 }
 
 enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_args *args,

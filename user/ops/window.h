@@ -27,13 +27,12 @@ struct nn_window_args {
 struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding);
 
 /*
- * Same, where the number of inputs tells whether the padding is explicit; where
- * the counts of the two forms meet, a flag in the place of the implicit form's
- * flag does.
+ * Same for an operation whose traits say where its window's arguments are. The number of
+ * inputs tells whether the padding is explicit; where the counts of the two forms meet, a
+ * flag in the place of the implicit form's flag does.
  */
-struct nn_window_args nn_window_check_args(const struct nn_check *c, uint32_t tensors,
-					   uint32_t own);
-struct nn_window_args nn_window_run_args(const struct nn_run *r, uint32_t tensors, uint32_t own);
+struct nn_window_args nn_window_check_args(const struct nn_check *c);
+struct nn_window_args nn_window_run_args(const struct nn_run *r);
 
 /* What an operation has behind its activation. */
 enum nn_window_form {

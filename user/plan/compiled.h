@@ -141,9 +141,6 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 		       void *const *data, struct nn_tensor *inputs, struct nn_tensor *outputs,
 		       struct nn_run *r);
 
-/* The input in which an operation takes its activation, or -1. */
-int32_t compiled_activation_input(const struct nn_run *r);
-
 /*
  * Executes if the arguments are what was compiled for. False: they are not, or a
  * shape turned out otherwise; nothing is promised about the outputs then.

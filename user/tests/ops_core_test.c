@@ -49,7 +49,7 @@ static void test_codes(void **state)
 		int32_t code;
 		int32_t nnapi;
 	} all[] = {
-#define NN_OP(name) { #name, NN_OP_##name, ANEURALNETWORKS_##name },
+#define NN_OP(name, ...) { #name, NN_OP_##name, ANEURALNETWORKS_##name },
 #include "ops/ops.def"
 #undef NN_OP
 	};

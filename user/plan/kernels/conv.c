@@ -38,7 +38,7 @@ struct conv {
 /* Reads the window again, as the shape rule did, which found no fault. */
 static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
 {
-	struct nn_window_args args = nn_window_run_args(r, 3, 0);
+	struct nn_window_args args = nn_window_run_args(r);
 	const struct nn_tensor *filter = &r->inputs[FILTER];
 
 	*activation = args.activation;

@@ -160,7 +160,7 @@ static struct parts *alloc_parts(uint32_t count)
 static struct parts *group_parts(struct nn_run *r)
 {
 	const bool depthwise = r->op->code == NN_OP_DEPTHWISE_CONV_2D;
-	const struct nn_window_args args = nn_window_run_args(r, 3, 1);
+	const struct nn_window_args args = nn_window_run_args(r);
 	const uint32_t *filter = r->inputs[FILTER].dims;
 	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
 	struct nn_image in = nn_image_of(&r->inputs[X], false);

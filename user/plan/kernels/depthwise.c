@@ -182,7 +182,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!d)
 		return false;
 	ready->state = d;
-	args = nn_window_run_args(r, 3, 1);
+	args = nn_window_run_args(r);
 	if (!read_window(r, &args, d))
 		return false;
 	if (x->type == NN_TENSOR_FLOAT32 || x->type == NN_TENSOR_FLOAT16 ?

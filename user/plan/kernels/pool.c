@@ -29,7 +29,7 @@ struct pool {
 
 static bool read_window(struct nn_run *r, struct pool *p)
 {
-	struct nn_window_args args = nn_window_run_args(r, 1, 2);
+	struct nn_window_args args = nn_window_run_args(r);
 	const struct nn_tensor *out = &r->outputs[0];
 	int32_t activation = nn_run_int(r, args.activation, 0);
 

@@ -15,7 +15,7 @@
 #include "plan/run/tuning.h"
 #include "plan/run/weights.h"
 #include "model/fingerprint.h"
-#include "ops/window.h"
+#include "ops/traits.h"
 
 /* What only compiling needs. */
 struct compiler {
@@ -263,32 +263,6 @@ static bool add_operations(struct compiler *k)
 
 /* ---- Fusing ---- */
 
-int32_t compiled_activation_input(const struct nn_run *r)
-{
-	switch (r->op->code) {
-	case NN_OP_ADD:
-	case NN_OP_MUL:
-	case NN_OP_DIV:
-	case NN_OP_SUB:
-		return 2;
-	case NN_OP_FULLY_CONNECTED:
-		return 3;
-	case NN_OP_CONV_2D:
-		return (int32_t)nn_window_run_args(r, 3, 0).activation;
-	case NN_OP_DEPTHWISE_CONV_2D:
-	case NN_OP_GROUPED_CONV_2D:
-		return (int32_t)nn_window_run_args(r, 3, 1).activation;
-	case NN_OP_AVERAGE_POOL_2D:
-	case NN_OP_L2_POOL_2D:
-	case NN_OP_MAX_POOL_2D:
-		return (int32_t)nn_window_run_args(r, 1, 2).activation;
-	case NN_OP_TRANSPOSE_CONV_2D:
-		return r->num_inputs == 9 ? 7 : 9;
-	default:
-		return -1;
-	}
-}
-
 static int32_t activation_of(int32_t code)
 {
 	return code == NN_OP_RELU ? 1 : code == NN_OP_RELU1 ? 2 : code == NN_OP_RELU6 ? 3 : 0;
@@ -309,8 +283,7 @@ static bool fuse(struct compiler *k, const struct compiled_step *step)
 {
 	struct compiled_step *before;
 	struct nn_run r;
-	int32_t input;
-	uint32_t x;
+	uint32_t input, x;
 
 	if (!activation_of(step->op->code))
 		return false;
@@ -321,11 +294,11 @@ static bool fuse(struct compiler *k, const struct compiled_step *step)
 	if (before->output != x)
 		return false;
 	compiled_run_init(k->c, before, k->data, k->inputs, k->outputs, &r);
-	input = compiled_activation_input(&r);
-	if (input < 0 || nn_run_int(&r, (uint32_t)input, -1))
+	input = nn_run_activation(&r);
+	if (!input || nn_run_int(&r, input, -1))
 		return false;
 	before->activation = activation_of(step->op->code);
-	before->activation_input = (uint32_t)input;
+	before->activation_input = input;
 	before->output = step->output;
 	k->producers[step->output] = k->producers[x];
 	return true;

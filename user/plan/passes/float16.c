@@ -78,7 +78,7 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 		return false;
 	if (o->type == NN_OP_FULLY_CONNECTED)
 		return true;
-	args = nn_window_check_args(&c, 3, o->type == NN_OP_DEPTHWISE_CONV_2D);
+	args = nn_window_check_args(&c);
 	return is_scalar(w, o, args.nchw, 0) &&
 	       (o->type == NN_OP_CONV_2D || is_scalar(w, o, args.own, 1));
 }

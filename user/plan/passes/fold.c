@@ -8,6 +8,7 @@
 
 #include "plan/compiled.h"
 #include "ops/quant.h"
+#include "ops/traits.h"
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
@@ -54,12 +55,10 @@ static uint32_t layout_input(const struct nn_run *r)
 {
 	switch (r->op->code) {
 	case NN_OP_CONV_2D:
-		return nn_window_run_args(r, 3, 0).nchw;
 	case NN_OP_DEPTHWISE_CONV_2D:
 	case NN_OP_GROUPED_CONV_2D:
-		return nn_window_run_args(r, 3, 1).nchw;
 	case NN_OP_MAX_POOL_2D:
-		return nn_window_run_args(r, 1, 2).nchw;
+		return nn_window_run_args(r).nchw;
 	default:
 		return 0;
 	}
@@ -113,6 +112,7 @@ static float least_value(const struct folding *f, uint32_t operand)
 	const struct nn_tensor *t = &f->c->tensors[operand];
 	const struct compiled_step *step;
 	int32_t activation, low, high;
+	uint32_t input;
 	float least = -INFINITY;
 	struct nn_run r;
 
@@ -129,8 +129,8 @@ static float least_value(const struct folding *f, uint32_t operand)
 	if (step->op->code == NN_OP_RELU || step->op->code == NN_OP_RELU6)
 		return 0;
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
-	activation = compiled_activation_input(&r);
-	activation = activation < 0 ? 0 : nn_run_int(&r, (uint32_t)activation, 0);
+	input = nn_run_activation(&r);
+	activation = input ? nn_run_int(&r, input, 0) : 0;
 	return activation == 1 || activation == 3 ? 0 : least;
 }
 

@@ -45,12 +45,10 @@ static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operat
 	case NN_OP_AVERAGE_POOL_2D:
 	case NN_OP_L2_POOL_2D:
 	case NN_OP_MAX_POOL_2D:
-		return nn_window_check_args(&c, 1, 2).nchw;
 	case NN_OP_CONV_2D:
-		return nn_window_check_args(&c, 3, 0).nchw;
 	case NN_OP_DEPTHWISE_CONV_2D:
 	case NN_OP_GROUPED_CONV_2D:
-		return nn_window_check_args(&c, 3, 1).nchw;
+		return nn_window_check_args(&c).nchw;
 	case NN_OP_TRANSPOSE_CONV_2D:
 		return o->num_inputs - 1;
 	case NN_OP_RESIZE_BILINEAR:

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What passes over models and plans ask of an operation: the columns of ops.def. A line names
+ * what holds; the rest is 0.
+ */
+#ifndef NN_OPS_TRAITS_H
+#define NN_OPS_TRAITS_H
+
+#include "ops/op.h"
+
+struct nn_traits {
+	int32_t code;
+
+	/*
+	 * The arguments of a window (window.h): they stand behind so many tensors, and so many
+	 * of them are the operation's own. They say where the activation is.
+	 */
+	struct {
+		uint8_t tensors;
+		uint8_t own;
+	} window;
+
+	/* Inputs of operations without a window. Negative ones count from the end, 0: none. */
+	int8_t activation;		/* a fused activation, which may be NONE */
+};
+
+/* Returns the traits of a code, never NULL: other operations than those of ops.def have none. */
+const struct nn_traits *nn_traits(int32_t code);
+
+/* Returns the input that is the fused activation of an operation, or 0. */
+uint32_t nn_run_activation(const struct nn_run *r);
+
+#endif /* NN_OPS_TRAITS_H */
