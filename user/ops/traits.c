@@ -42,3 +42,13 @@ uint32_t nn_run_activation(const struct nn_run *r)
 	return traits->window.tensors ? nn_window_run_args(r).activation :
 					input_at(traits->activation, r->num_inputs);
 }
+
+uint32_t nn_operation_layout(const struct nn_subgraph *s, const struct nn_operation *o)
+{
+	const struct nn_scope scope = { .operands = s->operands, .num_operands = s->num_operands };
+	const struct nn_check c = { .scope = &scope, .operation = o };
+	const struct nn_traits *traits = nn_traits(o->type);
+
+	return traits->window.tensors ? nn_window_check_args(&c).nchw :
+					input_at(traits->layout, o->num_inputs);
+}

@@ -13,7 +13,7 @@ struct nn_traits {
 
 	/*
 	 * The arguments of a window (window.h): they stand behind so many tensors, and so many
-	 * of them are the operation's own. They say where the activation is.
+	 * of them are the operation's own. They say where the activation and the layout are.
 	 */
 	struct {
 		uint8_t tensors;
@@ -22,6 +22,9 @@ struct nn_traits {
 
 	/* Inputs of operations without a window. Negative ones count from the end, 0: none. */
 	int8_t activation;		/* a fused activation, which may be NONE */
+	int8_t layout;			/* the flag for images in NCHW */
+
+	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */
 };
 
 /* Returns the traits of a code, never NULL: other operations than those of ops.def have none. */
@@ -29,5 +32,11 @@ const struct nn_traits *nn_traits(int32_t code);
 
 /* Returns the input that is the fused activation of an operation, or 0. */
 uint32_t nn_run_activation(const struct nn_run *r);
+
+/*
+ * Returns the input that is the flag for images in NCHW of an operation whose inputs may end
+ * before it, or 0.
+ */
+uint32_t nn_operation_layout(const struct nn_subgraph *s, const struct nn_operation *o);
 
 #endif /* NN_OPS_TRAITS_H */

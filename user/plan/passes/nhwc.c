@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/operand.h"
-#include "ops/window.h"
+#include "ops/traits.h"
 #include "plan/passes/rewrite.h"
 #include "plan/passes/nhwc.h"
 
@@ -35,35 +35,6 @@ static const void *ints_of(const struct nn_model *model, const struct nn_operand
 	return nn_operand_value_of_count(model, o, NN_TENSOR_INT32, count, NULL);
 }
 
-/* The input that tells the layout of an operation, or NONE. */
-static uint32_t layout_input(const struct nn_subgraph *s, const struct nn_operation *o)
-{
-	const struct nn_scope scope = { .operands = s->operands, .num_operands = s->num_operands };
-	const struct nn_check c = { .op = nn_op_find(o->type), .scope = &scope, .operation = o };
-
-	switch (o->type) {
-	case NN_OP_AVERAGE_POOL_2D:
-	case NN_OP_L2_POOL_2D:
-	case NN_OP_MAX_POOL_2D:
-	case NN_OP_CONV_2D:
-	case NN_OP_DEPTHWISE_CONV_2D:
-	case NN_OP_GROUPED_CONV_2D:
-		return nn_window_check_args(&c).nchw;
-	case NN_OP_TRANSPOSE_CONV_2D:
-		return o->num_inputs - 1;
-	case NN_OP_RESIZE_BILINEAR:
-	case NN_OP_RESIZE_NEAREST_NEIGHBOR:
-		return 3;
-	case NN_OP_DEPTH_TO_SPACE:
-	case NN_OP_SPACE_TO_DEPTH:
-		return 2;
-	case NN_OP_INSTANCE_NORMALIZATION:
-		return 4;
-	default:
-		return NONE;
-	}
-}
-
 /* Whether an operation is a TRANSPOSE_CONV_2D that is told the shape of its output. */
 static bool has_wanted_shape(const struct nn_operation *o)
 {
@@ -74,11 +45,11 @@ static bool has_wanted_shape(const struct nn_operation *o)
 static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
-	uint32_t input = layout_input(s, o);
+	uint32_t input = nn_operation_layout(s, o);
 	const struct nn_operand *flag;
 	const uint8_t *value;
 
-	if (input >= o->num_inputs || s->operands[o->inputs[0]].rank != 4 ||
+	if (!input || input >= o->num_inputs || s->operands[o->inputs[0]].rank != 4 ||
 	    s->operands[o->outputs[0]].rank != 4)
 		return NONE;
 	if (has_wanted_shape(o) && !ints_of(model, &s->operands[o->inputs[WANTED_SHAPE]], 4))
@@ -91,7 +62,7 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 /* Whether an operation on NCHW images has a kernel for those: it is turned where its image is. */
 static bool takes_both(const struct nn_operation *o)
 {
-	return o->type == NN_OP_INSTANCE_NORMALIZATION;
+	return nn_traits(o->type)->takes_nchw;
 }
 
 /* Functions of one element, which do not mind where it lies. */
