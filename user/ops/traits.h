@@ -24,6 +24,9 @@ struct nn_traits {
 	int8_t activation;		/* a fused activation, which may be NONE */
 	int8_t layout;			/* the flag for images in NCHW */
 
+	/* Each element of the output is made of one of each of its first so many inputs. */
+	uint8_t elementwise;
+
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */
 };
 

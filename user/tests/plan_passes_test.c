@@ -109,10 +109,10 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 	if (!strcmp(name, "CONCATENATION"))
 		in[count++] = mb_int32(&built, 0);
 	if (!strcmp(name, "ADD") || !strcmp(name, "SUB") || !strcmp(name, "MUL") ||
-	    !strcmp(name, "MAXIMUM") || !strcmp(name, "PRELU")) {
+	    !strcmp(name, "MAXIMUM") || !strcmp(name, "PRELU") || !strcmp(name, "POW")) {
 		if (count == 1)
 			in[count++] = constant(type, numbers, MB_DIMS(1));
-		if (strlen(name) == 3)
+		if (strlen(name) == 3 && strcmp(name, "POW"))
 			in[count++] = mb_int32(&built, 0);
 	}
 	return count;
@@ -363,7 +363,10 @@ static void test_nhwc(void **state)
 		{ "CONV_NCHW xa NEG ab", "b", "TRANSPOSE CONV_2D NEG TRANSPOSE" },
 		{ "CONV_NCHW xa ABS ab", "b", "TRANSPOSE CONV_2D ABS TRANSPOSE" },
 		{ "CONV_NCHW xa FLOOR ab", "b", "TRANSPOSE CONV_2D FLOOR TRANSPOSE" },
+		{ "CONV_NCHW xa LOG ab", "b", "TRANSPOSE CONV_2D LOG TRANSPOSE" },
+		{ "CONV_NCHW xa SIN ab", "b", "TRANSPOSE CONV_2D SIN TRANSPOSE" },
 		{ "CONV_NCHW xa ADD ab", "b", "TRANSPOSE CONV_2D ADD TRANSPOSE" },
+		{ "CONV_NCHW xa POW ab", "b", "TRANSPOSE CONV_2D POW TRANSPOSE" },
 		{ "CONV_NCHW xa PRELU ab", "b", "TRANSPOSE CONV_2D PRELU TRANSPOSE" },
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",

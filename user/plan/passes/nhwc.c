@@ -65,47 +65,6 @@ static bool takes_both(const struct nn_operation *o)
 	return nn_traits(o->type)->takes_nchw;
 }
 
-/* Functions of one element, which do not mind where it lies. */
-static bool is_function(int32_t code)
-{
-	static const int32_t codes[] = {
-		NN_OP_DEQUANTIZE,
-		NN_OP_FLOOR,
-		NN_OP_LOGISTIC,
-		NN_OP_RELU,
-		NN_OP_RELU1,
-		NN_OP_RELU6,
-		NN_OP_TANH,
-		NN_OP_ABS,
-		NN_OP_CAST,
-		NN_OP_EXP,
-		NN_OP_NEG,
-		NN_OP_QUANTIZE,
-		NN_OP_RSQRT,
-		NN_OP_SQRT,
-		NN_OP_ELU,
-		NN_OP_HARD_SWISH,
-	};
-
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i] == code)
-			return true;
-	return false;
-}
-
-static bool is_arithmetic(int32_t code)
-{
-	static const int32_t codes[] = {
-		NN_OP_ADD, NN_OP_MUL, NN_OP_DIV, NN_OP_SUB, NN_OP_MAXIMUM, NN_OP_MINIMUM,
-		NN_OP_PRELU,
-	};
-
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i] == code)
-			return true;
-	return false;
-}
-
 /* Whether an image is known in NHWC and not known, so far, in NCHW. */
 static bool is_turned(const struct turned *w, uint32_t operand)
 {
@@ -160,13 +119,13 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 	*images = 1;
 	if (!o->num_inputs || o->num_outputs != 1 || operands[o->outputs[0]].rank != 4)
 		return false;
-	if (is_arithmetic(o->type)) {
+	if (nn_traits(o->type)->elementwise == 2) {
 		*images = 2;
 		return is_turned_arithmetic(w, model, o);
 	}
 	if (operands[o->inputs[0]].rank != 4)
 		return false;
-	if (is_function(o->type))
+	if (nn_traits(o->type)->elementwise == 1)
 		return is_turned(w, o->inputs[0]);
 	if (o->type == NN_OP_SLICE)
 		return is_turned(w, o->inputs[0]) && ints_of(model, &operands[o->inputs[1]], 4) &&
@@ -278,7 +237,7 @@ static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uin
 	const struct nn_operand *x = &w->r.operands[o->inputs[index]];
 	uint32_t vector;
 
-	if (!is_arithmetic(o->type) || is_turned(w, o->inputs[index]))
+	if (nn_traits(o->type)->elementwise != 2 || is_turned(w, o->inputs[index]))
 		return in_nhwc(w, o->inputs[index]);
 	vector = w->r.subgraph.num_operands++;
 	w->r.operands[vector] = *x;
