@@ -27,6 +27,13 @@ struct nn_traits {
 	/* Each element of the output is made of one of each of its first so many inputs. */
 	uint8_t elementwise;
 
+	/*
+	 * In float16: it is a product that kernels compute, or it is neutral: it is done in either
+	 * type and loses no more than a rounding.
+	 */
+	bool is_narrow_product;
+	bool is_neutral;
+
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */
 };
 

@@ -7,7 +7,7 @@
 
 #include "plan/passes/float16.h"
 #include "model/operand.h"
-#include "ops/op.h"
+#include "ops/traits.h"
 #include "ops/window.h"
 #include "plan/passes/rewrite.h"
 
@@ -67,34 +67,24 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 {
 	const struct nn_scope scope = { .operands = w->s->operands,
 					.num_operands = w->s->num_operands };
-	const struct nn_check c = { .op = nn_op_find(o->type), .scope = &scope, .operation = o };
+	const struct nn_check c = { .scope = &scope, .operation = o };
+	const struct nn_traits *traits = nn_traits(o->type);
 	struct nn_window_args args;
 
-	if (o->type != NN_OP_CONV_2D && o->type != NN_OP_DEPTHWISE_CONV_2D &&
-	    o->type != NN_OP_FULLY_CONNECTED)
+	if (!traits->is_narrow_product || !is_float(w, o->inputs[X]) ||
+	    !w->is_constant[o->inputs[WEIGHTS]] || !w->is_constant[o->inputs[BIAS]])
 		return false;
-	if (!is_float(w, o->inputs[X]) || !w->is_constant[o->inputs[WEIGHTS]] ||
-	    !w->is_constant[o->inputs[BIAS]])
-		return false;
-	if (o->type == NN_OP_FULLY_CONNECTED)
+	if (!traits->window.tensors)
 		return true;
 	args = nn_window_check_args(&c);
 	return is_scalar(w, o, args.nchw, 0) &&
-	       (o->type == NN_OP_CONV_2D || is_scalar(w, o, args.own, 1));
+	       (!traits->window.own || is_scalar(w, o, args.own, 1));
 }
 
 /* What is done in either type, and loses little in float16: a rounding. */
 static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 {
-	static const int32_t codes[] = {
-		NN_OP_ADD, NN_OP_SUB, NN_OP_MUL, NN_OP_RELU, NN_OP_RELU1, NN_OP_RELU6,
-		NN_OP_CONCATENATION, NN_OP_PAD, NN_OP_RESHAPE,
-	};
-
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i] == o->type)
-			return is_float(w, o->inputs[0]);
-	return false;
+	return nn_traits(o->type)->is_neutral && is_float(w, o->inputs[0]);
 }
 
 /* Whether an input was computed in float16. */
