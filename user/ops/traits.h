@@ -34,6 +34,13 @@ struct nn_traits {
 	bool is_narrow_product;
 	bool is_neutral;
 
+	/*
+	 * Its tensors that steer leave its shape alone, and zeros are such: they may be known when it
+	 * runs only, where it copies and checks them.
+	 */
+	bool steers_no_shape;
+	bool is_sized_by_values;	/* the values of its other inputs tell the output's shape */
+
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */
 };
 

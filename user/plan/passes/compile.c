@@ -111,25 +111,6 @@ static bool set_constants(struct compiler *k)
 	return true;
 }
 
-/*
- * Whether an operation's tensors that steer leave its shape alone, and zeros are such: they may then
- * be known when it runs only, where it copies and checks them.
- */
-static bool takes_steering_late(const struct nn_op *op)
-{
-	switch (op->code) {
-	case NN_OP_AXIS_ALIGNED_BBOX_TRANSFORM:
-	case NN_OP_EMBEDDING_LOOKUP:
-	case NN_OP_GATHER:
-	case NN_OP_HASHTABLE_LOOKUP:
-	case NN_OP_ROI_ALIGN:
-	case NN_OP_ROI_POOLING:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Values that steer are copied from memory that others may write. */
 static bool fix_steering(struct compiler *k, const struct nn_op *op,
 			 const struct nn_operation *o)
@@ -140,7 +121,7 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 
 		if (t->omitted || !plan_steers(op, i, t->type))
 			continue;
-		if (!*data && (is_scalar(t) || !takes_steering_late(op)))
+		if (!*data && (is_scalar(t) || !nn_traits(op->code)->steers_no_shape))
 			return false;
 		if (!*data || operand_of(k, o->inputs[i])->lifetime != NN_CONSTANT_REFERENCE ||
 		    *data != k->c->tensors[o->inputs[i]].data)

@@ -11,18 +11,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ops/traits.h"
 #include "plan/compiled.h"
 #include "plan/run/sections.h"
 #include "plan/run/weights.h"
 
-enum {
-	EMBEDDING_LOOKUP = 7,
-	HASHTABLE_LOOKUP = 10,
-	BOX_WITH_NMS_LIMIT = 44,
-	GATHER = 51,
-	GENERATE_PROPOSALS = 52,
-	RANDOM_MULTINOMIAL = 74,
-};
+enum { RANDOM_MULTINOMIAL = 74 };
 
 #define CHANGING (-1)
 
@@ -115,8 +109,7 @@ static bool steers_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info(o->type);
 
-	return info && info->is_tensor && (op->code == EMBEDDING_LOOKUP ||
-					   op->code == HASHTABLE_LOOKUP || op->code == GATHER);
+	return info && info->is_tensor && nn_traits(op->code)->steers_no_shape;
 }
 
 /*
@@ -138,7 +131,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 
 	/* Those of extensions say when they run what shapes they have. */
 	if (!step->op->execute || o->type > UINT16_MAX || step->op->code == NN_OP_OEM ||
-	    step->op->code == BOX_WITH_NMS_LIMIT || step->op->code == GENERATE_PROPOSALS)
+	    nn_traits(step->op->code)->is_sized_by_values)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		const struct nn_operand *in = &g->subgraph->operands[o->inputs[i]];
