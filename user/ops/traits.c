@@ -29,6 +29,11 @@ const struct nn_traits *nn_traits(int32_t code)
 	return found ? found : &none;
 }
 
+bool nn_op_varies(const struct nn_op *op)
+{
+	return op->every_time || nn_traits(op->code)->is_random;
+}
+
 /* The input of an operation at a place that may count from the end. */
 static uint32_t input_at(int8_t place, uint32_t num_inputs)
 {

@@ -41,11 +41,19 @@ struct nn_traits {
 	bool steers_no_shape;
 	bool is_sized_by_values;	/* the values of its other inputs tell the output's shape */
 
+	bool is_random;			/* see nn_op_varies() */
+
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */
 };
 
 /* Returns the traits of a code, never NULL: other operations than those of ops.def have none. */
 const struct nn_traits *nn_traits(int32_t code);
+
+/*
+ * Returns whether an operation may compute something else from the same inputs: one that is random,
+ * or an extension's.
+ */
+bool nn_op_varies(const struct nn_op *op);
 
 /* Returns the input that is the fused activation of an operation, or 0. */
 uint32_t nn_run_activation(const struct nn_run *r);

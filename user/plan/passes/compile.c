@@ -138,7 +138,7 @@ static bool fix_steering(struct compiler *k, const struct nn_op *op,
 static bool is_foldable(const struct compiler *k, const struct nn_op *op,
 			const struct nn_operation *o)
 {
-	if (op->code == NN_OP_RANDOM_MULTINOMIAL || op->every_time || k->weights)
+	if (nn_op_varies(op) || k->weights)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (!k->data[o->inputs[i]] && !k->c->tensors[o->inputs[i]].omitted)

@@ -16,8 +16,6 @@
 #include "plan/run/sections.h"
 #include "plan/run/weights.h"
 
-enum { RANDOM_MULTINOMIAL = 74 };
-
 #define CHANGING (-1)
 
 /* A plan that one of so many executions wanted is missed when it goes. */
@@ -149,7 +147,7 @@ static void learn(const struct graph *g, const struct section *s, const struct s
 {
 	const struct nn_operation *o = step->operation;
 
-	if (step->op->every_time || step->op->code == RANDOM_MULTINOMIAL)
+	if (nn_op_varies(step->op))
 		return;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (!knows(g, s, facts, o->inputs[i]) &&
