@@ -41,6 +41,7 @@ struct nn_traits {
 	bool steers_no_shape;
 	bool is_sized_by_values;	/* the values of its other inputs tell the output's shape */
 
+	bool sees_types;		/* computes other values from the same ones in another type */
 	bool is_random;			/* see nn_op_varies() */
 
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */

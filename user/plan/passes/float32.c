@@ -7,7 +7,7 @@
 
 #include "model/operand.h"
 #include "ops/float16.h"
-#include "ops/op.h"
+#include "ops/traits.h"
 #include "plan/passes/rewrite.h"
 #include "plan/passes/float32.h"
 
@@ -38,11 +38,11 @@ static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *
 	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
 }
 
-/* Hashes bytes, has a tolerance of the type's, or is not the NNAPI's. */
+/* Whether it would compute something else in float32, or is not the NNAPI's. */
 static bool sees_types(const struct nn_op *op)
 {
-	return op->code == NN_OP_LSH_PROJECTION || op->code == NN_OP_HEATMAP_MAX_KEYPOINT ||
-	       op->code == NN_OP_OEM || op->version;
+	/* Nothing is known of an OEM's operation. */
+	return nn_traits(op->code)->sees_types || op->code == NN_OP_OEM || op->version;
 }
 
 /* Scalars that are arguments have no CAST, and inputs that may be omitted none either. */
