@@ -24,6 +24,9 @@ struct nn_traits {
 	int8_t activation;		/* a fused activation, which may be NONE */
 	int8_t layout;			/* the flag for images in NCHW */
 
+	/* It is the fused activation of this code (NNAPI's FuseCode); 0: none. */
+	uint8_t fused_code;
+
 	/* Each element of the output is made of one of each of its first so many inputs. */
 	uint8_t elementwise;
 

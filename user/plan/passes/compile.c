@@ -244,11 +244,6 @@ static bool add_operations(struct compiler *k)
 
 /* ---- Fusing ---- */
 
-static int32_t activation_of(int32_t code)
-{
-	return code == NN_OP_RELU ? 1 : code == NN_OP_RELU1 ? 2 : code == NN_OP_RELU6 ? 3 : 0;
-}
-
 /* Whether nothing is lost when operand x is never there, but y only. */
 static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 {
@@ -266,7 +261,7 @@ static bool fuse(struct compiler *k, const struct compiled_step *step)
 	struct nn_run r;
 	uint32_t input, x;
 
-	if (!activation_of(step->op->code))
+	if (!nn_traits(step->op->code)->fused_code)
 		return false;
 	x = step->operation->inputs[0];
 	if (!is_fusible(k, x, step->output))
@@ -278,7 +273,7 @@ static bool fuse(struct compiler *k, const struct compiled_step *step)
 	input = nn_run_activation(&r);
 	if (!input || nn_run_int(&r, input, -1))
 		return false;
-	before->activation = activation_of(step->op->code);
+	before->activation = nn_traits(step->op->code)->fused_code;
 	before->activation_input = input;
 	before->output = step->output;
 	k->producers[step->output] = k->producers[x];

@@ -126,11 +126,9 @@ static float least_value(const struct folding *f, uint32_t operand)
 		step = &f->c->steps[f->producers[operand] - 1];
 		operand = step->input;
 	} while (step->op->code == NN_OP_TRANSPOSE || step->op->code == NN_OP_RESHAPE);
-	if (step->op->code == NN_OP_RELU || step->op->code == NN_OP_RELU6)
-		return 0;
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
 	input = nn_run_activation(&r);
-	activation = input ? nn_run_int(&r, input, 0) : 0;
+	activation = input ? nn_run_int(&r, input, 0) : nn_traits(step->op->code)->fused_code;
 	return activation == 1 || activation == 3 ? 0 : least;
 }
 
