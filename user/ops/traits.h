@@ -8,6 +8,13 @@
 
 #include "ops/op.h"
 
+/* The border around its image that an operation with a window takes for its own padding. */
+enum nn_border {
+	NN_BORDER_NONE,
+	NN_BORDER_ZERO,		/* of zeros */
+	NN_BORDER_LEAST,	/* of what is less than, or the same as, all of the image */
+};
+
 struct nn_traits {
 	int32_t code;
 
@@ -45,6 +52,8 @@ struct nn_traits {
 	bool is_sized_by_values;	/* the values of its other inputs tell the output's shape */
 
 	bool sees_types;		/* computes other values from the same ones in another type */
+	enum nn_border border;
+	bool pads;			/* puts a border around input 0: widths, and the value or 0 */
 	bool is_random;			/* see nn_op_varies() */
 
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */

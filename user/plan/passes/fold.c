@@ -50,20 +50,6 @@ static struct compiled_step *step_before(const struct folding *f,
 
 /* ---- PAD ---- */
 
-/* Where an operation with a window has its NCHW flag, or 0 for other operations. */
-static uint32_t layout_input(const struct nn_run *r)
-{
-	switch (r->op->code) {
-	case NN_OP_CONV_2D:
-	case NN_OP_DEPTHWISE_CONV_2D:
-	case NN_OP_GROUPED_CONV_2D:
-	case NN_OP_MAX_POOL_2D:
-		return nn_window_run_args(r).nchw;
-	default:
-		return 0;
-	}
-}
-
 /* What a PAD puts around axes `first`, rows, and `first` + 1; false: around others too. */
 static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
 			uint32_t border[4])
@@ -82,6 +68,12 @@ static bool read_border(const struct folding *f, const struct compiled_step *pad
 	return true;
 }
 
+/* Whether a PAD is told what to write. */
+static bool has_value(const struct compiled_step *pad)
+{
+	return pad->operation->num_inputs > 2;
+}
+
 /* What a PAD writes, in units of the scale: 0, or PAD_V2's value; false: that is not known. */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
@@ -90,7 +82,7 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 	int32_t stored;
 
 	*value = 0;
-	if (pad->op->code == NN_OP_PAD)
+	if (!has_value(pad))
 		return true;
 	scalar = f->data[pad->operation->inputs[2]];
 	if (!scalar)
@@ -133,12 +125,9 @@ static float least_value(const struct folding *f, uint32_t operand)
 }
 
 /* Whether a window sees a border of this value as it sees its own padding. */
-static bool is_padding(const struct folding *f, const struct compiled_step *step, uint32_t operand,
-		       float value)
+static bool is_padding(const struct folding *f, enum nn_border border, uint32_t operand, float value)
 {
-	if (step->op->code == NN_OP_MAX_POOL_2D)
-		return value <= least_value(f, operand);
-	return value == 0;
+	return border == NN_BORDER_LEAST ? value <= least_value(f, operand) : value == 0;
 }
 
 /* Makes float16 tensors float32: their values, which are not all known, would be converted. */
@@ -170,23 +159,24 @@ static bool is_same_with_border(const struct folding *f, const struct compiled_s
 static void fold_pad(const struct folding *f, struct compiled_step *step)
 {
 	struct compiled_step *pad = step_before(f, step), folded = *step;
+	const enum nn_border takes = nn_traits(step->op->code)->border;
 	const struct nn_tensor *x, *y;
 	struct nn_run r;
-	uint32_t flag;
+	bool nchw;
 	float value;
 
-	if (!pad || (pad->op->code != NN_OP_PAD && pad->op->code != NN_OP_PAD_V2) ||
+	if (!takes || !pad || !nn_traits(pad->op->code)->pads ||
 	    operand_of(f, step->input)->consumers != 1 || f->data[pad->input])
 		return;
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
-	flag = layout_input(&r);
+	nchw = nn_run_bool(&r, nn_window_run_args(&r).nchw, false);
 	x = &f->c->tensors[pad->input];
 	y = &f->c->tensors[step->input];
-	if (!flag || !nn_tensor_count(x) || (x->type == NN_TENSOR_FLOAT16 &&
-	     (pad->op->code != NN_OP_PAD || step->op->code == NN_OP_MAX_POOL_2D)) ||
+	if (!nn_tensor_count(x) ||
+	    (x->type == NN_TENSOR_FLOAT16 && (has_value(pad) || takes == NN_BORDER_LEAST)) ||
 	    x->scale != y->scale || x->zero_point != y->zero_point ||
-	    !read_border(f, pad, nn_run_bool(&r, flag, false) ? 2 : 1, folded.border) ||
-	    !read_padding(f, pad, &value) || !is_padding(f, step, pad->input, value))
+	    !read_border(f, pad, nchw ? 2 : 1, folded.border) ||
+	    !read_padding(f, pad, &value) || !is_padding(f, takes, pad->input, value))
 		return;
 	folded.input = pad->input;
 	folded.is_padded = true;

@@ -139,7 +139,7 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		return nn_operand_value_of_count(model, &operands[o->inputs[*images]], NN_INT32, 1,
 						 NULL);
 	}
-	if (o->type != NN_OP_PAD && o->type != NN_OP_PAD_V2)
+	if (!nn_traits(o->type)->pads)
 		return false;
 	return ints_of(model, &operands[o->inputs[1]], 8) && operands[o->inputs[1]].rank == 2 &&
 	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
@@ -262,7 +262,7 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
-	} else if (o->type == NN_OP_PAD || o->type == NN_OP_PAD_V2) {
+	} else if (nn_traits(o->type)->pads) {
 		memcpy(pads, ints_of(from, &operands[o->inputs[1]], 8), sizeof(pads));
 		for (uint32_t i = 0; i < 8; i++)
 			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
