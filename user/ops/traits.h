@@ -52,6 +52,7 @@ struct nn_traits {
 	bool is_sized_by_values;	/* the values of its other inputs tell the output's shape */
 
 	bool sees_types;		/* computes other values from the same ones in another type */
+	bool only_reshapes;		/* the output has the bytes of input 0 */
 	enum nn_border border;
 	bool pads;			/* puts a border around input 0: widths, and the value or 0 */
 	bool is_random;			/* see nn_op_varies() */

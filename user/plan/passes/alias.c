@@ -7,9 +7,8 @@
 
 #include "plan/compiled.h"
 #include "ops/axis.h"
+#include "ops/traits.h"
 #include "plan/kernels/kernel.h"
-
-enum { CONCATENATION = 2, SQUEEZE = 34, EXPAND_DIMS = 50, SPLIT = 87, PACK = 103 };
 
 /* The operand in whose memory one lies in the end, and how far from its beginning. */
 static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)
@@ -140,19 +139,16 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	const struct nn_operation *o = step->operation;
 	uint32_t count = o->num_inputs;
 
-	if (step->is_identity)
+	if (step->is_identity || nn_traits(step->op->code)->only_reshapes)
 		return share(c, step->input, step->output);
 	switch (step->op->code) {
-	case NN_OP_RESHAPE:
-	case EXPAND_DIMS:
-	case SQUEEZE:
-		return share(c, step->input, step->output);
-	case CONCATENATION:
+	/* They lay parts side by side along an axis; each has its operands in an order of its own. */
+	case NN_OP_CONCATENATION:
 		return is_outermost(c, o->inputs[count - 1], step->output) &&
 		       join(c, step, 0, count - 1);
-	case PACK:
+	case NN_OP_PACK:
 		return is_outermost(c, o->inputs[0], step->output) && join(c, step, 1, count - 1);
-	case SPLIT:
+	case NN_OP_SPLIT:
 		return is_outermost(c, o->inputs[1], step->input) && split(c, step);
 	default:
 		return false;

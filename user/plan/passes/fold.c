@@ -48,6 +48,12 @@ static struct compiled_step *step_before(const struct folding *f,
 	return before->is_gone || before->output != step->input ? NULL : before;
 }
 
+/* The one operation that permutes axes as it is told. */
+static bool is_transpose(const struct compiled_step *step)
+{
+	return step->op->code == NN_OP_TRANSPOSE;
+}
+
 /* ---- PAD ---- */
 
 /* What a PAD puts around axes `first`, rows, and `first` + 1; false: around others too. */
@@ -117,7 +123,7 @@ static float least_value(const struct folding *f, uint32_t operand)
 			return least;
 		step = &f->c->steps[f->producers[operand] - 1];
 		operand = step->input;
-	} while (step->op->code == NN_OP_TRANSPOSE || step->op->code == NN_OP_RESHAPE);
+	} while (is_transpose(step) || nn_traits(step->op->code)->only_reshapes);
 	compiled_run_init(f->c, step, f->data, f->inputs, f->outputs, &r);
 	input = nn_run_activation(&r);
 	activation = input ? nn_run_int(&r, input, 0) : nn_traits(step->op->code)->fused_code;
@@ -203,6 +209,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
+	/* The one undoes what the other does. */
 	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||
@@ -254,9 +261,10 @@ static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 		lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-static bool is_transpose(const struct folding *f, const struct compiled_step *step)
+/* Whether a step's axes are known to be permuted. */
+static bool is_permuted(const struct folding *f, const struct compiled_step *step)
 {
-	return step->op->code == NN_OP_TRANSPOSE && !step->is_identity &&
+	return is_transpose(step) && !step->is_identity &&
 	       (f->c->tensors[step->operation->inputs[1]].omitted ||
 		f->data[step->operation->inputs[1]]);
 }
@@ -265,10 +273,10 @@ static void fold_transpose(const struct folding *f, struct compiled_step *step)
 {
 	struct compiled_step *before;
 
-	if (step->op->code != NN_OP_TRANSPOSE || !is_transpose(f, step))
+	if (!is_permuted(f, step))
 		return;
 	before = step_before(f, step);
-	if (before && is_transpose(f, before) && can_alias(f, before->input, step->output) &&
+	if (before && is_permuted(f, before) && can_alias(f, before->input, step->output) &&
 	    keeps_order(f, before, step)) {
 		before->is_gone = operand_of(f, step->input)->consumers == 1;
 		step->input = before->input;

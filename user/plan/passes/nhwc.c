@@ -186,6 +186,12 @@ static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint
 	return index;
 }
 
+static void add_permutation(struct turned *w, uint32_t from, uint32_t to, uint32_t permutation)
+{
+	/* What a pass adds it has to name. */
+	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
+}
+
 static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nchw)
 {
 	uint32_t *permutation = &w->permutations[nchw];
@@ -193,7 +199,7 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 	if (*permutation == NONE)
 		*permutation = add_constant(w, NN_TENSOR_INT32, 1, 4, nchw ? to_nchw : to_nhwc,
 					    sizeof(to_nhwc));
-	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, *permutation }, &to);
+	add_permutation(w, from, to, *permutation);
 }
 
 /* ---- Turning ---- */
@@ -326,9 +332,9 @@ struct shuffle {
 	uint32_t columns;
 };
 
-/* The one operation that reads what `o` writes, if it is of that type; else NULL. */
+/* The one operation that reads what `o` writes, and nothing else before; else NULL. */
 static const struct nn_operation *only_reader(const struct turned *w, const struct nn_model *model,
-					      const struct nn_operation *o, int32_t type)
+					      const struct nn_operation *o)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
 	const struct nn_operand *out = &s->operands[o->outputs[0]];
@@ -338,7 +344,7 @@ static const struct nn_operation *only_reader(const struct turned *w, const stru
 	    w->readers[o->outputs[0]] == NONE)
 		return NULL;
 	reader = &s->operations[w->readers[o->outputs[0]]];
-	return reader->type == type && reader->inputs[0] == o->outputs[0] ? reader : NULL;
+	return reader->inputs[0] == o->outputs[0] ? reader : NULL;
 }
 
 /* Whether a shape is of [batch, rows, columns, pixels], or without a batch of 1. */
@@ -369,16 +375,17 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	uint32_t rank;
 	int32_t order[4];
 
-	if (o->type != NN_OP_RESHAPE || !is_turned(w, o->inputs[0]))
+	if (!nn_traits(o->type)->only_reshapes || !is_turned(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
-	middle = only_reader(w, model, o, NN_OP_TRANSPOSE);
-	if (!middle || !is_known_image(image))
+	middle = only_reader(w, model, o);
+	if (!middle || middle->type != NN_OP_TRANSPOSE || !is_known_image(image))
 		return false;
-	found->last = only_reader(w, model, middle, NN_OP_RESHAPE);
+	found->last = only_reader(w, model, middle);
 	permutation = &operands[middle->inputs[middle->num_inputs - 1]];
 	rank = operands[middle->inputs[0]].rank;
-	if (!found->last || rank > 4 || !ints_of(model, permutation, rank))
+	if (!found->last || !nn_traits(found->last->type)->only_reshapes || rank > 4 ||
+	    !ints_of(model, permutation, rank))
 		return false;
 	memcpy(order, ints_of(model, permutation, rank), rank * sizeof(*order));
 	turned = &operands[found->last->outputs[0]];
@@ -424,7 +431,7 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 	permutation = add_constant(w, NN_TENSOR_INT32, 1, 3, (int32_t[]){ 0, 2, 1 },
 				   3 * sizeof(int32_t));
 	add_reshape(w, image, divided);
-	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ divided, permutation }, &turned);
+	add_permutation(w, divided, turned, permutation);
 	add_reshape(w, turned, add_twin(w, last));
 	w->is_there[last] = false;
 }
@@ -432,8 +439,7 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 /* Whether an operation is one of the last two of a shuffle that was turned. */
 static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
 {
-	return (o->type == NN_OP_TRANSPOSE || o->type == NN_OP_RESHAPE) &&
-	       !w->is_there[o->inputs[0]] && w->twins[o->inputs[0]] == NONE;
+	return o->num_inputs && !w->is_there[o->inputs[0]] && w->twins[o->inputs[0]] == NONE;
 }
 
 static void turn_operations(struct turned *w, const struct nn_model *from)
