@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What passes over models and plans ask of an operation: the columns of ops.def. A line names
- * what holds; the rest is 0.
+ * Traits of operations, which passes over models and plans ask for: the columns of ops.def. A
+ * line names those that hold; the rest is 0.
  */
 #ifndef NN_OPS_TRAITS_H
 #define NN_OPS_TRAITS_H

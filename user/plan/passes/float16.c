@@ -35,7 +35,7 @@ static bool is_float(const struct narrow *w, uint32_t operand)
 	return w->s->operands[operand].type == NN_TENSOR_FLOAT32;
 }
 
-/* A CAST from float16, which changes no value. */
+/* Whether it is the operation that converts, and does so from float16: no value changes. */
 static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && is_float(w, o->outputs[0]) &&
@@ -153,17 +153,13 @@ static void need_single(struct narrow *w, uint32_t index)
 	if (w->is_there[index])
 		return;
 	w->is_there[index] = true;
-	rewrite_add(&w->r, NN_OP_CAST, 1, 1, &w->halves[index], &index);
+	rewrite_cast(&w->r, w->halves[index], index);
 }
 
 static void need_half(struct narrow *w, uint32_t index)
 {
-	uint32_t half;
-
-	if (w->halves[index] != NONE)
-		return;
-	half = add_half(w, index);
-	rewrite_add(&w->r, NN_OP_CAST, 1, 1, &index, &half);
+	if (w->halves[index] == NONE)
+		rewrite_cast(&w->r, index, add_half(w, index));
 }
 
 static void add_chosen(struct narrow *w, const struct nn_operation *o)

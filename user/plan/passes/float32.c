@@ -31,7 +31,7 @@ static bool needs_cast(const struct nn_operand *o)
 		o->lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-/* Rounding is what such an operation is for. */
+/* Whether it is the operation that converts, and rounding to float16 is what it is for. */
 static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
@@ -162,9 +162,9 @@ static void add_casts(struct wide *w, uint32_t count, bool outputs)
 		    outputs != (w->r.operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
 			continue;
 		if (outputs)
-			rewrite_add(&w->r, NN_OP_CAST, 1, 1, &w->twins[i], &i);
+			rewrite_cast(&w->r, w->twins[i], i);
 		else
-			rewrite_add(&w->r, NN_OP_CAST, 1, 1, &i, &w->twins[i]);
+			rewrite_cast(&w->r, i, w->twins[i]);
 	}
 }
 
@@ -181,7 +181,7 @@ static void widen_operations(struct wide *w, const struct nn_subgraph *s)
 		if (!is_rounding(s, o))
 			continue;
 		list[1] = o->outputs[0];
-		rewrite_add(&w->r, NN_OP_CAST, 1, 1, &list[1], &w->twins[list[1]]);
+		rewrite_cast(&w->r, list[1], w->twins[list[1]]);
 	}
 	add_casts(w, s->num_operands, true);
 }

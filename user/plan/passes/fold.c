@@ -48,7 +48,7 @@ static struct compiled_step *step_before(const struct folding *f,
 	return before->is_gone || before->output != step->input ? NULL : before;
 }
 
-/* The one operation that permutes axes as it is told. */
+/* Whether it is the operation that permutes axes. */
 static bool is_transpose(const struct compiled_step *step)
 {
 	return step->op->code == NN_OP_TRANSPOSE;
@@ -74,7 +74,7 @@ static bool read_border(const struct folding *f, const struct compiled_step *pad
 	return true;
 }
 
-/* Whether a PAD is told what to write. */
+/* Whether a PAD has an input for what it writes. */
 static bool has_value(const struct compiled_step *pad)
 {
 	return pad->operation->num_inputs > 2;

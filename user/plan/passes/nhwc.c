@@ -35,7 +35,7 @@ static const void *ints_of(const struct nn_model *model, const struct nn_operand
 	return nn_operand_value_of_count(model, o, NN_TENSOR_INT32, count, NULL);
 }
 
-/* Whether an operation is a TRANSPOSE_CONV_2D that is told the shape of its output. */
+/* Whether it has its output's shape as an input, like no other operation on images. */
 static bool has_wanted_shape(const struct nn_operation *o)
 {
 	return o->type == NN_OP_TRANSPOSE_CONV_2D && o->num_inputs == 9;
@@ -127,10 +127,12 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		return false;
 	if (nn_traits(o->type)->elementwise == 1)
 		return is_turned(w, o->inputs[0]);
+	/* Its lists have an element for each axis, in the order of the layout. */
 	if (o->type == NN_OP_SLICE)
 		return is_turned(w, o->inputs[0]) && ints_of(model, &operands[o->inputs[1]], 4) &&
 		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
+	/* It has any number of images, and its axis behind them. */
 	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
@@ -188,7 +190,7 @@ static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint
 
 static void add_permutation(struct turned *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* What a pass adds it has to name. */
+	/* This pass adds it. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
@@ -261,6 +263,7 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	uint32_t last = o->num_inputs - 1;
 	int32_t pads[8], turned[8], axis;
 
+	/* The arguments of either are as follows() found them. */
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));
@@ -273,7 +276,7 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 		for (uint32_t i = 0; i < 8; i++)
 			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
 		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
-	} else if (o->type == NN_OP_SLICE) {
+	} else if (o->type == NN_OP_SLICE) {	/* begin and size */
 		for (uint32_t k = 1; k < 3; k++) {
 			memcpy(pads, ints_of(from, &operands[o->inputs[k]], 4), 4 * sizeof(*pads));
 			for (uint32_t i = 0; i < 4; i++)
@@ -378,6 +381,7 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	if (!nn_traits(o->type)->only_reshapes || !is_turned(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
+	/* TRANSPOSE alone puts rows and columns of channels in each other's place. */
 	middle = only_reader(w, model, o);
 	if (!middle || middle->type != NN_OP_TRANSPOSE || !is_known_image(image))
 		return false;
@@ -415,6 +419,7 @@ static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
+	/* This pass adds it. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 

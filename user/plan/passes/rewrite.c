@@ -67,6 +67,12 @@ uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint
 	return list;
 }
 
+void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to)
+{
+	/* Passes add it. */
+	rewrite_add(w, NN_OP_CAST, 1, 1, &from, &to);
+}
+
 void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there)
 {
 	for (uint32_t i = 0; i < w->subgraph.num_operands; i++)

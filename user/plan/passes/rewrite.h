@@ -35,6 +35,9 @@ void rewrite_begin(struct rewrite *w, const struct nn_model *from);
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
 		      const uint32_t *inputs, const uint32_t *outputs);
 
+/* Adds a CAST. */
+void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
+
 /*
  * Counts who reads what anew, and makes those of the first `count` operands that are not there
  * nothing: temporaries that nobody writes.
