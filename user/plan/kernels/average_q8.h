@@ -3,6 +3,10 @@
  * AVERAGE_POOL_2D of bytes for one instruction set; included after q8_pairs.h, or after wide_q8.h by
  * who defines what that asks for.
  */
+#if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
+    !defined(WIDTH)
+#error "average_q8.h needs: HIGH_PAIRS LANES LOW_PAIRS TARGET WIDTH"
+#endif
 
 /* The sums of up to WIDTH channels from `c` on: of NN_AVERAGE_PIXELS bytes they have 15 bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average_q8 *a, size_t c,

@@ -3,6 +3,10 @@
  * Arithmetic of two floats for one instruction set; included like, and after, depthwise_f32.h.
  * Of other numbers than float who includes it defines BITS, an integer of their size.
  */
+#if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(NUM) || \
+    !defined(SPLAT) || !defined(TARGET) || !defined(VF)
+#error "binary_f32.h needs: CLAMP LANES MAX MIN NUM SPLAT TARGET VF"
+#endif
 
 #ifndef BITS
 #define BITS uint32_t

@@ -3,6 +3,10 @@
  * Arithmetic on rows of bytes for one instruction set; included after wide_q8.h, by
  * who defines LOW_PAIRS and HIGH_PAIRS as q8_pairs.h tells, scale_q8() and store_q8().
  */
+#if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
+    !defined(WIDTH)
+#error "binary_q8.h needs: HIGH_PAIRS LANES LOW_PAIRS TARGET WIDTH"
+#endif
 
 static struct nn_q8_scale splat_factor(const struct nn_q8_factor *f)
 {

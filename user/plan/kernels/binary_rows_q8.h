@@ -4,6 +4,9 @@
  * one is the same all along. Whoever includes it defines TARGET, splat_factor(), struct
  * factors_q8 of what it returns, and row_of_q8(), which does one row.
  */
+#if !defined(TARGET)
+#error "binary_rows_q8.h needs: TARGET"
+#endif
 
 static inline ALWAYS_INLINE TARGET void rows_of_q8(enum nn_binary operation,
 						   const struct nn_binary_q8 *b,

@@ -6,6 +6,9 @@
  * often as they fit, entries of these, and bytes of a second vector where a third one's have their
  * highest bit set.
  */
+#if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
+#error "bytes_q8.h needs: LANES TARGET WIDTH"
+#endif
 
 static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 			  uint8_t flip, int32_t *sums)

@@ -6,6 +6,11 @@
  * multiply_q31(), which is nn_srdhm() with a factor of 0 or more. DOT may add any products, as long
  * as each is in one sum.
  */
+#if !defined(DOT) || !defined(LANES) || !defined(MULTIPLY_Q15) || !defined(TARGET) || \
+    !defined(WIDTH)
+#error "cell_q16.h needs: DOT LANES MULTIPLY_Q15 TARGET WIDTH"
+#endif
+
 #include "plan/kernels/fours.h"
 
 typedef int16_t narrow_q16 __attribute__((vector_size(2 * LANES)));

@@ -3,6 +3,11 @@
  * Depthwise convolution of floats for one instruction set; included like, and
  * after, gemm_f32.h, by who also defines LOAD_SOME.
  */
+#if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(LOAD_SOME) || \
+    !defined(MADD) || !defined(NUM) || !defined(SPLAT) || !defined(STORE) || \
+    !defined(STORE_SOME) || !defined(TARGET) || !defined(VF)
+#error "depthwise_f32.h needs: CLAMP LANES LOAD LOAD_SOME MADD NUM SPLAT STORE STORE_SOME TARGET VF"
+#endif
 
 /* The stretch of output columns whose windows lie inside the row: [first, last). */
 static void inside_f32(const struct nn_depthwise_f32 *d, size_t *first, size_t *last)

@@ -3,6 +3,10 @@
  * Depthwise convolutions of bytes for instruction sets without VNNI: taps become 16 bits wide, and two and
  * two are multiplied and summed; included after q8_pairs.h.
  */
+#if !defined(DOT) || !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || \
+    !defined(TARGET) || !defined(WIDE_OF_BYTES) || !defined(WIDE_OF_SIGNED) || !defined(WIDTH)
+#error "depthwise_pairs.h needs: DOT HIGH_PAIRS LANES LOW_PAIRS TARGET WIDE_OF_BYTES WIDE_OF_SIGNED WIDTH"
+#endif
 
 /* Vectors of channels that are done for all output columns: their weights stay in the first level. */
 #define DEPTHWISE_BLOCKS 8

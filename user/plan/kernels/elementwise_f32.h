@@ -3,6 +3,10 @@
  * Sums, extremes and conversions of floats for one instruction set; included like, and
  * after, depthwise_f32.h.
  */
+#if !defined(ADD) || !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || \
+    !defined(SPLAT) || !defined(SQRT) || !defined(TARGET) || !defined(VF)
+#error "elementwise_f32.h needs: ADD CLAMP LANES MAX MIN SPLAT SQRT TARGET VF"
+#endif
 
 static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t channels,
 			   float *sums)

@@ -3,6 +3,10 @@
  * The upper halves of products of 32 bits, rounded, for x86: included by who defines TARGET, LANES,
  * the type sums_q8, and MULTIPLY_EVEN, which multiplies lanes 0, 2 and so on to 64 bits.
  */
+#if !defined(LANES) || !defined(MULTIPLY_EVEN) || !defined(TARGET)
+#error "even_q31.h needs: LANES MULTIPLY_EVEN TARGET"
+#endif
+
 typedef uint64_t longs_q31 __attribute__((vector_size(4 * LANES)));
 
 static inline ALWAYS_INLINE TARGET sums_q8 multiply_q31(sums_q8 x, int32_t factor)

@@ -6,6 +6,12 @@
  * Of other numbers than float it defines NUM, and SUM_MOST: how many products at most are summed
  * before their sum is added to the result's.
  */
+#if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
+    !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \
+    !defined(STORE_SOME) || !defined(TARGET) || !defined(TILES) || !defined(VF)
+#error "gemm_f32.h needs: ADD LANES LOAD MADD MAX MIN ROWS SPLAT STORE STORE_SOME TARGET TILES VF"
+#endif
+
 #include "plan/kernels/caches.h"
 #include "plan/kernels/isa.h"
 #include "plan/kernels/unroll.h"

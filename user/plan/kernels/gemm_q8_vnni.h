@@ -5,6 +5,13 @@
  * products of four unsigned and four signed bytes; SCALE, STORE_ONE and STORE_TWO, which make
  * outputs of sums; PRODUCT, its name; BLOCK, and correct_block(), which computes as many rows' corrections for b's zero point.
  */
+#if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
+    !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \
+    !defined(SPLAT_BYTE) || !defined(STORE_ONE) || !defined(STORE_TWO) || !defined(TARGET) || \
+    !defined(TILES) || !defined(VI) || !defined(XOR)
+#error "gemm_q8_vnni.h needs: BLOCK DPBUSD LANES LOAD PRODUCT ROWS SCALE SPLAT SPLAT_BYTE STORE_ONE STORE_TWO TARGET TILES VI XOR"
+#endif
+
 #include <string.h>
 
 #include "plan/kernels/caches.h"

@@ -3,6 +3,10 @@
  * Matrix product of bytes with VNNI in vectors of 256 bits. Whoever includes it defines TARGET,
  * DPBUSD and PRODUCT, as gemm_q8_vnni.h tells.
  */
+#if !defined(DPBUSD) || !defined(PRODUCT) || !defined(TARGET)
+#error "gemm_q8_vnni256.h needs: DPBUSD PRODUCT TARGET"
+#endif
+
 #include <string.h>
 
 #include "plan/kernels/q8_avx2.h"

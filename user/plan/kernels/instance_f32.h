@@ -3,6 +3,10 @@
  * Channels of an image less their mean, by their deviation, and columns by their norm, for one
  * instruction set; included like, and after, elementwise_f32.h, by who also defines SQRT.
  */
+#if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(SPLAT) || \
+    !defined(SQRT) || !defined(TARGET) || !defined(VF)
+#error "instance_f32.h needs: ADD LANES LOAD MAX SPLAT SQRT TARGET VF"
+#endif
 
 /* What an element less the mean is multiplied with, of a sum of squares. */
 static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n, VF squares)

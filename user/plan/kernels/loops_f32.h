@@ -3,6 +3,10 @@
  * All inner loops on floats for one instruction set, and their part of its table.
  * Whoever includes it defines what the files below ask for.
  */
+#if !defined(LANES) || !defined(ROWS)
+#error "loops_f32.h needs: LANES ROWS"
+#endif
+
 #include "plan/kernels/gemm_f32.h"
 #include "plan/kernels/depthwise_f32.h"
 #include "plan/kernels/binary_f32.h"

@@ -3,6 +3,12 @@
  * Functions of floats for one instruction set; included like, and after,
  * elementwise_f32.h, by who also defines SQRT.
  */
+#if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
+    !defined(MIN) || !defined(SPLAT) || !defined(SQRT) || !defined(STORE) || \
+    !defined(TARGET) || !defined(VF)
+#error "math_f32.h needs: CLAMP LANES LOAD MADD MAX MIN SPLAT SQRT STORE TARGET VF"
+#endif
+
 #include <float.h>
 
 #define EXP_LOW (-86.5f)	/* below, the result would be subnormal */

@@ -2,6 +2,10 @@
 /*
  * POW of floats for one instruction set; included like, and after, math_f32.h.
  */
+#if !defined(LANES) || !defined(LOAD) || !defined(SPLAT) || !defined(STORE) || \
+    !defined(TARGET) || !defined(VF)
+#error "pow_f32.h needs: LANES LOAD SPLAT STORE TARGET VF"
+#endif
 
 /* Half a vector of floats as doubles, which have the digits that a logarithm needs here. */
 #define FEW (LANES / 2)

@@ -6,6 +6,10 @@
  * neighbours, LOW_PAIRS and HIGH_PAIRS, which interleave 16 bits of two vectors
  * (of each four lanes apart), and the functions scale_q8() and store_q8().
  */
+#if !defined(DOT) || !defined(LANES) || !defined(Q8_ROWS) || !defined(TARGET)
+#error "q8_pairs.h needs: DOT LANES Q8_ROWS TARGET"
+#endif
+
 #include <string.h>
 
 #include "plan/kernels/wide_q8.h"

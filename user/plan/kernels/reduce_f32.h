@@ -3,6 +3,10 @@
  * Extremes and products of floats for one instruction set; included like, and after,
  * elementwise_f32.h.
  */
+#if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(MIN) || \
+    !defined(SPLAT) || !defined(TARGET) || !defined(VF)
+#error "reduce_f32.h needs: ADD LANES LOAD MAX MIN SPLAT TARGET VF"
+#endif
 
 #include <float.h>
 

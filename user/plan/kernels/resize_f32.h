@@ -3,6 +3,10 @@
  * Rows of images that are resized, for one instruction set; included like, and after,
  * elementwise_f32.h.
  */
+#if !defined(BYTES_OF_INTS) || !defined(INTS_OF_BYTES) || !defined(LANES) || \
+    !defined(SPLAT) || !defined(TARGET) || !defined(VF)
+#error "resize_f32.h needs: BYTES_OF_INTS INTS_OF_BYTES LANES SPLAT TARGET VF"
+#endif
 
 /* Bytes as floats, up to a vector of them; flip is 0x80 where they are signed. */
 static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t count, uint8_t flip)

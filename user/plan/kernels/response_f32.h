@@ -3,6 +3,10 @@
  * LOCAL_RESPONSE_NORMALIZATION for one instruction set; included like, and after,
  * elementwise_f32.h, by who also defines SQRT.
  */
+#if !defined(ADD) || !defined(LANES) || !defined(SPLAT) || !defined(SQRT) || \
+    !defined(STORE) || !defined(TARGET) || !defined(VF)
+#error "response_f32.h needs: ADD LANES SPLAT SQRT STORE TARGET VF"
+#endif
 
 /* Up to a vector of elements from `at` on. */
 static inline ALWAYS_INLINE TARGET VF respond_f32(const struct nn_response_f32 *n,

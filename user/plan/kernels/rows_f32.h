@@ -3,6 +3,10 @@
  * Rows of floats times rows, as they lie, for one instruction set; included like, and after,
  * elementwise_f32.h.
  */
+#if !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(SPLAT) || \
+    !defined(TARGET) || !defined(VF)
+#error "rows_f32.h needs: LANES LOAD MADD SPLAT TARGET VF"
+#endif
 
 #define ROWS_COLUMNS 4		/* of the product that are summed at a time */
 

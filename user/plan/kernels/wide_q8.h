@@ -4,6 +4,10 @@
  * the type wide_q8, and where the compiler does not make one instruction of it WIDE_OF_BYTES and
  * WIDE_OF_SIGNED, which widen bytes and bytes with a sign.
  */
+#if !defined(LANES) || !defined(TARGET)
+#error "wide_q8.h needs: LANES TARGET"
+#endif
+
 #define WIDTH (2 * LANES)	/* values in 16 bits of a vector */
 
 typedef uint8_t bytes_q8 __attribute__((vector_size(WIDTH)));
