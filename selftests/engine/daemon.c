@@ -133,28 +133,70 @@ static bool end_worker(pid_t pid, int signal)
 	return true;
 }
 
-FIXTURE(engine) {
+/* Most tests share one nnacceld, which ends with this program. */
+static bool started;
+
+static void __attribute__((constructor)) start_daemon(void)
+{
+	started = !geteuid() && daemon_stop() && daemon_start(NULL);
+}
+
+static int workers_per_user(void)
+{
+	return how_often(WORKERS_PER_USER, atoi(FEW_WORKERS));
+}
+
+struct own_context {
 	long long wait_ms;
 	int fd;
 };
 
-FIXTURE_SETUP(engine)
+static bool begin(struct own_context *self)
 {
-	ASSERT_EQ(geteuid(), 0);
-	ASSERT_TRUE(daemon_stop());
-	ASSERT_TRUE(daemon_start(NULL));
 	/* However slow the machine starts workers. */
 	self->wait_ms = param_set("engine_wait_ms", 100000);
 	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	ASSERT_GE(self->fd, 0);
 	/* An open context is given a worker: have it there before others are looked for. */
-	ASSERT_EQ(ask(self->fd), 0);
+	return self->fd >= 0 && !ask(self->fd);
+}
+
+static void end(struct own_context *self)
+{
+	close(self->fd);
+	param_set("engine_wait_ms", self->wait_ms);
+}
+
+FIXTURE(engine) {
+	struct own_context s;
+};
+
+FIXTURE_SETUP(engine)
+{
+	ASSERT_TRUE(started);
+	ASSERT_TRUE(begin(&self->s));
 }
 
 FIXTURE_TEARDOWN(engine)
 {
-	close(self->fd);
-	param_set("engine_wait_ms", self->wait_ms);
+	end(&self->s);
+}
+
+/* Each of these has an nnacceld of its own. */
+FIXTURE(alone) {
+	struct own_context s;
+};
+
+FIXTURE_SETUP(alone)
+{
+	ASSERT_TRUE(daemon_stop());
+	ASSERT_TRUE(daemon_start(workers_per_user() == WORKERS_PER_USER ? NULL :
+				 "--max-workers-per-user=" FEW_WORKERS));
+	ASSERT_TRUE(begin(&self->s));
+}
+
+FIXTURE_TEARDOWN(alone)
+{
+	end(&self->s);
 	EXPECT_TRUE(daemon_stop());
 }
 
@@ -162,8 +204,8 @@ TEST_F(engine, answers)
 {
 	uint32_t status;
 
-	ASSERT_EQ(ask(self->fd), 0);
-	ASSERT_EQ(query(self->fd, 4711, &status), 0);
+	ASSERT_EQ(ask(self->s.fd), 0);
+	ASSERT_EQ(query(self->s.fd, 4711, &status), 0);
 	EXPECT_EQ(status, NNACCEL_STATUS_INVALID_ARGUMENT);
 }
 
@@ -198,51 +240,6 @@ TEST_F(engine, killed_worker_is_replaced)
 		EXPECT_EQ(ask(fd), 0);
 		close(fd);
 	}
-}
-
-/* The nnacceld that this test started; what that starts has its name too, for a moment. */
-static pid_t find_broker(void)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	pid_t found = 0;
-
-	while (proc && (entry = readdir(proc))) {
-		char path[300], comm[32] = "", state;
-		int parent = 0;
-		FILE *stat;
-
-		if (atoi(entry->d_name) <= 0)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		stat = fopen(path, "re");
-		if (stat && fscanf(stat, "%*d (%31[^)]) %c %d", comm, &state, &parent) == 3 &&
-		    parent == getpid() && !strcmp(comm, "nnacceld"))
-			found = atoi(entry->d_name);
-		if (stat)
-			fclose(stat);
-	}
-	if (proc)
-		closedir(proc);
-	return found;
-}
-
-/* Whoever starts the next one finds nothing of this one's; contexts get new workers. */
-TEST_F(engine, workers_end_with_the_broker)
-{
-	pid_t broker = find_broker(), worker;
-	int fd;
-
-	worker = open_served(&fd);
-	ASSERT_GT(worker, 0);
-	ASSERT_GT(broker, 0);
-	ASSERT_EQ(kill(broker, SIGKILL), 0);
-	EXPECT_EQ(waitpid(broker, NULL, 0), broker);
-	wait_gone(worker);
-	ASSERT_TRUE(daemon_start(NULL));
-	EXPECT_EQ(ask(fd), 0);
-	EXPECT_EQ(ask(self->fd), 0);
-	close(fd);
 }
 
 /* A worker that is stopped does not outlive its context for long. */
@@ -324,7 +321,7 @@ TEST_F(engine, crash_loop_backs_off)
 	/* The broker learns of the death by itself, soon after. */
 	while (crash_once(UID_CRASH) != EAGAIN)
 		;
-	EXPECT_EQ(ask(self->fd), 0);
+	EXPECT_EQ(ask(self->s.fd), 0);
 }
 
 /* Opens up to @count contexts until one is refused; exits with their number, or with 255. */
@@ -340,16 +337,57 @@ static int open_many(const int *fds, int count)
 	return 254;
 }
 
-TEST_F(engine, workers_of_a_user_are_limited)
+TEST_F(alone, workers_of_a_user_are_limited)
 {
-	const int limit = how_often(WORKERS_PER_USER, atoi(FEW_WORKERS));
+	const int limit = workers_per_user();
 
-	if (limit != WORKERS_PER_USER) {
-		ASSERT_TRUE(daemon_stop());
-		ASSERT_TRUE(daemon_start("--max-workers-per-user=" FEW_WORKERS));
-	}
 	EXPECT_EQ(as_user(UID_MANY, open_many, NULL, limit + 1), limit);
-	EXPECT_EQ(ask(self->fd), 0);
+	EXPECT_EQ(ask(self->s.fd), 0);
+}
+
+/* The nnacceld that this test started; what that starts has its name too, for a moment. */
+static pid_t find_broker(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		char path[300], comm[32] = "", state;
+		int parent = 0;
+		FILE *stat;
+
+		if (atoi(entry->d_name) <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		stat = fopen(path, "re");
+		if (stat && fscanf(stat, "%*d (%31[^)]) %c %d", comm, &state, &parent) == 3 &&
+		    parent == getpid() && !strcmp(comm, "nnacceld"))
+			found = atoi(entry->d_name);
+		if (stat)
+			fclose(stat);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* Whoever starts the next one finds nothing of this one's; contexts get new workers. */
+TEST_F(alone, workers_end_with_the_broker)
+{
+	pid_t broker = find_broker(), worker;
+	int fd;
+
+	worker = open_served(&fd);
+	ASSERT_GT(worker, 0);
+	ASSERT_GT(broker, 0);
+	ASSERT_EQ(kill(broker, SIGKILL), 0);
+	EXPECT_EQ(waitpid(broker, NULL, 0), broker);
+	wait_gone(worker);
+	ASSERT_TRUE(daemon_start(NULL));
+	EXPECT_EQ(ask(fd), 0);
+	EXPECT_EQ(ask(self->s.fd), 0);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

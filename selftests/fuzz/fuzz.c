@@ -26,7 +26,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100000
 
-#define LIVES		(uint64_t)how_often(32, 16)	/* or NNACCEL_FUZZ_SECONDS */
+#define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)

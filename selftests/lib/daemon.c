@@ -23,20 +23,20 @@
 /* The one that daemon_start() started, which is to be reaped. */
 static pid_t started;
 
-/* Is it nnacceld or one of its workers? */
+/* Is it nnacceld or one of its workers, and not dead? */
 static bool is_daemon(const char *pid)
 {
-	char path[300], comm[32] = "";
+	char path[300], comm[32] = "", state = 'Z';
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	if (!fgets(comm, sizeof(comm), file))
-		comm[0] = '\0';
+	if (fscanf(file, "%*d (%31[^)]) %c", comm, &state) != 2)
+		state = 'Z';
 	fclose(file);
-	return !strncmp(comm, NAME, strlen(NAME));
+	return state != 'Z' && !strncmp(comm, NAME, strlen(NAME));
 }
 
 /* Sends a signal to all of them; how many there are. */
