@@ -128,6 +128,34 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 	return optind;
 }
 
+int option_write(const struct option_row *rows, const void *from, char *text, size_t size,
+		 char **words)
+{
+	int count = 0, length;
+
+	for (; rows->kind != OPTION_END; rows++) {
+		const void *at = (const char *)from + rows->offset;
+		const char *value = rows->kind == OPTION_TEXT ? *(const char *const *)at : NULL;
+
+		if (value)
+			length = snprintf(text, size, "--%s=%s", rows->name, value);
+		else if (rows->kind == OPTION_UINT || rows->kind == OPTION_UINT64)
+			length = snprintf(text, size, "--%s=%" PRIu64, rows->name,
+					  rows->kind == OPTION_UINT ? *(const unsigned int *)at :
+								      *(const uint64_t *)at);
+		else if (rows->kind == OPTION_FLAG && *(const bool *)at)
+			length = snprintf(text, size, "--%s", rows->name);
+		else
+			continue;
+		if ((size_t)length >= size)
+			return -1;
+		words[count++] = text;
+		text += length + 1;
+		size -= (size_t)length + 1;
+	}
+	return count;
+}
+
 static int width_of(const struct option_row *row)
 {
 	return (int)(strlen("--") + strlen(row->name) + (row->value ? 1 + strlen(row->value) : 0));

@@ -59,7 +59,7 @@ struct client {
 };
 
 struct clients {
-	const struct clients_options *options;
+	struct clients_options *options;
 	struct spawner spawner;
 	struct keeper keeper;
 	int engine;
@@ -118,7 +118,7 @@ static void kill_client(struct client *c)
 /* A process that is nobody's yet; NULL, with a log line: it cannot be started. */
 static struct client *start_process(struct clients *cs, bool with_plugins)
 {
-	const struct spawn_plugins *plugins = with_plugins ? &cs->options->extensions->plugins :
+	const struct spawn_plugins *plugins = with_plugins ? &cs->options->common.extensions.plugins :
 							     NULL;
 	struct client *c = calloc(1, sizeof(*c));
 
@@ -148,7 +148,7 @@ static void refill(struct clients *cs)
 {
 	unsigned int idle = count_idle(cs);
 
-	while (!cs->options->threads && idle < cs->options->idle && clock_ns() >= cs->starts.until_ns) {
+	while (!cs->options->threads && idle < cs->options->common.idle && clock_ns() >= cs->starts.until_ns) {
 		if (!start_process(cs, false)) {
 			backoff_fail(&cs->starts, clock_ns());
 			return;
@@ -309,7 +309,7 @@ static void client_new(struct clients *cs, const struct nnaccel_engine_next *nex
 		.context = next->out_context,
 		.uid = next->out_uid,
 		.pid = next->out_pid,
-		.with_plugins = extensions_admit(cs->options->extensions, cs->engine,
+		.with_plugins = extensions_admit(&cs->options->common.extensions, cs->engine,
 						 next->out_context),
 		.since_ns = clock_ns(),
 	};
@@ -330,7 +330,7 @@ static void client_gone(struct clients *cs, uint64_t context)
 static bool take_event(struct clients *cs)
 {
 	struct nnaccel_engine_next next;
-	int told = context_next(cs->engine, cs->options->device, &next);
+	int told = context_next(cs->engine, cs->options->common.device, &next);
 
 	if (told > 0 && next.out_event == NNACCEL_ENGINE_NEW)
 		client_new(cs, &next);
@@ -504,7 +504,7 @@ static bool open_all(struct clients *cs)
 	cs->signals = node_open_signals();
 	if (cs->signals < 0 || (o->threads && !thread_clients_init(o->engine)))
 		return false;
-	cs->engine = node_open(o->device, o->name, o->version, o->type);
+	cs->engine = node_open(o->common.device, o->common.name, o->version, o->type);
 	return cs->engine >= 0;
 }
 
@@ -538,29 +538,30 @@ static void end_clients(struct clients *cs)
 	}
 }
 
-int clients_serve(const struct clients_options *options)
+int clients_serve(struct clients_options *options)
 {
-	struct clients cs = { .options = options, .spawner = options->spawner, .engine = -1,
+	struct engine_options *common = &options->common;
+	struct clients cs = { .options = options, .spawner = common->spawner, .engine = -1,
 			      .signals = -1 };
 	int exit_code = EXIT_FAILURE;
 
 	cs.spawner.program = -1;
-	if (!limits_init(&cs.limits, options->max, options->max_per_user, RATE)) {
+	if (!limits_init(&cs.limits, common->max, common->max_per_user, RATE)) {
 		log_error("out of memory");
 		return EXIT_FAILURE;
 	}
 	if (!options->threads)
-		spawn_raise_files(options->max + options->max_per_user + options->idle);
+		spawn_raise_files(common->max + common->max_per_user + common->idle);
 	if (open_all(&cs) && (options->threads || spawner_init(&cs.spawner)) &&
-	    (!options->extensions->folder || extensions_find(options->extensions, &cs.spawner))) {
-		cs.spawner.options.cache = keeper_start(&cs.keeper, &options->keeper);
+	    (!common->extensions.folder || extensions_find(&common->extensions, &cs.spawner))) {
+		cs.spawner.options.cache = keeper_start(&cs.keeper, &common->keeper);
 		log_info("ready");
 		notify_ready();
 		exit_code = serve(&cs);
 		end_clients(&cs);
 		keeper_stop(&cs.keeper);
 	}
-	extensions_free(options->extensions);
+	extensions_free(&common->extensions);
 	waiting_clear(&cs.waiting);
 	limits_free(&cs.limits);
 	free(cs.fds);

@@ -8,26 +8,17 @@
 
 #include <nnaccel/engine.h>
 
-#include "kit/extensions.h"
-#include "kit/keeper.h"
-#include "kit/spawn.h"
+#include "kit/options.h"
 
 struct clients_options {
+	struct engine_options common;
 	const struct nna_engine *engine;
 	bool threads;			/* of this process serve them, not a process each */
-	const char *device;
-	const char *name;		/* the engine registers under */
 	const char *version;		/* of the device, for the kernel to show */
 	uint32_t type;			/* enum nn_device_type */
-	unsigned int max;		/* at a time */
-	unsigned int max_per_user;
-	unsigned int idle;		/* processes to keep ready */
-	struct extensions *extensions;	/* whose folder is looked at once */
-	struct spawner spawner;
-	struct keeper_options keeper;
 };
 
 /* Serves until SIGTERM or SIGINT. Returns the exit code; EXIT_FAILURE comes with a log line. */
-int clients_serve(const struct clients_options *options);
+int clients_serve(struct clients_options *options);
 
 #endif /* NN_KIT_CLIENTS_H */

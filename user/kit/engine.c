@@ -21,9 +21,6 @@
 #include "kit/node.h"
 #include "kit/process.h"
 
-/* Who a client's process is outside of its user namespace, where the engine is root. */
-#define CLIENT_UID 65534
-
 #define MIB (UINT64_C(1) << 20)
 
 /* What engines of 0.2.0 have. */
@@ -31,16 +28,8 @@
 
 struct arguments {
 	struct clients_options clients;
-	struct extensions extensions;
 	bool help;
 };
-
-static bool take_log_level(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	(void)fault;
-	return log_parse_level(text,
-			       &((struct arguments *)into)->clients.spawner.options.log_level);
-}
 
 static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 {
@@ -58,65 +47,34 @@ static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 	return false;
 }
 
-static bool take_extensions(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	struct arguments *a = into;
-
-	a->extensions.folder = text;
-	if (!a->clients.engine->load_plugin)
-		snprintf(fault, OPTION_FAULT, "--extensions: this engine takes no plug-ins");
-	return text[0] && a->clients.engine->load_plugin;
-}
-
-#define AT(member) OPTION_AT(struct arguments, member)
+#define AT(member) OPTION_AT(struct arguments, clients.member)
 
 static const struct option_row rows[] = {
-	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT,
-	  AT(clients.device) },
+	ENGINE_ROWS(0, "1", "where the compilation cache's index is (none: no cache)", "64", "none",
+		    "none"),
 	{ "name", "NAME", "of the engine, by which its device is found again", OPTION_TEXT,
-	  AT(clients.name) },
+	  AT(common.name) },
 	{ "clients", "WHAT", "processes, one for each, or threads of this process, which is then\n"
 	  "trusted with what any client sends (unless the engine says: processes)", OPTION_CALL,
 	  .take = take_clients },
-	{ "state", "FOLDER", "where the compilation cache's index is (none: no cache)", OPTION_TEXT,
-	  AT(clients.keeper.folder) },
-	{ "keep", "MIB", "models kept for clients that want it, 0: none (64)", OPTION_UINT64,
-	  AT(clients.keeper.plans.bytes), .max = UINT32_MAX, .unit = MIB },
 	{ "keeper", "PATH", "the keeper's program (nnaccel-keeper, beside this one or installed)",
-	  OPTION_TEXT, AT(clients.keeper.program) },
-	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(clients.max),
+	  OPTION_TEXT, AT(common.keeper.program) },
+	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(common.max),
 	  .min = 1, .max = 4096 },
 	{ "max-clients-per-user", "N", "the same, of one user (32)", OPTION_UINT,
-	  AT(clients.max_per_user), .min = 1, .max = 4096 },
-	{ "idle", "N", "processes to keep ready for clients to come, 0 to 64 (1)", OPTION_UINT,
-	  AT(clients.idle), .max = 64 },
+	  AT(common.max_per_user), .min = 1, .max = 4096 },
 	{ "client-memory", "MIB", "private memory for a client, 0: unbounded (4096)", OPTION_UINT64,
-	  AT(clients.spawner.options.max_memory), .max = UINT32_MAX, .unit = MIB },
-	{ "extensions", "FOLDER", "where plug-ins are, of engines that take them and serve by\n"
-	  "processes (none)", OPTION_CALL, .take = take_extensions },
-	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT,
-	  AT(extensions.group) },
-	{ "extensions-list", "FILE", "services and labels that get them without the group (none)",
-	  OPTION_TEXT, AT(extensions.list.list.path) },
-	{ "extension-time", "SECONDS", "that a call of a plug-in may take, 0: unbounded (60)",
-	  OPTION_UINT, AT(clients.spawner.options.plugin_s), .max = 1000000 },
-	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", OPTION_FLAG,
-	  AT(clients.spawner.options.no_slot_cache) },
-	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less",
-	  OPTION_FLAG, AT(clients.spawner.allow_none) },
-	{ "log-level", "LEVEL", "error, warning, info or debug (info)", OPTION_CALL,
-	  .take = take_log_level },
-	{ "help", NULL, "", OPTION_STOP, AT(help) },
+	  AT(common.spawner.options.max_memory), OPTION_MIB },
+	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
 	{ 0 },
 };
 
 /* -1, or main()'s exit code. */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
-	char fault[OPTION_FAULT];
-	int first = option_read(rows, argc, argv, a, fault);
-
-	if (first >= 0 && a->help) {
+	if (!options_read(rows, argc, argv, a))
+		return EXIT_USAGE;
+	if (a->help) {
 		printf("usage: %s [OPTION]...\n"
 		       "Serves a device, as /dev/nnaccel. Runs in the foreground and logs to standard\n"
 		       "error.\n\n",
@@ -126,14 +84,11 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 			fputs(a->clients.engine->help, stdout);
 		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
-	if (first == argc && !(a->clients.threads && a->extensions.folder))
+	if (!a->clients.common.extensions.folder ||
+	    (a->clients.engine->load_plugin && !a->clients.threads))
 		return -1;
-	if (first < 0)
-		log_error("%s; see --help", fault);
-	else if (first == argc)
-		log_error("--extensions: plug-ins are for --clients=processes; see --help");
-	else
-		log_error("unknown argument '%s'; see --help", argv[first]);
+	log_error("--extensions: %s; see --help", a->clients.engine->load_plugin ?
+		  "plug-ins are for --clients=processes" : "this engine takes no plug-ins");
 	return EXIT_USAGE;
 }
 
@@ -200,32 +155,22 @@ static void log_to_engine(void *data, enum log_level level, const char *line)
 
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 {
-	const unsigned int uid = geteuid() ? geteuid() : CLIENT_UID;
 	struct arguments arguments = {
 		.clients = {
+			.common = {
+				.name = engine->name,
+				.idle = 1,
+				.max = 64,
+				.max_per_user = 32,
+				.spawner = { .path = "/proc/self/exe",
+					     .options.max_memory = 4096 * MIB },
+				.keeper.plans = { 64 * MIB, 16 * MIB },
+			},
 			.engine = engine,
 			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS,
-			.device = NODE_PATH,
-			.name = engine->name,
-			.max = 64,
-			.max_per_user = 32,
-			.idle = 1,
-			.spawner = {
-				.path = "/proc/self/exe",
-				.uid = uid,
-				.gid = geteuid() ? getegid() : CLIENT_UID,
-				.options = { .log_level = LOG_INFO, .max_memory = 4096 * MIB,
-					     .plugin_s = 60 },
-			},
-			.extensions = &arguments.extensions,
-			.keeper = {
-				.plans = { 64 * MIB, 16 * MIB },
-				.plugins = &arguments.extensions.plugins,
-			},
 		},
-		.extensions.group = "nnaccel-ext",
 	};
-	struct clients_options *options = &arguments.clients;
+	struct engine_options *options = &arguments.clients.common;
 	char identity[WORKER_IDENTITY];
 	struct nn_device_info info;
 	const char *fault = engine_fault(engine);
@@ -238,23 +183,22 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	if (argc > 1 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(engine, argv + 1);
+		worker_main(engine, argc, argv);
+	options_init(options);
 	exit_code = parse_options(argc, argv, &arguments);
 	if (exit_code >= 0)
 		return exit_code;
-	log_set_level(options->spawner.options.log_level);
 	if (ENGINE_HAS(engine, log))
 		log_set_sink(log_to_engine, (void *)engine);
-	options->keeper.log_level = options->spawner.options.log_level;
 	device_init(&info);
 	engine->describe(engine, &info);
 	info.version[sizeof(info.version) - 1] = '\0';
-	options->version = info.version;
-	options->type = info.type;
+	arguments.clients.version = info.version;
+	arguments.clients.type = info.type;
 	options->keeper.identity = identify(engine, &info, identity, sizeof(identity));
 	if (!engine->save)
 		options->keeper.folder = NULL;
-	return clients_serve(options);
+	return clients_serve(&arguments.clients);
 }
 
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)

@@ -31,6 +31,17 @@
 /* How long what it keeps may take to the disk in the end. */
 #define END_MS 5000
 
+#define AT(member) OPTION_AT(struct keeper_options, member)
+
+const struct option_row keeper_rows[KEEPER_WORDS + 1] = {
+	{ "folder", "FOLDER", NULL, OPTION_TEXT, AT(folder) },
+	{ "version", "TEXT", NULL, OPTION_TEXT, AT(version) },
+	{ "bytes", "N", NULL, OPTION_UINT64, AT(plans.bytes), .max = UINT64_MAX },
+	{ "bytes-per-user", "N", NULL, OPTION_UINT64, AT(plans.bytes_per_user), .max = UINT64_MAX },
+	{ "log-level", "N", NULL, OPTION_UINT, AT(log_level), .max = LOG_DEBUG },
+	{ 0 },
+};
+
 /* ---- the version ---- */
 
 /* Adds a file's name and bytes; false where it cannot be read. */
@@ -81,27 +92,17 @@ static bool describe_version(const struct keeper_options *options, char *text, s
 
 __attribute__((noreturn)) static void execute(const struct keeper *keeper, int socket)
 {
-	const struct keeper_options *o = keeper->options;
-	char bytes[24], per_user[24], level[4], name[] = KEEPER_NAME;
-	char *argv[KEEPER_ARGS + 1] = {
-		[KEEPER_ARG_NAME] = name,
-		[KEEPER_ARG_FOLDER] = (char *)o->folder,
-		[KEEPER_ARG_VERSION] = (char *)keeper->version,
-		[KEEPER_ARG_BYTES] = bytes,
-		[KEEPER_ARG_BYTES_PER_USER] = per_user,
-		[KEEPER_ARG_LOG_LEVEL] = level,
-	};
+	char text[PATH_MAX + 512], name[] = KEEPER_NAME, *argv[KEEPER_WORDS + 2] = { name };
 	int program = fcntl(keeper->program, F_DUPFD_CLOEXEC, KEEPER_BROKER_FD + 1);
 	char *none[] = { NULL };
 	sigset_t signals;
 
 	socket = fcntl(socket, F_DUPFD_CLOEXEC, KEEPER_BROKER_FD + 1);
-	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)o->plans.bytes);
-	snprintf(per_user, sizeof(per_user), "%llu", (unsigned long long)o->plans.bytes_per_user);
-	snprintf(level, sizeof(level), "%d", (int)o->log_level);
 	sigemptyset(&signals);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
-	if (program >= 0 && socket >= 0 && dup2(socket, KEEPER_BROKER_FD) >= 0 &&
+	if (option_write(keeper_rows, &keeper->options, text, sizeof(text), argv + 1) < 0)
+		errno = ENAMETOOLONG;
+	else if (program >= 0 && socket >= 0 && dup2(socket, KEEPER_BROKER_FD) >= 0 &&
 	    !close_range(KEEPER_BROKER_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC))
 		syscall(SYS_execveat, program, "", argv, none, AT_EMPTY_PATH);
 	log_error("no compilation cache: the keeper's program: %s", strerror(errno));
@@ -112,14 +113,14 @@ __attribute__((noreturn)) static void execute(const struct keeper *keeper, int s
 
 static bool prepare(struct keeper *keeper)
 {
-	const char *folder = keeper->options->folder;
+	const char *folder = keeper->options.folder;
 
-	keeper->program = program_open(keeper->options->program, KEEPER_PROGRAM);
+	keeper->program = program_open(keeper->options.program, KEEPER_PROGRAM);
 	if (keeper->program < 0) {
 		log_warning("no compilation cache: " KEEPER_PROGRAM ": %s", strerror(errno));
 		return false;
 	}
-	if (!describe_version(keeper->options, keeper->version, sizeof(keeper->version))) {
+	if (!describe_version(&keeper->options, keeper->version, sizeof(keeper->version))) {
 		log_warning("no compilation cache: this build has no id, or a plug-in "
 			    "cannot be read");
 		return false;
@@ -159,16 +160,15 @@ static bool start_process(struct keeper *keeper)
 
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 {
-	static const struct keeper_options none = { .folder = NULL };
-
 	*keeper = (struct keeper){
-		.options = options, .program = -1, .pidfd = -1, .socket = -1,
+		.options = *options, .program = -1, .pidfd = -1, .socket = -1,
 	};
 	if (!options->folder)
 		return false;
+	keeper->options.version = keeper->version;
 	if (prepare(keeper) && start_process(keeper))
 		return true;
-	keeper->options = &none;
+	keeper->options.folder = NULL;
 	return false;
 }
 
@@ -201,7 +201,7 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 
 bool keeper_revive(struct keeper *keeper)
 {
-	return reap(keeper) && keeper->options->folder &&
+	return reap(keeper) && keeper->options.folder &&
 	       clock_ns() - keeper->started_ns >= RESTART_NS && start_process(keeper);
 }
 

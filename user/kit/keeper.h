@@ -12,11 +12,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/option.h"
 #include "kit/log.h"
 #include "kit/spawn.h"
 
+/* The keeper gets those of keeper_rows as its arguments. */
 struct keeper_options {
 	const char *folder;		/* of the index; NULL: no cache */
+	const char *version;		/* that the index is good for: keeper_start() fills it in */
 	struct {
 		uint64_t bytes;		/* 0: none are kept */
 		uint64_t bytes_per_user;
@@ -27,8 +30,11 @@ struct keeper_options {
 	const struct spawn_plugins *plugins;	/* that workers may have; NULL: none */
 };
 
+#define KEEPER_WORDS 5
+extern const struct option_row keeper_rows[KEEPER_WORDS + 1];
+
 struct keeper {
-	const struct keeper_options *options;
+	struct keeper_options options;
 	pid_t pid;			/* 0: none */
 	int pidfd;			/* -1: none; readable when it has ended */
 	int socket;			/* -1: none */

@@ -19,17 +19,6 @@
 /* Files that a keeper has, besides an empty input and output and its log. */
 #define KEEPER_BROKER_FD 3
 
-/* argv[] of a keeper. */
-enum {
-	KEEPER_ARG_NAME,
-	KEEPER_ARG_FOLDER,
-	KEEPER_ARG_VERSION,		/* that the index is good for */
-	KEEPER_ARG_BYTES,		/* of all plans that are kept; 0: none are */
-	KEEPER_ARG_BYTES_PER_USER,
-	KEEPER_ARG_LOG_LEVEL,
-	KEEPER_ARGS
-};
-
 #define KEEPER_SOCKET "keeper.sock"
 
 /* An administrator's requests: forget all of a user, model_size, or of all users; */

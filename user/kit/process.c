@@ -163,14 +163,15 @@ static void add_plugins(const struct nna_engine *engine, char *const *files, boo
 		      result == NNA_ENGINE_PLUGIN_WAITS ? WORKER_EXIT_WAITS : WORKER_EXIT_REFUSED);
 }
 
-void worker_main(const struct nna_engine *engine, char *const *args)
+void worker_main(const struct nna_engine *engine, int argc, char **argv)
 {
-	const char *text = args[0], *folder = text ? args[1] : NULL;
+	struct worker_options options = { .plugins = NULL };
 	const char ready = WORKER_READY;
-	struct worker_options options;
+	char fault[OPTION_FAULT];
 	struct worker w;
+	int first = argc < 2 ? -1 : option_read(worker_rows, argc, argv, &options, fault);
 
-	if (!text || !worker_options_parse(text, &options)) {
+	if (first < 0) {
 		log_error("a worker is started by its engine only");
 		_exit(WORKER_EXIT_FAILURE);
 	}
@@ -181,9 +182,9 @@ void worker_main(const struct nna_engine *engine, char *const *args)
 		fail("close_range");
 	if (!files_open(engine))
 		_exit(WORKER_EXIT_FAILURE);
-	if (folder)
+	if (options.plugins)
 		load_libm();
-	sandbox_enter(&options, folder);
+	sandbox_enter(&options);
 	if (!server_init(&w.server, engine, WORKER_SESSION_FD, !options.no_slot_cache,
 			 options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
@@ -192,14 +193,14 @@ void worker_main(const struct nna_engine *engine, char *const *args)
 	if (!device_register_extensions(engine))
 		_exit(WORKER_EXIT_FAILURE);
 	start_threads(engine, &w);
-	if (folder && options.plugin_s && !options.probe) {
+	if (options.plugins && options.plugin_s && !options.probe) {
 		errno = guard_start(options.plugin_s);
 		if (errno)
 			fail("guard");
 	}
 	sandbox_stop_processes();
-	if (folder && engine->load_plugin)
-		add_plugins(engine, args + 2, options.probe);
+	if (options.plugins && engine->load_plugin)
+		add_plugins(engine, argv + first, options.probe);
 	sandbox_seal(engine);
 
 	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())

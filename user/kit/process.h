@@ -11,9 +11,8 @@
 
 /*
  * Runs a worker: sandboxes the process, loads plug-ins, says so, waits for the
- * session, serves it. `args` are argv[1] on: the options' text, then, where there
- * are plug-ins, their folder and the names of their files. Does not return.
+ * session, serves it. The arguments are those of worker.h. Does not return.
  */
-__attribute__((noreturn)) void worker_main(const struct nna_engine *engine, char *const *args);
+__attribute__((noreturn)) void worker_main(const struct nna_engine *engine, int argc, char **argv);
 
 #endif /* NN_KIT_PROCESS_H */

@@ -123,10 +123,10 @@ static void limit_resources(const struct worker_options *options)
 	limit(RLIMIT_AS, options->max_memory + POOL_ADDRESS_SPACE, "limit of the address space");
 }
 
-void sandbox_enter(const struct worker_options *options, const char *plugins)
+void sandbox_enter(const struct worker_options *options)
 {
 	if (options->isolation != ISOLATE_NONE)
-		empty_root(options->isolation, plugins);
+		empty_root(options->isolation, options->plugins);
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");

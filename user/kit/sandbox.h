@@ -14,11 +14,11 @@
 #define SANDBOX_PLUGINS "/extensions"
 
 /*
- * Empties the root but for the folder `plugins` (NULL: none), leaves groups, ids
+ * Empties the root except for the folder of plug-ins, if there is one, leaves groups, ids
  * and capabilities, forbids new privileges and dumps, bounds resources. For the
  * main thread, before there are others.
  */
-void sandbox_enter(const struct worker_options *options, const char *plugins);
+void sandbox_enter(const struct worker_options *options);
 
 /* Once all threads run: no more of them. */
 void sandbox_stop_processes(void);

@@ -175,22 +175,29 @@ static char *spin_bound(void)
 	return NULL;
 }
 
-/* The arguments of worker_main(), which end with a NULL. */
-static void child_arguments(char **argv, const struct spawn_plugins *plugins)
+/* The arguments of worker_main() behind its name, which a NULL ends. */
+static void child_arguments(const struct worker_options *options, char text[WORKER_TEXT],
+			    const struct spawn_plugins *plugins, char **argv)
 {
-	if (!plugins)
-		return;
-	*argv++ = (char *)plugins->folder;
-	for (unsigned int i = 0; i < plugins->count && i < NNA_ENGINE_MAX_PLUGINS; i++)
-		*argv++ = plugins->files[i];
+	static char end_of_options[] = "--";
+	int count = option_write(worker_rows, options, text, WORKER_TEXT, argv);
+
+	errno = ENAMETOOLONG;
+	if (count < 0)
+		child_fail("arguments");
+	argv[count++] = end_of_options;
+	for (unsigned int i = 0; plugins && i < plugins->count && i < NNA_ENGINE_MAX_PLUGINS; i++)
+		argv[count++] = plugins->files[i];
+	argv[count] = NULL;
 }
 
 __attribute__((noreturn)) static void child_main(const struct spawner *s, int control, int log,
 						 const struct spawn_plugins *plugins)
 {
-	char name[] = WORKER_NAME, text[WORKER_OPTIONS_TEXT];
+	char name[] = WORKER_NAME, text[WORKER_TEXT];
+	char *argv[NNA_ENGINE_MAX_PLUGINS + WORKER_WORDS + 3] = { name };
+	char *envp[] = { spin_bound(), NULL };
 	struct worker_options options = s->options;
-	char *argv[NNA_ENGINE_MAX_PLUGINS + 4] = { name, text }, *envp[] = { spin_bound(), NULL };
 	int program = move_up(s->program);
 	sigset_t none;
 	ssize_t n;
@@ -208,9 +215,9 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 		child_keep_capabilities();
 	options.uid = options.isolation == ISOLATE_USERNS ? 0 : s->uid;
 	options.gid = options.isolation == ISOLATE_USERNS ? 0 : s->gid;
+	options.plugins = plugins ? plugins->folder : NULL;
 	options.probe = plugins && plugins->probe;
-	worker_options_format(&options, text);
-	child_arguments(argv + 2, plugins);
+	child_arguments(&options, text, plugins, argv + 1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);

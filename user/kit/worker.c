@@ -1,42 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * How a worker is told what it is to be: its options as the text of its argv[1].
+ * A worker's options: the broker writes them, and the worker reads them, by one table.
  */
-#include <stdio.h>
-
 #include "kit/worker.h"
 
-void worker_options_format(const struct worker_options *o, char text[WORKER_OPTIONS_TEXT])
-{
-	snprintf(text, WORKER_OPTIONS_TEXT, "%d:%d:%u:%u:%llu:%d:%d:%d:%d:%u", (int)o->isolation,
-		 (int)o->log_level, (unsigned int)o->uid, (unsigned int)o->gid,
-		 (unsigned long long)o->max_memory, o->no_slot_cache, o->lazy, o->cache,
-		 o->probe, o->plugin_s);
-}
+#define AT(member) OPTION_AT(struct worker_options, member)
 
-bool worker_options_parse(const char *text, struct worker_options *o)
-{
-	unsigned int isolation, level, uid, gid, no_slot_cache, lazy, cache, probe, plugin_s;
-	unsigned long long memory;
-	char rest;
-
-	if (sscanf(text, "%u:%u:%u:%u:%llu:%u:%u:%u:%u:%u%c", &isolation, &level, &uid, &gid,
-		   &memory, &no_slot_cache, &lazy, &cache, &probe, &plugin_s, &rest) != 10)
-		return false;
-	if (isolation > ISOLATE_NONE || level > LOG_DEBUG || no_slot_cache > 1 || lazy > 1 ||
-	    cache > 1 || probe > 1)
-		return false;
-	*o = (struct worker_options){
-		.isolation = isolation,
-		.log_level = level,
-		.uid = uid,
-		.gid = gid,
-		.max_memory = memory,
-		.no_slot_cache = no_slot_cache,
-		.lazy = lazy,
-		.cache = cache,
-		.probe = probe,
-		.plugin_s = plugin_s,
-	};
-	return true;
-}
+const struct option_row worker_rows[WORKER_WORDS + 1] = {
+	{ "isolation", "N", NULL, OPTION_UINT, AT(isolation), .max = ISOLATE_NONE },
+	{ "log-level", "N", NULL, OPTION_UINT, AT(log_level), .max = LOG_DEBUG },
+	{ "uid", "N", NULL, OPTION_UINT, AT(uid), .max = UINT32_MAX },
+	{ "gid", "N", NULL, OPTION_UINT, AT(gid), .max = UINT32_MAX },
+	{ "max-memory", "N", NULL, OPTION_UINT64, AT(max_memory), .max = UINT64_MAX },
+	{ "no-slot-cache", NULL, NULL, OPTION_FLAG, AT(no_slot_cache) },
+	{ "lazy", NULL, NULL, OPTION_FLAG, AT(lazy) },
+	{ "cache", NULL, NULL, OPTION_FLAG, AT(cache) },
+	{ "plugins", "FOLDER", NULL, OPTION_TEXT, AT(plugins) },
+	{ "probe", NULL, NULL, OPTION_FLAG, AT(probe) },
+	{ "plugin-time", "N", NULL, OPTION_UINT, AT(plugin_s), .max = UINT32_MAX },
+	{ 0 },
+};

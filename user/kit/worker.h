@@ -6,11 +6,13 @@
 #ifndef NN_KIT_WORKER_H
 #define NN_KIT_WORKER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/option.h"
 #include "kit/log.h"
 
 /* The program, and argv[0] of a worker. */
@@ -55,7 +57,7 @@ enum isolation {
 	ISOLATE_NONE = 2,
 };
 
-/* What the broker tells a worker, as its argv[1]. */
+/* A worker's options, by worker_rows. Behind "--" come the names of plug-ins. */
 struct worker_options {
 	enum isolation isolation;
 	enum log_level log_level;
@@ -65,13 +67,15 @@ struct worker_options {
 	bool no_slot_cache;		/* bursts map their memory for each execution */
 	bool lazy;			/* models are compiled at their first execution */
 	bool cache;			/* there is a keeper of the compilation cache */
+	const char *plugins;		/* their folder, NULL: none */
 	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
 	unsigned int plugin_s;		/* that a plug-in's function may take, 0: unbounded */
 };
 
-#define WORKER_OPTIONS_TEXT 96
+/* Room for the words of all. */
+#define WORKER_WORDS 11
+#define WORKER_TEXT (PATH_MAX + 512)
 
-void worker_options_format(const struct worker_options *options, char text[WORKER_OPTIONS_TEXT]);
-bool worker_options_parse(const char *text, struct worker_options *options);
+extern const struct option_row worker_rows[WORKER_WORDS + 1];
 
 #endif /* NN_KIT_WORKER_H */

@@ -254,13 +254,18 @@ static int set_up(void **state)
 	lines.text[0] = '\0';
 	setenv("NNACCEL_SPIN_US", "1", 1);
 	options = (struct broker_options){
-		.device = node_path, .name = "broker", .idle = 1, .max_workers = 8,
-		.max_workers_per_user = 8, .worker_rate = 8,
-		.spawner = { .path = "/proc/self/exe", .uid = geteuid(), .gid = getegid(),
-			     .allow_none = true, .options.log_level = LOG_DEBUG },
-		.extensions = { .folder = "/nowhere", .is_default = true, .group = "nobody" },
+		.common = {
+			.device = node_path, .name = "broker", .idle = 1, .max = 8,
+			.max_per_user = 8,
+			.spawner = { .path = "/proc/self/exe", .uid = geteuid(),
+				     .gid = getegid(), .allow_none = true,
+				     .options.log_level = LOG_DEBUG },
+			.extensions = { .folder = "/nowhere", .is_default = true,
+					.group = "nobody" },
+		},
+		.worker_rate = 8,
 	};
-	if (!spawner_init(&options.spawner) || mkfifo(node_path, 0600))
+	if (!spawner_init(&options.common.spawner) || mkfifo(node_path, 0600))
 		return -1;
 	node = open(node_path, O_RDWR | O_CLOEXEC);
 	sigemptyset(&ends);
@@ -280,11 +285,8 @@ static const struct nna_engine engine = { .size = sizeof(engine), .name = "broke
 
 static void *serve(void *arg)
 {
-	const struct clients_options clients = {
-		.engine = &engine, .device = node_path, .name = "broker", .version = "7",
-		.max = options.max_workers, .max_per_user = options.max_workers_per_user,
-		.idle = options.idle, .extensions = &options.extensions,
-		.spawner = options.spawner,
+	struct clients_options clients = {
+		.common = options.common, .engine = &engine, .version = "7",
 	};
 
 	(void)arg;
@@ -335,7 +337,7 @@ static int tear_down(void **state)
 	while (sigtimedwait(&ends, NULL, &(struct timespec){ 0 }) >= 0)
 		;
 	of_kit = false;
-	close(options.spawner.program);
+	close(options.common.spawner.program);
 	close(node);
 	return unlink(node_path);
 }
@@ -432,7 +434,7 @@ static void have_workers_fail(bool fail_them)
 static void test_serves(void **state)
 {
 	(void)state;
-	options.idle = 2;
+	options.common.idle = 2;
 	start_broker();
 	await_logged(": ready", 2);
 	for (uint64_t i = 1; i < 4; i++) {
@@ -471,7 +473,7 @@ static void test_outlives(void **state)
 	uint64_t gone_ns;
 
 	(void)state;
-	options.max_workers_per_user = 1;
+	options.common.max_per_user = 1;
 	start_broker();
 	offer(1, 5, NEVER);
 	offer(2, 6, NEVER);
@@ -491,7 +493,7 @@ static void test_outlives(void **state)
 static void test_ends_with_context(void **state)
 {
 	(void)state;
-	options.max_workers_per_user = 1;
+	options.common.max_per_user = 1;
 	start_broker();
 	offer(1, 5, WITH_CONTEXT);
 	await_served(1);
@@ -503,8 +505,8 @@ static void test_ends_with_context(void **state)
 static void test_too_many(void **state)
 {
 	(void)state;
-	options.max_workers_per_user = 1;
-	options.max_workers = 2;
+	options.common.max_per_user = 1;
+	options.common.max = 2;
 	start_broker();
 	offer(1, 5, WITH_CONTEXT);
 	await_served(1);
@@ -541,7 +543,7 @@ static void test_crashes(void **state)
 static void test_gone_before(void **state)
 {
 	(void)state;
-	options.max_workers_per_user = 1;
+	options.common.max_per_user = 1;
 	start_broker();
 	/* More than a user may have crashes, for which none of them counts. */
 	for (uint64_t i = 1; i < 8; i++) {

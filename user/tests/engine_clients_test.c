@@ -184,14 +184,14 @@ static bool by_processes;
 
 static void *serve(void *arg)
 {
-	struct extensions no_extensions = { .folder = NULL };
-	const struct clients_options clients = {
-		.engine = &engine, .threads = !by_processes, .device = node_path, .name = "clients",
-		.version = "1", .max = 16, .max_per_user = 16, .extensions = &no_extensions,
-		.keeper = options, .spawner = {
-			.path = "/proc/self/exe", .allow_none = true,
-			.uid = geteuid(), .gid = getegid(),
+	struct clients_options clients = {
+		.common = {
+			.device = node_path, .name = "clients", .max = 16, .max_per_user = 16,
+			.keeper = options,
+			.spawner = { .path = "/proc/self/exe", .allow_none = true,
+				     .uid = geteuid(), .gid = getegid() },
 		},
+		.engine = &engine, .threads = !by_processes, .version = "1",
 	};
 
 	(void)arg;

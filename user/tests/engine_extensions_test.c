@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(&cpu_engine, argv + 1);
+		worker_main(&cpu_engine, argc, argv);
 	spawner = (struct spawner){
 		.path = "/proc/self/exe",
 		.uid = geteuid() ? geteuid() : 65534,

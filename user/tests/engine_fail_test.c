@@ -109,8 +109,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_each_allocation, set_up, remove_folder),
 	};
 
-	if (argc == KEEPER_ARGS && !strcmp(argv[0], KEEPER_NAME))
-		failing_obey(FAILING_KEEPER, file_in(argv[KEEPER_ARG_FOLDER]));
+	if (argc > 1 && !strcmp(argv[0], KEEPER_NAME))
+		failing_obey(FAILING_KEEPER, file_in(argv[1] + strlen("--folder=")));
 	be_keeper(argc, argv);
 	options.log_level = LOG_ERROR;
 	return cmocka_run_group_tests_name("engine_fail", tests, NULL, NULL);

@@ -557,41 +557,46 @@ static void test_refusals(void **state)
 
 /* ---- processes ---- */
 
-/* Each option of a process gets to it by one argument, and no other argument is taken for it. */
+/* Each option of a process gets to it, and no other argument is taken for it. */
 static void test_worker_options(void **state)
 {
 	static const struct worker_options cases[] = {
 		{ .isolation = ISOLATE_ROOT }, { .isolation = ISOLATE_NONE },
 		{ .log_level = LOG_DEBUG }, { .uid = 4294967294U }, { .gid = 4294967293U },
 		{ .max_memory = UINT64_MAX - 1 }, { .no_slot_cache = true }, { .lazy = true },
-		{ .cache = true }, { .probe = true }, { .plugin_s = 1000000 },
+		{ .cache = true }, { .plugins = "/a folder" }, { .probe = true },
+		{ .plugin_s = 1000000 },
 		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, true, true, true,
-		  true, UINT32_MAX },
+		  "--lazy", true, UINT32_MAX },
 	};
 	static const char *const refused[] = {
-		"", "--help", "2:3:0:0:0:1:1:1:1", "2:3:0:0:0:1:1:1:1:0x", "2:3:0:0:0:1:1:1:1:0:0",
-		"3:3:0:0:0:1:1:1:1:0", "2:4:0:0:0:1:1:1:1:0", "2:3:0:0:0:2:1:1:1:0",
-		"2:3:0:0:0:1:2:1:1:0", "2:3:0:0:0:1:1:2:1:0", "2:3:0:0:0:1:1:1:2:0",
+		"--help", "--isolation=3", "--log-level=4", "--uid=4294967296", "--lazy=1", "--cache=0",
+		"--max-memory=", "--plugin-time=-1", "--plugins=",
 	};
-	char text[WORKER_OPTIONS_TEXT];
+	char text[WORKER_TEXT], fault[OPTION_FAULT];
 	struct worker_options o;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		memset(text, 'x', sizeof(text));
-		worker_options_format(&cases[i], text);
-		assert_true(memchr(text, '\0', sizeof(text)));
-		memset(&o, 0xa5, sizeof(o));
-		assert_true(worker_options_parse(text, &o));
+		char *argv[WORKER_WORDS + 1] = { (char *)"worker" };
+		int count = option_write(worker_rows, &cases[i], text, sizeof(text), argv + 1);
+
+		o = (struct worker_options){ .plugins = NULL };
+		assert_int_equal(option_read(worker_rows, count + 1, argv, &o, fault), count + 1);
 		assert_true(o.isolation == cases[i].isolation &&
 			    o.log_level == cases[i].log_level && o.uid == cases[i].uid &&
 			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory);
 		assert_true(o.no_slot_cache == cases[i].no_slot_cache &&
 			    o.lazy == cases[i].lazy && o.cache == cases[i].cache &&
 			    o.probe == cases[i].probe && o.plugin_s == cases[i].plugin_s);
+		assert_string_equal(o.plugins ? o.plugins : "none",
+				    cases[i].plugins ? cases[i].plugins : "none");
 	}
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		assert_false(worker_options_parse(refused[i], &o));
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		char *argv[] = { (char *)"worker", (char *)refused[i], NULL };
+
+		assert_int_equal(option_read(worker_rows, 2, argv, &o, fault), -1);
+	}
 }
 
 /* The limit of open files is raised to what so many processes take, or to its own bound. */

@@ -671,6 +671,6 @@ int main(int argc, char **argv)
 	engine = cpu_engine;
 	engine.files = own_files;
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
-		worker_main(&engine, argv + 1);
+		worker_main(&engine, argc, argv);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);
 }

@@ -88,6 +88,31 @@ static void test_help_ends_it(void **state)
 	assert_true(a.help);
 }
 
+/* Each value is a word. If they need more room than there is, nothing counts. */
+static void test_words(void **state)
+{
+	const struct arguments a = { .flag = true, .text = "--t", .number = 9, .all = 1 };
+	static const char expected[] = "--flag\0--text=--t\0--number=9\0--number-of-all=1\0"
+				       "--number-of-one=0";
+	struct option_row few[6];
+	char text[sizeof(expected)], *words[6] = { NULL };
+
+	(void)state;
+	/* Without the one that has a unit. */
+	memcpy(few, rows, 3 * sizeof(*few));
+	memcpy(few + 3, rows + 4, 2 * sizeof(*few));
+	few[5] = (struct option_row){ .kind = OPTION_END };
+	assert_int_equal(option_write(few, &a, text, sizeof(text), words), 5);
+	assert_memory_equal(text, expected, sizeof(text));
+	assert_ptr_equal(words[1], text + strlen("--flag") + 1);
+	assert_null(words[5]);
+	assert_int_equal(option_write(few, &a, text, sizeof(text) - 1, words), -1);
+	few[3] = (struct option_row){ .kind = OPTION_END };
+	assert_int_equal(option_write(few, &(struct arguments){ .number = 2 }, text, sizeof(text),
+				      words), 1);
+	assert_string_equal(text, "--number=2");
+}
+
 static void test_faults(void **state)
 {
 	static const struct {
@@ -138,6 +163,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_abbreviations),
 		cmocka_unit_test(test_help_ends_it),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_faults),
 	};
 

@@ -260,7 +260,7 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins, now);
 	bool alone = waiting_pick(&b->waiting, &b->limits, with_plugins, WAITING_ALONE, now);
 
-	return idle + starting < waiting + (with_plugins ? 0 : b->options->idle) &&
+	return idle + starting < waiting + (with_plugins ? 0 : b->options->common.idle) &&
 	       starting < (alone ? MAX_STARTING : 1) &&
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
@@ -477,7 +477,7 @@ static void mark_seconds(struct broker *b)
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
 {
-	const unsigned int kept = b->options->idle;
+	const unsigned int kept = b->options->common.idle;
 
 	if (with_plugins || ready > kept)
 		return WAITING_ALL;
@@ -573,7 +573,7 @@ static void context_priority(struct broker *b, const struct nnaccel_engine_next 
 static void engine_told(struct broker *b)
 {
 	struct nnaccel_engine_next next;
-	int told = context_next(b->engine, b->options->device, &next);
+	int told = context_next(b->engine, b->options->common.device, &next);
 
 	if (told < 0)
 		stop(b, EXIT_FAILURE);
@@ -725,7 +725,7 @@ static bool open_engine(struct broker *b, const char *identity)
 
 	snprintf(version, sizeof(version), "%.*s", (int)strcspn(identity, " "), identity);
 	b->signals = node_open_signals();
-	b->engine = b->signals < 0 ? -1 : node_open(b->options->device, b->options->name, version,
+	b->engine = b->signals < 0 ? -1 : node_open(b->options->common.device, b->options->common.name, version,
 						    NNACCEL_DEVICE_ACCELERATOR);
 	return b->engine >= 0;
 }
@@ -748,31 +748,30 @@ static bool open_loop(struct broker *b)
 
 int broker_run(struct broker_options *options)
 {
-	struct keeper_options keeper = options->keeper;
+	struct engine_options *common = &options->common;
+	struct keeper_options keeper = common->keeper;
 	char identity[WORKER_IDENTITY];
 	struct broker b = {
 		.options = options,
-		.spawner = options->spawner,
-		.extensions = &options->extensions,
+		.spawner = common->spawner,
+		.extensions = &common->extensions,
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,
 		.look_at_ns = NEVER,
 		.exit_code = EXIT_FAILURE,
 	};
-	if (!limits_init(&b.limits, options->max_workers, options->max_workers_per_user,
+	if (!limits_init(&b.limits, common->max, common->max_per_user,
 			 options->worker_rate)) {
 		log_error("out of memory");
 		return EXIT_FAILURE;
 	}
-	spawn_raise_files(options->max_workers + options->max_workers_per_user + options->idle +
+	spawn_raise_files(common->max + common->max_per_user + common->idle +
 			  MAX_STARTING);
 	reread_init(&b.reread, b.extensions);
 	program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
 	if (open_engine(&b, identity) && open_loop(&b)) {
 		keeper.identity = identity;
-		keeper.plugins = &options->extensions.plugins;
-		keeper.log_level = options->spawner.options.log_level;
 		cgroup_init(&b.cgroup, &options->cgroup);
 		b.spawner.options.cache = keeper_start(&b.keeper, &keeper);
 		b.on_keeper.what = ON_KEEPER;

@@ -7,21 +7,12 @@
 #define NN_ENGINE_BROKER_H
 
 #include "engine/broker/cgroup.h"
-#include "kit/extensions.h"
-#include "kit/keeper.h"
-#include "kit/spawn.h"
+#include "kit/options.h"
 
 struct broker_options {
-	const char *device;
-	const char *name;			/* that the engine registers under */
-	unsigned int idle;			/* workers to keep ready, at least 1 */
-	unsigned int max_workers;
-	unsigned int max_workers_per_user;
+	struct engine_options common;		/* the extensions change as their folder does */
 	unsigned int worker_rate;		/* new workers of a user a second, after a burst */
 	struct cgroup_options cgroup;
-	struct spawner spawner;
-	struct keeper_options keeper;
-	struct extensions extensions;		/* changes as its folder does */
 };
 
 /*

@@ -15,18 +15,16 @@
 #include "base/option.h"
 #include "engine/broker/broker.h"
 #include "kit/log.h"
-#include "kit/node.h"
 #include "version.h"
 
 /* Of programs that may use extensions; see Documentation/extensions.rst. */
 #define EXTENSIONS_LIST NN_CONFIG_DIR "/extensions_app_allowlist"
 
+static const char extensions_folder[] = NN_EXTENSIONS_DIR;
+
 /* The engine's name, unless told, and where its state is. */
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
-
-/* Who a worker is outside of its user namespace, where the broker is root. */
-#define DEFAULT_WORKER_UID 65534
 
 /* What the options fill: the broker's, and what main() does itself. */
 struct arguments {
@@ -38,7 +36,7 @@ struct arguments {
 
 static bool take_user(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	struct spawner *spawner = &((struct arguments *)into)->broker.spawner;
+	struct spawner *spawner = &((struct arguments *)into)->broker.common.spawner;
 	const struct passwd *user;
 	uint64_t id;
 
@@ -68,52 +66,32 @@ static bool take_name(void *into, const char *text, char fault[OPTION_FAULT])
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
 	(void)fault;
-	((struct arguments *)into)->broker.name = text;
+	((struct arguments *)into)->broker.common.name = text;
 	return length && length < NNACCEL_MAX_NAME && !text[length] && text[0] != '-';
 }
 
-static bool take_extensions(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	struct extensions *extensions = &((struct arguments *)into)->broker.extensions;
-
-	(void)fault;
-	extensions->folder = text;
-	extensions->is_default = false;
-	return text[0];
-}
-
-static bool take_log_level(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	(void)fault;
-	return log_parse_level(text,
-			       &((struct arguments *)into)->broker.spawner.options.log_level);
-}
-
 #define AT(member) OPTION_AT(struct arguments, member)
-#define MIB .unit = UINT64_C(1) << 20, .max = UINT64_C(1) << 32
 #define WEIGHT .min = 1, .max = 10000
 
 static const struct option_row rows[] = {
-	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT,
-	  AT(broker.device) },
+	ENGINE_ROWS(1, "2", "of the compilation cache's index (" STATE ", and with another\n"
+		    "--name " STATE "-NAME)", "1024", NN_EXTENSIONS_DIR, EXTENSIONS_LIST),
 	{ "name", "NAME", "that it registers under: lower-case letters, digits and\n"
 	  "hyphens (nnaccel)", OPTION_CALL, .take = take_name },
-	{ "idle", "N", "workers to keep ready, 1 to 64 (2)", OPTION_UINT,
-	  AT(broker.idle), .min = 1, .max = 64 },
 	{ "max-workers", "N", "workers that serve at a time (256)", OPTION_UINT,
-	  AT(broker.max_workers), .min = 1, .max = 100000 },
+	  AT(broker.common.max), .min = 1, .max = 100000 },
 	{ "max-workers-per-user", "N", "the same, of one user (64)", OPTION_UINT,
-	  AT(broker.max_workers_per_user), .min = 1, .max = 100000 },
+	  AT(broker.common.max_per_user), .min = 1, .max = 100000 },
 	{ "worker-rate", "N", "new workers of one user a second, after 64 (8)", OPTION_UINT,
 	  AT(broker.worker_rate), .min = 1, .max = 100000 },
 	{ "worker-memory", "MIB", "private memory of a worker, 0: unbounded (4096)", OPTION_UINT64,
-	  AT(broker.cgroup.max_memory), MIB },
+	  AT(broker.cgroup.max_memory), OPTION_MIB },
 	{ "worker-cpu-weight", "N", "CPU weight of a worker among its user's, 1 to 10000 (100)",
 	  OPTION_UINT, AT(broker.cgroup.cpu_weight), WEIGHT },
 	{ "low-cpu-weight", "N", "the same while its models are of low priority (10)", OPTION_UINT,
 	  AT(broker.cgroup.low_cpu_weight), WEIGHT },
 	{ "user-memory", "MIB", "memory of a user's workers, 0: unbounded (half the machine's)",
-	  OPTION_UINT64, AT(broker.cgroup.user_memory), MIB },
+	  OPTION_UINT64, AT(broker.cgroup.user_memory), OPTION_MIB },
 	{ "user-cpu-weight", "N", "CPU weight of a user's workers among all (100)", OPTION_UINT,
 	  AT(broker.cgroup.user_cpu_weight), WEIGHT },
 	{ "no-client-limit", NULL, "do not bound workers by the memory limit of their client's cgroup,\n"
@@ -121,30 +99,11 @@ static const struct option_row rows[] = {
 	  AT(broker.cgroup.no_client_limit) },
 	{ "worker-user", "USER", "whom workers run as where nnacceld is root (65534)", OPTION_CALL,
 	  .take = take_user },
-	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", OPTION_FLAG,
-	  AT(broker.spawner.options.no_slot_cache) },
 	{ "lazy", NULL, "compile models at their first execution", OPTION_FLAG,
-	  AT(broker.spawner.options.lazy) },
-	{ "state", "FOLDER", "of the compilation cache's index (" STATE ", and with another\n"
-	  "--name " STATE "-NAME)", OPTION_TEXT,
-	  AT(broker.keeper.folder) },
+	  AT(broker.common.spawner.options.lazy) },
 	{ "no-cache", NULL, "no compilation cache", OPTION_FLAG, AT(no_cache) },
-	{ "keep", "MIB", "plans kept for clients that want it, 0: none (1024)", OPTION_UINT64,
-	  AT(broker.keeper.plans.bytes), MIB },
-	{ "keep-per-user", "MIB", "the same, of one user (256)", OPTION_UINT64,
-	  AT(broker.keeper.plans.bytes_per_user), MIB, .min = 1 },
-	{ "extensions", "FOLDER", "where plug-ins are\n(" NN_EXTENSIONS_DIR ")", OPTION_CALL,
-	  .take = take_extensions },
-	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT,
-	  AT(broker.extensions.group) },
-	{ "extensions-list", "FILE", "services and labels that get them without the group\n"
-	  "(" EXTENSIONS_LIST ")", OPTION_TEXT, AT(broker.extensions.list.list.path) },
-	{ "extension-time", "SECONDS", "that a call of a plug-in may take, 0: unbounded (60)",
-	  OPTION_UINT, AT(broker.spawner.options.plugin_s), .max = 1000000 },
-	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less",
-	  OPTION_FLAG, AT(broker.spawner.allow_none) },
-	{ "log-level", "LEVEL", "error, warning, info or debug (info)", OPTION_CALL,
-	  .take = take_log_level },
+	{ "keep-per-user", "MIB", "plans kept for one user (256)", OPTION_UINT64,
+	  AT(broker.common.keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 },
 	{ "help", NULL, NULL, OPTION_STOP, AT(help) },
 	{ "version", NULL, "", OPTION_STOP, AT(version) },
 	{ 0 },
@@ -169,21 +128,14 @@ static void print_version(void)
 /* -1, or main()'s exit code. */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
-	char fault[OPTION_FAULT];
-	int first = option_read(rows, argc, argv, a, fault);
-
-	if (first < 0)
-		log_error("%s; see nnacceld --help", fault);
-	else if (first < argc)
-		log_error("unknown argument '%s'; see nnacceld --help", argv[first]);
-	else if (a->help)
+	if (!options_read(rows, argc, argv, a))
+		return EXIT_USAGE;
+	if (a->help)
 		print_help();
 	else if (a->version)
 		print_version();
 	else
 		return -1;
-	if (first < argc)
-		return EXIT_USAGE;
 	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -211,11 +163,15 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = {
 		.broker = {
-			.device = NODE_PATH,
-			.name = NAME,
-			.idle = 2,
-			.max_workers = 256,
-			.max_workers_per_user = 64,
+			.common = {
+				.name = NAME,
+				.idle = 2,
+				.max = 256,
+				.max_per_user = 64,
+				.keeper.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
+				.extensions = { .folder = extensions_folder,
+						.list.list.path = EXTENSIONS_LIST },
+			},
 			.worker_rate = 8,
 			.cgroup = {
 				.max_memory = UINT64_C(4096) << 20,
@@ -225,27 +181,15 @@ int main(int argc, char **argv)
 				.user_cpu_weight = 100,
 				.max_pids = 64,
 			},
-			.keeper = {
-				.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
-			},
-			.spawner = {
-				.uid = geteuid() ? geteuid() : DEFAULT_WORKER_UID,
-				.gid = geteuid() ? getegid() : DEFAULT_WORKER_UID,
-				.options = { .log_level = LOG_INFO, .plugin_s = 60 },
-			},
-			.extensions = {
-				.folder = NN_EXTENSIONS_DIR,
-				.is_default = true,
-				.group = "nnaccel-ext",
-				.list.list.path = EXTENSIONS_LIST,
-			},
 		},
 	};
-	struct broker_options *options = &arguments.broker;
+	struct broker_options *broker = &arguments.broker;
+	struct engine_options *options = &broker->common;
 	char state[sizeof(STATE) + 1 + NNACCEL_MAX_NAME];
 	int exit_code;
 
 	fill_standard_files();
+	options_init(options);
 	exit_code = parse_options(argc, argv, &arguments);
 	if (exit_code >= 0)
 		return exit_code;
@@ -255,13 +199,13 @@ int main(int argc, char **argv)
 		options->keeper.folder = NULL;
 	else if (!options->keeper.folder)
 		options->keeper.folder = state;
-	log_set_level(options->spawner.options.log_level);
-	options->spawner.options.max_memory = options->cgroup.max_memory;
-	options->cgroup.user_workers = options->max_workers_per_user;
+	options->extensions.is_default = options->extensions.folder == extensions_folder;
+	options->spawner.options.max_memory = broker->cgroup.max_memory;
+	broker->cgroup.user_workers = options->max_per_user;
 	if (!spawner_init(&options->spawner) ||
 	    !extensions_find(&options->extensions, &options->spawner))
 		return EXIT_FAILURE;
-	exit_code = broker_run(options);
+	exit_code = broker_run(broker);
 	extensions_free(&options->extensions);
 	return exit_code;
 }

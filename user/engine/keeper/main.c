@@ -18,6 +18,7 @@
 #include "engine/keeper/loop.h"
 #include "engine/keeper/main.h"
 #include "engine/keeper/sandbox.h"
+#include "kit/keeper.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
 
@@ -54,30 +55,32 @@ static int listen_in(const char *folder)
 
 int keeper_main(int argc, char **argv)
 {
+	struct keeper_options o = { .folder = NULL };
 	struct blob_store *plans = NULL;
 	struct blob_limits limits;
 	struct cache_index *index;
+	char fault[OPTION_FAULT];
 	struct keep *keep;
 	int listener;
 
-	if (argc != KEEPER_ARGS) {
+	if (option_read(keeper_rows, argc, argv, &o, fault) != argc || !o.folder || !o.version) {
 		log_error("nnaccel-keeper is started by nnacceld only");
 		return EXIT_FAILURE;
 	}
 	set_up_process();
-	log_set_level((enum log_level)atoi(argv[KEEPER_ARG_LOG_LEVEL]));
-	limits.bytes = strtoull(argv[KEEPER_ARG_BYTES], NULL, 10);
-	limits.bytes_per_user = strtoull(argv[KEEPER_ARG_BYTES_PER_USER], NULL, 10);
+	log_set_level(o.log_level);
+	limits.bytes = o.plans.bytes;
+	limits.bytes_per_user = o.plans.bytes_per_user;
 	if (!digest_init())
 		return EXIT_FAILURE;
-	index = cache_index_open(argv[KEEPER_ARG_FOLDER], argv[KEEPER_ARG_VERSION]);
+	index = cache_index_open(o.folder, o.version);
 	if (!index)
 		return EXIT_FAILURE;
 	if (limits.bytes)
-		plans = blob_store_open(index, argv[KEEPER_ARG_FOLDER], &limits);
-	listener = listen_in(argv[KEEPER_ARG_FOLDER]);
+		plans = blob_store_open(index, o.folder, &limits);
+	listener = listen_in(o.folder);
 	/* Threads are made between: no more can be afterwards. */
-	keep = !sandbox_keep_folder(argv[KEEPER_ARG_FOLDER]) ? NULL :
+	keep = !sandbox_keep_folder(o.folder) ? NULL :
 	       keep_begin(KEEPER_BROKER_FD, listener, index, plans);
 	if (!keep || !sandbox_filter_calls())
 		return EXIT_FAILURE;

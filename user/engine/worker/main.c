@@ -34,5 +34,5 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], WORKER_IDENTIFY))
 		return identify();
-	worker_main(&cpu_engine, argv + (argc > 0));
+	worker_main(&cpu_engine, argc, argv);
 }

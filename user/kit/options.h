@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options that all engines' programs have, nnacceld and those of the kit.
+ */
+#ifndef NN_KIT_OPTIONS_H
+#define NN_KIT_OPTIONS_H
+
+#include "kit/extensions.h"
+#include "kit/keeper.h"
+#include "kit/spawn.h"
+
+struct engine_options {
+	const char *device;
+	const char *name;		/* the engine registers under */
+	unsigned int idle;		/* processes to keep ready */
+	unsigned int max;		/* clients at a time */
+	unsigned int max_per_user;
+	struct spawner spawner;
+	struct keeper_options keeper;
+	struct extensions extensions;
+};
+
+/* A client's process is this user outside of its user namespace if the engine is root. */
+#define CLIENT_UID 65534
+
+#define OPTION_MIB .unit = UINT64_C(1) << 20, .max = UINT64_C(1) << 32
+
+#define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
+
+/*
+ * Rows of a table for a structure that begins with a struct engine_options. The arguments are the least
+ * number of processes to keep ready, and what --help says of the folder of state and of defaults.
+ */
+#define ENGINE_ROWS(least, idle_text, state_text, keep_text, folder_text, list_text) \
+	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT, \
+	  ENGINE_AT(device) }, \
+	{ "idle", "N", "processes to keep ready for clients, " #least " to 64 (" idle_text ")", \
+	  OPTION_UINT, ENGINE_AT(idle), .min = least, .max = 64 }, \
+	{ "state", "FOLDER", state_text, OPTION_TEXT, ENGINE_AT(keeper.folder) }, \
+	{ "keep", "MIB", "plans kept for clients that want it, 0: none (" keep_text ")", \
+	  OPTION_UINT64, ENGINE_AT(keeper.plans.bytes), OPTION_MIB }, \
+	{ "extensions", "FOLDER", "where plug-ins are\n(" folder_text ")", OPTION_TEXT, \
+	  ENGINE_AT(extensions.folder) }, \
+	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT, \
+	  ENGINE_AT(extensions.group) }, \
+	{ "extensions-list", "FILE", "services and labels that get them without the group\n" \
+	  "(" list_text ")", OPTION_TEXT, ENGINE_AT(extensions.list.list.path) }, \
+	{ "extension-time", "SECONDS", "longest call of a plug-in's function, 0: no limit (60)", \
+	  OPTION_UINT, ENGINE_AT(spawner.options.plugin_s), .max = 1000000 }, \
+	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", \
+	  OPTION_FLAG, ENGINE_AT(spawner.options.no_slot_cache) }, \
+	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less", \
+	  OPTION_FLAG, ENGINE_AT(spawner.allow_none) }, \
+	{ "log-level", "LEVEL", "error, warning, info or debug (info)", OPTION_CALL, \
+	  .take = options_take_log_level }
+
+bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAULT]);
+
+/* Sets what all engines have as defaults. */
+void options_init(struct engine_options *options);
+
+/* Reads options and sets the level of the log. Returns false, with a log line, if one is wrong. */
+bool options_read(const struct option_row *rows, int argc, char **argv, void *into);
+
+#endif /* NN_KIT_OPTIONS_H */
