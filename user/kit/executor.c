@@ -77,58 +77,6 @@ enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
 			  mapping, err);
 }
 
-static enum nn_status set_arg(struct scratch *s, uint32_t index, bool is_output,
-			      struct nn_error *err)
-{
-	const struct nnaccel_arg *from = &s->request.args[index];
-	struct nn_arg *arg = &s->args[index];
-	const struct mapping *m;
-
-	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
-	s->staged[index] = NULL;
-	s->arg_slots[index] = 0;
-	if (arg->omitted)
-		return NN_OK;
-	m = s->mappings[from->pool];
-	s->arg_slots[index] = s->request.slots[from->pool];
-	if (mapping_is_formatted(m) && (from->offset || from->length))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of a picture", index);
-	if (from->offset > m->length || from->length > m->length - from->offset)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u lies outside its pool",
-			       index);
-	if (is_output && !(m->prot & NNACCEL_PROT_WRITE))
-		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "argument %u, an output, lies in a pool that is not writable", index);
-	arg->rank = from->rank;
-	memcpy(arg->dims, from->dims, sizeof(arg->dims));
-	if (mapping_is_formatted(m))
-		return rows_begin(m, is_output, arg, &s->staged[index], err);
-	arg->data = (char *)m->base + from->offset;
-	arg->length = from->length;
-	return NN_OK;
-}
-
-/* Pictures among the first `count` arguments get what was written. */
-static void end_rows(const struct scratch *s, uint32_t count, bool done)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (s->staged[i])
-			rows_end(s->mappings[s->request.args[i].pool],
-				 done && i >= s->request.num_inputs, s->staged[i]);
-}
-
-static enum nn_status set_args(struct scratch *s, struct nn_error *err)
-{
-	uint32_t i, count = s->request.num_inputs + s->request.num_outputs;
-	enum nn_status status = NN_OK;
-
-	for (i = 0; i < count && !status; i++)
-		status = set_arg(s, i, i >= s->request.num_inputs, err);
-	if (status)
-		end_rows(s, i, false);
-	return status;
-}
-
 static void tell_shapes(struct scratch *s)
 {
 	s->result.num_outputs = s->request.num_outputs;
@@ -147,8 +95,12 @@ static enum nn_status execute(struct executor *executor, struct scratch *s,
 {
 	const struct nna_engine *engine = executor->models->engine;
 
-	if (executor->ops->execute)
+	if (executor->ops->execute) {
+		for (uint32_t i = 0; i < execution->num_inputs + execution->num_outputs; i++)
+			s->arg_slots[i] = s->args[i].omitted ? 0 :
+					  s->request.slots[s->request.args[i].pool];
 		return executor->ops->execute(executor, s->arg_slots, execution, err);
+	}
 	return engine->execute(engine, executor->loaded->prepared, execution, err);
 }
 
@@ -163,6 +115,11 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		.outputs = s->args + s->request.num_inputs,
 		.shapes = s->shapes,
 	};
+	const struct memory_args args = {
+		.from = s->request.args, .pools = s->mappings, .num_inputs = s->request.num_inputs,
+		.count = s->request.num_inputs + s->request.num_outputs,
+		.args = s->args, .staged = s->staged,
+	};
 	struct nn_error broken = { "" };
 	enum nn_status status, memory_status;
 	uint64_t start_ns;
@@ -171,7 +128,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	if (status)
 		return status;
 	start_ns = s->request.measure ? clock_ns() : 0;
-	status = set_args(s, err);
+	status = memory_args_begin(&args, err);
 	if (!status) {
 		struct running running = {
 			.grants = executor->grants, .pools = s->mappings, .num_pools = s->request.num_slots, .fence = -1,
@@ -180,8 +137,8 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		running_set(&running);
 		status = execute(executor, s, &execution, err);
 		running_set(NULL);
-		end_rows(s, execution.num_inputs + execution.num_outputs, !status);
 	}
+	memory_args_end(&args, !status);
 	if (s->request.measure)
 		s->result.device_ns = clock_ns() - start_ns;
 

@@ -12,6 +12,7 @@
 #include "kit/log.h"
 #include "kit/models.h"
 #include "model/attribute.h"
+#include "model/reach.h"
 
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache)
@@ -178,76 +179,16 @@ static enum nn_status load(struct models *models, const struct command *command,
 	return NN_OK;
 }
 
-/* Which subgraphs can be read, as far as known: each is looked at once. */
-enum readable { UNKNOWN, READABLE, UNREADABLE };
-
-struct survey {
-	const struct loaded_model *loaded;
-	uint8_t *subgraphs;	/* enum readable of each */
-};
-
 /* Whether a constant can be read: a file ends somewhere, so its last byte tells. */
-static bool constant_is_readable(const struct survey *survey, const struct nn_location *at)
+static bool can_be_read(const void *data, const struct nn_location *at)
 {
-	struct mapping *mapping = survey->loaded->pools[at->pool];
+	struct mapping *mapping = ((const struct loaded_model *)data)->pools[at->pool];
 
 	if (!mapping)
 		return false;
 	if (at->length)
 		(void)((const volatile uint8_t *)mapping->base)[at->offset + at->length - 1];
 	return !mapping_is_broken(mapping);
-}
-
-static bool subgraph_is_readable(const struct survey *survey, size_t index);
-
-static bool operation_is_readable(const struct survey *survey, const struct nn_subgraph *subgraph,
-				  const struct nn_operation *operation)
-{
-	for (uint32_t i = 0; i < operation->num_inputs; i++) {
-		const struct nn_operand *operand = &subgraph->operands[operation->inputs[i]];
-
-		if (operand->lifetime == NN_CONSTANT_REFERENCE &&
-		    !constant_is_readable(survey, &operand->location))
-			return false;
-		if (operand->lifetime == NN_SUBGRAPH &&
-		    !subgraph_is_readable(survey, operand->location.offset + 1))
-			return false;
-	}
-	return true;
-}
-
-/* The recursion ends: nn_model_check() refuses cycles and bounds the depth. */
-static bool subgraph_is_readable(const struct survey *survey, size_t index)
-{
-	const struct nn_subgraph *subgraph = &survey->loaded->model->subgraphs[index];
-	bool readable = true;
-
-	if (survey->subgraphs[index] != UNKNOWN)
-		return survey->subgraphs[index] == READABLE;
-	for (uint32_t i = 0; readable && i < subgraph->num_operations; i++)
-		readable = operation_is_readable(survey, subgraph, &subgraph->operations[i]);
-	survey->subgraphs[index] = readable ? READABLE : UNREADABLE;
-	return readable;
-}
-
-/* Denies the operations whose constants are out of reach. */
-static enum nn_status deny_unreadable(const struct loaded_model *loaded, bool *supported,
-				      struct nn_error *err)
-{
-	const struct nn_subgraph *subgraph = &loaded->model->subgraphs[0];
-	struct survey survey = {
-		.loaded = loaded,
-		.subgraphs = calloc(loaded->model->num_subgraphs, 1),
-	};
-
-	if (!survey.subgraphs)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < subgraph->num_operations; i++) {
-		if (!operation_is_readable(&survey, subgraph, &subgraph->operations[i]))
-			supported[i] = false;
-	}
-	free(survey.subgraphs);
-	return NN_OK;
 }
 
 enum nn_status models_supported(struct models *models, const struct command *command,
@@ -269,7 +210,7 @@ enum nn_status models_supported(struct models *models, const struct command *com
 		status = models->engine->supported(models->engine, loaded->model, supported,
 						   err);
 	if (!status)
-		status = deny_unreadable(loaded, supported, err);
+		status = nn_deny_unreachable(loaded->model, can_be_read, loaded, supported, err);
 	models_discard(models, loaded);
 	return status;
 }

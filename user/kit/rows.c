@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Formatted memory as arguments.
+ * Memory as arguments.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/planes.h"
 #include "kit/rows.h"
 
 static char *plane_base(const struct mapping *mapping, uint32_t i)
@@ -14,60 +15,104 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 	return (char *)of->base + mapping->format.planes[i].offset;
 }
 
-/* Bytes of all planes' pixels, and whether they lie one after the other. */
-static uint64_t measure(const struct mapping *mapping, bool *is_dense)
-{
-	uint64_t length = 0;
-
-	*is_dense = true;
-	for (uint32_t i = 0; i < mapping->format.num_planes; i++) {
-		const struct nnaccel_format_plane *plane = &mapping->format.planes[i];
-
-		if ((plane->stride != plane->row_bytes && plane->rows > 1) || mapping->others[i] ||
-		    plane->offset != mapping->format.planes[0].offset + length)
-			*is_dense = false;
-		length += (uint64_t)plane->row_bytes * plane->rows;
-	}
-	return length;
-}
-
-/* Copies pixels between planes and the bytes that they are as a tensor. */
-static void copy_planes(const struct mapping *mapping, char *data, bool to_planes)
+/* Tells how a picture's planes lie. A plane in another file has a number of its own as `fd`. */
+static void get_planes(const struct mapping *mapping, struct nna_hardware_plane *planes,
+		       void **bases)
 {
 	for (uint32_t i = 0; i < mapping->format.num_planes; i++) {
 		const struct nnaccel_format_plane *plane = &mapping->format.planes[i];
-		char *row = plane_base(mapping, i);
 
-		for (uint32_t y = 0; y < plane->rows; y++) {
-			memcpy(to_planes ? row : data, to_planes ? data : row, plane->row_bytes);
-			row += plane->stride;
-			data += plane->row_bytes;
-		}
+		bases[i] = plane_base(mapping, i);
+		planes[i] = (struct nna_hardware_plane){
+			.fd = mapping->others[i] ? (int)i : -1,
+			.stride = plane->stride,
+			.offset = plane->offset,
+			.row_bytes = plane->row_bytes,
+			.rows = plane->rows,
+		};
 	}
 }
 
 enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct nn_arg *arg,
 			  void **staged, struct nn_error *err)
 {
+	struct nna_hardware_plane planes[NNACCEL_MAX_PLANES];
+	void *bases[NNACCEL_MAX_PLANES];
 	bool is_dense;
 
 	*staged = NULL;
-	arg->data = plane_base(mapping, 0);
-	arg->length = measure(mapping, &is_dense);
+	get_planes(mapping, planes, bases);
+	arg->data = bases[0];
+	arg->length = planes_measure(planes, mapping->format.num_planes, &is_dense);
 	if (is_dense)
 		return NN_OK;
 	*staged = malloc(arg->length);
 	if (!*staged)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the rows of a picture");
 	if (!is_output)
-		copy_planes(mapping, *staged, false);
+		planes_copy(planes, mapping->format.num_planes, bases, *staged, false);
 	arg->data = *staged;
 	return NN_OK;
 }
 
 void rows_end(const struct mapping *mapping, bool write, void *staged)
 {
-	if (write && staged)
-		copy_planes(mapping, staged, true);
+	struct nna_hardware_plane planes[NNACCEL_MAX_PLANES];
+	void *bases[NNACCEL_MAX_PLANES];
+
+	if (write && staged) {
+		get_planes(mapping, planes, bases);
+		planes_copy(planes, mapping->format.num_planes, bases, staged, true);
+	}
 	free(staged);
+}
+
+static enum nn_status set_arg(const struct memory_args *a, uint32_t index, struct nn_error *err)
+{
+	const struct nnaccel_arg *from = &a->from[index];
+	const bool is_output = index >= a->num_inputs;
+	struct nn_arg *arg = &a->args[index];
+	const struct mapping *m;
+
+	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
+	a->staged[index] = NULL;
+	if (arg->omitted)
+		return NN_OK;
+	m = a->pools[from->pool];
+	if (mapping_is_formatted(m) && (from->offset || from->length))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of a picture", index);
+	if (from->offset > m->length || from->length > m->length - from->offset)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u lies outside its pool",
+			       index);
+	if (is_output && !(m->prot & NNACCEL_PROT_WRITE))
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "argument %u, an output, lies in a pool that is not writable", index);
+	arg->rank = from->rank;
+	memcpy(arg->dims, from->dims, sizeof(arg->dims));
+	if (mapping_is_formatted(m))
+		return rows_begin(m, is_output, arg, &a->staged[index], err);
+	arg->data = (char *)m->base + from->offset;
+	arg->length = from->length;
+	return NN_OK;
+}
+
+enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+	uint32_t i;
+
+	for (i = 0; i < a->count && !status; i++)
+		status = set_arg(a, i, err);
+	/* The others have nothing to be freed. */
+	for (; i < a->count; i++)
+		a->staged[i] = NULL;
+	return status;
+}
+
+void memory_args_end(const struct memory_args *a, bool done)
+{
+	for (uint32_t i = 0; i < a->count; i++)
+		if (a->staged[i])
+			rows_end(a->pools[a->from[i].pool], done && i >= a->num_inputs,
+				 a->staged[i]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formatted memory as arguments: a tensor has the rows of all planes without
- * what lies between them. Where something does, they are copied to or from
- * memory of our own; where nothing does, they are used where they lie.
+ * Memory as arguments. Formatted memory is a tensor of the rows of all planes without what lies
+ * between them. If something does, they are copied to or from memory of our own, else used where
+ * they lie.
  */
 #ifndef NN_KIT_ROWS_H
 #define NN_KIT_ROWS_H
@@ -25,5 +25,21 @@ static inline bool mapping_is_formatted(const struct mapping *mapping)
 {
 	return mapping->prot & NNACCEL_PROT_FORMATTED;
 }
+
+/* An execution's arguments, outputs behind inputs. */
+struct memory_args {
+	const struct nnaccel_arg *from;
+	struct mapping *const *pools;
+	uint32_t num_inputs, count;
+	struct nn_arg *args;		/* that these become */
+	void **staged;			/* of each argument; see rows_begin() */
+};
+
+/*
+ * Checks arguments against the pools that they lie in. Their numbers of pools have to be right.
+ * memory_args_end() must follow, also after a failure. `done`: outputs were written.
+ */
+enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *err);
+void memory_args_end(const struct memory_args *a, bool done);
 
 #endif /* NN_KIT_ROWS_H */

@@ -293,48 +293,6 @@ static void job_end(struct server *server, const struct command *command, struct
 	free(job->attributes);
 }
 
-static enum nn_status set_arg(struct job *job, uint32_t index, const struct nnaccel_arg *from,
-			      bool is_output, struct nn_error *err)
-{
-	struct nn_arg *arg = &job->args[index];
-	const struct mapping *m;
-
-	*arg = (struct nn_arg){ .omitted = from->flags & NNACCEL_ARG_NO_VALUE };
-	if (arg->omitted)
-		return NN_OK;
-	m = job->pools[from->pool];
-	arg->rank = from->rank;
-	memcpy(arg->dims, from->dims, sizeof(arg->dims));
-	if (mapping_is_formatted(m))
-		return rows_begin(m, is_output, arg, &job->staged[index], err);
-	arg->data = (char *)m->base + from->offset;
-	arg->length = from->length;
-	return NN_OK;
-}
-
-static enum nn_status set_args(const struct command *command, struct job *job,
-			       struct nn_error *err)
-{
-	const struct nnaccel_cmd *head = command->head;
-	enum nn_status status = NN_OK;
-
-	/* Outputs follow the inputs here and there. */
-	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs && !status; i++)
-		status = set_arg(job, i, &command->inputs[i], i >= head->num_inputs, err);
-	return status;
-}
-
-/* Pictures among the arguments get what was written. */
-static void end_rows(const struct command *command, struct job *job, bool done)
-{
-	const struct nnaccel_cmd *head = command->head;
-
-	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++)
-		if (job->staged[i])
-			rows_end(job->pools[command->inputs[i].pool],
-				 done && i >= head->num_inputs, job->staged[i]);
-}
-
 static void answer_shapes(struct server *server, struct answer *answer,
 			  const struct command *command, const struct job *job,
 			  const struct nn_execution *execution)
@@ -397,12 +355,18 @@ static void job_run(struct server *server, const struct command *command, struct
 		.loop_timeout_ns = head->loop_timeout_ns,
 		.attributes = job->attributes,
 	};
+	/* Outputs follow the inputs here and there. */
+	const struct memory_args args = {
+		.from = command->inputs, .pools = job->pools, .num_inputs = head->num_inputs,
+		.count = head->num_inputs + head->num_outputs,
+		.args = job->args, .staged = job->staged,
+	};
 	enum nn_status memory_status;
 	struct nn_error broken;
 	uint64_t start_ns = 0;
 
 	broken.message[0] = '\0';
-	answer->status = set_args(command, job, &answer->err);
+	answer->status = memory_args_begin(&args, &answer->err);
 	if (!answer->status)
 		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
 						     &answer->err);
@@ -416,7 +380,7 @@ static void job_run(struct server *server, const struct command *command, struct
 							 &execution, &answer->err);
 		running_set(NULL);
 	}
-	end_rows(command, job, !answer->status);
+	memory_args_end(&args, !answer->status);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)
 		answer->device_ns = clock_ns() - start_ns;
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "model/reach.h"
 #include "ops/op.h"
 #include "runtime/cache_cpu.h"
 #include "runtime/device.h"
 #include "runtime/log.h"
-#include "runtime/reachable.h"
 #include "version.h"
 
 #define CPU_NAME "nnapi-reference"
@@ -42,6 +42,11 @@ static int find_unreachable(const struct graph *graph, bool *unreachable)
 	return count;
 }
 
+static bool is_within(const void *unreachable, const struct nn_location *at)
+{
+	return !((const bool *)unreachable)[at->pool];
+}
+
 static int cpu_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
 			     bool *supported, struct nn_error *err)
 {
@@ -55,7 +60,8 @@ static int cpu_get_supported(const ANeuralNetworksDevice *device, const struct g
 	if (!unreachable)
 		return rt_out_of_memory(err);
 	if (find_unreachable(graph, unreachable))
-		result = graph_deny_unreachable(graph, unreachable, supported, err);
+		result = rt_fail_status(err, nn_deny_unreachable(&graph->model, is_within,
+								 unreachable, supported, err));
 	free(unreachable);
 	return result;
 }

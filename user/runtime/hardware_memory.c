@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/planes.h"
 #include "runtime/log.h"
 
 void hardware_free(struct memory_hardware *hardware)
@@ -93,33 +94,10 @@ enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_d
 /* Whether the pixels of all planes lie one after the other. */
 static bool is_dense(const struct nna_hardware_layout *layout)
 {
-	uint64_t at = layout->planes[0].offset;
+	bool dense;
 
-	for (uint32_t i = 0; i < layout->num_planes; i++) {
-		const struct nna_hardware_plane *plane = &layout->planes[i];
-
-		if (plane->fd != layout->planes[0].fd || plane->offset != at ||
-		    (plane->stride != plane->row_bytes && plane->rows > 1))
-			return false;
-		at += (uint64_t)plane->row_bytes * plane->rows;
-	}
-	return true;
-}
-
-/* Copies pixels between planes and the bytes that they are as a tensor. */
-static void copy_planes(const struct nna_hardware_layout *layout,
-			void *const planes[NNA_HARDWARE_PLANES], uint8_t *data, bool to_planes)
-{
-	for (uint32_t i = 0; i < layout->num_planes; i++) {
-		const struct nna_hardware_plane *plane = &layout->planes[i];
-		uint8_t *row = planes[i];
-
-		for (uint32_t y = 0; y < plane->rows; y++) {
-			memcpy(to_planes ? row : data, to_planes ? data : row, plane->row_bytes);
-			row += plane->stride;
-			data += plane->row_bytes;
-		}
-	}
+	planes_measure(layout->planes, layout->num_planes, &dense);
+	return dense;
 }
 
 int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
@@ -145,7 +123,7 @@ int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **da
 		return rt_out_of_memory(err);
 	}
 	if (!write)
-		copy_planes(layout, planes, *data, false);
+		planes_copy(layout->planes, layout->num_planes, planes, *data, false);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -162,7 +140,7 @@ int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *dat
 		if (written)
 			error = nna_hardware_buffer_lock(hardware->buffer, usage, planes);
 		if (written && !error) {
-			copy_planes(layout, planes, data, true);
+			planes_copy(layout->planes, layout->num_planes, planes, data, true);
 			error = AHardwareBuffer_unlock(hardware->buffer, NULL);
 		}
 		free(data);

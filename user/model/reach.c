@@ -2,18 +2,17 @@
 /*
  * Operations whose constants lie in memory that cannot be reached.
  */
-#include "runtime/reachable.h"
+#include "model/reach.h"
 
 #include <stdlib.h>
-
-#include "runtime/log.h"
 
 /* What is known of a subgraph: each is looked at once. */
 enum reach { UNKNOWN, WITHIN, BEYOND };
 
 struct survey {
 	const struct nn_model *model;
-	const bool *unreachable;	/* of each pool */
+	bool (*reaches)(const void *data, const struct nn_location *at);
+	const void *data;
 	uint8_t *subgraphs;		/* enum reach of each */
 };
 
@@ -26,7 +25,7 @@ static bool operation_is_within(const struct survey *survey, const struct nn_sub
 		const struct nn_operand *operand = &subgraph->operands[operation->inputs[i]];
 
 		if (operand->lifetime == NN_CONSTANT_REFERENCE &&
-		    survey->unreachable[operand->location.pool])
+		    !survey->reaches(survey->data, &operand->location))
 			return false;
 		if (operand->lifetime == NN_SUBGRAPH &&
 		    !subgraph_is_within(survey, operand->location.offset + 1))
@@ -35,7 +34,7 @@ static bool operation_is_within(const struct survey *survey, const struct nn_sub
 	return true;
 }
 
-/* The recursion ends: a finished model has no cycles. */
+/* The recursion ends: nn_model_check() refuses cycles and bounds the depth. */
 static bool subgraph_is_within(const struct survey *survey, size_t index)
 {
 	const struct nn_subgraph *subgraph = &survey->model->subgraphs[index];
@@ -49,21 +48,18 @@ static bool subgraph_is_within(const struct survey *survey, size_t index)
 	return within;
 }
 
-int graph_deny_unreachable(const struct graph *graph, const bool *unreachable, bool *supported,
-			   struct nn_error *err)
+enum nn_status nn_deny_unreachable(const struct nn_model *model,
+				   bool (*reaches)(const void *data, const struct nn_location *at),
+				   const void *data, bool *supported, struct nn_error *err)
 {
-	const struct nn_subgraph *main = &graph->model.subgraphs[0];
-	struct survey survey = {
-		.model = &graph->model,
-		.unreachable = unreachable,
-		.subgraphs = calloc(graph->model.num_subgraphs, 1),
-	};
+	const struct nn_subgraph *main = &model->subgraphs[0];
+	struct survey survey = { model, reaches, data, calloc(model->num_subgraphs, 1) };
 
 	if (!survey.subgraphs)
-		return rt_out_of_memory(err);
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < main->num_operations; i++)
 		if (!operation_is_within(&survey, main, &main->operations[i]))
 			supported[i] = false;
 	free(survey.subgraphs);
-	return ANEURALNETWORKS_NO_ERROR;
+	return NN_OK;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Planes of a picture as a tensor: the rows of all planes without what lies between them.
+ */
+#ifndef NN_BASE_PLANES_H
+#define NN_BASE_PLANES_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <nnaccel/hardware_buffer.h>
+
+/* Returns the bytes of all pixels. *is_dense: they lie one after the other in one file. */
+static inline uint64_t planes_measure(const struct nna_hardware_plane *planes, uint32_t count,
+				      bool *is_dense)
+{
+	uint64_t length = 0;
+
+	*is_dense = true;
+	for (uint32_t i = 0; i < count; i++) {
+		if ((planes[i].stride != planes[i].row_bytes && planes[i].rows > 1) ||
+		    planes[i].fd != planes[0].fd || planes[i].offset != planes[0].offset + length)
+			*is_dense = false;
+		length += (uint64_t)planes[i].row_bytes * planes[i].rows;
+	}
+	return length;
+}
+
+/* Copies pixels between planes, whose first rows are at `bases`, and a tensor. */
+static inline void planes_copy(const struct nna_hardware_plane *planes, uint32_t count,
+			       void *const bases[], void *tensor, bool to_planes)
+{
+	char *data = tensor, *row;
+
+	for (uint32_t i = 0; i < count; i++) {
+		row = bases[i];
+		for (uint32_t y = 0; y < planes[i].rows; y++) {
+			memcpy(to_planes ? row : data, to_planes ? data : row, planes[i].row_bytes);
+			row += planes[i].stride;
+			data += planes[i].row_bytes;
+		}
+	}
+}
+
+#endif /* NN_BASE_PLANES_H */
