@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/round.h"
+#include "plan/kernels/fields.h"
 #include "plan/saved/saved.h"
 
 /* The steps that are left of a form; words is NULL where it is cut off. */
@@ -86,14 +87,14 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 	uint32_t *words = malloc(s->step->words * sizeof(*words) + 1);
 
 	*state = NULL;
-	if (kernel && kernel->restore && words) {
+	if (kernel && nn_step_can(kernel) && words) {
 		*state = malloc(kernel->state_size);
 		ready->kernel = kernel;
 		ready->state = *state;
 		/* In memory of that length, for the sanitizer. */
 		for (uint32_t i = 0; i < s->step->words; i++)
 			words[i] = s->words[i];
-		if (!*state || !kernel->restore(words, s->step->words, bounds, ready, *state))
+		if (!*state || !nn_step_restore(kernel, words, s->step->words, bounds, ready, *state))
 			kernel = NULL;
 	} else {
 		kernel = NULL;

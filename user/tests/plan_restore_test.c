@@ -30,7 +30,7 @@ static struct nn_ready restore(const struct nn_kernel *kernel, const void *words
 	ready.state = malloc(kernel->state_size);
 	assert_non_null(ready.state);
 	memset(ready.state, 0xee, kernel->state_size);
-	assert_true(kernel->restore(words, (uint32_t)(size / sizeof(uint32_t)), bounds, &ready,
+	assert_true(nn_step_restore(kernel, words, (uint32_t)(size / sizeof(uint32_t)), bounds, &ready,
 				    ready.state));
 	return ready;
 }
@@ -155,7 +155,7 @@ static void test_any_weights(void **state)
 		const struct nn_kernel_call call = { &ready, (const void *const *)&in, &out, 1 };
 
 		ready.state = own;
-		assert_true(kernel->restore((const uint32_t *)&saved, NN_WORDS(saved), &bounds,
+		assert_true(nn_step_restore(kernel, (const uint32_t *)&saved, NN_WORDS(saved), &bounds,
 					    &ready, own));
 		assert_int_equal(posix_memalign(&packed, 64, ready.packed_size), 0);
 		assert_int_equal(posix_memalign(&scratch, 64, ready.scratch_size + 1), 0);
@@ -191,7 +191,7 @@ static void test_words_that_end(void **state)
 	for (uint32_t i = 0; (kernel = nn_kernel_at(i)); i++) {
 		void *own = malloc(kernel->state_size);
 
-		for (uint32_t count = 0; kernel->restore && count <= NN_SAVED_WORDS; count++) {
+		for (uint32_t count = 0; nn_step_can(kernel) && count <= NN_SAVED_WORDS; count++) {
 			uint32_t *words = (uint32_t *)(pages + page) - count;
 
 			for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
@@ -200,7 +200,7 @@ static void test_words_that_end(void **state)
 
 				for (uint32_t at = 0; at < count; at++)
 					words[at] = values[k];
-				kernel->restore(words, count, &bounds, &ready, own);
+				nn_step_restore(kernel, words, count, &bounds, &ready, own);
 			}
 		}
 		free(own);

@@ -11,6 +11,7 @@
 #include "plan/kernels/isa.h"
 
 struct nn_kernel;
+struct nn_field;
 
 /* What a fast kernel computes in: quantised bytes, float32, or float16 where the CPU can. */
 enum nn_number { NN_IN_BYTES, NN_IN_FLOATS, NN_IN_HALVES };
@@ -27,7 +28,7 @@ static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number nu
 }
 
 /* Most 32-bit numbers that a step is saved as, and inputs and outputs that it may have then. */
-#define NN_SAVED_WORDS 64
+#define NN_SAVED_WORDS 128
 #define NN_SAVED_INPUTS 61
 #define NN_SAVED_OUTPUTS 6
 
@@ -103,6 +104,19 @@ struct nn_kernel {
 			  void *scratch, void *packed);
 	/* Runs a task, of which any may run at a time. `scratch` is aligned to 64. */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
+	/*
+	 * The fields of `state` that are saved (fields.h), so that a plan is loaded without being
+	 * compiled. NULL: a step cannot be saved. A step reads the inputs that spans of the table
+	 * name. All of them have values that become neither an address, a size nor a choice. One that
+	 * was omitted has an address in a restored step, so that a field has to tell.
+	 */
+	const struct nn_field *fields;
+	/*
+	 * Fills what follows from the fields: the rest of `state`, and of `ready` all that prepare()
+	 * fills except `kernel`, `state` and `reads`. False: the CPU cannot run it, or a size is too
+	 * large.
+	 */
+	bool (*complete)(void *state, struct nn_ready *ready);
 	/*
 	 * The step as numbers, so that a plan is loaded without being compiled. NULL, and
 	 * a count of 0: it cannot be had. The first `inputs`, but for those of the mask `unread`,

@@ -8,17 +8,10 @@
 
 #include "ops/image.h"
 #include "ops/window.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/kernel.h"
 
 #define NN_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(uint32_t)))
-
-/* A product, or UINT64_MAX where that is too large. */
-static inline uint64_t nn_times(uint64_t a, uint64_t b)
-{
-	uint64_t product;
-
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
 
 /* Whether there is room for so many bytes of elements of a size. */
 static inline bool nn_fits(const struct nn_room *room, uint64_t bytes, size_t element)

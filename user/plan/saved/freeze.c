@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "plan/compiled.h"
+#include "plan/kernels/fields.h"
 #include "plan/saved/freeze.h"
 #include "plan/saved/load.h"
 #include "plan/saved/saver.h"
@@ -115,7 +116,7 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 	for (uint16_t i = 0; (k = nn_kernel_at(i)); i++) {
 		*number = i;
 		if (k == kernel)
-			return k->save;
+			return nn_step_can(k);
 	}
 	return false;
 }
@@ -123,13 +124,8 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 /* The inputs that a step reads, and how many there are up to the last one of those. */
 static uint64_t inputs_of(const struct nn_ready *ready, uint16_t *count)
 {
-	const struct nn_kernel *kernel = ready->kernel;
-	uint64_t reads;
+	const uint64_t reads = nn_step_reads(ready);
 
-	*count = (uint16_t)kernel->inputs;
-	if (!kernel->needs)
-		return ~kernel->unread;
-	reads = kernel->needs(ready);
 	for (*count = 0; reads >> *count; (*count)++)
 		;
 	return reads;
@@ -148,8 +144,8 @@ static bool add_step(struct freezer *f, const struct compiled_step *step)
 		return false;
 	reads = inputs_of(&step->ready, &to->num_inputs);
 	to->num_outputs = (uint16_t)o->num_outputs;
-	if (!saved_has_outputs(kernel, o->num_outputs) ||
-	    !saved_has_inputs(kernel, to->num_inputs) || o->num_inputs < to->num_inputs)
+	if (!saved_has_operands(kernel, o->num_outputs, to->num_inputs) ||
+	    o->num_inputs < to->num_inputs)
 		return false;
 	for (uint32_t i = 0; i < to->num_outputs; i++)
 		if (!number_of(f, i ? o->outputs[i] : step->output, &outputs[i]))
@@ -158,7 +154,7 @@ static bool add_step(struct freezer *f, const struct compiled_step *step)
 	for (uint32_t i = 0; i < to->num_inputs; i++)
 		if (!number_of_input(f, step, i, reads & NN_IN(i), &inputs[i]))
 			return false;
-	to->words = (uint16_t)kernel->save(&step->ready, inputs + to->num_inputs);
+	to->words = (uint16_t)nn_step_save(&step->ready, inputs + to->num_inputs);
 	f->steps_words += sizeof(*to) / sizeof(uint32_t) + to->num_outputs + to->num_inputs +
 			  to->words;
 	return to->words;

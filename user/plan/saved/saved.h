@@ -83,18 +83,11 @@ struct frozen_step {
 	uint16_t num_inputs;
 };
 
-/* Whether a step of a kernel may have so many outputs. */
-static inline bool saved_has_outputs(const struct nn_kernel *kernel, uint32_t count)
+/* Whether a step of a kernel may have so many operands. */
+static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t outputs,
+				      uint32_t inputs)
 {
-	const uint32_t most = 1 + kernel->more_outputs;
-
-	return kernel->needs ? count && count <= most : count == most;
-}
-
-/* The same of inputs. */
-static inline bool saved_has_inputs(const struct nn_kernel *kernel, uint32_t count)
-{
-	return kernel->needs ? count && count <= kernel->inputs : count == kernel->inputs;
+	return outputs && outputs <= 1 + kernel->more_outputs && inputs && inputs <= kernel->inputs;
 }
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/round.h"
 #include "plan/compiled.h"
+#include "plan/kernels/fields.h"
 #include "plan/saved/load.h"
 #include "plan/run/threads.h"
 #include "plan/saved/thaw.h"
@@ -107,9 +108,8 @@ static bool take_step(struct cursor *c, struct step_form *f)
 {
 	f->step = take(c, 1, sizeof(*f->step));
 	f->kernel = f->step ? nn_kernel_at(f->step->kernel) : NULL;
-	if (!f->kernel || !f->kernel->restore ||
-	    !saved_has_outputs(f->kernel, f->step->num_outputs) ||
-	    !saved_has_inputs(f->kernel, f->step->num_inputs))
+	if (!f->kernel || !nn_step_can(f->kernel) ||
+	    !saved_has_operands(f->kernel, f->step->num_outputs, f->step->num_inputs))
 		return false;
 	f->outputs = take(c, (uint64_t)f->step->num_outputs + f->step->num_inputs + f->step->words,
 			  sizeof(*f->outputs));
@@ -311,7 +311,7 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 	step->ready.threads = c->threads;
 	step->ready.kernel = from.kernel;
 	step->ready.state = *state;
-	if (!from.kernel->restore(from.words, from.step->words, &bounds, &step->ready, *state))
+	if (!nn_step_restore(from.kernel, from.words, from.step->words, &bounds, &step->ready, *state))
 		return false;
 	*state += round_up(from.kernel->state_size, OBJECT_ALIGN);
 	if (c->max_inputs < operation->num_inputs)

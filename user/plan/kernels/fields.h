@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Field tables: which numbers of a kernel's state are saved, in their order, and what must hold
+ * of them. From a table follow saving a step, restoring it from numbers that anybody may have
+ * written, and which inputs it reads. Each number is a word of 32 bits.
+ *
+ * A table is a list of the rows below. It begins with "#define NN_STATE", which names the structure
+ * whose fields the rows name, and ends with END. A row may use what earlier rows restored.
+ */
+#ifndef NN_PLAN_KERNELS_FIELDS_H
+#define NN_PLAN_KERNELS_FIELDS_H
+
+#include <stddef.h>
+
+#include "plan/kernels/kernel.h"
+
+/* A number in a state. An element of an array: that which EACH is at. */
+struct nn_ref {
+	uint16_t at;
+	uint8_t size;			/* 1, 4 or 8 bytes; 0: there is no number */
+	uint8_t step;			/* from an element to the next one, else 0 */
+};
+
+enum nn_field_rule {
+	NN_RULE_END, NN_RULE_WORD, NN_RULE_FLOAT, NN_RULE_COPY, NN_RULE_PART, NN_RULE_WHEN,
+	NN_RULE_EACH, NN_RULE_ONLY, NN_RULE_LIMIT, NN_RULE_EQUAL, NN_RULE_CHECK, NN_RULE_SPAN,
+};
+
+/* What is read of an input or written to an output. */
+struct nn_span {
+	bool is_output;
+	bool is_each;			/* the operand's position moves with EACH */
+	uint8_t position;		/* of the operand, or what is added to `base` */
+	uint8_t num_axes;		/* unless `count` is there */
+	struct nn_ref base;
+	struct nn_ref element;		/* which digit of `sizes` is an element's size */
+	uint32_t sizes;			/* bytes, four bits each */
+	const struct nn_ref *factors;
+	/* Axes: their dimensions are factors; or with steps what these lead to is added. */
+	struct nn_ref count;
+	struct nn_ref dims;
+	struct nn_ref steps;
+};
+
+struct nn_field {
+	uint8_t rule;
+	uint8_t count;
+	struct nn_ref ref;
+	union {
+		struct {
+			uint32_t low;
+			uint32_t span;		/* the largest is low + span */
+			bool or_zero;
+		} word;
+		float most;
+		struct nn_ref from;
+		struct {
+			uint32_t mask;		/* of values; 0: all except 0 */
+			const struct nn_field *rows;
+		} when;
+		struct {
+			uint32_t most;
+			const struct nn_ref *factors;
+		} product;
+		bool (*check)(const void *state);
+		const struct nn_span *span;
+	};
+};
+
+#define NN_REF(field) { offsetof(NN_STATE, field), sizeof(((NN_STATE *)NULL)->field), 0 }
+#define NN_REF_EACH(array, field) {							\
+	offsetof(NN_STATE, array[0] field), sizeof(((NN_STATE *)NULL)->array[0] field),	\
+	sizeof(((NN_STATE *)NULL)->array[0]) }
+
+#define NN_REFS_0(none)
+#define NN_REFS_1(none, a) NN_REF(a),
+#define NN_REFS_2(none, a, b) NN_REF(a), NN_REF(b),
+#define NN_REFS_3(none, a, b, c) NN_REF(a), NN_REF(b), NN_REF(c),
+#define NN_REFS_4(none, a, b, c, d) NN_REF(a), NN_REF(b), NN_REF(c), NN_REF(d),
+#define NN_REFS_BY(none, a, b, c, d, refs, ...) refs
+#define NN_REFS(...) (const struct nn_ref[]){						\
+	NN_REFS_BY(none, ##__VA_ARGS__, NN_REFS_4, NN_REFS_3, NN_REFS_2, NN_REFS_1,	\
+		   NN_REFS_0)(none, ##__VA_ARGS__) { 0, 0, 0 } }
+#define NN_ROWS(...) (const struct nn_field[]){ __VA_ARGS__, END }
+
+#define END { .rule = NN_RULE_END }
+
+/* ---- Rows that are words ---- */
+
+#define NN_WORDS_OF(number, reference, least, most, zero) {				\
+	.rule = NN_RULE_WORD, .count = number, .ref = reference,			\
+	.word = { (uint32_t)(least), (uint32_t)(most) - (uint32_t)(least), zero } }
+
+/* A number in [least, most], as many of them in an array, or one of each element. */
+#define WORD(field, least, most) NN_WORDS_OF(1, NN_REF(field), least, most, false)
+#define WORDS(array, number, least, most) NN_WORDS_OF(number, NN_REF(array[0]), least, most, false)
+#define WORD_EACH(array, field, least, most)						\
+	NN_WORDS_OF(1, NN_REF_EACH(array, field), least, most, false)
+
+/* A dimension: positive, and a step from one to another is an int32_t. */
+#define DIMENSION(field) WORD(field, 1, INT32_MAX)
+/* A number of elements or bytes that spans bound. */
+#define COUNT(field) WORD(field, 1, UINT32_MAX)
+#define FLAG(field) WORD(field, 0, 1)
+/* What makes signed bytes unsigned. */
+#define FLIP(field) NN_WORDS_OF(1, NN_REF(field), 0x80, 0x80, true)
+/* The value of a struct nn_multiplier. */
+#define MULTIPLIER(field) NN_WORDS_OF(1, NN_REF(field), 1 << 30, INT32_MAX, true)
+/* Any float, or one from -limit to limit. */
+#define FLOAT(field) WORD(field, 0, UINT32_MAX)
+#define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .ref = NN_REF(field), .most = limit }
+
+/* Which input something is. */
+#define POSITION(field) WORD(field, 0, NN_SAVED_INPUTS - 1)
+/* An activation that nn_recurrent_activation() knows: 0 to 4, or 6. */
+#define RECURRENT_ACTIVATION(field) WORD(field, 0, 6), ONLY(field, 0x5f)
+
+/* Values of bytes, less a zero point or not. */
+#define BYTE(field) WORD(field, 0, UINT8_MAX)
+#define BYTE_DIFFERENCE(field) WORD(field, -UINT8_MAX, UINT8_MAX)
+
+/* ---- Rows that lead to others ---- */
+
+/* The rows of a structure within. */
+#define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
+			     .when.rows = table }
+/* Rows that are there if a field has a value of a mask, or is SET. */
+#define WHEN(field, values, ...) { .rule = NN_RULE_WHEN, .ref = NN_REF(field),		\
+				   .when = { values, NN_ROWS(__VA_ARGS__) } }
+#define IS(value) (UINT32_C(1) << (value))
+#define SET 0
+/* Rows that are there for each element of arrays. */
+#define EACH(field, ...) { .rule = NN_RULE_EACH, .ref = NN_REF(field),			\
+			   .when.rows = NN_ROWS(__VA_ARGS__) }
+#define EACH_OF(number, ...) { .rule = NN_RULE_EACH, .count = number,			\
+			       .when.rows = NN_ROWS(__VA_ARGS__) }
+
+/* ---- Rows that check, and one that fills ---- */
+
+/* A field that has the value of another one. */
+#define COPY(field, other) { .rule = NN_RULE_COPY, .ref = NN_REF(field), .from = NN_REF(other) }
+#define ONLY(field, values) { .rule = NN_RULE_ONLY, .ref = NN_REF(field), .when.mask = values }
+/* A product that is at most so large, or equals a field. */
+#define LIMIT(limit, ...) { .rule = NN_RULE_LIMIT, .product = { limit, NN_REFS(__VA_ARGS__) } }
+#define EQUAL(field, ...) { .rule = NN_RULE_EQUAL, .ref = NN_REF(field),			\
+			    .product.factors = NN_REFS(__VA_ARGS__) }
+#define CHECK(function) { .rule = NN_RULE_CHECK, .check = function }
+
+/* ---- Rows about operands ---- */
+
+/* Room for a product of elements in an operand. */
+#define SPAN(operand, element, ...) NN_SPAN(operand, element, .factors = NN_REFS(__VA_ARGS__))
+/* The same where one factor is of EACH's element. */
+#define SPAN_EACH(operand, element, array, field, factor) NN_SPAN(operand, element,	\
+	.factors = (const struct nn_ref[]){ NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
+/* The same for the product of an output's dimensions, and for the last element of an input. */
+#define SPAN_AXES(operand, element, number, dims_)					\
+	NN_SPAN(operand, element, .factors = NN_REFS(), .count = NN_REF(number),	\
+		.dims = NN_REF_EACH(dims_,))
+#define REACH(operand, element, number, dims_, steps_, ...)				\
+	NN_SPAN(operand, element, .factors = NN_REFS(__VA_ARGS__), number,		\
+		.dims = NN_REF_EACH(dims_,), .steps = NN_REF_EACH(steps_,))
+#define NN_SPAN(...) { .rule = NN_RULE_SPAN, .span = &(const struct nn_span){ __VA_ARGS__ } }
+
+/* For REACH: how many axes there are. */
+#define AXES(field) .count = NN_REF(field)
+#define AXES_OF(number) .num_axes = number
+
+/* Operands by position, by a field plus a number, or by the number of EACH's element. */
+#define INPUT(number) .position = number
+#define INPUT_AT(field, number) .base = NN_REF(field), .position = number
+#define INPUT_EACH(number) .is_each = true, .position = number
+#define OUTPUT(number) .is_output = true, INPUT(number)
+#define OUTPUT_AT(field, number) .is_output = true, INPUT_AT(field, number)
+
+/* The bytes of an element: always, or by the value of a field. */
+#define SIZE(bytes) .sizes = bytes
+#define SIZE_BY(field, digits) .element = NN_REF(field), .sizes = digits
+#define FLOATS SIZE(sizeof(float))
+/* By an enum nn_number, or a flag that is set for floats. */
+#define NUMBERS(field) SIZE_BY(field, 0x241)
+
+/* A sliding window's axes, and an image `in` that it slides over. */
+extern const struct nn_field nn_axis_fields[];
+extern const struct nn_field nn_window_fields[];
+
+/* Windows that nn_window_infer() could have come to: each reaches into the image. */
+extern const struct nn_field nn_window_reaches[];
+
+#define IMAGE_WINDOW(in, window) DIMENSION(in.n), DIMENSION(in.c), PART(window, nn_window_fields), \
+				 COPY(in.h, window.h.in), COPY(in.w, window.w.in)
+
+/* ---- What follows from a table ---- */
+
+/* A product, or UINT64_MAX where that is too large. */
+static inline uint64_t nn_times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Whether steps of a kernel can be saved. */
+bool nn_step_can(const struct nn_kernel *kernel);
+
+/* Writes the words of a step. Returns their number; 0: it cannot be saved. */
+uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS]);
+
+/* The inputs that a step reads when it runs; 0: they are too many for a saved step. */
+uint64_t nn_step_reads(const struct nn_ready *ready);
+
+/*
+ * Restores a step from words that anybody may have written: fills `state`, of state_size bytes, and
+ * all of `ready` but `kernel`, `state` and `reads`. False unless the step keeps within `bounds`, its
+ * packed weights and its scratch memory, whatever all of these hold.
+ */
+bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
+		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);
+
+#endif /* NN_PLAN_KERNELS_FIELDS_H */
