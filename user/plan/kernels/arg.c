@@ -11,8 +11,8 @@
 #include "ops/q8.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/fours.h"
-#include "plan/kernels/saved.h"
 #include "plan/kernels/squares.h"
 #include "plan/kernels/unroll.h"
 
@@ -30,13 +30,23 @@ struct arg {
 	size_t task_outer;
 };
 
-static void divide(struct arg *a, struct nn_ready *ready)
+#define NN_STATE struct arg
+static const struct nn_field fields[] = {
+	FLAG(is_float), FLAG(is_min), BYTE(flip), DIMENSION(outer), DIMENSION(size), DIMENSION(inner),
+	SPAN(INPUT(0), NUMBERS(is_float), outer, size, inner),
+	SPAN(OUTPUT(0), SIZE(sizeof(int32_t)), outer, inner),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct arg *a = state;
 	size_t count, tasks = nn_elementwise_divide(ready->threads, a->outer * a->size * a->inner,
 						    &count);
 
 	a->task_outer = (a->outer + tasks - 1) / tasks;
 	ready->tasks = (uint32_t)((a->outer + a->task_outer - 1) / a->task_outer);
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -63,50 +73,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	if (!a->is_float)
 		a->flip = nn_q8_of(x).flip ^ (a->is_min ? 0xff : 0);
-	divide(a, ready);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	uint32_t is_float;
-	uint32_t is_min;
-	uint32_t flip;
-	uint32_t outer;
-	uint32_t size;
-	uint32_t inner;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct arg *a = ready->state;
-
-	*(struct saved *)words = (struct saved){
-		a->is_float, a->is_min, a->flip, (uint32_t)a->outer, (uint32_t)a->size,
-		(uint32_t)a->inner,
-	};
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const size_t element = count == NN_WORDS(*s) && s->is_float ? sizeof(float) : 1;
-	struct arg *a = state;
-
-	if (count != NN_WORDS(*s) || !nn_is_dimension(s->outer) || !nn_is_dimension(s->size) ||
-	    !nn_is_dimension(s->inner) ||
-	    !nn_fits(&bounds->inputs[0], nn_times(nn_times((uint64_t)s->outer * s->size, s->inner),
-						  element), element) ||
-	    !nn_fits(&bounds->output, nn_times((uint64_t)s->outer * s->inner, sizeof(int32_t)),
-		     sizeof(int32_t)))
-		return false;
-	*a = (struct arg){ s->is_float, s->is_min, (uint8_t)s->flip, s->outer, s->size, s->inner,
-			   0 };
-	divide(a, ready);
-	return true;
+	return complete(a, ready);
 }
 
 /* ---- Floats ---- */
@@ -317,8 +284,8 @@ const struct nn_kernel nn_kernel_arg = {
 	.name = "index of the largest",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct arg),
 };

@@ -11,7 +11,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 enum { A, B, ACTIVATION };
 
@@ -23,6 +23,27 @@ struct binary {
 	size_t task_count;		/* elements of a task, where there is one row */
 	struct nn_binary_f32 f32;	/* but for their pointers */
 	struct nn_binary_q8 q8;
+};
+
+#define FACTOR(field) WORD(field.value, 0, INT32_MAX), WORD(field.shift, 0, 31)
+
+#define NN_STATE struct binary
+static const struct nn_field fields[] = {
+	WORD(number, 0, NN_IN_HALVES), WORD(f32.operation, 0, NN_BINARY_POW),
+	COPY(q8.operation, f32.operation),
+	WHEN(f32.operation, IS(NN_BINARY_POW), ONLY(number, IS(NN_IN_FLOATS))),
+	WHEN(number, IS(NN_IN_FLOATS) | IS(NN_IN_HALVES), FLOAT(f32.low), FLOAT(f32.high)),
+	WHEN(number, IS(NN_IN_BYTES),
+	     BYTE(q8.flip), BYTE(q8.a_zero), BYTE(q8.b_zero),
+	     FACTOR(q8.a_factor), FACTOR(q8.b_factor), FACTOR(q8.out_factor),
+	     BYTE(q8.output.zero), BYTE(q8.output.low), BYTE(q8.output.high)),
+	WORD(axes.count, 1, NN_MAX_RANK),
+	EACH(axes.count, WORD_EACH(axes.dims, , 1, INT32_MAX),
+	     WORD_EACH(axes.steps_a, , 0, UINT32_MAX), WORD_EACH(axes.steps_b, , 0, UINT32_MAX)),
+	SPAN_AXES(OUTPUT(0), NUMBERS(number), axes.count, axes.dims),
+	REACH(INPUT(A), NUMBERS(number), AXES(axes.count), axes.dims, axes.steps_a),
+	REACH(INPUT(B), NUMBERS(number), AXES(axes.count), axes.dims, axes.steps_b),
+	END
 };
 
 static const struct {
@@ -112,15 +133,19 @@ static bool takes_type(const struct nn_ready *ready, int32_t type, enum nn_binar
 					  type == NN_TENSOR_QUANT8_ASYMM_SIGNED));
 }
 
-/* What does not depend on the elements' type. */
-static void set_rows(struct nn_ready *ready, struct binary *s)
+/* False: the CPU has no loop for such numbers, or elements of a row are no neighbours. */
+static bool complete(void *state, struct nn_ready *ready)
 {
-	uint32_t last = s->axes.count - 1;
+	struct binary *s = state;
+	const uint32_t last = s->axes.count - 1;
 
 	s->f32.one_a = s->q8.one_a = !s->axes.steps_a[last];
 	s->f32.one_b = s->q8.one_b = !s->axes.steps_b[last];
 	s->f32.count = s->q8.count = s->axes.dims[last];
 	ready->tasks = divide(s, ready->threads);
+	return s->axes.steps_a[last] <= 1 && s->axes.steps_b[last] <= 1 &&
+	       (s->number != NN_IN_BYTES || ready->isa->binary_q8) &&
+	       (s->number != NN_IN_HALVES || ready->isa->binary_f16);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -154,140 +179,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 			  !prepare_q8(r, &s->q8, activation))
 		return false;
 	nn_broadcast_axes(r, &s->axes);
-	set_rows(ready, s);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved_axis {
-	uint32_t dim;
-	uint32_t steps[2];		/* of a and b */
-};
-
-struct saved_bytes {
-	uint32_t flip;
-	int32_t zeros[2];
-	struct nn_q8_factor factors[3];		/* of a, b and the output */
-	struct nn_q8_output output;
-};
-
-/* The axes follow what there is of it. */
-struct saved {
-	uint32_t operation;
-	uint32_t number;
-	union {
-		float range[2];
-		struct saved_bytes bytes;
-	};
-};
-
-#define FLOAT_WORDS 4
-
-_Static_assert(NN_WORDS(struct saved) + NN_MAX_RANK * NN_WORDS(struct saved_axis) <=
-	       NN_SAVED_WORDS, "any number of axes has room");
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct binary *b = ready->state;
-	const uint32_t before = b->number != NN_IN_BYTES ? FLOAT_WORDS : NN_WORDS(struct saved);
-	struct saved_axis *axes = (struct saved_axis *)(words + before);
-	struct saved *s = (struct saved *)words;
-
-	s->operation = b->number != NN_IN_BYTES ? b->f32.operation : b->q8.operation;
-	s->number = b->number;
-	if (b->number != NN_IN_BYTES) {
-		s->range[0] = b->f32.low;
-		s->range[1] = b->f32.high;
-	} else {
-		s->bytes = (struct saved_bytes){
-			b->q8.flip, { b->q8.a_zero, b->q8.b_zero },
-			{ b->q8.a_factor, b->q8.b_factor, b->q8.out_factor }, b->q8.output,
-		};
-	}
-	for (uint32_t i = 0; i < b->axes.count; i++)
-		axes[i] = (struct saved_axis){
-			(uint32_t)b->axes.dims[i],
-			{ (uint32_t)b->axes.steps_a[i], (uint32_t)b->axes.steps_b[i] },
-		};
-	return before + b->axes.count * NN_WORDS(struct saved_axis);
-}
-
-static bool is_byte(int32_t value)
-{
-	return value >= 0 && value <= UINT8_MAX;
-}
-
-static bool restore_bytes(const struct saved_bytes *s, struct nn_binary_q8 *q)
-{
-	if (s->flip > UINT8_MAX || !is_byte(s->zeros[0]) || !is_byte(s->zeros[1]) ||
-	    !is_byte(s->output.zero) || !is_byte(s->output.low) || !is_byte(s->output.high))
-		return false;
-	for (uint32_t i = 0; i < 3; i++)
-		if (s->factors[i].value < 0 || s->factors[i].shift < 0 || s->factors[i].shift > 31)
-			return false;
-	q->flip = (uint8_t)s->flip;
-	q->a_zero = s->zeros[0];
-	q->b_zero = s->zeros[1];
-	q->a_factor = s->factors[0];
-	q->b_factor = s->factors[1];
-	q->out_factor = s->factors[2];
-	q->output = s->output;
-	return true;
-}
-
-/* The axes, if all that they lead to is within bounds. */
-static bool restore_axes(const struct saved_axis *from, uint32_t count, size_t element,
-			 const struct nn_bounds *bounds, struct nn_broadcast_axes *x)
-{
-	uint64_t all = 1, last[2] = { 0 };
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (!nn_is_dimension(from[i].dim))
-			return false;
-		all = nn_times(all, from[i].dim);
-		if (!nn_fits(&bounds->output, nn_times(all, element), element))
-			return false;
-		for (uint32_t k = 0; k < 2; k++)
-			last[k] += (uint64_t)(from[i].dim - 1) * from[i].steps[k];
-		x->dims[i] = from[i].dim;
-		x->steps_a[i] = from[i].steps[0];
-		x->steps_b[i] = from[i].steps[1];
-	}
-	x->count = count;
-	/* The dimensions' product is bounded, and with it these sums. */
-	return from[count - 1].steps[0] <= 1 && from[count - 1].steps[1] <= 1 &&
-	       nn_fits(&bounds->inputs[A], nn_times(last[0] + 1, element), element) &&
-	       nn_fits(&bounds->inputs[B], nn_times(last[1] + 1, element), element);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct binary *b = state;
-	uint32_t before, axes;
-
-	if (count < FLOAT_WORDS || s->number > NN_IN_HALVES)
-		return false;
-	before = s->number != NN_IN_BYTES ? FLOAT_WORDS : NN_WORDS(*s);
-	if (count <= before || (count - before) % NN_WORDS(struct saved_axis))
-		return false;
-	axes = (count - before) / NN_WORDS(struct saved_axis);
-	b->number = s->number;
-	if (axes > NN_MAX_RANK || s->operation > NN_BINARY_POW ||
-	    (s->operation == NN_BINARY_POW && b->number != NN_IN_FLOATS) ||
-	    (b->number == NN_IN_BYTES &&
-	     (!ready->isa->binary_q8 || !restore_bytes(&s->bytes, &b->q8))) ||
-	    (b->number == NN_IN_HALVES && !ready->isa->binary_f16) ||
-	    !restore_axes((const struct saved_axis *)(words + before), axes,
-			  nn_number_size(b->number), bounds, &b->axes))
-		return false;
-	b->f32.operation = b->q8.operation = s->operation;
-	b->f32.low = s->number != NN_IN_BYTES ? s->range[0] : 0;
-	b->f32.high = s->number != NN_IN_BYTES ? s->range[1] : 0;
-	set_rows(ready, b);
-	return true;
+	return complete(s, ready);
 }
 
 /* ---- Running ---- */
@@ -394,8 +286,8 @@ const struct nn_kernel nn_kernel_binary = {
 	.name = "arithmetic",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 2,
 	.state_size = sizeof(struct binary),
 };

@@ -7,13 +7,29 @@
 #include "ops/float16.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 struct cast {
 	bool widens;
 	size_t count;
 	size_t task_count;		/* elements of a task */
 };
+
+#define NN_STATE struct cast
+static const struct nn_field fields[] = {
+	FLAG(widens), COUNT(count),
+	SPAN(INPUT(0), SIZE_BY(widens, 0x24), count),
+	SPAN(OUTPUT(0), SIZE_BY(widens, 0x42), count),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
+{
+	struct cast *c = state;
+
+	ready->tasks = nn_elementwise_divide(ready->threads, c->count, &c->task_count);
+	return true;
+}
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
@@ -30,40 +46,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = c;
 	c->widens = widens;
 	c->count = nn_tensor_count(&r->inputs[0]);
-	ready->tasks = nn_elementwise_divide(ready->threads, c->count, &c->task_count);
-	return true;
-}
-
-struct saved {
-	uint32_t widens;
-	uint32_t count;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct cast *c = ready->state;
-
-	*(struct saved *)words = (struct saved){ c->widens, (uint32_t)c->count };
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct cast *c = state;
-	size_t from, to;
-
-	if (count != NN_WORDS(*s))
-		return false;
-	from = s->widens ? sizeof(uint16_t) : sizeof(float);
-	to = s->widens ? sizeof(float) : sizeof(uint16_t);
-	if (!s->count || !nn_fits(&bounds->inputs[0], s->count * from, from) ||
-	    !nn_fits(&bounds->output, s->count * to, to))
-		return false;
-	*c = (struct cast){ .widens = s->widens, .count = s->count };
-	ready->tasks = nn_elementwise_divide(ready->threads, c->count, &c->task_count);
-	return true;
+	return complete(c, ready);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -85,8 +68,8 @@ const struct nn_kernel nn_kernel_cast = {
 	.name = "conversion",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct cast),
 };

@@ -9,9 +9,10 @@
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 #define ENTRIES 256
+#define MAX_SAVED 60			/* inputs of a step that is saved */
 
 struct input {
 	size_t row;			/* bytes */
@@ -27,6 +28,15 @@ struct concatenation {
 	struct input inputs[];
 };
 
+#define NN_STATE struct concatenation
+static const struct nn_field fields[] = {
+	DIMENSION(rows), COUNT(row), WORD(count, 1, MAX_SAVED),
+	EACH(count, WORD_EACH(inputs, .row, 0, UINT32_MAX), WORD_EACH(inputs, .is_same, 0, 1),
+	     SPAN_EACH(INPUT_EACH(0), SIZE(1), inputs, .row, rows)),
+	SPAN(OUTPUT(0), SIZE(1), rows, row),
+	END
+};
+
 static bool is_byte(int32_t type)
 {
 	return type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
@@ -37,14 +47,22 @@ static bool are_alike(const struct nn_tensor *a, const struct nn_tensor *b)
 	return !is_byte(a->type) || (a->scale == b->scale && a->zero_point == b->zero_point);
 }
 
-/* What rows of so many bytes tell of the rest. */
-static void divide(struct concatenation *c, struct nn_ready *ready)
+/* False: the inputs' rows do not make the output's. */
+static bool complete(void *state, struct nn_ready *ready)
 {
-	size_t task_bytes;
+	struct concatenation *c = state;
+	size_t task_bytes, at = 0;
 
+	for (uint32_t i = 0; i < c->count; i++) {
+		c->inputs[i].at = at;
+		at += c->inputs[i].row;
+		if (!c->inputs[i].is_same)
+			ready->packed_size = (size_t)c->count * ENTRIES;
+	}
 	nn_elementwise_divide(ready->threads, c->rows * c->row, &task_bytes);
 	c->task_rows = (task_bytes + c->row - 1) / c->row;
 	ready->tasks = (uint32_t)((c->rows + c->task_rows - 1) / c->task_rows);
+	return at == c->row;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -70,73 +88,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		struct input *in = &c->inputs[i];
 
 		in->row = nn_tensor_product(&r->inputs[i], axis, out->rank) * element;
-		in->at = i ? in[-1].at + in[-1].row : 0;
 		in->is_same = are_alike(&r->inputs[i], out);
-		if (!in->is_same)
-			ready->packed_size = count * ENTRIES;
 	}
-	divide(c, ready);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-#define MAX_SAVED 60			/* inputs */
-
-struct saved {
-	uint32_t rows;
-	uint32_t same[2];		/* mask of inputs whose bytes are copied */
-	uint32_t input_rows[MAX_SAVED];	/* bytes; the form ends behind the last input's */
-};
-
-#define BEFORE_INPUTS (NN_WORDS(struct saved) - MAX_SAVED)
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct concatenation *c = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	s->rows = (uint32_t)c->rows;
-	s->same[0] = s->same[1] = 0;
-	for (uint32_t i = 0; i < c->count; i++) {
-		s->same[i / 32] |= (uint32_t)c->inputs[i].is_same << i % 32;
-		s->input_rows[i] = (uint32_t)c->inputs[i].row;
-	}
-	return BEFORE_INPUTS + c->count;
-}
-
-/* None, which no step has, where they are too many for the form. */
-static uint64_t needs(const struct nn_ready *ready)
-{
-	const struct concatenation *c = ready->state;
-
-	return c->count > MAX_SAVED ? 0 : (UINT64_C(1) << c->count) - 1;
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct concatenation *c = state;
-	uint64_t row = 0;
-
-	if (count <= BEFORE_INPUTS || count > NN_WORDS(*s) || !nn_is_dimension(s->rows))
-		return false;
-	*c = (struct concatenation){ .rows = s->rows, .count = count - BEFORE_INPUTS };
-	for (uint32_t i = 0; i < c->count; i++) {
-		c->inputs[i] = (struct input){ s->input_rows[i], row,
-					       s->same[i / 32] >> i % 32 & 1 };
-		row += s->input_rows[i];
-		if (!c->inputs[i].is_same)
-			ready->packed_size = (size_t)c->count * ENTRIES;
-		if (!nn_fits(&bounds->inputs[i], (uint64_t)s->rows * s->input_rows[i], 1))
-			return false;
-	}
-	if (!row || !nn_fits(&bounds->output, nn_times(s->rows, row), 1))
-		return false;
-	c->row = row;
-	divide(c, ready);
-	return true;
+	return complete(c, ready);
 }
 
 /* ---- Packing and running ---- */
@@ -204,9 +158,8 @@ const struct nn_kernel nn_kernel_concatenation = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = MAX_SAVED,
 	.state_size = sizeof(struct concatenation) + MAX_SAVED * sizeof(struct input),
 };

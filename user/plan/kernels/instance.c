@@ -7,7 +7,7 @@
 
 #include "ops/image.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 enum { X, GAMMA, BETA, EPSILON, NCHW };
 
@@ -15,6 +15,21 @@ struct instance {
 	struct nn_instance_f32 f32;	/* but for its pointers */
 	uint32_t images;
 };
+
+#define NN_STATE struct instance
+static const struct nn_field fields[] = {
+	DIMENSION(images), DIMENSION(f32.pixels), DIMENSION(f32.channels),
+	FLOAT(f32.gamma), FLOAT(f32.beta), FLOAT(f32.epsilon),
+	SPAN(INPUT(X), FLOATS, images, f32.pixels, f32.channels),
+	SPAN(OUTPUT(0), FLOATS, images, f32.pixels, f32.channels),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
+{
+	ready->tasks = ((const struct instance *)state)->images;
+	return true;
+}
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
@@ -46,57 +61,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		},
 		.images = image.n,
 	};
-	ready->tasks = s->images;
-	return true;
-}
-
-struct saved {
-	uint32_t images;
-	uint32_t pixels;
-	uint32_t channels;
-	float gamma;
-	float beta;
-	float epsilon;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct instance *s = ready->state;
-
-	*(struct saved *)words = (struct saved){
-		s->images, (uint32_t)s->f32.pixels, (uint32_t)s->f32.channels, s->f32.gamma,
-		s->f32.beta, s->f32.epsilon,
-	};
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *from = (const struct saved *)words;
-	struct instance *s = state;
-	uint64_t size;
-
-	if (count != NN_WORDS(*from) || !nn_is_dimension(from->images) ||
-	    !nn_is_dimension(from->pixels) || !nn_is_dimension(from->channels))
-		return false;
-	size = nn_times(nn_times((uint64_t)from->images * from->pixels, from->channels),
-			sizeof(float));
-	if (!nn_fits(&bounds->inputs[X], size, sizeof(float)) ||
-	    !nn_fits(&bounds->output, size, sizeof(float)))
-		return false;
-	*s = (struct instance){
-		.f32 = {
-			.pixels = from->pixels,
-			.channels = from->channels,
-			.gamma = from->gamma,
-			.beta = from->beta,
-			.epsilon = from->epsilon,
-		},
-		.images = from->images,
-	};
-	ready->tasks = s->images;
-	return true;
+	return complete(s, ready);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -115,8 +80,8 @@ const struct nn_kernel nn_kernel_instance = {
 	.name = "instance normalization",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct instance),
 };

@@ -13,7 +13,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 
 #define BLOCK_COLUMNS 64	/* that are done beside each other */
@@ -34,9 +34,18 @@ struct l2 {
 	size_t task_blocks;
 };
 
-/* What sizes tell of the rest; false: columns of bytes that are too long. */
-static bool set_ready(struct l2 *l, struct nn_ready *ready)
+#define NN_STATE struct l2
+static const struct nn_field fields[] = {
+	FLAG(is_float), FLIP(q.flip), BYTE(q.zero), DIMENSION(outer), DIMENSION(size), DIMENSION(inner),
+	SPAN(INPUT(0), NUMBERS(is_float), outer, size, inner),
+	SPAN(OUTPUT(0), NUMBERS(is_float), outer, size, inner),
+	END
+};
+
+/* False: columns of bytes that are too long. */
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct l2 *l = state;
 	size_t blocks, count, tasks = nn_elementwise_divide(ready->threads,
 							    l->outer * l->size * l->inner, &count);
 
@@ -72,53 +81,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	if (!l->is_float)
 		l->q = nn_q8_of(x);
-	return set_ready(l, ready);
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	uint32_t is_float;
-	uint32_t flip;
-	int32_t zero;
-	uint32_t outer;
-	uint32_t size;
-	uint32_t inner;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct l2 *l = ready->state;
-
-	*(struct saved *)words = (struct saved){ l->is_float, l->q.flip, l->q.zero,
-						 (uint32_t)l->outer, (uint32_t)l->size,
-						 (uint32_t)l->inner };
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const size_t element = count == NN_WORDS(*s) && s->is_float ? sizeof(float) : 1;
-	struct l2 *l = state;
-	uint64_t size;
-
-	if (count != NN_WORDS(*s) || !nn_is_dimension(s->outer) || !nn_is_dimension(s->size) ||
-	    !nn_is_dimension(s->inner) || (s->flip && s->flip != 0x80) || s->zero < 0 ||
-	    s->zero > UINT8_MAX)
-		return false;
-	size = nn_times(nn_times((uint64_t)s->outer * s->size, s->inner), element);
-	if (!nn_fits(&bounds->inputs[0], size, element) || !nn_fits(&bounds->output, size, element))
-		return false;
-	*l = (struct l2){
-		.is_float = s->is_float,
-		.q = { (uint8_t)s->flip, s->zero },
-		.outer = s->outer,
-		.size = s->size,
-		.inner = s->inner,
-	};
-	return set_ready(l, ready);
+	return complete(l, ready);
 }
 
 /* ---- Running ---- */
@@ -235,8 +198,8 @@ const struct nn_kernel nn_kernel_l2_normalization = {
 	.name = "L2 normalization",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct l2),
 };

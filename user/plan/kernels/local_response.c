@@ -11,7 +11,7 @@
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 
@@ -38,9 +38,19 @@ static enum nn_response_power power_of(float beta)
 	       beta == 0.75f ? NN_RESPONSE_THREE_QUARTERS : NN_RESPONSE_BASE;
 }
 
-/* What sizes, radius and beta tell of the rest; false: rows are too long to be copied. */
-static bool set_ready(struct response *s, struct nn_ready *ready)
+#define NN_STATE struct response
+static const struct nn_field fields[] = {
+	DIMENSION(rows), DIMENSION(size), DIMENSION(inner), WORD(radius, 0, UINT32_MAX),
+	FLOAT(f32.bias), FLOAT(f32.alpha), FLOAT(beta),
+	SPAN(INPUT(X), FLOATS, rows, size, inner),
+	SPAN(OUTPUT(0), FLOATS, rows, size, inner),
+	END
+};
+
+/* False: rows are too long to be copied. */
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct response *s = state;
 	size_t count, tasks = nn_elementwise_divide(ready->threads, s->rows * s->size * s->inner,
 						    &count);
 
@@ -84,55 +94,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	s->size = x->dims[axis];
 	s->inner = nn_tensor_product(x, axis + 1, x->rank);
 	s->radius = (size_t)nn_run_int(r, RADIUS, 0);
-	return set_ready(s, ready);
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	uint32_t rows;
-	uint32_t size;
-	uint32_t inner;
-	uint32_t radius;
-	float bias;
-	float alpha;
-	float beta;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct response *s = ready->state;
-
-	*(struct saved *)words = (struct saved){
-		(uint32_t)s->rows, (uint32_t)s->size, (uint32_t)s->inner, (uint32_t)s->radius,
-		s->f32.bias, s->f32.alpha, s->beta,
-	};
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *from = (const struct saved *)words;
-	struct response *s = state;
-	uint64_t size;
-
-	if (count != NN_WORDS(*from) || !nn_is_dimension(from->rows) ||
-	    !nn_is_dimension(from->size) || !nn_is_dimension(from->inner))
-		return false;
-	size = nn_times(nn_times((uint64_t)from->rows * from->size, from->inner), sizeof(float));
-	if (!nn_fits(&bounds->inputs[X], size, sizeof(float)) ||
-	    !nn_fits(&bounds->output, size, sizeof(float)))
-		return false;
-	*s = (struct response){
-		.f32 = { .bias = from->bias, .alpha = from->alpha },
-		.beta = from->beta,
-		.rows = from->rows,
-		.size = from->size,
-		.inner = from->inner,
-		.radius = from->radius,
-	};
-	return set_ready(s, ready);
+	return complete(s, ready);
 }
 
 /* ---- Running ---- */
@@ -226,8 +188,8 @@ const struct nn_kernel nn_kernel_local_response = {
 	.name = "local response normalization",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct response),
 };

@@ -7,13 +7,32 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 struct quantize {
 	size_t count;
 	size_t task_count;		/* elements of a task */
 	struct nn_quantize_f32 f32;	/* but for its pointers */
 };
+
+#define NN_STATE struct quantize
+/* Numbers that are no larger than the difference of two bytes. */
+static const struct nn_field fields[] = {
+	COUNT(count), FLOAT(f32.scale),
+	FLOAT_WITHIN(f32.zero, UINT8_MAX), FLOAT_WITHIN(f32.low, UINT8_MAX),
+	FLOAT_WITHIN(f32.high, UINT8_MAX),
+	SPAN(INPUT(0), FLOATS, count), SPAN(OUTPUT(0), SIZE(1), count),
+	END
+};
+#undef NN_STATE
+
+static bool complete(void *state, struct nn_ready *ready)
+{
+	struct quantize *q = state;
+
+	ready->tasks = nn_elementwise_divide(ready->threads, q->count, &q->task_count);
+	return true;
+}
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
@@ -33,51 +52,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	q->f32.low = (float)(low - out->zero_point);
 	q->f32.high = (float)(high - out->zero_point);
 	q->count = nn_tensor_count(x);
-	ready->tasks = nn_elementwise_divide(ready->threads, q->count, &q->task_count);
-	return true;
-}
-
-struct saved {
-	uint32_t count;
-	float scale;
-	float zero;
-	float low;
-	float high;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct quantize *q = ready->state;
-
-	*(struct saved *)words = (struct saved){ (uint32_t)q->count, q->f32.scale, q->f32.zero,
-						 q->f32.low, q->f32.high };
-	return NN_WORDS(struct saved);
-}
-
-/* A number that is one, and no larger than the difference of two bytes. */
-static bool is_byte(float x)
-{
-	return x >= -UINT8_MAX && x <= UINT8_MAX;
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct quantize *q = state;
-
-	if (count != NN_WORDS(*s) || !s->count ||
-	    !nn_fits(&bounds->inputs[0], s->count * sizeof(float), sizeof(float)) ||
-	    !nn_fits(&bounds->output, s->count, 1) || !is_byte(s->zero) || !is_byte(s->low) ||
-	    !is_byte(s->high))
-		return false;
-	q->f32.scale = s->scale;
-	q->f32.zero = s->zero;
-	q->f32.low = s->low;
-	q->f32.high = s->high;
-	q->count = s->count;
-	ready->tasks = nn_elementwise_divide(ready->threads, q->count, &q->task_count);
-	return true;
+	return complete(q, ready);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -101,6 +76,21 @@ struct dequantize {
 	struct nn_dequantize_f32 f32;	/* but for its pointers */
 };
 
+#define NN_STATE struct dequantize
+static const struct nn_field fields_back[] = {
+	COUNT(count), FLOAT(f32.scale), BYTE(f32.flip), BYTE(f32.zero),
+	SPAN(INPUT(0), SIZE(1), count), SPAN(OUTPUT(0), FLOATS, count),
+	END
+};
+
+static bool complete_back(void *state, struct nn_ready *ready)
+{
+	struct dequantize *d = state;
+
+	ready->tasks = nn_elementwise_divide(ready->threads, d->count, &d->task_count);
+	return true;
+}
+
 static bool prepare_back(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[0];
@@ -119,41 +109,7 @@ static bool prepare_back(struct nn_run *r, struct nn_ready *ready)
 	d->f32.flip = x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	d->f32.zero = x->zero_point + d->f32.flip;
 	d->count = nn_tensor_count(x);
-	ready->tasks = nn_elementwise_divide(ready->threads, d->count, &d->task_count);
-	return true;
-}
-
-struct saved_back {
-	uint32_t count;
-	float scale;
-	uint32_t flip;
-	int32_t zero;
-};
-
-static uint32_t save_back(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct dequantize *d = ready->state;
-
-	*(struct saved_back *)words = (struct saved_back){ (uint32_t)d->count, d->f32.scale,
-							   d->f32.flip, d->f32.zero };
-	return NN_WORDS(struct saved_back);
-}
-
-static bool restore_back(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-			 struct nn_ready *ready, void *state)
-{
-	const struct saved_back *s = (const struct saved_back *)words;
-	struct dequantize *d = state;
-
-	if (count != NN_WORDS(*s) || !s->count || !nn_fits(&bounds->inputs[0], s->count, 1) ||
-	    !nn_fits(&bounds->output, s->count * sizeof(float), sizeof(float)) ||
-	    s->flip > UINT8_MAX || s->zero < 0 || s->zero > UINT8_MAX)
-		return false;
-	d->f32 = (struct nn_dequantize_f32){ .scale = s->scale, .flip = (uint8_t)s->flip,
-					     .zero = s->zero };
-	d->count = s->count;
-	ready->tasks = nn_elementwise_divide(ready->threads, d->count, &d->task_count);
-	return true;
+	return complete_back(d, ready);
 }
 
 static void run_back(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -173,8 +129,8 @@ const struct nn_kernel nn_kernel_dequantize = {
 	.name = "dequantisation",
 	.prepare = prepare_back,
 	.run = run_back,
-	.save = save_back,
-	.restore = restore_back,
+	.fields = fields_back,
+	.complete = complete_back,
 	.inputs = 1,
 	.state_size = sizeof(struct dequantize),
 };
@@ -183,8 +139,8 @@ const struct nn_kernel nn_kernel_quantize = {
 	.name = "quantisation",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct quantize),
 };

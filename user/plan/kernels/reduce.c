@@ -10,7 +10,7 @@
 #include "ops/q8.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 
 enum { X, AXES };
@@ -81,18 +81,24 @@ static bool read_operation(int32_t code, struct reduce *d)
 	return false;
 }
 
-static void divide(struct reduce *d, struct nn_ready *ready)
+#define NN_STATE struct reduce
+static const struct nn_field fields[] = {
+	WORD(reduction, 0, NN_REDUCE_MEAN), FLAG(is_float), FLAG(is_bool), BYTE(flip),
+	DIMENSION(outer), DIMENSION(count), DIMENSION(stride),
+	SPAN(INPUT(X), NUMBERS(is_float), outer, count, stride),
+	SPAN(OUTPUT(0), NUMBERS(is_float), outer, stride),
+	END
+};
+
+/* False: there is no loop for it. Only floats are summed as they are, or multiplied. */
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct reduce *d = state;
 	size_t count, tasks = nn_elementwise_divide(ready->threads, d->outer * d->count * d->stride,
 						    &count);
 
 	d->task_outer = (d->outer + tasks - 1) / tasks;
 	ready->tasks = (uint32_t)((d->outer + d->task_outer - 1) / d->task_outer);
-}
-
-/* Whether there is a loop for it: only floats are summed as they are, or multiplied. */
-static bool is_sane(const struct reduce *d)
-{
 	return d->is_float || d->reduction == NN_REDUCE_MAX || d->reduction == NN_REDUCE_MIN ||
 	       (d->reduction == NN_REDUCE_MEAN && d->count <= MAX_SUM);
 }
@@ -115,65 +121,13 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		found.flip = nn_q8_of(x).flip;
 	if (found.reduction == NN_REDUCE_MIN)
 		found.flip ^= 0xff;
-	if (!is_sane(&found))
+	if (!complete(&found, ready))
 		return false;
-	divide(&found, ready);
 	ready->state = malloc(sizeof(found));
 	if (!ready->state)
 		return false;
 	*(struct reduce *)ready->state = found;
 	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	uint32_t reduction;
-	uint32_t is_float;
-	uint32_t is_bool;
-	uint32_t flip;
-	uint32_t outer;
-	uint32_t count;
-	uint32_t stride;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct reduce *d = ready->state;
-
-	*(struct saved *)words = (struct saved){
-		d->reduction, d->is_float, d->is_bool, d->flip, (uint32_t)d->outer,
-		(uint32_t)d->count, (uint32_t)d->stride,
-	};
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const size_t element = count == NN_WORDS(*s) && s->is_float ? sizeof(float) : 1;
-	struct reduce *d = state;
-	uint64_t size;
-
-	if (count != NN_WORDS(*s) || s->reduction > NN_REDUCE_MEAN || !nn_is_dimension(s->outer) ||
-	    !nn_is_dimension(s->count) || !nn_is_dimension(s->stride))
-		return false;
-	size = nn_times((uint64_t)s->outer * s->stride, element);
-	if (!nn_fits(&bounds->inputs[X], nn_times(size, s->count), element) ||
-	    !nn_fits(&bounds->output, size, element))
-		return false;
-	*d = (struct reduce){
-		.reduction = (enum nn_reduction)s->reduction,
-		.is_float = s->is_float,
-		.is_bool = s->is_bool,
-		.flip = (uint8_t)s->flip,
-		.outer = s->outer,
-		.count = s->count,
-		.stride = s->stride,
-	};
-	divide(d, ready);
-	return is_sane(d);
 }
 
 /* ---- Floats ---- */
@@ -346,8 +300,8 @@ const struct nn_kernel nn_kernel_reduce = {
 	.name = "reduction",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct reduce),
 };

@@ -8,7 +8,7 @@
 #include "ops/resize.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 struct resize {
 	struct nn_resize v;
@@ -17,9 +17,20 @@ struct resize {
 	uint32_t task_rows;
 };
 
+#define NN_STATE struct resize
+static const struct nn_field fields[] = {
+	DIMENSION(v.in.n), DIMENSION(v.in.h), DIMENSION(v.in.w), DIMENSION(v.in.c),
+	DIMENSION(v.out.w), DIMENSION(v.out.h), COPY(v.out.n, v.in.n), COPY(v.out.c, v.in.c),
+	FLAG(v.align), FLAG(v.half), FLAG(is_byte), FLIP(flip),
+	SPAN(INPUT(0), SIZE_BY(is_byte, 0x14), v.in.n, v.in.h, v.in.w, v.in.c),
+	SPAN(OUTPUT(0), SIZE_BY(is_byte, 0x14), v.out.n, v.out.h, v.out.w, v.out.c),
+	END
+};
+
 /* Cuts the rows of all images; a task has the sources of a row's pixels as scratch memory. */
-static void divide(struct nn_ready *ready, struct resize *s)
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct resize *s = state;
 	const struct nn_image *out = &s->v.out;
 	size_t rows = (size_t)out->n * out->h, count;
 	size_t tasks = nn_elementwise_divide(ready->threads, rows * out->w * out->c, &count);
@@ -27,6 +38,7 @@ static void divide(struct nn_ready *ready, struct resize *s)
 	s->task_rows = (uint32_t)((rows + tasks - 1) / tasks);
 	ready->tasks = (uint32_t)((rows + s->task_rows - 1) / s->task_rows);
 	ready->scratch_size = out->w * sizeof(struct nn_source);
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -45,56 +57,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	*s = (struct resize){ .v = v, .is_byte = x->type != NN_TENSOR_FLOAT32 };
 	if (s->is_byte)
 		s->flip = nn_q8_of(x).flip;
-	divide(ready, s);
-	return true;
-}
-
-struct saved {
-	struct nn_image in;
-	uint32_t w;			/* of the output */
-	uint32_t h;
-	uint32_t align;
-	uint32_t half;
-	uint32_t is_byte;
-	uint32_t flip;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct resize *s = ready->state;
-
-	*(struct saved *)words = (struct saved){ s->v.in, s->v.out.w, s->v.out.h, s->v.align,
-						 s->v.half, s->is_byte, s->flip };
-	return NN_WORDS(struct saved);
-}
-
-static uint64_t size_of(const struct nn_image *image, size_t element)
-{
-	return nn_times(nn_times((uint64_t)image->n * image->h, (uint64_t)image->w * image->c),
-			element);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *from = (const struct saved *)words;
-	size_t element = count == NN_WORDS(*from) && from->is_byte ? 1 : sizeof(float);
-	struct resize *s = state;
-	struct nn_resize v;
-
-	if (count != NN_WORDS(*from) || (from->flip && from->flip != 0x80) ||
-	    !nn_is_dimension(from->in.n) || !nn_is_dimension(from->in.h) ||
-	    !nn_is_dimension(from->in.w) || !nn_is_dimension(from->in.c) ||
-	    !nn_is_dimension(from->h) || !nn_is_dimension(from->w))
-		return false;
-	v = (struct nn_resize){ .align = from->align, .half = from->half, .in = from->in,
-				.out = { from->in.n, from->h, from->w, from->in.c } };
-	if (!nn_fits(&bounds->inputs[0], size_of(&v.in, element), element) ||
-	    !nn_fits(&bounds->output, size_of(&v.out, element), element))
-		return false;
-	*s = (struct resize){ .v = v, .is_byte = from->is_byte, .flip = (uint8_t)from->flip };
-	divide(ready, s);
-	return true;
+	return complete(s, ready);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -133,8 +96,8 @@ const struct nn_kernel nn_kernel_resize = {
 	.name = "resize",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct resize),
 };

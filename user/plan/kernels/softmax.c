@@ -9,7 +9,7 @@
 #include "ops/softmax_q8.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 enum { X, BETA, AXIS };
 
@@ -31,15 +31,22 @@ struct softmax_q8 {
 	struct nn_softmax_q8 tables;
 };
 
-/* Cuts the rows in tasks. */
-static void divide(struct rows *rows, struct nn_ready *ready)
+#define ROWS(element)									\
+	COUNT(rows.count), COUNT(rows.elements),					\
+	SPAN(INPUT(X), SIZE(element), rows.count, rows.elements),			\
+	SPAN(OUTPUT(0), SIZE(element), rows.count, rows.elements)
+
+/* Cuts the rows in tasks. They are first in the states of both kernels. */
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct rows *rows = state;
 	size_t count;
 	uint32_t tasks = nn_elementwise_divide(ready->threads, rows->count * rows->elements,
 					       &count);
 
 	rows->of_task = (rows->count + tasks - 1) / tasks;
 	ready->tasks = (uint32_t)((rows->count + rows->of_task - 1) / rows->of_task);
+	return true;
 }
 
 /* Takes a SOFTMAX as rows, if it is along the last axis. */
@@ -53,22 +60,7 @@ static bool find_rows(struct nn_run *r, struct nn_ready *ready, struct rows *row
 		return false;
 	rows->elements = x->dims[axis];
 	rows->count = nn_tensor_count(x) / rows->elements;
-	divide(rows, ready);
-	return true;
-}
-
-/* The same of numbers that anybody may have written. */
-static bool restore_rows(uint32_t count, uint32_t elements, size_t element,
-			 const struct nn_bounds *bounds, struct nn_ready *ready, struct rows *rows)
-{
-	uint64_t size = nn_times((uint64_t)count * elements, element);
-
-	if (!count || !elements || !nn_fits(&bounds->inputs[X], size, element) ||
-	    !nn_fits(&bounds->output, size, element))
-		return false;
-	*rows = (struct rows){ .count = count, .elements = elements };
-	divide(rows, ready);
-	return true;
+	return complete(rows, ready);
 }
 
 static size_t end_of(const struct rows *rows, uint32_t task)
@@ -79,6 +71,10 @@ static size_t end_of(const struct rows *rows, uint32_t task)
 }
 
 /* ---- Floats ---- */
+
+#define NN_STATE struct softmax
+static const struct nn_field fields[] = { ROWS(sizeof(float)), FLAG(is_log), FLOAT(beta), END };
+#undef NN_STATE
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
@@ -93,37 +89,6 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		return false;
 	ready->state = s;
 	*s = (struct softmax){ rows, r->op->code == NN_OP_LOG_SOFTMAX, nn_run_float(r, BETA, 1) };
-	return true;
-}
-
-struct saved {
-	uint32_t rows;
-	uint32_t row;
-	uint32_t is_log;
-	float beta;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct softmax *s = ready->state;
-
-	*(struct saved *)words = (struct saved){ (uint32_t)s->rows.count,
-						 (uint32_t)s->rows.elements, s->is_log,
-						 s->beta };
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *from = (const struct saved *)words;
-	struct softmax *s = state;
-
-	if (count != NN_WORDS(*from) ||
-	    !restore_rows(from->rows, from->row, sizeof(float), bounds, ready, &s->rows))
-		return false;
-	s->is_log = from->is_log;
-	s->beta = from->beta;
 	return true;
 }
 
@@ -145,13 +110,29 @@ const struct nn_kernel nn_kernel_softmax = {
 	.name = "softmax",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct softmax),
 };
 
 /* ---- Bytes ---- */
+
+/* Factors as nn_softmax_q8_factor() makes them. */
+#define NN_STATE struct softmax_q8
+static const struct nn_field fields_q8[] = {
+	ROWS(1), FLIP(tables.flip),
+	WORD(factor.value, 1 << 30, INT32_MAX), WORD(factor.shift, 1, 31),
+	END
+};
+
+static bool complete_q8(void *state, struct nn_ready *ready)
+{
+	struct softmax_q8 *s = state;
+
+	nn_softmax_q8_init(&s->tables, s->tables.flip, &s->factor);
+	return complete(s, ready);
+}
 
 static bool prepare_q8(struct nn_run *r, struct nn_ready *ready)
 {
@@ -171,41 +152,8 @@ static bool prepare_q8(struct nn_run *r, struct nn_ready *ready)
 	ready->state = s;
 	s->rows = rows;
 	s->factor = factor;
-	nn_softmax_q8_init(&s->tables, nn_q8_of(x).flip, &factor);
-	return true;
-}
-
-struct saved_q8 {
-	uint32_t rows;
-	uint32_t row;
-	uint32_t flip;
-	struct nn_multiplier factor;
-};
-
-static uint32_t save_q8(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct softmax_q8 *s = ready->state;
-
-	*(struct saved_q8 *)words = (struct saved_q8){ (uint32_t)s->rows.count,
-						       (uint32_t)s->rows.elements,
-						       s->tables.flip, s->factor };
-	return NN_WORDS(struct saved_q8);
-}
-
-static bool restore_q8(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		       struct nn_ready *ready, void *state)
-{
-	const struct saved_q8 *from = (const struct saved_q8 *)words;
-	struct softmax_q8 *s = state;
-
-	/* Factors as nn_softmax_q8_factor() makes them. */
-	if (count != NN_WORDS(*from) || (from->flip && from->flip != 0x80) ||
-	    from->factor.value < 1 << 30 || from->factor.shift < 1 || from->factor.shift > 31 ||
-	    !restore_rows(from->rows, from->row, 1, bounds, ready, &s->rows))
-		return false;
-	s->factor = from->factor;
-	nn_softmax_q8_init(&s->tables, (uint8_t)from->flip, &from->factor);
-	return true;
+	s->tables.flip = nn_q8_of(x).flip;
+	return complete_q8(s, ready);
 }
 
 static void run_q8(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -224,8 +172,8 @@ const struct nn_kernel nn_kernel_softmax_q8 = {
 	.name = "softmax of bytes",
 	.prepare = prepare_q8,
 	.run = run_q8,
-	.save = save_q8,
-	.restore = restore_q8,
+	.fields = fields_q8,
+	.complete = complete_q8,
 	.inputs = 1,
 	.state_size = sizeof(struct softmax_q8),
 };

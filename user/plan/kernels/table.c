@@ -7,7 +7,7 @@
 
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 #define ENTRIES 256
 #define MAX_INPUTS 3
@@ -16,6 +16,21 @@ struct table {
 	size_t count;
 	size_t task_count;		/* elements of a task */
 };
+
+#define NN_STATE struct table
+static const struct nn_field fields[] = {
+	COUNT(count), SPAN(INPUT(0), SIZE(1), count), SPAN(OUTPUT(0), SIZE(1), count),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
+{
+	struct table *t = state;
+
+	ready->packed_size = ENTRIES;
+	ready->tasks = nn_elementwise_divide(ready->threads, t->count, &t->task_count);
+	return true;
+}
 
 static bool is_function(int32_t code)
 {
@@ -90,38 +105,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!t)
 		return false;
 	ready->state = t;
-	ready->packed_size = ENTRIES;
 	t->count = nn_tensor_count(&r->inputs[0]);
-	ready->tasks = nn_elementwise_divide(ready->threads, t->count, &t->task_count);
-	return true;
+	return complete(t, ready);
 }
 
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	(void)ready;
 	return make_table(r, packed);
-}
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct table *t = ready->state;
-
-	words[0] = (uint32_t)t->count;
-	return 1;
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	struct table *t = state;
-
-	if (count != 1 || !words[0] || !nn_fits(&bounds->inputs[0], words[0], 1) ||
-	    !nn_fits(&bounds->output, words[0], 1))
-		return false;
-	t->count = words[0];
-	ready->packed_size = ENTRIES;
-	ready->tasks = nn_elementwise_divide(ready->threads, t->count, &t->task_count);
-	return true;
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -140,8 +131,8 @@ const struct nn_kernel nn_kernel_table = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct table),
 };

@@ -9,7 +9,7 @@
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 
 /* Axes of the output, neighbours joined, by how many elements the input moves along each. */
@@ -21,6 +21,15 @@ struct transpose {
 	size_t strides[NN_MAX_RANK];	/* of the output */
 	uint32_t unit;			/* the axis along which the input is contiguous */
 	size_t task_rows;		/* of the first axis */
+};
+
+#define NN_STATE struct transpose
+static const struct nn_field fields[] = {
+	WORD(element, 1, 4), ONLY(element, IS(1) | IS(2) | IS(4)), WORD(count, 1, NN_MAX_RANK),
+	EACH(count, WORD_EACH(dims, , 1, INT32_MAX), WORD_EACH(steps, , 0, UINT32_MAX)),
+	SPAN_AXES(OUTPUT(0), SIZE_BY(element, 0x40210), count, dims),
+	REACH(INPUT(0), SIZE_BY(element, 0x40210), AXES(count), dims, steps),
+	END
 };
 
 static void add_axis(struct transpose *t, size_t dim, size_t step)
@@ -36,26 +45,22 @@ static void add_axis(struct transpose *t, size_t dim, size_t step)
 	t->steps[t->count++] = step;
 }
 
-/* The rest of the axes. False: the input's elements are nowhere neighbours. */
-static bool set_strides(struct transpose *t)
+/* False: the input's elements are nowhere neighbours. */
+static bool complete(void *state, struct nn_ready *ready)
 {
-	size_t stride = 1;
+	struct transpose *t = state;
+	size_t stride = 1, count;
+	uint32_t tasks;
 
 	for (uint32_t i = t->count; i-- > 0; stride *= t->dims[i])
 		t->strides[i] = stride;
 	t->unit = 0;
 	while (t->unit < t->count && t->steps[t->unit] != 1)
 		t->unit++;
-	return t->unit < t->count;
-}
-
-static void divide(struct transpose *t, size_t elements, struct nn_ready *ready)
-{
-	size_t count;
-	uint32_t tasks = nn_elementwise_divide(ready->threads, elements, &count);
-
+	tasks = nn_elementwise_divide(ready->threads, stride, &count);
 	t->task_rows = (t->dims[0] + tasks - 1) / tasks;
 	ready->tasks = (uint32_t)((t->dims[0] + t->task_rows - 1) / t->task_rows);
+	return t->unit < t->count;
 }
 
 /* Channels [groups, size] become [size, groups]. */
@@ -113,62 +118,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	}
 	if (!t->count)
 		add_axis(t, 1, 1);
-	set_strides(t);
-	divide(t, nn_tensor_count(x), ready);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved_axis {
-	uint32_t dim;
-	uint32_t step;
-};
-
-struct saved {
-	uint32_t element;
-	struct saved_axis axes[NN_MAX_RANK];	/* as many as there are: the form ends there */
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct transpose *t = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	s->element = (uint32_t)t->element;
-	for (uint32_t i = 0; i < t->count; i++)
-		s->axes[i] = (struct saved_axis){ (uint32_t)t->dims[i], (uint32_t)t->steps[i] };
-	return 1 + t->count * NN_WORDS(struct saved_axis);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	uint64_t elements = 1, last = 0;
-	struct transpose *t = state;
-
-	if (count < 1 + NN_WORDS(*s->axes) || count > NN_WORDS(*s) || count % 2 != 1 ||
-	    (s->element != 1 && s->element != 2 && s->element != 4))
-		return false;
-	t->element = s->element;
-	t->count = (count - 1) / NN_WORDS(*s->axes);
-	for (uint32_t i = 0; i < t->count; i++) {
-		if (!nn_is_dimension(s->axes[i].dim))
-			return false;
-		elements = nn_times(elements, s->axes[i].dim);
-		/* With it the sum of what the axes lead to is bounded. */
-		if (!nn_fits(&bounds->output, nn_times(elements, t->element), t->element))
-			return false;
-		last += (uint64_t)(s->axes[i].dim - 1) * s->axes[i].step;
-		t->dims[i] = s->axes[i].dim;
-		t->steps[i] = s->axes[i].step;
-	}
-	if (!nn_fits(&bounds->inputs[0], nn_times(last + 1, t->element), t->element) ||
-	    !set_strides(t))
-		return false;
-	divide(t, elements, ready);
-	return true;
+	return complete(t, ready);
 }
 
 /* ---- Running ---- */
@@ -391,8 +341,8 @@ const struct nn_kernel nn_kernel_transpose = {
 	.name = "transpose",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct transpose),
 };

@@ -8,7 +8,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 struct unary {
 	bool is_half;			/* a CLAMP of float16 */
@@ -39,10 +39,22 @@ static const struct {
 	{ NN_OP_FLOOR, NN_UNARY_FLOOR, 0 },
 };
 
-static bool takes_type(const struct nn_isa *isa, int32_t type, enum nn_unary function)
+#define NN_STATE struct unary
+static const struct nn_field fields[] = {
+	WORD(f32.function, 0, NN_UNARY_FLOOR), FLAG(is_half), COUNT(count),
+	FLOAT(f32.low), FLOAT(f32.high), FLOAT(f32.alpha),
+	WHEN(is_half, SET, ONLY(f32.function, IS(NN_UNARY_CLAMP))),
+	SPAN(INPUT(0), SIZE_BY(is_half, 0x24), count),
+	SPAN(OUTPUT(0), SIZE_BY(is_half, 0x24), count),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
 {
-	return type == NN_TENSOR_FLOAT32 ||
-	       (type == NN_TENSOR_FLOAT16 && isa->binary_f16 && function == NN_UNARY_CLAMP);
+	struct unary *u = state;
+
+	ready->tasks = nn_elementwise_divide(ready->threads, u->count, &u->task_count);
+	return !u->is_half || ready->isa->binary_f16;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -53,7 +65,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	while (i < sizeof(functions) / sizeof(functions[0]) && functions[i].code != r->op->code)
 		i++;
 	if (i == sizeof(functions) / sizeof(functions[0]) ||
-	    !takes_type(ready->isa, r->inputs[0].type, functions[i].function) ||
+	    (r->inputs[0].type != NN_TENSOR_FLOAT32 &&
+	     (r->inputs[0].type != NN_TENSOR_FLOAT16 || functions[i].function != NN_UNARY_CLAMP)) ||
 	    !nn_tensor_count(&r->inputs[0]))
 		return false;
 	u = calloc(1, sizeof(*u));
@@ -66,52 +79,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		u->f32.alpha = nn_run_float(r, 1, 0);
 	nn_fused_range_float(functions[i].activation, &u->f32.low, &u->f32.high);
 	u->count = nn_tensor_count(&r->inputs[0]);
-	ready->tasks = nn_elementwise_divide(ready->threads, u->count, &u->task_count);
-	return true;
-}
-
-struct saved {
-	uint32_t function;
-	uint32_t is_half;
-	uint32_t count;
-	float low;
-	float high;
-	float alpha;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct unary *u = ready->state;
-
-	*(struct saved *)words = (struct saved){ u->f32.function, u->is_half,
-						 (uint32_t)u->count, u->f32.low, u->f32.high,
-						 u->f32.alpha };
-	return NN_WORDS(struct saved);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct unary *u = state;
-	size_t element;
-
-	if (count != NN_WORDS(*s) || s->function > NN_UNARY_FLOOR || !s->count ||
-	    !takes_type(ready->isa, s->is_half ? NN_TENSOR_FLOAT16 : NN_TENSOR_FLOAT32,
-			s->function))
-		return false;
-	element = nn_number_size(s->is_half ? NN_IN_HALVES : NN_IN_FLOATS);
-	if (!nn_fits(&bounds->inputs[0], s->count * element, element) ||
-	    !nn_fits(&bounds->output, s->count * element, element))
-		return false;
-	*u = (struct unary){
-		.is_half = s->is_half,
-		.count = s->count,
-		.f32 = { .function = s->function, .low = s->low, .high = s->high,
-			 .alpha = s->alpha },
-	};
-	ready->tasks = nn_elementwise_divide(ready->threads, u->count, &u->task_count);
-	return true;
+	return complete(u, ready);
 }
 
 /* As the larger of each and of what is below all; of NaN that is NaN. */
@@ -154,8 +122,8 @@ const struct nn_kernel nn_kernel_unary = {
 	.name = "function",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct unary),
 };
