@@ -13,6 +13,7 @@
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/unroll.h"
 
@@ -31,8 +32,25 @@ struct conv {
 	struct nn_image in;
 	bool direct;			/* the windows are the input's pixels */
 	bool in_parts;			/* each tap of the windows is read where it lies */
+	bool packs;			/* each run packs the filter */
 	size_t copy_size;		/* bytes of windows, in the scratch memory */
 	uint8_t padding;		/* each byte of an element outside the image */
+};
+
+#define NN_STATE struct conv
+static const struct nn_field fields[] = {
+	IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	DIMENSION(gemm.columns), PART(gemm, nn_gemm_fields), FLAG(packs),
+	LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
+	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, in.h, in.w, in.c),
+	SPAN(OUTPUT(0), NUMBERS(gemm.number),
+	     in.n, window.h.out, window.w.out, gemm.columns),
+	WHEN(packs, SET,
+	     ONLY(gemm.number, SET),
+	     SPAN(INPUT(FILTER), NUMBERS(gemm.number),
+		  gemm.columns, window.h.filter, window.w.filter, in.c),
+	     SPAN(INPUT(BIAS), NUMBERS(gemm.number), gemm.columns)),
+	END
 };
 
 /* Reads the window again, as the shape rule did, which found no fault. */
@@ -50,23 +68,25 @@ static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
 	return !nn_window_infer(r, &args, &c->window);
 }
 
-/* What the image, the window and the filter's channels tell of the product. */
-static void set_product(struct conv *c, size_t columns)
+/* What the image and the window tell of the product. */
+static void set_product(struct conv *c)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
 
 	c->direct = h->filter == 1 && w->filter == 1 && h->stride == 1 && w->stride == 1 &&
 		    h->out == h->in && w->out == w->in;
 	c->gemm.rows = (size_t)c->in.n * h->out * w->out;
-	c->gemm.columns = columns;
 	c->gemm.depth = (size_t)h->filter * w->filter * c->in.c;
 }
 
-/* What the product tells of the rest. */
-static void set_ready(struct conv *c, struct nn_ready *ready)
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct conv *c = state;
 	size_t max_rows, copied;
 
+	set_product(c);
+	if (!nn_gemm_complete(&c->gemm, ready->isa))
+		return false;
 	c->direct &= nn_gemm_takes_rows(&c->gemm);
 	c->in_parts = !c->direct && c->gemm.number != NN_IN_BYTES && c->gemm.rows > 1 &&
 		      c->in.c >= MIN_PART &&
@@ -82,6 +102,9 @@ static void set_ready(struct conv *c, struct nn_ready *ready)
 		       nn_kernel_aligned(copied * c->gemm.a_stride * c->gemm.element + CHUNK);
 	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
 	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
+	if (c->packs)
+		ready->pack_tasks = nn_gemm_pack_tasks(&c->gemm);
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -97,66 +120,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = c;
 	if (!read_window(r, c, &activation))
 		return false;
-	set_product(c, r->inputs[FILTER].dims[0]);
-	if (!nn_gemm_prepare(r, activation, ready, &c->gemm))
-		return false;
-	set_ready(c, ready);
-	if (!nn_has_constants(r))
-		ready->pack_tasks = nn_gemm_pack_tasks(&c->gemm);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	struct nn_saved_window window;
-	uint32_t columns;
-	uint32_t packs;			/* 1: each run packs the filter */
-	struct nn_saved_numbers numbers;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct conv *c = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	if ((ready->pack_tasks && c->gemm.number == NN_IN_BYTES) ||
-	    !nn_window_save(&c->in, &c->window, &s->window))
-		return 0;
-	s->columns = (uint32_t)c->gemm.columns;
-	s->packs = ready->pack_tasks != 0;
-	nn_gemm_save(&c->gemm, &s->numbers);
-	return NN_WORDS(*s) - NN_WORDS(s->numbers) + nn_numbers_words(&s->numbers);
-}
-
-static uint64_t needs(const struct nn_ready *ready)
-{
-	return nn_gemm_needs(ready->pack_tasks);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const uint32_t before = NN_WORDS(*s) - NN_WORDS(s->numbers);
-	struct conv *c = state;
-
-	if (count <= before || !nn_window_restore(&s->window, &c->in, &c->window) ||
-	    !nn_is_dimension(s->columns) || s->packs > 1)
-		return false;
-	set_product(c, s->columns);
-	if (nn_times((uint64_t)c->window.h.filter * c->window.w.filter, c->in.c) > UINT32_MAX ||
-	    !nn_gemm_restore(&s->numbers, count - before, ready->isa, &c->gemm) ||
-	    !nn_fits(&bounds->inputs[X], nn_window_input(&s->window, c->gemm.element),
-		     c->gemm.element) ||
-	    !nn_fits(&bounds->output, nn_window_output(&s->window, s->columns, c->gemm.element),
-		     c->gemm.element) ||
-	    (s->packs && !nn_gemm_has_weights(&c->gemm, bounds)))
-		return false;
-	set_ready(c, ready);
-	if (s->packs)
-		ready->pack_tasks = nn_gemm_pack_tasks(&c->gemm);
-	return true;
+	c->gemm.columns = r->inputs[FILTER].dims[0];
+	c->packs = !nn_has_constants(r);
+	set_product(c);
+	return nn_gemm_prepare(r, activation, ready, &c->gemm) && complete(c, ready);
 }
 
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
@@ -436,9 +403,8 @@ const struct nn_kernel nn_kernel_conv = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 3,
 	.state_size = sizeof(struct conv),
 };

@@ -11,6 +11,7 @@
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, FILTER, BIAS, SHAPE };
@@ -69,8 +70,25 @@ struct parts {
 	uint8_t padding;		/* each byte of an element outside the image */
 	bool in_order;			/* the outputs of a part are pixels in their order */
 	bool is_single;			/* each sees one pixel, in the same order */
+	bool packs;			/* each run packs the filters */
+	struct nn_gemm gemm;		/* the numbers that all parts compute in */
 	uint32_t count;
 	struct part parts[];
+};
+
+#define MAX_SAVED 32			/* parts of a step that is saved */
+
+/* Outputs of a transposed convolution see what is in the image, whatever its window is. */
+#define NN_STATE struct parts
+static const struct nn_field fields[] = {
+	IMAGE_WINDOW(in, window), FLAG(in_order), WORD(count, 1, MAX_SAVED), DIMENSION(out.c),
+	PART(gemm, nn_gemm_fields), WORD(packs, 0, 0),
+	WHEN(in_order, SET, PART(window, nn_window_reaches)),
+	WHEN(in_order, IS(false), EQUAL(count, window.h.stride, window.w.stride)),
+	LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
+	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, in.h, in.w, in.c),
+	SPAN(OUTPUT(0), NUMBERS(gemm.number), in.n, window.h.out, window.w.out, out.c),
+	END
 };
 
 /* ---- What the parts are ---- */
@@ -122,7 +140,6 @@ static void set_groups(struct parts *s)
 {
 	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
 
-	s->in_order = true;
 	s->is_single = h->filter == 1 && w->filter == 1 && h->stride == 1 && w->stride == 1 &&
 		       h->out == h->in && w->out == w->in;
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -142,6 +159,18 @@ static void set_phases(struct parts *s)
 		s->parts[i].h = phase_span(h, i / w->stride);
 		s->parts[i].w = phase_span(w, i % w->stride);
 	}
+}
+
+/* What each part reads and writes. */
+static void set_parts(struct parts *s)
+{
+	s->depth = s->in_order ? s->in.c / s->count : s->in.c;
+	s->width = s->in_order ? s->out.c / s->count : s->out.c;
+	s->out = (struct nn_image){ s->in.n, s->window.h.out, s->window.w.out, s->out.c };
+	if (s->in_order)
+		set_groups(s);
+	else
+		set_phases(s);
 }
 
 static struct parts *alloc_parts(uint32_t count)
@@ -184,13 +213,11 @@ static struct parts *group_parts(struct nn_run *r)
 	if (!s)
 		return NULL;
 	s->activation = args.activation;
-	s->width = filter[depthwise ? 3 : 0] / groups;
-	s->depth = expanded ? in.c : depthwise ? 1 : filter[3];
+	s->in_order = true;
 	s->expanded = expanded;
 	s->filter_step = depthwise ? 1 : (size_t)filter[1] * filter[2] * filter[3];
 	s->tap_step = filter[3];
 	s->window = window;
-	set_groups(s);
 	return s;
 }
 
@@ -231,12 +258,9 @@ static struct parts *phase_parts(struct nn_run *r)
 	if (!s)
 		return NULL;
 	s->activation = args.activation;
-	s->width = filter[0];
-	s->depth = filter[3];
 	s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
 	s->tap_step = filter[3];
 	s->window = window;
-	set_phases(s);
 	return s;
 }
 
@@ -271,13 +295,12 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 				       nn_type_info(v->inputs[BIAS].type)->element_size;
 }
 
-/* What a part multiplies, which may be nothing, and its first task. */
-static void set_product(const struct parts *s, struct part *p, const struct nn_ready *ready)
+/* What a part multiplies, which may be nothing. */
+static void set_product(const struct parts *s, const struct part *p, struct nn_gemm *g)
 {
-	p->first_task = ready->tasks;
-	p->gemm.rows = (size_t)s->in.n * p->h.count * p->w.count;
-	p->gemm.columns = s->width;
-	p->gemm.depth = (size_t)p->h.taps * p->w.taps * s->depth;
+	g->rows = (size_t)s->in.n * p->h.count * p->w.count;
+	g->columns = s->width;
+	g->depth = (size_t)p->h.taps * p->w.taps * s->depth;
 }
 
 /* Gives a part, whose product is known, its place among tasks and packed weights. */
@@ -301,20 +324,49 @@ static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 }
 
+/* False: the CPU does not compute in such numbers, or the parts are not alike. */
+static bool complete(void *state, struct nn_ready *ready)
+{
+	struct parts *s = state;
+
+	if (s->in_order && (s->in.c % s->count || s->out.c % s->count))
+		return false;
+	set_parts(s);
+	s->padding = s->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(s->gemm.a_zero ^ s->gemm.a_flip);
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct part *p = &s->parts[i];
+
+		p->first_task = ready->tasks;
+		p->gemm = s->gemm;
+		set_product(s, p, &p->gemm);
+		if (!p->gemm.rows)
+			continue;
+		if (!nn_gemm_complete(&p->gemm, ready->isa))
+			return false;
+		place_part(s, p, ready);
+	}
+	ready->scratch_size += s->copy_size + s->result_size;
+	if (s->packs) {
+		ready->pack_tasks = s->count;
+		if (ready->scratch_size < s->filter_size)
+			ready->scratch_size = s->filter_size;
+	}
+	return ready->tasks;
+}
+
+/* Whether the product takes what a part has of weights and biases. */
 static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
-			 struct part *p)
+			 const struct part *p)
 {
 	struct view v;
 	bool fine;
 
-	set_product(s, p, ready);
-	if (!p->gemm.rows)
+	set_product(s, p, &s->gemm);
+	if (!s->gemm.rows)
 		return true;
 	view_part(r, s, p, r->inputs[FILTER].data, &v);
-	fine = nn_gemm_prepare(&v.run, s->activation, ready, &p->gemm);
+	fine = nn_gemm_prepare(&v.run, s->activation, ready, &s->gemm);
 	nn_op_finish(&v.run);
-	if (fine)
-		place_part(s, p, ready);
 	return fine;
 }
 
@@ -323,17 +375,12 @@ static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts
 	s->in = nn_image_of(&r->inputs[X], false);
 	s->out = nn_image_of(&r->outputs[0], false);
 	s->filter_w = r->inputs[FILTER].dims[2];
-	s->padding = r->inputs[X].type == NN_TENSOR_FLOAT32 ? 0 : (uint8_t)r->inputs[X].zero_point;
+	s->packs = !nn_has_constants(r);
+	set_parts(s);
 	for (uint32_t i = 0; i < s->count; i++)
 		if (!prepare_part(r, ready, s, &s->parts[i]))
 			return false;
-	ready->scratch_size += s->copy_size + s->result_size;
-	if (!nn_has_constants(r)) {
-		ready->pack_tasks = s->count;
-		if (ready->scratch_size < s->filter_size)
-			ready->scratch_size = s->filter_size;
-	}
-	return ready->tasks;
+	return complete(s, ready);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -349,118 +396,6 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (transposed && !is_explicit(r))
 		ready->reads |= NN_IN(SHAPE);
 	return fine;
-}
-
-/* ---- Saving ---- */
-
-#define MAX_SAVED 32			/* parts */
-
-struct saved {
-	struct nn_saved_window window;
-	uint32_t is_transposed;
-	uint32_t parts;
-	uint32_t out_channels;
-	struct nn_saved_numbers numbers;
-};
-
-#define BEFORE_NUMBERS (NN_WORDS(struct saved) - NN_WORDS(struct nn_saved_numbers))
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct parts *s = ready->state;
-	struct saved *to = (struct saved *)words;
-	uint32_t i = 0;
-
-	if (ready->pack_tasks || s->count > MAX_SAVED ||
-	    !nn_window_save(&s->in, &s->window, &to->window))
-		return 0;
-	to->is_transposed = !s->in_order;
-	to->parts = s->count;
-	to->out_channels = s->out.c;
-	/* They compute in the same numbers, but for those without a product. */
-	while (!s->parts[i].gemm.rows)
-		i++;
-	nn_gemm_save(&s->parts[i].gemm, &to->numbers);
-	return BEFORE_NUMBERS + nn_numbers_words(&to->numbers);
-}
-
-/* An axis of a transposed convolution: whatever it is, outputs see what is in the image. */
-static bool restore_axis(const struct nn_saved_axis *s, struct nn_axis *a)
-{
-	*a = (struct nn_axis){ s->in, s->out, s->filter, s->stride, 1, s->head };
-	return nn_is_dimension(s->in) && nn_is_dimension(s->out) && nn_is_dimension(s->filter) &&
-	       nn_is_dimension(s->stride) && s->head < INT32_MAX;
-}
-
-static bool restore_transposed(const struct saved *from, struct parts *s)
-{
-	const struct nn_saved_window *w = &from->window;
-
-	s->in = (struct nn_image){ w->n, w->h.in, w->w.in, w->c };
-	s->depth = w->c;
-	s->width = from->out_channels;
-	return nn_is_dimension(w->n) && nn_is_dimension(w->c) &&
-	       restore_axis(&w->h, &s->window.h) && restore_axis(&w->w, &s->window.w) &&
-	       (uint64_t)w->h.stride * w->w.stride == s->count;
-}
-
-static bool restore_groups(const struct saved *from, struct parts *s)
-{
-	if (!nn_window_restore(&from->window, &s->in, &s->window) || s->in.c % s->count ||
-	    from->out_channels % s->count)
-		return false;
-	s->depth = s->in.c / s->count;
-	s->width = from->out_channels / s->count;
-	return true;
-}
-
-/* Whether the memory has what all parts read and write. */
-static bool has_room(const struct saved *s, const struct nn_bounds *bounds)
-{
-	const size_t element = nn_number_size(s->numbers.number);
-
-	return nn_fits(&bounds->inputs[X], nn_window_input(&s->window, element), element) &&
-	       nn_fits(&bounds->output, nn_window_output(&s->window, s->out_channels, element),
-		       element);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *from = (const struct saved *)words;
-	const uint32_t numbers = count - BEFORE_NUMBERS;
-	struct parts *s = state;
-
-	if (count <= BEFORE_NUMBERS || !nn_numbers_are_sane(&from->numbers, numbers) ||
-	    from->is_transposed > 1 || from->parts - 1 >= MAX_SAVED ||
-	    !nn_is_dimension(from->out_channels))
-		return false;
-	*s = (struct parts){ .count = from->parts };
-	memset(s->parts, 0, s->count * sizeof(s->parts[0]));
-	if (!(from->is_transposed ? restore_transposed(from, s) : restore_groups(from, s)) ||
-	    !has_room(from, bounds) ||
-	    nn_times((uint64_t)s->window.h.filter * s->window.w.filter, s->in.c) > UINT32_MAX)
-		return false;
-	s->out = (struct nn_image){ s->in.n, s->window.h.out, s->window.w.out,
-				    from->out_channels };
-	if (from->is_transposed)
-		set_phases(s);
-	else
-		set_groups(s);
-	for (uint32_t i = 0; i < s->count; i++) {
-		struct part *p = &s->parts[i];
-
-		set_product(s, p, ready);
-		if (!p->gemm.rows)
-			continue;
-		if (!nn_gemm_restore(&from->numbers, numbers, ready->isa, &p->gemm))
-			return false;
-		s->padding = p->gemm.number != NN_IN_BYTES ? 0 :
-			     (uint8_t)(p->gemm.a_zero ^ p->gemm.a_flip);
-		place_part(s, p, ready);
-	}
-	ready->scratch_size += s->copy_size + s->result_size;
-	return ready->tasks;
 }
 
 /* ---- Packing ---- */
@@ -668,8 +603,8 @@ const struct nn_kernel nn_kernel_conv_parts = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct parts) + MAX_SAVED * sizeof(struct part),
 };

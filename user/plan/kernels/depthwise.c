@@ -11,10 +11,10 @@
 #include "plan/kernels/caches.h"
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/pack_q8.h"
 #include "plan/kernels/quant8.h"
-#include "plan/kernels/saved.h"
 
 enum { X, FILTER, BIAS };
 
@@ -32,6 +32,27 @@ struct depthwise {
 	struct nn_depthwise_q8 q8;
 	size_t task_rows;		/* output rows of a task */
 	size_t block;			/* channels that are done at a time */
+	bool packs;			/* each run packs the filter */
+};
+
+#define NN_STATE struct depthwise
+static const struct nn_field fields[] = {
+	IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	LIMIT(MAX_HEIGHT, window.h.filter), LIMIT(MAX_HEIGHT, window.w.filter),
+	WORD(number, 0, NN_IN_HALVES), FLAG(packs),
+	WHEN(number, SET, FLOAT(f32.low), FLOAT(f32.high)),
+	WHEN(number, IS(NN_IN_BYTES),
+	     FLIP(q8.in_flip), BYTE(q8.in_zero), BYTE_DIFFERENCE(q8.filter_zero),
+	     BYTE_DIFFERENCE(q8.output.zero), BYTE_DIFFERENCE(q8.output.low),
+	     BYTE_DIFFERENCE(q8.output.high)),
+	SPAN(INPUT(X), NUMBERS(number), in.n, in.h, in.w, in.c),
+	SPAN(OUTPUT(0), NUMBERS(number), in.n, window.h.out, window.w.out, in.c),
+	WHEN(packs, SET,
+	     ONLY(number, SET),
+	     SPAN(INPUT(FILTER), NUMBERS(number),
+		  window.h.filter, window.w.filter, in.c),
+	     SPAN(INPUT(BIAS), NUMBERS(number), in.c)),
+	END
 };
 
 static bool read_window(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d)
@@ -57,13 +78,11 @@ static size_t block_f32(const struct depthwise *d)
 }
 
 /* What the window tells of the inner loop, and of its memory. */
-static void set_f32(struct depthwise *d, enum nn_number number, struct nn_ready *ready)
+static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_axis *w = &d->window.w;
 	size_t weights = (size_t)d->window.h.filter * w->filter * d->in.c;
 
-	d->number = number;
-	d->element = nn_number_size(number);
 	d->block = block_f32(d);
 	d->f32 = (struct nn_depthwise_f32){
 		.channels = d->in.c,
@@ -74,20 +93,19 @@ static void set_f32(struct depthwise *d, enum nn_number number, struct nn_ready 
 		.stride = w->stride,
 		.dilation = w->dilation,
 		.head = w->head,
+		.low = d->f32.low,
+		.high = d->f32.high,
 	};
 	/* The filter lies as the inner loop wants it, but may not be aligned, or may change. */
 	ready->packed_size = (weights + d->in.c) * d->element;
 }
 
 /* False: a row of the input would take more memory than there can be. */
-static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
-		   struct nn_ready *ready)
+static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_axis *w = &d->window.w;
 	struct depthwise_q8_layout layout;
 
-	d->number = NN_IN_BYTES;
-	d->element = nn_number_size(NN_IN_BYTES);
 	d->block = d->in.c;
 	d->q8 = (struct nn_depthwise_q8){
 		.channels = d->in.c,
@@ -99,10 +117,10 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 		.stride = w->stride,
 		.dilation = w->dilation,
 		.head = w->head,
-		.in_flip = (uint8_t)bytes->flip,
-		.in_zero = (uint8_t)bytes->in_zero,
-		.filter_zero = bytes->filter_zero,
-		.output = { bytes->zero, bytes->low, bytes->high },
+		.in_flip = d->q8.in_flip,
+		.in_zero = d->q8.in_zero,
+		.filter_zero = d->q8.filter_zero,
+		.output = d->q8.output,
 	};
 	if (nn_times((uint64_t)(w->out - 1) * w->stride + (uint64_t)w->filter * w->dilation +
 		     w->stride, d->q8.padded) > MAX_ROW)
@@ -130,34 +148,18 @@ static bool set_q8(struct depthwise *d, const struct nn_saved_bytes *bytes,
 	return true;
 }
 
-static bool prepare_f32(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
-			struct nn_ready *ready)
-{
-	if (r->inputs[X].type == NN_TENSOR_FLOAT16 && !ready->isa->depthwise_f16)
-		return false;
-	set_f32(d, r->inputs[X].type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_FLOATS, ready);
-	return nn_fused_range_float(nn_run_int(r, args->activation, 0), &d->f32.low, &d->f32.high);
-}
-
 static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
 		       struct nn_ready *ready)
 {
 	const struct nn_q8 in = nn_q8_of(&r->inputs[X]);
-	struct nn_saved_bytes bytes = {
-		.flip = in.flip,
-		.in_zero = in.zero,
-		.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]),
-	};
-	struct nn_q8_output out;
 
 	ready->reads = NN_IN(BIAS);
-	if (!ready->isa->depthwise_q8 || !nn_q8_prepare(r, d->in.c, args->activation,
-			(size_t)d->window.h.filter * d->window.w.filter, &out))
-		return false;
-	bytes.zero = out.zero;
-	bytes.low = out.low;
-	bytes.high = out.high;
-	return set_q8(d, &bytes, ready);
+	d->q8.in_flip = in.flip;
+	d->q8.in_zero = (uint8_t)in.zero;
+	d->q8.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]);
+	return ready->isa->depthwise_q8 &&
+	       nn_q8_prepare(r, d->in.c, args->activation,
+			     (size_t)d->window.h.filter * d->window.w.filter, &d->q8.output);
 }
 
 static void divide(struct depthwise *d, struct nn_ready *ready)
@@ -168,6 +170,24 @@ static void divide(struct depthwise *d, struct nn_ready *ready)
 
 	d->task_rows = (rows + tasks - 1) / tasks;
 	ready->tasks = (uint32_t)((rows + d->task_rows - 1) / d->task_rows);
+}
+
+/* False: the CPU does not compute in such numbers, or a row is too long. */
+static bool complete(void *state, struct nn_ready *ready)
+{
+	struct depthwise *d = state;
+
+	if ((d->number == NN_IN_BYTES && !ready->isa->depthwise_q8) ||
+	    (d->number == NN_IN_HALVES && !ready->isa->depthwise_f16))
+		return false;
+	d->element = nn_number_size(d->number);
+	if (d->number != NN_IN_BYTES)
+		set_f32(d, ready);
+	else if (!set_q8(d, ready))
+		return false;
+	divide(d, ready);
+	ready->pack_tasks = d->packs;
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -185,91 +205,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	args = nn_window_run_args(r);
 	if (!read_window(r, &args, d))
 		return false;
-	if (x->type == NN_TENSOR_FLOAT32 || x->type == NN_TENSOR_FLOAT16 ?
-		    !prepare_f32(r, &args, d, ready) : !prepare_q8(r, &args, d, ready))
+	d->packs = !nn_has_constants(r);
+	d->number = x->type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
+		    x->type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
+	if (d->number != NN_IN_BYTES ?
+		    !nn_fused_range_float(nn_run_int(r, args.activation, 0), &d->f32.low, &d->f32.high) :
+		    !prepare_q8(r, &args, d, ready))
 		return false;
-	divide(d, ready);
-	ready->pack_tasks = !nn_has_constants(r);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	struct nn_saved_window window;
-	uint32_t packs;			/* 1: each run packs the filter */
-	struct nn_saved_numbers numbers;
-};
-
-#define BEFORE_NUMBERS (NN_WORDS(struct saved) - NN_WORDS(struct nn_saved_numbers))
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct depthwise *d = ready->state;
-	const struct nn_depthwise_q8 *q = &d->q8;
-	struct saved *s = (struct saved *)words;
-
-	if ((ready->pack_tasks && d->number == NN_IN_BYTES) ||
-	    !nn_window_save(&d->in, &d->window, &s->window))
-		return 0;
-	s->packs = ready->pack_tasks;
-	s->numbers = (struct nn_saved_numbers){ .number = d->number };
-	if (d->number != NN_IN_BYTES) {
-		s->numbers.range[0] = d->f32.low;
-		s->numbers.range[1] = d->f32.high;
-	} else {
-		s->numbers.bytes = (struct nn_saved_bytes){
-			q->in_flip, q->in_zero, q->filter_zero,
-			q->output.zero, q->output.low, q->output.high,
-		};
-	}
-	return BEFORE_NUMBERS + nn_numbers_words(&s->numbers);
-}
-
-static uint64_t needs(const struct nn_ready *ready)
-{
-	return ready->pack_tasks ? NN_IN(X) | NN_IN(FILTER) | NN_IN(BIAS) : NN_IN(X);
-}
-
-/* Whether there is what is packed of floats and halves, which are so whatever they are. */
-static bool has_weights(const struct depthwise *d, const struct nn_bounds *bounds)
-{
-	const uint64_t biases = (uint64_t)d->in.c * d->element;
-	const uint64_t taps = (uint64_t)d->window.h.filter * d->window.w.filter;
-
-	return d->number != NN_IN_BYTES &&
-	       nn_fits(&bounds->inputs[FILTER], nn_times(taps, biases), d->element) &&
-	       nn_fits(&bounds->inputs[BIAS], biases, d->element);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct depthwise *d = state;
-
-	if (count <= BEFORE_NUMBERS || s->packs > 1 ||
-	    !nn_numbers_are_sane(&s->numbers, count - BEFORE_NUMBERS) ||
-	    !nn_window_restore(&s->window, &d->in, &d->window) ||
-	    d->window.h.filter > MAX_HEIGHT || d->window.w.filter > MAX_HEIGHT ||
-	    (s->numbers.number == NN_IN_BYTES && !ready->isa->depthwise_q8) ||
-	    (s->numbers.number == NN_IN_HALVES && !ready->isa->depthwise_f16))
-		return false;
-	if (s->numbers.number != NN_IN_BYTES) {
-		set_f32(d, s->numbers.number, ready);
-		d->f32.low = s->numbers.range[0];
-		d->f32.high = s->numbers.range[1];
-	} else if (!set_q8(d, &s->numbers.bytes, ready)) {
-		return false;
-	}
-	if (!nn_fits(&bounds->inputs[X], nn_window_input(&s->window, d->element), d->element) ||
-	    !nn_fits(&bounds->output, nn_window_output(&s->window, d->in.c, d->element),
-		     d->element) ||
-	    (s->packs && !has_weights(d, bounds)))
-		return false;
-	divide(d, ready);
-	ready->pack_tasks = s->packs;
-	return true;
+	return complete(d, ready);
 }
 
 /* ---- Packing ---- */
@@ -533,9 +476,8 @@ const struct nn_kernel nn_kernel_depthwise = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 3,
 	.state_size = sizeof(struct depthwise),
 };

@@ -7,36 +7,54 @@
 #include <string.h>
 
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
+
+/* What becomes of the weights. */
+enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
 #define MAX_ROWS 56	/* of a block: they stay in the cache while the weights pass */
 #define MAX_PLAIN_ROWS 4	/* for which packing takes longer than it saves */
 
 struct fully {
 	struct nn_gemm gemm;
-	bool is_plain;		/* weights are not packed */
+	enum weights weights;
 };
 
-static void set_ready(struct nn_gemm *g, struct nn_ready *ready)
+#define NN_STATE struct fully
+static const struct nn_field fields[] = {
+	DIMENSION(gemm.rows), DIMENSION(gemm.columns), DIMENSION(gemm.depth), PART(gemm, nn_gemm_fields),
+	WORD(weights, 0, PLAIN),
+	SPAN(INPUT(X), NUMBERS(gemm.number), gemm.rows, gemm.depth),
+	SPAN(OUTPUT(0), NUMBERS(gemm.number), gemm.rows, gemm.columns),
+	WHEN(weights, SET,
+	     ONLY(gemm.number, SET),
+	     SPAN(INPUT(WEIGHTS), NUMBERS(gemm.number), gemm.columns, gemm.depth),
+	     SPAN(INPUT(BIAS), NUMBERS(gemm.number), gemm.columns)),
+	WHEN(weights, IS(PLAIN), LIMIT(MAX_PLAIN_ROWS, gemm.rows), ONLY(gemm.number, IS(NN_IN_FLOATS))),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct fully *f = state;
+	struct nn_gemm *g = &f->gemm;
+
+	if (!nn_gemm_complete(g, ready->isa))
+		return false;
 	nn_gemm_divide(g, ready->isa, ready->threads, MAX_ROWS);
-	ready->packed_size = nn_gemm_packed_size(g, ready->isa);
+	if (f->weights != PLAIN)
+		ready->packed_size = nn_gemm_packed_size(g, ready->isa);
+	if (f->weights == PACKED_EACH_RUN)
+		ready->pack_tasks = nn_gemm_pack_tasks(g);
 	if (!nn_gemm_takes_rows(g))
 		ready->scratch_size = g->block_rows * g->a_stride * g->element;
 	else
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 	ready->tasks = g->row_blocks * g->column_blocks;
-}
-
-/* What becomes of weights that are no constants. */
-static void set_weights(const struct fully *f, bool are_given, struct nn_ready *ready)
-{
-	if (f->is_plain)
-		ready->packed_size = 0;
-	else if (are_given)
-		ready->pack_tasks = nn_gemm_pack_tasks(&f->gemm);
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -57,74 +75,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	g->depth = weights[1];
 	if (!nn_gemm_prepare(r, ACTIVATION, ready, g))
 		return false;
-	set_ready(g, ready);
-	f->is_plain = !nn_has_constants(r) && g->number == NN_IN_FLOATS &&
-		      g->rows <= MAX_PLAIN_ROWS;
-	set_weights(f, !nn_has_constants(r), ready);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-/* What becomes of the weights. */
-enum { PACKED, PACKED_EACH_RUN, PLAIN };
-
-struct saved {
-	uint32_t rows;
-	uint32_t columns;
-	uint32_t depth;
-	uint32_t weights;
-	struct nn_saved_numbers numbers;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct fully *f = ready->state;
-	const struct nn_gemm *g = &f->gemm;
-	struct saved *s = (struct saved *)words;
-
-	if (ready->pack_tasks && g->number == NN_IN_BYTES)
-		return 0;
-	s->rows = (uint32_t)g->rows;
-	s->columns = (uint32_t)g->columns;
-	s->depth = (uint32_t)g->depth;
-	s->weights = f->is_plain ? PLAIN : ready->pack_tasks ? PACKED_EACH_RUN : PACKED;
-	nn_gemm_save(g, &s->numbers);
-	return NN_WORDS(*s) - NN_WORDS(s->numbers) + nn_numbers_words(&s->numbers);
-}
-
-static uint64_t needs(const struct nn_ready *ready)
-{
-	const struct fully *f = ready->state;
-
-	return nn_gemm_needs(f->is_plain || ready->pack_tasks);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const uint32_t before = NN_WORDS(*s) - NN_WORDS(s->numbers);
-	struct fully *f = state;
-	struct nn_gemm *g = &f->gemm;
-
-	if (count <= before || !nn_is_dimension(s->rows) || !nn_is_dimension(s->columns) ||
-	    !nn_is_dimension(s->depth) || s->weights > PLAIN ||
-	    (s->weights == PLAIN && s->rows > MAX_PLAIN_ROWS))
-		return false;
-	*f = (struct fully){
-		.gemm = { .rows = s->rows, .columns = s->columns, .depth = s->depth },
-		.is_plain = s->weights == PLAIN,
-	};
-	if (!nn_gemm_restore(&s->numbers, count - before, ready->isa, g) ||
-	    !nn_fits(&bounds->inputs[X], nn_times(g->rows * g->depth, g->element), g->element) ||
-	    !nn_fits(&bounds->output, nn_times(g->rows * g->columns, g->element), g->element) ||
-	    (s->weights != PACKED && !nn_gemm_has_weights(g, bounds)) ||
-	    (s->weights == PLAIN && g->number != NN_IN_FLOATS))
-		return false;
-	set_ready(g, ready);
-	set_weights(f, s->weights != PACKED, ready);
-	return true;
+	if (!nn_has_constants(r))
+		f->weights = g->number == NN_IN_FLOATS && g->rows <= MAX_PLAIN_ROWS ? PLAIN :
+										      PACKED_EACH_RUN;
+	return complete(f, ready);
 }
 
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
@@ -132,7 +86,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	const struct fully *f = ready->state;
 	const struct nn_gemm *g = &f->gemm;
 
-	return f->is_plain || nn_gemm_pack(r, g, ready->isa, 0, g->columns, packed);
+	return f->weights == PLAIN || nn_gemm_pack(r, g, ready->isa, 0, g->columns, packed);
 }
 
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
@@ -179,7 +133,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	size_t first = row_block * g->block_rows, left = g->rows - first;
 	const void *a = (const char *)call->inputs[X] + first * g->depth * g->element;
 
-	if (f->is_plain) {
+	if (f->weights == PLAIN) {
 		run_plain(call, g, task);
 		return;
 	}
@@ -196,9 +150,8 @@ const struct nn_kernel nn_kernel_fully_connected = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 3,
 	.state_size = sizeof(struct fully),
 };

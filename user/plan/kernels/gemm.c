@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "plan/kernels/fields.h"
 #include "plan/kernels/fours.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/pack_q8.h"
@@ -80,52 +81,22 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	return true;
 }
 
-void nn_gemm_save(const struct nn_gemm *g, struct nn_saved_numbers *saved)
-{
-	*saved = (struct nn_saved_numbers){ .number = g->number };
-	if (g->number != NN_IN_BYTES) {
-		saved->range[0] = g->low;
-		saved->range[1] = g->high;
-	} else {
-		saved->bytes = (struct nn_saved_bytes){ g->a_flip, g->a_zero, g->b_zero,
-							g->out.zero, g->out.low, g->out.high };
-	}
-}
+#define NN_STATE struct nn_gemm
+const struct nn_field nn_gemm_fields[] = {
+	WORD(number, 0, NN_IN_HALVES),
+	WHEN(number, IS(NN_IN_FLOATS) | IS(NN_IN_HALVES), FLOAT(low), FLOAT(high)),
+	WHEN(number, IS(NN_IN_BYTES),
+	     FLIP(a_flip), BYTE(a_zero), BYTE_DIFFERENCE(b_zero),
+	     BYTE_DIFFERENCE(out.zero), BYTE_DIFFERENCE(out.low), BYTE_DIFFERENCE(out.high)),
+	END
+};
 
-bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
-		     const struct nn_isa *isa, struct nn_gemm *g)
+bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa)
 {
-	const struct nn_saved_bytes *b = &saved->bytes;
-
-	if (!nn_numbers_are_sane(saved, count) ||
-	    (saved->number == NN_IN_BYTES && !isa->gemm_q8) ||
-	    (saved->number == NN_IN_HALVES && !isa->gemm_f16) ||
-	    nn_times(g->columns, g->depth) > UINT32_MAX)
-		return false;
-	nn_gemm_set_number(g, isa, saved->number);
-	if (saved->number != NN_IN_BYTES) {
-		g->low = saved->range[0];
-		g->high = saved->range[1];
-		return true;
-	}
-	g->a_flip = (uint8_t)b->flip;
-	g->a_zero = b->in_zero;
-	g->b_zero = b->filter_zero;
-	g->out = (struct nn_q8_output){ b->zero, b->low, b->high };
-	return true;
-}
-
-uint64_t nn_gemm_needs(bool packs)
-{
-	return packs ? NN_IN(X) | NN_IN(WEIGHTS) | NN_IN(BIAS) : NN_IN(X);
-}
-
-bool nn_gemm_has_weights(const struct nn_gemm *g, const struct nn_bounds *bounds)
-{
-	return g->number != NN_IN_BYTES &&
-	       nn_fits(&bounds->inputs[WEIGHTS], nn_times(g->columns * g->depth, g->element),
-		       g->element) &&
-	       nn_fits(&bounds->inputs[BIAS], g->columns * g->element, g->element);
+	nn_gemm_set_number(g, isa, g->number);
+	return nn_times(g->columns, g->depth) <= UINT32_MAX &&
+	       (g->number != NN_IN_BYTES || isa->gemm_q8) &&
+	       (g->number != NN_IN_HALVES || isa->gemm_f16);
 }
 
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)

@@ -51,10 +51,14 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 /* What follows from the kind of numbers, where rows, columns and depth are set. */
 void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number);
 
-/* Its numbers, and back, where rows, columns and depth are set. False: it cannot be. */
-void nn_gemm_save(const struct nn_gemm *g, struct nn_saved_numbers *saved);
-bool nn_gemm_restore(const struct nn_saved_numbers *saved, uint32_t count,
-		     const struct nn_isa *isa, struct nn_gemm *g);
+/* The numbers that it computes in: a range, or what bytes need. */
+extern const struct nn_field nn_gemm_fields[];
+
+/*
+ * The same for the numbers of its fields. False: it is too large, or the CPU does not compute in
+ * them.
+ */
+bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa);
 
 /* Whether rows that follow one another without a gap need no copy. */
 static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
@@ -79,15 +83,6 @@ bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct 
 uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g);
 bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
 		       uint32_t task, void *packed);
-
-/*
- * The inputs that a product whose only other input is 0 reads: with `packs` those that are packed
- * in each run. That can be saved of floats and halves, which are packed whatever they are.
- */
-uint64_t nn_gemm_needs(bool packs);
-
-/* Whether a product that was restored has the weights that it packs. */
-bool nn_gemm_has_weights(const struct nn_gemm *g, const struct nn_bounds *bounds);
 
 /* Bytes of scratch memory that running a block takes. */
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);

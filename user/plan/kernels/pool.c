@@ -10,7 +10,7 @@
 #include "ops/quant.h"
 #include "ops/window.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 
 struct pool {
 	enum nn_pooling kind;
@@ -25,7 +25,31 @@ struct pool {
 	struct nn_q8 q;
 };
 
-#define MAX_PIXELS (UINT64_C(1) << 23)	/* whose bytes' sum an int32_t holds */
+#define MAX_PIXELS (1 << 23)	/* whose bytes' sum an int32_t holds */
+
+/* Without dilations each window has a pixel of the image, which may be its only one. */
+#define NN_STATE struct pool
+static const struct nn_field fields[] = {
+	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),
+	WHEN(kind, IS(NN_POOL_L2), ONLY(is_float, SET)),
+	IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	LIMIT(1, window.h.dilation), LIMIT(1, window.w.dilation),
+	LIMIT(MAX_PIXELS, window.h.filter, window.w.filter),
+	WHEN(is_float, SET, FLOAT(low), FLOAT(high)),
+	WHEN(is_float, IS(false),
+	     FLIP(q.flip), BYTE(q.zero), BYTE_DIFFERENCE(low_q8), BYTE_DIFFERENCE(high_q8)),
+	SPAN(INPUT(0), NUMBERS(is_float), in.n, in.h, in.w, in.c),
+	SPAN(OUTPUT(0), NUMBERS(is_float), in.n, window.h.out, window.w.out, in.c),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
+{
+	const struct pool *p = state;
+
+	ready->tasks = p->in.n * p->window.h.out;
+	return true;
+}
 
 static bool read_window(struct nn_run *r, struct pool *p)
 {
@@ -68,75 +92,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!read_window(r, p) ||
 	    (!p->is_float && (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS))
 		return false;
-	ready->tasks = p->in.n * p->window.h.out;
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	uint32_t kind;
-	uint32_t clamps;
-	struct nn_saved_window window;
-	struct nn_saved_numbers numbers;
-};
-
-#define BEFORE_NUMBERS (NN_WORDS(struct saved) - NN_WORDS(struct nn_saved_numbers))
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct pool *p = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	if (!nn_window_save(&p->in, &p->window, &s->window))
-		return 0;
-	s->kind = p->kind;
-	s->clamps = p->clamps;
-	s->numbers = (struct nn_saved_numbers){ .number = p->is_float ? NN_IN_FLOATS : NN_IN_BYTES };
-	if (p->is_float) {
-		s->numbers.range[0] = p->low;
-		s->numbers.range[1] = p->high;
-	} else {
-		s->numbers.bytes = (struct nn_saved_bytes){
-			.flip = p->q.flip, .in_zero = p->q.zero,
-			.low = p->low_q8, .high = p->high_q8,
-		};
-	}
-	return BEFORE_NUMBERS + nn_numbers_words(&s->numbers);
-}
-
-/* Without dilations each window has a pixel of the image, which may be its only one. */
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const size_t element = count > BEFORE_NUMBERS && s->numbers.number == NN_IN_FLOATS ?
-			       sizeof(float) : 1;
-	struct pool *p = state;
-
-	if (count <= BEFORE_NUMBERS ||
-	    !nn_numbers_are_sane(&s->numbers, count - BEFORE_NUMBERS) ||
-	    s->numbers.number == NN_IN_HALVES || s->kind > NN_POOL_L2 ||
-	    (s->kind == NN_POOL_L2 && s->numbers.number != NN_IN_FLOATS) ||
-	    !nn_window_restore(&s->window, &p->in, &p->window) ||
-	    p->window.h.dilation != 1 || p->window.w.dilation != 1 ||
-	    (uint64_t)p->window.h.filter * p->window.w.filter > MAX_PIXELS ||
-	    !nn_fits(&bounds->inputs[0], nn_window_input(&s->window, element), element) ||
-	    !nn_fits(&bounds->output, nn_window_output(&s->window, p->in.c, element), element))
-		return false;
-	p->kind = (enum nn_pooling)s->kind;
-	p->clamps = s->clamps;
-	p->is_float = s->numbers.number == NN_IN_FLOATS;
-	if (p->is_float) {
-		p->low = s->numbers.range[0];
-		p->high = s->numbers.range[1];
-	} else {
-		p->q = (struct nn_q8){ (uint8_t)s->numbers.bytes.flip, s->numbers.bytes.in_zero };
-		p->low_q8 = s->numbers.bytes.low;
-		p->high_q8 = s->numbers.bytes.high;
-	}
-	ready->tasks = p->in.n * p->window.h.out;
-	return true;
+	return complete(p, ready);
 }
 
 /* ---- Running ---- */
@@ -278,8 +234,8 @@ const struct nn_kernel nn_kernel_pool = {
 	.name = "pool",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 1,
 	.state_size = sizeof(struct pool),
 };
