@@ -12,9 +12,12 @@
 
 enum { X, Y };
 
-/* What the sizes tell of the rest; false: a copy that is too large. */
-static bool set_ready(struct nn_matmul *m, struct nn_ready *ready)
+/* False: a copy that is too large. */
+static bool complete(void *state, struct nn_ready *ready)
 {
+	struct nn_matmul *m = state;
+
+	nn_matmul_complete(m, ready->isa);
 	if (m->transpose_x && m->rows * m->depth > NN_MATMUL_COPY)
 		return false;
 	ready->scratch_size = nn_gemm_panels_f32(ready->isa, m->panel, m->depth) * sizeof(float);
@@ -34,22 +37,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (!m)
 		return false;
 	ready->state = m;
-	return nn_matmul_read(r, ready->isa, m) && set_ready(m, ready);
-}
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	nn_matmul_save(ready->state, (struct nn_saved_matmul *)words);
-	return NN_WORDS(struct nn_saved_matmul);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	return count == NN_WORDS(struct nn_saved_matmul) &&
-	       nn_matmul_restore((const struct nn_saved_matmul *)words, sizeof(float), bounds,
-				 ready->isa, state) &&
-	       set_ready(state, ready);
+	return nn_matmul_read(r, m) && complete(m, ready);
 }
 
 static const float *transpose(const struct nn_matmul *m, const float *x, float *to)
@@ -98,8 +86,8 @@ const struct nn_kernel nn_kernel_batch_matmul = {
 	.name = "product of tensors",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = nn_matmul_fields_f32,
+	.complete = complete,
 	.inputs = 2,
 	.state_size = sizeof(struct nn_matmul),
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
 #include "plan/kernels/pack_q8.h"
@@ -27,20 +28,30 @@ struct matmul_q8 {
 	size_t columns_size;		/* of a panel that is turned about */
 };
 
+#define NN_STATE struct matmul_q8
+static const struct nn_field fields[] = {
+	PART(shape, nn_matmul_fields_q8), MULTIPLIER(multiplier.value), WORD(multiplier.shift, -31, 0),
+	WORD(x_zero, INT8_MIN, INT8_MAX), BYTE_DIFFERENCE(y_zero), BYTE_DIFFERENCE(gemm.out.zero),
+	BYTE_DIFFERENCE(gemm.out.low), BYTE_DIFFERENCE(gemm.out.high),
+	END
+};
+
 static bool copies_rows(const struct matmul_q8 *m)
 {
 	return m->shape.transpose_x || !nn_gemm_takes_rows(&m->gemm);
 }
 
-/* What sizes and zero points tell of the rest; false: a copy that is too large. */
-static bool set_ready(struct matmul_q8 *m, struct nn_ready *ready)
+/* False: the CPU has no loop for it, or a copy is too large. */
+static bool complete(void *state, struct nn_ready *ready)
 {
-	const struct nn_matmul *s = &m->shape;
+	struct matmul_q8 *m = state;
+	struct nn_matmul *s = &m->shape;
 	struct nn_gemm *g = &m->gemm;
 
 	if (!ready->isa->gemm_q8 || s->depth > MAX_DEPTH ||
 	    (uint64_t)s->rows * (s->depth + NN_Q8_GROUP) > NN_MATMUL_COPY)
 		return false;
+	nn_matmul_complete(s, ready->isa);
 	g->rows = s->rows;
 	g->columns = s->panel;
 	g->depth = s->depth;
@@ -78,49 +89,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return out->scale > 0 &&
 	       nn_quant_encode((double)(x->scale * y->scale) / (double)out->scale,
 			       &m->multiplier) &&
-	       m->multiplier.shift <= 0 && nn_matmul_read(r, ready->isa, &m->shape) &&
-	       set_ready(m, ready);
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	struct nn_saved_matmul shape;
-	struct nn_multiplier multiplier;
-	struct nn_saved_numbers numbers;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct matmul_q8 *m = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	nn_matmul_save(&m->shape, &s->shape);
-	s->multiplier = m->multiplier;
-	nn_gemm_save(&m->gemm, &s->numbers);
-	return NN_WORDS(*s);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	const struct nn_saved_bytes *b = &s->numbers.bytes;
-	struct matmul_q8 *m = state;
-
-	if (count != NN_WORDS(*s) || s->numbers.number != NN_IN_BYTES ||
-	    !nn_numbers_are_sane(&s->numbers, NN_WORDS(s->numbers)) || b->flip != 0x80 ||
-	    s->multiplier.shift > 0 || s->multiplier.shift < -31 ||
-	    (s->multiplier.value && s->multiplier.value < 1 << 30))
-		return false;
-	*m = (struct matmul_q8){
-		.gemm.out = { b->zero, b->low, b->high },
-		.x_zero = b->in_zero - 128,
-		.y_zero = b->filter_zero,
-		.multiplier = s->multiplier,
-	};
-	return nn_matmul_restore(&s->shape, 1, bounds, ready->isa, &m->shape) &&
-	       set_ready(m, ready);
+	       m->multiplier.shift <= 0 && nn_matmul_read(r, &m->shape) && complete(m, ready);
 }
 
 /* ---- Running ---- */
@@ -195,8 +164,8 @@ const struct nn_kernel nn_kernel_batch_matmul_q8 = {
 	.name = "product of tensors of bytes",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 2,
 	.state_size = sizeof(struct matmul_q8),
 };

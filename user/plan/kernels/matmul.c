@@ -2,9 +2,25 @@
 /*
  * What BATCH_MATMUL multiplies, in any numbers.
  */
+#include "plan/kernels/fields.h"
 #include "plan/kernels/matmul.h"
 
 enum { X, Y, TRANSPOSE_X, TRANSPOSE_Y };
+
+#define PRODUCT(element)								\
+	DIMENSION(rows), DIMENSION(depth), DIMENSION(columns),				\
+	FLAG(transpose_x), FLAG(transpose_y),						\
+	WORDS(dims, NN_MATMUL_AXES, 1, INT32_MAX),					\
+	WORDS(steps_x, NN_MATMUL_AXES, 0, UINT32_MAX),					\
+	WORDS(steps_y, NN_MATMUL_AXES, 0, UINT32_MAX),					\
+	SPAN(OUTPUT(0), SIZE(element), rows, columns, dims[0], dims[1]),		\
+	REACH(INPUT(X), SIZE(element), AXES_OF(NN_MATMUL_AXES), dims, steps_x, rows, depth),	\
+	REACH(INPUT(Y), SIZE(element), AXES_OF(NN_MATMUL_AXES), dims, steps_y, depth, columns),	\
+	END
+
+#define NN_STATE struct nn_matmul
+const struct nn_field nn_matmul_fields_f32[] = { PRODUCT(sizeof(float)) };
+const struct nn_field nn_matmul_fields_q8[] = { PRODUCT(1) };
 
 /* Axes that are not there have one element. */
 static void read_batches(const struct nn_run *r, struct nn_matmul *m)
@@ -26,13 +42,13 @@ static void read_batches(const struct nn_run *r, struct nn_matmul *m)
 	}
 }
 
-static void set_panels(struct nn_matmul *m, const struct nn_isa *isa)
+void nn_matmul_complete(struct nn_matmul *m, const struct nn_isa *isa)
 {
 	m->panel = NN_PANEL_VECTORS * isa->lanes;
 	m->panels = (uint32_t)((m->columns + m->panel - 1) / m->panel);
 }
 
-bool nn_matmul_read(const struct nn_run *r, const struct nn_isa *isa, struct nn_matmul *m)
+bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m)
 {
 	const struct nn_tensor *x = &r->inputs[X], *out = &r->outputs[0];
 
@@ -46,67 +62,6 @@ bool nn_matmul_read(const struct nn_run *r, const struct nn_isa *isa, struct nn_
 	};
 	m->depth = x->dims[x->rank - (m->transpose_x ? 2 : 1)];
 	read_batches(r, m);
-	set_panels(m, isa);
-	return true;
-}
-
-void nn_matmul_save(const struct nn_matmul *m, struct nn_saved_matmul *s)
-{
-	*s = (struct nn_saved_matmul){
-		.rows = (uint32_t)m->rows,
-		.depth = (uint32_t)m->depth,
-		.columns = (uint32_t)m->columns,
-		.transpose_x = m->transpose_x,
-		.transpose_y = m->transpose_y,
-	};
-	for (uint32_t i = 0; i < NN_MATMUL_AXES; i++) {
-		s->dims[i] = (uint32_t)m->dims[i];
-		s->steps_x[i] = (uint32_t)m->steps_x[i];
-		s->steps_y[i] = (uint32_t)m->steps_y[i];
-	}
-}
-
-/* Whether all matrices of `size` elements that the batches lead to are within the room. */
-static bool has_room(const struct nn_saved_matmul *s, const uint32_t *steps, uint64_t size,
-		     size_t element, const struct nn_room *room)
-{
-	uint64_t end = size;
-
-	/* The dimensions' product is bounded, and with it this sum. */
-	for (uint32_t i = 0; i < NN_MATMUL_AXES; i++)
-		end += (uint64_t)(s->dims[i] - 1) * steps[i];
-	return nn_fits(room, nn_times(end, element), element);
-}
-
-bool nn_matmul_restore(const struct nn_saved_matmul *s, size_t element,
-		       const struct nn_bounds *bounds, const struct nn_isa *isa,
-		       struct nn_matmul *m)
-{
-	uint64_t batches;
-
-	if (!nn_is_dimension(s->rows) || !nn_is_dimension(s->depth) || !nn_is_dimension(s->columns))
-		return false;
-	*m = (struct nn_matmul){
-		.rows = s->rows,
-		.depth = s->depth,
-		.columns = s->columns,
-		.transpose_x = s->transpose_x,
-		.transpose_y = s->transpose_y,
-	};
-	for (uint32_t i = 0; i < NN_MATMUL_AXES; i++) {
-		if (!nn_is_dimension(s->dims[i]))
-			return false;
-		m->dims[i] = s->dims[i];
-		m->steps_x[i] = s->steps_x[i];
-		m->steps_y[i] = s->steps_y[i];
-	}
-	batches = (uint64_t)s->dims[0] * s->dims[1];
-	if (!nn_fits(&bounds->output, nn_times(nn_times(batches, m->rows * m->columns), element),
-		     element) ||
-	    !has_room(s, s->steps_x, m->rows * m->depth, element, &bounds->inputs[X]) ||
-	    !has_room(s, s->steps_y, m->depth * m->columns, element, &bounds->inputs[Y]))
-		return false;
-	set_panels(m, isa);
 	return true;
 }
 

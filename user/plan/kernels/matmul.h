@@ -7,7 +7,6 @@
 #define NN_PLAN_KERNELS_MATMUL_H
 
 #include "plan/kernels/kernel.h"
-#include "plan/kernels/saved.h"
 
 #define NN_MATMUL_AXES 2
 
@@ -29,30 +28,19 @@ struct nn_matmul {
 };
 
 /* Reads the shapes of a BATCH_MATMUL; false: too many axes, or nothing to compute. */
-bool nn_matmul_read(const struct nn_run *r, const struct nn_isa *isa, struct nn_matmul *m);
+bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
+
+/* Its fields, of a product of floats or of bytes. */
+extern const struct nn_field nn_matmul_fields_f32[];
+extern const struct nn_field nn_matmul_fields_q8[];
+
+/* Cuts it in panels, by its fields. */
+void nn_matmul_complete(struct nn_matmul *m, const struct nn_isa *isa);
 
 static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)
 {
 	return (uint32_t)(m->dims[0] * m->dims[1]) * m->panels;
 }
-
-struct nn_saved_matmul {
-	uint32_t rows;
-	uint32_t depth;
-	uint32_t columns;
-	uint32_t transpose_x;
-	uint32_t transpose_y;
-	uint32_t dims[NN_MATMUL_AXES];
-	uint32_t steps_x[NN_MATMUL_AXES];
-	uint32_t steps_y[NN_MATMUL_AXES];
-};
-
-void nn_matmul_save(const struct nn_matmul *m, struct nn_saved_matmul *s);
-
-/* False unless matrices of elements of that size are within the bounds. */
-bool nn_matmul_restore(const struct nn_saved_matmul *s, size_t element,
-		       const struct nn_bounds *bounds, const struct nn_isa *isa,
-		       struct nn_matmul *m);
 
 /* Where the matrices of a task are, in elements, and its first column and how many it has. */
 struct nn_matmul_task {
