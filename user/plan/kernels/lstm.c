@@ -11,6 +11,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/recurrent.h"
 
@@ -35,6 +36,59 @@ struct lstm {
 struct cells {
 	uint32_t count;
 	struct lstm lstm[2];
+};
+
+#define ROW(field, number) SPAN(INPUT_AT(field, number), FLOATS, recurrent.units)
+#define GATE(gate)									\
+	WHEN(recurrent.packs, SET,							\
+	     SPAN(INPUT_AT(cell.weights, gate), FLOATS, recurrent.units, recurrent.sequence.size), \
+	     SPAN(INPUT_AT(cell.weights, NN_LSTM_RECURRENT + (gate)), FLOATS,		\
+		  recurrent.units, recurrent.outputs),					\
+	     WHEN(recurrent.aux, SET,							\
+		  SPAN(INPUT_AT(cell.aux_weights, gate), FLOATS, recurrent.units, recurrent.aux_size)), \
+	     ROW(cell.weights, NN_LSTM_BIAS + (gate))),			\
+	WHEN(cell.normalized, SET,							\
+	     ROW(cell.weights, NN_LSTM_BIAS + (gate)),			\
+	     ROW(cell.layer_norm, gate))
+
+#define NN_STATE struct lstm
+static const struct nn_field cell_fields[] = {
+	PART(recurrent, nn_recurrent_fields), WORD(recurrent.gates, 3, 4),
+	POSITION(cell.weights), POSITION(cell.state_c), POSITION(cell.layer_norm),
+	POSITION(cell.aux_weights), RECURRENT_ACTIVATION(cell.activation),
+	FLOAT(cell.cell_clip), FLOAT(cell.projection_clip),
+	FLAG(cell.peephole), FLAG(cell.projection), FLAG(cell.normalized), FLAG(has_projection_bias),
+	WORD(states, 0, NN_SAVED_OUTPUTS - 1),
+	COPY(cell.batch, recurrent.sequence.batch), COPY(cell.size, recurrent.sequence.size),
+	COPY(cell.units, recurrent.units), COPY(cell.outputs, recurrent.outputs),
+	WHEN(cell.projection, IS(false), EQUAL(recurrent.outputs, recurrent.units)),
+	SPAN(INPUT_AT(cell.state_c, 0), FLOATS, recurrent.sequence.batch, recurrent.units),
+	GATE(NN_LSTM_FORGET), GATE(NN_LSTM_CELL), GATE(NN_LSTM_OUTPUT),
+	WHEN(recurrent.gates, IS(4), GATE(NN_LSTM_INPUT)),
+	WHEN(cell.peephole, SET,
+	     WHEN(recurrent.gates, IS(4), ROW(cell.weights, NN_LSTM_PEEPHOLE)),
+	     ROW(cell.weights, NN_LSTM_PEEPHOLE + 1),
+	     ROW(cell.weights, NN_LSTM_PEEPHOLE + 2)),
+	WHEN(cell.projection, SET, WHEN(recurrent.packs, SET,
+	     SPAN(INPUT_AT(cell.weights, NN_LSTM_PROJECTION), FLOATS, recurrent.outputs, recurrent.units),
+	     WHEN(has_projection_bias, SET,
+		  SPAN(INPUT_AT(cell.weights, NN_LSTM_PROJECTION_BIAS), FLOATS, recurrent.outputs)))),
+	WHEN(recurrent.single, SET,
+	     SPAN(OUTPUT(0), FLOATS, recurrent.sequence.batch, recurrent.gates, recurrent.units),
+	     SPAN(OUTPUT(3), FLOATS, recurrent.sequence.batch, recurrent.outputs)),
+	WHEN(states, SET,
+	     SPAN(OUTPUT_AT(states, 0), FLOATS, recurrent.sequence.batch, recurrent.outputs),
+	     SPAN(OUTPUT_AT(states, 1), FLOATS, recurrent.sequence.batch, recurrent.units)),
+	END
+};
+#undef NN_STATE
+
+#define NN_STATE struct cells
+static const struct nn_field fields[] = {
+	WORD(count, 1, 2), PART(lstm[0], cell_fields),
+	WHEN(count, IS(2),
+	     PART(lstm[1], cell_fields), EQUAL(lstm[0].recurrent.packs, lstm[1].recurrent.packs)),
+	END
 };
 
 static uint32_t weights_of(const struct lstm *l, uint32_t gate, uint32_t distance)
@@ -69,7 +123,6 @@ static void set_gates(struct lstm *l)
 	const struct nn_lstm_cell *c = &l->cell;
 	struct nn_recurrent *rec = &l->recurrent;
 
-	rec->gates = c->cifg ? 3 : 4;
 	for (uint32_t g = 0; g < rec->gates; g++)
 		rec->weights[g] = (struct nn_gate_weights){
 			.input = weights_of(l, g, 0),
@@ -81,13 +134,15 @@ static void set_gates(struct lstm *l)
 		};
 }
 
-/* What follows the weights of recurrent.c. */
-static void set_ready(struct lstm *l, struct nn_ready *ready)
+static void complete_cell(struct lstm *l, struct nn_ready *ready)
 {
-	const struct nn_lstm_cell *c = &l->cell;
+	struct nn_lstm_cell *c = &l->cell;
 	struct work work;
 	size_t scratch;
 
+	c->cifg = l->recurrent.gates == 3;
+	set_gates(l);
+	nn_recurrent_complete(ready, &l->recurrent);
 	l->projection = ready->packed_size / sizeof(float);
 	if (c->projection)
 		ready->packed_size += nn_gemm_panels_f32(ready->isa, c->outputs, c->units) *
@@ -97,6 +152,19 @@ static void set_ready(struct lstm *l, struct nn_ready *ready)
 		ready->scratch_size = scratch;
 }
 
+static bool complete_step(void *state, struct nn_ready *ready)
+{
+	struct cells *cells = state;
+
+	for (uint32_t i = 0; i < cells->count; i++) {
+		cells->lstm[i].recurrent.is_alone = cells->count == 1;
+		complete_cell(&cells->lstm[i], ready);
+	}
+	ready->pack_tasks = cells->lstm[0].recurrent.packs;
+	ready->tasks = cells->count;
+	return true;
+}
+
 /* What does not depend on which operation it is. */
 static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct lstm *l)
 {
@@ -104,6 +172,7 @@ static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct 
 	const uint32_t projection = c->weights + NN_LSTM_PROJECTION;
 	struct nn_recurrent *rec = &l->recurrent;
 
+	rec->gates = c->cifg ? 3 : 4;
 	set_gates(l);
 	rec->units = c->units;
 	rec->outputs = c->outputs;
@@ -112,10 +181,7 @@ static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct 
 	l->has_projection_bias = c->projection && !r->inputs[projection + 1].omitted;
 	if (!is_constant(r, projection) || !is_constant(r, projection + 1))
 		ready->pack_tasks = 1;
-	if (!nn_recurrent_prepare(r, ready, rec))
-		return false;
-	set_ready(l, ready);
-	return true;
+	return nn_recurrent_prepare(r, ready, rec);
 }
 
 static bool read_one(const struct nn_run *r, struct cells *cells)
@@ -126,7 +192,6 @@ static bool read_one(const struct nn_run *r, struct cells *cells)
 	if (nn_lstm_shape(r, &l->recurrent.sequence, &l->cell))
 		return false;
 	l->recurrent.single = r->op->code == NN_OP_LSTM;
-	l->recurrent.is_alone = true;
 	l->recurrent.columns = l->cell.outputs;
 	l->states = r->num_outputs > 1;
 	return true;
@@ -180,66 +245,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	for (uint32_t i = 0; i < cells->count; i++)
 		if (!prepare_cell(r, ready, &cells->lstm[i]))
 			return false;
-	ready->tasks = cells->count;
-	return true;
-}
-
-/* ---- Saving ---- */
-
-enum { CIFG = 1, PEEPHOLE = 2, PROJECTION = 4, NORMALIZED = 8, PROJECTION_BIAS = 16 };
-
-struct saved_cell {
-	struct nn_saved_recurrent recurrent;
-	uint32_t weights;
-	uint32_t state_c;
-	uint32_t layer_norm;
-	uint32_t aux_weights;
-	int32_t activation;
-	float cell_clip;
-	float projection_clip;
-	uint32_t flags;
-	uint32_t states;
-};
-
-struct saved {
-	uint32_t packs;			/* 1: each run packs the weights */
-	struct saved_cell cells[2];
-};
-
-static uint32_t words_of(uint32_t cells)
-{
-	return NN_WORDS(struct saved) - (2 - cells) * NN_WORDS(struct saved_cell);
-}
-
-static void save_cell(const struct lstm *l, struct saved_cell *s)
-{
-	const struct nn_lstm_cell *c = &l->cell;
-
-	*s = (struct saved_cell){
-		.weights = c->weights,
-		.state_c = c->state_c,
-		.layer_norm = c->layer_norm,
-		.aux_weights = c->aux_weights,
-		.activation = c->activation,
-		.cell_clip = c->cell_clip,
-		.projection_clip = c->projection_clip,
-		.flags = (c->cifg ? CIFG : 0) | (c->peephole ? PEEPHOLE : 0) |
-			 (c->projection ? PROJECTION : 0) | (c->normalized ? NORMALIZED : 0) |
-			 (l->has_projection_bias ? PROJECTION_BIAS : 0),
-		.states = l->states,
-	};
-	nn_recurrent_save(&l->recurrent, &s->recurrent);
-}
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct cells *cells = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	s->packs = ready->pack_tasks;
 	for (uint32_t i = 0; i < cells->count; i++)
-		save_cell(&cells->lstm[i], &s->cells[i]);
-	return words_of(cells->count);
+		cells->lstm[i].recurrent.packs = ready->pack_tasks;
+	return complete_step(cells, ready);
 }
 
 /* Where the peephole weights of a gate are; the cell's has none. */
@@ -248,133 +256,6 @@ static uint32_t peephole_of(const struct nn_lstm_cell *c, uint32_t gate)
 	static const uint32_t peepholes[] = { [FORGET] = 1, [OUTPUT] = 2, [INPUT] = 0 };
 
 	return c->weights + NN_LSTM_PEEPHOLE + peepholes[gate];
-}
-
-static uint64_t cell_needs(const struct nn_ready *ready, const struct lstm *l)
-{
-	const struct nn_lstm_cell *c = &l->cell;
-	const uint32_t projection = c->weights + NN_LSTM_PROJECTION;
-	uint64_t inputs = nn_recurrent_needs(ready, &l->recurrent) | NN_IN(c->state_c);
-
-	for (uint32_t g = 0; g < l->recurrent.gates; g++) {
-		if (c->peephole && g != CELL)
-			inputs |= NN_IN(peephole_of(c, g));
-		if (c->normalized)
-			inputs |= NN_IN(c->layer_norm + order[g]) |
-				  NN_IN(weights_of(l, g, NN_LSTM_BIAS));
-	}
-	if (c->projection && ready->pack_tasks)
-		inputs |= NN_IN(projection) | (l->has_projection_bias ? NN_IN(projection + 1) : 0);
-	return inputs;
-}
-
-static uint64_t needs(const struct nn_ready *ready)
-{
-	const struct cells *cells = ready->state;
-	uint64_t inputs = 0;
-
-	for (uint32_t i = 0; i < cells->count; i++)
-		inputs |= cell_needs(ready, &cells->lstm[i]);
-	return inputs;
-}
-
-/* Whether there are as many floats of an input as a row of a cell's gate. */
-static bool has_row(const struct nn_bounds *bounds, uint32_t index, const struct nn_lstm_cell *c)
-{
-	return nn_fits_floats(nn_saved_input(&nn_kernel_lstm, bounds, index), 1, c->units);
-}
-
-/* Whether there are the other inputs that a cell reads when it runs. */
-static bool has_inputs(const struct nn_ready *ready, const struct nn_bounds *bounds,
-		       const struct lstm *l)
-{
-	const struct nn_kernel *kernel = &nn_kernel_lstm;
-	const struct nn_lstm_cell *c = &l->cell;
-	const uint32_t projection = c->weights + NN_LSTM_PROJECTION;
-
-	if (!nn_fits_floats(nn_saved_input(kernel, bounds, c->state_c), c->batch, c->units))
-		return false;
-	for (uint32_t g = 0; g < l->recurrent.gates; g++)
-		if ((c->peephole && g != CELL && !has_row(bounds, peephole_of(c, g), c)) ||
-		    (c->normalized && (!has_row(bounds, c->layer_norm + order[g], c) ||
-				       !has_row(bounds, weights_of(l, g, NN_LSTM_BIAS), c))))
-			return false;
-	return !c->projection || !ready->pack_tasks ||
-	       (nn_fits_floats(nn_saved_input(kernel, bounds, projection), c->outputs, c->units) &&
-		(!l->has_projection_bias ||
-		 nn_fits_floats(nn_saved_input(kernel, bounds, projection + 1), 1, c->outputs)));
-}
-
-/* Whether there are the outputs that write_states() writes. */
-static bool has_outputs(const struct nn_bounds *bounds, const struct lstm *l)
-{
-	const struct nn_kernel *kernel = &nn_kernel_lstm;
-	const struct nn_lstm_cell *c = &l->cell;
-	const struct nn_room *hidden = nn_saved_output(kernel, bounds, l->states);
-
-	if (l->recurrent.single &&
-	    (!nn_fits_floats(&bounds->output, (uint64_t)c->batch * l->recurrent.gates, c->units) ||
-	     !nn_fits_floats(nn_saved_output(kernel, bounds, 3), c->batch, c->outputs)))
-		return false;
-	return !l->states ||
-	       (l->states < NN_SAVED_OUTPUTS && nn_fits_floats(hidden, c->batch, c->outputs) &&
-		nn_fits_floats(nn_saved_output(kernel, bounds, l->states + 1), c->batch,
-			       c->units));
-}
-
-static bool restore_cell(const struct saved_cell *s, const struct nn_bounds *bounds,
-			 struct nn_ready *ready, struct lstm *l)
-{
-	const struct nn_saved_recurrent *rec = &s->recurrent;
-
-	l->cell = (struct nn_lstm_cell){
-		.weights = s->weights,
-		.state_h = rec->state,
-		.state_c = s->state_c,
-		.layer_norm = s->layer_norm,
-		.aux_weights = s->aux_weights,
-		.activation = s->activation,
-		.cell_clip = s->cell_clip,
-		.projection_clip = s->projection_clip,
-		.batch = rec->batch,
-		.size = rec->size,
-		.units = rec->units,
-		.outputs = rec->outputs,
-		.cifg = s->flags & CIFG,
-		.peephole = s->flags & PEEPHOLE,
-		.projection = s->flags & PROJECTION,
-		.normalized = s->flags & NORMALIZED,
-	};
-	l->has_projection_bias = s->flags & PROJECTION_BIAS;
-	l->states = s->states;
-	set_gates(l);
-	/* Positions are added to: the sums are looked at where they are used. */
-	if (s->weights >= NN_SAVED_INPUTS || s->layer_norm >= NN_SAVED_INPUTS ||
-	    s->aux_weights >= NN_SAVED_INPUTS || !nn_recurrent_activation(s->activation) ||
-	    (!l->cell.projection && rec->outputs != rec->units) ||
-	    !nn_recurrent_restore(&nn_kernel_lstm, rec, bounds, ready, &l->recurrent) ||
-	    !has_inputs(ready, bounds, l) || !has_outputs(bounds, l))
-		return false;
-	set_ready(l, ready);
-	return true;
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct cells *cells = state;
-
-	if ((count != words_of(1) && count != words_of(2)) || s->packs > 1)
-		return false;
-	*cells = (struct cells){ .count = count == words_of(1) ? 1 : 2 };
-	cells->lstm[0].recurrent.is_alone = cells->count == 1;
-	ready->pack_tasks = s->packs;
-	for (uint32_t i = 0; i < cells->count; i++)
-		if (!restore_cell(&s->cells[i], bounds, ready, &cells->lstm[i]))
-			return false;
-	ready->tasks = cells->count;
-	return true;
 }
 
 /* ---- Packing ---- */
@@ -549,9 +430,8 @@ const struct nn_kernel nn_kernel_lstm = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete_step,
 	.inputs = 61,
 	.more_outputs = 5,
 	.state_size = sizeof(struct cells),

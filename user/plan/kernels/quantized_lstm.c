@@ -8,7 +8,7 @@
 
 #include "ops/quantized_lstm.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 #include "plan/run/threads.h"
 
 #define MIN_SHARED 1000000	/* products that are worth a second thread */
@@ -21,6 +21,64 @@ struct lstm {
 	int32_t weight_zero;
 	bool is_16bit;
 	bool has_projection_bias;
+};
+
+#define MAX_SHIFT 2048		/* of a factor, and the least: sums have as many bits */
+#define MIN_SHIFT (-31)
+
+#define ZERO(field) WORD(field, INT8_MIN, UINT8_MAX)
+#define FACTOR(field) WORD(field.value, 0, INT32_MAX), WORD(field.shift, MIN_SHIFT, MAX_SHIFT)
+#define FACTOR_EACH(array)								\
+	WORD_EACH(array, .value, 0, INT32_MAX), WORD_EACH(array, .shift, MIN_SHIFT, MAX_SHIFT)
+#define GATES(first, number)								\
+	EACH_OF(number,									\
+		SPAN(INPUT_EACH(NN_QLSTM_WEIGHTS + (first)), SIZE(1), cell.units, cell.size),	\
+		SPAN(INPUT_EACH(NN_QLSTM_RECURRENT + (first)), SIZE(1), cell.units, cell.outputs), \
+		SPAN(INPUT_EACH(NN_QLSTM_BIAS + (first)), SIZE(sizeof(int32_t)), cell.units),	\
+		WHEN(cell.normalized, SET,						\
+		     SPAN(INPUT_EACH(NN_QLSTM_LAYER_NORM + (first)), SIZE(sizeof(int16_t)), cell.units)))
+#define PEEPHOLE(number) SPAN(INPUT(NN_QLSTM_PEEPHOLE + (number)), SIZE(sizeof(int16_t)), cell.units)
+
+/* What was omitted is not read, and takes no memory. QUANTIZED_16BIT_LSTM has the cell state first. */
+#define NN_STATE struct lstm
+static const struct nn_field fields[] = {
+	FLAG(is_16bit), COUNT(cell.batch), WORD(cell.size, 1, MAX_DEPTH), WORD(cell.units, 1, MAX_DEPTH),
+	WORD(cell.outputs, 1, MAX_DEPTH), FLAG(cell.cifg), FLAG(cell.peephole), FLAG(cell.projection),
+	FLAG(cell.normalized), FLAG(has_projection_bias),
+	WHEN(cell.projection, IS(false), EQUAL(cell.outputs, cell.units)),
+	ZERO(cell.input_zero), ZERO(cell.state_zero), ZERO(cell.hidden_zero), ZERO(weight_zero),
+	WORD(cell.cell_limit, 0, INT16_MAX), WORD(cell.projection_limit, 0, INT8_MAX),
+	EACH_OF(NN_QLSTM_GATES, FACTOR_EACH(cell.input), FACTOR_EACH(cell.recurrent),
+		FACTOR_EACH(cell.peep), FACTOR_EACH(cell.norm)),
+	FACTOR(cell.hidden), FACTOR(cell.project), FACTOR(factor),
+	SPAN(INPUT(NN_QLSTM_INPUT), SIZE(1), cell.batch, cell.size),
+	WHEN(is_16bit, SET,
+	     ONLY(cell.cifg, IS(false)), ONLY(cell.peephole, IS(false)),
+	     ONLY(cell.projection, IS(false)), ONLY(cell.normalized, IS(false)),
+	     ONLY(has_projection_bias, IS(false)),
+	     SPAN(INPUT(NN_Q16_LSTM_STATE_C), SIZE(sizeof(int16_t)), cell.batch, cell.units),
+	     SPAN(INPUT(NN_Q16_LSTM_STATE_H), SIZE(1), cell.batch, cell.units),
+	     EACH_OF(NN_QLSTM_GATES,
+		     SPAN(INPUT_EACH(NN_Q16_LSTM_WEIGHTS), SIZE(1), cell.units, cell.size),
+		     SPAN(INPUT_EACH(NN_Q16_LSTM_RECURRENT), SIZE(1), cell.units, cell.units),
+		     SPAN(INPUT_EACH(NN_Q16_LSTM_BIAS), SIZE(sizeof(int32_t)), cell.units)),
+	     SPAN(OUTPUT(0), SIZE(sizeof(int16_t)), cell.batch, cell.units),
+	     SPAN(OUTPUT(1), SIZE(1), cell.batch, cell.outputs)),
+	WHEN(is_16bit, IS(false),
+	     WORD(cell.cell_shift, -15, -9),
+	     SPAN(INPUT(NN_QLSTM_STATE_C), SIZE(sizeof(int16_t)), cell.batch, cell.units),
+	     SPAN(INPUT(NN_QLSTM_STATE_H), SIZE(1), cell.batch, cell.outputs),
+	     WHEN(cell.cifg, IS(false), GATES(NN_QLSTM_IN, 1)), GATES(NN_QLSTM_FORGET, 3),
+	     WHEN(cell.peephole, SET,
+		  WHEN(cell.cifg, IS(false), PEEPHOLE(0)), PEEPHOLE(1), PEEPHOLE(2)),
+	     WHEN(cell.projection, SET,
+		  SPAN(INPUT(NN_QLSTM_PROJECTION), SIZE(1), cell.outputs, cell.units),
+		  WHEN(has_projection_bias, SET,
+		       SPAN(INPUT(NN_QLSTM_PROJECTION_BIAS), SIZE(sizeof(int32_t)), cell.outputs))),
+	     SPAN(OUTPUT(0), SIZE(1), cell.batch, cell.outputs),
+	     SPAN(OUTPUT(1), SIZE(sizeof(int16_t)), cell.batch, cell.units),
+	     SPAN(OUTPUT(2), SIZE(1), cell.batch, cell.outputs)),
+	END
 };
 
 /* The memory of a run, which is in one piece. */
@@ -88,12 +146,14 @@ static bool is_shape(const struct nn_qlstm *c)
 	       c->outputs - 1 < MAX_DEPTH;
 }
 
-static void set_ready(const struct lstm *l, struct nn_ready *ready)
+static bool complete_step(void *state, struct nn_ready *ready)
 {
+	const struct lstm *l = state;
 	struct work work;
 
 	ready->scratch_size = divide(&l->cell, NULL, &work);
 	ready->tasks = 1;
+	return ready->isa->dots_q16;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -101,7 +161,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const bool is_16bit = r->op->code == NN_OP_QUANTIZED_16BIT_LSTM;
 	struct lstm *l;
 
-	if ((!is_16bit && r->op->code != NN_OP_QUANTIZED_LSTM) || !ready->isa->dots_q16)
+	if (!is_16bit && r->op->code != NN_OP_QUANTIZED_LSTM)
 		return false;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -109,218 +169,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = l;
 	if (!(is_16bit ? read_16bit(r, l) : read_8bit(r, l)) || !is_shape(&l->cell))
 		return false;
-	set_ready(l, ready);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-#define MAX_SHIFT 2048		/* of a factor, and the least: sums have as many bits */
-#define MIN_SHIFT (-31)
-
-enum { CIFG = 1, PEEPHOLE = 2, PROJECTION = 4, NORMALIZED = 8, PROJECTION_BIAS = 16, IS_16BIT = 32 };
-
-struct saved {
-	uint32_t batch;
-	uint32_t size;
-	uint32_t units;
-	uint32_t outputs;
-	uint32_t flags;
-	int32_t cell_shift;
-	int32_t input_zero;
-	int32_t state_zero;
-	int32_t hidden_zero;
-	int32_t weight_zero;
-	int32_t cell_limit;
-	int32_t projection_limit;
-	struct nn_multiplier input[NN_QLSTM_GATES];
-	struct nn_multiplier recurrent[NN_QLSTM_GATES];
-	struct nn_multiplier peep[NN_QLSTM_GATES];
-	struct nn_multiplier norm[NN_QLSTM_GATES];
-	struct nn_multiplier hidden;
-	struct nn_multiplier project;
-	struct nn_multiplier factor;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct lstm *l = ready->state;
-	const struct nn_qlstm *c = &l->cell;
-	struct saved *s = (struct saved *)words;
-
-	*s = (struct saved){
-		.batch = c->batch,
-		.size = c->size,
-		.units = c->units,
-		.outputs = c->outputs,
-		.flags = (c->cifg ? CIFG : 0) | (c->peephole ? PEEPHOLE : 0) |
-			 (c->projection ? PROJECTION : 0) | (c->normalized ? NORMALIZED : 0) |
-			 (l->has_projection_bias ? PROJECTION_BIAS : 0) |
-			 (l->is_16bit ? IS_16BIT : 0),
-		.cell_shift = c->cell_shift,
-		.input_zero = c->input_zero,
-		.state_zero = c->state_zero,
-		.hidden_zero = c->hidden_zero,
-		.weight_zero = l->weight_zero,
-		.cell_limit = c->cell_limit,
-		.projection_limit = c->projection_limit,
-		.hidden = c->hidden,
-		.project = c->project,
-		.factor = l->factor,
-	};
-	memcpy(s->input, c->input, sizeof(s->input));
-	memcpy(s->recurrent, c->recurrent, sizeof(s->recurrent));
-	memcpy(s->peep, c->peep, sizeof(s->peep));
-	memcpy(s->norm, c->norm, sizeof(s->norm));
-	return NN_WORDS(*s);
-}
-
-static uint64_t needs(const struct nn_ready *ready)
-{
-	const struct lstm *l = ready->state;
-	const uint64_t all = (UINT64_C(1) << NN_QLSTM_CELL_CLIP) - 1;
-
-	/* What was omitted is not read, and takes no memory. */
-	return l->is_16bit ? (UINT64_C(1) << NN_Q16_LSTM_INPUTS) - 1 : all;
-}
-
-static bool has_numbers(const struct nn_bounds *bounds, uint32_t index, uint64_t rows,
-			uint64_t columns, size_t element)
-{
-	return nn_fits(&bounds->inputs[index], nn_times(nn_times(rows, columns), element), element);
-}
-
-static bool has_inputs_16bit(const struct nn_bounds *b, const struct nn_qlstm *c)
-{
-	bool fine = has_numbers(b, NN_Q16_LSTM_INPUT, c->batch, c->size, 1) &&
-		    has_numbers(b, NN_Q16_LSTM_STATE_C, c->batch, c->units, sizeof(int16_t)) &&
-		    has_numbers(b, NN_Q16_LSTM_STATE_H, c->batch, c->units, 1);
-
-	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
-		fine = fine && has_numbers(b, NN_Q16_LSTM_WEIGHTS + g, c->units, c->size, 1) &&
-		       has_numbers(b, NN_Q16_LSTM_RECURRENT + g, c->units, c->units, 1) &&
-		       has_numbers(b, NN_Q16_LSTM_BIAS + g, 1, c->units, sizeof(int32_t));
-	return fine;
-}
-
-static bool has_gate(const struct nn_bounds *b, const struct nn_qlstm *c, uint32_t g)
-{
-	return has_numbers(b, NN_QLSTM_WEIGHTS + g, c->units, c->size, 1) &&
-	       has_numbers(b, NN_QLSTM_RECURRENT + g, c->units, c->outputs, 1) &&
-	       has_numbers(b, NN_QLSTM_BIAS + g, 1, c->units, sizeof(int32_t)) &&
-	       (!c->peephole || g == NN_QLSTM_CELL ||
-		has_numbers(b, nn_qlstm_peephole(g), 1, c->units, sizeof(int16_t))) &&
-	       (!c->normalized ||
-		has_numbers(b, NN_QLSTM_LAYER_NORM + g, 1, c->units, sizeof(int16_t)));
-}
-
-static bool has_inputs(const struct nn_bounds *b, const struct lstm *l)
-{
-	const struct nn_qlstm *c = &l->cell;
-	bool fine = has_numbers(b, NN_QLSTM_INPUT, c->batch, c->size, 1) &&
-		    has_numbers(b, NN_QLSTM_STATE_C, c->batch, c->units, sizeof(int16_t)) &&
-		    has_numbers(b, NN_QLSTM_STATE_H, c->batch, c->outputs, 1);
-
-	for (uint32_t g = c->cifg ? NN_QLSTM_FORGET : NN_QLSTM_IN; g < NN_QLSTM_GATES; g++)
-		fine = fine && has_gate(b, c, g);
-	return fine && (!c->projection ||
-			(has_numbers(b, NN_QLSTM_PROJECTION, c->outputs, c->units, 1) &&
-			 (!l->has_projection_bias ||
-			  has_numbers(b, NN_QLSTM_PROJECTION_BIAS, 1, c->outputs,
-				      sizeof(int32_t)))));
-}
-
-/* QUANTIZED_16BIT_LSTM has the cell state first. */
-static bool has_outputs(const struct nn_bounds *b, const struct lstm *l)
-{
-	const struct nn_qlstm *c = &l->cell;
-	const uint64_t cell = nn_times((uint64_t)c->batch * c->units, sizeof(int16_t));
-	const uint64_t hidden = (uint64_t)c->batch * c->outputs;
-
-	return l->is_16bit ? nn_fits(&b->output, cell, sizeof(int16_t)) &&
-			     nn_fits(&b->more_outputs[0], hidden, 1) :
-			     nn_fits(&b->output, hidden, 1) &&
-			     nn_fits(&b->more_outputs[0], cell, sizeof(int16_t)) &&
-			     nn_fits(&b->more_outputs[1], hidden, 1);
-}
-
-static bool are_factors(const struct nn_multiplier *m, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (m[i].value < 0 || m[i].shift < MIN_SHIFT || m[i].shift > MAX_SHIFT)
-			return false;
-	return true;
-}
-
-static bool is_byte(int32_t value)
-{
-	return value >= INT8_MIN && value <= UINT8_MAX;
-}
-
-/* Whether the arithmetic can bear the numbers. */
-static bool are_numbers(const struct saved *s)
-{
-	return s->flags < 2 * IS_16BIT &&
-	       (s->flags == IS_16BIT || (s->cell_shift >= -15 && s->cell_shift <= -9)) &&
-	       is_byte(s->input_zero) && is_byte(s->state_zero) && is_byte(s->hidden_zero) &&
-	       is_byte(s->weight_zero) && s->cell_limit >= 0 && s->cell_limit <= INT16_MAX &&
-	       s->projection_limit >= 0 && s->projection_limit <= INT8_MAX &&
-	       are_factors(s->input, NN_QLSTM_GATES) && are_factors(s->recurrent, NN_QLSTM_GATES) &&
-	       are_factors(s->peep, NN_QLSTM_GATES) && are_factors(s->norm, NN_QLSTM_GATES) &&
-	       are_factors(&s->hidden, 1) && are_factors(&s->project, 1) &&
-	       are_factors(&s->factor, 1);
-}
-
-static void set_cell(const struct saved *s, struct lstm *l)
-{
-	struct nn_qlstm *c = &l->cell;
-
-	*l = (struct lstm){
-		.cell = {
-			.batch = s->batch,
-			.size = s->size,
-			.units = s->units,
-			.outputs = s->outputs,
-			.cifg = s->flags & CIFG,
-			.peephole = s->flags & PEEPHOLE,
-			.projection = s->flags & PROJECTION,
-			.normalized = s->flags & NORMALIZED,
-			.cell_shift = s->cell_shift,
-			.input_zero = s->input_zero,
-			.state_zero = s->state_zero,
-			.hidden_zero = s->hidden_zero,
-			.cell_limit = s->cell_limit,
-			.projection_limit = s->projection_limit,
-			.hidden = s->hidden,
-			.project = s->project,
-		},
-		.factor = s->factor,
-		.weight_zero = s->weight_zero,
-		.is_16bit = s->flags & IS_16BIT,
-		.has_projection_bias = s->flags & PROJECTION_BIAS,
-	};
-	memcpy(c->input, s->input, sizeof(c->input));
-	memcpy(c->recurrent, s->recurrent, sizeof(c->recurrent));
-	memcpy(c->peep, s->peep, sizeof(c->peep));
-	memcpy(c->norm, s->norm, sizeof(c->norm));
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct lstm *l = state;
-
-	if (count != NN_WORDS(*s) || !ready->isa->dots_q16 || !are_numbers(s))
-		return false;
-	set_cell(s, l);
-	if (!is_shape(&l->cell) || (!l->cell.projection && s->outputs != s->units) ||
-	    (l->is_16bit && s->flags != IS_16BIT) ||
-	    !(l->is_16bit ? has_inputs_16bit(bounds, &l->cell) : has_inputs(bounds, l)) ||
-	    !has_outputs(bounds, l))
-		return false;
-	set_ready(l, ready);
-	return true;
+	return complete_step(l, ready);
 }
 
 /* ---- Running ---- */
@@ -634,9 +483,8 @@ const struct nn_kernel nn_kernel_quantized_lstm = {
 	.name = "quantized LSTM",
 	.prepare = prepare,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete_step,
 	.inputs = NN_QLSTM_CELL_CLIP,
 	.more_outputs = 2,
 	.state_size = sizeof(struct lstm),

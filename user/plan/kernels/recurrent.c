@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/recurrent.h"
 #include "plan/run/threads.h"
@@ -13,6 +14,31 @@
 #define MIN_SHARED 200000	/* products that are worth a thread that is awake */
 #define MIN_WAKING 2000000	/* and one that sleeps */
 #define MIN_PACKED_ROWS 8	/* that are worth packing weights of one run */
+
+static bool has_columns(const void *state)
+{
+	const struct nn_recurrent *l = state;
+
+	return l->column <= l->columns && l->outputs <= l->columns - l->column;
+}
+
+#define NN_STATE struct nn_recurrent
+const struct nn_field nn_recurrent_fields[] = {
+	DIMENSION(sequence.steps), DIMENSION(sequence.batch), DIMENSION(sequence.size),
+	FLAG(sequence.time_major), DIMENSION(units), DIMENSION(outputs),
+	POSITION(x), POSITION(aux), POSITION(state), FLAG(backward), FLAG(single), FLAG(packs),
+	WORD(out, 0, NN_SAVED_OUTPUTS - 1), WORD(column, 0, INT32_MAX), DIMENSION(columns),
+	CHECK(has_columns),
+	LIMIT(UINT32_MAX, units, sequence.size), LIMIT(UINT32_MAX, units, outputs),
+	SPAN(INPUT_AT(x, 0), FLOATS, sequence.steps, sequence.batch, sequence.size),
+	WHEN(aux, SET,
+	     DIMENSION(aux_size), LIMIT(UINT32_MAX, units, aux_size),
+	     SPAN(INPUT_AT(aux, 0), FLOATS, sequence.steps, sequence.batch, aux_size)),
+	SPAN(INPUT_AT(state, 0), FLOATS, sequence.batch, outputs),
+	WHEN(single, IS(false),
+	     SPAN(OUTPUT_AT(out, 0), FLOATS, sequence.steps, sequence.batch, columns)),
+	END
+};
 
 /* Whether everything that will be packed is known. */
 static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
@@ -28,8 +54,7 @@ static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
 	return fine;
 }
 
-/* What the shapes tell of the rest. */
-static void set_ready(struct nn_ready *ready, struct nn_recurrent *l)
+void nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l)
 {
 	const struct nn_isa *isa = ready->isa;
 	const struct nn_sequence *s = &l->sequence;
@@ -56,111 +81,7 @@ bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct
 		return false;
 	if (!is_constant(r, l))
 		ready->pack_tasks = 1;
-	if (ready->pack_tasks && (uint64_t)s->steps * s->batch < MIN_PACKED_ROWS)
-		return false;
-	set_ready(ready, l);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-void nn_recurrent_save(const struct nn_recurrent *l, struct nn_saved_recurrent *saved)
-{
-	*saved = (struct nn_saved_recurrent){
-		.steps = l->sequence.steps,
-		.batch = l->sequence.batch,
-		.size = l->sequence.size,
-		.time_major = l->sequence.time_major,
-		.units = l->units,
-		.outputs = l->outputs,
-		.x = l->x,
-		.aux = l->aux,
-		.aux_size = l->aux_size,
-		.state = l->state,
-		.backward = l->backward,
-		.single = l->single,
-		.out = l->out,
-		.column = l->column,
-		.columns = l->columns,
-	};
-}
-
-/* Whether there are the weights that each run packs. */
-static bool has_weights(const struct nn_kernel *kernel, const struct nn_bounds *b,
-			const struct nn_recurrent *l)
-{
-	bool fine = true;
-
-	for (uint32_t g = 0; g < l->gates; g++) {
-		const struct nn_gate_weights *w = &l->weights[g];
-
-		fine = fine &&
-		       nn_fits_floats(nn_saved_input(kernel, b, w->input), l->units,
-				      l->sequence.size) &&
-		       nn_fits_floats(nn_saved_input(kernel, b, w->recurrent), l->units,
-				      l->outputs) &&
-		       (!l->aux || nn_fits_floats(nn_saved_input(kernel, b, w->aux), l->units,
-						  l->aux_size)) &&
-		       (!w->has_bias || nn_fits_floats(nn_saved_input(kernel, b, w->bias), 1,
-						       l->units));
-	}
-	return fine;
-}
-
-static bool is_shape(const struct nn_saved_recurrent *s)
-{
-	return nn_is_dimension(s->steps) && nn_is_dimension(s->batch) && nn_is_dimension(s->size) &&
-	       nn_is_dimension(s->units) && nn_is_dimension(s->outputs) &&
-	       nn_is_dimension(s->columns) && s->column <= s->columns &&
-	       s->outputs <= s->columns - s->column && (!s->aux || nn_is_dimension(s->aux_size)) &&
-	       nn_times(s->units, s->size) <= UINT32_MAX &&
-	       nn_times(s->units, s->outputs) <= UINT32_MAX &&
-	       (!s->aux || nn_times(s->units, s->aux_size) <= UINT32_MAX);
-}
-
-bool nn_recurrent_restore(const struct nn_kernel *kernel, const struct nn_saved_recurrent *saved,
-			  const struct nn_bounds *bounds, struct nn_ready *ready,
-			  struct nn_recurrent *l)
-{
-	const struct nn_saved_recurrent *s = saved;
-	const uint64_t rows = (uint64_t)s->steps * s->batch;
-
-	if (!is_shape(s) ||
-	    !nn_fits_floats(nn_saved_input(kernel, bounds, s->x), rows, s->size) ||
-	    (s->aux && !nn_fits_floats(nn_saved_input(kernel, bounds, s->aux), rows, s->aux_size)) ||
-	    !nn_fits_floats(nn_saved_input(kernel, bounds, s->state), s->batch, s->outputs) ||
-	    (!s->single && !nn_fits_floats(nn_saved_output(kernel, bounds, s->out), rows,
-					   s->columns)))
-		return false;
-	l->sequence = (struct nn_sequence){ s->steps, s->batch, s->size, s->time_major };
-	l->units = s->units;
-	l->outputs = s->outputs;
-	l->x = s->x;
-	l->aux = s->aux;
-	l->aux_size = s->aux_size;
-	l->state = s->state;
-	l->backward = s->backward;
-	l->single = s->single;
-	l->out = s->out;
-	l->column = s->column;
-	l->columns = s->columns;
-	if (ready->pack_tasks && !has_weights(kernel, bounds, l))
-		return false;
-	set_ready(ready, l);
-	return true;
-}
-
-uint64_t nn_recurrent_needs(const struct nn_ready *ready, const struct nn_recurrent *l)
-{
-	uint64_t needs = NN_IN(l->x) | NN_IN(l->state) | (l->aux ? NN_IN(l->aux) : 0);
-
-	for (uint32_t g = 0; g < l->gates && ready->pack_tasks; g++) {
-		const struct nn_gate_weights *w = &l->weights[g];
-
-		needs |= NN_IN(w->input) | NN_IN(w->recurrent) | (l->aux ? NN_IN(w->aux) : 0) |
-			 (w->has_bias ? NN_IN(w->bias) : 0);
-	}
-	return needs;
+	return !ready->pack_tasks || (uint64_t)s->steps * s->batch >= MIN_PACKED_ROWS;
 }
 
 /* ---- Packing ---- */

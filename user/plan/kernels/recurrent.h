@@ -8,7 +8,6 @@
 
 #include "ops/recurrent.h"
 #include "plan/kernels/kernel.h"
-#include "plan/kernels/saved.h"
 
 #define NN_RECURRENT_GATES 4
 
@@ -38,6 +37,7 @@ struct nn_recurrent {
 	bool backward;
 	bool is_alone;			/* no other cell runs beside it */
 	bool single;			/* it is one step, whose state nobody wants as a sequence */
+	bool packs;			/* each run packs the weights */
 	uint32_t out;			/* the output of the sequence: columns of its rows */
 	uint32_t column;
 	uint32_t columns;
@@ -51,42 +51,19 @@ struct nn_recurrent {
 };
 
 /*
- * Adds its packed weights to those of `ready`, which each run packs where they are no constants.
- * False: that takes longer than it is worth, or there is nothing to do.
+ * Sets ready->pack_tasks if weights are no constants. False: packing them in each run takes longer
+ * than it is worth, or there is nothing to do.
  */
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 
-/* As it is saved, but for what its caller knows by itself: the gates and which cell it is. */
-struct nn_saved_recurrent {
-	uint32_t steps;
-	uint32_t batch;
-	uint32_t size;
-	uint32_t time_major;
-	uint32_t units;
-	uint32_t outputs;
-	uint32_t x;
-	uint32_t aux;
-	uint32_t aux_size;
-	uint32_t state;
-	uint32_t backward;
-	uint32_t single;
-	uint32_t out;
-	uint32_t column;
-	uint32_t columns;
-};
-
-void nn_recurrent_save(const struct nn_recurrent *l, struct nn_saved_recurrent *saved);
+/* All fields, except `gates` and `weights`. */
+extern const struct nn_field nn_recurrent_fields[];
 
 /*
- * Adds it to `ready`, whose pack_tasks are set, and fills all of `l` but `gates`, `weights` and
- * `is_alone`, which are. False: it does not keep within a step's memory.
+ * Adds its packed weights to those of `ready`, and fills what follows from its fields, `gates` and
+ * `weights`.
  */
-bool nn_recurrent_restore(const struct nn_kernel *kernel, const struct nn_saved_recurrent *saved,
-			  const struct nn_bounds *bounds, struct nn_ready *ready,
-			  struct nn_recurrent *l);
-
-/* The inputs that it reads when it runs, with those that each run packs. */
-uint64_t nn_recurrent_needs(const struct nn_ready *ready, const struct nn_recurrent *l);
+void nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 
 /* Bytes of scratch memory that a run takes, a multiple of NN_KERNEL_ALIGN. */
 size_t nn_recurrent_scratch(const struct nn_recurrent *l);

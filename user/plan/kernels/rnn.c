@@ -9,6 +9,7 @@
 #include "ops/rnn.h"
 #include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/recurrent.h"
 
 struct rnn {
@@ -21,6 +22,33 @@ struct rnn {
 struct cells {
 	uint32_t count;
 	struct rnn rnn[2];
+};
+
+#define WEIGHTS recurrent.weights[0]
+
+#define NN_STATE struct rnn
+static const struct nn_field cell_fields[] = {
+	PART(recurrent, nn_recurrent_fields), EQUAL(recurrent.outputs, recurrent.units),
+	POSITION(WEIGHTS.input), POSITION(WEIGHTS.recurrent), POSITION(WEIGHTS.aux), POSITION(WEIGHTS.bias),
+	RECURRENT_ACTIVATION(activation), WORD(last, -1, NN_SAVED_OUTPUTS - 1),
+	WHEN(last, IS(0) | IS(1) | IS(2) | IS(3) | IS(4) | IS(5),
+	     SPAN(OUTPUT_AT(last, 0), FLOATS, recurrent.sequence.batch, recurrent.units)),
+	WHEN(recurrent.packs, SET,
+	     SPAN(INPUT_AT(WEIGHTS.input, 0), FLOATS, recurrent.units, recurrent.sequence.size),
+	     SPAN(INPUT_AT(WEIGHTS.recurrent, 0), FLOATS, recurrent.units, recurrent.outputs),
+	     SPAN(INPUT_AT(WEIGHTS.bias, 0), FLOATS, recurrent.units),
+	     WHEN(recurrent.aux, SET,
+		  SPAN(INPUT_AT(WEIGHTS.aux, 0), FLOATS, recurrent.units, recurrent.aux_size))),
+	END
+};
+#undef NN_STATE
+
+#define NN_STATE struct cells
+static const struct nn_field fields[] = {
+	WORD(count, 1, 2), PART(rnn[0], cell_fields),
+	WHEN(count, IS(2),
+	     PART(rnn[1], cell_fields), EQUAL(rnn[0].recurrent.packs, rnn[1].recurrent.packs)),
+	END
 };
 
 static void set_cell(struct rnn *rnn, const struct nn_rnn_cell *c, const struct nn_sequence *s)
@@ -49,7 +77,6 @@ static bool read_one(const struct nn_run *r, struct cells *cells)
 	if (nn_rnn_shape(r, &s, &c))
 		return false;
 	set_cell(&cells->rnn[0], &c, &s);
-	cells->rnn[0].recurrent.is_alone = true;
 	cells->rnn[0].last = r->num_outputs > 1 ? 1 : -1;
 	return true;
 }
@@ -88,16 +115,25 @@ static bool read_both(const struct nn_run *r, struct cells *cells)
 	return true;
 }
 
-/* What the cells tell of the rest. */
-static void set_ready(const struct cells *cells, struct nn_ready *ready)
+static bool complete(void *state, struct nn_ready *ready)
 {
-	for (uint32_t i = 0; i < cells->count; i++) {
-		const size_t scratch = nn_recurrent_scratch(&cells->rnn[i].recurrent);
+	struct cells *cells = state;
 
+	for (uint32_t i = 0; i < cells->count; i++) {
+		struct nn_recurrent *rec = &cells->rnn[i].recurrent;
+		size_t scratch;
+
+		rec->gates = 1;
+		rec->weights[0].has_bias = true;
+		rec->is_alone = cells->count == 1;
+		nn_recurrent_complete(ready, rec);
+		scratch = nn_recurrent_scratch(rec);
 		if (ready->scratch_size < scratch)
 			ready->scratch_size = scratch;
 	}
+	ready->pack_tasks = cells->rnn[0].recurrent.packs;
 	ready->tasks = cells->count;
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -118,93 +154,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	for (uint32_t i = 0; i < cells->count; i++)
 		if (!nn_recurrent_prepare(r, ready, &cells->rnn[i].recurrent))
 			return false;
-	set_ready(cells, ready);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved_cell {
-	struct nn_saved_recurrent recurrent;
-	uint32_t weights[4];		/* of the input, the state, the auxiliary input; the bias */
-	int32_t activation;
-	int32_t last;
-};
-
-struct saved {
-	uint32_t packs;			/* 1: each run packs the weights */
-	struct saved_cell cells[2];
-};
-
-static uint32_t words_of(uint32_t cells)
-{
-	return NN_WORDS(struct saved) - (2 - cells) * NN_WORDS(struct saved_cell);
-}
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct cells *cells = ready->state;
-	struct saved *s = (struct saved *)words;
-
-	s->packs = ready->pack_tasks;
-	for (uint32_t i = 0; i < cells->count; i++) {
-		const struct rnn *rnn = &cells->rnn[i];
-		const struct nn_gate_weights *w = &rnn->recurrent.weights[0];
-
-		s->cells[i] = (struct saved_cell){
-			.weights = { w->input, w->recurrent, w->aux, w->bias },
-			.activation = rnn->activation,
-			.last = rnn->last,
-		};
-		nn_recurrent_save(&rnn->recurrent, &s->cells[i].recurrent);
-	}
-	return words_of(cells->count);
-}
-
-static uint64_t needs(const struct nn_ready *ready)
-{
-	const struct cells *cells = ready->state;
-	uint64_t inputs = 0;
-
 	for (uint32_t i = 0; i < cells->count; i++)
-		inputs |= nn_recurrent_needs(ready, &cells->rnn[i].recurrent);
-	return inputs;
-}
-
-static bool restore_cell(const struct saved_cell *s, const struct nn_bounds *bounds,
-			 struct nn_ready *ready, struct rnn *rnn)
-{
-	const struct nn_kernel *kernel = &nn_kernel_rnn;
-	const uint32_t *w = s->weights;
-
-	rnn->activation = s->activation;
-	rnn->last = s->last;
-	rnn->recurrent.gates = 1;
-	rnn->recurrent.weights[0] = (struct nn_gate_weights){ w[0], w[1], w[2], w[3], true };
-	if (!nn_recurrent_activation(s->activation) ||
-	    s->recurrent.outputs != s->recurrent.units ||
-	    !nn_recurrent_restore(kernel, &s->recurrent, bounds, ready, &rnn->recurrent))
-		return false;
-	return s->last == -1 || nn_fits_floats(nn_saved_output(kernel, bounds, (uint32_t)s->last),
-					       s->recurrent.batch, s->recurrent.units);
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *s = (const struct saved *)words;
-	struct cells *cells = state;
-
-	if ((count != words_of(1) && count != words_of(2)) || s->packs > 1)
-		return false;
-	*cells = (struct cells){ .count = count == words_of(1) ? 1 : 2 };
-	cells->rnn[0].recurrent.is_alone = cells->count == 1;
-	ready->pack_tasks = s->packs;
-	for (uint32_t i = 0; i < cells->count; i++)
-		if (!restore_cell(&s->cells[i], bounds, ready, &cells->rnn[i]))
-			return false;
-	set_ready(cells, ready);
-	return true;
+		cells->rnn[i].recurrent.packs = ready->pack_tasks;
+	return complete(cells, ready);
 }
 
 /* ---- Packing and running ---- */
@@ -252,9 +204,8 @@ const struct nn_kernel nn_kernel_rnn = {
 	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
-	.save = save,
-	.needs = needs,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 15,
 	.more_outputs = 3,
 	.state_size = sizeof(struct cells),

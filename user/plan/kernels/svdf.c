@@ -12,8 +12,8 @@
 #include "ops/svdf.h"
 #include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
-#include "plan/kernels/saved.h"
 
 #define QUAD 4			/* floats of a vector of ops/dot.h */
 
@@ -23,12 +23,31 @@ struct svdf {
 	bool has_bias;
 };
 
-static void set_ready(const struct nn_svdf *shape, struct nn_ready *ready)
+#define NN_STATE struct svdf
+static const struct nn_field fields[] = {
+	DIMENSION(shape.batch), DIMENSION(shape.size), DIMENSION(shape.filters),
+	DIMENSION(shape.memory), DIMENSION(shape.units), DIMENSION(shape.rank),
+	EQUAL(shape.filters, shape.units, shape.rank), LIMIT(UINT32_MAX, shape.filters, shape.size),
+	RECURRENT_ACTIVATION(activation), FLAG(has_bias),
+	SPAN(INPUT(NN_SVDF_INPUT), FLOATS, shape.batch, shape.size),
+	SPAN(INPUT(NN_SVDF_TIME), FLOATS, shape.filters, shape.memory),
+	WHEN(has_bias, SET, SPAN(INPUT(NN_SVDF_BIAS), FLOATS, shape.units)),
+	SPAN(INPUT(NN_SVDF_STATE), FLOATS, shape.batch, shape.filters, shape.memory),
+	SPAN(OUTPUT(0), FLOATS, shape.batch, shape.filters, shape.memory),
+	SPAN(OUTPUT(1), FLOATS, shape.batch, shape.units),
+	END
+};
+
+static bool complete(void *state, struct nn_ready *ready)
 {
+	const struct svdf *s = state;
+	const struct nn_svdf *shape = &s->shape;
+
 	ready->packed_size = nn_gemm_panels_f32(ready->isa, shape->filters, shape->size) *
 			     sizeof(float);
 	ready->scratch_size = (size_t)shape->batch * shape->filters * sizeof(float);
 	ready->tasks = 1;
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -46,8 +65,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	ready->state = s;
 	*s = (struct svdf){ shape, nn_run_int(r, NN_SVDF_ACTIVATION, 0),
 			    !r->inputs[NN_SVDF_BIAS].omitted };
-	set_ready(&shape, ready);
-	return true;
+	return complete(s, ready);
 }
 
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
@@ -56,55 +74,6 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 	nn_gemm_pack_rows_f32(ready->isa, r->inputs[NN_SVDF_FEATURE].data, NULL, s->shape.filters,
 			      s->shape.size, packed);
-	return true;
-}
-
-/* ---- Saving ---- */
-
-struct saved {
-	struct nn_svdf shape;
-	int32_t activation;
-	uint32_t has_bias;
-};
-
-static uint32_t save(const struct nn_ready *ready, uint32_t *words)
-{
-	const struct svdf *s = ready->state;
-
-	*(struct saved *)words = (struct saved){ s->shape, s->activation, s->has_bias };
-	return NN_WORDS(struct saved);
-}
-
-static bool is_shape(const struct nn_svdf *v)
-{
-	return nn_is_dimension(v->batch) && nn_is_dimension(v->size) &&
-	       nn_is_dimension(v->filters) && nn_is_dimension(v->memory) &&
-	       nn_is_dimension(v->units) && nn_is_dimension(v->rank) &&
-	       (uint64_t)v->units * v->rank == v->filters &&
-	       nn_times(v->filters, v->size) <= UINT32_MAX;
-}
-
-static bool restore(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-		    struct nn_ready *ready, void *state)
-{
-	const struct saved *saved = (const struct saved *)words;
-	const struct nn_svdf *v = &saved->shape;
-	struct svdf *s = state;
-	uint64_t memory;
-
-	if (count != NN_WORDS(*saved) || !is_shape(v) ||
-	    !nn_recurrent_activation(saved->activation))
-		return false;
-	memory = (uint64_t)v->filters * v->memory;
-	if (!nn_fits_floats(&bounds->inputs[NN_SVDF_INPUT], v->batch, v->size) ||
-	    !nn_fits_floats(&bounds->inputs[NN_SVDF_TIME], 1, memory) ||
-	    (saved->has_bias && !nn_fits_floats(&bounds->inputs[NN_SVDF_BIAS], 1, v->units)) ||
-	    !nn_fits_floats(&bounds->inputs[NN_SVDF_STATE], v->batch, memory) ||
-	    !nn_fits_floats(&bounds->output, v->batch, memory) ||
-	    !nn_fits_floats(&bounds->more_outputs[0], v->batch, v->units))
-		return false;
-	*s = (struct svdf){ *v, saved->activation, saved->has_bias };
-	set_ready(v, ready);
 	return true;
 }
 
@@ -184,10 +153,9 @@ const struct nn_kernel nn_kernel_svdf = {
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,
-	.save = save,
-	.restore = restore,
+	.fields = fields,
+	.complete = complete,
 	.inputs = 5,
 	.more_outputs = 1,
-	.unread = NN_IN(NN_SVDF_FEATURE),
 	.state_size = sizeof(struct svdf),
 };
