@@ -467,10 +467,10 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 	$(test_link) $(failing_calls) -lcmocka -lm
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
-$(BUILD)/tests/plan_each_test: $(obj)/user/tests/plan_diff/damage.o
+$(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o)
 # Their allocations fail, as those of libnnaccel_%_test may.
 $(patsubst %,$(BUILD)/tests/%_fail_test,plan runtime hal engine): private ldflags += $(failing_calls)
-$(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/damage.o,$(call objects,user/tests/plan_diff/*.c))
+$(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c))
 $(patsubst %,$(BUILD)/tests/%_fail_test,hal engine): $(failing)
 # The libraries are in it, and so are their allocations.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \

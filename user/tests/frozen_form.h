@@ -87,7 +87,7 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 	uint32_t *words = malloc(s->step->words * sizeof(*words) + 1);
 
 	*state = NULL;
-	if (kernel && nn_step_can(kernel) && words) {
+	if (kernel && kernel->fields && words) {
 		*state = malloc(kernel->state_size);
 		ready->kernel = kernel;
 		ready->state = *state;

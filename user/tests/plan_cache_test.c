@@ -16,7 +16,6 @@
 #include "model_samples.h"
 #include "ops/op.h"
 #include "plan/plan.h"
-#include "plan/kernels/saved.h"
 #include "plan/saved/saved.h"
 #include "tests/frozen_form.h"
 
@@ -641,6 +640,12 @@ static void spoil_magic(struct saved *s)
 	header_of(s)->magic++;
 }
 
+/* A plan of an older format. */
+static void spoil_format(struct saved *s)
+{
+	header_of(s)->magic--;
+}
+
 static void spoil_fingerprint(struct saved *s)
 {
 	header_of(s)->fingerprint++;
@@ -722,6 +727,7 @@ static void test_refused(void **state)
 		const char *message;
 	} cases[] = {
 		{ spoil_magic, "not a saved plan" },
+		{ spoil_format, "not a saved plan" },
 		{ spoil_fingerprint, "another build" },
 		{ spoil_size, "bytes, not" },
 		{ spoil_kernels, "does not run the kernels abacus" },
@@ -901,10 +907,10 @@ static void spoil_num_inputs(struct form f)
 	f.steps[1]->words++;
 }
 
-/* A convolution that packs a filter which it has not. */
+/* A convolution that packs a filter which it has not: its last word. */
 static void spoil_packs(struct form f)
 {
-	form_words(f.steps[0])[sizeof(struct nn_saved_window) / sizeof(uint32_t) + 1] = 1;
+	form_words(f.steps[0])[f.steps[0]->words - 1] = 1;
 }
 
 static void spoil_no_output(struct form f)

@@ -689,6 +689,7 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 	if (((const struct saved_header *)image.model)->frozen_size) {
 		for (size_t t = 0; t < NUM_TYPES; t++)
 			frozen[g.op->code][t] += types[t].type == g.type;
+		check_all_bounds(&image, &damaged);
 		if (chance(4))
 			check_damaged(&image, data, &damaged);
 	}
@@ -1050,6 +1051,9 @@ static void test_each_operation(void **unused)
 	print_message("damaged: %u refused, %u loaded, %u steps run, %u on weights of the run\n",
 		      damaged.refused, damaged.loaded, damaged.steps, damaged.packing);
 	assert_true(damaged.packing > 0);
+	for (uint32_t i = 0; first == FIRST_SEED && nn_kernel_at(i); i++)
+		if (!damaged.bounds[i])
+			fail_msg("the kernel %s was never tried at its bounds", nn_kernel_at(i)->name);
 	print_message("%u graphs of %zu operations from seed %llu on\n", count, nn_op_count(),
 		      (unsigned long long)first);
 }

@@ -15,7 +15,7 @@
 
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/saved.h"
+#include "plan/kernels/fields.h"
 #include "tests/between.h"
 #include "tests/frozen_form.h"
 
@@ -41,9 +41,10 @@ static struct nn_room room(uint64_t bytes)
 }
 
 struct saved_binary {
+	uint32_t number;
 	uint32_t operation;
-	uint32_t is_float;
 	float range[2];
+	uint32_t count;
 	struct {
 		uint32_t dim;
 		uint32_t steps[2];
@@ -55,8 +56,8 @@ static void test_one_row_of_two_axes(void **state)
 {
 	enum { COUNT = 50001 };
 	const struct saved_binary saved = {
-		NN_BINARY_ADD, 1, { -INFINITY, INFINITY },
-		{ { 1, { 0, 0 } }, { COUNT, { 1, 1 } } },
+		NN_IN_FLOATS, NN_BINARY_ADD, { -INFINITY, INFINITY },
+		2, { { 1, { 0, 0 } }, { COUNT, { 1, 1 } } },
 	};
 	const struct nn_bounds bounds = {
 		.inputs = { room(COUNT * sizeof(float)), room(COUNT * sizeof(float)) },
@@ -81,10 +82,20 @@ static void test_one_row_of_two_axes(void **state)
 	free(ready.state);
 }
 
+struct saved_axis {
+	uint32_t in, out, filter, stride, dilation, head;
+};
+
+struct saved_bytes {
+	int32_t flip, in_zero, filter_zero, zero, low, high;
+};
+
 struct saved_depthwise {
-	struct nn_saved_window window;
+	uint32_t n, c;
+	struct saved_axis h, w;
+	uint32_t number;
 	uint32_t packs;
-	struct nn_saved_numbers numbers;
+	struct saved_bytes bytes;
 };
 
 /* As many rows of one byte as 32 bits count: that many, rounded up, are still some. */
@@ -92,13 +103,11 @@ static void test_most_rows(void **state)
 {
 	enum { IMAGES = 3, ROWS = UINT32_MAX / IMAGES };
 	const struct saved_depthwise saved = {
-		.window = {
-			.n = IMAGES, .c = 1,
-			.h = { .in = 1, .out = ROWS, .filter = 2, .stride = 1,
-			       .dilation = ROWS - 1, .head = ROWS - 1 },
-			.w = { 1, 1, 1, 1, 1, 0 },
-		},
-		.numbers.bytes.high = 255,
+		.n = IMAGES, .c = 1,
+		.h = { .in = 1, .out = ROWS, .filter = 2, .stride = 1,
+		       .dilation = ROWS - 1, .head = ROWS - 1 },
+		.w = { 1, 1, 1, 1, 1, 0 },
+		.bytes.high = 255,
 	};
 	const struct nn_bounds bounds = { .inputs = { room(IMAGES) }, .output = room(UINT32_MAX) };
 	struct nn_ready ready = restore(&nn_kernel_depthwise, &saved, sizeof(saved), &bounds);
@@ -129,8 +138,9 @@ struct saved_product {
 	uint32_t rows;
 	uint32_t columns;
 	uint32_t depth;
+	uint32_t number;
+	struct saved_bytes bytes;
 	uint32_t weights;
-	struct nn_saved_numbers numbers;
 };
 
 /* Weights and scales of any bytes, in memory of just their size, for the sanitizer. */
@@ -139,7 +149,7 @@ static void test_any_weights(void **state)
 	enum { ROWS = 5, COLUMNS = 35, DEPTH = 70 };
 	const struct nn_isa *isa;
 	static const struct saved_product saved = {
-		ROWS, COLUMNS, DEPTH, 0, { .bytes = { 0x80, 128, 3, -5, -100, 100 } },
+		ROWS, COLUMNS, DEPTH, NN_IN_BYTES, { 0x80, 128, 3, -5, -100, 100 }, 0,
 	};
 	const struct nn_bounds bounds = {
 		.inputs = { room(ROWS * DEPTH) }, .output = room(ROWS * COLUMNS),
@@ -155,7 +165,7 @@ static void test_any_weights(void **state)
 		const struct nn_kernel_call call = { &ready, (const void *const *)&in, &out, 1 };
 
 		ready.state = own;
-		assert_true(nn_step_restore(kernel, (const uint32_t *)&saved, NN_WORDS(saved), &bounds,
+		assert_true(nn_step_restore(kernel, (const uint32_t *)&saved, sizeof(saved) / sizeof(uint32_t), &bounds,
 					    &ready, own));
 		assert_int_equal(posix_memalign(&packed, 64, ready.packed_size), 0);
 		assert_int_equal(posix_memalign(&scratch, 64, ready.scratch_size + 1), 0);
@@ -191,7 +201,7 @@ static void test_words_that_end(void **state)
 	for (uint32_t i = 0; (kernel = nn_kernel_at(i)); i++) {
 		void *own = malloc(kernel->state_size);
 
-		for (uint32_t count = 0; nn_step_can(kernel) && count <= NN_SAVED_WORDS; count++) {
+		for (uint32_t count = 0; kernel->fields && count <= NN_SAVED_WORDS; count++) {
 			uint32_t *words = (uint32_t *)(pages + page) - count;
 
 			for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
@@ -208,6 +218,119 @@ static void test_words_that_end(void **state)
 	munmap(pages, 2 * page);
 }
 
+/* ---- Rows of tables ---- */
+
+enum { CHOICES = IS(1) | IS(3) };
+
+struct numbers {
+	uint8_t byte;
+	bool flag;
+	uint8_t flip;
+	int32_t zero;
+	uint32_t count;
+	uint32_t copy;
+	uint32_t choice;
+	uint32_t position;
+	size_t dims[2];
+	size_t steps[2];
+	int64_t head;
+	float scale;
+};
+
+static bool is_even(const void *state)
+{
+	return ((const struct numbers *)state)->byte % 2 == 0;
+}
+
+#define NN_STATE struct numbers
+static const struct nn_field number_rows[] = {
+	BYTE(byte), FLAG(flag), FLIP(flip), BYTE_DIFFERENCE(zero), WORD(count, 1, 2), COPY(copy, count),
+	WORD(choice, 0, 40), POSITION(position), EACH(count, WORD_EACH(dims, , 1, 9), WORD_EACH(steps, , 0, 9)),
+	WORD(head, 0, INT32_MAX - 1), FLOAT_WITHIN(scale, 1.5f),
+	CHECK(is_even), ONLY(choice, CHOICES), LIMIT(12, dims[0], copy), EQUAL(head, byte, choice),
+	WHEN(flag, SET, DIMENSION(choice), SPAN(INPUT(2), SIZE_BY(count, 0x840), choice)),
+	SPAN_AXES(OUTPUT(0), SIZE(4), count, dims),
+	REACH(INPUT_AT(position, 1), SIZE(2), AXES(count), dims, steps, count),
+	EACH_OF(2, SPAN_EACH(OUTPUT(1), SIZE(1), dims, , count)),
+	END
+};
+#undef NN_STATE
+
+static bool complete_numbers(void *state, struct nn_ready *ready)
+{
+	ready->tasks = 1;
+	return ((const struct numbers *)state)->zero != 99;
+}
+
+/* 2 * 3 elements: the last one that is reached is 2 + 1 * 5 + 2 * 7 elements away. */
+#define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
+	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }
+#define HALF 0x3f000000
+
+static void test_rows(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t words[13];
+		uint32_t missing;	/* a byte of output 0, output 1 or input 1, or its alignment */
+		bool taken;
+	} cases[] = {
+		{ "as it is", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 0, true },
+		{ "flipped", NUMBERS_OF(6, 0, 0x80, -255, 1, 3, 6, HALF), 0, true },
+		{ "no flip", NUMBERS_OF(6, 0, 0x81, 0, 1, 3, 6, HALF), 0, false },
+		{ "half a flip", NUMBERS_OF(6, 0, 0x40, 0, 1, 3, 6, HALF), 0, false },
+		{ "below a difference", NUMBERS_OF(6, 0, 0, -256, 1, 3, 6, HALF), 0, false },
+		{ "above a difference", NUMBERS_OF(6, 0, 0, 256, 1, 3, 6, HALF), 0, false },
+		{ "no byte", NUMBERS_OF(256, 0, 0, 0, 1, 3, 256, HALF), 0, false },
+		{ "no flag", NUMBERS_OF(6, 2, 0, 0, 1, 3, 6, HALF), 0, false },
+		{ "no choice", NUMBERS_OF(6, 0, 0, 0, 2, 3, 12, HALF), 0, false },
+		{ "a choice beyond masks", NUMBERS_OF(6, 0, 0, 0, 33, 3, 198, HALF), 0, false },
+		{ "odd", NUMBERS_OF(5, 0, 0, 0, 1, 3, 5, HALF), 0, false },
+		{ "unequal", NUMBERS_OF(6, 0, 0, 0, 3, 3, 6, HALF), 0, false },
+		{ "equal", NUMBERS_OF(2, 0, 0, 0, 3, 3, 6, HALF), 0, true },
+		{ "no dimension", NUMBERS_OF(6, 0, 0, 0, 1, 0, 6, HALF), 0, false },
+		{ "a larger dimension", NUMBERS_OF(6, 0, 0, 0, 1, 4, 6, HALF), 0, false },
+		{ "a smaller dimension", NUMBERS_OF(6, 0, 0, 0, 1, 2, 6, HALF), 0, true },
+		{ "the largest float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0xbfc00000), 0, true },
+		{ "a larger float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0xbfc00001), 0, false },
+		{ "not a number", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0x7fc00000), 0, false },
+		{ "what cannot be completed", NUMBERS_OF(6, 0, 0, 99, 1, 3, 6, HALF), 0, false },
+		{ "a byte less of output 0", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 1, false },
+		{ "a byte less of output 1", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 2, false },
+		{ "a byte less of input 1", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 4, false },
+		{ "alignment less of input 1", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 8, false },
+		{ "a word that is missing", { 6, 1, 0, 0, 2, 1, 0, 2, 5, 3, 7, 6, HALF }, 0, false },
+	};
+	const struct nn_kernel kernel = {
+		.name = "numbers", .fields = number_rows, .complete = complete_numbers,
+		.inputs = 2, .more_outputs = 1, .state_size = sizeof(struct numbers),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t missing = cases[i].missing;
+		const struct nn_bounds bounds = {
+			.inputs = { { 0, 0 }, { 2 * 21 - (missing >> 2 & 1), missing & 8 ? 1 : 2 } },
+			.output = { 4 * 6 - (missing & 1), 4 },
+			.more_outputs = { { 2 * 3 - (missing >> 1 & 1), 1 } },
+		};
+		struct nn_ready ready = { .kernel = &kernel };
+		uint32_t again[NN_SAVED_WORDS];
+		struct numbers n;
+
+		if (nn_step_restore(&kernel, cases[i].words, 13, &bounds, &ready, &n) != cases[i].taken)
+			fail_msg("%s is %s", cases[i].name, cases[i].taken ? "refused" : "taken");
+		ready.state = &n;
+		if (!cases[i].taken)
+			continue;
+		assert_int_equal(nn_step_save(&ready, again), 13);
+		assert_memory_equal(again, cases[i].words, sizeof(cases[i].words));
+		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
+		assert_int_equal(n.copy, 2);
+		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_any_weights),
 		cmocka_unit_test(test_words_that_end),
+		cmocka_unit_test(test_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

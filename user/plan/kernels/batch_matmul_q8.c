@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
 #include "plan/kernels/pack_q8.h"

@@ -13,7 +13,6 @@
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/unroll.h"
 

@@ -11,7 +11,6 @@
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, FILTER, BIAS, SHAPE };

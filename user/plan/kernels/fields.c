@@ -205,28 +205,17 @@ static bool walk(struct walk *w, const struct nn_field *f, char *state)
 	return fine;
 }
 
-bool nn_step_can(const struct nn_kernel *kernel)
-{
-	return kernel->fields || kernel->save;
-}
-
 uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS])
 {
 	struct walk w = { .kernel = ready->kernel, .to = words, .left = NN_SAVED_WORDS };
 
-	if (!ready->kernel->fields)
-		return ready->kernel->save(ready, words);
 	return walk(&w, ready->kernel->fields, ready->state) ? NN_SAVED_WORDS - w.left : 0;
 }
 
 uint64_t nn_step_reads(const struct nn_ready *ready)
 {
-	const struct nn_kernel *kernel = ready->kernel;
-	struct walk w = { .kernel = kernel };
+	struct walk w = { .kernel = ready->kernel };
 
-	if (!kernel->fields)
-		return kernel->needs ? kernel->needs(ready) :
-		       (NN_IN(kernel->inputs) - 1) & ~kernel->unread;
 	return walk(&w, ready->kernel->fields, ready->state) ? w.reads : 0;
 }
 
@@ -235,8 +224,6 @@ bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint
 {
 	struct walk w = { .kernel = kernel, .from = words, .left = count, .bounds = bounds };
 
-	if (!kernel->fields)
-		return kernel->restore(words, count, bounds, ready, state);
 	memset(state, 0, kernel->state_size);
 	return walk(&w, kernel->fields, state) && !w.left && kernel->complete(state, ready);
 }

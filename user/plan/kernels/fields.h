@@ -200,9 +200,6 @@ static inline uint64_t nn_times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Whether steps of a kernel can be saved. */
-bool nn_step_can(const struct nn_kernel *kernel);
-
 /* Writes the words of a step. Returns their number; 0: it cannot be saved. */
 uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS]);
 

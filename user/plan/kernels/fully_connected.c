@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "plan/kernels/fields.h"
 #include "plan/kernels/fours.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/pack_q8.h"

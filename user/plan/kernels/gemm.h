@@ -6,9 +6,9 @@
 #ifndef NN_PLAN_KERNELS_GEMM_H
 #define NN_PLAN_KERNELS_GEMM_H
 
+#include "plan/kernels/fields.h"
 #include "plan/kernels/kernel.h"
 #include "plan/kernels/quant8.h"
-#include "plan/kernels/saved.h"
 
 /* Whether weights and bias are constants. */
 static inline bool nn_has_constants(const struct nn_run *r)

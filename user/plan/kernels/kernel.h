@@ -97,8 +97,8 @@ struct nn_kernel {
 	/*
 	 * Packs a part of weights that are no constants, with tensors that all have data. Any
 	 * of these tasks may run at a time; run() comes after them. False: values that the
-	 * kernel does not take; the reference kernel then runs instead. Of a step that restore()
-	 * made, tensors have nothing but data, and it takes all values.
+	 * kernel does not take; the reference kernel then runs instead. Of a step that was
+	 * restored, tensors have nothing but data, and it takes all values.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
@@ -117,30 +117,8 @@ struct nn_kernel {
 	 * large.
 	 */
 	bool (*complete)(void *state, struct nn_ready *ready);
-	/*
-	 * The step as numbers, so that a plan is loaded without being compiled. NULL, and
-	 * a count of 0: it cannot be had. The first `inputs`, but for those of the mask `unread`,
-	 * are read when it runs; all have values that become neither an address, a size nor a
-	 * choice. One that was omitted has an address then, so that `state` has to tell.
-	 */
-	uint32_t (*save)(const struct nn_ready *ready, uint32_t *words);
-	/*
-	 * Where it depends on the step, which inputs run() and pack_task() read; `inputs` and
-	 * `more_outputs` are then the most that there are, and a step that was restored may have
-	 * fewer. NULL: those that `inputs` and `unread` tell.
-	 */
-	uint64_t (*needs)(const struct nn_ready *ready);
-	/*
-	 * Makes such a step of numbers that anybody may have written: fills `state`, of
-	 * state_size bytes that may hold anything, and what prepare() fills of `ready`,
-	 * but for `kernel`, `state` and `reads`. False unless run() keeps within `bounds`,
-	 * packed_size bytes of weights, and scratch_size bytes, of whatever all of these hold.
-	 */
-	bool (*restore)(const uint32_t *words, uint32_t count, const struct nn_bounds *bounds,
-			struct nn_ready *ready, void *state);
-	uint32_t inputs;		/* at most NN_SAVED_INPUTS */
-	uint32_t more_outputs;		/* besides the first one */
-	uint64_t unread;		/* inputs that run() takes from the packed weights */
+	uint32_t inputs;		/* of a step that was restored, at most: NN_SAVED_INPUTS or fewer */
+	uint32_t more_outputs;		/* likewise, besides the first one */
 	size_t state_size;
 };
 

@@ -11,7 +11,6 @@
 #include "ops/quant.h"
 #include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/recurrent.h"
 

@@ -2,7 +2,6 @@
 /*
  * What BATCH_MATMUL multiplies, in any numbers.
  */
-#include "plan/kernels/fields.h"
 #include "plan/kernels/matmul.h"
 
 enum { X, Y, TRANSPOSE_X, TRANSPOSE_Y };

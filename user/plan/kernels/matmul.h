@@ -6,6 +6,7 @@
 #ifndef NN_PLAN_KERNELS_MATMUL_H
 #define NN_PLAN_KERNELS_MATMUL_H
 
+#include "plan/kernels/fields.h"
 #include "plan/kernels/kernel.h"
 
 #define NN_MATMUL_AXES 2

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/recurrent.h"
 #include "plan/run/threads.h"

@@ -7,6 +7,7 @@
 #define NN_PLAN_KERNELS_RECURRENT_H
 
 #include "ops/recurrent.h"
+#include "plan/kernels/fields.h"
 #include "plan/kernels/kernel.h"
 
 #define NN_RECURRENT_GATES 4

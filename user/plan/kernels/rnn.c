@@ -9,7 +9,6 @@
 #include "ops/rnn.h"
 #include "plan/kernels/activate.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
 #include "plan/kernels/recurrent.h"
 
 struct rnn {

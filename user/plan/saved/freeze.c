@@ -116,7 +116,7 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 	for (uint16_t i = 0; (k = nn_kernel_at(i)); i++) {
 		*number = i;
 		if (k == kernel)
-			return nn_step_can(k);
+			return k->fields;
 	}
 	return false;
 }

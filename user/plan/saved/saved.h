@@ -23,7 +23,7 @@
 #include "plan/plan.h"
 #include "plan/kernels/kernel.h"
 
-#define SAVED_MAGIC UINT64_C(0x314e414c504e4e01)
+#define SAVED_MAGIC UINT64_C(0x314e414c504e4e02)
 #define SAVED_ALIGN 64
 
 /* In place of saved_header.choice: each section is compiled when it is executed. */

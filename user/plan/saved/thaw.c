@@ -108,7 +108,7 @@ static bool take_step(struct cursor *c, struct step_form *f)
 {
 	f->step = take(c, 1, sizeof(*f->step));
 	f->kernel = f->step ? nn_kernel_at(f->step->kernel) : NULL;
-	if (!f->kernel || !nn_step_can(f->kernel) ||
+	if (!f->kernel || !f->kernel->fields ||
 	    !saved_has_operands(f->kernel, f->step->num_outputs, f->step->num_inputs))
 		return false;
 	f->outputs = take(c, (uint64_t)f->step->num_outputs + f->step->num_inputs + f->step->words,

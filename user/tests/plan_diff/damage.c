@@ -8,6 +8,7 @@
 
 #include "plan/run/value.h"
 #include "tests/frozen_form.h"
+#include "tests/plan_diff/bounds.h"
 #include "tests/plan_diff/damage.h"
 #include "tests/random.h"
 
@@ -102,21 +103,40 @@ static void run_step(const struct nn_ready *ready, const struct nn_bounds *bound
 	free(packed);
 }
 
-/* Whatever a step is made of, its kernel refuses it or keeps within what it was told. */
-static void damage_step(const struct saved_header *h, const struct form_steps *s,
-			struct damage_counts *counts)
+static struct nn_bounds bounds_of(const struct saved_header *h, const struct form_steps *s)
 {
 	const uint32_t *inputs = form_inputs(s->step), *outputs = form_outputs(s->step);
 	struct nn_bounds bounds = { .output = room_of(h, outputs[0]) };
-	uint32_t words[NN_SAVED_WORDS];
-	struct form_steps damaged = { .step = s->step, .words = words };
-	struct nn_ready ready;
-	void *own;
 
 	for (uint32_t i = 0; i < s->step->num_inputs; i++)
 		bounds.inputs[i] = room_of(h, inputs[i]);
 	for (uint32_t i = 1; i < s->step->num_outputs; i++)
 		bounds.more_outputs[i - 1] = room_of(h, outputs[i]);
+	return bounds;
+}
+
+void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *counts)
+{
+	const struct saved_header *h = image->model;
+	struct form_steps s = form_steps_begin(h);
+
+	while (form_steps_next(&s)) {
+		const struct nn_bounds bounds = bounds_of(h, &s);
+
+		counts->bounds[s.step->kernel] += check_bounds(&s, &bounds);
+	}
+}
+
+/* Whatever a step is made of, its kernel refuses it or keeps within what it was told. */
+static void damage_step(const struct saved_header *h, const struct form_steps *s,
+			struct damage_counts *counts)
+{
+	const struct nn_bounds bounds = bounds_of(h, s);
+	uint32_t words[NN_SAVED_WORDS];
+	struct form_steps damaged = { .step = s->step, .words = words };
+	struct nn_ready ready;
+	void *own;
+
 	for (uint32_t i = 0; i < 6; i++) {
 		memcpy(words, s->words, s->step->words * sizeof(*words));
 		/* The first time as it is. */

@@ -14,7 +14,11 @@ struct damage_counts {
 	uint32_t loaded;
 	uint32_t steps;			/* damaged ones that were run, */
 	uint32_t packing;		/* and of those the ones that packed weights first */
+	uint32_t bounds[64];		/* by kernel: steps with a word or an operand at its bounds */
 };
+
+/* Checks the bounds of each step, as bounds.h tells. */
+void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *counts);
 
 /* A form that was damaged is refused, or gives a plan that keeps its bounds. */
 void check_damaged(const struct nn_plan_image *image, const void *data,

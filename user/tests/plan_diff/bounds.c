@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/kernels/fields.h"
+#include "tests/plan_diff/bounds.h"
+
+/* A word that the table has. */
+struct word {
+	const struct nn_field *field;
+	size_t at;			/* of its number in the state, */
+	size_t part;			/* and of the part that it is in */
+	bool is_related;		/* other rows look at it */
+};
+
+struct tried {
+	const struct nn_kernel *kernel;
+	uint32_t words[NN_SAVED_WORDS];
+	uint32_t count;
+	char *state;			/* what they make */
+	struct word word[NN_SAVED_WORDS];
+	uint32_t num_words;		/* that were met */
+	uint32_t index;			/* the element that EACH is at */
+	uint32_t steps;
+};
+
+static bool fill_nothing(void *state, struct nn_ready *ready)
+{
+	(void)state;
+	(void)ready;
+	return true;
+}
+
+/* Whether the table takes the words. What follows from them is not computed. */
+static bool takes(struct tried *t, const struct nn_bounds *bounds)
+{
+	struct nn_kernel parser = *t->kernel;
+	struct nn_ready ready = { .isa = nn_isa_find(NULL), .threads = 1 };
+	void *state = malloc(parser.state_size);
+	bool taken;
+
+	assert_non_null(state);
+	parser.complete = fill_nothing;
+	taken = nn_step_restore(&parser, t->words, t->count, bounds, &ready, state);
+	free(state);
+	t->steps++;
+	return taken;
+}
+
+/* Tries a value of a word, where no operand is too small. */
+static void expect(struct tried *t, const struct word *word, uint64_t value, bool taken)
+{
+	const struct nn_bounds most = form_bounds((struct nn_room){ UINT64_MAX, SAVED_ALIGN });
+	const uint32_t number = (uint32_t)(word - t->word), before = t->words[number];
+
+	t->words[number] = (uint32_t)value;
+	if (takes(t, &most) != taken)
+		fail_msg("%s: word %u (%u, offset %zu) is %s as %u", t->kernel->name, number, before,
+			 word->at, taken ? "refused" : "taken", (uint32_t)value);
+	t->words[number] = before;
+}
+
+static uint64_t value_of(const struct tried *t, size_t part, struct nn_ref ref)
+{
+	const char *at = t->state + part + ref.at + t->index * ref.step;
+
+	return ref.size == 1 ? *(const uint8_t *)at : ref.size == 4 ? *(const uint32_t *)at :
+							       *(const uint64_t *)at;
+}
+
+/* The word that a number was made of; NULL: none, or it follows from another one. */
+static struct word *find(struct tried *t, size_t part, struct nn_ref ref)
+{
+	for (uint32_t i = 0; i < t->num_words; i++)
+		if (t->word[i].at == part + ref.at + t->index * ref.step)
+			return &t->word[i];
+	return NULL;
+}
+
+static struct word *relate(struct tried *t, size_t part, struct nn_ref ref)
+{
+	struct word *word = ref.size ? find(t, part, ref) : NULL;
+
+	if (word)
+		word->is_related = true;
+	return word;
+}
+
+static bool is_in_range(const struct nn_field *f, uint64_t value)
+{
+	return value <= UINT32_MAX && (uint32_t)value - f->word.low <= f->word.span;
+}
+
+/* Numbers that a mask leaves out. */
+static void try_only(struct tried *t, size_t part, const struct nn_field *f)
+{
+	struct word *word = relate(t, part, f->ref);
+
+	for (uint32_t i = 0; word && i < 32; i++)
+		if (is_in_range(word->field, i) && (f->when.mask ? !(f->when.mask >> i & 1) : !i))
+			expect(t, word, i, false);
+}
+
+/* A factor of a product that is one too large for it. */
+static void try_limit(struct tried *t, size_t part, const struct nn_field *f)
+{
+	for (const struct nn_ref *ref = f->product.factors; ref->size; ref++) {
+		struct word *word = relate(t, part, *ref);
+		uint64_t others = 1, least;
+
+		for (const struct nn_ref *other = f->product.factors; other->size; other++)
+			others *= other == ref ? 1 : value_of(t, part, *other);
+		least = f->product.most / others + 1;
+		if (word && is_in_range(word->field, least))
+			expect(t, word, least, false);
+	}
+}
+
+static void try_equal(struct tried *t, size_t part, const struct nn_field *f)
+{
+	struct word *word = relate(t, part, f->ref);
+
+	for (const struct nn_ref *ref = f->product.factors; ref->size; ref++)
+		relate(t, part, *ref);
+	for (int i = -1; word && i <= 1; i += 2)
+		if (is_in_range(word->field, value_of(t, part, f->ref) + (uint64_t)i))
+			expect(t, word, value_of(t, part, f->ref) + (uint64_t)i, false);
+}
+
+static void add_word(struct tried *t, size_t part, size_t at, const struct nn_field *f)
+{
+	assert_true(t->num_words < t->count);
+	t->word[t->num_words++] = (struct word){ f, at, part, false };
+}
+
+static void walk(struct tried *t, const struct nn_field *f, size_t part)
+{
+	for (; f->rule != NN_RULE_END; f++) {
+		const size_t at = part + f->ref.at + t->index * f->ref.step;
+
+		switch (f->rule) {
+		case NN_RULE_WORD:
+			for (size_t i = 0; i < f->count; i++)
+				add_word(t, part, at + i * f->ref.size, f);
+			break;
+		case NN_RULE_FLOAT:
+			add_word(t, part, at, f);
+			break;
+		case NN_RULE_PART:
+			walk(t, f->when.rows, at);
+			break;
+		case NN_RULE_WHEN: {
+			const uint64_t value = value_of(t, part, f->ref);
+
+			relate(t, part, f->ref);
+			if (f->when.mask ? value < 32 && f->when.mask >> value & 1 : value)
+				walk(t, f->when.rows, part);
+			break;
+		}
+		case NN_RULE_EACH: {
+			const uint64_t count = f->count ? f->count : value_of(t, part, f->ref);
+
+			if (!f->count)
+				relate(t, part, f->ref);
+			for (t->index = 0; t->index < count; t->index++)
+				walk(t, f->when.rows, part);
+			t->index = 0;
+			break;
+		}
+		case NN_RULE_ONLY:
+			try_only(t, part, f);
+			break;
+		case NN_RULE_LIMIT:
+			try_limit(t, part, f);
+			break;
+		case NN_RULE_EQUAL:
+			try_equal(t, part, f);
+			break;
+		case NN_RULE_CHECK:
+			for (uint32_t i = 0; i < t->num_words; i++)
+				t->word[i].is_related |= t->word[i].part == part;
+			break;
+		case NN_RULE_SPAN:
+			relate(t, part, f->span->base);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static uint32_t bits_of(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* A float's bounds; one more bit is the next larger float. */
+static void try_float(struct tried *t, const struct word *word)
+{
+	const float most = word->field->most;
+
+	expect(t, word, bits_of(most), true);
+	expect(t, word, bits_of(-most), true);
+	expect(t, word, bits_of(most) + 1, false);
+	expect(t, word, bits_of(-most) + 1, false);
+	expect(t, word, bits_of(__builtin_nanf("")), false);
+}
+
+static void try_word(struct tried *t, const struct word *word)
+{
+	const uint32_t low = word->field->word.low, high = low + word->field->word.span;
+	const bool has_ends = word->field->word.span != UINT32_MAX;
+
+	if (has_ends && !(word->field->word.or_zero && low == 1))
+		expect(t, word, low - 1, false);
+	if (has_ends)
+		expect(t, word, high + 1, false);
+	if (word->is_related)
+		return;
+	expect(t, word, low, true);
+	expect(t, word, high, true);
+	if (word->field->word.or_zero)
+		expect(t, word, 0, true);
+}
+
+/* An operand's room, which is there again afterwards. */
+static void try_room(struct tried *t, struct nn_bounds *bounds, struct nn_room *room,
+		     const char *operand, uint32_t number)
+{
+	const struct nn_room before = *room;
+
+	room->bytes--;
+	if (takes(t, bounds))
+		fail_msg("%s: %s %u of %zu bytes is taken", t->kernel->name, operand, number,
+			 (size_t)room->bytes);
+	*room = (struct nn_room){ before.bytes, 0 };
+	if (takes(t, bounds))
+		fail_msg("%s: %s %u that is not aligned is taken", t->kernel->name, operand, number);
+	*room = before;
+}
+
+uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds)
+{
+	const struct nn_kernel *kernel = nn_kernel_at(s->step->kernel);
+	struct tried t = { .kernel = kernel, .count = s->step->words };
+	struct nn_bounds rooms = *bounds;
+	struct nn_ready ready = { .isa = nn_isa_find(NULL), .threads = 1, .kernel = kernel };
+	struct nn_kernel parser = *kernel;
+	uint64_t reads;
+
+	memcpy(t.words, s->words, t.count * sizeof(*t.words));
+	t.state = ready.state = malloc(kernel->state_size);
+	parser.complete = fill_nothing;
+	assert_true(ready.state && nn_step_restore(&parser, t.words, t.count, bounds, &ready,
+						   ready.state));
+	walk(&t, kernel->fields, 0);
+	assert_int_equal(t.num_words, t.count);
+	for (uint32_t i = 0; i < t.count; i++) {
+		if (t.word[i].field->rule == NN_RULE_FLOAT)
+			try_float(&t, &t.word[i]);
+		else
+			try_word(&t, &t.word[i]);
+	}
+	reads = nn_step_reads(&ready);
+	for (uint32_t i = 0; i < s->step->num_inputs; i++)
+		if (reads & NN_IN(i))
+			try_room(&t, &rooms, &rooms.inputs[i], "input", i);
+	for (uint32_t i = 0; i < s->step->num_outputs; i++)
+		try_room(&t, &rooms, i ? &rooms.more_outputs[i - 1] : &rooms.output, "output", i);
+	/* As many words as there are. */
+	t.count--;
+	assert_false(takes(&t, bounds));
+	free(t.state);
+	return t.steps;
+}
