@@ -30,6 +30,12 @@ struct nn_conv {
 };
 
 /*
+ * Reads and checks the arguments of a convolution with filters [output channels, h, w, depth] in
+ * so many groups.
+ */
+enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *c);
+
+/*
  * Computes output 0 from input 0, 1 (filters, one an output channel) and
  * 2 (bias) of an operation whose shapes are known to be right.
  */

@@ -23,11 +23,9 @@ static enum nn_status check_grouped(const struct nn_check *c)
 	return check(c, NN_WINDOW_FLAG);
 }
 
-static enum nn_status read_groups(const struct nn_run *r, struct nn_conv *v)
+static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct nn_conv *v)
 {
 	const uint32_t *filter = r->inputs[1].dims;
-	bool is_grouped = r->op->code == NN_OP_GROUPED_CONV_2D;
-	int32_t groups = is_grouped ? nn_run_int(r, v->args.own, 0) : 1;
 
 	if (groups <= 0 || filter[0] % (uint32_t)groups)
 		return nn_run_fail(r, "%u filters do not make %d groups", filter[0], groups);
@@ -64,7 +62,7 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 	return count;
 }
 
-static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
+enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *v)
 {
 	const uint32_t *filter = r->inputs[1].dims;
 	enum nn_status status = nn_filter_infer(r, 4, filter[0]);
@@ -75,7 +73,7 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 	v->nchw = nn_run_bool(r, v->args.nchw, false);
 	v->in = nn_image_of(&r->inputs[0], v->nchw);
 	v->spans = spans;
-	status = read_groups(r, v);
+	status = set_groups(r, groups, v);
 	if (status)
 		return status;
 	v->window.h = (struct nn_axis){ .in = v->in.h, .filter = filter[1] };
@@ -83,6 +81,13 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 	status = nn_window_infer(r, &v->args, &v->window);
 	v->out = (struct nn_image){ v->in.n, v->window.h.out, v->window.w.out, filter[0] };
 	return status;
+}
+
+static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
+{
+	bool is_grouped = r->op->code == NN_OP_GROUPED_CONV_2D;
+
+	return nn_conv_prepare(r, is_grouped ? nn_run_int(r, nn_window_run_args(r).own, 0) : 1, v);
 }
 
 static enum nn_status infer(struct nn_run *r)

@@ -126,4 +126,22 @@ static inline int64_t nn_dot_q8_sum(const struct nn_dot_q8 *dot, int32_t a_zero,
 	       (int64_t)a_zero * b_zero * (int64_t)count;
 }
 
+/* Products of 16 bits whose sum is counted modulo 2^32. */
+static inline uint32_t nn_dot_i16(const int16_t *restrict a, const int16_t *restrict b,
+				  size_t count)
+{
+	uint32_t acc[NN_DOT_LANES] = { 0 };
+	uint32_t sum = 0;
+	size_t i = 0;
+
+	for (; i + NN_DOT_LANES <= count; i += NN_DOT_LANES)
+		for (size_t lane = 0; lane < NN_DOT_LANES; lane++)
+			acc[lane] += (uint32_t)(a[i + lane] * b[i + lane]);
+	for (; i < count; i++)
+		sum += (uint32_t)(a[i] * b[i]);
+	for (size_t lane = 0; lane < NN_DOT_LANES; lane++)
+		sum += acc[lane];
+	return sum;
+}
+
 #endif /* NN_OPS_DOT_H */

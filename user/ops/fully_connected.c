@@ -2,6 +2,7 @@
 /*
  * FULLY_CONNECTED: dot products of the input's rows with the weights' rows.
  */
+#include "ops/dot.h"
 #include "ops/q8.h"
 #include "ops/requant.h"
 
@@ -40,7 +41,7 @@ static enum nn_status check(const struct nn_check *c)
 	return status ? status : check_shapes(c);
 }
 
-static enum nn_status infer(struct nn_run *r)
+enum nn_status nn_fully_connected_infer(struct nn_run *r)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	const uint32_t *weights = r->inputs[WEIGHTS].dims;
@@ -82,22 +83,6 @@ static float dot_float(const float *restrict x, const float *restrict w, size_t 
 	return sum;
 }
 
-static uint32_t dot_q8(const int16_t *restrict x, const int16_t *restrict w, size_t n)
-{
-	uint32_t acc[LANES] = { 0 };
-	uint32_t sum = 0;
-	size_t i = 0;
-
-	for (; i + LANES <= n; i += LANES)
-		for (size_t lane = 0; lane < LANES; lane++)
-			acc[lane] += (uint32_t)(x[i + lane] * w[i + lane]);
-	for (; i < n; i++)
-		sum += (uint32_t)(x[i] * w[i]);
-	for (size_t lane = 0; lane < LANES; lane++)
-		sum += acc[lane];
-	return sum;
-}
-
 static void execute_float(struct nn_run *r, size_t rows, size_t units, size_t size)
 {
 	const float *x = r->inputs[X].data, *weights = r->inputs[WEIGHTS].data;
@@ -126,7 +111,7 @@ static enum nn_status execute_q8(struct nn_run *r, size_t rows, uint32_t units, 
 		return NN_OUT_OF_MEMORY;
 	for (size_t i = 0; i < rows; i++)
 		for (uint32_t u = 0; u < units; u++)
-			*out++ = nn_requant(&q, u, dot_q8(x + i * size, weights + u * size, size));
+			*out++ = nn_requant(&q, u, nn_dot_i16(x + i * size, weights + u * size, size));
 	return NN_OK;
 }
 
@@ -147,6 +132,6 @@ const struct nn_op nn_op_FULLY_CONNECTED = {
 	.zero_sized = NN_ZERO_ALLOWED,
 	.float16_as_float32 = true,
 	.check = check,
-	.infer = infer,
+	.infer = nn_fully_connected_infer,
 	.execute = execute,
 };

@@ -8,37 +8,31 @@
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/dot.h"
+#include "ops/matmul.h"
 #include "ops/quant.h"
-#include "ops/op.h"
 
-/* A factor: its matrix dimensions after transposing, and how to walk it. */
-struct factor {
-	uint32_t rows, columns;
-	size_t row_step, column_step;
-};
-
-static struct factor factor(const struct nn_run *r, uint32_t input)
+struct nn_factor nn_matmul_factor(const struct nn_run *r, uint32_t input)
 {
 	const struct nn_tensor *t = &r->inputs[input];
 	uint32_t height = t->dims[t->rank - 2], width = t->dims[t->rank - 1];
 
 	if (nn_run_bool(r, input + 2, false))
-		return (struct factor){ width, height, 1, width };
-	return (struct factor){ height, width, width, 1 };
+		return (struct nn_factor){ width, height, 1, width };
+	return (struct nn_factor){ height, width, width, 1 };
 }
 
-static enum nn_status infer_batch_matmul(struct nn_run *r)
+enum nn_status nn_matmul_infer(struct nn_run *r)
 {
 	const struct nn_tensor *x = &r->inputs[0], *y = &r->inputs[1];
 	struct nn_tensor *out = &r->outputs[0];
 	uint32_t rank = x->rank;
-	struct factor a, b;
+	struct nn_factor a, b;
 
 	if (rank < 2 || rank > 4 || y->rank != rank)
 		return nn_run_fail(r, "matrices of %u and %u dimensions, must be the same 2 to 4",
 				   rank, y->rank);
-	a = factor(r, 0);
-	b = factor(r, 1);
+	a = nn_matmul_factor(r, 0);
+	b = nn_matmul_factor(r, 1);
 	if (a.columns != b.rows)
 		return nn_run_fail(r, "matrices of %u columns and of %u rows", a.columns, b.rows);
 	for (uint32_t i = 0; i + 2 < rank; i++) {
@@ -53,8 +47,7 @@ static enum nn_status infer_batch_matmul(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Where the matrix of batch `index` (counted in the output) starts in an input, in elements. */
-static size_t batch_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index)
+size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index)
 {
 	size_t step = nn_tensor_product(t, t->rank - 2, t->rank), start = 0;
 
@@ -85,8 +78,8 @@ static int32_t convert(int64_t sum, const struct conversion *q)
 
 /* One product of matrices; `result` turns the accumulator into an output element. */
 #define MATMUL(name, type, accumulator, x_offset, y_offset, result)			\
-static void name(const void *x, const struct factor *a, const void *y,			\
-		 const struct factor *b, void *out, const struct conversion *q)		\
+static void name(const void *x, const struct nn_factor *a, const void *y,			\
+		 const struct nn_factor *b, void *out, const struct conversion *q)		\
 {											\
 	const type *left = x, *right = y;						\
 	type *to = out;									\
@@ -125,8 +118,8 @@ static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t leng
 }
 
 /* `copy` has room for both factors. */
-static void matmul_int8(const int8_t *x, const struct factor *a, const int8_t *y,
-			const struct factor *b, int8_t *out, const struct conversion *q,
+static void matmul_int8(const int8_t *x, const struct nn_factor *a, const int8_t *y,
+			const struct nn_factor *b, int8_t *out, const struct conversion *q,
 			int8_t *copy)
 {
 	const size_t depth = a->columns;
@@ -162,7 +155,7 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 	const struct nn_tensor *x = &r->inputs[0], *y = &r->inputs[1], *out = &r->outputs[0];
 	size_t element = nn_type_info(out->type)->element_size;
 	uint32_t batches = nn_tensor_product(out, 0, out->rank - 2);
-	struct factor a = factor(r, 0), b = factor(r, 1);
+	struct nn_factor a = nn_matmul_factor(r, 0), b = nn_matmul_factor(r, 1);
 	size_t step = (size_t)a.rows * b.columns * element;
 	struct conversion q = { 0 };
 	int8_t *copy = NULL;
@@ -174,8 +167,8 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 	if (element == 1 && !copy)
 		return NN_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < batches; i++) {
-		const char *left = (const char *)x->data + batch_start(x, out, i) * element;
-		const char *right = (const char *)y->data + batch_start(y, out, i) * element;
+		const char *left = (const char *)x->data + nn_matmul_start(x, out, i) * element;
+		const char *right = (const char *)y->data + nn_matmul_start(y, out, i) * element;
 		char *to = (char *)out->data + i * step;
 
 		if (out->type == NN_TENSOR_FLOAT32)
@@ -207,6 +200,6 @@ const struct nn_op nn_op_BATCH_MATMUL = {
 	.name = "BATCH_MATMUL",
 	.float16_as_float32 = true,
 	.check = check_batch_matmul,
-	.infer = infer_batch_matmul,
+	.infer = nn_matmul_infer,
 	.execute = execute_batch_matmul,
 };

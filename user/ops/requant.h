@@ -23,6 +23,9 @@ enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
  */
 enum nn_status nn_filter_infer(const struct nn_run *r, uint32_t filter_rank, uint32_t channels);
 
+/* The shape rule of FULLY_CONNECTED. */
+enum nn_status nn_fully_connected_infer(struct nn_run *r);
+
 struct nn_requant {
 	const int32_t *bias;
 	const struct nn_multiplier *multipliers;	/* one a channel */
