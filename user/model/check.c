@@ -56,7 +56,7 @@ static enum nn_status check_operation(const struct nn_model_checker *c, uint32_t
 	const struct nn_operation *op = &g->operations[index];
 	uint32_t i, o;
 
-	if (!nn_check_prefix(c, op->type))
+	if (!nn_is_own(op->type) && !nn_check_prefix(c, op->type))
 		return nn_refuse_operation(c, index, ": of an extension that is not listed");
 	for (i = 0; i < op->num_inputs; i++) {
 		o = op->inputs[i];
@@ -251,11 +251,13 @@ enum nn_status nn_check_extensions(struct nn_model_checker *c)
 			return nn_fail(c->err, NN_INVALID_ARGUMENT,
 				       "extension %u: not a name: \"%.128s\"", i,
 				       m->extensions[i].name);
-		if (!prefix || c->prefixes[prefix / 8] >> (prefix % 8) & 1)
+		bool reserved = !prefix || prefix == NN_OWN_PREFIX;
+
+		if (reserved || c->prefixes[prefix / 8] >> (prefix % 8) & 1)
 			return nn_fail(c->err, NN_INVALID_ARGUMENT,
 				       "extension %u (%.128s): prefix %u is %s", i,
 				       m->extensions[i].name, prefix,
-				       prefix ? "another's" : "reserved");
+				       reserved ? "reserved" : "another's");
 		c->prefixes[prefix / 8] |= 1 << (prefix % 8);
 	}
 	return m->num_extensions ? check_unique_names(c) : NN_OK;

@@ -100,6 +100,8 @@ static enum nn_status move_subgraph(struct nn_model_checker *c, const uint16_t *
 		operands[i].type = moved(operands[i].type, map);
 	}
 	for (uint32_t i = 0; i < g->num_operations; i++) {
+		if (nn_is_own(operations[i].type))
+			continue;
 		if (!nn_check_prefix(c, operations[i].type))
 			return nn_refuse_operation(c, i, ": of an extension that is not listed");
 		operations[i].type = moved(operations[i].type, map);

@@ -276,7 +276,8 @@ static bool is_foreign(const struct nn_subgraph *subgraph)
 
 	for (i = 0; i < subgraph->num_operations; i++)
 		if (subgraph->operations[i].type == NN_OP_OEM ||
-		    operand_is_extension(subgraph->operations[i].type))
+		    (operand_is_extension(subgraph->operations[i].type) &&
+		     !nn_is_own(subgraph->operations[i].type)))
 			return true;
 	return false;
 }

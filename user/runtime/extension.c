@@ -333,7 +333,9 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *devic
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(extensionName);
 	RT_NOT_NULL(isExtensionSupported);
-	*isExtensionSupported = find(device, extensionName);
+	/* The CPU has the operations of this library. */
+	*isExtensionSupported = find(device, extensionName) ||
+				(!device->path && !strcmp(extensionName, NN_OWN_EXTENSION));
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -360,7 +362,12 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 	RT_NOT_NULL(model);
 	RT_NOT_NULL(extensionName);
 	RT_NOT_NULL(type);
-	return rt_end(get_code(extensionName, operationCodeWithinExtension, type, &err), &err);
+	if (strcmp(extensionName, NN_OWN_EXTENSION))
+		return rt_end(get_code(extensionName, operationCodeWithinExtension, type, &err),
+			      &err);
+	/* It is for all programs and devices: those that lack an operation do not support it. */
+	*type = NN_OWN_PREFIX << 16 | operationCodeWithinExtension;
+	return ANEURALNETWORKS_NO_ERROR;
 }
 
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,

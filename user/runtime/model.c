@@ -412,6 +412,8 @@ static int check_signature(const ANeuralNetworksModel *model,
 		nna_log(NNA_LOG_WARN, "OEM_OPERATION is deprecated: use an extension");
 		return ANEURALNETWORKS_NO_ERROR;
 	}
+	if (nn_is_own(operation->type))
+		return rt_fail_status(err, nn_op_check(&scope, operation, err));
 	if (operand_is_extension(operation->type))
 		return extension_check_operation(operation->type, err);
 	if (operation->type > LAST_OPERATION)

@@ -183,6 +183,10 @@ X(refers_in_a_circle, (refer(b, 1, 2), refer(b, 2, 1)), \
   "subgraph 2, operand 4 (SUBGRAPH): refers to subgraph 1") \
 X(extension_reserved, b->extensions[0].prefix = 0, \
   "extension 0 (com.example.ext): prefix 0 is reserved") \
+X(extension_own, b->extensions[0].prefix = NN_OWN_PREFIX, \
+  "extension 0 (com.example.ext): prefix 28270 is reserved") \
+X(type_own, OPERAND(0).type = NN_OWN_PREFIX << 16, \
+  "operand 0 (unknown type): type 0x6e6e0000 of an extension that is not listed") \
 X(extension_prefix_twice, extend(b, "com.example.other", 3), \
   "extension 1 (com.example.other): prefix 3 is another's") \
 X(extension_name_twice, extend(b, "com.example.ext", 4), \

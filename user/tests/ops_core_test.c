@@ -50,6 +50,7 @@ static void test_codes(void **state)
 		int32_t nnapi;
 	} all[] = {
 #define NN_OP(name, ...) { #name, NN_OP_##name, ANEURALNETWORKS_##name },
+#define NN_OWN_OP(name, ...) { #name, NN_OP_##name, NN_OP_##name },
 #include "ops/ops.def"
 #undef NN_OP
 	};

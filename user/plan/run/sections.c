@@ -128,8 +128,8 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 	const struct nn_operation *o = step->operation;
 
 	/* Those of extensions say when they run what shapes they have. */
-	if (!step->op->execute || o->type > UINT16_MAX || step->op->code == NN_OP_OEM ||
-	    nn_traits(step->op->code)->is_sized_by_values)
+	if (!step->op->execute || (o->type > UINT16_MAX && !nn_is_own(o->type)) ||
+	    step->op->code == NN_OP_OEM || nn_traits(step->op->code)->is_sized_by_values)
 		return false;
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		const struct nn_operand *in = &g->subgraph->operands[o->inputs[i]];
