@@ -6,7 +6,7 @@
  * counted: an operation that never did fails the test. NN_SEED sets the first seed.
  *
  * Operands are a type, dimensions and what they hold. Types: X is the one that is tried,
- * C a constant of it, W and P a filter (of bytes, P by channels), B a bias, R boxes, A
+ * C a constant of it, W and P a filter (of bytes, P by channels; Q so for all X), B a bias, R boxes, A
  * anchors, U bytes of weights, "=" or "=1" as input 0 or 1; "f32|f16" any of those. Dimensions are
  * random by letter, as sums of products. "{a,1}" are values, "<a" below it, "#" ascending,
  * "%" boxes, "+" positive; "@scale,zero" quantises, and "!" is a constant. Scalars: "i:0|1" one
@@ -254,6 +254,9 @@ static const char *read_type(const char *word, struct nn_operand *o)
 		if (*word == 'W' || *word == 'P')
 			set_filter(o, *word);
 		return behind;
+	case 'Q':
+		o->type = NN_TENSOR_QUANT8_SYMM_PER_CHANNEL;
+		return behind;
 	case 'B':
 		o->type = is_quant8(g.type) ? NN_TENSOR_INT32 : g.type;
 		if (is_quant8(g.type) && g.operands[0][1].type != NN_TENSOR_QUANT8_SYMM_PER_CHANNEL)
@@ -361,7 +364,7 @@ static bool is_constant(const char *word, const struct nn_op *op, uint32_t index
 {
 	if (is_large && *word == 'X')
 		return false;
-	if (strchr("WPB", *word) && !strchr(word, '{'))
+	if (strchr("WPQB", *word) && !strchr(word, '{'))
 		return pick(0, 3);
 	return (index < 64 && op->steering & NN_IN(index) && pick(0, 1)) ||
 	       strchr("CU", *word) || strpbrk(word, "{!") || pick(0, 2) == 0;
@@ -651,8 +654,21 @@ struct result {
 
 static struct result results[2];
 
-/* By code and type: plans that were saved in their frozen form. */
-static uint32_t frozen[NN_OP_WHILE + 64][NUM_TYPES];
+#define MOST_OPS 128
+
+/* An operation's place in the table. */
+static size_t place_of(const struct nn_op *op)
+{
+	size_t i = 0;
+
+	while (nn_op_at(i) != op)
+		i++;
+	assert_true(i < MOST_OPS);
+	return i;
+}
+
+/* By operation and type: plans that were saved in their frozen form. */
+static uint32_t frozen[MOST_OPS][NUM_TYPES];
 /* The first round of all operations, and the first set of kernels: both are saved always. */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
@@ -688,7 +704,7 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 	nn_plan_free(loaded);
 	if (((const struct saved_header *)image.model)->frozen_size) {
 		for (size_t t = 0; t < NUM_TYPES; t++)
-			frozen[g.op->code][t] += types[t].type == g.type;
+			frozen[place_of(g.op)][t] += types[t].type == g.type;
 		check_all_bounds(&image, &damaged);
 		if (chance(4))
 			check_damaged(&image, data, &damaged);
@@ -825,8 +841,8 @@ static void compare(const char *name, uint64_t seed)
 
 /* ---- All of them ---- */
 
-/* By code and type: how often it was tried, and how often it succeeded. */
-static uint32_t tries[NN_OP_WHILE + 64][NUM_TYPES], runs[NN_OP_WHILE + 64][NUM_TYPES];
+/* By operation and type: how often it was tried, and how often it succeeded. */
+static uint32_t tries[MOST_OPS][NUM_TYPES], runs[MOST_OPS][NUM_TYPES];
 
 /* Builds one; false where the operation does not take the type. */
 static bool build(const struct nn_op *op, const struct form *f, int32_t type)
@@ -907,8 +923,8 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 		execute("none", &results[0]);
 		if (results[0].status && getenv("NN_VERBOSE"))
 			print_message("%s\n", results[0].err.message);
-		tries[op->code][t]++;
-		runs[op->code][t] += !results[0].status;
+		tries[place_of(op)][t]++;
+		runs[place_of(op)][t] += !results[0].status;
 		if (!results[0].status && is_first_round)
 			check_quantised();
 		if (!results[0].status && (chance(2) || is_first_round))
@@ -968,9 +984,9 @@ static void tell_types(const struct nn_op *op)
 	char list[128] = "";
 
 	for (size_t t = 0; t < NUM_TYPES; t++) {
-		if (tries[op->code][t] && !runs[op->code][t])
+		if (tries[place_of(op)][t] && !runs[place_of(op)][t])
 			fail_msg("%s was never executed on %s", op->name, types[t].name);
-		if (runs[op->code][t])
+		if (runs[place_of(op)][t])
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s",
 				 types[t].name);
 	}
@@ -1019,7 +1035,7 @@ static void check_frozen(const struct nn_op *op)
 	for (size_t t = 0; t < NUM_TYPES; t++)
 		for (size_t k = 0; k < sizeof(always_frozen) / sizeof(always_frozen[0]); k++)
 			if (is_among(always_frozen[k].types, types[t].name) &&
-			    is_among(always_frozen[k].operations, op->name) && !frozen[op->code][t])
+			    is_among(always_frozen[k].operations, op->name) && !frozen[place_of(op)][t])
 				fail_msg("%s of %s was never saved in the frozen form", op->name,
 					 types[t].name);
 }
