@@ -25,6 +25,7 @@
 #include "kit/serve.h"
 #include "kit/worker.h"
 #include "model/attribute.h"
+#include "model/times.h"
 
 /* Room for a command with a few arguments; grows where one needs more. */
 #define FIRST_BUFFER 4096
@@ -218,6 +219,7 @@ struct job {
 	struct nn_output_shape *shapes;
 	struct nnaccel_shape *payload;	/* as long as asked for */
 	struct nn_attributes *attributes;	/* of the execution, or NULL */
+	bool has_times;			/* the last output is for when operations ran, as of model/times.h */
 	struct running running;
 };
 
@@ -278,8 +280,14 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 	}
 	status = nn_attributes_decode(command->attributes, head->attributes_size,
 				      &job->attributes, err);
-	return status ? status : models_check_attributes(&server->models, job->attributes, true,
-							err);
+	if (status)
+		return status;
+	job->has_times = head->num_outputs && times_are_asked(job->attributes);
+	if (!job->has_times)
+		return models_check_attributes(&server->models, job->attributes, true, err);
+	free(job->attributes);
+	job->attributes = NULL;
+	return NN_OK;
 }
 
 static void job_end(struct server *server, const struct command *command, struct job *job)
@@ -297,6 +305,7 @@ static void answer_shapes(struct server *server, struct answer *answer,
 			  const struct command *command, const struct job *job,
 			  const struct nn_execution *execution)
 {
+	const uint32_t num_outputs = command->head->num_outputs;
 	struct nnaccel_shape *out = job->payload;
 
 	_Static_assert(NN_MAX_RANK == NNACCEL_MAX_RANK, "shapes are as large as the kernel's");
@@ -312,16 +321,40 @@ static void answer_shapes(struct server *server, struct answer *answer,
 	/* Where an output is a buffer, sizes follow. */
 	answer->payload = out;
 	answer->payload_size = command->head->max_payload;
-	if (answer->payload_size > execution->num_outputs * sizeof(*out))
-		buffer_sizes(&server->models, job->loaded, execution,
-			     (uint64_t *)(out + execution->num_outputs));
+	if (job->has_times)
+		out[execution->num_outputs] = (struct nnaccel_shape){ .flags = NNACCEL_SHAPE_SUFFICIENT };
+	if (answer->payload_size > num_outputs * sizeof(*out)) {
+		memset(out + num_outputs, 0, num_outputs * sizeof(uint64_t));
+		buffer_sizes(&server->models, job->loaded, execution, (uint64_t *)(out + num_outputs));
+	}
+}
+
+/* The room behind the head in the last output. False: it has none, or is not aligned. */
+static bool find_times(const struct job *job, const struct nnaccel_cmd *head, struct nn_times *times)
+{
+	const struct nn_arg *arg = &job->args[head->num_inputs + head->num_outputs - 1];
+
+	if (arg->omitted || arg->length < sizeof(struct times_head) || (uintptr_t)arg->data % 8)
+		return false;
+	*times = (struct nn_times){
+		.list = (void *)((struct times_head *)arg->data + 1),
+		.room = (uint32_t)((arg->length - sizeof(struct times_head)) / sizeof(times->list[0])),
+	};
+	return true;
+}
+
+static void end_times(const struct nn_times *times, uint64_t begin_ns)
+{
+	*((struct times_head *)times->list - 1) = (struct times_head){
+		.begin_ns = begin_ns, .end_ns = clock_ns(), .count = times->count,
+	};
 }
 
 /* Nothing is to be done by this process after the hardware. */
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
 {
-	bool may = server->shared;
+	bool may = server->shared && !job->has_times;
 
 	for (uint32_t i = 0; may && i < head->num_inputs + head->num_outputs; i++)
 		may = !job->staged[i];
@@ -347,7 +380,7 @@ static void job_run(struct server *server, const struct command *command, struct
 	const struct nnaccel_cmd *head = command->head;
 	struct nn_execution execution = {
 		.num_inputs = head->num_inputs,
-		.num_outputs = head->num_outputs,
+		.num_outputs = head->num_outputs - job->has_times,
 		.inputs = job->args,
 		.outputs = job->args + head->num_inputs,
 		.shapes = job->shapes,
@@ -364,13 +397,19 @@ static void job_run(struct server *server, const struct command *command, struct
 	enum nn_status memory_status;
 	struct nn_error broken;
 	uint64_t start_ns = 0;
+	struct nn_times times;
 
 	broken.message[0] = '\0';
 	answer->status = memory_args_begin(&args, &answer->err);
+	if (!answer->status && job->has_times) {
+		if (!find_times(job, head, &times))
+			answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "no room for times");
+		execution.times = &times;
+	}
 	if (!answer->status)
 		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
 						     &answer->err);
-	if (head->flags & NNACCEL_EXECUTE_MEASURE)
+	if (head->flags & NNACCEL_EXECUTE_MEASURE || job->has_times)
 		start_ns = clock_ns();
 	job->running.grants = &server->grants;
 	job->running.may_have_fence = may_have_fence(server, head, job);
@@ -379,6 +418,8 @@ static void job_run(struct server *server, const struct command *command, struct
 		answer->status = server->engine->execute(server->engine, job->loaded->prepared,
 							 &execution, &answer->err);
 		running_set(NULL);
+		if (job->has_times)
+			end_times(&times, start_ns);
 	}
 	memory_args_end(&args, !answer->status);
 	if (head->flags & NNACCEL_EXECUTE_MEASURE)

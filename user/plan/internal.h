@@ -59,6 +59,7 @@ struct run {
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;
+	struct nn_times *times;		/* of the main subgraph's operations, or NULL */
 	struct heap *heap;		/* for all memory of this execution */
 	struct nn_error *err;
 };

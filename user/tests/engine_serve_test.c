@@ -28,6 +28,7 @@
 #include "kit/serve.h"
 #include "model/attribute.h"
 #include "model/extension_list.h"
+#include "model/times.h"
 #include "tests/heap_blocks.h"
 #include "tests/model_builder.h"
 
@@ -166,6 +167,7 @@ static struct {
 	void *own;			/* the buffer of the first, or NULL */
 	bool cuts;			/* the session's file, while it executes */
 	uint32_t attribute;		/* code of the execution's, or 0 */
+	uint32_t num_outputs, room;	/* and its outputs, and room for times */
 } engine_state;
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
@@ -238,6 +240,10 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	engine_state.rank = e->inputs[0].rank;
 	engine_state.own = nna_engine_buffer(e->inputs[0].data);
 	engine_state.attribute = e->attributes ? e->attributes->list[0].code : 0;
+	engine_state.num_outputs = e->num_outputs;
+	engine_state.room = e->times ? e->times->room : 0;
+	if (e->times)
+		times_add(e->times, 7, ADD, 5, 6);
 	if (engine_state.cuts)
 		assert_int_equal(ftruncate(session, 0), 0);
 	for (size_t i = 0; i < e->outputs[0].length / sizeof(float); i++)
@@ -662,11 +668,11 @@ static enum nn_status check_attributes(const struct nna_engine *e,
 	return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %u", attributes->list[0].code);
 }
 
-static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void *grants,
-				   const void *args, uint16_t code)
+static uint32_t ask_with_attribute_of(const char *extension, const struct nnaccel_cmd *command,
+				      const void *grants, const void *args, uint16_t code)
 {
 	const struct nn_attribute attribute = {
-		.extension = "com.example", .code = code, .size = 4, .data = "text",
+		.extension = extension, .code = code, .size = 4, .data = "text",
 	};
 	const struct nn_attributes attributes = { .count = 1, .list = &attribute };
 	struct nnaccel_cmd head = *command;
@@ -683,6 +689,12 @@ static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void
 	run();
 	assert_int_equal(kernel.num_commits, 1);
 	return kernel.commits[0].status;
+}
+
+static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void *grants,
+				   const void *args, uint16_t code)
+{
+	return ask_with_attribute_of("com.example", command, grants, args, code);
 }
 
 /* ---- executions ---- */
@@ -779,6 +791,58 @@ static void test_attributes(void **state)
 	assert_int_equal(ask_with_attribute(&execution, &memory_grant, three_args, 2),
 			 NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.attribute, 2);
+}
+
+static uint32_t ask_for_times(const struct nnaccel_arg *args)
+{
+	struct nnaccel_cmd head = execution;
+
+	head.num_outputs = 2;
+	head.max_payload = 2 * sizeof(struct nnaccel_shape);
+	return ask_with_attribute_of(TIMES_EXTENSION, &head, &memory_grant, args, 0);
+}
+
+/* The last output takes when the engine began, when operations ran, and when the engine ended. */
+static void test_times(void **state)
+{
+	static const struct { uint64_t offset, length; uint32_t flags; } without_room[] = {
+		{ 512, sizeof(struct times_head) - 1, 0 }, { 516, 256, 0 }, { 0, 0, NNACCEL_ARG_NO_VALUE },
+	};
+	const struct nnaccel_shape *shapes = (const void *)kernel.payloads[0];
+	const struct times_head *head = (const void *)(memory[MEMORY] + 512);
+	const struct nn_operation_time *time = (const void *)(head + 1);
+	uint64_t before = clock_ns();
+	struct nnaccel_arg args[4];
+
+	(void)state;
+	engine_state.fence = 0;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	memcpy(args, three_args, sizeof(three_args));
+	args[3] = (struct nnaccel_arg){ .offset = 512, .length = sizeof(*head) + 3 * sizeof(*time) + 1 };
+	assert_int_equal(ask_for_times(args), NNACCEL_STATUS_NONE);
+	assert_int_equal(engine_state.num_outputs, 1);
+	assert_int_equal(engine_state.attribute, 0);
+	assert_int_equal(engine_state.room, 3);
+	/* The end of a fence would not be known. */
+	assert_false(engine_state.took_fence);
+	assert_true(head->begin_ns >= before && head->end_ns >= head->begin_ns && head->end_ns <= clock_ns());
+	assert_int_equal(head->count, 1);
+	assert_int_equal(time->index, 7);
+	assert_int_equal(time->end_ns, 6);
+	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*shapes));
+	assert_int_equal(shapes[0].rank, 2);
+	assert_int_equal(shapes[1].flags, NNACCEL_SHAPE_SUFFICIENT);
+	assert_int_equal(shapes[1].rank, 0);
+	for (size_t i = 0; i < sizeof(without_room) / sizeof(without_room[0]); i++) {
+		args[3] = (struct nnaccel_arg){ .offset = without_room[i].offset,
+						.length = without_room[i].length,
+						.flags = without_room[i].flags };
+		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
+		assert_string_equal(kernel.messages[0], "no room for times");
+	}
+	/* Others are not asked for any. */
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(engine_state.room, 0);
 }
 
 /* Memory that went away explains every other failure, and no shapes are reported. */
@@ -1616,7 +1680,7 @@ int main(void)
 		TEST(prepare),
 		TEST(execute),
 		cmocka_unit_test(test_threads),
-		TEST(attributes),
+		TEST(times), TEST(attributes),
 		TEST(memory_goes),
 		TEST(constants_go),
 		TEST(forget_model),

@@ -112,6 +112,99 @@ static void assert_fails(const struct nn_plan *plan, struct call *c, enum nn_sta
 
 static const float four[] = { 1, 2, 3, 4 };
 
+/* ---- when operations ran ---- */
+
+/* (x + 0) * x of four numbers of float16 or float32; dimensions of 0 are open. */
+static void build_sum_and_product(int32_t type, uint32_t rank, const uint32_t *dims)
+{
+	uint32_t in, sum, out;
+
+	mb_init(&built);
+	in = mb_operand(&built, type, NN_SUBGRAPH_INPUT, rank, dims);
+	sum = mb_operand(&built, type, NN_TEMPORARY, rank, dims);
+	out = mb_operand(&built, type, NN_SUBGRAPH_OUTPUT, rank, dims);
+	mb_operation(&built, ADD, MB_LIST(in, in, mb_int32(&built, 0)), MB_LIST(sum));
+	mb_operation(&built, MUL, MB_LIST(sum, in, mb_int32(&built, 0)), MB_LIST(out));
+}
+
+static void build_if(int32_t type, uint32_t rank, const uint32_t *dims)
+{
+	(void)type;
+	(void)rank;
+	(void)dims;
+	sample_if(&built);
+}
+
+/* The operations whose times are told; of a model that was rewritten their numbers are its own. */
+static const struct {
+	const char *name;
+	void (*build)(int32_t type, uint32_t rank, const uint32_t *dims);
+	int32_t type;
+	uint32_t dim;
+	const char *kernels;
+	uint32_t room, count;
+	struct { uint32_t index; int32_t type; } told[4];
+} timed[] = {
+	{ "compiled", build_sum_and_product, NN_TENSOR_FLOAT32, 4, NULL, 8, 2, { { 0, ADD }, { 1, MUL } } },
+	{ "interpreted", build_sum_and_product, NN_TENSOR_FLOAT32, 4, "none", 8, 2, { { 0, ADD }, { 1, MUL } } },
+	{ "open", build_sum_and_product, NN_TENSOR_FLOAT32, 0, NULL, 8, 2, { { 0, ADD }, { 1, MUL } } },
+	{ "no room", build_sum_and_product, NN_TENSOR_FLOAT32, 4, NULL, 1, 1, { { 0, ADD } } },
+	{ "rewritten", build_sum_and_product, NN_TENSOR_FLOAT16, 4, NULL, 8, 4,
+	  { { NN_OTHER_MODEL, CAST }, { NN_OTHER_MODEL | 1, ADD }, { NN_OTHER_MODEL | 2, MUL },
+	    { NN_OTHER_MODEL | 3, CAST } } },
+	{ "open and rewritten", build_sum_and_product, NN_TENSOR_FLOAT16, 0, NULL, 8, 1,
+	  { { 0, NN_OPERATIONS } } },
+	{ "a branch", build_if, 0, 0, NULL, 8, 1, { { 0, NN_OP_IF } } },
+};
+
+static void test_times(void **state)
+{
+	static const uint8_t yes = 1;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(timed); i++) {
+		const struct nn_plan_options options = { .kernels = timed[i].kernels };
+		struct nn_operation_time list[8];
+		struct nn_times times = { list, timed[i].room, 0 };
+		uint64_t last = clock_ns();
+		struct nn_plan *plan;
+		struct nn_error err;
+		struct call c;
+		float out[4];
+
+		timed[i].build(timed[i].type, 1, &timed[i].dim);
+		assert_int_equal(nn_model_check(&built.model, &err), NN_OK);
+		assert_int_equal(nn_ops_check_model(&built.model, NULL, &err), NN_OK);
+		assert_int_equal(nn_plan_create(&built.model, &options, &plan, &err), NN_OK);
+		call_init(&c);
+		if (timed[i].build == build_if)
+			add_input(&c, &yes, 1);
+		add_input(&c, four, timed[i].type == NN_TENSOR_FLOAT16 || timed[i].build == build_if ? 8 : 16);
+		if (timed[i].build == build_if)
+			add_input(&c, four, 8);
+		c.inputs[0].rank = !timed[i].dim && timed[i].build != build_if;
+		c.inputs[0].dims[0] = 4;
+		add_output(&c, out, sizeof(out));
+		c.e.times = &times;
+		assert_runs(plan, &c);
+		if (times.count != timed[i].count)
+			fail_msg("%s: %u operations, not %u", timed[i].name, times.count, timed[i].count);
+		for (uint32_t k = 0; k < times.count; k++) {
+			if (list[k].index != timed[i].told[k].index || list[k].type != timed[i].told[k].type ||
+			    list[k].begin_ns < last || list[k].end_ns < list[k].begin_ns)
+				fail_msg("%s: operation %u: %x, %d", timed[i].name, k, list[k].index,
+					 list[k].type);
+			last = list[k].end_ns;
+		}
+		assert_true(last <= clock_ns());
+		/* An execution that does not ask gets none. */
+		c.e.times = NULL;
+		assert_runs(plan, &c);
+		assert_int_equal(times.count, timed[i].count);
+		nn_plan_free(plan);
+	}
+}
+
 /* x + 2^-12 - 1 of 1: as float16 the first sum would be 1, and the result 0. */
 static void test_half_is_computed_in_float(void **state)
 {
@@ -1150,6 +1243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_half_is_computed_in_float),
 		cmocka_unit_test(test_half_is_rounded_by_cast),
 		cmocka_unit_test(test_half_is_hashed_as_it_is),

@@ -24,6 +24,25 @@ struct nn_output_shape {
 	bool sufficient;
 };
 
+/* When an operation ran, by CLOCK_MONOTONIC. */
+struct nn_operation_time {
+	uint32_t index;			/* in the main subgraph; with NN_OTHER_MODEL: see there */
+	int32_t type;			/* its OperationCode; NN_OPERATIONS: it and some that follow */
+	uint64_t begin_ns;
+	uint64_t end_ns;
+};
+
+/* Added to an index: of a model that the engine made of the client's, which computes the same. */
+#define NN_OTHER_MODEL 0x80000000u
+#define NN_OPERATIONS (-1)
+
+/* Room for such times. */
+struct nn_times {
+	struct nn_operation_time *list;	/* may be memory that others write meanwhile */
+	uint32_t room;
+	uint32_t count;
+};
+
 struct nn_execution {
 	uint32_t num_inputs;
 	uint32_t num_outputs;
@@ -34,6 +53,8 @@ struct nn_execution {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
 	const struct nn_attributes *attributes;	/* NULL, or what extensions are told */
+	/* NULL, or where an engine that can notes when operations ran, in their order. */
+	struct nn_times *times;
 };
 
 #endif /* NNACCEL_EXECUTION_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "model/times.h"
 #include "plan/compiled.h"
 #include "plan/run/pages.h"
 #include "plan/run/threads.h"
@@ -24,6 +25,7 @@ struct context {
 	char *scratch;			/* for thread 0; the others' follow */
 	void *packed;			/* weights of the step that runs, if they are no constants */
 	const struct nn_attributes *attributes;	/* of the execution */
+	struct nn_times *times;		/* of it, or NULL */
 	struct nn_run_memory memory;	/* of reference kernels: grows until it is enough */
 };
 
@@ -207,6 +209,7 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 		x->data[c->borrowers[i]] = (char *)args[p->index].data + p->delta;
 	}
 	x->attributes = e->attributes;
+	x->times = e->times;
 }
 
 /* The same of a thawed plan, whose first operands are the arguments. */
@@ -222,6 +225,7 @@ static void set_thawed_args(const struct compiled *c, const struct nn_execution 
 
 		x->data[c->borrowers[i]] = (char *)x->data[p->in - FROZEN_ARG] + p->offset;
 	}
+	x->times = e->times;
 }
 
 static void tell_shapes(const struct compiled *c, struct nn_execution *e)
@@ -405,12 +409,22 @@ static bool run_fast(const struct compiled *c, uint32_t index, const struct cont
 	return done;
 }
 
+/* A thawed plan does not know which model its steps are of. */
+static void note_time(const struct compiled *c, const struct compiled_step *step, struct nn_times *times,
+		      uint64_t begin_ns)
+{
+	uint32_t other = c->plan->owned || !c->places ? NN_OTHER_MODEL : 0;
+
+	times_add(times, step->index | other, step->operation->type, begin_ns, clock_ns());
+}
+
 static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_ns,
 		      struct tuning *tuning, enum nn_status *status, struct nn_error *err)
 {
 	*status = NN_OK;
 	for (uint32_t i = 0; i < c->num_steps && !*status; i++) {
 		const struct compiled_step *step = &c->steps[i];
+		uint64_t begin_ns = x->times ? clock_ns() : 0;
 
 		if (deadline_ns && clock_ns() >= deadline_ns)
 			*status = nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT,
@@ -419,6 +433,8 @@ static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_n
 		else if ((!step->ready.kernel || !run_fast(c, i, x, tuning)) &&
 			 !run_reference(c, step, x, status, err))
 			return false;
+		if (x->times)
+			note_time(c, step, x->times, begin_ns);
 	}
 	return true;
 }
@@ -426,6 +442,7 @@ static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_n
 bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
 		      struct nn_error *err)
 {
+	uint32_t before = e->times ? e->times->count : 0;
 	struct tuning *tuning;
 	struct context *x;
 	bool done;
@@ -446,5 +463,8 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	context_put(c, x);
 	if (done && !*status)
 		tell_shapes(c, e);
+	/* The operations run again in another way. */
+	if (!done && e->times)
+		e->times->count = before;
 	return done;
 }

@@ -134,6 +134,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 		.deadline_ns = e->deadline_ns ? e->deadline_ns : UINT64_MAX,
 		.loop_timeout_ns = loop_timeout(e),
 		.attributes = e->attributes,
+		.times = e->times,
 		.heap = heap,
 		.err = err,
 	};

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "model/times.h"
 #include "ops/traits.h"
 #include "plan/compiled.h"
 #include "plan/run/sections.h"
@@ -772,6 +773,7 @@ static bool place_outputs(struct frame *f, const struct section *s, const struct
 static bool run_plan(struct frame *f, const struct section *s, const struct nn_plan *plan,
 		     struct nn_arg *args, struct value *outputs, enum nn_status *status)
 {
+	struct nn_times *times = f->index ? NULL : f->run->times;
 	struct nn_execution e = {
 		.num_inputs = s->num_inputs,
 		.num_outputs = s->num_outputs,
@@ -779,7 +781,10 @@ static bool run_plan(struct frame *f, const struct section *s, const struct nn_p
 		.outputs = args + s->num_inputs,
 		.deadline_ns = f->run->deadline_ns == UINT64_MAX ? 0 : f->run->deadline_ns,
 		.attributes = f->run->attributes,
+		.times = plan->owned ? NULL : times,
 	};
+	uint32_t before = times ? times->count : 0;
+	uint64_t begin_ns = times ? clock_ns() : 0;
 	struct nn_error reason = { "" };
 
 	for (uint32_t i = 0; i < s->num_inputs; i++) {
@@ -790,6 +795,10 @@ static bool run_plan(struct frame *f, const struct section *s, const struct nn_p
 	if (!place_outputs(f, s, plan->compiled, outputs, args + s->num_inputs) ||
 	    !compiled_execute(plan->compiled, &e, status, &reason))
 		return false;
+	for (uint32_t i = before; times && i < times->count; i++)
+		times->list[i].index += s->first;
+	if (times && plan->owned)
+		times_add(times, s->first, NN_OPERATIONS, begin_ns, clock_ns());
 	if (*status)
 		nn_fail(f->run->err, *status, "subgraph %u, operations from %u on: %.400s", f->index,
 			s->first, reason.message);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "model/times.h"
 #include "plan/run/sections.h"
 
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
@@ -194,9 +195,12 @@ static void release_after(const struct frame *f, const struct step *step)
 
 static enum nn_status run_step(struct frame *f, const struct step *step)
 {
+	struct nn_times *times = f->index ? NULL : f->run->times;
+	uint32_t other = f->run->plan->owned ? NN_OTHER_MODEL : 0;
+	uint64_t begin_ns = clock_ns();
 	enum nn_status status;
 
-	if (clock_ns() >= f->run->deadline_ns)
+	if (begin_ns >= f->run->deadline_ns)
 		return fail_step(f, step, NN_MISSED_DEADLINE_TRANSIENT, "the deadline is past");
 	if (step->op->code == NN_OP_IF)
 		status = run_if(f, step);
@@ -205,6 +209,9 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 	else
 		status = run_operation(f, step);
 	release_after(f, step);
+	if (times)
+		times_add(times, (uint32_t)(step - f->graph->steps) | other, step->op->code, begin_ns,
+			  clock_ns());
 	return status;
 }
 
