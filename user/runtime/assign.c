@@ -97,6 +97,7 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 struct choice {
 	double cost;		/* INFINITY: no device yet */
 	bool settled;		/* the CPU's, whatever others ask */
+	bool taken;		/* by another device than the CPU */
 };
 
 static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t index,
@@ -110,6 +111,7 @@ static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t
 		struct choice *choice = &choices[i];
 		double cost;
 
+		choice->taken |= supported[i] && !is_cpu;
 		if (!supported[i] || choice->settled)
 			continue;
 		cost = operation_cost(c, main, &main->operations[i]);
@@ -148,6 +150,23 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 	return failure;
 }
 
+/* Says which operations the CPU gets only because no other device takes them. */
+static void say_refused(const struct nn_subgraph *main, const ANeuralNetworksDevice *const *devices,
+			uint32_t num_devices, const struct choice *choices)
+{
+	uint32_t refused = 0, first = 0;
+
+	for (uint32_t i = main->num_operations; i--;)
+		if (!choices[i].taken && choices[i].cost < (double)INFINITY) {
+			refused++;
+			first = i;
+		}
+	if (refused && (num_devices > 1 || !device_is_cpu(devices[0])))
+		rt_fall_back(FALL_BACK_REFUSED, 0, "the CPU computes %u of %u operations, because no other "
+			     "device takes them; the first is operation %u (%s)", refused,
+			     main->num_operations, first, nn_op_name(main->operations[first].type));
+}
+
 int assign_operations(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		      uint32_t num_devices, uint32_t preference, uint32_t *chosen,
 		      struct nn_error *err)
@@ -169,6 +188,7 @@ int assign_operations(const struct graph *graph, const ANeuralNetworksDevice *co
 		choices[i].cost = INFINITY;
 	failure = offer_all(graph, devices, num_devices, preference, choices, supported,
 			    subgraphs, chosen, &reason);
+	say_refused(main, devices, num_devices, choices);
 	for (i = 0; i < main->num_operations && result == ANEURALNETWORKS_NO_ERROR; i++)
 		if (choices[i].cost == (double)INFINITY)
 			result = rt_fail(err, failure,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,9 @@
 #include "runtime/cache.h"
 #include "runtime/extension.h"
 #include "runtime/log.h"
+#include "runtime/observer.h"
 #include "runtime/operand.h"
-
+#include "runtime/trace.h"
 
 /* A cache line: kernels and copies like arguments that begin and end with one. */
 #define PREFERRED_ALIGNMENT 64
@@ -60,11 +62,13 @@ static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice
 	const ANeuralNetworksDevice *all[DEVICE_MAX];
 	bool is_explicit = devices;
 
+	trace_start();
 	if (!is_explicit) {
 		num_devices = device_list(all);
 		devices = all;
 		if (device_missing())
-			rt_log_on_cpu(device_missing());
+			rt_fall_back(FALL_BACK_NO_DEVICE, 0, "this program computes on the CPU: %s",
+				     device_missing());
 	}
 	if (c)
 		c->devices = calloc(num_devices, sizeof(c->devices[0]));
@@ -326,25 +330,35 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
 		return result;
 	}
-	nna_log(NNA_LOG_WARN, "compiling for the CPU alone, after %s: %s", rt_result_name(result),
-	       reason.message);
-	rt_log_on_cpu(reason.message);
+	rt_fall_back(FALL_BACK_COMPILE, result, "this model is compiled for the CPU alone, after %s: %s",
+		     rt_result_name(result), reason.message);
 	return partition_create(graph, &cpu, 1, &options, cache, &compilation->partition, err);
 }
 
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 {
 	struct nn_error err = { "" };
+	uint64_t begin_ns = 0;
 	int result;
 
 	RT_NOT_NULL(compilation);
 	result = check_mutable(compilation, &err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return rt_end(result, &err);
+	if (trace_is_on()) {
+		begin_ns = clock_ns();
+		trace_begin("compile", "\"compilation\":%" PRIu64 ",\"operations\":%u", compilation->serial,
+			    model_main(compilation->model)->num_operations);
+	}
 	compilation->finished = true;
 	device_refresh();
 	result = compile(compilation, &err);
 	compilation->valid = result == ANEURALNETWORKS_NO_ERROR;
+	if (trace_is_on()) {
+		trace_end("compile", result);
+		trace_flush();
+		observer_compiled(compilation, result, begin_ns);
+	}
 	return rt_end(result, &err);
 }
 

@@ -21,6 +21,8 @@ struct prepare_options {
 	const struct nn_attributes *attributes;	/* of the device's extensions, or NULL */
 };
 
+struct trace_run;
+
 /* An input or output of a request: bytes of a memory, or at a pointer of the application. */
 struct request_arg {
 	const ANeuralNetworksMemory *memory;	/* NULL: pointer */
@@ -42,6 +44,7 @@ struct request {
 	bool measure;
 	const struct nn_attributes *attributes;	/* of the device's extensions, or NULL */
 	struct channel *channel;		/* of a burst; NULL: none */
+	struct trace_run *trace;		/* NULL, or what the device is to tell, too */
 
 	/* What comes back. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */

@@ -11,6 +11,7 @@
 #include "runtime/cache_cpu.h"
 #include "runtime/device.h"
 #include "runtime/log.h"
+#include "runtime/trace.h"
 #include "version.h"
 
 #define CPU_NAME "nnapi-reference"
@@ -262,6 +263,7 @@ static int cpu_execute(struct prepared *prepared, struct request *request, struc
 		.shapes = request->shapes,
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = request->loop_timeout_ns,
+		.times = request->trace ? &request->trace->times : NULL,
 	};
 	int result, ended;
 	bool done;

@@ -11,11 +11,13 @@
 
 #include "base/clock.h"
 #include "base/round.h"
+#include "model/times.h"
 #include "runtime/compilation.h"
 #include "runtime/handle.h"
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
+#include "runtime/trace.h"
 
 /* Arguments in staging memory begin at multiples of a cache line. */
 #define STAGING_ALIGN 64
@@ -44,6 +46,7 @@ struct accel_prepared {
 	struct nna_prepared_model *model;
 	uint32_t process;		/* handle_process() of `device` */
 	uint32_t generation;		/* counts how often it was prepared again */
+	atomic_bool has_no_times;	/* its engine does not tell when operations ran */
 	uint64_t pause_ns;		/* since the last time, if nothing has succeeded since */
 	uint64_t next_ns;		/* not again before */
 	atomic_bool has_served;		/* an execution of this generation has succeeded */
@@ -66,6 +69,7 @@ struct accel_request {
 	struct nna_memory *staging;	/* is memories[0] where there is any */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
+	bool has_times;			/* the last output is for when operations ran */
 };
 
 struct channel {
@@ -247,6 +251,7 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 	accel->model = model;
 	accel->device = device;
 	accel->process = handle_process();
+	accel->has_no_times = false;
 	accel->generation++;
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -344,10 +349,10 @@ static bool init_request(struct accel_request *r, uint32_t num_inputs, uint32_t 
 
 	*r = (struct accel_request){
 		.inputs = arena_alloc(arena, num_inputs, sizeof(r->inputs[0])),
-		.outputs = arena_alloc(arena, num_outputs, sizeof(r->outputs[0])),
+		.outputs = arena_alloc(arena, (size_t)num_outputs + 1, sizeof(r->outputs[0])),
 		.memories = arena_alloc(arena, count + 1, sizeof(r->memories[0])),
 		.tokens = arena_alloc(arena, count, sizeof(r->tokens[0])),
-		.shapes = arena_alloc(arena, num_outputs, sizeof(r->shapes[0])),
+		.shapes = arena_alloc(arena, (size_t)num_outputs + 1, sizeof(r->shapes[0])),
 	};
 	return r->inputs && r->outputs && r->memories && r->tokens && r->shapes;
 }
@@ -469,6 +474,47 @@ static int place_args(struct accel_prepared *accel, struct accel_request *r,
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+/* ---- When operations ran: model/times.h ---- */
+
+static uint64_t times_size(const struct trace_run *trace)
+{
+	return sizeof(struct times_head) + trace->times.room * sizeof(trace->times.list[0]);
+}
+
+/* Adds the output for them, at that offset of the staging memory. */
+static void place_times(const struct request *request, struct accel_request *r, uint64_t at)
+{
+	r->outputs[request->num_outputs] = (struct nna_argument){
+		.offset = at, .length = times_size(request->trace),
+	};
+	memset(r->base + at, 0, sizeof(struct times_head));
+}
+
+/* Copies them once, because the engine may write them at any time. */
+static void fetch_times(const struct request *request, const struct accel_request *r)
+{
+	const uint8_t *from = r->base + r->outputs[request->num_outputs].offset;
+	struct trace_run *trace = request->trace;
+	struct times_head head;
+
+	memcpy(&head, from, sizeof(head));
+	trace->engine_begin_ns = head.begin_ns;
+	trace->engine_end_ns = head.end_ns;
+	trace->times.count = head.count < trace->times.room ? head.count : trace->times.room;
+	if (trace->times.count)
+		memcpy(trace->times.list, from + sizeof(head),
+		       trace->times.count * sizeof(trace->times.list[0]));
+}
+
+static uint64_t pointed_size(const struct request_arg *args, uint32_t count)
+{
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		size += args[i].memory || args[i].omitted ? 0 : args[i].length;
+	return size;
+}
+
 static int place(struct accel_prepared *accel, const struct request *request,
 		 struct accel_request *r, struct nn_error *err)
 {
@@ -479,6 +525,9 @@ static int place(struct accel_prepared *accel, const struct request *request,
 
 	r->num_memories = 0;
 	r->num_tokens = 0;
+	r->has_times = request->trace && !request->attributes && !accel->has_no_times;
+	if (r->has_times)
+		size += times_size(request->trace);
 	if (size)
 		result = get_staging(accel, size, r, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
@@ -487,6 +536,8 @@ static int place(struct accel_prepared *accel, const struct request *request,
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = place_args(accel, r, request->outputs, request->num_outputs, PROT_WRITE,
 				    &at, r->outputs, err);
+	if (result == ANEURALNETWORKS_NO_ERROR && r->has_times)
+		place_times(request, r, at);
 	number_tokens(r, request->inputs, request->num_inputs, r->inputs);
 	number_tokens(r, request->outputs, request->num_outputs, r->outputs);
 	return result;
@@ -509,8 +560,10 @@ static void fetch_outputs(const struct accel_prepared *accel, const struct reque
 		memcpy(shape.dims, r->shapes[i].dims, sizeof(shape.dims));
 		/* An OEM's scalar is as long as its argument. */
 		size = shape.type == NN_OEM_SCALAR ? arg->length : operand_size(&shape);
-		memcpy(arg->pointer, r->base + r->outputs[i].offset,
-		       size < arg->length ? size : arg->length);
+		size = size < arg->length ? size : arg->length;
+		memcpy(arg->pointer, r->base + r->outputs[i].offset, size);
+		if (request->trace)
+			request->trace->copied_out += size;
 	}
 }
 
@@ -527,13 +580,26 @@ static void take_shapes(struct request *request, const struct accel_request *r)
 	request->shapes_known = true;
 }
 
+static void begin_trace(const struct request *request)
+{
+	struct trace_run *trace = request->trace;
+
+	*trace = (struct trace_run){
+		.submitted_ns = clock_ns(),
+		.copied_in = pointed_size(request->inputs, request->num_inputs),
+		.times = { .list = trace->times.list, .room = trace->times.room },
+	};
+}
+
 static int run(struct accel_prepared *accel, struct request *request, struct accel_request *r,
 	       struct nn_error *err)
 {
+	static const struct nn_attribute times = { .extension = TIMES_EXTENSION };
+	static const struct nn_attributes wants_times = { 1, &times };
 	const struct nna_request nna_request = {
 		.size = sizeof(nna_request),
 		.num_inputs = request->num_inputs,
-		.num_outputs = request->num_outputs,
+		.num_outputs = request->num_outputs + r->has_times,
 		.num_memories = r->num_memories,
 		.inputs = r->inputs,
 		.outputs = r->outputs,
@@ -549,18 +615,30 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.measure = request->measure,
 		.deadline_ns = request->deadline_ns,
 		.loop_timeout_ns = usual ? 0 : request->loop_timeout_ns,
-		.attributes = request->attributes,
+		.attributes = r->has_times ? &wants_times : request->attributes,
 	};
 	struct nna_timing timing = { NNA_TIME_NONE, NNA_TIME_NONE };
 	uint32_t num_shapes = 0;
 	enum nn_status status;
 
+	if (request->trace)
+		begin_trace(request);
 	if (request->channel && request->channel->burst)
 		status = nna_burst_execute(request->channel->burst, &nna_request, &options,
 					   r->shapes, &num_shapes, &timing, err);
 	else
 		status = nna_execute(accel->model, &nna_request, &options, r->shapes, &num_shapes,
 				     &timing, err);
+	/* An engine that does not know what is asked for has done nothing. */
+	if (r->has_times && status == NN_INVALID_ARGUMENT) {
+		accel->has_no_times = true;
+		r->has_times = false;
+		return run(accel, request, r, err);
+	}
+	if (request->trace)
+		request->trace->answered_ns = clock_ns();
+	if (r->has_times)
+		fetch_times(request, r);
 	if (num_shapes)
 		take_shapes(request, r);
 	if (status == NN_OK)

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "runtime/argument.h"
 #include "runtime/burst.h"
 #include "runtime/event.h"
 #include "runtime/extension.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
+#include "runtime/trace.h"
 
 #define NS_PER_US 1000
 
@@ -249,7 +251,7 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 }
 
 /* Of threads that all found it startable, one starts it. */
-static int start(ANeuralNetworksExecution *execution, struct nn_error *err)
+static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;
 
@@ -260,18 +262,22 @@ static int start(ANeuralNetworksExecution *execution, struct nn_error *err)
 			       "another thread started the execution");
 	event_put(execution->event);
 	execution->event = NULL;
+	execution->way = way;
+	if (trace_is_on())
+		execution->started_ns = clock_ns();
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
 /* Starts what does not wait for others: its inputs have to be there. */
-static int start_at_once(ANeuralNetworksExecution *execution, struct nn_error *err)
+static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way way,
+			 struct nn_error *err)
 {
 	int result = check_startable(execution, err);
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = execution_check_memories(execution, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = start(execution, err);
+		result = start(execution, way, err);
 	return result;
 }
 
@@ -279,7 +285,7 @@ static int start_at_once(ANeuralNetworksExecution *execution, struct nn_error *e
 static int compute(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		   struct nn_error *err)
 {
-	int result = start_at_once(execution, err);
+	int result = start_at_once(execution, burst ? EXECUTION_BURST : EXECUTION_SYNC, err);
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = execution_run(execution, burst, deadline_after(execution->timeout_ns),
@@ -316,7 +322,7 @@ int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution *execution,
 static int start_compute(ANeuralNetworksExecution *execution, ANeuralNetworksEvent **event,
 			 struct nn_error *err)
 {
-	int result = start_at_once(execution, err);
+	int result = start_at_once(execution, EXECUTION_ASYNC, err);
 
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
@@ -361,7 +367,7 @@ static int start_fenced(ANeuralNetworksExecution *execution,
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = check_fenced(execution, duration, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = start(execution, err);
+		result = start(execution, EXECUTION_FENCED, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	return event_start_fenced(execution, dependencies, count, duration, event, err);

@@ -16,6 +16,13 @@ enum execution_state {
 	EXECUTION_FINISHED,
 };
 
+enum execution_way {
+	EXECUTION_ASYNC = 1,
+	EXECUTION_SYNC,
+	EXECUTION_BURST,
+	EXECUTION_FENCED,
+};
+
 struct ANeuralNetworksExecution {
 	ANeuralNetworksCompilation *compilation;
 	uint32_t num_inputs;
@@ -41,6 +48,9 @@ struct ANeuralNetworksExecution {
 	uint64_t fenced_in_driver_us;	/* from the last dependency's end */
 	uint64_t deadline_ns;
 	ANeuralNetworksEvent *event;	/* of its last fence, held: ends it; or NULL */
+	enum execution_way way;		/* how it was started last, */
+	uint64_t started_ns;		/* and when, if that is watched */
+	uint64_t traced;		/* trace_async_begin() of a fenced one */
 };
 
 /*

@@ -3,6 +3,7 @@
  * Result codes: names, mapping from status codes, and lines of the log for calls that fail.
  */
 #include "runtime/log.h"
+#include "runtime/trace.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -42,12 +43,21 @@ static const int results[] = {
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-void rt_log_on_cpu(const char *reason)
+void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_uint said[NUM_FALL_BACKS];	/* by result, a bit each */
+	unsigned int bit = 1u << (result & 31);
+	char message[NN_MESSAGE_SIZE];
+	bool first;
+	va_list args;
 
-	if (!atomic_flag_test_and_set(&said))
-		nna_log(NNA_LOG_NOTE, "this program computes on the CPU: %s", reason);
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	first = !(atomic_fetch_or(&said[why], bit) & bit);
+	nna_log(first ? NNA_LOG_NOTE : NNA_LOG_WARN, "%s", message);
+	if (trace_is_on())
+		trace_instant("fallback", message);
 }
 
 const char *rt_result_name(int result)

@@ -10,8 +10,22 @@
 #include <nnaccel/log.h>
 #include <nnaccel/status.h>
 
-/* Says once in a process why it computes on the CPU without having asked for that. */
-void rt_log_on_cpu(const char *reason);
+/* Why the CPU computes without having been asked for. */
+enum fall_back {
+	FALL_BACK_NO_DEVICE,		/* there is no other */
+	FALL_BACK_REFUSED,		/* no other takes an operation */
+	FALL_BACK_COMPILE,		/* it cannot compile, */
+	FALL_BACK_EXECUTE,		/* or execute */
+	FALL_BACK_WHOLE,		/* a step failed on the CPU, too */
+	NUM_FALL_BACKS,
+};
+
+/*
+ * Says it, printf-like: as a note the first time that it happens for this reason with this ResultCode, and as a
+ * warning from then on.
+ */
+void rt_fall_back(enum fall_back why, int result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* "BAD_DATA" and so on; never NULL. */
 const char *rt_result_name(int result);

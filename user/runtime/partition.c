@@ -12,6 +12,7 @@
 #include "runtime/cache.h"
 #include "runtime/log.h"
 #include "runtime/operand.h"
+#include "runtime/trace.h"
 
 /* Temporaries that cross steps begin at multiples of a cache line. */
 #define TEMPORARY_ALIGN 64
@@ -332,7 +333,14 @@ static int prepare_steps(struct partition *p, const struct cache_options *cache,
 
 		nna_log(NNA_LOG_INFO, "step %u of %u: %u operations on %s", i, p->num_steps,
 		       step->graph.model.subgraphs[0].num_operations, step->device->name);
+		if (trace_is_on()) {
+			step->trace = trace_new_step(step, i, p->num_steps);
+			trace_begin("prepare", "\"part\":%u,\"operations\":%u,\"device\":\"%s\"", i + 1,
+				    step->graph.model.subgraphs[0].num_operations, step->device->name);
+		}
 		result = cache_prepare(cache, step, &p->options, &step->prepared, err);
+		if (trace_is_on())
+			trace_end("prepare", result);
 	}
 	return result;
 }

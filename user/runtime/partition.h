@@ -18,6 +18,7 @@ struct step {
 	const uint32_t *operations;	/* of the whole graph; NULL: all of them */
 	struct prepared *prepared;
 	struct prepared *fallback;	/* on the CPU, once it was needed; under the lock */
+	struct trace_step *trace;	/* of the report, or NULL */
 };
 
 /* Where an operand of the whole graph is while steps run. */

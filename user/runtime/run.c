@@ -3,6 +3,7 @@
  * Running an execution: step after step, each on its device, with the CPU in a
  * failing device's place where that is allowed.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "runtime/burst.h"
@@ -12,7 +13,9 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 #include "runtime/memory_desc.h"
+#include "runtime/observer.h"
 #include "runtime/operand.h"
+#include "runtime/trace.h"
 
 struct nn_operand execution_output(const ANeuralNetworksExecution *execution, uint32_t index)
 {
@@ -99,7 +102,10 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 {
 	int result, taken;
 
-	result = prepared->ops->execute(prepared, request, err);
+	if (trace_is_on())
+		result = trace_execute(step, prepared, request, err);
+	else
+		result = prepared->ops->execute(prepared, request, err);
 	execution->on_device_us = request->on_device_us;
 	execution->in_driver_us = request->in_driver_us;
 	execution->fenced_in_driver_us = request->in_driver_us;
@@ -193,9 +199,8 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 		result = run_request(execution, step, step->prepared, request, &reason);
 	}
 	if (may_fall_back(execution, step, result)) {
-		nna_log(NNA_LOG_WARN, "the CPU takes the place of %s, after %s: %s",
-		       step->device->name, rt_result_name(result), reason.message);
-		rt_log_on_cpu(reason.message);
+		rt_fall_back(FALL_BACK_EXECUTE, result, "the CPU takes the place of %s, after %s: %s",
+			     step->device->name, rt_result_name(result), reason.message);
 		reason.message[0] = '\0';
 		result = partition_get_fallback(p, step, &fallback, &reason);
 		if (result == ANEURALNETWORKS_NO_ERROR)
@@ -280,8 +285,8 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 				 run_single(execution, step, &reason);
 	}
 	if (p->num_steps > 1 && may_fall_back(execution, step, result)) {
-		nna_log(NNA_LOG_WARN, "the CPU executes the whole model, after %s: %s",
-		       rt_result_name(result), reason.message);
+		rt_fall_back(FALL_BACK_WHOLE, result, "the CPU executes the whole model, after %s: %s",
+			     rt_result_name(result), reason.message);
 		return run_whole(execution, err);
 	}
 	nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
@@ -307,6 +312,8 @@ void execution_abandon(ANeuralNetworksExecution *execution, int result)
 	execution->result = result;
 	reset_shapes(execution);
 	note_outputs(execution, false);
+	if (trace_is_on())
+		observer_executed(execution);
 	execution->state = EXECUTION_FINISHED;
 }
 
@@ -315,11 +322,19 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 {
 	int result;
 
+	if (trace_is_on())
+		trace_begin("execute", "\"compilation\":%" PRIu64 ",\"burst\":%s",
+			    execution->compilation->serial, burst ? "true" : "false");
 	execution->deadline_ns = deadline_ns;
 	reset_shapes(execution);
 	result = run_steps(execution, burst, err);
 	execution->result = result;
 	note_outputs(execution, result == ANEURALNETWORKS_NO_ERROR);
+	if (trace_is_on()) {
+		trace_end("execute", result);
+		trace_flush();
+		observer_executed(execution);
+	}
 	/* From here on another thread may free it. */
 	execution->state = EXECUTION_FINISHED;
 	return result;
@@ -375,6 +390,8 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 		fill_request(execution, NULL, step, &request);
 		result = step->device->ops->execute_fenced(step->prepared, &request, wait_for,
 							   count, duration_ns, fence, &reason);
+		if (result == ANEURALNETWORKS_NO_ERROR && trace_is_on())
+			execution->traced = trace_async_begin("fenced execution");
 		/* Until its end says otherwise, for those that are started after it. */
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);
@@ -397,6 +414,11 @@ int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct 
 	execution->result = result;
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		note_outputs(execution, false);
+	if (trace_is_on()) {
+		trace_async_end("fenced execution", execution->traced, result);
+		trace_flush();
+		observer_executed(execution);
+	}
 	/* From here on another thread may free it. */
 	execution->state = EXECUTION_FINISHED;
 	return result;

@@ -13,6 +13,8 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "base/clock.h"
+#include "model/times.h"
 #include "runtime_fixture.h"
 #include "tests/between.h"
 
@@ -78,6 +80,9 @@ static struct {
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* it has no engine */
 	bool keeps_dying;		/* every execution kills its worker */
+	bool refuses_times;		/* it does not tell when operations ran, */
+	int64_t lies_ns;		/* or not the truth */
+	struct nn_operation_time time;	/* of an operation, from its engine's begin on */
 	bool has_second;		/* a second device is there, with an engine */
 	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* devices, by this process */
@@ -416,6 +421,30 @@ static void add(const struct nna_prepared_model *p, const struct nna_request *re
 	}
 }
 
+/* Tells the time of its operation, and waits until that may be true. */
+static void tell_times(const struct nna_request *request)
+{
+	const struct nna_argument *arg = &request->outputs[request->num_outputs - 1];
+	uint8_t *at = (uint8_t *)request->memories[arg->pool]->base + arg->offset;
+	struct times_head head = { .begin_ns = clock_ns(), .count = 1 };
+	struct nn_operation_time time = accel.time;
+
+	assert_true(arg->length >= sizeof(head) + sizeof(time));
+	time.begin_ns += head.begin_ns;
+	time.end_ns += head.begin_ns;
+	while (clock_ns() <= time.end_ns)
+		;
+	head.end_ns = clock_ns();
+	head.begin_ns += (uint64_t)accel.lies_ns;
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), &time, sizeof(time));
+}
+
+static bool asks_for_times(const struct nna_execute_options *options)
+{
+	return options->attributes && !strcmp(options->attributes->list[0].extension, TIMES_EXTENSION);
+}
+
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
 			   struct nna_output_shape *shapes, uint32_t *num_shapes,
@@ -431,6 +460,8 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 		accel.worker++;
 	if (prepared->worker != accel.worker)
 		return nn_fail(err, NN_DEAD_OBJECT, "its worker is dead");
+	if (asks_for_times(options) && accel.refuses_times)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "no such attribute");
 	accel.executed++;
 	accel.executed_by_second += (uint32_t)prepared->device->number;
 	accel.loop_timeout_ns = options->loop_timeout_ns;
@@ -460,6 +491,8 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 		*num_shapes = request->num_outputs;
 	if (accel.execute_status)
 		return nn_fail(err, accel.execute_status, "told to fail");
+	if (asks_for_times(options))
+		tell_times(request);
 	if (!request->num_tokens)
 		add(prepared, request);
 	if (options->measure)

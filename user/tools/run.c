@@ -153,6 +153,22 @@ static bool prepend(const char *variable, const char *folder, const char *name)
 	return done;
 }
 
+/* The programs that the program starts may be in other folders. */
+static bool set_trace(void)
+{
+	const char *file = getenv("NNACCEL_TRACE");
+	char folder[PATH_MAX], *path;
+	bool done;
+
+	if (!file || !*file || *file == '/')
+		return true;
+	if (!getcwd(folder, sizeof(folder)) || asprintf(&path, "%s/%s", folder, file) < 0)
+		return false;
+	done = !setenv("NNACCEL_TRACE", path, 1);
+	free(path);
+	return done;
+}
+
 static bool set_environment(const struct arguments *a, const char *device, const char *folder)
 {
 	/*
@@ -165,7 +181,8 @@ static bool set_environment(const struct arguments *a, const char *device, const
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), state);
 	return state >= 0 && !setenv(RUN_STATE, path, 1) && !setenv(RUN_DEVICE, device, 1) &&
 	       (!a->require || !setenv(RUN_REQUIRE, "1", 1)) &&
-	       (!a->report || !setenv(RUN_REPORT, "1", 1)) && prepend("LD_PRELOAD", folder, LIBRARY) &&
+	       (!a->report || (!setenv(RUN_REPORT, "1", 1) && !setenv("NNACCEL_REPORT", "1", 1))) &&
+	       set_trace() && prepend("LD_PRELOAD", folder, LIBRARY) &&
 	       prepend("PYTHONPATH", folder, PYTHON);
 }
 
@@ -213,7 +230,8 @@ int tool_run(int argc, char **argv)
 		{ "require", NULL, "do not run the program without the device, and have models fail\n"
 		  "that the device does not get", OPTION_FLAG, OPTION_AT(struct arguments, require) },
 		{ "report", NULL, "also say which operations are left to the runtime and why, and\n"
-		  "at the end how often each model ran, and how long", OPTION_FLAG,
+		  "at the end how often each model ran, how long each operation took\n"
+		  "and on which device, and what was copied", OPTION_FLAG,
 		  OPTION_AT(struct arguments, report) },
 		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
@@ -228,7 +246,9 @@ int tool_run(int argc, char **argv)
 		"a delegate itself. It does not reach interpreters of TensorFlow Lite's C++ interface.\n",
 		.more = "\nExit status: the program's; 1 if it cannot be reached (static, set-uid, of another\n"
 		"architecture), or if --require is not met; 2 wrong usage; 126 and 127 as of shells.\n"
-		"Without a device the program runs unchanged, after a warning.\n",
+		"Without a device the program runs unchanged, after a warning.\n\n"
+		"With NNACCEL_TRACE=FILE in the environment, what the runtime and the engine do is\n"
+		"appended to the file, which Perfetto and chrome://tracing open.\n",
 		.options = options,
 		.help = offsetof(struct arguments, help),
 	};

@@ -20,6 +20,7 @@ import textwrap
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "../tflite"))
 import model as tfl  # noqa: E402
+import tracefile  # noqa: E402
 
 PAGE = os.path.join(HERE, "../../../../Documentation/programs.rst")
 MULTIARCH = "usr/lib/x86_64-linux-gnu"
@@ -250,6 +251,32 @@ def test_report(w):
     done = w.run(*w.launch("onnxinference", w.onnx, 64), options=["--report"])
     if "image.onnx: 2 runs, " not in done.said:
         raise ValueError(done.said)
+    # Each operation has a time, or is computed with another; shares are of the whole.
+    lines = [line for line in done.said.split("\n") if line.startswith("nnaccel: report: ")]
+    shares = [float(line.split()[-2]) for line in lines if line.endswith(" %")]
+    if len(lines) < 4 or not re.match(rf"nnaccel: report: model 1, part 1 of 1: \d+ operations on {w.device}: 2 runs, \d+\.\d{{3}} ms each", lines[0]) or \
+            not lines[1].startswith("nnaccel: report:   copies: ") or not shares or not 99 < sum(shares) < 101 or \
+            not any("CONV_2D" in line for line in lines):
+        raise ValueError(done.said)
+    copied = 0 if w.device == "nnapi-reference" else 4 * 3 * 64 * 64
+    if f"copies: {copied} bytes in, " not in lines[1]:
+        raise ValueError(lines[1])
+
+
+def test_trace(w):
+    """a trace of two programs in one file"""
+    path = os.path.join(w.folder, "trace.json")
+    taken(w.run("sh", "-c", '"$@" && "$@"', "sh", *w.launch("tfliteinference", w.image, 64), NNACCEL_TRACE="trace.json"),
+          "TensorFlow Lite 2.14.1", w.image, times=2, device=w.device)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    slices = tracefile.check(text, w.device == "nnaccel")
+    want = {"compile": 2, "prepare": 2, "execute": 4, f"part on {w.device}": 4, "CONV_2D": 4}
+    if any(slices[name] < count for name, count in want.items()):
+        raise ValueError(slices)
+    # A kill may leave half of it.
+    tracefile.events(text[:text.rindex("\n", 0, len(text) // 2) + 1])
+    os.remove(path)
 
 
 def test_python(w):
@@ -485,7 +512,8 @@ def main():
     # An emulated machine takes minutes for the others, which ask little of the device.
     if sys.argv[2] == "nnaccel":
         tests = [(f, doc) for f, doc in tests if f in (
-            test_gstreamer_onnx, test_gstreamer_tflite, test_python, test_children, test_explain_tflite, test_bench)]
+            test_gstreamer_onnx, test_gstreamer_tflite, test_report, test_trace, test_python, test_children,
+            test_explain_tflite, test_bench)]
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         world = World(folder, nnaccel, *sys.argv[2:])

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of preparations and executions in the file that NNACCEL_TRACE names, and with NNACCEL_REPORT their
+ * sums on standard error at the program's end.
+ */
+#ifndef NN_RUNTIME_TRACE_H
+#define NN_RUNTIME_TRACE_H
+
+#include <nnaccel/execution.h>
+
+#include "runtime/device.h"
+
+/* The events, the report, and the observer (observer.h). */
+enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
+
+/* The set of those that are wanted: 0 as a rule, which costs an execution a branch. */
+extern int trace_watches __attribute__((visibility("hidden")));
+
+static inline bool trace_is_on(void)
+{
+	return __builtin_expect(__atomic_load_n(&trace_watches, __ATOMIC_RELAXED), 0);
+}
+
+static inline bool trace_wants(int what)
+{
+	return __atomic_load_n(&trace_watches, __ATOMIC_RELAXED) & what;
+}
+
+/* Reads the environment, the first time. Before it nothing is watched. */
+void trace_start(void);
+
+/*
+ * Writes that something begins and ends on this thread. `format` makes members of a JSON object, of
+ * numbers and names that need no escapes.
+ */
+void trace_begin(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void trace_end(const char *name, int result);
+void trace_instant(const char *name, const char *reason);
+
+/* The same of what ends on any thread. Returns a number for its end; 0: none is wanted. */
+uint64_t trace_async_begin(const char *name);
+void trace_async_end(const char *name, uint64_t number, int result);
+
+/* Writes to the file what has been gathered. */
+void trace_flush(void);
+
+/* A device fills it in an execution, by struct request. Times are CLOCK_MONOTONIC; 0: not known. */
+struct trace_run {
+	uint64_t submitted_ns;		/* to another process, */
+	uint64_t answered_ns;
+	uint64_t engine_begin_ns;	/* where it ran then */
+	uint64_t engine_end_ns;
+	uint64_t copied_in;		/* bytes */
+	uint64_t copied_out;
+	struct nn_times times;		/* of operations */
+};
+
+/* The sums of a step of a partition, for the report. They are never freed. */
+struct trace_step;
+struct step;
+
+/* NULL: no report is wanted, or there is no memory. Steps of a model follow each other. */
+struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
+
+/*
+ * Executes a request that is watched: of a step, or of the whole (NULL), on the device that it is for or
+ * on another, which is the CPU.
+ */
+int trace_execute(const struct step *step, struct prepared *prepared, struct request *request,
+		  struct nn_error *err);
+
+#endif /* NN_RUNTIME_TRACE_H */

@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library watches compilations and executions: the events of NNACCEL_TRACE, the report, and lines for
+ * fallbacks. Each case runs in a child, which reads the environment for itself.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime_fake_accel.h"
+
+#define OPERATION_NS 1000
+#define MAX_TRACKS 16
+#define MAX_DEPTH 8
+
+static char folder[] = "/tmp/nn-trace-XXXXXX";
+
+/* ---- children ---- */
+
+/* The status of a child, and its standard error. */
+static struct {
+	int status;
+	char said[8192];
+} child;
+
+static void in_child(const char *variable, const char *value, void (*calls)(void))
+{
+	int log = memfd_create("log", MFD_CLOEXEC);
+	ssize_t length;
+	pid_t pid = fork();
+
+	assert_true(log >= 0 && pid >= 0);
+	if (!pid) {
+		setenv(variable, value, 1);
+		dup2(log, STDERR_FILENO);
+		accel.time = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 0, OPERATION_NS };
+		calls();
+		exit(0);
+	}
+	assert_int_equal(waitpid(pid, &child.status, 0), pid);
+	length = pread(log, child.said, sizeof(child.said) - 1, 0);
+	assert_true(length >= 0);
+	child.said[length] = '\0';
+	close(log);
+}
+
+static unsigned int count_lines(const char *text)
+{
+	unsigned int count = 0;
+
+	for (; *text; text++)
+		count += *text == '\n';
+	return count;
+}
+
+/* ---- the file ---- */
+
+static const char *path_of(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+struct event {
+	char phase;
+	int pid, tid;
+	double us;
+	char category[16], name[64];
+	const char *rest;
+};
+
+/* An open slice of each thread of a process, and what was said of them. */
+struct track {
+	int pid, tid;
+	double us;
+	unsigned int depth;
+	char names[MAX_DEPTH][64];
+	bool has_name, has_process;
+};
+
+static struct {
+	struct track tracks[MAX_TRACKS];
+	unsigned int num_tracks, processes;
+	unsigned int adds, queues, engines, flows, fallbacks, fenced;
+	char flow[64], async[64];	/* those that have begun, or "" */
+	int flow_pid;
+} seen;
+
+static struct track *track_of(const struct event *e)
+{
+	struct track *t = seen.tracks;
+
+	while (t < seen.tracks + seen.num_tracks && (t->pid != e->pid || t->tid != e->tid))
+		t++;
+	if (t == seen.tracks + seen.num_tracks) {
+		assert_true(seen.num_tracks++ < MAX_TRACKS);
+		*t = (struct track){ .pid = e->pid, .tid = e->tid };
+		for (struct track *o = seen.tracks; o < t; o++)
+			t->has_process |= o->pid == e->pid && o->has_process;
+	}
+	return t;
+}
+
+static void parse(const char *line, struct event *e)
+{
+	int length = 0;
+
+	memset(e, 0, sizeof(*e));
+	assert_true(sscanf(line, "{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d,\"ts\":%lf,\"cat\":\"%15[^\"]\",\"name\":\"%n",
+			   &e->phase, &e->pid, &e->tid, &e->us, e->category, &length) == 5 && length);
+	snprintf(e->name, sizeof(e->name), "%.*s", (int)strcspn(line + length, "\""), line + length);
+	e->rest = line + length;
+	assert_string_equal(line + strlen(line) - 2, "},");
+}
+
+static void begin_slice(struct track *t, const struct event *e)
+{
+	assert_true(t->depth < MAX_DEPTH);
+	snprintf(t->names[t->depth++], sizeof(t->names[0]), "%s", e->name);
+	seen.adds += !strcmp(e->name, "ADD");
+	seen.queues += !strcmp(e->name, "queue");
+	seen.engines += !strcmp(e->category, "engine") && !strcmp(e->name, "nnaccel");
+}
+
+static const char *id_of(const struct event *e)
+{
+	static char id[64];
+
+	assert_int_equal(sscanf(strstr(e->rest, "\"id\":\""), "\"id\":\"%63[^\"]", id), 1);
+	return id;
+}
+
+/* A flow leads from a slice of the runtime to one of the engine. */
+static void take_flow(const struct track *t, const struct event *e)
+{
+	assert_int_equal(t->depth > 0, 1);
+	if (e->phase == 's') {
+		assert_string_equal(e->category, "runtime");
+		strcpy(seen.flow, id_of(e));
+		seen.flow_pid = e->pid;
+		return;
+	}
+	assert_string_equal(e->category, "engine");
+	assert_string_equal(seen.flow, id_of(e));
+	assert_int_not_equal(seen.flow_pid, e->pid);
+	seen.flow[0] = '\0';
+	seen.flows++;
+}
+
+static void take_name(struct track *t, const struct event *e)
+{
+	if (!strcmp(e->name, "process_name")) {
+		seen.processes++;
+		t->has_process = true;
+	} else {
+		assert_string_equal(e->name, "thread_name");
+		assert_true(t->has_process);
+		t->has_name = true;
+	}
+}
+
+static void take_event(const char *line)
+{
+	struct track *t;
+	struct event e;
+
+	parse(line, &e);
+	t = track_of(&e);
+	if (e.phase == 'M') {
+		take_name(t, &e);
+		return;
+	}
+	assert_true(t->has_name && t->has_process);
+	assert_true(e.us >= t->us);
+	t->us = e.us;
+	switch (e.phase) {
+	case 'B':
+		begin_slice(t, &e);
+		break;
+	case 'E':
+		assert_true(t->depth--);
+		assert_string_equal(e.name, t->names[t->depth]);
+		break;
+	case 's':
+	case 'f':
+		take_flow(t, &e);
+		break;
+	case 'i':
+		seen.fallbacks += !strcmp(e.name, "fallback");
+		break;
+	case 'b':
+		strcpy(seen.async, id_of(&e));
+		break;
+	case 'e':
+		assert_string_equal(seen.async, id_of(&e));
+		seen.async[0] = '\0';
+		seen.fenced++;
+		break;
+	default:
+		fail_msg("%s", line);
+	}
+}
+
+/* Checks a trace line by line. */
+static void check_trace(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[4096];
+
+	memset(&seen, 0, sizeof(seen));
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	assert_string_equal(line, "[\n");
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		take_event(line);
+	}
+	fclose(file);
+	for (unsigned int i = 0; i < seen.num_tracks; i++)
+		assert_int_equal(seen.tracks[i].depth, 0);
+	assert_string_equal(seen.flow, "");
+	assert_string_equal(seen.async, "");
+}
+
+/* ---- events ---- */
+
+static void run_on_device(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	ANeuralNetworksExecution *execution;
+	float sum[ADD_ELEMENTS] = { 0 };
+	ANeuralNetworksBurst *burst;
+	ANeuralNetworksEvent *event;
+
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	assert_ok(compute_sum(c));
+	execution = add_execution(c);
+	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksBurst_create(c, &burst));
+	assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+	assert_sum(sum);
+	ANeuralNetworksBurst_free(burst);
+	assert_ok(ANeuralNetworksExecution_startCompute(execution, &event));
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	ANeuralNetworksEvent_free(event);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+/* An execution whose fence has signalled when it returns. */
+enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared, const struct nna_request *request,
+				  const struct nna_execute_options *options, const int *wait_for,
+				  uint32_t num_wait_for, uint64_t duration_ns, int *fence, struct nn_error *err)
+{
+	struct nna_output_shape shapes[2];
+	struct nna_timing timing;
+	uint32_t count;
+
+	(void)wait_for;
+	(void)num_wait_for;
+	(void)duration_ns;
+	*fence = eventfd(1, EFD_CLOEXEC);
+	return nna_execute(prepared, request, options, shapes, &count, &timing, err);
+}
+
+enum nn_status nna_fence_get_info(struct nna_device *device, int fence, struct nna_timing *launched,
+				  struct nna_timing *fenced, struct nn_error *err)
+{
+	(void)device;
+	(void)fence;
+	(void)err;
+	*launched = *fenced = (struct nna_timing){ 3, 5 };
+	return NN_OK;
+}
+
+static void run_fenced(void)
+{
+	int fd = memfd_create("sum", MFD_CLOEXEC);
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksMemory *memory;
+	ANeuralNetworksEvent *event;
+
+	assert_true(fd >= 0 && !ftruncate(fd, sizeof(add_a)));
+	assert_ok(ANeuralNetworksMemory_createFromFd(sizeof(add_a), PROT_READ | PROT_WRITE, fd, 0, &memory));
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	execution = add_execution(c);
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 0, sizeof(add_a)));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(execution, NULL, 0, 0, &event));
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	ANeuralNetworksEvent_free(event);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+	close(fd);
+}
+
+static void run_and_be_killed(void)
+{
+	run_on_device();
+	kill(getpid(), SIGKILL);
+}
+
+/* Parent and child write to one file. */
+static void run_in_two(void)
+{
+	pid_t pid;
+	int status;
+
+	run_on_device();
+	pid = fork();
+	run_on_device();
+	if (!pid)
+		exit(0);
+	if (waitpid(pid, &status, 0) != pid || status)
+		_exit(1);
+}
+
+static void run_refused(void)
+{
+	accel.refuses_times = true;
+	run_on_device();
+}
+
+static void run_early(void)
+{
+	accel.lies_ns = -(int64_t)NS_PER_S;
+	run_on_device();
+}
+
+static void run_late(void)
+{
+	accel.lies_ns = (int64_t)NS_PER_S;
+	run_on_device();
+}
+
+/* The operation ends before it begins. */
+static void run_backwards(void)
+{
+	accel.time.begin_ns = 2 * OPERATION_NS;
+	run_on_device();
+}
+
+static void run_on_cpu(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = compile(model, true);
+
+	for (int i = 0; i < 3; i++)
+		assert_ok(compute_sum(c));
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+static void run_with_fallback(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = compile(model, false);
+
+	accel.execute_status = NN_GENERAL_FAILURE;
+	assert_ok(compute_sum(c));
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+/* The events that are in the file after each: run_on_device() executes three times. */
+static const struct {
+	const char *name;
+	void (*calls)(void);
+	bool is_killed;
+	unsigned int processes, adds, engines, fallbacks, fenced;
+} cases[] = {
+	{ "device", run_on_device, false, 2, 3, 3, 0, 0 },
+	{ "killed", run_and_be_killed, true, 2, 3, 3, 0, 0 },
+	{ "two", run_in_two, false, 4, 9, 9, 0, 0 },
+	{ "refused", run_refused, false, 1, 0, 0, 0, 0 },
+	{ "early", run_early, false, 1, 0, 0, 0, 0 },
+	{ "late", run_late, false, 1, 0, 0, 0, 0 },
+	{ "backwards", run_backwards, false, 2, 0, 3, 0, 0 },
+	{ "cpu", run_on_cpu, false, 1, 3, 0, 0, 0 },
+	{ "fallback", run_with_fallback, false, 1, 1, 0, 1, 0 },
+	{ "fenced", run_fenced, false, 1, 0, 0, 0, 1 },
+};
+
+static void test_events(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *path = path_of(cases[i].name);
+
+		in_child("NNACCEL_TRACE", path, cases[i].calls);
+		if (cases[i].is_killed ? !WIFSIGNALED(child.status) : child.status)
+			fail_msg("%s: status %x: %s", cases[i].name, (unsigned int)child.status, child.said);
+		check_trace(path);
+		if (seen.processes != cases[i].processes || seen.adds != cases[i].adds ||
+		    seen.engines != cases[i].engines || seen.queues != cases[i].engines ||
+		    seen.flows != cases[i].engines || seen.fallbacks != cases[i].fallbacks ||
+		    seen.fenced != cases[i].fenced)
+			fail_msg("%s: %u processes, %u additions, %u in engines, %u flows, %u fallbacks",
+				 cases[i].name, seen.processes, seen.adds, seen.engines, seen.flows,
+				 seen.fallbacks);
+		unlink(path);
+	}
+}
+
+/* "%p" is the process's number, and a second program appends to the file of the first. */
+static void test_files(void **state)
+{
+	char name[64];
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		if (chdir(folder))
+			_exit(1);
+		setenv("NNACCEL_TRACE", "by-%p.json", 1);
+		run_on_cpu();
+		exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	snprintf(name, sizeof(name), "by-%d.json", pid);
+	check_trace(path_of(name));
+	unlink(path_of(name));
+	for (unsigned int i = 1; i < 3; i++) {
+		in_child("NNACCEL_TRACE", path_of("both"), run_on_cpu);
+		check_trace(path_of("both"));
+		assert_int_equal(seen.processes, i);
+	}
+	unlink(path_of("both"));
+	/* A file that cannot be written is named once, and the program computes. */
+	in_child("NNACCEL_TRACE", path_of("no/file"), run_on_device);
+	assert_int_equal(child.status, 0);
+	assert_int_equal(count_lines(child.said), 1);
+	assert_non_null(strstr(child.said, "no/file: No such file or directory"));
+}
+
+/* ---- the report ---- */
+
+/* 16 bytes go to the device for each input, and 16 come back. */
+static void test_report(void **state)
+{
+	(void)state;
+	in_child("NNACCEL_REPORT", "1", run_on_device);
+	assert_int_equal(child.status, 0);
+	assert_non_null(strstr(child.said, "nnaccel: report: model 1, part 1 of 1: 1 operations on nnaccel: 3 runs, "));
+	assert_non_null(strstr(child.said, " ms in the engine\n"));
+	assert_non_null(strstr(child.said, "  copies: 32 bytes in, 16 bytes out a run\n"));
+	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 100.0 %\n"));
+	assert_int_equal(count_lines(child.said), 3);
+	in_child("NNACCEL_REPORT", "1", run_refused);
+	assert_non_null(strstr(child.said, "  the device tells no times of operations\n"));
+	assert_null(strstr(child.said, "in the engine"));
+	in_child("NNACCEL_REPORT", "1", run_on_cpu);
+	assert_non_null(strstr(child.said, "  copies: 0 bytes in, 0 bytes out a run\n"));
+	assert_non_null(strstr(child.said, "  operation 0 ADD on nnapi-reference: "));
+	in_child("NNACCEL_REPORT", "1", run_with_fallback);
+	assert_non_null(strstr(child.said, "on nnaccel: 0 runs\n"));
+	assert_non_null(strstr(child.said, "  1 failed; 1 by the CPU in its place, "));
+	in_child("NNACCEL_REPORT", "0", run_on_device);
+	assert_string_equal(child.said, "");
+}
+
+/* The engine's own form of the model: nothing is said of the model's operations. */
+static void run_other_form(void)
+{
+	accel.time.index = 7 | NN_OTHER_MODEL;
+	accel.time.type = ANEURALNETWORKS_CAST;
+	run_on_device();
+}
+
+/* A part of an operation is computed elsewhere. */
+static void run_without_times(void)
+{
+	accel.time.index = 1;
+	run_on_device();
+}
+
+static void test_forms(void **state)
+{
+	(void)state;
+	in_child("NNACCEL_REPORT", "1", run_other_form);
+	assert_non_null(strstr(child.said, "  its operation 7 CAST on nnaccel: 0.001 ms, 100.0 %\n"));
+	assert_null(strstr(child.said, "ADD"));
+	in_child("NNACCEL_REPORT", "1", run_without_times);
+	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: computed with another\n"));
+}
+
+/* ---- fallbacks ---- */
+
+static void fall_back(enum nn_status status, int times)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = compile(model, false);
+
+	accel.execute_status = status;
+	for (int i = 0; i < times; i++)
+		assert_ok(compute_sum(c));
+	accel.execute_status = NN_OK;
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+static void execution_fails(void)
+{
+	fall_back(NN_GENERAL_FAILURE, 5);
+	fall_back(NN_GENERAL_FAILURE, 5);
+}
+
+static void execution_fails_twice(void)
+{
+	fall_back(NN_GENERAL_FAILURE, 5);
+	fall_back(NN_RESOURCE_EXHAUSTED_TRANSIENT, 5);
+}
+
+static void device_dies(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = compile(model, false);
+
+	accel.worker++;
+	accel.is_offline = true;
+	for (int i = 0; i < 5; i++)
+		assert_ok(compute_sum(c));
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+static void preparation_fails(void)
+{
+	accel.prepare_status = NN_GENERAL_FAILURE;
+	fall_back(NN_OK, 1);
+	fall_back(NN_OK, 1);
+}
+
+static void operations_are_refused(void)
+{
+	accel.supported_status = NN_GENERAL_FAILURE;
+	fall_back(NN_OK, 1);
+	fall_back(NN_OK, 1);
+}
+
+static void device_is_absent(void)
+{
+	accel.is_absent = true;
+	fall_back(NN_OK, 1);
+	fall_back(NN_OK, 1);
+}
+
+static const struct {
+	const char *name;
+	void (*calls)(void);
+	const char *level;
+	unsigned int lines;
+	const char *text;
+} fallbacks[] = {
+	{ "an execution", execution_fails, "note", 1, "the CPU takes the place of nnaccel, after OP_FAILED: " },
+	{ "two causes", execution_fails_twice, "note", 2, ", after RESOURCE_EXHAUSTED_TRANSIENT: " },
+	{ "a device", device_dies, "note", 1, "the CPU takes the place of nnaccel, after DEAD_OBJECT: " },
+	{ "a preparation", preparation_fails, "note", 1, "compiled for the CPU alone, after OP_FAILED: " },
+	{ "operations", operations_are_refused, "note", 1, "the CPU computes 1 of 1 operations, " },
+	{ "no device", device_is_absent, "note", 1, "this program computes on the CPU: " },
+	{ "warnings", execution_fails, "warn", 10, "the CPU takes the place of nnaccel, after OP_FAILED: " },
+	{ "nothing", execution_fails, "none", 0, "" },
+	{ "the default", execution_fails, "", 1, "nnaccel: note: the CPU takes the place of nnaccel" },
+};
+
+static void test_fallbacks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fallbacks); i++) {
+		in_child("NNACCEL_LOG", fallbacks[i].level, fallbacks[i].calls);
+		if (child.status || count_lines(child.said) != fallbacks[i].lines ||
+		    !strstr(child.said, fallbacks[i].text))
+			fail_msg("%s: status %x: %s", fallbacks[i].name, (unsigned int)child.status,
+				 child.said);
+	}
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_events, reset),
+		cmocka_unit_test_setup(test_files, reset),
+		cmocka_unit_test_setup(test_report, reset),
+		cmocka_unit_test_setup(test_forms, reset),
+		cmocka_unit_test_setup(test_fallbacks, reset),
+	};
+
+	return cmocka_run_group_tests_name("runtime_trace", tests, set_up, tear_down);
+}
