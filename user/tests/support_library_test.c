@@ -448,54 +448,255 @@ static void test_caching(void **state)
 
 /* ---- Diagnostics ---- */
 
-static void never_compiled(const void *context,
-			   const ANeuralNetworksDiagnosticCompilationInfo *info)
+/* The facts that the callbacks saw. */
+static struct {
+	const void *context;
+	int compilations, executions;
+	int32_t compilation_error;
+	uint64_t compilation_ns;
+	uint32_t error;
+	ANeuralNetworksDiagnosticExecutionMode modes[8];
+	uint64_t runtime_ns, driver_ns, hardware_ns;
+	ANeuralNetworksDiagnosticDataClass in, out;
+	bool caching, control_flow, dynamic;
+	uint8_t hash[32];
+	int32_t session;
+	char devices[128];
+} told;
+
+#define COMPILATION(name) nn->SL_ANeuralNetworksDiagnosticCompilationInfo_##name(info)
+#define EXECUTION(name) nn->SL_ANeuralNetworksDiagnosticExecutionInfo_##name(info)
+
+static void compiled(const void *context, const ANeuralNetworksDiagnosticCompilationInfo *info)
 {
-	(void)context;
-	(void)info;
-	fail_msg("called");
+	told.context = context;
+	told.compilations++;
+	told.compilation_error = COMPILATION(getErrorCode);
+	told.compilation_ns = COMPILATION(getCompilationTimeNanos);
+	told.in = COMPILATION(getInputDataClass);
+	told.out = COMPILATION(getOutputDataClass);
+	told.caching = COMPILATION(isCachingEnabled);
+	told.control_flow = COMPILATION(isControlFlowUsed);
+	told.dynamic = COMPILATION(areDynamicTensorsUsed);
+	told.session = COMPILATION(getSessionId);
+	assert_int_equal(COMPILATION(getNnApiVersion), nn->ANeuralNetworks_getRuntimeFeatureLevel());
+	memcpy(told.hash, COMPILATION(getModelArchHash), sizeof(told.hash));
+	snprintf(told.devices, sizeof(told.devices), "%s", COMPILATION(getDeviceIds));
 }
 
-static void never_executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
+/* All that executions have in common with their compilation is the same. */
+static void executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
 {
-	(void)context;
-	(void)info;
-	fail_msg("called");
+	assert_ptr_equal(context, told.context);
+	assert_true(told.executions < 8);
+	told.modes[told.executions++] = EXECUTION(getExecutionMode);
+	told.error = EXECUTION(getErrorCode);
+	told.runtime_ns = EXECUTION(getRuntimeExecutionTimeNanos);
+	told.driver_ns = EXECUTION(getDriverExecutionTimeNanos);
+	told.hardware_ns = EXECUTION(getHardwareExecutionTimeNanos);
+	assert_int_equal(EXECUTION(getInputDataClass), told.in);
+	assert_int_equal(EXECUTION(getOutputDataClass), told.out);
+	assert_int_equal(EXECUTION(isCachingEnabled), told.caching);
+	assert_int_equal(EXECUTION(isControlFlowUsed), told.control_flow);
+	assert_int_equal(EXECUTION(areDynamicTensorsUsed), told.dynamic);
+	assert_int_equal(EXECUTION(getSessionId), told.session);
+	assert_int_equal(EXECUTION(getNnApiVersion), nn->ANeuralNetworks_getRuntimeFeatureLevel());
+	assert_memory_equal(EXECUTION(getModelArchHash), told.hash, sizeof(told.hash));
+	assert_string_equal(EXECUTION(getDeviceIds), told.devices);
 }
 
-#define COMPILATION(name) nn->SL_ANeuralNetworksDiagnosticCompilationInfo_##name(NULL)
-#define EXECUTION(name) nn->SL_ANeuralNetworksDiagnosticExecutionInfo_##name(NULL)
+static void register_both(void *context)
+{
+	memset(&told, 0, sizeof(told));
+	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(compiled, executed, context);
+}
 
-static void test_diagnostics(void **state)
+/* Models of casts from one type to another. */
+static const struct {
+	const char *name;
+	int32_t in, out;
+	float scale;
+	uint32_t between;		/* dimension of the temporary; 0: only running tells */
+	ANeuralNetworksDiagnosticDataClass in_class, out_class;
+} kinds[] = {
+	{ "float32", ANEURALNETWORKS_TENSOR_FLOAT32, ANEURALNETWORKS_TENSOR_FLOAT32, 0, ELEMENTS,
+	  ANNDIAG_DATA_CLASS_FLOAT32, ANNDIAG_DATA_CLASS_FLOAT32 },
+	{ "float16", ANEURALNETWORKS_TENSOR_FLOAT16, ANEURALNETWORKS_TENSOR_FLOAT32, 0, ELEMENTS,
+	  ANNDIAG_DATA_CLASS_FLOAT16, ANNDIAG_DATA_CLASS_FLOAT32 },
+	{ "int32", ANEURALNETWORKS_TENSOR_INT32, ANEURALNETWORKS_TENSOR_FLOAT32, 0, ELEMENTS,
+	  ANNDIAG_DATA_CLASS_OTHER, ANNDIAG_DATA_CLASS_FLOAT32 },
+	{ "quantised", ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, ANEURALNETWORKS_TENSOR_FLOAT32, 1, ELEMENTS,
+	  ANNDIAG_DATA_CLASS_QUANT, ANNDIAG_DATA_CLASS_FLOAT32 },
+	{ "open", ANEURALNETWORKS_TENSOR_INT32, ANEURALNETWORKS_TENSOR_FLOAT32, 0, 0,
+	  ANNDIAG_DATA_CLASS_OTHER, ANNDIAG_DATA_CLASS_FLOAT32 },
+};
+
+/* out = CAST(CAST(in)) */
+static ANeuralNetworksModel *make_casts(int32_t in, int32_t out, float scale, uint32_t between)
+{
+	const uint32_t dims[] = { ELEMENTS }, zero[] = { 0 }, one[] = { 1 }, two[] = { 2 };
+	const ANeuralNetworksOperandType types[] = {
+		{ in, 1, dims, scale, 0 }, { ANEURALNETWORKS_TENSOR_FLOAT32, 1, &between, 0, 0 },
+		{ out, 1, dims, 0, 0 },
+	};
+	ANeuralNetworksModel *model;
+
+	assert_ok(nn->ANeuralNetworksModel_create(&model));
+	for (int i = 0; i < 3; i++)
+		assert_ok(nn->ANeuralNetworksModel_addOperand(model, &types[i]));
+	assert_ok(nn->ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_CAST, 1, zero, 1, one));
+	assert_ok(nn->ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_CAST, 1, one, 1, two));
+	assert_ok(nn->ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, zero, 1, two));
+	assert_ok(nn->ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+/* out = condition ? model(in) : model(in) */
+static ANeuralNetworksModel *make_branch(ANeuralNetworksModel *branch)
+{
+	const uint32_t dims[] = { ELEMENTS }, single[] = { 1 }, in[] = { 0, 1, 2, 3 }, out[] = { 4 };
+	const uint32_t inputs[] = { 0, 3 };
+	const ANeuralNetworksOperandType types[] = {
+		{ ANEURALNETWORKS_TENSOR_BOOL8, 1, single, 0, 0 }, { ANEURALNETWORKS_MODEL, 0, NULL, 0, 0 },
+		{ ANEURALNETWORKS_MODEL, 0, NULL, 0, 0 }, { ANEURALNETWORKS_TENSOR_FLOAT32, 1, dims, 0, 0 },
+		{ ANEURALNETWORKS_TENSOR_FLOAT32, 1, dims, 0, 0 },
+	};
+	ANeuralNetworksModel *model;
+
+	assert_ok(nn->ANeuralNetworksModel_create(&model));
+	for (int i = 0; i < 5; i++)
+		assert_ok(nn->ANeuralNetworksModel_addOperand(model, &types[i]));
+	for (int i = 1; i < 3; i++)
+		assert_ok(nn->ANeuralNetworksModel_setOperandValueFromModel(model, i, branch));
+	assert_ok(nn->ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4, in, 1, out));
+	assert_ok(nn->ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, out));
+	assert_ok(nn->ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+static void compile_and_drop(ANeuralNetworksModel *model)
+{
+	ANeuralNetworksCompilation *c = compile(model);
+
+	assert_ok(nn->ANeuralNetworksCompilation_finish(c));
+	nn->ANeuralNetworksCompilation_free(c);
+}
+
+static void test_compilation_diagnostics(void **state)
+{
+	uint8_t first[32];
+	int context;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		ANeuralNetworksModel *model = make_casts(kinds[i].in, kinds[i].out, kinds[i].scale,
+							 kinds[i].between);
+
+		register_both(&context);
+		compile_and_drop(model);
+		if (told.compilations != 1 || told.executions || told.context != &context ||
+		    told.compilation_error || told.in != kinds[i].in_class || told.out != kinds[i].out_class ||
+		    told.caching || told.control_flow || told.dynamic != !kinds[i].between || !told.session)
+			fail_msg("%s: %d, %d", kinds[i].name, told.in, told.out);
+		assert_true(told.compilation_ns < UINT64_C(3600000000000));
+		assert_int_equal(strncmp(told.devices, "nnapi-reference=", 16), 0);
+		if (i)
+			assert_memory_not_equal(told.hash, first, sizeof(first));
+		else
+			memcpy(first, told.hash, sizeof(first));
+		nn->ANeuralNetworksModel_free(model);
+	}
+}
+
+static void test_control_flow_diagnostics(void **state)
+{
+	ANeuralNetworksModel *casts = make_casts(ANEURALNETWORKS_TENSOR_FLOAT32,
+						 ANEURALNETWORKS_TENSOR_FLOAT32, 0, ELEMENTS);
+	ANeuralNetworksModel *branch = make_branch(casts);
+
+	(void)state;
+	register_both(NULL);
+	compile_and_drop(branch);
+	assert_true(told.control_flow);
+	/* A bool and floats. */
+	assert_int_equal(told.in, ANNDIAG_DATA_CLASS_MIXED);
+	nn->ANeuralNetworksModel_free(branch);
+	nn->ANeuralNetworksModel_free(casts);
+}
+
+/* The constants of a model are no part of its architecture. */
+static void test_execution_diagnostics(void **state)
+{
+	static const ANeuralNetworksDiagnosticExecutionMode modes[] = {
+		ANNDIAG_EXECUTION_MODE_SYNC, ANNDIAG_EXECUTION_MODE_BURST,
+		ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS,
+	};
+	int context;
+
+	(void)state;
+	register_both(&context);
+	test_executions(NULL);
+	assert_int_equal(told.compilations, 1);
+	assert_int_equal(told.executions, 3);
+	assert_memory_equal(told.modes, modes, sizeof(modes));
+	assert_int_equal(told.error, ANEURALNETWORKS_NO_ERROR);
+	assert_true(told.runtime_ns < UINT64_C(3600000000000));
+	/* The CPU measures nothing. */
+	assert_true(told.driver_ns == UINT64_MAX && told.hardware_ns == UINT64_MAX);
+	assert_false(told.caching);
+	register_both(&context);
+	test_caching(NULL);
+	assert_true(told.caching);
+	assert_true(told.compilations > 1 && told.executions > 1);
+}
+
+/* An execution that fails, which the context tells, too: its deadline has passed. */
+static void test_failed_diagnostics(void **state)
+{
+	static const float x[ELEMENTS] = { 5, -1, 0.5f, 7 };
+	ANeuralNetworksModel *model = make_model();
+	ANeuralNetworksCompilation *c = compile(model);
+	ANeuralNetworksExecution *e;
+	float y[ELEMENTS];
+
+	(void)state;
+	register_both(NULL);
+	assert_ok(nn->ANeuralNetworksCompilation_setTimeout(c, 1));
+	assert_result(MISSED_DEADLINE_PERSISTENT, nn->ANeuralNetworksCompilation_finish(c));
+	assert_int_equal(told.compilation_error, ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT);
+	nn->ANeuralNetworksCompilation_free(c);
+	c = compile(model);
+	assert_ok(nn->ANeuralNetworksCompilation_finish(c));
+	assert_ok(nn->ANeuralNetworksExecution_create(c, &e));
+	assert_ok(nn->ANeuralNetworksExecution_setTimeout(e, 1));
+	assert_ok(nn->ANeuralNetworksExecution_setInput(e, 0, NULL, x, sizeof(x)));
+	assert_ok(nn->ANeuralNetworksExecution_setOutput(e, 0, NULL, y, sizeof(y)));
+	assert_int_not_equal(nn->ANeuralNetworksExecution_compute(e), ANEURALNETWORKS_NO_ERROR);
+	assert_int_equal(told.executions, 1);
+	assert_true(told.error == ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT ||
+		    told.error == ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT);
+	/* An execution that does not begin does not end. */
+	assert_result(BAD_STATE, nn->ANeuralNetworksExecution_compute(e));
+	assert_int_equal(told.executions, 1);
+	nn->ANeuralNetworksExecution_free(e);
+	nn->ANeuralNetworksCompilation_free(c);
+	nn->ANeuralNetworksModel_free(model);
+}
+
+/* One callback, and none. */
+static void test_registration(void **state)
 {
 	(void)state;
-	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(never_compiled, never_executed, NULL);
+	register_both(NULL);
+	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(compiled, NULL, NULL);
 	test_executions(NULL);
-	assert_int_equal(COMPILATION(getSessionId), 0);
-	assert_int_equal(COMPILATION(getNnApiVersion), 0);
-	assert_null(COMPILATION(getModelArchHash));
-	assert_string_equal(COMPILATION(getDeviceIds), "");
-	assert_int_equal(COMPILATION(getErrorCode), 0);
-	assert_int_equal(COMPILATION(getInputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
-	assert_int_equal(COMPILATION(getOutputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
-	assert_true(COMPILATION(getCompilationTimeNanos) == UINT64_MAX);
-	assert_false(COMPILATION(isCachingEnabled));
-	assert_false(COMPILATION(isControlFlowUsed));
-	assert_false(COMPILATION(areDynamicTensorsUsed));
-	assert_int_equal(EXECUTION(getSessionId), 0);
-	assert_int_equal(EXECUTION(getNnApiVersion), 0);
-	assert_null(EXECUTION(getModelArchHash));
-	assert_string_equal(EXECUTION(getDeviceIds), "");
-	assert_int_equal(EXECUTION(getExecutionMode), ANNDIAG_EXECUTION_MODE_UNKNOWN);
-	assert_int_equal(EXECUTION(getInputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
-	assert_int_equal(EXECUTION(getOutputDataClass), ANNDIAG_DATA_CLASS_UNKNOWN);
-	assert_int_equal(EXECUTION(getErrorCode), 0);
-	assert_true(EXECUTION(getRuntimeExecutionTimeNanos) == UINT64_MAX);
-	assert_true(EXECUTION(getDriverExecutionTimeNanos) == UINT64_MAX);
-	assert_true(EXECUTION(getHardwareExecutionTimeNanos) == UINT64_MAX);
-	assert_false(EXECUTION(isCachingEnabled));
-	assert_false(EXECUTION(isControlFlowUsed));
-	assert_false(EXECUTION(areDynamicTensorsUsed));
+	assert_int_equal(told.compilations, 1);
+	assert_int_equal(told.executions, 0);
+	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(NULL, executed, NULL);
+	told.compilations = 0;
+	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(NULL, NULL, NULL);
+	test_executions(NULL);
+	assert_int_equal(told.compilations + told.executions, 0);
 }
 
 int main(int argc, char **argv)
@@ -508,7 +709,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_executions),
 		cmocka_unit_test(test_memories),
 		cmocka_unit_test(test_caching),
-		cmocka_unit_test(test_diagnostics),
+		cmocka_unit_test(test_compilation_diagnostics),
+		cmocka_unit_test(test_control_flow_diagnostics),
+		cmocka_unit_test(test_execution_diagnostics),
+		cmocka_unit_test(test_failed_diagnostics),
+		cmocka_unit_test(test_registration),
 	};
 
 	/* What a loader of another environment sees. */

@@ -10,7 +10,7 @@
 /* What devices tell besides the NNAPI, and caching in files that are open. */
 void sl_fill_device(NnApiSLDriverImplFL5 *table);
 
-/* Diagnostics, of which there are none. */
+/* Diagnostics. */
 void sl_fill_diagnostic(NnApiSLDriverImplFL5 *table);
 
 #endif /* NN_CLIENTS_SUPPORT_LIBRARY_H */

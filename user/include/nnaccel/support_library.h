@@ -47,7 +47,7 @@ typedef enum {
 	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE = 3,
 } SL_ANeuralNetworksPerformanceInfoCode;
 
-/* What diagnostics would tell of. This library makes none. */
+/* A compilation or an execution that diagnostics report, as long as the callback runs. */
 typedef struct ANeuralNetworksDiagnosticCompilationInfo ANeuralNetworksDiagnosticCompilationInfo;
 typedef struct ANeuralNetworksDiagnosticExecutionInfo ANeuralNetworksDiagnosticExecutionInfo;
 
@@ -187,7 +187,12 @@ typedef struct NnApiSLDriverImplFL5 {
 		const ANeuralNetworksDevice *device, uint32_t vendorExtensionIndex, void *context,
 		void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void *));
 
-	/* Diagnostics: there are none. What is asked of an `info` is unknown, 0 or false. */
+	/*
+	 * Diagnostics, for callbacks. A session is a process, whose id is random. Device ids are
+	 * "NAME=VERSION", with commas between them. The hash has 32 bytes, and no constants go into it.
+	 * A time that is not known is UINT64_MAX. The times of the driver and the hardware are known if the program
+	 * measures the execution.
+	 */
 	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
 		const ANeuralNetworksDiagnosticCompilationInfo *info);
 	int64_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getNnApiVersion)(
@@ -243,6 +248,11 @@ typedef struct NnApiSLDriverImplFL5 {
 		const ANeuralNetworksDiagnosticExecutionInfo *info);
 	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed)(
 		const ANeuralNetworksDiagnosticExecutionInfo *info);
+	/*
+	 * From now on `compilationCallback` is called when a compilation was finished, with and without an
+	 * error, and `executionCallback` when an execution has ended, by the thread that ends it. Either may be
+	 * NULL. They take the place of those that were registered before; the context stays the caller's.
+	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
 		ANeuralNetworksDiagnosticExecutionFinishedCallback executionCallback,
