@@ -125,6 +125,9 @@ static const struct oc_signature signatures[] = {
 	{ "PACK", "I u2 > u3", true },
 	{ "MIRROR_PAD", "h5 w2 I > h5", true },
 	{ "REVERSE", "u5 w1 > u5", true },
+	{ "DYNAMIC_FULLY_CONNECTED", "f2 p20 f1 I I > f2", true },
+	{ "DYNAMIC_BATCH_MATMUL", "f3 s3 B B I > f3", true },
+	{ "DYNAMIC_CONV_2D", "f4 u4 f1 I I I I I I > f4", true },
 };
 
 /*
@@ -277,6 +280,9 @@ static const struct {
 	{ "MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM",
 	  "1-4 1 - > *" },
 	{ "REVERSE", "1-8 1 > 1-8" },
+	{ "DYNAMIC_FULLY_CONNECTED", "2-4 2 1 - - > 2" },
+	{ "DYNAMIC_BATCH_MATMUL", "2-4 2-4 - - - > 2-4" },
+	{ "DYNAMIC_CONV_2D", "4 4 1 - - - - - - > 4" },
 	{ "LSH_PROJECTION", "2 * * - > 1" },
 	{ "AXIS_ALIGNED_BBOX_TRANSFORM", "2 2 1 2 > 2" },
 	{ "RESIZE_NEAREST_NEIGHBOR", "4 - - - > 4" },
@@ -432,6 +438,9 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 		{ "DEPTHWISE_CONV_2D", 1, T(NN_TENSOR_QUANT8_ASYMM) },
 		{ "DEQUANTIZE", 0, BYTES | T(NN_TENSOR_QUANT8_SYMM) | CHANNELS },
 		{ "DEQUANTIZE", 1, FLOATS },
+		{ "DYNAMIC_BATCH_MATMUL", 1, BYTES | T(NN_TENSOR_QUANT8_SYMM) | CHANNELS },
+		{ "DYNAMIC_CONV_2D", 1, BYTES | T(NN_TENSOR_QUANT8_SYMM) | CHANNELS },
+		{ "DYNAMIC_FULLY_CONNECTED", 1, BYTES | T(NN_TENSOR_QUANT8_SYMM) },
 		{ "GROUPED_CONV_2D", 1, T(NN_TENSOR_QUANT8_ASYMM_SIGNED) },
 		{ "LSH_PROJECTION", 1, FLOATS | T(NN_TENSOR_QUANT8_ASYMM) },
 		{ "QUANTIZE", 0, FLOATS },
