@@ -680,6 +680,66 @@ static void test_extensions(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* The project's own extension needs no device that has it, and no list that names this program. */
+static void test_own_extension(void **state)
+{
+	static const float x[] = { 127, -64 }, bias = 0.5f;
+	static const int8_t weights[] = { 2, 1 };
+	static const int32_t scalars[] = { ANEURALNETWORKS_FUSED_NONE, 1 };
+	const uint32_t two[] = { 1, 2 }, one[] = { 1, 1 }, in[] = { 0, 1, 2, 3, 4 }, out = 5;
+	const ANeuralNetworksOperandType types[] = {
+		tensor_type(2, two),
+		{ ANEURALNETWORKS_TENSOR_QUANT8_SYMM, 2, two, 0.5f, 0 },
+		tensor_type(1, one),
+		scalar_type(ANEURALNETWORKS_INT32),
+		scalar_type(ANEURALNETWORKS_INT32),
+		tensor_type(2, one),
+	};
+	const ANeuralNetworksDevice *cpu = cpu_device();
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksExecution *execution;
+	ANeuralNetworksOperationType type;
+	ANeuralNetworksModel *model;
+	bool supported = false;
+	float result = 0;
+
+	(void)state;
+	assert_ok(ANeuralNetworksDevice_getExtensionSupport(cpu, "org.nnaccel", &supported));
+	assert_true(supported);
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_result(BAD_DATA, ANeuralNetworksModel_getExtensionOperandType(
+					model, "org.nnaccel", 0, &type));
+	assert_ok(ANeuralNetworksModel_getExtensionOperationType(model, "org.nnaccel", 0, &type));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, &types[i]));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 1, weights, sizeof(weights)));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, &bias, sizeof(bias)));
+	for (int32_t i = 0; i < 2; i++)
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, 3 + i, &scalars[i],
+							       sizeof(*scalars)));
+	/* An operation that is not there, and one that lacks an input. */
+	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type + 0x7fff, 5, in, 1,
+								  &out));
+	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type, 4, in, 1, &out));
+	assert_ok(ANeuralNetworksModel_addOperation(model, type, 5, in, 1, &out));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, in, 1, &out));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	supported = false;
+	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &cpu, 1,
+									&supported));
+	assert_true(supported);
+	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, x, sizeof(x)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, &result, sizeof(result)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_true(result == 127 - 32 + 0.5f);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -700,6 +760,7 @@ int main(void)
 		cmocka_unit_test(test_supported),
 		cmocka_unit_test(test_supported_order),
 		cmocka_unit_test(test_extensions),
+		cmocka_unit_test(test_own_extension),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
