@@ -169,8 +169,8 @@ static int start_client(bool cold)
 }
 
 /*
- * Where workers failed before, the broker refuses its user for a while: so a client that was refused
- * asks again, until @failures, if given, says that an allocation of @who failed meanwhile.
+ * The broker refuses a user for a while after workers failed. So a client that was refused asks again.
+ * It stops when @failures, if given, says that an allocation of @who failed meanwhile.
  */
 static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
 			  unsigned int *failures)
