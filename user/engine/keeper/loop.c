@@ -136,12 +136,12 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 	return &k->users[k->num_users++];
 }
 
-/* Takes `price` of what is paid back in time. False: too much was taken lately. */
+/* Takes `price`, `most` or less, of what is paid back in time. False: too much was taken lately. */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 {
 	uint64_t debt = *paid_ns > now ? *paid_ns - now : 0;
 
-	if (price > most || debt > most - price)
+	if (debt > most - price)
 		return false;
 	*paid_ns = now + debt + price;
 	return true;
@@ -776,7 +776,7 @@ static void keep_loop(struct keep *k)
 			continue;
 		/* Backwards: one that goes makes the last take its place. */
 		for (size_t i = k->count; --i >= FIRST_CLIENT;)
-			if (k->fds[i].revents && !k->clients[i]->is_busy && !serve_client(k, i))
+			if (k->fds[i].revents && !serve_client(k, i))
 				drop_client(k, i);
 		if (k->fds[WORK_END].revents)
 			end_work(k);
