@@ -441,6 +441,8 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o
 	$(test_link) -lcmocka
+# The keeper's loop is in it.
+$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/kit/%.o,cache_message file_message log)
 # They play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
