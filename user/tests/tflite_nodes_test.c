@@ -146,7 +146,7 @@ static int read_tensor(struct graph *g, char *word, bool is_made)
 {
 	char *text = strpbrk(word, ":=~_"), kind;
 	uint32_t state;
-	int dims[8], rank = 0, n;
+	int dims[MOST], rank = 0, n;
 	size_t type = 0, count = 1;
 
 	assert_non_null(text);
