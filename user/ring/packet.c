@@ -314,7 +314,9 @@ static bool take_request(struct reader *r, uint32_t count, struct nn_request *re
 	if (datum->u.value > 1)
 		return bad(r, "whether to measure is neither 0 nor 1");
 	request->measure = datum->u.value;
-	return r->next == r->end || bad(r, "the packet goes on behind its last datum");
+	if (r->next != r->end)
+		return bad(r, "the packet goes on behind its last datum");
+	return true;
 }
 
 const char *nn_request_parse(const struct nnaccel_datum *datums, uint32_t count,

@@ -13,6 +13,8 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -83,6 +85,29 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 		datums[i].u.words[2] = i;
 	}
 	datums[0].u.request.size = n;
+}
+
+/* What happens when an end reads the clock: it has looked for the last time before it sleeps. */
+static struct {
+	struct pair *of;
+	bool dies;		/* else a packet comes from the client */
+	int after;		/* as many readings */
+} at_clock;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	struct pair *p = at_clock.of;
+	struct nnaccel_datum out[1];
+
+	if (p && !at_clock.after--) {
+		at_clock.of = NULL;
+		make_packet(out, 1, 0);
+		if (at_clock.dies)
+			p->status.state = NNACCEL_BURST_DEAD;
+		else
+			assert_int_equal(nn_ring_try_send(&p->client, out, 1), NN_RING_OK);
+	}
+	return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
 /* ---- transport ---- */
@@ -597,6 +622,70 @@ static void test_sleeper_sees_death(void **state)
 		assert_int_equal((uintptr_t)result, NN_RING_DEAD);
 		pair_free(&p);
 	}
+}
+
+/* An end does not sleep if the burst died after its last look. */
+static void test_dies_before_sleep(void **state)
+{
+	struct nnaccel_datum out[9];
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	make_packet(out, 9, 0);
+	for (int sends = 0; sends < 2; sends++) {
+		pair_init(&p, 9, 0);
+		p.client.slice_ns = p.worker.slice_ns = 3600 * NS_PER_S;
+		if (sends)
+			assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
+		at_clock.of = &p;
+		at_clock.dies = true;
+		at_clock.after = 0;
+		if (sends)
+			assert_int_equal(nn_ring_send(&p.client, out, 9, NN_RING_FOREVER), NN_RING_DEAD);
+		else
+			assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
+		assert_null(at_clock.of);
+		assert_int_equal(control_of(&p, 1)->sleeps, 0);
+		pair_free(&p);
+	}
+}
+
+/* An end that expects a packet in a while sleeps up to shortly before, and learns how late that ends. */
+static void test_tail(void **state)
+{
+	uint64_t until_ns, late_ns;
+	struct pair p;
+	uint32_t n;
+
+	(void)state;
+	pair_init(&p, 9, 200000);
+	p.worker.slice_ns = 3600 * NS_PER_S;
+	for (int i = 0; i < 64; i++)
+		nn_waiter_learn(&p.worker.waiter, 1500000, true);
+	assert_true(nn_waiter_plan(&p.worker.waiter).sleep_ns > 1000000);
+	late_ns = p.worker.waiter.late_ns;
+	/* A packet that comes before the sleep, and a time that is up before, say nothing of that. */
+	at_clock.of = &p;
+	at_clock.dies = false;
+	at_clock.after = 1;
+	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
+	assert_null(at_clock.of);
+	assert_int_equal(p.worker.waiter.late_ns, late_ns);
+	until_ns = clock_ns() + 1000;
+	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, until_ns), NN_RING_AGAIN);
+	assert_true(clock_ns() >= until_ns);
+	assert_int_equal(p.worker.waiter.late_ns, late_ns);
+	/* A wait that is held up before its sleep learns nothing. */
+	for (int i = 0; i < 1000 && p.worker.waiter.late_ns == late_ns; i++) {
+		for (int k = 0; k < 64; k++)
+			nn_waiter_learn(&p.worker.waiter, 1500000, true);
+		until_ns = clock_ns() + 2000000;
+		assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, until_ns), NN_RING_AGAIN);
+		assert_true(clock_ns() >= until_ns);
+	}
+	assert_int_not_equal(p.worker.waiter.late_ns, late_ns);
+	pair_free(&p);
 }
 
 static void test_sleeper_for_room_is_woken(void **state)
@@ -1188,6 +1277,8 @@ int main(void)
 		cmocka_unit_test(test_spins),
 		cmocka_unit_test(test_sleeper_is_woken),
 		cmocka_unit_test(test_sleeper_sees_death),
+		cmocka_unit_test(test_dies_before_sleep),
+		cmocka_unit_test(test_tail),
 		cmocka_unit_test(test_sleeper_for_room_is_woken),
 		cmocka_unit_test(test_parked_end_rings),
 		cmocka_unit_test(test_plans),
