@@ -3,6 +3,7 @@
  * The runtime's list of programs that may use extensions: who is admitted by which
  * files, and that a change of either is seen.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +17,27 @@
 #include <cmocka.h>
 
 #include "base/allowlist.h"
+#include "tests/failing/failing.h"
 
 static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
+
+/* What the list of programs asks about files, which may be on other devices, and fail. */
+static dev_t other_device;
+static bool fstat_fails;
+
+int stat(const char *path, struct stat *st)
+{
+	int result = fstatat(AT_FDCWD, path, st, 0);
+
+	st->st_dev += other_device;
+	return result;
+}
+
+int fstat(int fd, struct stat *st)
+{
+	return fstat_fails ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
+}
 
 /* Gives a file a new content; NULL: removes it. */
 static void put(const char *path, const char *text)
@@ -356,7 +375,7 @@ static void write_in_place(const char *path, const char *text, time_t s, long ns
 /* The list is read again if one field of stat() changes. */
 static void test_each_change(void **state)
 {
-	enum { NOTHING, OTHER_FILE, SIZE, MODE, OWNER, SECONDS, NANOSECONDS, COUNT };
+	enum { NOTHING, OTHER_FILE, DEVICE, SIZE, MODE, OWNER, SECONDS, NANOSECONDS, COUNT };
 	static const struct allowlist_program b = { .path = "/opt/b" }, c = { .path = "/opt/c" };
 	char other_path[sizeof(list_path) + 2];
 	const char *reason;
@@ -381,8 +400,10 @@ static void test_each_change(void **state)
 			assert_int_equal(chmod(list_path, 0400), 0);
 		if (change == OWNER)
 			assert_int_equal(chown(list_path, 1, 0), 0);
+		other_device = change == DEVICE;
 		if (allowlist_admits(&a, &c, &reason) != (change != NOTHING))
 			fail_msg("change %d: %s", change, reason ? reason : "admitted");
+		other_device = 0;
 		allowlist_free(&a);
 	}
 	put(list_path, NULL);
@@ -418,6 +439,32 @@ static void test_large_list(void **state)
 	put(list_path, NULL);
 }
 
+/* A list that cannot be read admits nobody. */
+static void test_unreadable(void **state)
+{
+	static const struct allowlist_program b = { .path = "/opt/b" };
+	const char *reason;
+
+	(void)state;
+	put(config_path, NULL);
+	put(list_path, "/opt/b\n");
+	for (int memory = 0; memory < 2; memory++) {
+		struct allowlist a = { .list.path = list_path, .config.path = config_path };
+
+		fstat_fails = !memory;
+		failing_begin(FAILING_SELF, (unsigned int)memory, false);
+		assert_false(allowlist_admits(&a, &b, &reason));
+		assert_string_equal(reason, memory ? "the program is not in the list of those that may use extensions" :
+				    "there is no list of those that may use extensions");
+		assert_int_equal(failing_end(FAILING_SELF), memory);
+		fstat_fails = false;
+		allowlist_free(&a);
+		assert_true(allowlist_admits(&a, &b, &reason));
+		allowlist_free(&a);
+	}
+	put(list_path, NULL);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -444,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_each_change),
 		cmocka_unit_test(test_large_list),
+		cmocka_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
