@@ -439,8 +439,8 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
-$(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o
-	$(test_link) -lcmocka
+$(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
+	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.
 $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/kit/%.o,cache_message file_message log)
 # They play ONNX Runtime.
@@ -471,9 +471,9 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
 $(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o)
 # Their allocations fail, as those of libnnaccel_%_test may.
-$(patsubst %,$(BUILD)/tests/%_fail_test,plan runtime hal engine): private ldflags += $(failing_calls)
+$(patsubst %,$(BUILD)/tests/%_test,plan_fail runtime_fail hal_fail engine_fail engine_plugin): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c))
-$(patsubst %,$(BUILD)/tests/%_fail_test,hal engine): $(failing)
+$(patsubst %,$(BUILD)/tests/%_test,hal_fail engine_fail engine_plugin): $(failing)
 # The libraries are in it, and so are their allocations.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)

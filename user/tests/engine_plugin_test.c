@@ -16,9 +16,14 @@
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
 #include "engine/worker/plugin_op.h"
+#include "kit/device.h"
+#include "model/attribute.h"
+#include "model/extension.h"
+#include "model/extension_list.h"
 #include "model_builder.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/failing/failing.h"
 
 #define CODE(prefix, code) ((prefix) << 16 | (code))
 
@@ -141,6 +146,17 @@ static void sample_init(struct sample *s)
 	s->x.needs = s->needs;
 }
 
+/* A name of so many letters, with a dot. */
+static const char *letters(size_t count)
+{
+	static char name[NNX_MAX_NAME + 2];
+
+	memset(name, 'x', count);
+	name[1] = '.';
+	name[count] = '\0';
+	return name;
+}
+
 #define DESCRIPTORS(X)									\
 X(abi, s->x.abi = 0, "built for version 0 of the interface, this engine has 2")	\
 X(newer, s->x.abi = 3, "built for version 3 of the interface, this engine has 2")	\
@@ -158,9 +174,12 @@ X(size, s->x.size = 8, "a descriptor of 8 bytes")					\
 X(no_name, s->x.name = NULL, "its name is not by reverse domain")			\
 X(no_dot, s->x.name = "sample", "its name is not by reverse domain")			\
 X(odd_name, s->x.name = "a.b c", "its name is not by reverse domain")			\
+X(long_name, s->x.name = letters(NNX_MAX_NAME + 1), "its name is not by reverse domain")	\
 X(many_types, s->x.num_types = NNX_MAX_TYPES + 1, "too many types")			\
 X(null_types, s->x.types = NULL, "too many types, or none")				\
 X(type_name, s->types[1].name = "", "type 1 has no proper name")			\
+X(type_odd_name, s->types[1].name = "A\177", "type 1 has no proper name")		\
+X(type_long_name, s->types[1].name = letters(NNX_MAX_SHORT_NAME + 1), "type 1 has no proper name") \
 X(type_empty, s->types[0].element_size = 0, "type THREE: elements of 0 bytes")		\
 X(type_large, s->types[0].element_size = NNX_MAX_ELEMENT + 1, "elements of 65537 bytes") \
 X(type_flags, s->types[1].flags = 2, "type MANY: unknown flags 0x2")			\
@@ -179,6 +198,7 @@ X(reserved, s->operations[0].reserved = 1, "operation A: unknown flags 0x0 or re
 X(operation_twice, s->operations[1].code = 1, "operations A and B both have code 1")	\
 X(oem, (s->x.oem_operation = &s->oem, s->oem.check = NULL), "operation O lacks check")	\
 X(null_needs, (s->x.num_needs = 1, s->x.needs = NULL), "extensions are needed but not named") \
+X(no_name_needed, s->x.num_needs = 1, "needs (none), which is not there")		\
 X(taken, s->x.name = FIBONACCI_NAME, "extension com.example.fibonacci is there already") \
 X(no_need, (s->x.num_needs = 1, s->needs[0] = "a.missing"), "needs a.missing, which is not there")
 
@@ -391,6 +411,9 @@ X(unknown_name, b->extensions[0].name = "com.example.silver",				\
   "extension 0 (com.example.silver) is not known here")				\
 X(name_twice, b->extensions[0].name = FIBONACCI_NAME,					\
   "extension \"com.example.fibonacci\" is listed twice")				\
+X(name_twice_of_three, (b->extensions[0].name = FIBONACCI_NAME,				\
+  b->extensions[2] = (struct nn_extension_prefix){ "com.example.last", 3 }, b->model.num_extensions = 3), \
+  "extension \"com.example.fibonacci\" is listed twice")				\
 X(name_empty, b->extensions[0].name = "", "extension 0: not a name")			\
 X(name_of_lines, b->extensions[0].name = "a.b\n<0>c", "extension 0: not a name")	\
 X(name_long, b->extensions[0].name = long_name(), "is not known here")			\
@@ -444,6 +467,50 @@ static void test_models(void **state)
 			fail_msg("%s: \"%s\"", models[i].name, err.message);
 		nn_model_free(model);
 	}
+}
+
+/* ---- models that were not decoded ---- */
+
+static void assert_refused(const struct model_builder *b, const char *message)
+{
+	struct nn_error err = { "" };
+
+	assert_int_equal(nna_engine_plugin_check_model(&b->model, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, message);
+}
+
+/* The first test: no extension is registered. */
+static void test_no_plugins(void **state)
+{
+	struct model_builder b;
+
+	(void)state;
+	golden_model(&b, NN_CONSTANT_COPY);
+	assert_refused(&b, "extension com.example.golden: this client's device has no extensions");
+}
+
+/* Models that no decoder has seen may have names and types that are not there. */
+static void test_not_decoded(void **state)
+{
+	static const struct nn_extension own = { .name = "an.engine's" };
+	struct model_builder b;
+	uint16_t prefix;
+
+	(void)state;
+	assert_int_equal(nn_extension_register(&own, &prefix, NULL), NN_OK);
+	golden_model(&b, NN_CONSTANT_COPY);
+	b.extensions[0].name = "com.example.silver";
+	assert_refused(&b, "extension com.example.silver: this client's device does not have it");
+	golden_model(&b, NN_CONSTANT_COPY);
+	b.operands[0][0].type = CODE(nn_extension_prefix(FIBONACCI_NAME), FIBONACCI_INT64);
+	b.operands[0][1].type = CODE(nn_extension_prefix(FIBONACCI_NAME), 99);
+	assert_refused(&b, "subgraph 0, operand 1 (unknown type): type 0x10063 is no plug-in's");
+	/* A type of the engine's is the engine's to check. */
+	golden_model(&b, NN_CONSTANT_COPY);
+	b.operands[0][0].type = CODE(prefix, 99);
+	set_data(&b, 1, NULL, 0);
+	b.operands[0][1].type = CODE(prefix, 99);
+	assert_int_equal(nna_engine_plugin_check_model(&b.model, NULL), NN_OK);
 }
 
 /* ---- attributes ---- */
@@ -919,9 +986,131 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
+/* ---- no memory, and no room ---- */
+
+static void test_no_memory(void **state)
+{
+	const struct nn_attribute attribute = { FIBONACCI_NAME, 1, 1, "x" };
+	const struct nn_attributes attributes = { 1, &attribute };
+	uint32_t count = nna_engine_plugin_count();
+	static struct sample s;
+	struct nn_attributes *read;
+	struct nn_error err = { "" };
+	struct nn_model *model;
+	struct model_builder b;
+	size_t size, wire_size;
+	void *data, *wire;
+	unsigned int n;
+
+	(void)state;
+	sample_init(&s);
+	s.x.name = "a.first";
+	for (n = 1; nna_engine_plugin_count() == count; n++) {
+		failing_begin(FAILING_SELF, n, false);
+		nna_engine_plugin_take(&engine, &s.x, 0, &err);
+		if (failing_end(FAILING_SELF))
+			assert_string_equal(err.message, "out of memory");
+	}
+	/* What failed left nothing: only the last one took it. */
+	assert_int_equal(nna_engine_plugin_count(), count + 1);
+	assert_true(n > 4);
+
+	golden_model(&b, NN_CONSTANT_COPY);
+	assert_int_equal(nn_model_encode(&b.model, &wire, &wire_size, NULL), NN_OK);
+	assert_int_equal(nn_attributes_encode(&attributes, 100, &data, &size, NULL), NN_OK);
+	for (n = 1; ; n++) {
+		enum nn_status status;
+
+		failing_begin(FAILING_SELF, n, false);
+		status = nn_attributes_decode(data, size, &read, &err);
+		if (!status)
+			status = nn_model_decode(wire, wire_size, NULL, 0, &model, &err);
+		free(read);
+		if (!failing_end(FAILING_SELF))
+			break;
+		assert_int_equal(status, NN_OUT_OF_MEMORY);
+	}
+	assert_true(n > 5);
+	nn_model_free(model);
+	free(wire);
+	free(data);
+}
+
+static struct nn_device_extension own_extension;
+
+static const struct nn_device_extension *own_extensions(const struct nna_engine *of, uint32_t *count)
+{
+	(void)of;
+	*count = 1;
+	return &own_extension;
+}
+
+/* Clients are told of all extensions in a list that has no more room. */
+static void test_no_room(void **state)
+{
+	static const struct nna_engine crowded = { .extensions = own_extensions };
+	static struct sample s;
+	struct nn_error err = { "" };
+	uint32_t items;
+	size_t size;
+
+	(void)state;
+	sample_init(&s);
+	s.x.name = "a.second";
+	free(device_list_extensions(&engine, &size));
+	items = (uint32_t)((EXTENSION_LIST_MAX_SIZE - size - 2 * sizeof(struct extension_record)) /
+			   sizeof(struct extension_item));
+	own_extension.num_types = items - 3;
+	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_REFUSED);
+	assert_string_equal(err.message, "one more than can be");
+	own_extension.num_types = items - 4;
+	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
+}
+
+/* The last test: there are as many plug-ins, and then extensions, as there can be. */
+static void test_most(void **state)
+{
+	static char names[NN_MAX_EXTENSIONS + 1][16];
+	static struct nn_extension others[NN_MAX_EXTENSIONS];
+	struct nn_error err = { "" };
+	uint16_t prefix = 0, last;
+	uint32_t count;
+
+	(void)state;
+	for (size_t i = 0; i <= NN_MAX_EXTENSIONS; i++)
+		snprintf(names[i], sizeof(names[i]), "a.number%zu", i);
+	for (count = nna_engine_plugin_count(); count <= NNA_ENGINE_MAX_PLUGINS; count++) {
+		const struct nnx_extension x = { .abi = NNX_ABI_VERSION, .size = sizeof(x), .name = names[count] };
+
+		assert_int_equal(nna_engine_plugin_take(&engine, &x, 0, &err),
+				 count < NNA_ENGINE_MAX_PLUGINS ? NNA_ENGINE_PLUGIN_LOADED :
+								  NNA_ENGINE_PLUGIN_REFUSED);
+	}
+	assert_string_equal(err.message, "one more than can be");
+	/* A name that is there is where it was. */
+	others[0].name = FIBONACCI_NAME;
+	err.message[0] = '\0';
+	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(prefix, nn_extension_prefix(FIBONACCI_NAME));
+	assert_string_equal(err.message, "extension com.example.fibonacci is there already");
+	for (last = 0; nn_extension_at(last + 1); last++)
+		;
+	for (count = NN_MAX_EXTENSIONS; last < NN_MAX_EXTENSIONS; last++, count--) {
+		others[last].name = names[count];
+		assert_int_equal(nn_extension_register(&others[last], &prefix, &err), NN_OK);
+		assert_int_equal(prefix, last + 1);
+	}
+	others[0].name = "a.last";
+	err.message[0] = '\0';
+	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_RESOURCE_EXHAUSTED_PERSISTENT);
+	assert_string_equal(err.message, "extension a.last is one more than 64");
+	assert_int_equal(nn_extension_prefix("a.last"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_plugins),
 		cmocka_unit_test(test_loading),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_running),
@@ -938,6 +1127,10 @@ int main(void)
 		cmocka_unit_test(test_oem),
 		cmocka_unit_test(test_lookup),
 		cmocka_unit_test(test_compile),
+		cmocka_unit_test(test_not_decoded),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ struct model_builder {
 	uint32_t inputs[MB_SUBGRAPHS][MB_OPERANDS];
 	uint32_t outputs[MB_SUBGRAPHS][MB_OPERANDS];
 	struct nn_pool pools[MB_POOLS];
-	struct nn_extension_prefix extensions[2];
+	struct nn_extension_prefix extensions[3];
 	_Alignas(8) uint8_t values[MB_VALUES];
 };
 

@@ -594,6 +594,7 @@ X(size, d->size--, "size") \
 X(version_empty, memset(d->version, 0, 64), "version") \
 X(version_not_terminated, memset(d->version, 'x', 64), "version") \
 X(version_control, d->version[3] = '\n', "version") \
+X(version_delete, d->version[3] = 127, "version") \
 X(version_tail, d->version[63] = 'x', "version") \
 X(type_zero, d->type = 0, "type 0") \
 X(type_beyond, d->type = 5, "type 5") \
@@ -603,6 +604,7 @@ X(model_files, d->model_cache_files = 33, "33 model") \
 X(data_files, d->data_cache_files = 33, "33 data") \
 X(relaxed_nan, d->relaxed_scalar.exec_time = NAN, "relaxed scalars") \
 X(relaxed_infinite, d->relaxed_tensor.power_usage = INFINITY, "relaxed tensors") \
+X(relaxed_negative, d->relaxed_tensor.power_usage = -1, "relaxed tensors") \
 X(if_negative, d->if_performance.exec_time = -1, "IF") \
 X(while_nan, d->while_performance.power_usage = NAN, "WHILE") \
 X(operand_negative, d->operand[8].exec_time = -1, "TENSOR_FLOAT16")
