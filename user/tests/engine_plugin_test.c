@@ -340,44 +340,54 @@ static void test_running(void **state)
 	}
 }
 
+/* A plan of a model that was saved and loaded; *data is what it runs on. */
+static struct nn_plan *plan_again(const struct model_builder *b, void **data)
+{
+	const struct nn_plan_options options = { .preference = 1 };
+	struct nn_plan_image image = { 0 };
+	struct nn_error err = { "" };
+	struct nn_model *model = NULL;
+	struct nn_plan *plan = NULL;
+	void *model_part;
+
+	if (load(b, &model, &err) || nn_plan_create(model, &options, &plan, &err) ||
+	    nn_plan_save(plan, &image, &err))
+		fail_msg("%s", err.message);
+	model_part = malloc(image.model_size);
+	*data = aligned_alloc(NN_PLAN_DATA_ALIGN, image.data_size + NN_PLAN_DATA_ALIGN);
+	assert_true(model_part && *data);
+	memcpy(model_part, image.model, image.model_size);
+	nn_plan_image_data(&image, *data);
+	nn_plan_free(plan);
+	nn_model_free(model);
+
+	if (nn_plan_load(model_part, image.model_size, *data, image.data_size, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	nn_plan_image_free(&image);
+	free(model_part);
+	return plan;
+}
+
 /* A plan with operations of plug-ins is saved and loaded like any other. */
 static void test_saving(void **state)
 {
-	const struct nn_plan_options options = { .preference = 1 };
 	static const enum nn_lifetime counts[] = { NN_SUBGRAPH_INPUT, NN_CONSTANT_COPY };
 	const int64_t eight = 8;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct nn_arg in = { .data = (void *)&eight, .length = sizeof(eight) };
-		struct nn_plan_image image = { 0 };
-		struct nn_error err = { "" };
-		struct nn_model *model;
-		struct nn_plan *plan;
-		struct model_builder b;
 		float ratios[7] = { 0 };
 		struct nn_arg out = { .data = ratios, .length = sizeof(ratios) };
 		struct nn_execution e = { .num_inputs = (uint32_t)!i, .num_outputs = 1,
 					  .inputs = &in, .outputs = &out };
-		void *model_part, *data;
+		struct nn_error err = { "" };
+		struct model_builder b;
+		struct nn_plan *plan;
+		void *data;
 
 		golden_model(&b, counts[i]);
-		assert_int_equal(load(&b, &model, &err), NN_OK);
-		assert_int_equal(nn_plan_create(model, &options, &plan, &err), NN_OK);
-		assert_int_equal(nn_plan_save(plan, &image, &err), NN_OK);
-		model_part = malloc(image.model_size);
-		data = aligned_alloc(NN_PLAN_DATA_ALIGN, image.data_size + NN_PLAN_DATA_ALIGN);
-		assert_true(model_part && data);
-		memcpy(model_part, image.model, image.model_size);
-		nn_plan_image_data(&image, data);
-		nn_plan_free(plan);
-		nn_model_free(model);
-
-		if (nn_plan_load(model_part, image.model_size, data, image.data_size, &options,
-				 &plan, &err))
-			fail_msg("%s", err.message);
-		nn_plan_image_free(&image);
-		free(model_part);
+		plan = plan_again(&b, &data);
 		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 		assert_float_equal(ratios[6], 13.0 / 8 + 1, 1e-6);
 		nn_plan_free(plan);
@@ -845,6 +855,46 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
+/* Scalars whose type does not tell their size stay apart, and so does what has no output. */
+static void test_saving_oem(void **state)
+{
+	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 1 + 10 + 1, 2 + 2 + 20 + 2, 3 + 3 + 30 + 3, 4 };
+	static const uint8_t scalars[][3] = { { 1, 2, 3 }, { 10, 20, 30 }, { 1, 2, 3 } };
+	uint8_t sums[sizeof(want)];
+	struct nn_arg in = { .data = (void *)x, .length = sizeof(x) };
+	struct nn_arg out = { .data = sums, .length = sizeof(sums) };
+	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out };
+	static struct sample silent;
+	struct nn_error err = { "" };
+	uint32_t from, to, scalar;
+	struct model_builder b;
+	struct nn_plan *plan;
+	void *data;
+
+	(void)state;
+	sample_init(&silent);
+	silent.x.name = "a.silent";
+	assert_int_equal(take(&silent.x, &err), NNA_ENGINE_PLUGIN_LOADED);
+	mb_init(&b);
+	b.model.num_extensions = 1;
+	b.extensions[0] = (struct nn_extension_prefix){ "a.silent", 1 };
+	from = mb_operand(&b, NN_TENSOR_OEM_BYTE, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	mb_operation(&b, CODE(1, 1), MB_LIST(from), MB_NONE);
+	for (int i = 0; i < 3; i++) {
+		scalar = mb_constant(&b, NN_OEM_SCALAR, scalars[i], sizeof(scalars[i]), MB_NONE);
+		b.operands[0][scalar].zero_point = i == 2;
+		to = mb_operand(&b, NN_TENSOR_OEM_BYTE, i < 2 ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+		mb_operation(&b, NN_OP_OEM, MB_LIST(from, scalar), MB_LIST(to));
+		from = to;
+	}
+	plan = plan_again(&b, &data);
+	assert_int_equal(nn_plan_main(plan)->num_operations, 4);
+	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+	assert_memory_equal(sums, want, sizeof(want));
+	nn_plan_free(plan);
+	free(data);
+}
+
 /* Each operation of the plug-ins so far is found by its type, and no other type is found. */
 static void test_lookup(void **state)
 {
@@ -1125,6 +1175,7 @@ int main(void)
 		cmocka_unit_test(test_supported),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_oem),
+		cmocka_unit_test(test_saving_oem),
 		cmocka_unit_test(test_lookup),
 		cmocka_unit_test(test_compile),
 		cmocka_unit_test(test_not_decoded),

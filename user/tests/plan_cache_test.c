@@ -257,6 +257,9 @@ static void test_parts(void **state)
 	assert_int_equal(run(plan, odd + 1, 6, out, 4), NN_OK);
 	assert_memory_equal(out, mixed_right, sizeof(out));
 	nn_plan_free(plan);
+	assert_int_equal(load_with(&s, ((struct saved_header *)s.image.model)->kernels, &plan, &err), NN_OK);
+	assert_non_null(nn_plan_main(plan));
+	nn_plan_free(plan);
 	assert_int_equal(load_with(&s, "none", &plan, &err), NN_OK);
 	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
 	assert_memory_equal(out, mixed_right, sizeof(out));
@@ -302,6 +305,8 @@ static void test_frozen(void **state)
 	assert_int_equal(main->operands[main->outputs[0]].lifetime, NN_SUBGRAPH_OUTPUT);
 	assert_right(sample, plan);
 	nn_plan_free(plan);
+	assert_int_equal(load_with(&s, ((struct saved_header *)s.image.model)->kernels, &plan, &err), NN_OK);
+	nn_plan_free(plan);
 	assert_int_equal(load_with(&s, "none", &none, &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "is for the kernels"));
 	free_saved(&s);
@@ -325,6 +330,7 @@ static void check_svdf(bool has_bias)
 	struct nn_execution e = { .num_inputs = 2, .num_outputs = 2, .inputs = in,
 				  .outputs = outs };
 	uint32_t x, feature, time, bias, from, to, sums;
+	struct form_steps steps;
 	struct nn_plan *plan;
 	struct nn_error err;
 	struct saved s;
@@ -351,6 +357,11 @@ static void check_svdf(bool has_bias)
 	assert_memory_equal(out, right, sizeof(right));
 	assert_memory_equal(after, ((const float[]){ first, 0, second, 0 }), sizeof(after));
 	nn_plan_free(plan);
+	/* Its outputs in the same memory. */
+	steps = form_steps_begin(s.image.model);
+	assert_true(form_steps_next(&steps));
+	form_outputs(steps.step)[1] = form_outputs(steps.step)[0];
+	assert_refused(&s, NN_GENERAL_FAILURE, "step 0");
 	free_saved(&s);
 }
 
@@ -529,6 +540,181 @@ static void test_control_flow(void **state)
 	free_saved(&s);
 }
 
+/* A branch's values by which addresses are computed are in the model part, wherever they come from. */
+static void test_steering_inside(void **state)
+{
+	static const int32_t shape[] = { -1, 3 };
+	const uint8_t yes = 1;
+	const struct nn_arg inputs[] = {
+		{ .data = (void *)&yes, .length = 1 }, { .data = (void *)six, .length = sizeof(six) },
+	};
+	float out[6];
+	struct nn_arg output = { .data = out, .length = sizeof(out) };
+	struct nn_execution e = { .num_inputs = 2, .num_outputs = 1, .inputs = inputs, .outputs = &output };
+	uint32_t condition, x, s, y, branches[2];
+	struct saved_header *h;
+	struct nn_plan *plan;
+	struct nn_error err;
+	struct saved saved;
+
+	(void)state;
+	/* The first branch, the second, or none asks for the shape. */
+	for (uint32_t asks = 0; asks < 3; asks++) {
+		mb_init(&built);
+		condition = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+		x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(6));
+		s = mb_constant(&built, NN_TENSOR_INT32, shape, sizeof(shape), MB_DIMS(2));
+		y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_NONE);
+		branches[0] = mb_subgraph_operand(&built, 1);
+		branches[1] = mb_subgraph_operand(&built, 2);
+		mb_operation(&built, NN_OP_IF, MB_LIST(condition, branches[0], branches[1], x, s), MB_LIST(y));
+		for (uint32_t k = 0; k < 2; k++) {
+			mb_subgraph(&built);
+			x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(6));
+			s = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+			y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_NONE);
+			if (k == asks)
+				mb_operation(&built, NN_OP_RESHAPE, MB_LIST(x, s), MB_LIST(y));
+			else
+				mb_operation(&built, NN_OP_RELU, MB_LIST(x), MB_LIST(y));
+		}
+		saved = save_built();
+		assert_int_equal(contains(saved.image.model, saved.image.model_size, shape, sizeof(shape)), asks < 2);
+		plan = load(&saved);
+		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+		assert_memory_equal(out, six, sizeof(six));
+		nn_plan_free(plan);
+		/* It is of sections, which another CPU cannot run either. */
+		h = saved.image.model;
+		assert_int_equal(h->choice, SAVED_SECTIONS);
+		strcpy(h->kernels, "abacus");
+		assert_refused(&saved, NN_GENERAL_FAILURE, "does not run the kernels abacus");
+		free_saved(&saved);
+	}
+}
+
+/* Saves the model of `built`, loads it and runs it with as many inputs and one output. */
+static void check_loaded(struct nn_arg *inputs, uint32_t count, const void *right, uint64_t size, bool is_frozen)
+{
+	char out[64];
+	const struct nn_arg output = { .data = out, .length = size };
+	struct nn_execution e = { .num_inputs = count, .num_outputs = 1, .inputs = inputs, .outputs = &output };
+	struct nn_error err = { "" };
+	struct saved s = save_built();
+	struct nn_plan *plan = load(&s);
+
+	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size > 0, is_frozen);
+	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+	assert_memory_equal(out, right, size);
+	nn_plan_free(plan);
+	free_saved(&s);
+}
+
+/* Weights that come with each run are packed in each; the memory for that is that of the largest ones. */
+static void test_weights_of_runs(void **state)
+{
+	static const float w1[] = { 1, 0, 0, 1, 2, 0, 0, 2 }, w2[] = { 1, 1, 1, 1 }, none[4];
+	static const float right[] = { 1 + 2 + 2 + 4, 3 + 4 + 6 + 8, 5 + 6 + 10 + 12 };
+	struct nn_arg inputs[] = {
+		{ .data = (void *)six, .length = sizeof(six) }, { .data = (void *)w1, .length = sizeof(w1) },
+		{ .data = (void *)w2, .length = sizeof(w2) },
+	};
+	uint32_t x, w, sums, out;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(3, 2));
+	w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4, 2));
+	sums = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(3, 4));
+	mb_operation(&built, NN_OP_FULLY_CONNECTED,
+		     MB_LIST(x, w, mb_constant(&built, NN_TENSOR_FLOAT32, none, sizeof(none), MB_DIMS(4)),
+			     mb_int32(&built, 0)), MB_LIST(sums));
+	w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 4));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(3, 1));
+	mb_operation(&built, NN_OP_FULLY_CONNECTED,
+		     MB_LIST(sums, w, mb_constant(&built, NN_TENSOR_FLOAT32, none, sizeof(float), MB_DIMS(1)),
+			     mb_int32(&built, 0)), MB_LIST(out));
+	check_loaded(inputs, 3, right, sizeof(right), true);
+}
+
+/* A frozen form tells nothing of an argument's channels. */
+static void test_channels_of_an_argument(void **state)
+{
+	static const float scales[] = { 1 };
+	static const int32_t bias = 1;
+	const uint8_t filter = 2, x = 3, right = 7;
+	struct nn_arg inputs[] = { { .data = (void *)&filter, .length = 1 }, { .data = (void *)&x, .length = 1 } };
+	uint32_t f, in, b, one, out;
+
+	(void)state;
+	mb_init(&built);
+	f = mb_operand(&built, NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1, 1, 1));
+	built.operands[0][f].extra = (struct nn_extra){ .kind = NN_EXTRA_CHANNEL_QUANT, .count = 1, .scales = scales };
+	in = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1, 1, 1));
+	b = mb_constant(&built, NN_TENSOR_INT32, &bias, sizeof(bias), MB_DIMS(1));
+	out = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 1, 1, 1));
+	built.operands[0][in].scale = built.operands[0][out].scale = 1;
+	one = mb_int32(&built, 1);
+	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(in, f, b, one, one, one, mb_int32(&built, 0)), MB_LIST(out));
+	check_loaded(inputs, 2, &right, 1, false);
+}
+
+/* Operations of more operands than sets of 64 tell of. */
+static void test_many_operands(void **state)
+{
+	enum { PARTS = 70 };
+	uint32_t list[PARTS + 1], out;
+	float sum[PARTS];
+	struct nn_plan *plan;
+	struct saved s;
+
+	(void)state;
+	mb_init(&built);
+	for (uint32_t i = 0; i < PARTS; i++)
+		list[i] = i ? mb_constant(&built, NN_TENSOR_FLOAT32, &six[i % 6], sizeof(float), MB_DIMS(1)) :
+			      mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	list[PARTS] = mb_int32(&built, 0);
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(PARTS));
+	mb_operation(&built, NN_OP_CONCATENATION, PARTS + 1, list, MB_LIST(out));
+	s = save_built();
+	plan = load(&s);
+	assert_int_equal(run(plan, six, 1, sum, PARTS), NN_OK);
+	for (uint32_t i = 0; i < PARTS; i++)
+		assert_float_equal(sum[i], six[i % 6], 0);
+	nn_plan_free(plan);
+	free_saved(&s);
+}
+
+/* A plan of nothing but arguments has no data part, however often it is saved. */
+static void test_no_data(void **state)
+{
+	static const struct sample relu = { NULL, six, 6, true };
+	struct nn_plan_image again;
+	struct nn_plan *plan;
+	uint32_t x, y;
+	struct saved s;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(6));
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(6));
+	mb_operation(&built, NN_OP_RELU, MB_LIST(x), MB_LIST(y));
+	s = save_built();
+	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
+	assert_int_equal(s.image.data_size, 0);
+	plan = load(&s);
+	assert_right(&relu, plan);
+	assert_int_equal(nn_plan_save(plan, &again, NULL), NN_OK);
+	assert_int_equal(again.model_size, s.image.model_size);
+	assert_memory_equal(again.model, s.image.model, again.model_size);
+	assert_int_equal(again.data_size, 0);
+	nn_plan_image_data(&again, s.data);
+	assert_int_equal(s.data[0], 0xee);
+	nn_plan_image_free(&again);
+	nn_plan_free(plan);
+	free_saved(&s);
+}
+
 /* ---- Late work ---- */
 
 /* What is put off is done by the first execution, and saved from then on. */
@@ -567,6 +753,7 @@ static void test_lazy(void **state)
 static void check_tuned(const struct sample *sample, bool loaded)
 {
 	const struct nn_plan_options options = { .preference = 1 };
+	struct nn_plan_image again;
 	struct saved_header *h;
 	struct nn_plan *plan;
 	struct saved s;
@@ -608,6 +795,11 @@ static void check_tuned(const struct sample *sample, bool loaded)
 				      s.image.data_size, &options, &plan, NULL), NN_OK);
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_TUNED);
 	assert_right(sample, plan);
+	/* What was loaded with a plan is saved with it. */
+	assert_int_equal(nn_plan_save(plan, &again, NULL), NN_OK);
+	assert_int_equal(again.model_size, s.image.model_size);
+	assert_memory_equal(again.model, s.image.model, again.model_size);
+	nn_plan_image_free(&again);
 	nn_plan_free(plan);
 
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 2;
@@ -1157,6 +1349,11 @@ int main(void)
 		cmocka_unit_test(test_may_omit),
 		cmocka_unit_test(test_save_again),
 		cmocka_unit_test(test_control_flow),
+		cmocka_unit_test(test_steering_inside),
+		cmocka_unit_test(test_weights_of_runs),
+		cmocka_unit_test(test_channels_of_an_argument),
+		cmocka_unit_test(test_many_operands),
+		cmocka_unit_test(test_no_data),
 		cmocka_unit_test(test_lazy),
 		cmocka_unit_test(test_tuned),
 		cmocka_unit_test(test_refused),

@@ -182,8 +182,9 @@ static void free_lists(struct freezer *f)
 }
 
 /*
- * Whether an execution may omit an argument. That is interpreted: shapes follow from what is
- * there. An input that nothing reads may be omitted too.
+ * Whether an execution may omit an input. That is interpreted: shapes follow from what is
+ * there. An input that nothing reads may be omitted too. Outputs may be omitted of operations of
+ * plug-ins, whose steps have no kernel.
  */
 static bool may_omit(const struct nn_subgraph *s)
 {
@@ -197,10 +198,6 @@ static bool may_omit(const struct nn_subgraph *s)
 		for (uint32_t j = 0; j < o->num_inputs && j < 64; j++)
 			if (op->omissible & NN_IN(j) &&
 			    s->operands[o->inputs[j]].lifetime == NN_SUBGRAPH_INPUT)
-				return true;
-		for (uint32_t j = 0; j < o->num_outputs && j < 64; j++)
-			if (op->omissible_outputs & NN_IN(j) &&
-			    s->operands[o->outputs[j]].lifetime == NN_SUBGRAPH_OUTPUT)
 				return true;
 	}
 	return false;
@@ -233,8 +230,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct frozen_place
 		const struct piece *piece = &p->list[i];
 
 		*number = i;
-		if (place->offset >= piece->offset &&
-		    place->offset - piece->offset < piece->size)
+		/* Pieces lie in the order of their offsets. */
+		if (place->offset - piece->offset < piece->size)
 			return true;
 	}
 	return false;
@@ -363,7 +360,7 @@ enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *p
 	void *data;
 
 	memcpy(&h, image->model, sizeof(h));
-	if (!h.kernels[0] || image->model_size > UINT32_MAX / 2)
+	if (image->model_size > UINT32_MAX / 2)
 		return NN_OK;
 	/* Where a kernel has no memory the next one is tried, and may read: zeros, then no plan loads. */
 	room = h.data_size + NN_PLAN_DATA_ALIGN;
@@ -371,8 +368,7 @@ enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *p
 	if (data == MAP_FAILED)
 		return NN_OK;
 	if (!plan_load_whole(&h, image->model, data, &options, &plan, NULL)) {
-		if (plan->compiled)
-			status = freeze(plan, &h, data, image, pieces);
+		status = freeze(plan, &h, data, image, pieces);
 		nn_plan_free(plan);
 	}
 	munmap(data, room);

@@ -67,7 +67,7 @@ static enum nn_status check_steering(const struct nn_model *model, struct nn_err
 			const struct nn_operation *o = &s->operations[i];
 			const struct nn_op *op = nn_op_find(o->type);
 
-			for (uint32_t j = 0; op && j < o->num_inputs; j++) {
+			for (uint32_t j = 0; j < o->num_inputs; j++) {
 				const struct nn_operand *in = &s->operands[o->inputs[j]];
 
 				if (in->lifetime == NN_CONSTANT_REFERENCE &&

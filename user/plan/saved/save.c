@@ -132,20 +132,17 @@ static bool steers_inside(const struct saver *s, const struct nn_operand *refere
 	uint32_t k = (uint32_t)reference->location.offset + 1;
 	const struct nn_subgraph *g = &s->subgraphs[k];
 
-	return input < g->num_inputs && s->steers[saver_first(s, k) + g->inputs[input]];
+	return s->steers[saver_first(s, k) + g->inputs[input]];
 }
 
-/* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. */
+/* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. Subgraphs steer anyhow. */
 static bool steers_flow(const struct saver *s, const struct nn_operand *operands,
 			const struct nn_operation *o, uint32_t index)
 {
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
-	if (index < first)
-		return true;
-	if (index < first + 2)
-		return false;
-	return steers_inside(s, &operands[o->inputs[first]], index - first - 2) ||
+	return index < first ||
+	       steers_inside(s, &operands[o->inputs[first]], index - first - 2) ||
 	       steers_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
 }
 
@@ -210,8 +207,8 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 	const struct nn_type_info *info = nn_type_info(o->type);
 	uint32_t length = o->location.length;
 
-	/* What was computed has a size by its type alone; extensions' types have none. */
-	if (info && info->element_size)
+	/* What was computed has a size by its type alone; OEM types have none. */
+	if (info->element_size)
 		nn_operand_size(o, &length);
 	o->location = (struct nn_location){ .length = length };
 	if (s->steers[index]) {

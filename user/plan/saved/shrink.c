@@ -10,11 +10,13 @@
 
 #define DROPPED UINT32_MAX
 
+/* Bytes of a constant, which fit; 0: its type does not tell. */
 static size_t value_bytes(const struct nn_operand *o)
 {
 	uint32_t size;
 
-	return nn_operand_size(o, &size) ? size : 0;
+	nn_operand_size(o, &size);
+	return size;
 }
 
 /* Whether one constant can stand for another; both steer, so that they are copied. */
@@ -23,8 +25,7 @@ static bool are_equal(const struct nn_operand *a, const void *value_a, const str
 {
 	return a->type == b->type && a->rank == b->rank &&
 	       !memcmp(a->dims, b->dims, sizeof(a->dims)) && a->scale == b->scale &&
-	       a->zero_point == b->zero_point && a->extra.kind == NN_EXTRA_NONE &&
-	       b->extra.kind == NN_EXTRA_NONE && value_bytes(a) &&
+	       a->zero_point == b->zero_point && value_bytes(a) &&
 	       !memcmp(value_a, value_b, value_bytes(a));
 }
 
@@ -63,7 +64,8 @@ static void merge_operands(struct merging *m)
 	/* What an operation writes has no consumers, perhaps, but is neither of those that go. */
 	for (uint32_t i = 0; i < g->num_operands; i++) {
 		const struct nn_operand *o = &s->operands[m->first + i];
-		bool constant = saver_is_constant(o), merges = constant && s->steers[m->first + i];
+		bool constant = saver_is_constant(o);
+		bool merges = constant && s->steers[m->first + i] && o->extra.kind == NN_EXTRA_NONE;
 
 		m->to[i] = DROPPED;
 		if (!o->consumers && (constant || o->lifetime == NN_NO_VALUE))

@@ -401,8 +401,7 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 /* Whether the steps are as many as there can be, before there is memory for them. */
 static bool is_plausible(const struct thawing *t)
 {
-	return t->head->num_steps <= t->steps.left / sizeof(struct frozen_step) &&
-	       (uint64_t)t->num_args + t->head->num_places <= UINT32_MAX;
+	return t->head->num_steps <= t->steps.left / sizeof(struct frozen_step);
 }
 
 static enum nn_status thaw_tuning(const struct thawing *t)
