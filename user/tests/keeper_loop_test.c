@@ -82,16 +82,30 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	return 0;
 }
 
+static int try_ftruncate(int fd, off_t size)
+{
+	return fails(F_TRUNCATE) ? -1 : ftruncate(fd, size);
+}
+
+static int try_fcntl(int fd, int command, int value)
+{
+	return fails(command == F_ADD_SEALS ? F_SEAL : F_COPY) ? -1 : fcntl(fd, command, value);
+}
+
+static int try_fstat(int fd, struct stat *st)
+{
+	return fails(F_FSTAT) ? -1 : fstat(fd, st);
+}
+
 #define pthread_create no_thread
+#define ftruncate try_ftruncate
+#define fcntl try_fcntl
+#define fstat try_fstat
 #define pthread_join(thread, result) ((void)(thread))
 #define accept4(...) (fails(F_ACCEPT) ? -1 : accept4(__VA_ARGS__))
 #define calloc(...) (fails(F_CALLOC) ? NULL : calloc(__VA_ARGS__))
 #define realloc(...) (fails(F_REALLOC) ? NULL : realloc(__VA_ARGS__))
 #define memfd_create(...) (fails(F_MEMFD) ? -1 : memfd_create(__VA_ARGS__))
-#define ftruncate(...) (fails(F_TRUNCATE) ? -1 : ftruncate(__VA_ARGS__))
-#define fcntl(fd, command, value) \
-	(fails((command) == F_ADD_SEALS ? F_SEAL : F_COPY) ? -1 : fcntl(fd, command, value))
-#define fstat(...) (fails(F_FSTAT) ? -1 : fstat(__VA_ARGS__))
 #define mmap(...) (fails(F_MMAP) ? MAP_FAILED : mmap(__VA_ARGS__))
 #define poll(...) (fails(F_POLL) ? -1 : poll(__VA_ARGS__))
 #define read(...) (fails(F_READ) ? -1 : read(__VA_ARGS__))
@@ -384,7 +398,7 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/* What is answered to whom if one call fails, and if none does; a file comes with some answers. */
+/* Each answer if one call fails, and if none does; a file comes with some of them. */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -458,7 +472,7 @@ static void test_answers(void **state)
 	}
 }
 
-/* What changes nothing is as good without its transaction. What changes something was not done. */
+/* Requests that change nothing need no transaction. The others were not done without theirs. */
 static const struct {
 	uint32_t kind;
 	enum cache_verdict verdict;
@@ -603,7 +617,7 @@ static void test_no_room(void **state)
 	end();
 }
 
-/* What the broker sends: an id with a socket is a worker, and other things are none. */
+/* The broker sends ids: one with a socket is a worker, and other messages are none. */
 static void test_broker(void **state)
 {
 	static const uint32_t uid = 5, last = KEEP_END;
@@ -643,7 +657,7 @@ static void test_broker(void **state)
 	}
 }
 
-/* What is no packet of a client's, for now or for good. */
+/* A client sends nothing for now, or for good, and other ends of sockets and files fail. */
 static void test_client_errors(void **state)
 {
 	static const int errors[] = { EAGAIN, EINTR, ECONNRESET };

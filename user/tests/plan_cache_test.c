@@ -613,27 +613,28 @@ static void check_loaded(struct nn_arg *inputs, uint32_t count, const void *righ
 /* Weights that come with each run are packed in each; the memory for that is that of the largest ones. */
 static void test_weights_of_runs(void **state)
 {
-	static const float w1[] = { 1, 0, 0, 1, 2, 0, 0, 2 }, w2[] = { 1, 1, 1, 1 }, none[4];
-	static const float right[] = { 1 + 2 + 2 + 4, 3 + 4 + 6 + 8, 5 + 6 + 10 + 12 };
+	static const float w1[] = { 0, 0, 2, 3, 0, 0 }, w2[] = { 1, 10 }, none[2];
+	static const float right[] = { 2, 60, 6, 120, 10, 180 };
 	struct nn_arg inputs[] = {
 		{ .data = (void *)six, .length = sizeof(six) }, { .data = (void *)w1, .length = sizeof(w1) },
 		{ .data = (void *)w2, .length = sizeof(w2) },
 	};
-	uint32_t x, w, sums, out;
+	uint32_t from, to, w, bias, zero, one;
 
 	(void)state;
 	mb_init(&built);
-	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(3, 2));
-	w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4, 2));
-	sums = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(3, 4));
-	mb_operation(&built, NN_OP_FULLY_CONNECTED,
-		     MB_LIST(x, w, mb_constant(&built, NN_TENSOR_FLOAT32, none, sizeof(none), MB_DIMS(4)),
-			     mb_int32(&built, 0)), MB_LIST(sums));
-	w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 4));
-	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(3, 1));
-	mb_operation(&built, NN_OP_FULLY_CONNECTED,
-		     MB_LIST(sums, w, mb_constant(&built, NN_TENSOR_FLOAT32, none, sizeof(float), MB_DIMS(1)),
-			     mb_int32(&built, 0)), MB_LIST(out));
+	from = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 1, 2));
+	bias = mb_constant(&built, NN_TENSOR_FLOAT32, none, sizeof(none), MB_DIMS(2));
+	zero = mb_int32(&built, 0);
+	one = mb_int32(&built, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, i ? 1 : 3, 1, 2));
+		to = mb_operand(&built, NN_TENSOR_FLOAT32, i ? NN_SUBGRAPH_OUTPUT : NN_TEMPORARY,
+				MB_DIMS(1, 3, 1, 2));
+		mb_operation(&built, NN_OP_DEPTHWISE_CONV_2D, MB_LIST(from, w, bias, one, one, one, one, zero),
+			     MB_LIST(to));
+		from = to;
+	}
 	check_loaded(inputs, 3, right, sizeof(right), true);
 }
 

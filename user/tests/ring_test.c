@@ -624,24 +624,28 @@ static void test_sleeper_sees_death(void **state)
 	}
 }
 
-/* An end does not sleep if the burst died after its last look. */
+/* An end neither sleeps nor spins on if the burst died after its last look. */
 static void test_dies_before_sleep(void **state)
 {
+	enum { SLEEPS, SPINS, SENDS, WAYS };
 	struct nnaccel_datum out[9];
 	struct pair p;
 	uint32_t n;
 
 	(void)state;
 	make_packet(out, 9, 0);
-	for (int sends = 0; sends < 2; sends++) {
-		pair_init(&p, 9, 0);
+	for (int way = SLEEPS; way < WAYS; way++) {
+		if (way == SPINS)
+			begin_to_spin(&p);
+		else
+			pair_init(&p, 9, 0);
 		p.client.slice_ns = p.worker.slice_ns = 3600 * NS_PER_S;
-		if (sends)
+		if (way == SENDS)
 			assert_int_equal(nn_ring_try_send(&p.client, out, 9), NN_RING_OK);
 		at_clock.of = &p;
 		at_clock.dies = true;
-		at_clock.after = 0;
-		if (sends)
+		at_clock.after = way == SPINS ? 2 : 0;
+		if (way == SENDS)
 			assert_int_equal(nn_ring_send(&p.client, out, 9, NN_RING_FOREVER), NN_RING_DEAD);
 		else
 			assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
@@ -649,6 +653,13 @@ static void test_dies_before_sleep(void **state)
 		assert_int_equal(control_of(&p, 1)->sleeps, 0);
 		pair_free(&p);
 	}
+}
+
+static void expect_long(struct nn_waiter *waiter)
+{
+	for (int i = 0; i < 64; i++)
+		nn_waiter_learn(waiter, 1500000, true);
+	assert_true(nn_waiter_plan(waiter).sleep_ns > 1000000);
 }
 
 /* An end that expects a packet in a while sleeps up to shortly before, and learns how late that ends. */
@@ -661,9 +672,7 @@ static void test_tail(void **state)
 	(void)state;
 	pair_init(&p, 9, 200000);
 	p.worker.slice_ns = 3600 * NS_PER_S;
-	for (int i = 0; i < 64; i++)
-		nn_waiter_learn(&p.worker.waiter, 1500000, true);
-	assert_true(nn_waiter_plan(&p.worker.waiter).sleep_ns > 1000000);
+	expect_long(&p.worker.waiter);
 	late_ns = p.worker.waiter.late_ns;
 	/* A packet that comes before the sleep, and a time that is up before, say nothing of that. */
 	at_clock.of = &p;
@@ -672,14 +681,14 @@ static void test_tail(void **state)
 	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	assert_null(at_clock.of);
 	assert_int_equal(p.worker.waiter.late_ns, late_ns);
+	expect_long(&p.worker.waiter);
 	until_ns = clock_ns() + 1000;
 	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, until_ns), NN_RING_AGAIN);
 	assert_true(clock_ns() >= until_ns);
 	assert_int_equal(p.worker.waiter.late_ns, late_ns);
 	/* A wait that is held up before its sleep learns nothing. */
 	for (int i = 0; i < 1000 && p.worker.waiter.late_ns == late_ns; i++) {
-		for (int k = 0; k < 64; k++)
-			nn_waiter_learn(&p.worker.waiter, 1500000, true);
+		expect_long(&p.worker.waiter);
 		until_ns = clock_ns() + 2000000;
 		assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, until_ns), NN_RING_AGAIN);
 		assert_true(clock_ns() >= until_ns);
