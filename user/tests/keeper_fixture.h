@@ -26,6 +26,7 @@
 #include "kit/file_message.h"
 #include "kit/keeper.h"
 #include "kit/keeper_message.h"
+#include "tests/counts.h"
 
 static char folder[64];
 static struct keeper keeper;
@@ -38,8 +39,14 @@ static struct keeper_options options = {
 /* For main(): this process is a keeper and does not return. */
 static inline void be_keeper(int argc, char **argv)
 {
-	if (argc && !strcmp(argv[0], KEEPER_NAME))
-		_exit(keeper_main(argc, argv));
+	struct counts counts;
+	int status;
+
+	if (!argc || strcmp(argv[0], KEEPER_NAME))
+		return;
+	counts = counts_open();
+	status = keeper_main(argc, argv);
+	_exit(counts_write(&counts) ? status : EXIT_FAILURE);
 }
 
 /* Memory is as good as a disk here, and quicker. */

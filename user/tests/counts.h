@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The counts of scripts/conditions, of processes whose sandbox opens no file at their end. Other builds
+ * have no such counts, and these functions do nothing.
+ */
+#ifndef NN_TESTS_COUNTS_H
+#define NN_TESTS_COUNTS_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Functions of clang's runtime. */
+const char *__llvm_profile_get_filename(void) __attribute__((weak));
+uint64_t __llvm_profile_get_size_for_buffer(void) __attribute__((weak));
+int __llvm_profile_write_buffer(char *buffer) __attribute__((weak));
+
+struct counts {
+	uint64_t size;
+	char *bytes;
+	int file;
+};
+
+/* Opens the file, before the sandbox does not allow it any more. */
+static inline struct counts counts_open(void)
+{
+	struct counts c = { .file = -1 };
+
+	if (!__llvm_profile_write_buffer)
+		return c;
+	c.size = __llvm_profile_get_size_for_buffer();
+	c.bytes = malloc(c.size);
+	c.file = open(__llvm_profile_get_filename(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	return c;
+}
+
+/* Writes what was counted. False: it cannot be. */
+static inline bool counts_write(const struct counts *c)
+{
+	return !c->bytes || (!__llvm_profile_write_buffer(c->bytes) &&
+			     write(c->file, c->bytes, c->size) == (ssize_t)c->size);
+}
+
+#endif /* NN_TESTS_COUNTS_H */
