@@ -551,6 +551,41 @@ static ANeuralNetworksModel *make_casts(int32_t in, int32_t out, float scale, ui
 	return model;
 }
 
+/* s = first(x, y); t = MUL(x, y). The hash differs for each variant except another constant. */
+static const struct {
+	const char *name;
+	ANeuralNetworksOperationType first;
+	bool swaps_inputs, swaps_outputs;
+	int32_t activation;
+} variants[] = {
+	{ "base", ANEURALNETWORKS_ADD, false, false, ANEURALNETWORKS_FUSED_NONE },
+	{ "constant", ANEURALNETWORKS_ADD, false, false, ANEURALNETWORKS_FUSED_RELU },
+	{ "operation", ANEURALNETWORKS_SUB, false, false, ANEURALNETWORKS_FUSED_NONE },
+	{ "inputs", ANEURALNETWORKS_ADD, true, false, ANEURALNETWORKS_FUSED_NONE },
+	{ "outputs", ANEURALNETWORKS_ADD, false, true, ANEURALNETWORKS_FUSED_NONE },
+};
+
+static ANeuralNetworksModel *make_variant(size_t index)
+{
+	const uint32_t dims[] = { ELEMENTS }, in[] = { 0, 1, 2 }, swapped_in[] = { 1, 0 }, s[] = { 3 }, t[] = { 4 };
+	const uint32_t out[] = { 3, 4 }, swapped_out[] = { 4, 3 };
+	const ANeuralNetworksOperandType tensor = { ANEURALNETWORKS_TENSOR_FLOAT32, 1, dims, 0, 0 };
+	const ANeuralNetworksOperandType scalar = { ANEURALNETWORKS_INT32, 0, NULL, 0, 0 };
+	ANeuralNetworksModel *model;
+
+	assert_ok(nn->ANeuralNetworksModel_create(&model));
+	for (int i = 0; i < 5; i++)
+		assert_ok(nn->ANeuralNetworksModel_addOperand(model, i == 2 ? &scalar : &tensor));
+	assert_ok(nn->ANeuralNetworksModel_setOperandValue(model, 2, &variants[index].activation, 4));
+	assert_ok(nn->ANeuralNetworksModel_addOperation(model, variants[index].first, 3, in, 1, s));
+	assert_ok(nn->ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_MUL, 3, in, 1, t));
+	assert_ok(nn->ANeuralNetworksModel_identifyInputsAndOutputs(
+		model, 2, variants[index].swaps_inputs ? swapped_in : in, 2,
+		variants[index].swaps_outputs ? swapped_out : out));
+	assert_ok(nn->ANeuralNetworksModel_finish(model));
+	return model;
+}
+
 /* out = condition ? model(in) : model(in) */
 static ANeuralNetworksModel *make_branch(ANeuralNetworksModel *branch)
 {
@@ -604,6 +639,24 @@ static void test_compilation_diagnostics(void **state)
 			assert_memory_not_equal(told.hash, first, sizeof(first));
 		else
 			memcpy(first, told.hash, sizeof(first));
+		nn->ANeuralNetworksModel_free(model);
+	}
+}
+
+static void test_hash(void **state)
+{
+	uint8_t base[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+		ANeuralNetworksModel *model = make_variant(i);
+
+		register_both(NULL);
+		compile_and_drop(model);
+		if (!i)
+			memcpy(base, told.hash, sizeof(base));
+		else if (!memcmp(base, told.hash, sizeof(base)) != !strcmp(variants[i].name, "constant"))
+			fail_msg("%s", variants[i].name);
 		nn->ANeuralNetworksModel_free(model);
 	}
 }
@@ -710,6 +763,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_memories),
 		cmocka_unit_test(test_caching),
 		cmocka_unit_test(test_compilation_diagnostics),
+		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_control_flow_diagnostics),
 		cmocka_unit_test(test_execution_diagnostics),
 		cmocka_unit_test(test_failed_diagnostics),
