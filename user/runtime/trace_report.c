@@ -23,6 +23,7 @@ struct row {
 struct trace_step {
 	struct trace_step *next;	/* the older one */
 	uint32_t model, number, num_steps;
+	bool is_inherited;		/* by a forked child */
 	char device[64];
 	uint64_t runs, ns;		/* on the device */
 	uint64_t failures;
@@ -184,7 +185,8 @@ static void print_from(const struct trace_step *t)
 	if (!t)
 		return;
 	print_from(t->next);
-	print_step(t);
+	if (!t->is_inherited || t->runs || t->failures)
+		print_step(t);
 }
 
 void trace_report_print(void)
@@ -195,6 +197,7 @@ void trace_report_print(void)
 void trace_report_forget(void)
 {
 	for (struct trace_step *t = steps; t; t = t->next) {
+		t->is_inherited = true;
 		t->runs = t->ns = t->failures = t->in_place_runs = t->in_place_ns = 0;
 		t->engine_runs = t->queue_ns = t->engine_ns = t->timed_runs = 0;
 		t->copied_in = t->copied_out = 0;

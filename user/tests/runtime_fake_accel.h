@@ -82,7 +82,9 @@ static struct {
 	bool keeps_dying;		/* every execution kills its worker */
 	bool refuses_times;		/* it does not tell when operations ran, */
 	int64_t lies_ns;		/* or not the truth */
-	struct nn_operation_time time;	/* of an operation, from its engine's begin on */
+	struct nn_operation_time times[2];	/* of operations, from its engine's begin on */
+	uint32_t num_times;
+	const char *reason;		/* of executions that fail, or NULL */
 	bool has_second;		/* a second device is there, with an engine */
 	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* devices, by this process */
@@ -426,23 +428,26 @@ static void tell_times(const struct nna_request *request)
 {
 	const struct nna_argument *arg = &request->outputs[request->num_outputs - 1];
 	uint8_t *at = (uint8_t *)request->memories[arg->pool]->base + arg->offset;
-	struct times_head head = { .begin_ns = clock_ns(), .count = 1 };
-	struct nn_operation_time time = accel.time;
+	struct times_head head = { .begin_ns = clock_ns(), .count = accel.num_times };
 
-	assert_true(arg->length >= sizeof(head) + sizeof(time));
-	time.begin_ns += head.begin_ns;
-	time.end_ns += head.begin_ns;
-	while (clock_ns() <= time.end_ns)
-		;
+	assert_true(arg->length >= sizeof(head) + sizeof(accel.times));
+	for (uint32_t i = 0; i < accel.num_times; i++) {
+		struct nn_operation_time time = accel.times[i];
+
+		time.begin_ns += head.begin_ns;
+		time.end_ns += head.begin_ns;
+		while (clock_ns() <= time.end_ns)
+			;
+		memcpy(at + sizeof(head) + i * sizeof(time), &time, sizeof(time));
+	}
 	head.end_ns = clock_ns();
 	head.begin_ns += (uint64_t)accel.lies_ns;
 	memcpy(at, &head, sizeof(head));
-	memcpy(at + sizeof(head), &time, sizeof(time));
 }
 
 static bool asks_for_times(const struct nna_execute_options *options)
 {
-	return options->attributes && !strcmp(options->attributes->list[0].extension, TIMES_EXTENSION);
+	return times_are_asked(options->attributes);
 }
 
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
@@ -490,7 +495,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	if (accel.execute_status == NN_OK || accel.execute_status == NN_OUTPUT_INSUFFICIENT_SIZE)
 		*num_shapes = request->num_outputs;
 	if (accel.execute_status)
-		return nn_fail(err, accel.execute_status, "told to fail");
+		return nn_fail(err, accel.execute_status, "%s", accel.reason ? accel.reason : "told to fail");
 	if (asks_for_times(options))
 		tell_times(request);
 	if (!request->num_tokens)

@@ -4,6 +4,7 @@
  * fallbacks. Each case runs in a child, which reads the environment for itself.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -38,7 +39,8 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 	if (!pid) {
 		setenv(variable, value, 1);
 		dup2(log, STDERR_FILENO);
-		accel.time = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 0, OPERATION_NS };
+		accel.times[0] = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 0, OPERATION_NS };
+		accel.num_times = 1;
 		calls();
 		exit(0);
 	}
@@ -49,13 +51,22 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 	close(log);
 }
 
-static unsigned int count_lines(const char *text)
+static unsigned int count(const char *text, char c)
 {
-	unsigned int count = 0;
+	unsigned int found = 0;
 
 	for (; *text; text++)
-		count += *text == '\n';
-	return count;
+		found += *text == c;
+	return found;
+}
+
+static int count_text(const char *text, const char *part)
+{
+	int found = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		found++;
+	return found;
 }
 
 /* ---- the file ---- */
@@ -91,6 +102,7 @@ static struct {
 	unsigned int adds, queues, engines, flows, fallbacks, fenced;
 	char flow[64], async[64];	/* those that have begun, or "" */
 	int flow_pid;
+	bool is_plain;			/* run_on_device() alone */
 } seen;
 
 static struct track *track_of(const struct event *e)
@@ -118,6 +130,8 @@ static void parse(const char *line, struct event *e)
 	snprintf(e->name, sizeof(e->name), "%.*s", (int)strcspn(line + length, "\""), line + length);
 	e->rest = line + length;
 	assert_string_equal(line + strlen(line) - 2, "},");
+	assert_int_equal(count(line, '{'), count(line, '}'));
+	assert_int_equal(count(line, '\t'), 0);
 }
 
 static void begin_slice(struct track *t, const struct event *e)
@@ -127,6 +141,10 @@ static void begin_slice(struct track *t, const struct event *e)
 	seen.adds += !strcmp(e->name, "ADD");
 	seen.queues += !strcmp(e->name, "queue");
 	seen.engines += !strcmp(e->category, "engine") && !strcmp(e->name, "nnaccel");
+	if (!strcmp(e->name, "prepare"))
+		assert_non_null(strstr(e->rest, "\"args\":{\"part\":1,\"operations\":1,\"device\":\"nna"));
+	if (!strcmp(e->name, "part on nnaccel") && seen.is_plain)
+		assert_non_null(strstr(e->rest, "\"args\":{\"copied_in\":32,\"copied_out\":16}"));
 }
 
 static const char *id_of(const struct event *e)
@@ -156,7 +174,11 @@ static void take_flow(const struct track *t, const struct event *e)
 
 static void take_name(struct track *t, const struct event *e)
 {
+	char name[64];
+
+	assert_int_equal(sscanf(e->rest, "%*[a-z_]\",\"args\":{\"name\":\"%63[^\"]", name), 1);
 	if (!strcmp(e->name, "process_name")) {
+		assert_non_null(strstr(name, program_invocation_short_name));
 		seen.processes++;
 		t->has_process = true;
 	} else {
@@ -193,6 +215,7 @@ static void take_event(const char *line)
 		take_flow(t, &e);
 		break;
 	case 'i':
+		assert_non_null(strstr(e.rest, " a \\\"quoted\\\\ line\""));
 		seen.fallbacks += !strcmp(e.name, "fallback");
 		break;
 	case 'b':
@@ -208,13 +231,14 @@ static void take_event(const char *line)
 	}
 }
 
-/* Checks a trace line by line. */
-static void check_trace(const char *path)
+/* Checks a trace line by line; `is_plain`: of run_on_device(). */
+static void check_trace(const char *path, bool is_plain)
 {
 	FILE *file = fopen(path, "re");
 	char line[4096];
 
 	memset(&seen, 0, sizeof(seen));
+	seen.is_plain = is_plain;
 	assert_non_null(file);
 	assert_non_null(fgets(line, sizeof(line), file));
 	assert_string_equal(line, "[\n");
@@ -349,7 +373,7 @@ static void run_late(void)
 /* The operation ends before it begins. */
 static void run_backwards(void)
 {
-	accel.time.begin_ns = 2 * OPERATION_NS;
+	accel.times[0].begin_ns = 2 * OPERATION_NS;
 	run_on_device();
 }
 
@@ -367,9 +391,12 @@ static void run_on_cpu(void)
 static void run_with_fallback(void)
 {
 	ANeuralNetworksModel *model = add_model(2);
-	ANeuralNetworksCompilation *c = compile(model, false);
+	ANeuralNetworksCompilation *c;
 
+	pthread_setname_np(pthread_self(), "a\tname");
+	c = compile(model, false);
 	accel.execute_status = NN_GENERAL_FAILURE;
+	accel.reason = "a \"quoted\\ line";
 	assert_ok(compute_sum(c));
 	ANeuralNetworksCompilation_free(c);
 	ANeuralNetworksModel_free(model);
@@ -403,7 +430,7 @@ static void test_events(void **state)
 		in_child("NNACCEL_TRACE", path, cases[i].calls);
 		if (cases[i].is_killed ? !WIFSIGNALED(child.status) : child.status)
 			fail_msg("%s: status %x: %s", cases[i].name, (unsigned int)child.status, child.said);
-		check_trace(path);
+		check_trace(path, cases[i].calls == run_on_device);
 		if (seen.processes != cases[i].processes || seen.adds != cases[i].adds ||
 		    seen.engines != cases[i].engines || seen.queues != cases[i].engines ||
 		    seen.flows != cases[i].engines || seen.fallbacks != cases[i].fallbacks ||
@@ -434,18 +461,18 @@ static void test_files(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	snprintf(name, sizeof(name), "by-%d.json", pid);
-	check_trace(path_of(name));
+	check_trace(path_of(name), false);
 	unlink(path_of(name));
 	for (unsigned int i = 1; i < 3; i++) {
 		in_child("NNACCEL_TRACE", path_of("both"), run_on_cpu);
-		check_trace(path_of("both"));
+		check_trace(path_of("both"), false);
 		assert_int_equal(seen.processes, i);
 	}
 	unlink(path_of("both"));
 	/* A file that cannot be written is named once, and the program computes. */
 	in_child("NNACCEL_TRACE", path_of("no/file"), run_on_device);
 	assert_int_equal(child.status, 0);
-	assert_int_equal(count_lines(child.said), 1);
+	assert_int_equal(count(child.said, '\n'), 1);
 	assert_non_null(strstr(child.said, "no/file: No such file or directory"));
 }
 
@@ -461,7 +488,7 @@ static void test_report(void **state)
 	assert_non_null(strstr(child.said, " ms in the engine\n"));
 	assert_non_null(strstr(child.said, "  copies: 32 bytes in, 16 bytes out a run\n"));
 	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 100.0 %\n"));
-	assert_int_equal(count_lines(child.said), 3);
+	assert_int_equal(count(child.said, '\n'), 3);
 	in_child("NNACCEL_REPORT", "1", run_refused);
 	assert_non_null(strstr(child.said, "  the device tells no times of operations\n"));
 	assert_null(strstr(child.said, "in the engine"));
@@ -475,18 +502,104 @@ static void test_report(void **state)
 	assert_string_equal(child.said, "");
 }
 
+/* A child goes on with a compilation of its parent's. */
+static void run_on_in_child(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	int status;
+	pid_t pid;
+
+	run_on_device();
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	assert_ok(compute_sum(c));
+	pid = fork();
+	for (int i = 0; !pid && i < 2; i++)
+		assert_ok(compute_sum(c));
+	if (!pid)
+		exit(0);
+	if (waitpid(pid, &status, 0) != pid || status)
+		_exit(1);
+}
+
+/* The child reports its own two runs, and its parent two models. */
+static void test_report_of_child(void **state)
+{
+	(void)state;
+	in_child("NNACCEL_REPORT", "1", run_on_in_child);
+	assert_int_equal(child.status, 0);
+	assert_non_null(strstr(child.said, ": 2 runs, "));
+	assert_non_null(strstr(child.said, ": 3 runs, "));
+	assert_non_null(strstr(child.said, ": 1 run, "));
+	assert_null(strstr(child.said, ": 0 runs"));
+	assert_int_equal(count(child.said, '\n'), 9);
+	assert_int_equal(count_text(child.said, "  copies: 32 bytes in, 16 bytes out a run\n"), 3);
+	assert_int_equal(count_text(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 100.0 %\n"), 3);
+}
+
 /* The engine's own form of the model: nothing is said of the model's operations. */
 static void run_other_form(void)
 {
-	accel.time.index = 7 | NN_OTHER_MODEL;
-	accel.time.type = ANEURALNETWORKS_CAST;
+	accel.times[0].index = 7 | NN_OTHER_MODEL;
+	accel.times[0].type = ANEURALNETWORKS_CAST;
 	run_on_device();
 }
 
-/* A part of an operation is computed elsewhere. */
+/* (a + b) + b: of two operations of 1 and 3 us, the second is the first one's, as far as `num_times` says. */
+static void run_two(uint32_t num_times)
+{
+	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, first[] = { 0, 1, 2 }, second[] = { 3, 1, 2 };
+	const uint32_t between[] = { 3 }, out[] = { 4 };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims), scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+	ANeuralNetworksCompilation *c;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = 0; i < 5; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == 2 ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, &none, 4));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, between));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, second, 1, out));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, in, 1, out));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	c = for_accelerator(model);
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	accel.times[1] = (struct nn_operation_time){ 1, ANEURALNETWORKS_ADD, OPERATION_NS, 4 * OPERATION_NS };
+	accel.num_times = num_times;
+	for (uint32_t i = 0; i < 3; i++) {
+		ANeuralNetworksExecution *execution = add_execution(c);
+		float sum[ADD_ELEMENTS];
+
+		/* In another order the last time. */
+		if (i == 2 && num_times == 2) {
+			accel.times[0] = (struct nn_operation_time){ 1, ANEURALNETWORKS_ADD, 0, 3 * OPERATION_NS };
+			accel.times[1] = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 3 * OPERATION_NS,
+								     4 * OPERATION_NS };
+		}
+
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+		ANeuralNetworksExecution_free(execution);
+	}
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
+static void run_both(void)
+{
+	run_two(2);
+}
+
+static void run_one_of_two(void)
+{
+	run_two(1);
+}
+
+/* The time of an operation that the model does not have. */
 static void run_without_times(void)
 {
-	accel.time.index = 1;
+	accel.times[0].index = 1;
 	run_on_device();
 }
 
@@ -498,6 +611,13 @@ static void test_forms(void **state)
 	assert_null(strstr(child.said, "ADD"));
 	in_child("NNACCEL_REPORT", "1", run_without_times);
 	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: computed with another\n"));
+	in_child("NNACCEL_REPORT", "1", run_both);
+	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 25.0 %\n"));
+	assert_non_null(strstr(child.said, "  operation 1 ADD on nnaccel: 0.003 ms, 75.0 %\n"));
+	assert_int_equal(count(child.said, '\n'), 4);
+	in_child("NNACCEL_REPORT", "1", run_one_of_two);
+	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 100.0 %\n"));
+	assert_non_null(strstr(child.said, "  operation 1 ADD on nnaccel: computed with another\n"));
 }
 
 /* ---- fallbacks ---- */
@@ -584,7 +704,7 @@ static void test_fallbacks(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fallbacks); i++) {
 		in_child("NNACCEL_LOG", fallbacks[i].level, fallbacks[i].calls);
-		if (child.status || count_lines(child.said) != fallbacks[i].lines ||
+		if (child.status || count(child.said, '\n') != fallbacks[i].lines ||
 		    !strstr(child.said, fallbacks[i].text))
 			fail_msg("%s: status %x: %s", fallbacks[i].name, (unsigned int)child.status,
 				 child.said);
@@ -609,6 +729,7 @@ int main(void)
 		cmocka_unit_test_setup(test_events, reset),
 		cmocka_unit_test_setup(test_files, reset),
 		cmocka_unit_test_setup(test_report, reset),
+		cmocka_unit_test_setup(test_report_of_child, reset),
 		cmocka_unit_test_setup(test_forms, reset),
 		cmocka_unit_test_setup(test_fallbacks, reset),
 	};

@@ -246,7 +246,7 @@ def test_report(w):
     """the report has the runs"""
     done = w.run(*w.launch("tfliteinference", w.image, 64), options=["--report"])
     if not re.search(r"^nnaccel run: TensorFlow Lite 2\.14\.1: image\.tflite: 2 runs, \d+\.\d{3} ms each$",
-                     done.said, re.M):
+                     done.said, re.M) or f"  operation 0 CONV_2D on {w.device}: " not in done.said:
         raise ValueError(done.said)
     done = w.run(*w.launch("onnxinference", w.onnx, 64), options=["--report"])
     if "image.onnx: 2 runs, " not in done.said:
