@@ -174,8 +174,6 @@ void trace_start(void)
 
 __attribute__((destructor)) static void end(void)
 {
-	if (trace_wants(WATCH_EVENTS))
-		trace_flush();
 	if (!trace_wants(WATCH_REPORT))
 		return;
 	pthread_mutex_lock(&lock);
