@@ -23,9 +23,6 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What engines of 0.2.0 have. */
-#define FIRST_SIZE offsetof(struct nna_engine, log)
-
 struct arguments {
 	struct clients_options clients;
 	bool help;
@@ -101,7 +98,7 @@ static const char *files_fault(const struct nna_engine *e)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct nna_engine_file *file = e->files[i];
 
-		if (file->size < sizeof(*file) || !file->path ||
+		if (!HAS_FIELD(file, num_requests) || !file->path ||
 		    (file->num_requests && !file->requests) ||
 		    file->use & ~(NNA_ENGINE_FILE_READ | NNA_ENGINE_FILE_WRITE |
 				  NNA_ENGINE_FILE_POLL))
@@ -110,11 +107,17 @@ static const char *files_fault(const struct nna_engine *e)
 	return NULL;
 }
 
+/* Elements of arrays have no size of their own: they are as long as in the first release. */
+_Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&
+	       sizeof(struct nn_device_extension) == 40 &&
+	       sizeof(struct nn_device_extension_item) == 16, "engines of older releases read them");
+
 const char *engine_fault(const struct nna_engine *e)
 {
 	const struct nna_engine_burst *b = e->burst;
 
-	if (e->size < FIRST_SIZE)
+	/* Each structure is looked at up to the last field of the first release that had it. */
+	if (!HAS_FIELD(e, load_plugin))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
 		return "it has no name";
@@ -124,11 +127,11 @@ const char *engine_fault(const struct nna_engine *e)
 		return "it lacks describe, supported, prepare, release or execute";
 	if (!e->save != !e->load || !e->save != !e->end_save || !e->save != !e->signature)
 		return "it has some of save, end_save, load and signature, not all";
-	if (b && (b->size < sizeof(*b) || !b->create || !b->destroy || !b->add || !b->is_cached ||
+	if (b && (!HAS_FIELD(b, execute) || !b->create || !b->destroy || !b->add || !b->is_cached ||
 		  !b->remove || !b->execute))
 		return "its executor of bursts lacks a function";
 	if (ENGINE_HAS(e, buffers) &&
-	    (e->buffers->size < sizeof(*e->buffers) || !e->buffers->create ||
+	    (!HAS_FIELD(e->buffers, copy_out) || !e->buffers->create ||
 	     !e->buffers->destroy || !e->buffers->copy_in || !e->buffers->copy_out))
 		return "its buffers lack a function";
 	return files_fault(e);

@@ -5,14 +5,12 @@
 #ifndef NN_KIT_ENGINE_H
 #define NN_KIT_ENGINE_H
 
-#include <stddef.h>
-
 #include <nnaccel/engine.h>
 
+#include "base/sized.h"
+
 /* What an engine has that 0.2.0 had no place for; false or NULL: it is of a shorter version. */
-#define ENGINE_HAS(engine, member) \
-	((engine)->size >= offsetof(struct nna_engine, member) + sizeof((engine)->member) && \
-	 (engine)->member)
+#define ENGINE_HAS(engine, member) (HAS_FIELD(engine, member) && (engine)->member)
 
 /* What an engine lacks, or NULL. */
 const char *engine_fault(const struct nna_engine *engine);

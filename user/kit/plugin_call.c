@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "kit/plugin.h"
 #include "model/extension.h"
 
@@ -301,6 +302,14 @@ void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operati
 
 /* ---- running ---- */
 
+static enum nn_status check_run(const struct nna_engine_plugin_run *run, struct nn_error *err)
+{
+	if (HAS_FIELD(run, execution_attributes))
+		return NN_OK;
+	return nn_fail(err, NN_INVALID_ARGUMENT, "a struct nna_engine_plugin_run of %u bytes: set its "
+		       "size to sizeof the structure", run->size);
+}
+
 static bool call_take_run(struct call *c, const struct nna_engine_plugin_operation *operation,
 			  const struct nna_engine_plugin_run *run)
 {
@@ -336,9 +345,11 @@ enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation 
 				       struct nn_error *err)
 {
 	enum nnx_status result = NNX_OUT_OF_MEMORY;
-	enum nn_status status;
+	enum nn_status status = check_run(run, err);
 	struct call c;
 
+	if (status)
+		return status;
 	call_begin_of(&c, operation);
 	if (call_take_run(&c, operation, run))
 		result = operation->descriptor->shape(&c.public);
@@ -353,6 +364,8 @@ enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operatio
 	enum nnx_status result = NNX_OUT_OF_MEMORY;
 	struct call c;
 
+	if (check_run(run, err))
+		return NN_INVALID_ARGUMENT;
 	call_begin_of(&c, operation);
 	if (call_take_run(&c, operation, run))
 		result = operation->descriptor->execute(&c.public);

@@ -226,7 +226,7 @@ static void test_files(void **state)
 	file.path = NULL;
 	assert_non_null(engine_fault(&e));
 	file = good;
-	file.size--;
+	file.size = offsetof(struct nna_engine_file, num_requests) + 3;
 	assert_non_null(engine_fault(&e));
 	file = good;
 	for (int i = 0; i < FILES_MAX; i++)

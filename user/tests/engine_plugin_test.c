@@ -1079,6 +1079,24 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
+/* A run that is shorter than the first release's is refused, and one of a later release is not. */
+static void test_size_of_run(void **state)
+{
+	const struct nnx_operation descriptor = { .name = "A", .shape = no_call,
+						  .execute = no_call };
+	const struct nna_engine_plugin_operation operation = { .descriptor = &descriptor,
+							       .extension = "a.sample" };
+	struct nna_engine_plugin_run run = { .size = sizeof(run) + 8 };
+	struct nn_error err = { "" };
+
+	(void)state;
+	assert_int_equal(nna_engine_plugin_shape(&operation, &run, &err), NN_OK);
+	assert_int_equal(nna_engine_plugin_execute(&operation, &run, &err), NN_OK);
+	run.size = sizeof(run) - 1;
+	assert_int_equal(nna_engine_plugin_shape(&operation, &run, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_engine_plugin_execute(&operation, &run, &err), NN_INVALID_ARGUMENT);
+}
+
 /* ---- no memory, and no room ---- */
 
 static void test_no_memory(void **state)
@@ -1222,6 +1240,7 @@ int main(void)
 		cmocka_unit_test(test_saving_silent),
 		cmocka_unit_test(test_lookup),
 		cmocka_unit_test(test_compile),
+		cmocka_unit_test(test_size_of_run),
 		cmocka_unit_test(test_not_decoded),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_no_room),

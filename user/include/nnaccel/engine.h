@@ -7,7 +7,8 @@
  * builds one.
  *
  * Structs that the engine fills in carry their size: a newer library takes older ones. Structs
- * that the library fills in grow at their end. Functions may be called from several threads at
+ * that the library fills in grow at their end, except for elements of arrays (struct nn_arg, struct
+ * nn_output_shape), which never grow. Functions may be called from several threads at
  * a time. A function that fails returns its status by nn_fail(), whose reason the client sees.
  */
 #ifndef NNACCEL_ENGINE_H

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Structures that begin with their size: those of an older header are shorter, those of a newer one
+ * longer. Elements of arrays have no size and never grow.
+ */
+#ifndef NN_BASE_SIZED_H
+#define NN_BASE_SIZED_H
+
+#include <stddef.h>
+
+/* The size of a structure whose last field is this one. */
+#define SIZE_WITH(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
+
+/* Whether a structure that somebody else filled in has a field. */
+#define HAS_FIELD(structure, field) \
+	((structure)->size >= SIZE_WITH(__typeof__(*(structure)), field))
+
+#endif /* NN_BASE_SIZED_H */
