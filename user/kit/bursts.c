@@ -62,14 +62,13 @@ struct burst {
 	struct nn_ring ring;
 };
 
-bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models, bool caching)
+bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	*bursts = (struct bursts){
 		.grants = grants,
 		.models = models,
-		.caching = caching,
 		.spin_ns = nn_spin_budget(-1, false),
 		.max_spinning = cpus < 2 ? 0 : (unsigned int)cpus / 2,
 		.queue_end = &bursts->queue,
@@ -129,7 +128,7 @@ static void unmap_rings(struct burst *burst)
 static void burst_free(struct bursts *bursts, struct burst *burst)
 {
 	if (burst->executor)
-		burst->executor->ops->free(burst->executor);
+		executor_free(burst->executor);
 	if (burst->loaded)
 		models_put(bursts->models, burst->loaded);
 	unmap_rings(burst);
@@ -173,8 +172,7 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 	burst->loaded = models_get(bursts->models, head->model);
 	if (!burst->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
-	burst->executor = (bursts->caching ? executor_caching_create : executor_plain_create)(
-		bursts->models, burst->loaded, burst->number);
+	burst->executor = executor_create(bursts->models, burst->loaded, burst->number);
 	if (!burst->executor)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	return map_rings(bursts, burst, err);
@@ -361,7 +359,7 @@ void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot)
 	pthread_mutex_unlock(&bursts->lock);
 	if (!burst)
 		return;
-	burst->executor->ops->forget(burst->executor, slot);
+	executor_forget(burst->executor, slot);
 	pthread_mutex_lock(&bursts->lock);
 	last = unpin(burst);
 	pthread_mutex_unlock(&bursts->lock);

@@ -33,7 +33,6 @@ struct region {
 struct bursts {
 	struct grants *grants;
 	struct models *models;
-	bool caching;			/* memory stays mapped between executions */
 	bool ended;			/* under the lock: threads are to end */
 	uint64_t spin_ns;		/* longest spin of a wait */
 	unsigned int max_spinning;	/* bursts that may spin at a time */
@@ -52,8 +51,7 @@ struct bursts {
 };
 
 /* Before the sandbox: it asks how many CPUs there are. */
-bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models,
-		 bool caching);
+bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models);
 
 /* NNACCEL_DO_BURST: maps the rings and waits for requests from now on. */
 enum nn_status bursts_open(struct bursts *bursts, const struct command *command,

@@ -213,7 +213,7 @@ static struct client *start_threads(struct clients *cs, const struct waiter *wai
 		 (unsigned long long)waiter->context, waiter->uid);
 	c->session = -1;
 	c->threads = thread_client_start(cs->options->engine, session, connect_to_keeper(cs, c),
-					 !cs->spawner.options.no_slot_cache, c->name);
+					 c->name);
 	if (!c->threads) {
 		free(c);
 		return NULL;

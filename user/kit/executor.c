@@ -60,23 +60,6 @@ void scratch_free(struct scratch *s)
 	free(s);
 }
 
-enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
-				struct mapping **mapping, struct nn_error *err)
-{
-	struct nnaccel_session_slot s = {
-		.size = sizeof(s),
-		.burst = executor->burst,
-		.slot = slot,
-	};
-
-	executor->misses++;
-	if (ioctl(executor->grants->session, NNACCEL_SESSION_SLOT, &s))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "slot %u: %s", slot, strerror(errno));
-	return grants_get(executor->grants, &s.out_grant,
-			  s.out_grant.prot & NNACCEL_PROT_FORMATTED ? &s.out_format : NULL,
-			  mapping, err);
-}
-
 static void tell_shapes(struct scratch *s)
 {
 	s->result.num_outputs = s->request.num_outputs;
@@ -95,11 +78,11 @@ static enum nn_status execute(struct executor *executor, struct scratch *s,
 {
 	const struct nna_engine *engine = executor->models->engine;
 
-	if (executor->ops->execute) {
+	if (executor->of_engine) {
 		for (uint32_t i = 0; i < execution->num_inputs + execution->num_outputs; i++)
 			s->arg_slots[i] = s->args[i].omitted ? 0 :
 					  s->request.slots[s->request.args[i].pool];
-		return executor->ops->execute(executor, s->arg_slots, execution, err);
+		return executor->of_engine->execute(executor->own, s->arg_slots, execution, err);
 	}
 	return engine->execute(engine, executor->loaded->prepared, execution, err);
 }
@@ -167,10 +150,10 @@ void executor_run(struct executor *executor, struct scratch *s)
 	s->result.num_outputs = 0;
 	s->result.device_ns = NNACCEL_TIME_NONE;
 	s->result.driver_ns = NNACCEL_TIME_NONE;
-	status = executor->ops->get_memory(executor, &s->request, s->mappings, err);
+	status = executor_get_memory(executor, &s->request, s->mappings, err);
 	if (!status) {
 		status = run(executor, s, err);
-		executor->ops->put_memory(executor, &s->request, s->mappings);
+		executor_put_memory(executor);
 	}
 	if (s->request.measure)
 		s->result.driver_ns = clock_ns() - start_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors: what runs a burst's requests. An executor knows the prepared model
- * and how the memory behind slots is come by.
+ * Executors run a burst's requests. An executor knows the prepared model and the memory behind
+ * slots.
  */
 #ifndef NN_KIT_EXECUTOR_H
 #define NN_KIT_EXECUTOR_H
@@ -33,45 +33,47 @@ struct scratch {
 struct scratch *scratch_create(uint32_t capacity);
 void scratch_free(struct scratch *scratch);
 
-struct executor;
+struct slot_place;
 
-struct executor_ops {
-	/*
-	 * Finds the memory of each slot of a request, for mappings[num_slots];
-	 * put_memory() ends its use, where get_memory() returned NN_OK.
-	 */
-	enum nn_status (*get_memory)(struct executor *executor, const struct nn_request *request,
-				     struct mapping **mappings, struct nn_error *err);
-	void (*put_memory)(struct executor *executor, const struct nn_request *request,
-			   struct mapping **mappings);
-	/* The client freed a slot. From any thread. */
-	void (*forget)(struct executor *executor, uint32_t slot);
-	/* NULL: the prepared model is executed. slots[]: of each argument. */
-	enum nn_status (*execute)(struct executor *executor, const uint32_t *slots,
-				  struct nn_execution *execution, struct nn_error *err);
-	void (*free)(struct executor *executor);
-};
-
-/* Each kind begins with this. */
+/* Runs a burst's requests, by the engine's own executor if it has one. */
 struct executor {
-	const struct executor_ops *ops;
 	struct models *models;
 	struct grants *grants;
 	struct loaded_model *loaded;
+	const struct nna_engine_burst *of_engine;	/* its functions, or NULL */
+	void *own;			/* the engine's executor */
 	uint32_t burst;			/* whose slots it knows */
 	const uint32_t *devices;	/* of the burst's status page */
 	uint64_t misses;		/* slots that the kernel had to resolve */
+	/*
+	 * Not held while a model runs. Held while the engine adds a slot, so that it removes the slot
+	 * afterwards and not meanwhile. An engine that does not return from that holds up its own
+	 * burst and the threads that free slots of it, and no others.
+	 */
+	pthread_mutex_t lock;
+	struct slot_place *places;	/* by NNACCEL_SLOT_INDEX() */
+	uint32_t size;
+	bool running;			/* mappings are in use: */
+	struct slot_place *leaving;	/* these go afterwards */
+	uint32_t num_leaving;
+	uint32_t max_leaving;
 };
 
+/* NULL: no memory, or the engine made none of its own. */
+struct executor *executor_create(struct models *models, struct loaded_model *loaded,
+				 uint32_t burst);
+void executor_free(struct executor *executor);
+
 /*
- * The two kinds: one maps memory for each execution afresh, the other keeps it
- * from the first use of a slot until the slot is freed, and has the engine's own executor
- * where it has one. NULL: no memory, or the engine made none.
+ * Finds the memory of each slot of a request, for mappings[num_slots], and keeps it mapped until the
+ * slot is freed. executor_put_memory() ends the use of it, if that returned NN_OK.
  */
-struct executor *executor_plain_create(struct models *models, struct loaded_model *loaded,
-				       uint32_t burst);
-struct executor *executor_caching_create(struct models *models, struct loaded_model *loaded,
-					 uint32_t burst);
+enum nn_status executor_get_memory(struct executor *executor, const struct nn_request *request,
+				   struct mapping **mappings, struct nn_error *err);
+void executor_put_memory(struct executor *executor);
+
+/* Unmaps a slot that the client freed, once nothing executes on it. For any thread. */
+void executor_forget(struct executor *executor, uint32_t slot);
 
 /*
  * Runs scratch->request and leaves scratch->result. Everything that the client
@@ -79,9 +81,5 @@ struct executor *executor_caching_create(struct models *models, struct loaded_mo
  * time.
  */
 void executor_run(struct executor *executor, struct scratch *scratch);
-
-/* Maps what the kernel says is behind a slot; grants_put() ends its use. */
-enum nn_status executor_resolve(struct executor *executor, uint32_t slot,
-				struct mapping **mapping, struct nn_error *err);
 
 #endif /* NN_KIT_EXECUTOR_H */

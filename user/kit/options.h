@@ -47,8 +47,6 @@ struct engine_options {
 	  "(" list_text ")", OPTION_TEXT, ENGINE_AT(extensions.list.list.path) }, \
 	{ "extension-time", "SECONDS", "longest call of a plug-in's function, 0: no limit (60)", \
 	  OPTION_UINT, ENGINE_AT(spawner.options.plugin_s), .max = 1000000 }, \
-	{ "no-slot-cache", NULL, "bursts map their memory for each execution afresh", \
-	  OPTION_FLAG, ENGINE_AT(spawner.options.no_slot_cache) }, \
 	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less", \
 	  OPTION_FLAG, ENGINE_AT(spawner.allow_none) }, \
 	{ "log-level", "LEVEL", "error, warning, info or debug (info)", OPTION_CALL, \

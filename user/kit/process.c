@@ -185,8 +185,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 	if (options.plugins)
 		load_libm();
 	sandbox_enter(&options);
-	if (!server_init(&w.server, engine, WORKER_SESSION_FD, !options.no_slot_cache,
-			 options.cache ? WORKER_CONTROL_FD : -1) ||
+	if (!server_init(&w.server, engine, WORKER_SESSION_FD, options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");
 	w.server.models.lazy = options.lazy;

@@ -706,8 +706,7 @@ unsigned int server_threads(void)
 	return count < MIN_THREADS ? MIN_THREADS : (unsigned int)count;
 }
 
-bool server_init(struct server *server, const struct nna_engine *engine, int session,
-		 bool cache_slots, int cache)
+bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache)
 {
 	server->engine = engine;
 	server->session = session;
@@ -715,7 +714,7 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 	return grants_init(&server->grants, engine, session) &&
 	       cache_client_init(&server->cache, cache) &&
 	       models_init(&server->models, engine, &server->grants, &server->cache) &&
-	       bursts_init(&server->bursts, &server->grants, &server->models, cache_slots) &&
+	       bursts_init(&server->bursts, &server->grants, &server->models) &&
 	       buffers_init(&server->buffers, engine);
 }
 

@@ -48,11 +48,10 @@ struct server {
 };
 
 /*
- * cache_slots: bursts keep their memory mapped between executions. cache: the
- * socket to the keeper of the compilation cache, -1: there is none.
+ * Begins a server of a session. cache: the socket to the keeper of the compilation cache, -1: there
+ * is none.
  */
-bool server_init(struct server *server, const struct nna_engine *engine, int session,
-		 bool cache_slots, int cache);
+bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
 #define SERVER_MAX_THREADS 4
 

@@ -201,8 +201,7 @@ static void *look(void *arg)
 
 /* ---- a client ---- */
 
-static bool init(struct thread_client *c, const struct nna_engine *engine, int session, int cache,
-		 bool cache_slots)
+static bool init(struct thread_client *c, const struct nna_engine *engine, int session, int cache)
 {
 	c->cache = cache;
 	c->ended = eventfd(0, EFD_CLOEXEC);
@@ -211,7 +210,7 @@ static bool init(struct thread_client *c, const struct nna_engine *engine, int s
 	if (c->ended < 0 || c->shared.gone < 0 || c->shared.changed < 0 ||
 	    pthread_mutex_init(&c->lock, NULL) || pthread_cond_init(&c->one_ended, NULL) ||
 	    pthread_mutex_init(&c->shared.lock, NULL) ||
-	    !server_init(&c->server, engine, session, cache_slots, cache))
+	    !server_init(&c->server, engine, session, cache))
 		return false;
 	c->server.shared = &c->shared;
 	return true;
@@ -236,12 +235,12 @@ static void free_client(struct thread_client *c)
 }
 
 struct thread_client *thread_client_start(const struct nna_engine *engine, int session, int cache,
-					  bool cache_slots, const char *name)
+					  const char *name)
 {
 	unsigned int commands = server_threads();
 	struct thread_client *c = calloc(1, sizeof(*c));
 
-	if (c && !init(c, engine, session, cache, cache_slots)) {
+	if (c && !init(c, engine, session, cache)) {
 		log_error("%s: %s", name, strerror(errno));
 		c->cache = -1;
 		close_files(c);

@@ -22,7 +22,7 @@ bool thread_clients_init(const struct nna_engine *engine);
  * none). NULL, with a log line, where threads cannot be made. The name, for the log, is copied.
  */
 struct thread_client *thread_client_start(const struct nna_engine *engine, int session, int cache,
-					  bool cache_slots, const char *name);
+					  const char *name);
 
 /* A file that is readable once all of its threads have ended. */
 int thread_client_file(const struct thread_client *client);

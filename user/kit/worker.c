@@ -12,7 +12,6 @@ const struct option_row worker_rows[WORKER_WORDS + 1] = {
 	{ "uid", "N", NULL, OPTION_UINT, AT(uid), .max = UINT32_MAX },
 	{ "gid", "N", NULL, OPTION_UINT, AT(gid), .max = UINT32_MAX },
 	{ "max-memory", "N", NULL, OPTION_UINT64, AT(max_memory), .max = UINT64_MAX },
-	{ "no-slot-cache", NULL, NULL, OPTION_FLAG, AT(no_slot_cache) },
 	{ "lazy", NULL, NULL, OPTION_FLAG, AT(lazy) },
 	{ "cache", NULL, NULL, OPTION_FLAG, AT(cache) },
 	{ "plugins", "FOLDER", NULL, OPTION_TEXT, AT(plugins) },

@@ -64,7 +64,6 @@ struct worker_options {
 	uid_t uid;			/* to run as, in the worker's user namespace */
 	gid_t gid;
 	uint64_t max_memory;		/* bytes of private memory, 0: unbounded */
-	bool no_slot_cache;		/* bursts map their memory for each execution */
 	bool lazy;			/* models are compiled at their first execution */
 	bool cache;			/* there is a keeper of the compilation cache */
 	const char *plugins;		/* their folder, NULL: none */
@@ -73,7 +72,7 @@ struct worker_options {
 };
 
 /* Room for the words of all. */
-#define WORKER_WORDS 11
+#define WORKER_WORDS 10
 #define WORKER_TEXT (PATH_MAX + 512)
 
 extern const struct option_row worker_rows[WORKER_WORDS + 1];

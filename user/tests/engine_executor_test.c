@@ -127,7 +127,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	engine_state.executions++;
 	engine_state.is_omitted = e->inputs[0].omitted;
 	if (engine_state.forgets >= 0)
-		executor->ops->forget(executor, (uint32_t)engine_state.forgets);
+		executor_forget(executor, (uint32_t)engine_state.forgets);
 	if (engine_state.breaks)
 		atomic_store(&grants.mappings->broken, true);
 	for (size_t i = 0; i < e->outputs[0].length / sizeof(float); i++)
@@ -245,7 +245,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	if (executor)
-		executor->ops->free(executor);
+		executor_free(executor);
 	executor = NULL;
 	scratch_free(scratch);
 	models_free(&models);
@@ -259,10 +259,9 @@ static int tear_down(void **state)
 	return heap_blocks == blocks ? 0 : -1;
 }
 
-static void begin(bool caching)
+static void begin(void)
 {
-	executor = caching ? executor_caching_create(&models, loaded, BURST) :
-			     executor_plain_create(&models, loaded, BURST);
+	executor = executor_create(&models, loaded, BURST);
 	assert_non_null(executor);
 	executor->devices = &devices;
 }
@@ -294,31 +293,28 @@ static uint32_t run_slots(uint32_t from, uint32_t to)
 	return run();
 }
 
-/* Memory that is found once stays with one executor, and is asked for each time by the other. */
+/* Memory that is found once stays. */
 static void test_memory(void **state)
 {
 	(void)state;
 	assert_int_equal(scratch->capacity, CAPACITY);
 	assert_int_equal(scratch->request.max_args, CAPACITY);
 	assert_int_equal(scratch->request.max_slots, CAPACITY);
-	for (int caching = 0; caching < 2; caching++) {
-		kernel.resolved = 0;
-		begin(caching);
-		for (unsigned int i = 1; i < 4; i++) {
-			memory[FIRST][0] = (float)i;
-			memory[FIRST][1] = 7;
-			assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
-			assert_true(memory[SECOND][2] == 2 * (float)i && memory[SECOND][3] == 14);
-			assert_int_equal(kernel.resolved, caching ? 2 : 2 * i);
-			assert_int_equal(executor->misses, kernel.resolved);
-			assert_int_equal(scratch->result.num_outputs, 1);
-			assert_int_equal(scratch->result.shapes[0].flags, NNACCEL_SHAPE_SUFFICIENT);
-			assert_int_equal(scratch->result.shapes[0].rank, 1);
-			assert_int_equal(scratch->result.shapes[0].dims[0], 2);
-			assert_null(scratch->result.message);
-		}
-		executor->ops->free(executor);
+	begin();
+	for (unsigned int i = 1; i < 4; i++) {
+		memory[FIRST][0] = (float)i;
+		memory[FIRST][1] = 7;
+		assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
+		assert_true(memory[SECOND][2] == 2 * (float)i && memory[SECOND][3] == 14);
+		assert_int_equal(kernel.resolved, 2);
+		assert_int_equal(executor->misses, kernel.resolved);
+		assert_int_equal(scratch->result.num_outputs, 1);
+		assert_int_equal(scratch->result.shapes[0].flags, NNACCEL_SHAPE_SUFFICIENT);
+		assert_int_equal(scratch->result.shapes[0].rank, 1);
+		assert_int_equal(scratch->result.shapes[0].dims[0], 2);
+		assert_null(scratch->result.message);
 	}
+	executor_free(executor);
 	executor = NULL;
 }
 
@@ -326,7 +322,7 @@ static void test_memory(void **state)
 static void test_results(void **state)
 {
 	(void)state;
-	begin(true);
+	begin();
 	request(FIRST, SECOND);
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(scratch->result.device_ns == NNACCEL_TIME_NONE);
@@ -388,28 +384,26 @@ static const struct {
 static void test_arguments(void **state)
 {
 	(void)state;
-	for (int caching = 0; caching < 2; caching++) {
-		begin(caching);
-		for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
-			engine_state.executions = 0;
-			request(arguments[i].from, arguments[i].to);
-			scratch->request.args[0].offset = arguments[i].offset;
-			scratch->request.args[0].length = arguments[i].length;
-			scratch->request.args[1].offset = arguments[i].out_offset;
-			scratch->request.args[1].length = arguments[i].out_length;
-			if (run() != arguments[i].status ||
-			    engine_state.executions != !arguments[i].status)
-				fail_msg("%s: %s", arguments[i].name, scratch->err.message);
-		}
-		executor->ops->free(executor);
+	begin();
+	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
+		engine_state.executions = 0;
+		request(arguments[i].from, arguments[i].to);
+		scratch->request.args[0].offset = arguments[i].offset;
+		scratch->request.args[0].length = arguments[i].length;
+		scratch->request.args[1].offset = arguments[i].out_offset;
+		scratch->request.args[1].length = arguments[i].out_length;
+		if (run() != arguments[i].status ||
+		    engine_state.executions != !arguments[i].status)
+			fail_msg("%s: %s", arguments[i].name, scratch->err.message);
 	}
+	executor_free(executor);
 	executor = NULL;
 }
 
 static void test_pictures(void **state)
 {
 	(void)state;
-	begin(true);
+	begin();
 	for (int i = 0; i < 8; i++)
 		memory[PICTURE][i] = (float)i;
 	request(PICTURE, SECOND);
@@ -465,7 +459,7 @@ static void test_accesses(void **state)
 	unsigned int count;
 
 	(void)state;
-	begin(true);
+	begin();
 	for (size_t i = 0; i < sizeof(accesses) / sizeof(accesses[0]); i++) {
 		kernel.num_syncs = 0;
 		kernel.fails_at = accesses[i].fails_at;
@@ -505,14 +499,14 @@ static unsigned int users_of(uint32_t grant)
 static void test_freed(void **state)
 {
 	(void)state;
-	begin(true);
+	begin();
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(users_of(FIRST), 1);
-	executor->ops->forget(executor, AGAIN(FIRST));
-	executor->ops->forget(executor, READ_ONLY);
-	executor->ops->forget(executor, LATE);
+	executor_forget(executor, AGAIN(FIRST));
+	executor_forget(executor, READ_ONLY);
+	executor_forget(executor, LATE);
 	assert_int_equal(users_of(FIRST), 1);
-	executor->ops->forget(executor, FIRST);
+	executor_forget(executor, FIRST);
 	assert_int_equal(users_of(FIRST), 0);
 	assert_int_equal(users_of(SECOND), 1);
 	kernel.resolved = 0;
@@ -526,10 +520,10 @@ static void test_freed(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.resolved, 2);
 	/* Both of them, and one that fails to be found keeps the other. */
-	executor->ops->forget(executor, SECOND);
+	executor_forget(executor, SECOND);
 	assert_int_equal(run_slots(FIRST, NUM_SLOTS), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_int_equal(users_of(FIRST), 1);
-	executor->ops->forget(executor, FIRST);
+	executor_forget(executor, FIRST);
 	assert_int_equal(users_of(FIRST), 0);
 }
 
@@ -537,7 +531,7 @@ static void test_freed(void **state)
 static void test_indices(void **state)
 {
 	(void)state;
-	begin(true);
+	begin();
 	assert_int_equal(run_slots(FIRST, LATE), NNACCEL_STATUS_NONE);
 	assert_int_equal(run_slots(FIRST, LATE), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.resolved, 2);
@@ -558,7 +552,7 @@ static void test_own_executor(void **state)
 {
 	(void)state;
 	engine.burst = &engine_burst;
-	begin(true);
+	begin();
 	assert_int_equal(run_slots(FIRST, READ_ONLY), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_int_equal(burst_state.added, 2);
 	assert_int_equal(burst_state.last.slot, READ_ONLY);
@@ -571,7 +565,7 @@ static void test_own_executor(void **state)
 	assert_true(*(float *)burst_state.last.base == 31);
 	assert_int_equal(burst_state.slots[0], FIRST);
 	assert_int_equal(burst_state.slots[1], SECOND);
-	executor->ops->forget(executor, READ_ONLY);
+	executor_forget(executor, READ_ONLY);
 	assert_int_equal(burst_state.removed, 1);
 	engine_state.forgets = SECOND;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
@@ -590,10 +584,10 @@ static void test_own_executor(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 6);
 	burst_state.added -= 2;
-	executor->ops->free(executor);
+	executor_free(executor);
 	assert_int_equal(burst_state.destroyed, 1);
 	burst_state.creates_none = true;
-	executor = executor_caching_create(&models, loaded, BURST);
+	executor = executor_create(&models, loaded, BURST);
 	assert_null(executor);
 }
 

@@ -563,10 +563,10 @@ static void test_worker_options(void **state)
 	static const struct worker_options cases[] = {
 		{ .isolation = ISOLATE_ROOT }, { .isolation = ISOLATE_NONE },
 		{ .log_level = LOG_DEBUG }, { .uid = 4294967294U }, { .gid = 4294967293U },
-		{ .max_memory = UINT64_MAX - 1 }, { .no_slot_cache = true }, { .lazy = true },
+		{ .max_memory = UINT64_MAX - 1 }, { .lazy = true },
 		{ .cache = true }, { .plugins = "/a folder" }, { .probe = true },
 		{ .plugin_s = 1000000 },
-		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, true, true, true,
+		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, true, true,
 		  "--lazy", true, UINT32_MAX },
 	};
 	static const char *const refused[] = {
@@ -586,8 +586,7 @@ static void test_worker_options(void **state)
 		assert_true(o.isolation == cases[i].isolation &&
 			    o.log_level == cases[i].log_level && o.uid == cases[i].uid &&
 			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory);
-		assert_true(o.no_slot_cache == cases[i].no_slot_cache &&
-			    o.lazy == cases[i].lazy && o.cache == cases[i].cache &&
+		assert_true(o.lazy == cases[i].lazy && o.cache == cases[i].cache &&
 			    o.probe == cases[i].probe && o.plugin_s == cases[i].plugin_s);
 		assert_string_equal(o.plugins ? o.plugins : "none",
 				    cases[i].plugins ? cases[i].plugins : "none");

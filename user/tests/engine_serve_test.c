@@ -326,7 +326,7 @@ static uint8_t *memory[LAST];		/* a page of each grant */
 
 static void start_server(int cache)
 {
-	assert_true(server_init(&server, &engine, session, true, cache));
+	assert_true(server_init(&server, &engine, session, cache));
 	sigaction(SIGBUS, NULL, &on_bus_error);
 	server.shared = &shared;
 	assert_true(server_attach(&server));

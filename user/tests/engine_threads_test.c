@@ -471,7 +471,7 @@ static int set_up(void **state)
 		      (off_t)(MEMORY * GRANT_SIZE));
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	head.wire_length = write_model();
-	client = thread_client_start(&engine, session, keeper, true, "client");
+	client = thread_client_start(&engine, session, keeper, "client");
 	assert_non_null(client);
 	assert_true(send_command(&head, &grant, NULL));
 	assert_int_equal(await_answer(1), NN_OK);

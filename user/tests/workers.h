@@ -24,7 +24,7 @@ pid_t workers_busiest_thread(pid_t worker);
 /* Nanoseconds of CPU time that all threads of a worker have used; -1: /proc does not tell. */
 int64_t workers_cpu_time(pid_t worker);
 
-/* Whether the nnacceld that runs was started with an option, "--no-slot-cache". */
+/* Whether the nnacceld that runs was started with an option, "--lazy". */
 bool workers_have_option(const char *option);
 
 /* Kills that one; whether it was there. */
