@@ -53,16 +53,12 @@ static enum nnx_status call_fail(struct nnx_call *call, enum nnx_status status,
 				 const char *format, ...)
 {
 	struct nn_error *reason = &((struct call *)call)->reason;
-	char text[NN_MESSAGE_SIZE / 2];
+	char text[NN_MESSAGE_SIZE];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* It goes into a line of the log and a message to the client. */
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
 	nn_fail(reason, NN_GENERAL_FAILURE, "%s", text);
 	return status;
 }

@@ -23,7 +23,7 @@ const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index)
 static enum nn_status fail_operand(const struct nn_check *c, const char *side, uint32_t index,
 				   int32_t type, const char *format, va_list args)
 {
-	char text[NN_MESSAGE_SIZE / 2];
+	char text[NN_MESSAGE_SIZE];
 
 	vsnprintf(text, sizeof(text), format, args);
 	return nn_fail(c->err, NN_INVALID_ARGUMENT, "%s: %s %u (%s): %s", c->op->name, side, index,
@@ -56,7 +56,7 @@ enum nn_status nn_check_fail_output(const struct nn_check *c, uint32_t index, co
 
 enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)
 {
-	char text[NN_MESSAGE_SIZE / 2];
+	char text[NN_MESSAGE_SIZE];
 	va_list args;
 
 	va_start(args, format);
@@ -140,7 +140,7 @@ static bool breaks_rule(const struct nn_check *c, const struct nn_operand *o, st
 
 enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct nn_rule rule)
 {
-	char text[NN_MESSAGE_SIZE / 2];
+	char text[NN_MESSAGE_SIZE];
 
 	/* What may be omitted is declared with any dimensions; the shape rule looks at them. */
 	if (index < 64 && c->op->omissible & NN_IN(index))
@@ -152,7 +152,7 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 
 enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct nn_rule rule)
 {
-	char text[NN_MESSAGE_SIZE / 2];
+	char text[NN_MESSAGE_SIZE];
 
 	if (breaks_rule(c, nn_check_out(c, index), rule, text, sizeof(text)))
 		return nn_check_fail_output(c, index, "%s", text);

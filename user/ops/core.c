@@ -126,7 +126,7 @@ void nn_op_finish(struct nn_run *r)
 
 enum nn_status nn_run_fail(const struct nn_run *r, const char *format, ...)
 {
-	char text[NN_MESSAGE_SIZE / 2];
+	char text[NN_MESSAGE_SIZE];
 	va_list args;
 
 	va_start(args, format);

@@ -1079,6 +1079,41 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
+/* The length of the reason that a check gives. */
+static int reason_length;
+
+static enum nnx_status check_with_reason(struct nnx_call *call)
+{
+	return (call->fail)(call, NNX_INVALID_ARGUMENT, "\n%0*d", reason_length - 1, 7);
+}
+
+/* A reason is as long as a message has room behind the operation's name; the rest is cut. */
+static void test_long_reason(void **state)
+{
+	static const struct nnx_operation descriptor = { .name = "THIS", .check = check_with_reason };
+	const struct nna_engine_plugin_operation o = { .descriptor = &descriptor,
+						       .extension = "com.example.this" };
+	static const char name[] = "THIS: ?";
+	const int room = NN_MESSAGE_SIZE - 1;
+	struct model_builder b;
+
+	(void)state;
+	mb_init(&b);
+	mb_operand(&b, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	mb_operand(&b, NN_TENSOR_BOOL8, NN_SUBGRAPH_OUTPUT, MB_DIMS(2));
+	mb_operation(&b, 0, MB_LIST(0), MB_LIST(1));
+	for (int length = room - 2; length < room + 3; length++) {
+		struct nn_error err = { "" };
+
+		reason_length = length - (int)strlen("THIS: ");
+		assert_int_equal(nna_engine_plugin_check(&o, b.operands[0], &b.operations[0][0], &err),
+				 NN_INVALID_ARGUMENT);
+		assert_memory_equal(err.message, name, strlen(name));
+		assert_int_equal(strlen(err.message), length < room ? length : room);
+		assert_int_equal(err.message[strlen(err.message) - 1], length > room ? '0' : '7');
+	}
+}
+
 /* A run that is shorter than the first release's is refused, and one of a later release is not. */
 static void test_size_of_run(void **state)
 {
@@ -1240,6 +1275,7 @@ int main(void)
 		cmocka_unit_test(test_saving_silent),
 		cmocka_unit_test(test_lookup),
 		cmocka_unit_test(test_compile),
+		cmocka_unit_test(test_long_reason),
 		cmocka_unit_test(test_size_of_run),
 		cmocka_unit_test(test_not_decoded),
 		cmocka_unit_test(test_no_memory),
