@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include <nnaccel/log.h>
 
 #include "runtime_fake_accel.h"
 #include "tests/clock_rate.h"
@@ -294,22 +293,27 @@ static ANeuralNetworksModel *mixed_model(uint32_t rows)
 	return model;
 }
 
+static void assert_mixed_outputs(const float *out)
+{
+	for (int i = 0; i < ADD_ELEMENTS; i++) {
+		float t = add_a[i] + add_b[i];
+
+		assert_true(out[i] == t * add_a[i] + add_b[i] + t);
+	}
+}
+
 static void assert_mixed(ANeuralNetworksCompilation *compilation)
 {
 	ANeuralNetworksExecution *execution = add_execution(compilation);
 	float out[ADD_ELEMENTS];
-	int i, round;
+	int round;
 
 	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
 	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, sizeof(out)));
 	for (round = 0; round < 2; round++) {
 		memset(out, 0, sizeof(out));
 		assert_ok(ANeuralNetworksExecution_compute(execution));
-		for (i = 0; i < ADD_ELEMENTS; i++) {
-			float t = add_a[i] + add_b[i];
-
-			assert_true(out[i] == t * add_a[i] + add_b[i] + t);
-		}
+		assert_mixed_outputs(out);
 	}
 	ANeuralNetworksExecution_free(execution);
 }
@@ -431,6 +435,95 @@ static void test_fallback_with_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* out = a * b + b: a step for the CPU, then one for the device. */
+static ANeuralNetworksModel *two_steps_model(void)
+{
+	enum { A, B, NONE, T, OUT, COUNT };
+	const uint32_t dims[] = { 2, 2 }, inputs[] = { A, B }, product = T, output = OUT;
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == NONE ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, NONE, &none, 4));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_MUL, 3,
+						    (const uint32_t[]){ A, B, NONE }, 1, &product));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3,
+						    (const uint32_t[]){ T, B, NONE }, 1, &output));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, &output));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+/*
+ * If a step fails on the device and on the CPU, which writes to memory of the device, the CPU executes
+ * the whole model. That may fail, too.
+ */
+static void test_fallback_of_whole(void **state)
+{
+#define TAKES_PLACE "the CPU takes the place of nnaccel, after OP_FAILED: told to fail"
+#define WHOLE "the CPU executes the whole model, after OP_FAILED: nnaccel: told not to take it"
+#define FAILS "ANeuralNetworksExecution_compute: OP_FAILED: "
+	static const struct {
+		uint32_t steps, failing_writes;
+		bool is_good;
+		const char *line;
+	} cases[] = {
+		{ 1, 0, true, TAKES_PLACE },
+		{ 1, 1, false, FAILS "nnaccel: told not to take it" },
+		{ 2, 0, true, TAKES_PLACE },
+		{ 2, 1, true, WHOLE },
+		{ 2, 2, false, FAILS "told not to take it" },
+		{ 3, 0, true, TAKES_PLACE },
+		{ 3, 1, true, WHOLE },
+		{ 3, 2, false, FAILS "told not to take it" },
+	};
+	ANeuralNetworksMemory *host;
+	float *base;
+
+	(void)state;
+	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, (void **)&base);
+	nna_log_set(take_line, NULL, NNA_LOG_WARN);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ANeuralNetworksModel *model = cases[i].steps == 1 ? add_model(2) :
+					      cases[i].steps == 2 ? two_steps_model() : mixed_model(2);
+		ANeuralNetworksCompilation *any = compile(model, false);
+		ANeuralNetworksExecution *execution = add_execution(any);
+		ANeuralNetworksMemory *output;
+
+		reset(NULL);
+		accel.has_buffers = true;
+		assert_ok(make_memory(any, true, &output));
+		accel.execute_status = NN_GENERAL_FAILURE;
+		accel.failing_writes = cases[i].failing_writes;
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, output, 0, 0));
+		assert_int_equal(ANeuralNetworksExecution_compute(execution), cases[i].is_good ?
+				 ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_OP_FAILED);
+		assert_string_equal(last_line, cases[i].line);
+		assert_int_equal(accel.failing_writes, 0);
+		assert_int_equal(accel.buffers_written, cases[i].is_good);
+		memset(base, 0, sizeof(add_a));
+		assert_int_equal(ANeuralNetworksMemory_copy(output, host), cases[i].is_good ?
+				 ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_BAD_DATA);
+		if (cases[i].is_good && cases[i].steps == 1)
+			assert_sum(base);
+		if (cases[i].is_good && cases[i].steps == 3)
+			assert_mixed_outputs(base);
+		for (int k = 0; k < ADD_ELEMENTS && cases[i].is_good && cases[i].steps == 2; k++)
+			assert_true(base[k] == add_a[k] * add_b[k] + add_b[k]);
+		ANeuralNetworksExecution_free(execution);
+		ANeuralNetworksMemory_free(output);
+		ANeuralNetworksCompilation_free(any);
+		ANeuralNetworksModel_free(model);
+	}
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, sizeof(add_a));
+}
+
 static void test_unknown_size_between_steps(void **state)
 {
 	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
@@ -526,15 +619,6 @@ static void test_pools_of_buffers(void **state)
 	}
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);
-}
-
-static char last_line[512];
-
-static void take_line(void *context, enum nna_log_level level, const char *line)
-{
-	(void)context;
-	(void)level;
-	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
 /* The line of a call that failed has the call, its result, the device and the device's reason. */
@@ -1110,6 +1194,7 @@ int main(void)
 		cmocka_unit_test_setup(test_long_output, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
 		cmocka_unit_test_setup(test_fallback_with_buffers, reset),
+		cmocka_unit_test_setup(test_fallback_of_whole, reset),
 		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),
 		cmocka_unit_test_setup(test_failing_to_prepare, reset),
 		cmocka_unit_test_setup(test_failing_to_answer, reset),

@@ -9,8 +9,10 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include <nnaccel/log.h>
 #include <nnaccel/nnaccel.h>
 
 #include "base/clock.h"
@@ -68,6 +70,7 @@ static struct {
 	uint32_t refused_buffers;
 	uint32_t buffers_read;		/* times, by the library */
 	uint32_t buffers_written;
+	uint32_t failing_writes;	/* of buffers, that are next */
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
@@ -79,6 +82,7 @@ static struct {
 	bool saw_cache;			/* a model came with files to save it to */
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* it has no engine */
+	uint32_t offline_looks;		/* times that it seems so, which are next */
 	bool keeps_dying;		/* every execution kills its worker */
 	bool refuses_times;		/* it does not tell when operations ran, */
 	int64_t lies_ns;		/* or not the truth */
@@ -132,6 +136,10 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 {
 	if (device->number)
 		return accel.has_second ? NNA_AVAILABLE : NNA_OFFLINE;
+	if (accel.offline_looks) {
+		accel.offline_looks--;
+		return NNA_OFFLINE;
+	}
 	return accel.is_offline ? NNA_OFFLINE : NNA_AVAILABLE;
 }
 
@@ -258,6 +266,10 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 	assert_int_equal(size, sizeof(buffer->elements));
 	assert_int_equal(rank, 2);
 	assert_int_equal(dims[0] * dims[1], ADD_ELEMENTS);
+	if (accel.failing_writes) {
+		accel.failing_writes--;
+		return nn_fail(err, NN_GENERAL_FAILURE, "told not to take it");
+	}
 	memcpy(buffer->elements, data, size);
 	accel.buffers_written++;
 	return NN_OK;
@@ -564,6 +576,16 @@ static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *
 
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
 	return compilation;
+}
+
+/* The last line of the log, for nna_log_set(). */
+static char last_line[512];
+
+static inline void take_line(void *context, enum nna_log_level level, const char *line)
+{
+	(void)context;
+	(void)level;
+	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
 /* Computes a sum and checks it, unless the result is not NO_ERROR. */

@@ -325,6 +325,41 @@ static void test_engine_comes_back(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* An execution for the device alone waits for an engine that is restarted, and then tells why that fails. */
+static void test_engine_is_restarted(void **state)
+{
+	static const struct {
+		enum nn_status status;
+		int result;
+		const char *line;
+	} cases[] = {
+		{ NN_OK, ANEURALNETWORKS_NO_ERROR, "" },
+		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_OP_FAILED,
+		  "ANeuralNetworksExecution_compute: OP_FAILED: nnaccel: told to fail" },
+	};
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *named = for_accelerator(model);
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(named));
+	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		accel.worker++;
+		/* The execution looks, and so does the wait after it. */
+		accel.offline_looks = 2;
+		accel.execute_status = cases[i].status;
+		accel.executed = 0;
+		last_line[0] = '\0';
+		assert_int_equal(compute_sum(named), cases[i].result);
+		assert_string_equal(last_line, cases[i].line);
+		assert_int_equal(accel.executed, 1);
+		assert_int_equal(accel.offline_looks, 0);
+	}
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	ANeuralNetworksCompilation_free(named);
+	ANeuralNetworksModel_free(model);
+}
+
 /* In the child: what the parent compiled, and a compilation of its own. Returns an exit status. */
 static int compute_in_child(ANeuralNetworksModel *model, ANeuralNetworksCompilation *parents)
 {
@@ -412,6 +447,7 @@ int main(void)
 		cmocka_unit_test_setup(test_keeps_dying, reset),
 		cmocka_unit_test_setup(test_pauses_of_the_dying, reset),
 		cmocka_unit_test_setup(test_engine_comes_back, reset),
+		cmocka_unit_test_setup(test_engine_is_restarted, reset),
 		cmocka_unit_test_setup(test_forked_children, reset),
 		cmocka_unit_test_setup(test_dies_under_load, reset),
 	};
