@@ -390,8 +390,8 @@ void convert_pad_v2(struct graph *g, const struct operation *op)
 		memcpy(&real, data, sizeof(real));
 		pad = graph_f32(g, real);
 	} else {
-		pad = graph_i32(g, x->type == TFL_INT8 ? *(const int8_t *)data :
-							 *(const uint8_t *)data);
+		/* The operation takes the low byte only. */
+		pad = graph_i32(g, *(const uint8_t *)data);
 	}
 	emit(g, ANEURALNETWORKS_PAD_V2, graph_out(g, 0), graph_in(g, 0), paddings(g), pad);
 }
