@@ -117,7 +117,7 @@ keeper	:= $(call objects,user/engine/keeper/*.c)
 # check-abi compares types of what these export.
 $(model) $(hal) $(hwbuffer) $(runtime) $(kit): types := $(if $(filter -g1,$(CFLAGS)),-g)
 worker_libs := -lseccomp -lcrypto -lm -ldl
-tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/file_message.c \
+tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/message.c \
 		user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
@@ -442,7 +442,7 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.
-$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/kit/%.o,cache_message file_message log)
+$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/kit/%.o,message log)
 # They play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
@@ -460,7 +460,7 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 	$(test_link) -lneuralnetworks -lcmocka -lsqlite3 -lm
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
-$(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/file_message)
+$(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/message)
 # It plays the machine, and the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
@@ -528,7 +528,7 @@ $(fuzz_obj)/%.o: %.c
 	$(call short,CC)$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
-$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/cache_message.o
+$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/message.o
 # The plug-ins' run on the CPU device of the library, which is in them.
 fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/hal/*.c user/hwbuffer/*.c) \
 	user/base/allowlist.c)
@@ -538,7 +538,7 @@ $(BUILD)/fuzz/tflite_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(tflite))
 # The same over its corpus alone, by the compiler of all else.
 $(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
 	$(test_link) -lm -ldl
-$(BUILD)/replay/keeper_fuzz: $(obj)/user/kit/cache_message.o
+$(BUILD)/replay/keeper_fuzz: $(obj)/user/kit/message.o
 $(BUILD)/replay/onnxruntime_fuzz: $(onnx) $(runtime) $(hal) $(hwbuffer)
 $(BUILD)/replay/tflite_fuzz: $(tflite) $(runtime) $(hal) $(hwbuffer)
 replays: $(replays)

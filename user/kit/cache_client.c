@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "kit/cache_client.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 
 bool cache_client_init(struct cache_client *client, int socket)
 {
@@ -24,34 +24,32 @@ bool cache_client_init(struct cache_client *client, int socket)
  * that did not come in time may come before that of a later request. False: errno says
  * why, EAGAIN where the next one may be answered.
  */
-static bool exchange(struct cache_client *client, struct cache_request *request,
-		     struct cache_answer *answer, int *file)
+static bool exchange(struct cache_client *client, struct message *request,
+		     struct message *answer, int *file)
 {
-	ssize_t n;
+	int n;
 
 	request->serial = ++client->serial;
 	if (write(client->socket, request, sizeof(*request)) != sizeof(*request))
 		return false;
 	for (;;) {
-		n = file_message_receive(client->socket, answer, sizeof(*answer), MSG_CMSG_CLOEXEC,
-					 file);
+		n = message_receive(client->socket, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC, answer, file);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (!n)
+			errno = EPIPE;
+		if (n <= 0)
 			return false;
-		if (n == sizeof(*answer) && answer->serial == request->serial)
+		if (answer->serial == request->serial)
 			return true;
 		if (*file >= 0)
 			close(*file);
 		*file = -1;
-		errno = EPIPE;
-		if (n != sizeof(*answer))
-			return false;
 	}
 }
 
-static enum nn_status ask_locked(struct cache_client *client, struct cache_request *request,
-				 struct cache_answer *answer, int *file, struct nn_error *err)
+static enum nn_status ask_locked(struct cache_client *client, struct message *request,
+				 struct message *answer, int *file, struct nn_error *err)
 {
 	*file = -1;
 	if (client->socket < 0)
@@ -66,12 +64,12 @@ static enum nn_status ask_locked(struct cache_client *client, struct cache_reque
 }
 
 /* Asks what is answered by a verdict alone. */
-static enum nn_status ask(struct cache_client *client, enum cache_request_kind kind,
-			  const uint8_t *token, const uint8_t *hash, enum cache_verdict *verdict,
+static enum nn_status ask(struct cache_client *client, enum message_kind kind,
+			  const uint8_t *token, const uint8_t *hash, enum message_kind *verdict,
 			  struct nn_error *err)
 {
-	struct cache_request request = { .kind = kind };
-	struct cache_answer answer;
+	struct message request = { .kind = kind };
+	struct message answer;
 	enum nn_status status;
 	int file;
 
@@ -84,14 +82,14 @@ static enum nn_status ask(struct cache_client *client, enum cache_request_kind k
 		close(file);
 	pthread_mutex_unlock(&client->lock);
 	if (!status)
-		*verdict = answer.verdict;
+		*verdict = answer.kind;
 	return status;
 }
 
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err)
 {
-	enum cache_verdict verdict;
+	enum message_kind verdict;
 	enum nn_status status = ask(client, CACHE_STORE, token, hash, &verdict, err);
 
 	if (status || verdict == CACHE_YES)
@@ -104,7 +102,7 @@ enum nn_status cache_client_store(struct cache_client *client, const uint8_t *to
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err)
 {
-	enum cache_verdict verdict;
+	enum message_kind verdict;
 	enum nn_status status = ask(client, CACHE_QUERY, token, hash, &verdict, err);
 
 	if (status || verdict == CACHE_YES)
@@ -118,7 +116,7 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 /* ---- the engine's own cache ---- */
 
 /* Maps a plan's file; the file itself is not needed any longer. */
-static bool map_plan(const struct cache_answer *answer, int file, struct kept_parts *plan)
+static bool map_plan(const struct message *answer, int file, struct kept_parts *plan)
 {
 	size_t size = answer->model_size + answer->data_size;
 
@@ -139,8 +137,8 @@ static bool map_plan(const struct cache_answer *answer, int file, struct kept_pa
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct kept_parts *plan, struct nn_error *err)
 {
-	struct cache_request request = { .kind = CACHE_GET };
-	struct cache_answer answer;
+	struct message request = { .kind = CACHE_GET };
+	struct message answer;
 	enum nn_status status;
 	bool mapped = false;
 	int file;
@@ -150,7 +148,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	pthread_mutex_lock(&client->lock);
 	status = ask_locked(client, &request, &answer, &file, err);
 	if (file >= 0) {
-		mapped = answer.verdict == CACHE_YES && map_plan(&answer, file, plan);
+		mapped = answer.kind == CACHE_YES && map_plan(&answer, file, plan);
 		close(file);
 	}
 	pthread_mutex_unlock(&client->lock);
@@ -186,12 +184,12 @@ enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key
 				 const struct nna_engine *engine,
 				 const struct nna_engine_image *image, struct nn_error *err)
 {
-	struct cache_request request = {
+	struct message request = {
 		.kind = CACHE_NEW,
 		.model_size = image->model_size,
 		.data_size = image->data_size,
 	};
-	struct cache_answer answer = { .verdict = CACHE_FAILED };
+	struct message answer = { .kind = CACHE_FAILED };
 	enum nn_status status;
 	bool written = false;
 	int file;
@@ -200,7 +198,7 @@ enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key
 	pthread_mutex_lock(&client->lock);
 	status = ask_locked(client, &request, &answer, &file, err);
 	if (file >= 0) {
-		written = answer.verdict == CACHE_YES && write_image(file, engine, image);
+		written = answer.kind == CACHE_YES && write_image(file, engine, image);
 		close(file);
 	}
 	if (written) {
@@ -212,14 +210,14 @@ enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key
 			close(file);
 	}
 	pthread_mutex_unlock(&client->lock);
-	if (!status && (!written || answer.verdict != CACHE_YES))
+	if (!status && (!written || answer.kind != CACHE_YES))
 		status = nn_fail(err, NN_GENERAL_FAILURE, "the plan is not kept");
 	return status;
 }
 
 void cache_client_drop(struct cache_client *client, const uint8_t *key)
 {
-	enum cache_verdict verdict;
+	enum message_kind verdict;
 
 	ask(client, CACHE_DROP, key, NULL, &verdict, NULL);
 }

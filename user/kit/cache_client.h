@@ -11,7 +11,7 @@
 
 #include <nnaccel/engine.h>
 
-#include "kit/cache_message.h"
+#include "kit/message.h"
 
 struct cache_client {
 	pthread_mutex_t lock;	/* held from a request to its answer; protects the rest */

@@ -343,9 +343,7 @@ static bool take_event(struct clients *cs)
 
 static void process_said(struct clients *cs, struct client *c)
 {
-	char byte;
-
-	if (recv(c->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY) {
+	if (!spawned_is_ready(&c->process)) {
 		/* Its end, which its pidfd tells of, is as good as its own. */
 		close_control(c);
 		spawned_kill(&c->process);

@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "kit/digest.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/keeper.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
@@ -196,7 +196,9 @@ static bool reap(struct keeper *keeper)
 
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 {
-	return keeper->socket >= 0 && file_message_send(keeper->socket, &uid, sizeof(uid), worker);
+	const struct message serve = { .kind = KEEPER_SERVE, .uid = uid };
+
+	return keeper->socket >= 0 && message_send(keeper->socket, &serve, worker);
 }
 
 bool keeper_revive(struct keeper *keeper)
@@ -208,11 +210,11 @@ bool keeper_revive(struct keeper *keeper)
 void keeper_stop(struct keeper *keeper)
 {
 	struct pollfd ended = { .fd = keeper->pidfd, .events = POLLIN };
-	const uint32_t end = KEEP_END;
+	const struct message end = { .kind = KEEPER_END };
 
 	if (keeper->pidfd >= 0) {
 		/* One that is behind with its work sees the end of the socket instead. */
-		file_message_send(keeper->socket, &end, sizeof(end), -1);
+		message_send(keeper->socket, &end, -1);
 		shutdown(keeper->socket, SHUT_WR);
 		if (poll(&ended, 1, END_MS) != 1) {
 			log_warning("the compilation cache's keeper does not end: killed");

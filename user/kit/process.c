@@ -14,7 +14,7 @@
 
 #include "kit/device.h"
 #include "kit/digest.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/files.h"
 #include "kit/filter.h"
 #include "kit/guard.h"
@@ -96,12 +96,11 @@ static void start_threads(const struct nna_engine *engine, struct worker *w)
 /* Returns false when the broker went away, which ends an idle worker. */
 static bool receive_session(void)
 {
-	char byte;
-	ssize_t n;
-	int fd;
+	struct message message;
+	int n, fd;
 
 	do {
-		n = file_message_receive(WORKER_CONTROL_FD, &byte, sizeof(byte), 0, &fd);
+		n = message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &fd);
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n <= 0)
 		return false;
@@ -166,7 +165,7 @@ static void add_plugins(const struct nna_engine *engine, char *const *files, boo
 void worker_main(const struct nna_engine *engine, int argc, char **argv)
 {
 	struct worker_options options = { .plugins = NULL };
-	const char ready = WORKER_READY;
+	const struct message ready = { .kind = WORKER_READY };
 	char fault[OPTION_FAULT];
 	struct worker w;
 	int first = argc < 2 ? -1 : option_read(worker_rows, argc, argv, &options, fault);
@@ -202,7 +201,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 		add_plugins(engine, argv + first, options.probe);
 	sandbox_seal(engine);
 
-	if (write(WORKER_CONTROL_FD, &ready, 1) != 1 || !receive_session())
+	if (write(WORKER_CONTROL_FD, &ready, sizeof(ready)) != sizeof(ready) || !receive_session())
 		_exit(0);
 	if (!options.cache)
 		close(WORKER_CONTROL_FD);

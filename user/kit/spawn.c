@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/program.h"
 #include "kit/spawn.h"
 
@@ -199,17 +199,17 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 	char *envp[] = { spin_bound(), NULL };
 	struct worker_options options = s->options;
 	int program = move_up(s->program);
+	struct message go;
 	sigset_t none;
-	ssize_t n;
-	char go;
+	int n;
 
 	child_files(program, move_up(control), move_up(log));
 	log_to_relay();
 	/* The broker writes the id maps first. */
 	do {
-		n = read(WORKER_CONTROL_FD, &go, 1);
+		n = message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &go, NULL);
 	} while (n < 0 && errno == EAGAIN);
-	if (n != 1)
+	if (n <= 0)
 		_exit(0);
 	if (options.isolation == ISOLATE_USERNS)
 		child_keep_capabilities();
@@ -258,11 +258,11 @@ static bool map_ids(const struct spawner *s, pid_t pid)
 
 static bool release_child(const struct spawner *s, const struct spawned *spawned)
 {
-	const char go = 'g';
+	const struct message go = { .kind = WORKER_GO };
 
 	if (s->options.isolation == ISOLATE_USERNS && !map_ids(s, spawned->pid))
 		return false;
-	return send(spawned->control, &go, 1, MSG_NOSIGNAL) == 1;
+	return message_send(spawned->control, &go, -1);
 }
 
 bool spawn_control(int ends[2])
@@ -333,9 +333,16 @@ void spawn_raise_files(unsigned int workers)
 
 bool spawned_pass_session(const struct spawned *spawned, int session)
 {
-	const char byte = 's';
+	const struct message message = { .kind = WORKER_SESSION };
 
-	return file_message_send(spawned->control, &byte, sizeof(byte), session);
+	return message_send(spawned->control, &message, session);
+}
+
+bool spawned_is_ready(const struct spawned *spawned)
+{
+	struct message message;
+
+	return message_receive(spawned->control, WORKER_TO_BROKER, MSG_DONTWAIT, &message, NULL) > 0;
 }
 
 void spawned_kill(const struct spawned *spawned)

@@ -59,6 +59,9 @@ void spawn_raise_files(unsigned int workers);
 /* Gives the session away: it is the worker's alone once the caller closes it. */
 bool spawned_pass_session(const struct spawned *spawned, int session);
 
+/* Whether it says that it is ready; false too if it has ended. Does not wait. */
+bool spawned_is_ready(const struct spawned *spawned);
+
 void spawned_kill(const struct spawned *spawned);
 
 #endif /* NN_KIT_SPAWN_H */

@@ -31,9 +31,6 @@
 #define WORKER_FILE_FD 5	/* of a kept plan, until it is mapped; where there is a cache */
 #define WORKER_ENGINE_FD 6	/* and further ones: files of the engine's own */
 
-/* What a worker writes on its control socket when it is sandboxed. */
-#define WORKER_READY 'r'
-
 /* Exit codes. 0: the context is gone, or the broker went before there was one. */
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* with a log line */

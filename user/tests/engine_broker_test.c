@@ -35,7 +35,7 @@
 #include "base/clock.h"
 #include "engine/broker/broker.h"
 #include "kit/clients.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/log.h"
 #include "tests/heap_blocks.h"
 #include "tests/open_files.h"
@@ -160,7 +160,8 @@ static void on_signal(int signal)
 static void be_worker(int argc, char **argv)
 {
 	const char *spin = getenv("NNACCEL_SPIN_US");
-	const char ready = WORKER_READY;
+	const struct message ready = { .kind = WORKER_READY };
+	struct message message;
 	volatile char *bytes;
 	int session;
 	char byte;
@@ -172,8 +173,8 @@ static void be_worker(int argc, char **argv)
 	if (spin && !strcmp(spin, "fails"))
 		_exit(WORKER_EXIT_FAILURE);
 	signal(SIGUSR1, on_signal);
-	if (send(WORKER_CONTROL_FD, &ready, 1, MSG_NOSIGNAL) != 1 ||
-	    file_message_receive(WORKER_CONTROL_FD, &byte, 1, 0, &session) != 1)
+	if (!message_send(WORKER_CONTROL_FD, &ready, -1) ||
+	    message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &session) != 1)
 		_exit(EXIT_SUCCESS);
 	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session, 0);
 	/* The broker has no use for the socket if there is no cache. */

@@ -16,7 +16,7 @@
 #include "base/build_id.h"
 #include "engine/keeper/cache_index.h"
 #include "kit/digest.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/log.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
@@ -75,7 +75,7 @@ static void store(struct cache_index *index, uint32_t uid, uint32_t token, uint3
 
 static bool knows(struct cache_index *index, uint32_t uid, uint32_t token, uint32_t hash)
 {
-	enum cache_verdict verdict = cache_index_query(index, uid, id(token), id(hash));
+	enum message_kind verdict = cache_index_query(index, uid, id(token), id(hash));
 
 	assert_true(verdict == CACHE_YES || verdict == CACHE_NO);
 	return verdict == CACHE_YES;
@@ -383,31 +383,32 @@ static void test_disk_errors(void **state)
 
 static void test_requests(void **state)
 {
-	struct cache_request good = { .kind = CACHE_QUERY, .hash = { 7 } }, bad, parsed;
+	struct message good = { .kind = CACHE_QUERY, .hash = { 7 } }, bad, parsed;
 	uint8_t bytes[sizeof(good) + 1];
 
 	(void)state;
 	memset(bytes, 0, sizeof(bytes));
 	memcpy(bytes, &good, sizeof(good));
 	for (size_t size = 0; size <= sizeof(bytes); size++)
-		assert_int_equal(cache_request_parse(bytes, size, &parsed), size == sizeof(good));
-	assert_true(cache_request_parse(&good, sizeof(good), &parsed));
+		assert_int_equal(message_parse(bytes, size, WORKER_TO_KEEPER, &parsed),
+				 size == sizeof(good));
+	assert_true(message_parse(&good, sizeof(good), WORKER_TO_KEEPER, &parsed));
 	assert_memory_equal(&parsed, &good, sizeof(good));
 	for (uint32_t kind = 0; kind < 300; kind++) {
 		bad = good;
 		bad.kind = kind;
-		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
+		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
 	/* Sizes come with NEW alone; a hash with none of the others. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
-		bad = (struct cache_request){ .kind = kind };
-		assert_true(cache_request_parse(&bad, sizeof(bad), &parsed));
+		bad = (struct message){ .kind = kind };
+		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));
 		bad.model_size = 1;
-		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
+		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_NEW);
-		bad = (struct cache_request){ .kind = kind, .data_size = UINT64_MAX };
-		assert_int_equal(cache_request_parse(&bad, sizeof(bad), &parsed),
+		bad = (struct message){ .kind = kind, .data_size = UINT64_MAX };
+		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_NEW);
 	}
 }
@@ -472,7 +473,7 @@ static void test_keeper(void **state)
 /* Who sends what is no request is not listened to any more; others are. */
 static void test_hostile_workers(void **state)
 {
-	struct cache_request request = { .kind = CACHE_QUERY };
+	struct message request = { .kind = CACHE_QUERY };
 	uint8_t bytes[4096] = { 0 };
 	struct cache_client good;
 	struct nn_error err;
@@ -489,14 +490,14 @@ static void test_hostile_workers(void **state)
 		close(worker);
 	}
 	for (unsigned int i = 0; i < 8 * sizeof(uint64_t); i++) {
-		struct cache_request bad = request, parsed;
+		struct message bad = request, parsed;
 
 		((uint8_t *)&bad)[i / 8] ^= (uint8_t)(1 << i % 8);
 		worker = worker_of(1);
 		assert_int_equal(send(worker, &bad, sizeof(bad), MSG_NOSIGNAL), sizeof(bad));
 		assert_int_equal(recv(worker, bytes, sizeof(bytes), 0),
-				 cache_request_parse(&bad, sizeof(bad), &parsed) ?
-				 (ssize_t)sizeof(struct cache_answer) : 0);
+				 message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed) ?
+				 (ssize_t)sizeof(struct message) : 0);
 		close(worker);
 	}
 	/* One that asks and never reads. */
@@ -520,8 +521,8 @@ static void test_random_requests(void **state)
 	client_of(&good, 1);
 	assert_int_equal(cache_client_store(&good, id(1), id(1), &err), NN_OK);
 	for (int i = 0; i < 20000; i++) {
-		struct cache_request request;
-		struct cache_answer answer;
+		struct message request;
+		struct message answer;
 
 		for (size_t k = 0; k < sizeof(request); k++)
 			((uint8_t *)&request)[k] = rand() % 4 ? 0 : (uint8_t)rand();
@@ -740,7 +741,7 @@ static void count_line(void *data, enum log_level level, const char *line)
 /* A keeper that is so far behind that the broker cannot send it the end ends nevertheless. */
 static void test_ends_behind(void **state)
 {
-	struct cache_request request = { .kind = CACHE_STORE };
+	struct message request = { .kind = CACHE_STORE };
 	struct cache_client client;
 	int asks[2], fills[2], status, lines = 0;
 
@@ -772,7 +773,7 @@ static void test_ends_behind(void **state)
 	}
 }
 
-static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct cache_answer *answer)
+static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct message *answer)
 {
 	uint32_t verdict;
 	int file;
@@ -788,7 +789,7 @@ static void test_show(void **state)
 	struct cache_report_user users[3];
 	struct cache_client one, two;
 	struct cache_report report;
-	struct cache_answer answer;
+	struct message answer;
 	int file;
 
 	(void)state;
@@ -825,7 +826,7 @@ static void test_show(void **state)
 static void test_clear(void **state)
 {
 	struct cache_client one, two;
-	struct cache_answer answer;
+	struct message answer;
 
 	(void)state;
 	client_of(&one, 1);

@@ -161,14 +161,16 @@ static const struct nna_engine engine = {
 /* This process serves a client: its socket is the keeper's once it has a session. */
 static void be_worker(int argc, char **argv)
 {
-	const char ready = WORKER_READY, has_session = HAS_SESSION, no_keeper = NO_KEEPER;
+	const struct message ready = { .kind = WORKER_READY };
+	const char has_session = HAS_SESSION, no_keeper = NO_KEEPER;
+	struct message message;
 	int session;
 	char byte;
 
 	if (!argc || strcmp(argv[0], WORKER_NAME))
 		return;
-	if (send(WORKER_CONTROL_FD, &ready, 1, MSG_NOSIGNAL) != 1 ||
-	    file_message_receive(WORKER_CONTROL_FD, &byte, 1, 0, &session) != 1 ||
+	if (!message_send(WORKER_CONTROL_FD, &ready, -1) ||
+	    message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &session) != 1 ||
 	    pwrite(session, &has_session, 1, 0) != 1)
 		_exit(EXIT_FAILURE);
 	while (recv(WORKER_CONTROL_FD, &byte, 1, 0) < 0)

@@ -19,7 +19,7 @@
 
 #include "../../selftests/lib/runner.h"
 #include "engine/keeper/blob_store.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 
@@ -719,37 +719,37 @@ static void test_disk_errors(void **state)
 
 /* ---- the keeper ---- */
 
-static void request_of(struct cache_request *request, uint32_t kind, uint32_t number,
+static void request_of(struct message *request, uint32_t kind, uint32_t number,
 		       uint64_t model, uint64_t data)
 {
 	static uint32_t serial;
 
-	*request = (struct cache_request){
+	*request = (struct message){
 		.kind = kind, .serial = ++serial, .model_size = model, .data_size = data,
 	};
 	memcpy(request->token, key_of(number), sizeof(request->token));
 }
 
-static void send_request(int worker, const struct cache_request *request)
+static void send_request(int worker, const struct message *request)
 {
 	assert_int_equal(send(worker, request, sizeof(*request), MSG_NOSIGNAL), sizeof(*request));
 }
 
 /* An answer's verdict, and the file that came with it or -1. */
-static uint32_t receive(int worker, const struct cache_request *request, int *file)
+static uint32_t receive(int worker, const struct message *request, int *file)
 {
-	struct cache_answer answer = { 0 };
+	struct message answer = { 0 };
 
-	assert_int_equal(file_message_receive(worker, &answer, sizeof(answer), MSG_CMSG_CLOEXEC,
-					      file), sizeof(answer));
+	assert_int_equal(message_receive(worker, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC, &answer,
+					 file), 1);
 	assert_int_equal(answer.serial, request->serial);
-	return answer.verdict;
+	return answer.kind;
 }
 
 static uint32_t ask(int worker, uint32_t kind, uint32_t number, uint64_t model, uint64_t data,
 		    int *file)
 {
-	struct cache_request request;
+	struct message request;
 
 	request_of(&request, kind, number, model, data);
 	send_request(worker, &request);
@@ -1007,7 +1007,7 @@ static int stop_slow_keeper(void **state)
 }
 
 /* A worker that has written a plan; one that gets no answer fails the test. */
-static int writer_of(uint32_t uid, uint32_t number, struct cache_request *done)
+static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
 	const struct timeval patience = { .tv_sec = 30 };
 	int worker = worker_of(uid), file;
@@ -1025,7 +1025,7 @@ static int writer_of(uint32_t uid, uint32_t number, struct cache_request *done)
 /* While a plan is written others are answered; the next one to be written waits. */
 static void test_slow_disk(void **state)
 {
-	struct cache_request first_done, second_done, third_done;
+	struct message first_done, second_done, third_done;
 	int first = writer_of(1, 1, &first_done), second = writer_of(2, 2, &second_done),
 	    third = writer_of(3, 3, &third_done), other = worker_of(4), file;
 	struct cache_client client;
@@ -1072,7 +1072,7 @@ static void slow_index_down(void)
 /* S8: while the index waits for its disk, workers come, are answered and are shut out. */
 static void test_slow_index(void **state)
 {
-	struct cache_request noted = { .kind = CACHE_STORE, .serial = 7 };
+	struct message noted = { .kind = CACHE_STORE, .serial = 7 };
 	int first = worker_of(1), second, file;
 	char byte;
 
@@ -1097,14 +1097,14 @@ static void test_slow_index(void **state)
 /* S8: what many ask while the disk is slow is one transaction. */
 static void test_batch(void **state)
 {
-	struct cache_request stores[20];
+	struct message stores[20];
 	int workers[20], file, syncs = 0;
 
 	(void)state;
 	slow_index_down();
 	for (uint32_t i = 0; i < 20; i++) {
 		workers[i] = worker_of(i);
-		stores[i] = (struct cache_request){ .kind = CACHE_STORE, .serial = i };
+		stores[i] = (struct message){ .kind = CACHE_STORE, .serial = i };
 		send_request(workers[i], &stores[i]);
 		if (!i)
 			assert_int_equal(sem_wait(&slow_disk->entered), 0);
@@ -1137,7 +1137,7 @@ static void test_batch(void **state)
 /* The end waits for what is being written; it is there for the next one. */
 static void test_end_while_writing(void **state)
 {
-	struct cache_request done;
+	struct message done;
 	int worker = writer_of(1, 1, &done), file;
 
 	(void)state;
@@ -1158,7 +1158,7 @@ static void test_end_while_writing(void **state)
 static void test_verified_for_many(void **state)
 {
 	int workers[8], worker = worker_of(1), file;
-	struct cache_request requests[8], done;
+	struct message requests[8], done;
 
 	(void)state;
 	close(worker);
@@ -1209,7 +1209,7 @@ enum known { GONE, THERE, UNKNOWN };
 static struct hand {
 	int socket;
 	uint32_t number;		/* of the plan that is asked for */
-	struct cache_request request;
+	struct message request;
 	bool asks;
 } crowd[CROWD];
 static enum known known[CROWD][NUMBERS];
@@ -1228,15 +1228,14 @@ static uint32_t number_of(int i, uint32_t number)
 /* Receives an answer; 0: the keeper is dead. */
 static uint32_t take_answer(struct hand *h, int *file)
 {
-	struct cache_answer answer = { 0 };
+	struct message answer = { 0 };
 
 	h->asks = false;
 	*file = -1;
-	if (file_message_receive(h->socket, &answer, sizeof(answer), MSG_CMSG_CLOEXEC, file) !=
-	    sizeof(answer))
+	if (message_receive(h->socket, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC, &answer, file) != 1)
 		return 0;
 	assert_int_equal(answer.serial, h->request.serial);
-	return answer.verdict;
+	return answer.kind;
 }
 
 static bool send_it(struct hand *h, int i, uint32_t kind, uint64_t model, uint64_t data)
@@ -1300,7 +1299,7 @@ static bool end_step(int i)
 static void check_keeper(void)
 {
 	uint8_t bytes[ENTRY], found[ENTRY];
-	struct cache_answer answer = { 0 };
+	struct message answer = { 0 };
 	char text[256] = "";
 	int file;
 

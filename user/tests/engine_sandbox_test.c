@@ -33,6 +33,7 @@
 #include "engine/worker/engine.h"
 #include "kit/files.h"
 #include "kit/filter.h"
+#include "kit/message.h"
 #include "kit/process.h"
 #include "kit/spawn.h"
 
@@ -119,7 +120,7 @@ static const struct spawn_plugins *plugins;
 static int start_worker(void **state)
 {
 	struct pollfd control;
-	char byte, log[512];
+	char log[512];
 	sigset_t all, old;
 	ssize_t n;
 
@@ -132,7 +133,7 @@ static int start_worker(void **state)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	control = (struct pollfd){ .fd = worker.control, .events = POLLIN };
 	assert_int_equal(poll(&control, 1, PATIENCE_MS), 1);
-	if (read(worker.control, &byte, 1) == 1 && byte == WORKER_READY)
+	if (spawned_is_ready(&worker))
 		return 0;
 	n = read(worker.log, log, sizeof(log));
 	print_error("the worker did not start: %.*s", n > 0 ? (int)n : 0, log);
@@ -334,7 +335,7 @@ static void test_refuses_what_is_no_session(void **state)
 
 	(void)state;
 	need_namespaces(false);
-	assert_int_equal(send(worker.control, "s", 1, MSG_NOSIGNAL), 1);
+	assert_true(message_send(worker.control, &(struct message){ .kind = WORKER_SESSION }, -1));
 	log = (struct pollfd){ .fd = worker.log, .events = POLLIN };
 	assert_int_equal(poll(&log, 1, PATIENCE_MS), 1);
 	assert_true(read(worker.log, line, sizeof(line) - 1) > 0);

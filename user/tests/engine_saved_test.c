@@ -63,9 +63,9 @@ static void release(const struct nna_engine *engine, void *prepared)
 
 struct keeper_thread {
 	int socket;
-	enum cache_verdict verdict;	/* 0: it dies instead of answering */
+	enum message_kind verdict;	/* 0: it dies instead of answering */
 	const char *client[PARTS];	/* the client's memory */
-	struct cache_request request;
+	struct message request;
 	bool came_first;		/* the request, before any byte of the parts */
 };
 
@@ -79,7 +79,7 @@ static bool is_empty(const char *const client[PARTS])
 static void *keep(void *data)
 {
 	struct keeper_thread *k = data;
-	struct cache_answer answer = { .verdict = k->verdict };
+	struct message answer = { .kind = k->verdict };
 
 	if (read(k->socket, &k->request, sizeof(k->request)) == sizeof(k->request))
 		k->came_first = is_empty(k->client);
@@ -93,7 +93,7 @@ static void *keep(void *data)
 /* ---- the test ---- */
 
 /* Saves the model and has the keeper answer so; checks what is written when. */
-static void check(enum cache_verdict verdict, const char *message)
+static void check(enum message_kind verdict, const char *message)
 {
 	const struct nna_engine engine = {
 		.save = save, .write_data = write_data, .end_save = end_save, .release = release,

@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/keeper_message.h"
 #include "kit/serve.h"
 #include "model/attribute.h"
@@ -1289,18 +1289,18 @@ static enum nn_status load(const struct nna_engine *e, void *model, size_t model
 }
 
 /* The answer of the keeper to the next request. */
-static void keeper_says(int keeper, enum cache_verdict verdict)
+static void keeper_says(int keeper, enum message_kind verdict)
 {
-	const struct cache_answer answer = {
-		.verdict = verdict, .serial = server.cache.serial + 1,
+	const struct message answer = {
+		.kind = verdict, .serial = server.cache.serial + 1,
 	};
 
 	assert_int_equal(send(keeper, &answer, sizeof(answer), 0), sizeof(answer));
 }
 
-static void check_request(int keeper, enum cache_request_kind kind, const void *part, size_t size)
+static void check_request(int keeper, enum message_kind kind, const void *part, size_t size)
 {
-	struct cache_request request;
+	struct message request;
 	uint8_t hash[DIGEST_SIZE];
 
 	assert_int_equal(recv(keeper, &request, sizeof(request), MSG_DONTWAIT), sizeof(request));
@@ -1400,18 +1400,18 @@ static void test_saved(void **state)
 /* ---- kept models ---- */
 
 /* Queues an answer of the keeper's to the request of that number from now on, with a file or -1. */
-static void keeper_answers(int keeper, uint32_t number, struct cache_answer answer, int file)
+static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
 {
 	answer.serial = server.cache.serial + number;
-	assert_true(file_message_send(keeper, &answer, sizeof(answer), file));
+	assert_true(message_send(keeper, &answer, file));
 	if (file >= 0)
 		close(file);
 }
 
 /* Takes a request, which is of that kind. */
-static struct cache_request take_request(int keeper, enum cache_request_kind kind)
+static struct message take_request(int keeper, enum message_kind kind)
 {
-	struct cache_request request;
+	struct message request;
 
 	assert_int_equal(recv(keeper, &request, sizeof(request), MSG_DONTWAIT), sizeof(request));
 	assert_int_equal(request.kind, kind);
@@ -1472,10 +1472,10 @@ static void test_kept(void **state)
 		float constant;
 		bool is_new;		/* unlike the first */
 	} cases[] = { { 0, 1, false }, { 1, 1, true }, { 0, 2, true }, { 0, 1, false } };
-	const struct cache_answer yes = { .verdict = CACHE_YES }, no = { .verdict = CACHE_NO };
+	const struct message yes = { .kind = CACHE_YES }, no = { .kind = CACHE_NO };
 	char bytes[sizeof(DATA_PART) + sizeof(MODEL_PART)];
 	uint8_t first[CACHE_TOKEN_SIZE];
-	struct cache_request request, next;
+	struct message request, next;
 	int keeper = start_keeping(), file;
 
 	(void)state;
@@ -1537,13 +1537,13 @@ static const struct {
 
 static void test_kept_before(void **state)
 {
-	const struct cache_answer no = { .verdict = CACHE_NO };
+	const struct message no = { .kind = CACHE_NO };
 	int keeper = start_keeping();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		struct cache_answer answer = {
-			.verdict = CACHE_YES, .model_size = kept[i].model_size,
+		struct message answer = {
+			.kind = CACHE_YES, .model_size = kept[i].model_size,
 			.data_size = kept[i].data_size,
 		};
 		uint32_t number = 1;

@@ -23,7 +23,7 @@
 
 #include "engine/keeper/main.h"
 #include "kit/cache_client.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/keeper.h"
 #include "kit/keeper_message.h"
 #include "tests/counts.h"
@@ -100,19 +100,19 @@ static inline void client_of(struct cache_client *client, uint32_t uid)
 }
 
 /* What an administrator asks on the socket in the folder; the verdict, or 0: shut out. */
-static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct cache_answer *answer, int *file)
+static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct message *answer, int *file)
 {
-	struct cache_request request = { .kind = kind, .serial = 5, .model_size = uid };
+	struct message request = { .kind = kind, .serial = 5, .uid = uid };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	ssize_t n;
+	int n;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" KEEPER_SOCKET, folder);
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(send(fd, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
-	n = file_message_receive(fd, answer, sizeof(*answer), 0, file);
+	n = message_receive(fd, KEEPER_ANSWERS, 0, answer, file);
 	close(fd);
-	return n == sizeof(*answer) ? answer->verdict : 0;
+	return n > 0 ? answer->kind : 0;
 }
 
 #endif /* NN_TESTS_KEEPER_FIXTURE_H */

@@ -25,7 +25,6 @@
 
 #include "base/clock.h"
 #include "engine/keeper/loop.h"
-#include "kit/file_message.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
 
@@ -37,7 +36,7 @@
 enum call {
 	NONE,
 	/* System calls, and memory. */
-	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECV, F_RECEIVE,
+	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
 	/* The index, and the store of plans. */
 	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
@@ -110,8 +109,7 @@ static int try_fstat(int fd, struct stat *st)
 #define poll(...) (fails(F_POLL) ? -1 : poll(__VA_ARGS__))
 #define read(...) (fails(F_READ) ? -1 : read(__VA_ARGS__))
 #define write(...) (fails(F_WRITE) ? -1 : write(__VA_ARGS__))
-#define recv(...) (fails(F_RECV) ? -1 : recv(__VA_ARGS__))
-#define file_message_receive(...) (fails(F_RECEIVE) ? -1 : file_message_receive(__VA_ARGS__))
+#define message_receive(...) (fails(F_RECEIVE) ? -1 : message_receive(__VA_ARGS__))
 #include "engine/keeper/loop.c"
 #undef pthread_create
 #undef pthread_join
@@ -126,12 +124,11 @@ static int try_fstat(int fd, struct stat *st)
 #undef poll
 #undef read
 #undef write
-#undef recv
-#undef file_message_receive
+#undef message_receive
 
 /* ---- the index and the store, which have all that is asked for ---- */
 
-enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid, const uint8_t token[CACHE_TOKEN_SIZE],
+enum message_kind cache_index_query(struct cache_index *index, uint32_t uid, const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
 	(void)index;
@@ -141,7 +138,7 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid, co
 	return CACHE_YES;
 }
 
-enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid, const uint8_t token[CACHE_TOKEN_SIZE],
+enum message_kind cache_index_store(struct cache_index *index, uint32_t uid, const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
 	return cache_index_query(index, uid, token, hash);
@@ -360,25 +357,25 @@ static void work_all(void)
 /* The client at a place asks; its work is queued then, or it has the answer. */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size, uint64_t data_size)
 {
-	const struct cache_request r = {
+	const struct message r = {
 		.kind = kind, .serial = 7, .model_size = model_size, .data_size = data_size,
 	};
 
-	assert_int_equal(send(client, &r, sizeof(r), MSG_NOSIGNAL), sizeof(r));
+	assert_true(message_send(client, &r, -1));
 	assert_true(serve_client(t.keep, place));
 }
 
-static struct cache_answer answer_to(int client, int *file)
+static struct message answer_to(int client, int *file)
 {
-	struct cache_answer answer = { 0 };
+	struct message answer = { 0 };
 
-	assert_int_equal(file_message_receive(client, &answer, sizeof(answer), MSG_CMSG_CLOEXEC | MSG_DONTWAIT,
-					      file), sizeof(answer));
+	assert_int_equal(message_receive(client, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &answer,
+					 file), 1);
 	assert_int_equal(answer.serial, 7);
 	return answer;
 }
 
-static struct cache_answer ask(uint32_t kind, uint64_t model_size, uint64_t data_size, int *file)
+static struct message ask(uint32_t kind, uint64_t model_size, uint64_t data_size, int *file)
 {
 	request(t.keep->count - 1, t.client, kind, model_size, data_size);
 	work_all();
@@ -391,7 +388,7 @@ static void fill_memory(void)
 	char page[PAGE] = "a plan";
 	int file;
 
-	assert_int_equal(ask(CACHE_NEW, PAGE, 0, &file).verdict, CACHE_YES);
+	assert_int_equal(ask(CACHE_NEW, PAGE, 0, &file).kind, CACHE_YES);
 	assert_int_equal(write(file, page, sizeof(page)), sizeof(page));
 	close(file);
 }
@@ -404,7 +401,7 @@ static const struct {
 	uint32_t kind;
 	bool has_plans;
 	enum call call;
-	enum cache_verdict verdict;
+	enum message_kind verdict;
 	bool has_file;
 } cases[] = {
 	{ "query", CACHE_QUERY, true, NONE, CACHE_YES, false },
@@ -452,7 +449,7 @@ static void test_answers(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const bool is_new = cases[i].kind == CACHE_NEW;
-		struct cache_answer answer;
+		struct message answer;
 		int file;
 
 		begin(cases[i].has_plans);
@@ -462,9 +459,9 @@ static void test_answers(void **state)
 		let_fail(cases[i].call, ENOMEM);
 		answer = ask(cases[i].kind, is_new || cases[i].kind == CACHE_CLEAR ? PAGE : 0,
 			     is_new ? PAGE : 0, &file);
-		if (answer.verdict != cases[i].verdict || (file >= 0) != cases[i].has_file ||
+		if (answer.kind != cases[i].verdict || (file >= 0) != cases[i].has_file ||
 		    played.left[cases[i].call])
-			fail_msg("%s: verdict %u, file %d", cases[i].name, answer.verdict, file);
+			fail_msg("%s: verdict %u, file %d", cases[i].name, answer.kind, file);
 		if (file >= 0)
 			close(file);
 		close(t.client);
@@ -475,7 +472,7 @@ static void test_answers(void **state)
 /* Requests that change nothing need no transaction. The others were not done without theirs. */
 static const struct {
 	uint32_t kind;
-	enum cache_verdict verdict;
+	enum message_kind verdict;
 } batch[] = {
 	{ CACHE_QUERY, CACHE_YES }, { CACHE_GET, CACHE_YES }, { CACHE_NEW, CACHE_YES }, { CACHE_SHOW, CACHE_YES },
 	{ CACHE_CHECK, CACHE_YES }, { CACHE_STORE, CACHE_FAILED }, { CACHE_DROP, CACHE_FAILED },
@@ -506,7 +503,7 @@ static void test_not_committed(void **state)
 	assert_int_equal(played.abandoned, 1);
 	work_all();
 	for (size_t i = 0; i < BATCH; i++) {
-		if (answer_to(clients[i], &file).verdict != batch[i].verdict)
+		if (answer_to(clients[i], &file).kind != batch[i].verdict)
 			fail_msg("request of kind %u", batch[i].kind);
 		if (file >= 0)
 			close(file);
@@ -533,7 +530,7 @@ static void test_plan_not_committed(void **state)
 		let_fail(wanted ? NONE : F_WANTS, 0);
 		let_fail(F_COMMIT, EIO);
 		work(INDEX);
-		assert_int_equal(answer_to(t.client, &file).verdict, wanted ? CACHE_FAILED : CACHE_NO);
+		assert_int_equal(answer_to(t.client, &file).kind, wanted ? CACHE_FAILED : CACHE_NO);
 		assert_int_equal(played.abandoned, wanted);
 		close(t.client);
 		end();
@@ -548,10 +545,10 @@ static void test_too_large(void **state)
 	(void)state;
 	begin(true);
 	join(1, false);
-	assert_int_equal(ask(CACHE_NEW, 1, WRITE_TIMES * USER_BYTES, &file).verdict, CACHE_LATER);
-	assert_int_equal(ask(CACHE_NEW, PAGE, WRITE_TIMES * USER_BYTES - PAGE, &file).verdict, CACHE_YES);
+	assert_int_equal(ask(CACHE_NEW, 1, WRITE_TIMES * USER_BYTES, &file).kind, CACHE_LATER);
+	assert_int_equal(ask(CACHE_NEW, PAGE, WRITE_TIMES * USER_BYTES - PAGE, &file).kind, CACHE_YES);
 	close(file);
-	assert_int_equal(ask(CACHE_NEW, PAGE, 0, &file).verdict, CACHE_LATER);
+	assert_int_equal(ask(CACHE_NEW, PAGE, 0, &file).kind, CACHE_LATER);
 	close(t.client);
 	end();
 }
@@ -570,14 +567,14 @@ static void test_debts(void **state)
 		begin(true);
 		join(1, false);
 		clients[0] = t.client;
-		assert_int_equal(ask(CACHE_STORE, 0, 0, &file).verdict, CACHE_YES);
+		assert_int_equal(ask(CACHE_STORE, 0, 0, &file).kind, CACHE_YES);
 		join(2, false);
 		clients[1] = t.client;
-		assert_int_equal(ask(CACHE_NEW, PAGE, USER_BYTES, &file).verdict, CACHE_YES);
+		assert_int_equal(ask(CACHE_NEW, PAGE, USER_BYTES, &file).kind, CACHE_YES);
 		close(file);
 		played.passed_s = ages[i].passed_s;
 		join(3, false);
-		assert_int_equal(ask(CACHE_STORE, 0, 0, &file).verdict, CACHE_YES);
+		assert_int_equal(ask(CACHE_STORE, 0, 0, &file).kind, CACHE_YES);
 		assert_int_equal(t.keep->num_users, ages[i].users);
 		close(clients[0]);
 		close(clients[1]);
@@ -610,31 +607,30 @@ static void test_no_room(void **state)
 		assert_int_equal(t.keep->count, FIRST_ROOM);
 	}
 	join(1, false);
-	assert_int_equal(ask(CACHE_QUERY, 0, 0, &file).verdict, CACHE_YES);
+	assert_int_equal(ask(CACHE_QUERY, 0, 0, &file).kind, CACHE_YES);
 	close(t.client);
 	while (count)
 		close(clients[--count]);
 	end();
 }
 
-/* The broker sends ids: one with a socket is a worker, and other messages are none. */
+/* The broker sends a worker's socket, or the end. Other messages end the keeper, too. */
 static void test_broker(void **state)
 {
-	static const uint32_t uid = 5, last = KEEP_END;
-	const struct {
-		const void *bytes;
-		size_t size;
+	static const struct {
+		struct message message;
 		bool has_socket;
 		int error;		/* of receiving it, instead */
 		bool goes_on;
 		size_t clients;		/* that it makes */
 		unsigned int lines;	/* in the log */
 	} messages[] = {
-		{ &uid, sizeof(uid), true, 0, true, 1, 0 }, { &uid, sizeof(uid), false, 0, true, 0, 1 },
-		{ &last, sizeof(last), true, 0, true, 1, 0 }, { &last, sizeof(last), false, 0, false, 0, 0 },
-		{ &uid, 3, true, 0, false, 0, 0 }, { &uid, 3, false, 0, false, 0, 0 },
-		{ NULL, 0, false, EAGAIN, true, 0, 0 }, { NULL, 0, false, EINTR, true, 0, 0 },
-		{ NULL, 0, false, ECONNRESET, false, 0, 0 },
+		{ { .kind = KEEPER_SERVE, .uid = 5 }, true, 0, true, 1, 0 },
+		{ { .kind = KEEPER_SERVE, .uid = 5 }, false, 0, true, 0, 1 },
+		{ { .kind = KEEPER_END }, false, 0, false, 0, 0 },
+		{ { .kind = CACHE_QUERY }, true, 0, false, 0, 0 }, { { .kind = CACHE_QUERY }, false, 0, false, 0, 0 },
+		{ { .kind = 0 }, false, EAGAIN, true, 0, 0 }, { { .kind = 0 }, false, EINTR, true, 0, 0 },
+		{ { .kind = 0 }, false, ECONNRESET, false, 0, 0 },
 	};
 
 	(void)state;
@@ -646,8 +642,8 @@ static void test_broker(void **state)
 		if (messages[i].error)
 			let_fail(F_RECEIVE, messages[i].error);
 		else
-			assert_true(file_message_send(t.broker, messages[i].bytes, messages[i].size,
-						      messages[i].has_socket ? ends[0] : -1));
+			assert_true(message_send(t.broker, &messages[i].message,
+						 messages[i].has_socket ? ends[0] : -1));
 		if (take_client(t.keep) != messages[i].goes_on ||
 		    t.keep->count != FIRST_CLIENT + messages[i].clients || played.lines != messages[i].lines)
 			fail_msg("message %zu", i);
@@ -666,7 +662,7 @@ static void test_client_errors(void **state)
 	begin(true);
 	join(1, false);
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		let_fail(F_RECV, errors[i]);
+		let_fail(F_RECEIVE, errors[i]);
 		assert_int_equal(serve_client(t.keep, FIRST_CLIENT), errors[i] != ECONNRESET);
 	}
 	/* An administrator that is gone before it is taken. */
@@ -708,7 +704,7 @@ static void test_stop(void **state)
 	end_work(t.keep);
 	work(INDEX);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(answer_to(clients[i], &file).verdict, CACHE_YES);
+		assert_int_equal(answer_to(clients[i], &file).kind, CACHE_YES);
 		close(file);
 		close(clients[i]);
 	}

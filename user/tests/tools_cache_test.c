@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/keeper_message.h"
 #include "tests/open_files.h"
 #include "tools/tool.h"
@@ -209,11 +209,11 @@ static void test_refusals(void **unused)
 
 static struct keeper {
 	int socket;
-	struct cache_answer answer;
+	struct message answer;
 	size_t size;			/* of the answer */
 	const void *file;		/* comes with it, or NULL */
 	size_t file_size;
-	struct cache_request request;	/* that came */
+	struct message request;	/* that came */
 } keeper;
 
 static void *serve(void *unused)
@@ -227,8 +227,10 @@ static void *serve(void *unused)
 			if (write(file, keeper.file, keeper.file_size) < 0)
 				abort();
 		}
-		if (keeper.size)
-			file_message_send(fd, &keeper.answer, keeper.size, file);
+		if (keeper.size == sizeof(keeper.answer))
+			message_send(fd, &keeper.answer, file);
+		else if (keeper.size)
+			send(fd, &keeper.answer, keeper.size, MSG_NOSIGNAL);
 		if (file >= 0)
 			close(file);
 	}
@@ -247,7 +249,7 @@ static void listen_as_keeper(void)
 }
 
 /* Runs the command against a keeper that answers so. */
-static void assert_asks(const char *arguments, const struct cache_answer *answer, size_t size,
+static void assert_asks(const char *arguments, const struct message *answer, size_t size,
 			const void *file, size_t file_size, int status, const char *expected)
 {
 	pthread_t thread;
@@ -263,10 +265,10 @@ static void assert_asks(const char *arguments, const struct cache_answer *answer
 
 static void test_keeper(void **unused)
 {
-	static const struct cache_answer yes = { .verdict = CACHE_YES, .model_size = 2, .data_size = 5 };
-	static const struct cache_answer no = { .verdict = CACHE_FAILED };
-	static const struct cache_answer none = { .verdict = CACHE_YES };
-	static const struct cache_answer well = { .verdict = CACHE_YES, .model_size = 3 };
+	static const struct message yes = { .kind = CACHE_YES, .model_size = 2, .data_size = 5 };
+	static const struct message no = { .kind = CACHE_FAILED };
+	static const struct message none = { .kind = CACHE_YES };
+	static const struct message well = { .kind = CACHE_YES, .model_size = 3 };
 	static const struct {
 		struct cache_report head;
 		struct cache_report_user users[2];

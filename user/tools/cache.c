@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/keeper_message.h"
 #include "tool.h"
 
@@ -46,8 +46,8 @@ struct cache {
  * Asks the engine's keeper, where one runs: then nobody else has the index. False: none does.
  * The file that came with the answer, -1 where none did, is the caller's to close.
  */
-static bool ask_keeper(const struct cache *c, const struct cache_request *request,
-		       struct cache_answer *answer, int *file, int *status)
+static bool ask_keeper(const struct cache *c, const struct message *request,
+		       struct message *answer, int *file, int *status)
 {
 	const struct timeval patience = { .tv_sec = KEEPER_PATIENCE_S };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -65,10 +65,9 @@ static bool ask_keeper(const struct cache *c, const struct cache_request *reques
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request) ||
-	    file_message_receive(fd, answer, sizeof(*answer), MSG_CMSG_CLOEXEC, file) !=
-	    sizeof(*answer))
+	    message_receive(fd, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC, answer, file) <= 0)
 		*status = tool_fail("cache", "the engine's keeper does not answer");
-	else if (answer->verdict != CACHE_YES)
+	else if (answer->kind != CACHE_YES)
 		*status = tool_fail("cache", "the engine's keeper cannot do it: see its log");
 	close(fd);
 	return true;
@@ -197,9 +196,9 @@ static void print_table(const struct report *r)
 
 static int show(struct cache *c)
 {
-	const struct cache_request request = { .kind = CACHE_SHOW };
+	const struct message request = { .kind = CACHE_SHOW };
 	struct report r = { .users = NULL };
-	struct cache_answer answer;
+	struct message answer;
 	int status, file;
 
 	if (!ask_keeper(c, &request, &answer, &file, &status)) {
@@ -256,7 +255,7 @@ static int show_size(struct cache *c)
 
 /* ---- check ---- */
 
-static void print_faults(const struct cache *c, FILE *lines, const struct cache_answer *answer)
+static void print_faults(const struct cache *c, FILE *lines, const struct message *answer)
 {
 	const char *separator = "";
 	char line[256];
@@ -282,8 +281,8 @@ static void print_faults(const struct cache *c, FILE *lines, const struct cache_
 
 static int check(struct cache *c)
 {
-	const struct cache_request request = { .kind = CACHE_CHECK };
-	struct cache_answer answer;
+	const struct message request = { .kind = CACHE_CHECK };
+	struct message answer;
 	int status, file;
 	FILE *lines;
 
@@ -370,8 +369,8 @@ static int clear_index(struct cache *c)
 
 static int clear(struct cache *c)
 {
-	const struct cache_request request = { .kind = CACHE_CLEAR, .model_size = c->uid };
-	struct cache_answer answer;
+	const struct message request = { .kind = CACHE_CLEAR, .uid = c->uid };
+	struct message answer;
 	int status, file;
 
 	if (!ask_keeper(c, &request, &answer, &file, &status)) {

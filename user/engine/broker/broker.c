@@ -359,10 +359,8 @@ static void keeper_ended(struct broker *b)
 
 static void worker_said(struct broker *b, struct worker *w)
 {
-	char byte;
-
 	/* The end of the socket is its worker's end, which the pidfd tells of. */
-	if (recv(w->process.control, &byte, 1, MSG_DONTWAIT) != 1 || byte != WORKER_READY) {
+	if (!spawned_is_ready(&w->process)) {
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 		return;
 	}

@@ -343,7 +343,7 @@ static int run(struct cache_index *index, enum statement which, const struct use
 	return error;
 }
 
-enum cache_verdict cache_index_failed(struct cache_index *index, int error)
+enum message_kind cache_index_failed(struct cache_index *index, int error)
 {
 	log_error("%s: %s", index->path, sqlite3_errstr(error));
 	if (!sqlite3_get_autocommit(index->db))
@@ -528,7 +528,7 @@ bool cache_index_commit(struct cache_index *index)
 	return false;
 }
 
-enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
+enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
@@ -648,7 +648,7 @@ static void learn(struct cache_index *index, const struct use *use)
 	index->known[index->num_known++] = *use;
 }
 
-enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
+enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kit/cache_message.h"
+#include "kit/message.h"
 
 /* Hashes of a token, tokens' hashes of a user, and those of all users. */
 #define CACHE_INDEX_PER_TOKEN 8
@@ -49,12 +49,12 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
  * Notes a hash. CACHE_YES: it is on the disk; CACHE_FAILED, with a log line.
  * Others of the token, of the user or of all go where there are too many.
  */
-enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
+enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
 /* CACHE_YES, CACHE_NO or CACHE_FAILED. That it was used is on the disk later. */
-enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
+enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
@@ -81,6 +81,6 @@ int64_t cache_index_tick(struct cache_index *index);
 void cache_index_used(struct cache_index *index, int64_t file);
 
 /* Tells of an error of the database; a damaged one is replaced. CACHE_FAILED. */
-enum cache_verdict cache_index_failed(struct cache_index *index, int error);
+enum message_kind cache_index_failed(struct cache_index *index, int error);
 
 #endif /* NN_ENGINE_CACHE_INDEX_H */

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "engine/keeper/loop.h"
-#include "kit/file_message.h"
+#include "kit/message.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
 
@@ -53,11 +53,11 @@ struct task {
 	struct task *next;
 	struct client *client;
 	uint32_t uid;
-	struct cache_request request;
+	struct message request;
 	enum stage stage;
 	enum queue_kind to;		/* INDEX: it is done, if `ended` */
 	bool ended;
-	struct cache_answer answer;
+	struct message answer;
 	int file;			/* that is sent with it, -1: none */
 	struct blob_work work;
 	void *bytes;			/* of a plan that is written */
@@ -69,7 +69,7 @@ struct client {
 	bool is_admin;
 	bool is_busy;			/* with its task; poll() does not look at it */
 	int memory;			/* that it writes a plan to, -1: none */
-	struct cache_request made_for;	/* what asked for it */
+	struct message made_for;	/* what asked for it */
 	struct task task;
 };
 
@@ -171,7 +171,7 @@ static bool may_write(struct keep *k, uint32_t uid, uint64_t bytes)
 
 static void give_plan(struct task *t)
 {
-	t->answer.verdict = CACHE_YES;
+	t->answer.kind = CACHE_YES;
 	t->answer.model_size = t->work.blob.model_size;
 	t->answer.data_size = t->work.blob.data_size;
 	memcpy(t->answer.hash, t->work.blob.model_hash, sizeof(t->answer.hash));
@@ -181,7 +181,7 @@ static void give_plan(struct task *t)
 /* The file of a plan, for reading; one that was not verified yet is first. */
 static void get_plan(struct keep *k, struct task *t)
 {
-	t->answer.verdict = CACHE_NO;
+	t->answer.kind = CACHE_NO;
 	if (!k->plans || !blob_store_get(k->plans, t->uid, t->request.token, &t->work))
 		return;
 	if (t->work.done)
@@ -190,7 +190,7 @@ static void get_plan(struct keep *k, struct task *t)
 		t->to = VERIFY;
 }
 
-static bool wants(struct keep *k, const struct task *t, const struct cache_request *sizes)
+static bool wants(struct keep *k, const struct task *t, const struct message *sizes)
 {
 	return k->plans && blob_store_wants(k->plans, t->uid, t->request.token, sizes->model_size,
 					    sizes->data_size);
@@ -199,12 +199,12 @@ static bool wants(struct keep *k, const struct task *t, const struct cache_reque
 /* A plan that lies in sealed memory gets a file. */
 static void put_plan(struct keep *k, struct task *t)
 {
-	const struct cache_request *sizes = &t->client->made_for;
+	const struct message *sizes = &t->client->made_for;
 
-	t->answer.verdict = CACHE_NO;
+	t->answer.kind = CACHE_NO;
 	if (!wants(k, t, sizes))
 		return;
-	t->answer.verdict = CACHE_FAILED;
+	t->answer.kind = CACHE_FAILED;
 	if (blob_store_put(k->plans, t->uid, t->request.token, t->bytes, sizes->model_size,
 			   sizes->data_size, &t->work))
 		t->to = WRITE;
@@ -215,10 +215,10 @@ static void end_plan(struct keep *k, struct task *t)
 	bool good = blob_store_end(k->plans, &t->work);
 
 	if (t->request.kind == CACHE_DONE) {
-		t->answer.verdict = good ? CACHE_YES : CACHE_FAILED;
+		t->answer.kind = good ? CACHE_YES : CACHE_FAILED;
 		return;
 	}
-	t->answer.verdict = CACHE_NO;
+	t->answer.kind = CACHE_NO;
 	if (good)
 		give_plan(t);
 }
@@ -226,22 +226,22 @@ static void end_plan(struct keep *k, struct task *t)
 /* What is cleared is counted in the answer. */
 static void clear_user(struct keep *k, struct task *t)
 {
-	t->answer.verdict = CACHE_FAILED;
-	if (cache_index_clear(k->index, t->request.model_size, &t->answer.model_size) &&
+	t->answer.kind = CACHE_FAILED;
+	if (cache_index_clear(k->index, t->request.uid, &t->answer.model_size) &&
 	    (!k->plans ||
-	     blob_store_clear(k->plans, t->request.model_size, &t->answer.data_size)))
-		t->answer.verdict = CACHE_YES;
+	     blob_store_clear(k->plans, t->request.uid, &t->answer.data_size)))
+		t->answer.kind = CACHE_YES;
 }
 
 /* A file that tells what each user has. */
 static void show_users(struct keep *k, struct task *t)
 {
-	t->answer.verdict = CACHE_FAILED;
+	t->answer.kind = CACHE_FAILED;
 	t->file = memfd_create("nnaccel-report", MFD_CLOEXEC);
 	if (t->file < 0)
 		return;
 	if (cache_index_report(k->index, t->file, &t->answer.model_size)) {
-		t->answer.verdict = CACHE_YES;
+		t->answer.kind = CACHE_YES;
 		return;
 	}
 	close(t->file);
@@ -251,7 +251,7 @@ static void show_users(struct keep *k, struct task *t)
 /* Whether all is whole: the files are read by the thread that verifies. */
 static void check_plans(struct keep *k, struct task *t)
 {
-	t->answer.verdict = CACHE_FAILED;
+	t->answer.kind = CACHE_FAILED;
 	if (!k->plans) {
 		log_warning("the compilation cache is not checked: no plans are kept");
 		return;
@@ -269,7 +269,7 @@ static void check_plans(struct keep *k, struct task *t)
 static void end_check(struct keep *k, struct task *t)
 {
 	blob_store_end_check(k->plans, &t->work, &t->answer.model_size, &t->answer.data_size);
-	t->answer.verdict = CACHE_YES;
+	t->answer.kind = CACHE_YES;
 }
 
 static void ask_index(struct keep *k, struct task *t)
@@ -284,24 +284,24 @@ static void ask_index(struct keep *k, struct task *t)
 	}
 	switch (t->request.kind) {
 	case CACHE_QUERY:
-		t->answer.verdict = cache_index_query(k->index, t->uid, t->request.token,
+		t->answer.kind = cache_index_query(k->index, t->uid, t->request.token,
 						      t->request.hash);
 		break;
 	case CACHE_STORE:
-		t->answer.verdict = cache_index_store(k->index, t->uid, t->request.token,
+		t->answer.kind = cache_index_store(k->index, t->uid, t->request.token,
 						      t->request.hash);
 		break;
 	case CACHE_GET:
 		get_plan(k, t);
 		break;
 	case CACHE_NEW:
-		t->answer.verdict = wants(k, t, &t->request) ? CACHE_YES : CACHE_NO;
+		t->answer.kind = wants(k, t, &t->request) ? CACHE_YES : CACHE_NO;
 		break;
 	case CACHE_DONE:
 		put_plan(k, t);
 		break;
 	case CACHE_DROP:
-		t->answer.verdict = !k->plans || blob_store_drop(k->plans, t->uid,
+		t->answer.kind = !k->plans || blob_store_drop(k->plans, t->uid,
 								 t->request.token) ?
 				    CACHE_YES : CACHE_FAILED;
 		break;
@@ -338,8 +338,8 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 		return;
 	if (t->request.kind == CACHE_DONE && (was_finish || t->to == WRITE))
 		blob_store_abandon(k->plans, &t->work);
-	if (t->answer.verdict == CACHE_YES || t->to == WRITE)
-		t->answer.verdict = CACHE_FAILED;
+	if (t->answer.kind == CACHE_YES || t->to == WRITE)
+		t->answer.kind = CACHE_FAILED;
 	t->to = INDEX;
 }
 
@@ -558,18 +558,20 @@ static void drop_client(struct keep *k, size_t i)
 /* Takes over a worker from the broker. False: the end has come. */
 static bool take_client(struct keep *k)
 {
-	uint32_t uid = 0;
-	int fd;
-	ssize_t n = file_message_receive(k->fds[BROKER].fd, &uid, sizeof(uid),
-					 MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &fd);
+	struct message message;
+	int fd, n = message_receive(k->fds[BROKER].fd, BROKER_TO_KEEPER,
+				    MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &message, &fd);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
-	if (n == sizeof(uid) && fd >= 0)
-		add_client(k, fd, uid, false);
-	else if (n == sizeof(uid) && uid != KEEP_END)
-		log_error("a worker of user %u has no cache: its socket did not come", uid);
-	return n == sizeof(uid) && (fd >= 0 || uid != KEEP_END);
+	if (n <= 0 || message.kind != KEEPER_SERVE)
+		return false;
+	if (fd >= 0)
+		add_client(k, fd, (uint32_t)message.uid, false);
+	else
+		log_error("a worker of user %u has no cache: its socket did not come",
+			  (uint32_t)message.uid);
+	return true;
 }
 
 static void take_admin(struct keep *k)
@@ -585,7 +587,7 @@ static void take_admin(struct keep *k)
 /* False: the worker is gone, or does not read. */
 static bool answer(struct keep *k, size_t i, struct task *t)
 {
-	bool sent = file_message_send(k->fds[i].fd, &t->answer, sizeof(t->answer), t->file);
+	bool sent = message_send(k->fds[i].fd, &t->answer, t->file);
 
 	if (t->file >= 0)
 		close(t->file);
@@ -594,7 +596,7 @@ static bool answer(struct keep *k, size_t i, struct task *t)
 }
 
 /* Memory of the size that a plan will have, which can neither grow nor shrink. */
-static int make_memory(const struct cache_request *sizes)
+static int make_memory(const struct message *sizes)
 {
 	int memory = memfd_create("nnaccel-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -612,16 +614,16 @@ static void give_memory(struct keep *k, struct client *c)
 {
 	struct task *t = &c->task;
 
-	if (t->answer.verdict != CACHE_YES)
+	if (t->answer.kind != CACHE_YES)
 		return;
-	t->answer.verdict = CACHE_LATER;
+	t->answer.kind = CACHE_LATER;
 	if (!may_store(k, c->uid) ||
 	    !may_write(k, c->uid, t->request.model_size + t->request.data_size))
 		return;
 	c->memory = make_memory(&t->request);
 	c->made_for = t->request;
 	t->file = c->memory < 0 ? -1 : fcntl(c->memory, F_DUPFD_CLOEXEC, 0);
-	t->answer.verdict = t->file < 0 ? CACHE_FAILED : CACHE_YES;
+	t->answer.kind = t->file < 0 ? CACHE_FAILED : CACHE_YES;
 }
 
 /*
@@ -629,9 +631,9 @@ static void give_memory(struct keep *k, struct client *c)
  * did not write is not there: reading that would take memory at this process's cost. Mapped as
  * private, as some kernels refuse to share what is sealed.
  */
-static enum cache_verdict map_memory(struct client *c, struct task *t)
+static enum message_kind map_memory(struct client *c, struct task *t)
 {
-	const struct cache_request *sizes = &c->made_for;
+	const struct message *sizes = &c->made_for;
 	uint64_t size = sizes->model_size + sizes->data_size;
 	struct stat st;
 
@@ -661,16 +663,16 @@ static bool answers_at_once(struct keep *k, struct client *c)
 
 	switch (t->request.kind) {
 	case CACHE_STORE:
-		t->answer.verdict = CACHE_LATER;
+		t->answer.kind = CACHE_LATER;
 		return !may_store(k, c->uid);
 	case CACHE_NEW:
 		drop_memory(c);
 		return false;
 	case CACHE_DONE:
-		t->answer.verdict = map_memory(c, t);
-		if (t->answer.verdict != CACHE_YES)
+		t->answer.kind = map_memory(c, t);
+		if (t->answer.kind != CACHE_YES)
 			unmap_memory(c, t);
-		return t->answer.verdict != CACHE_YES;
+		return t->answer.kind != CACHE_YES;
 	}
 	return false;
 }
@@ -683,7 +685,7 @@ static void set_busy(struct keep *k, size_t i, bool is_busy)
 }
 
 /* Answers a request, or has it worked for. False: the worker is gone. */
-static bool serve_request(struct keep *k, size_t i, const struct cache_request *request)
+static bool serve_request(struct keep *k, size_t i, const struct message *request)
 {
 	struct client *c = k->clients[i];
 	struct task *t = &c->task;
@@ -693,7 +695,7 @@ static bool serve_request(struct keep *k, size_t i, const struct cache_request *
 		.uid = c->uid,
 		.request = *request,
 		.to = INDEX,
-		.answer = { .verdict = CACHE_FAILED, .serial = request->serial },
+		.answer = { .kind = CACHE_FAILED, .serial = request->serial },
 		.file = -1,
 	};
 	if (answers_at_once(k, c))
@@ -752,18 +754,15 @@ static void end_work(struct keep *k)
 static bool serve_client(struct keep *k, size_t i)
 {
 	struct client *c = k->clients[i];
-	struct cache_request request;
-	char bytes[sizeof(request) + 1];
-	ssize_t n = recv(k->fds[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	struct message request;
+	int n = message_receive(k->fds[i].fd, c->is_admin ? ADMIN_TO_KEEPER : WORKER_TO_KEEPER,
+				MSG_DONTWAIT, &request, NULL);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	if (c->is_admin ? cache_admin_parse(bytes, (size_t)n, &request) :
-			  cache_request_parse(bytes, (size_t)n, &request))
+	if (n > 0)
 		return serve_request(k, i, &request);
-	if (n)
+	if (n < 0 && errno == EPROTO)
 		log_warning("uid %u: a worker sends what is no request", c->uid);
-	return false;
+	return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 /* ---- the loop ---- */

@@ -18,13 +18,19 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	(void)data;
 	return 0;
 }
-/* A packet of a client's, which is no system call away. */
-static ssize_t take_packet(int file, void *bytes, size_t size, int flags);
+/* A packet of a client's and its answer, which are no system call away. */
+#include "kit/message.h"
+
+static int take_packet(int socket, enum message_way way, int flags, struct message *message,
+		       int *file);
+static bool take_answer(int socket, const struct message *message, int file);
 
 #define pthread_create no_thread
-#define recv take_packet
+#define message_receive take_packet
+#define message_send take_answer
 #include "engine/keeper/loop.c"
-#undef recv
+#undef message_send
+#undef message_receive
 #undef pthread_create
 
 #define WORKERS 3
@@ -63,40 +69,37 @@ static struct {
 } incoming;
 static struct {
 	bool is_there;
-	struct cache_answer answer;
+	struct message answer;
 	int file;
 } told;
 
-static ssize_t take_packet(int file, void *bytes, size_t size, int flags)
-{
-	(void)file;
-	(void)flags;
-	if (incoming.size < size)
-		size = incoming.size;
-	memcpy(bytes, incoming.bytes, size);
-	return (ssize_t)size;
-}
-
-bool file_message_send(int socket, const void *bytes, size_t size, int file)
+static int take_packet(int socket, enum message_way way, int flags, struct message *message,
+		       int *file)
 {
 	(void)socket;
-	if (told.is_there || size != sizeof(told.answer))
+	(void)flags;
+	/* There is no broker. */
+	if (file)
+		abort();
+	if (!incoming.size)
+		return 0;
+	if (message_parse(incoming.bytes, incoming.size, way, message))
+		return 1;
+	errno = EPROTO;
+	return -1;
+}
+
+static bool take_answer(int socket, const struct message *message, int file)
+{
+	struct message parsed;
+
+	(void)socket;
+	if (told.is_there || !message_parse(message, sizeof(*message), KEEPER_ANSWERS, &parsed))
 		abort();
 	told.is_there = true;
-	memcpy(&told.answer, bytes, size);
+	told.answer = *message;
 	told.file = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 0);
 	return true;
-}
-
-/* There is no broker. */
-ssize_t file_message_receive(int socket, void *bytes, size_t size, int flags, int *file)
-{
-	(void)socket;
-	(void)bytes;
-	(void)size;
-	(void)flags;
-	(void)file;
-	abort();
 }
 
 static uint32_t uid_of(size_t worker)
@@ -122,7 +125,7 @@ static struct entry *find_plan(uint32_t uid, const uint8_t *key)
 	return NULL;
 }
 
-enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
+enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
@@ -134,7 +137,7 @@ enum cache_verdict cache_index_query(struct cache_index *index, uint32_t uid,
 	return CACHE_NO;
 }
 
-enum cache_verdict cache_index_store(struct cache_index *index, uint32_t uid,
+enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
@@ -388,7 +391,7 @@ static void renew(size_t i)
 }
 
 /* Takes an answer, and the file that came with it: -1, none. */
-static int receive(struct cache_answer *answer)
+static int receive(struct message *answer)
 {
 	if (!told.is_there)
 		abort();
@@ -398,7 +401,7 @@ static int receive(struct cache_answer *answer)
 }
 
 /* Memory is of the size that was asked for, and stays so. */
-static void take_memory(struct worker *w, const struct cache_request *request, int memory)
+static void take_memory(struct worker *w, const struct message *request, int memory)
 {
 	struct stat st;
 
@@ -410,15 +413,15 @@ static void take_memory(struct worker *w, const struct cache_request *request, i
 		abort();
 }
 
-static void check_answer(size_t i, const struct cache_request *request, bool was_known)
+static void check_answer(size_t i, const struct message *request, bool was_known)
 {
 	const struct entry *plan = find_plan(uid_of(i), request->token);
 	struct worker *w = &workers[i];
-	struct cache_answer answer;
+	struct message answer;
 	int file = receive(&answer);
-	bool is_yes = answer.verdict == CACHE_YES;
+	bool is_yes = answer.kind == CACHE_YES;
 
-	if (answer.verdict < CACHE_YES || answer.verdict > CACHE_LATER || 
+	if (answer.kind < CACHE_YES || answer.kind > CACHE_LATER || 
 	    answer.serial != request->serial ||
 	    (file >= 0) != (is_yes && (request->kind == CACHE_GET || request->kind == CACHE_NEW)))
 		abort();
@@ -438,14 +441,14 @@ static void check_answer(size_t i, const struct cache_request *request, bool was
 }
 
 /* What it is told is what there is no more of, or what there is. */
-static void check_admin(const struct cache_request *request, unsigned int old_hashes,
+static void check_admin(const struct message *request, unsigned int old_hashes,
 			unsigned int old_plans)
 {
-	struct cache_answer answer;
+	struct message answer;
 	int file = receive(&answer);
 	struct stat st;
 
-	if (answer.verdict != CACHE_YES || answer.serial != request->serial ||
+	if (answer.kind != CACHE_YES || answer.serial != request->serial ||
 	    (file >= 0) != (request->kind != CACHE_CLEAR))
 		abort();
 	if (file < 0) {
@@ -479,11 +482,16 @@ static void work(void)
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
 	unsigned int old_hashes = num_hashes, old_plans = num_plans;
-	struct cache_request request;
+	struct message request;
 	bool is_request, was_known;
+	unsigned int ways = 0;
 
-	is_request = i == ADMIN ? cache_admin_parse(bytes, size, &request) :
-				  cache_request_parse(bytes, size, &request);
+	for (int way = BROKER_TO_WORKER; way <= KEEPER_ANSWERS; way++)
+		ways += message_parse(bytes, size, way, &request);
+	if (ways > 1)
+		abort();
+	is_request = i == ADMIN ? message_parse(bytes, size, ADMIN_TO_KEEPER, &request) :
+				  message_parse(bytes, size, WORKER_TO_KEEPER, &request);
 	was_known = is_request && cache_index_query(NULL, uid_of(i), request.token,
 						    request.hash) == CACHE_YES;
 	incoming.bytes = bytes;
