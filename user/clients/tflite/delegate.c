@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "clients/dynamic.h"
 #include "clients/tflite/partition.h"
 #include <nnaccel/tflite.h>
 
@@ -90,6 +91,20 @@ static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 	else
 		snprintf(error, OPTIONS_ERROR_SIZE, "no device but the CPU: there is %s", known);
 	return false;
+}
+
+bool delegate_has_dynamic(struct delegate *d)
+{
+	bool has;
+
+	pthread_mutex_lock(&d->lock);
+	if (!d->asked_dynamic)
+		d->has_dynamic = dynamic_is_supported(
+				(const ANeuralNetworksDevice *const *)d->devices, d->num_devices);
+	d->asked_dynamic = true;
+	has = d->has_dynamic;
+	pthread_mutex_unlock(&d->lock);
+	return has;
 }
 
 const char *delegate_device(const struct delegate *d)

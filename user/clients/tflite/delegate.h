@@ -28,7 +28,9 @@ struct delegate {
 	uint32_t num_devices;
 	bool all_devices;		/* NNAPI chooses, and its CPU is there if a device fails */
 
-	pthread_mutex_t lock;		/* of the buffers: several interpreters may use them */
+	pthread_mutex_t lock;		/* of what follows: several interpreters may use it */
+	bool asked_dynamic;
+	bool has_dynamic;
 	struct buffer *buffers;		/* by handle */
 	int num_buffers;
 };
@@ -37,6 +39,9 @@ struct delegate {
 struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE]);
 void delegate_destroy(struct delegate *delegate);
+
+/* Whether a device has the operations of clients/dynamic.h; the devices are asked once. */
+bool delegate_has_dynamic(struct delegate *delegate);
 
 /* Prints a line to the standard error, if the option verbosity is at least `level`. */
 void delegate_say(const struct delegate *delegate, uint32_t level, const char *format, ...)

@@ -729,7 +729,8 @@ uint32_t graph_real_in(struct graph *g, int i)
 
 	if (g->refused || t->type == TFL_FLOAT32)
 		return from;
-	if (!tensor_is_quant8(t) || t->params.scale == 0) {
+	if (!tensor_is_quant8(t) ||
+	    (t->params.scale == 0 && !graph_value_of(g, t).scales)) {
 		graph_refuse(g, "a tensor of type %s", tensor_type_name(t->type));
 		return GRAPH_NONE;
 	}

@@ -44,6 +44,7 @@ struct graph_port {
 };
 
 struct graph_block;
+struct delegate;
 
 struct graph {
 	struct tfl_context *context;
@@ -65,6 +66,8 @@ struct graph {
 
 	const struct tfl_node *node;	/* being converted */
 	int node_index;
+	struct delegate *delegate;	/* whose devices are asked what they have; NULL: none */
+	bool dequantises;		/* the node's weights become float32 when it is compiled */
 	bool take_int16;		/* the node's converter takes int16 tensors */
 	uint64_t work;			/* of the node, in multiplications or elements moved */
 	bool refused;

@@ -286,6 +286,7 @@ static int build(struct kernel *k, struct tfl_context *context)
 		free_model(k);
 		return fail(context, "no memory", "model");
 	}
+	k->graph.delegate = k->delegate;
 	if (o->cache_dir) {
 		sha256_init(&hash);
 		if (o->cache_token)

@@ -261,6 +261,7 @@ void operation_convert(struct graph *g, int32_t code)
 
 	g->work = 0;
 	g->take_int16 = false;
+	g->dequantises = false;
 	if (!op->convert)
 		return graph_refuse(g, "%s", op->why ? op->why : "NNAPI has no such operation");
 	check(g, op);

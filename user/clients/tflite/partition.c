@@ -116,6 +116,7 @@ static bool check_each(struct choice *c)
 		graph_free(&g);
 		return false;
 	}
+	g.delegate = c->delegate;
 	for (int i = 0; i < c->count; i++) {
 		struct candidate *n = &c->nodes[i];
 
@@ -136,6 +137,7 @@ static bool check_each(struct choice *c)
 		if (!g.refused)
 			operation_convert(&g, n->code);
 		n->work = g.work;
+		n->dequantises = g.dequantises;
 		if (g.refused)
 			refuse(c, n, g.why);
 	}
@@ -225,6 +227,7 @@ static bool try_each(struct choice *c)
 		if (!n->taken)
 			continue;
 		ok = graph_init(&g, c->context, true);
+		g.delegate = c->delegate;
 		if (ok && (build(c, &g, n) || !finish(c, &g)))
 			refuse(c, n, g.refused ? g.why : "NNAPI refuses the operation");
 		graph_free(&g);
@@ -244,6 +247,7 @@ static bool check_devices(struct choice *c)
 		struct graph g;
 		bool ok = graph_init(&g, c->context, true), again = true;
 
+		g.delegate = c->delegate;
 		g.constants.placeholders = true;
 		refused = ok ? build(c, &g, NULL) : NULL;
 		if (refused) {

@@ -130,7 +130,8 @@ void report_graph(struct tfl_context *context, const struct delegate *delegate, 
 			if (has(parts[p].nodes, n->index))
 				part = p;
 		report_node(file, part, operation_name(n->code), out ? out->name : NULL,
-			    multiply_adds(context, n), n->why);
+			    multiply_adds(context, n),
+			    n->taken && n->dequantises ? "its weights are dequantised" : n->why);
 	}
 	report_parts(context, file, parts, num_parts);
 	fclose(file);

@@ -16,6 +16,7 @@ struct candidate {
 	const struct tfl_node *node;
 	int32_t code;
 	bool taken;
+	bool dequantises;		/* its weights become float32 when it is compiled */
 	uint64_t work;
 	char *why;			/* it is left; NULL: it is taken, or there was no memory */
 };

@@ -90,10 +90,11 @@ def out_size(size, window, stride, padding, dilation=1):
 
 
 def conv(kind, per_channel=False, n=1, size=9, ci=6, co=8, window=3, stride=1, padding=SAME,
-         activation=NONE, dilation=1, groups=1):
+         activation=NONE, dilation=1, groups=1, weight=None):
     def make(m):
         x = m.input([n, size, size, ci], **typed(kind))
-        w = weights(m, kind, [co, window, window, ci // groups], 0 if per_channel else None)
+        w = weights(m, weight or kind, [co, window, window, ci // groups],
+                    0 if per_channel else None)
         o = out_size(size, window, stride, padding, dilation)
         y = m.tensor([n, o, o, co], **typed(kind, -5, 5))
         return [m.op("CONV_2D", [x, w, bias(m, kind, co)], [y], padding, stride, stride,
@@ -102,11 +103,11 @@ def conv(kind, per_channel=False, n=1, size=9, ci=6, co=8, window=3, stride=1, p
 
 
 def depthwise(kind, per_channel=False, multiplier=1, window=3, stride=1, padding=SAME,
-              activation=NONE, dilation=1):
+              activation=NONE, dilation=1, weight=None):
     def make(m):
         x = m.input([2, 9, 9, 4], **typed(kind))
         co = 4 * multiplier
-        w = weights(m, kind, [1, window, window, co], 3 if per_channel else None)
+        w = weights(m, weight or kind, [1, window, window, co], 3 if per_channel else None)
         o = out_size(9, window, stride, padding, dilation)
         y = m.tensor([2, o, o, co], **typed(kind, -4, 4))
         return [m.op("DEPTHWISE_CONV_2D", [x, w, bias(m, kind, co)], [y], padding, stride, stride,
@@ -174,14 +175,35 @@ case("transpose conv int8 per channel", transpose_conv(INT8, True))
 case("fully connected int8 per channel", fully(INT8, True))
 
 
-def hybrid(m):
-    x = m.input([3, 20])
-    w = m.tensor([7, 20], INT8, scale=1 / 127, data=values(INT8, [7, 20]))
-    y = m.tensor([3, 7])
-    return [m.op("FULLY_CONNECTED", [x, w, bias(m, FLOAT32, 7)], [y], NONE, 0, 0)]
+def hybrid(per_channel=None, asymmetric=False):
+    def make(m):
+        x = m.input([3, 20])
+        w = weights(m, INT8, [7, 20], per_channel)
+        y = m.tensor([3, 7])
+        return [m.op("FULLY_CONNECTED", [x, w, bias(m, FLOAT32, 7)], [y], NONE, 0, False, asymmetric)]
+    return make
 
 
-case("fully connected hybrid", hybrid, left="a hybrid operation")
+def hybrid_matmul(asymmetric):
+    def make(m):
+        x = m.input([2, 3, 20])
+        y = weights(m, INT8, [2, 20, 5])
+        return [m.op("BATCH_MATMUL", [x, y], [m.tensor([2, 3, 5])], False, False, asymmetric)]
+    return make
+
+
+# Activations that are quantised when they run: a quantum that is rounded the other way is a step.
+case("fully connected hybrid", hybrid())
+case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
+case("fully connected hybrid per channel", hybrid(0), left="a hybrid operation")
+case("batch matmul hybrid", hybrid_matmul(False))
+case("batch matmul hybrid, asymmetric", hybrid_matmul(True))
+case("conv hybrid", conv(FLOAT32, n=2, weight=INT8))
+case("conv hybrid per channel, stride 2, relu6",
+     conv(FLOAT32, True, n=2, stride=2, activation=RELU6, weight=INT8))
+case("conv hybrid per channel, one pixel", conv(FLOAT32, True, n=2, window=1, weight=INT8))
+case("depthwise hybrid per channel", depthwise(FLOAT32, True, weight=INT8))
+case("depthwise hybrid per channel, two times", depthwise(FLOAT32, True, 2, stride=2, weight=INT8))
 
 
 def float16_weights(m):
