@@ -19,7 +19,7 @@ struct job {
 	float low;
 	float high;
 	struct nn_requant requant;	/* of quantised ones */
-	struct nn_span *spans;
+	struct nn_stretch *spans;
 };
 
 /* The output channels [first, first + count) of one group. */
@@ -53,7 +53,7 @@ static void pixel_float(const struct job *j, const struct block *b, size_t in, s
 {
 	float acc[LANES] = { 0 };
 
-	for (const struct nn_span *s = j->spans; s < j->spans + spans; s++)
+	for (const struct nn_stretch *s = j->spans; s < j->spans + spans; s++)
 		madd_float(acc, (const float *)j->in + in + s->in,
 			   (const float *)j->filter + b->filter + s->filter * LANES, s->length);
 	for (uint32_t lane = 0; lane < b->count; lane++) {
@@ -68,7 +68,7 @@ static void pixel_q8(const struct job *j, const struct block *b, size_t in, size
 {
 	uint32_t acc[LANES] = { 0 };
 
-	for (const struct nn_span *s = j->spans; s < j->spans + spans; s++)
+	for (const struct nn_stretch *s = j->spans; s < j->spans + spans; s++)
 		madd_q8(acc, (const int16_t *)j->in + in + s->in,
 			(const int16_t *)j->filter + b->filter + s->filter * LANES, s->length);
 	for (uint32_t lane = 0; lane < b->count; lane++)

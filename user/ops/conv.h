@@ -10,7 +10,7 @@
 #include "ops/window.h"
 
 /* A stretch of input elements and where the filter's elements that they meet begin. */
-struct nn_span {
+struct nn_stretch {
 	size_t in;		/* from the group's first channel in the image */
 	size_t filter;		/* from the start of a filter */
 	size_t length;
@@ -26,7 +26,7 @@ struct nn_conv {
 	uint32_t depth;		/* input channels of a group */
 	uint32_t width;		/* output channels of a group */
 	/* Writes the stretches of output (y, x) to `spans`, at most one a tap; returns how many. */
-	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_span *spans);
+	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_stretch *spans);
 };
 
 /*

@@ -39,7 +39,7 @@ static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct 
 }
 
 /* Dilation 1 and a single group make the taps of a row one stretch. */
-static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_span *s)
+static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_stretch *s)
 {
 	const struct nn_axis *ah = &v->window.h, *aw = &v->window.w;
 	struct nn_taps h = nn_axis_taps(ah, y), w = nn_axis_taps(aw, x);
@@ -52,7 +52,7 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 		for (uint32_t j = w.first; j < w.last; j += step) {
 			size_t column = (size_t)(w.start + (int64_t)j * aw->dilation);
 
-			s[count++] = (struct nn_span){
+			s[count++] = (struct nn_stretch){
 				.in = (row + column) * v->in.c,
 				.filter = ((size_t)i * aw->filter + j) * v->depth,
 				.length = (size_t)step * v->depth,

@@ -4,89 +4,144 @@
  * quantised when they are known, and weights that were quantised before. Results are floats.
  */
 #include <math.h>
+#include <string.h>
 
 #include "ops/conv.h"
 #include "ops/dot.h"
+#include "ops/dynamic.h"
 #include "ops/matmul.h"
 #include "ops/q8.h"
 #include "ops/quant.h"
 #include "ops/requant.h"
 
-/* Forms of quantising the floats: each is one of a runtime. */
-enum {
-	TENSOR,			/* all alike, to uint8: DynamicQuantizeLinear of ONNX */
-	ROWS,			/* each row or image by itself, to int8 without a zero point, */
-	ROWS_ASYMMETRIC,	/* and with one: TensorFlow Lite's hybrid kernels do either */
-	NUM_FORMS,
-};
-
-enum { X, WEIGHTS, BIAS, ACTIVATION, FC_FORM, MATMUL_FORM = 4 };
+enum { X, WEIGHTS, BIAS, ACTIVATION, FORM };
 
 /* ---- Quantising floats ---- */
 
-/* A whole number from low to high; NaN is low. */
-static int32_t whole(float value, float low, float high)
-{
-	return (int32_t)(value > low ? value < high ? value : high : low);
-}
+#define BLOCK 64		/* numbers of a loop that compilers make vectors of */
 
-static void find_range(const float *x, size_t count, float *low, float *high)
+void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 {
-	*low = *high = 0;
-	for (size_t i = 0; i < count; i++) {
+	nn_dot_four least = { 0 }, largest = { 0 };
+	size_t i = 0;
+
+	for (; i + 4 <= count; i += 4) {
+		const nn_dot_four v = nn_dot_load(x + i);
+
+		least = nn_dot_least(v, least);
+		largest = nn_dot_largest(v, largest);
+	}
+	for (size_t lane = 0; lane < 4; lane++) {
+		*low = least[lane] < *low ? least[lane] : *low;
+		*high = largest[lane] > *high ? largest[lane] : *high;
+	}
+	for (; i < count; i++) {
 		*low = x[i] < *low ? x[i] : *low;
 		*high = x[i] > *high ? x[i] : *high;
 	}
 }
 
-/* Each writes numbers less their zero point, and returns the scale. */
-static float quantise_tensor(const float *x, size_t count, int16_t *q)
+/* A whole number from low to high; NaN is low. */
+static int32_t whole(double value, int32_t low, int32_t high)
 {
-	float low, high, scale;
-	int32_t zero;
-
-	find_range(x, count, &low, &high);
-	scale = high > low ? (high - low) / 255 : 1;
-	zero = whole(rintf(-low / scale), 0, 255);
-	for (size_t i = 0; i < count; i++)
-		q[i] = (int16_t)(whole(rintf(x[i] / scale) + (float)zero, 0, 255) - zero);
-	return scale;
+	return value > low ? value < high ? (int32_t)value : high : low;
 }
 
-static float quantise_row(const float *x, size_t count, int16_t *q)
+static struct nn_dynamic of_tensor(float low, float high)
 {
-	float low, high, range, inverse;
+	const float scale = high > low ? (high - low) / 255 : 1;
+	const int32_t zero = whole((double)rintf(-low / scale), 0, 255);
 
-	find_range(x, count, &low, &high);
-	range = high > -low ? high : -low;
-	inverse = range > 0 ? 127 / range : 0;
-	for (size_t i = 0; i < count; i++)
-		q[i] = (int16_t)whole(roundf(x[i] * inverse), -127, 127);
-	return range > 0 ? range / 127 : 1;
+	return (struct nn_dynamic){ .scale = scale, .zero = zero, .factor = scale,
+				    .low = (float)-zero, .high = (float)(255 - zero),
+				    .is_tensor = true };
 }
 
-static float quantise_row_asymmetric(const float *x, size_t count, int16_t *q)
+static struct nn_dynamic of_row(float low, float high)
 {
-	double scale, from_low, from_high;
-	float low, high, inverse;
+	const float range = high > -low ? high : -low;
+
+	return (struct nn_dynamic){ .scale = range > 0 ? range / 127 : 1, .zero = 128,
+				    .factor = range > 0 ? 127 / range : 0,
+				    .low = -127, .high = 127 };
+}
+
+static struct nn_dynamic of_row_asymmetric(float low, float high)
+{
+	const double scale = ((double)high - (double)low) / 255;
+	const double from_low = -128 - (double)low / scale, from_high = 127 - (double)high / scale;
 	int32_t zero;
 
-	find_range(x, count, &low, &high);
-	if (!(high > low)) {
-		for (size_t i = 0; i < count; i++)
-			q[i] = 0;
-		return 1;
-	}
-	scale = ((double)high - (double)low) / 255;
-	from_low = -128 - (double)low / scale;
-	from_high = 127 - (double)high / scale;
+	if (!(high > low))
+		return (struct nn_dynamic){ .scale = 1, .zero = 128 };
 	/* The one of the smaller rounding error. */
-	zero = whole((float)round(128 - (double)low / scale < 127 + (double)high / scale ?
-				  from_low : from_high), -128, 127);
-	inverse = (float)(1 / scale);
-	for (size_t i = 0; i < count; i++)
-		q[i] = (int16_t)(whole(roundf((float)zero + x[i] * inverse), -128, 127) - zero);
-	return (float)scale;
+	zero = whole(round(128 - (double)low / scale < 127 + (double)high / scale ? from_low :
+		     from_high), -128, 127);
+	return (struct nn_dynamic){ .scale = (float)scale, .zero = zero + 128,
+				    .factor = (float)(1 / scale), .offset = (float)zero,
+				    .low = -128, .high = 127 };
+}
+
+struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high)
+{
+	return form == NN_DYNAMIC_TENSOR ? of_tensor(low, high) :
+	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
+}
+
+/* Rounds numbers of few digits to even: those behind the point do not fit beside 2^23. */
+static inline float to_even(float x)
+{
+	return x + 0x1.8p23f - 0x1.8p23f;
+}
+
+/* Adds nearly a half, away from zero: a whole number is then cut off. */
+static inline float away(float x)
+{
+	return x + copysignf(0x1.fffffep-2f, x);
+}
+
+static void quantise_block(const struct nn_dynamic *d, const float *from, uint8_t *to)
+{
+	const float low = d->low, high = d->high, factor = d->factor, offset = d->offset;
+	float x[BLOCK];
+	int32_t whole[BLOCK];
+	const int32_t zero = d->is_tensor ? d->zero : 128;
+
+	if (d->is_tensor)
+		for (size_t i = 0; i < BLOCK; i++)
+			x[i] = from[i] / factor;
+	else
+		for (size_t i = 0; i < BLOCK; i++)
+			x[i] = offset + from[i] * factor;
+	/* NaN becomes the lowest one. */
+	for (size_t i = 0; i < BLOCK; i += 4) {
+		const nn_dot_four lows = { low, low, low, low }, highs = { high, high, high, high };
+
+		nn_dot_store(x + i, nn_dot_least(nn_dot_largest(nn_dot_load(x + i), lows), highs));
+	}
+	if (d->is_tensor)
+		for (size_t i = 0; i < BLOCK; i++)
+			whole[i] = (int32_t)to_even(x[i]) + zero;
+	else
+		for (size_t i = 0; i < BLOCK; i++)
+			whole[i] = (int32_t)away(x[i]) + zero;
+	for (size_t i = 0; i < BLOCK; i++)
+		to[i] = (uint8_t)whole[i];
+}
+
+void nn_dynamic_bytes(const struct nn_dynamic *d, const float *x, size_t count, uint8_t *to)
+{
+	float rest[BLOCK] = { 0 };
+	uint8_t bytes[BLOCK];
+	size_t i = 0;
+
+	for (; i + BLOCK <= count; i += BLOCK)
+		quantise_block(d, x + i, to + i);
+	if (i == count)
+		return;
+	memcpy(rest, x + i, (count - i) * sizeof(*rest));
+	quantise_block(d, rest, bytes);
+	memcpy(to + i, bytes, count - i);
 }
 
 /* Floats in rows as numbers of 16 bits, and the scale of each row. */
@@ -95,27 +150,33 @@ struct quantised {
 	const float *scales;
 };
 
-static bool quantise(struct nn_run *r, int32_t form, const float *x, size_t rows, size_t length,
+/* All rows of the form TENSOR have one range. */
+static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t length,
 		     struct quantised *q)
 {
+	const enum nn_dynamic_form form = nn_run_int(r, nn_dynamic_form_input(r), 0);
 	int16_t *values = nn_run_alloc(r, rows * length, sizeof(*values));
 	float *scales = nn_run_alloc(r, rows, sizeof(*scales));
+	uint8_t *bytes = nn_run_alloc(r, length, 1);
+	float low = 0, high = 0;
 
 	*q = (struct quantised){ values, scales };
-	if (!x || !values || !scales)
+	if (!x || !values || !scales || !bytes)
 		return false;
-	if (form == TENSOR)
-		scales[0] = quantise_tensor(x, rows * length, values);
-	for (size_t i = 0; i < rows; i++) {
-		const float *row = x + i * length;
-		int16_t *to = values + i * length;
+	if (form == NN_DYNAMIC_TENSOR)
+		nn_dynamic_range(x, rows * length, &low, &high);
+	for (size_t i = 0; i < rows; i++, x += length, values += length) {
+		struct nn_dynamic d;
 
-		if (form == TENSOR)
-			scales[i] = scales[0];
-		else if (form == ROWS)
-			scales[i] = quantise_row(row, length, to);
-		else
-			scales[i] = quantise_row_asymmetric(row, length, to);
+		if (form != NN_DYNAMIC_TENSOR) {
+			low = high = 0;
+			nn_dynamic_range(x, length, &low, &high);
+		}
+		d = nn_dynamic_of(form, low, high);
+		nn_dynamic_bytes(&d, x, length, bytes);
+		for (size_t k = 0; k < length; k++)
+			values[k] = (int16_t)(bytes[k] - d.zero);
+		scales[i] = d.scale;
 	}
 	return true;
 }
@@ -145,14 +206,21 @@ static enum nn_status check_filter(const struct nn_check *c, uint8_t rank)
 	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, rank, rank });
 }
 
-static enum nn_status infer_common(const struct nn_run *r, uint32_t form, uint32_t channels)
+uint32_t nn_dynamic_form_input(const struct nn_run *r)
+{
+	/* It is the second one of a convolution's own arguments. */
+	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
+}
+
+static enum nn_status infer_common(const struct nn_run *r, uint32_t channels)
 {
 	const struct nn_extra *extra = r->inputs[WEIGHTS].extra;
+	const uint32_t form = nn_dynamic_form_input(r);
 	int32_t value = nn_run_int(r, form, 0);
 
-	if (value < 0 || value >= NUM_FORMS)
+	if (value < 0 || value >= NN_DYNAMIC_FORMS)
 		return nn_run_fail(r, "input %u: %d is no form, must be 0 to %d", form, value,
-				   NUM_FORMS - 1);
+				   NN_DYNAMIC_FORMS - 1);
 	if (extra->kind == NN_EXTRA_CHANNEL_QUANT && extra->count != channels)
 		return nn_run_fail(r, "input 1: %u scales for %u channels", extra->count, channels);
 	return NN_OK;
@@ -172,7 +240,7 @@ static enum nn_status check_fully_connected(const struct nn_check *c)
 {
 	enum nn_status status = nn_check_counts(c, 5, 5, 1, 1);
 
-	for (uint32_t i = ACTIVATION; !status && i <= FC_FORM; i++)
+	for (uint32_t i = ACTIVATION; !status && i <= FORM; i++)
 		status = nn_check_input(c, i, (struct nn_rule)NN_SCALAR_INT);
 	return status ? status : check_filter(c, 2);
 }
@@ -181,7 +249,7 @@ static enum nn_status infer_fully_connected(struct nn_run *r)
 {
 	enum nn_status status = nn_fully_connected_infer(r);
 
-	return status ? status : infer_common(r, FC_FORM, r->inputs[WEIGHTS].dims[0]);
+	return status ? status : infer_common(r, r->inputs[WEIGHTS].dims[0]);
 }
 
 static enum nn_status execute_fully_connected(struct nn_run *r)
@@ -196,7 +264,7 @@ static enum nn_status execute_fully_connected(struct nn_run *r)
 
 	nn_fused_range_float(nn_run_int(r, ACTIVATION, 0), &low, &high);
 	if (!weights ||
-	    !quantise(r, nn_run_int(r, FC_FORM, 0), r->inputs[X].data, rows, length, &x))
+	    !quantise(r, r->inputs[X].data, rows, length, &x))
 		return NN_OUT_OF_MEMORY;
 	for (size_t i = 0; i < rows; i++) {
 		for (uint32_t u = 0; u < units; u++) {
@@ -220,10 +288,10 @@ static enum nn_status check_batch_matmul(const struct nn_check *c)
 		status = nn_check_input(c, X, (struct nn_rule){ NN_FLOATS, 2, 4 });
 	if (!status)
 		status = check_weights(c, 2, 4);
-	for (uint32_t i = 2; !status && i < MATMUL_FORM; i++)
+	for (uint32_t i = 2; !status && i < FORM; i++)
 		status = nn_check_input(c, i, (struct nn_rule)NN_SCALAR_BOOL);
 	if (!status)
-		status = nn_check_input(c, MATMUL_FORM, (struct nn_rule)NN_SCALAR_INT);
+		status = nn_check_input(c, FORM, (struct nn_rule)NN_SCALAR_INT);
 	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 2, 4 });
 }
 
@@ -239,7 +307,7 @@ static enum nn_status infer_batch_matmul(struct nn_run *r)
 	if (y->extra->kind == NN_EXTRA_CHANNEL_QUANT && y->extra->channel_dim != columns)
 		return nn_run_fail(r, "input 1: quantised along dimension %u, must be %u",
 				   y->extra->channel_dim, columns);
-	return infer_common(r, MATMUL_FORM, y->dims[columns]);
+	return infer_common(r, y->dims[columns]);
 }
 
 /* The matrices of input 0, their rows one after the other. */
@@ -281,7 +349,7 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 	struct quantised q;
 
 	if (!weights || !columns ||
-	    !quantise(r, nn_run_int(r, MATMUL_FORM, 0), in_rows(r, &a, rows), rows, depth, &q))
+	    !quantise(r, in_rows(r, &a, rows), rows, depth, &q))
 		return NN_OUT_OF_MEMORY;
 	for (uint32_t n = 0; n < batches; n++) {
 		const size_t first = nn_matmul_start(x, o, n) / depth;
@@ -301,12 +369,6 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 
 /* ---- DYNAMIC_CONV_2D ---- */
 
-/* Its own arguments are the number of groups and the form. */
-static uint32_t form_of(const struct nn_window_args *args)
-{
-	return args->own + 1;
-}
-
 static enum nn_status check_conv(const struct nn_check *c)
 {
 	struct nn_window_args args = nn_window_check_args(c);
@@ -317,10 +379,10 @@ static enum nn_status check_conv(const struct nn_check *c)
 
 static enum nn_status prepare_conv(const struct nn_run *r, struct nn_conv *v)
 {
-	const struct nn_window_args args = nn_window_run_args(r);
-	enum nn_status status = infer_common(r, form_of(&args), r->inputs[WEIGHTS].dims[0]);
+	const uint32_t groups = nn_window_run_args(r).own;
+	enum nn_status status = infer_common(r, r->inputs[WEIGHTS].dims[0]);
 
-	return status ? status : nn_conv_prepare(r, nn_run_int(r, args.own, 0), v);
+	return status ? status : nn_conv_prepare(r, nn_run_int(r, groups, 0), v);
 }
 
 static enum nn_status infer_conv(struct nn_run *r)
@@ -335,7 +397,7 @@ static enum nn_status infer_conv(struct nn_run *r)
 
 /* All channels of one output pixel; `image` is that of the input. */
 static void conv_pixel(const struct nn_run *r, const struct nn_conv *v, const struct quantised *x,
-		       const int16_t *weights, uint32_t image, const struct nn_span *spans,
+		       const int16_t *weights, uint32_t image, const struct nn_stretch *spans,
 		       size_t count, float *out)
 {
 	const size_t taps = (size_t)v->window.h.filter * v->window.w.filter * v->depth;
@@ -349,7 +411,7 @@ static void conv_pixel(const struct nn_run *r, const struct nn_conv *v, const st
 		uint32_t sum = 0;
 		float value;
 
-		for (const struct nn_span *s = spans; s < spans + count; s++)
+		for (const struct nn_stretch *s = spans; s < spans + count; s++)
 			sum += nn_dot_i16(in + s->in, weights + c * taps + s->filter, s->length);
 		value = (float)(int32_t)sum * (x->scales[image] * weight_scale(r, c)) + bias[c];
 		out[c] = value < low ? low : value > high ? high : value;
@@ -360,7 +422,7 @@ static enum nn_status execute_conv(struct nn_run *r)
 {
 	struct nn_conv v;
 	enum nn_status status = prepare_conv(r, &v);
-	struct nn_span *spans;
+	struct nn_stretch *spans;
 	const int16_t *weights;
 	struct quantised x;
 	float *out, *to;
@@ -371,8 +433,7 @@ static enum nn_status execute_conv(struct nn_run *r)
 	spans = nn_run_alloc(r, (size_t)v.window.h.filter * v.window.w.filter, sizeof(*spans));
 	out = nn_image_output(r, &r->outputs[0], v.nchw);
 	if (!weights || !spans || !out ||
-	    !quantise(r, nn_run_int(r, form_of(&v.args), 0),
-		      nn_image_input(r, &r->inputs[X], v.nchw), v.in.n,
+	    !quantise(r, nn_image_input(r, &r->inputs[X], v.nchw), v.in.n,
 		      (size_t)v.in.h * v.in.w * v.in.c, &x))
 		return NN_OUT_OF_MEMORY;
 	to = out;

@@ -19,7 +19,7 @@ struct nn_factor nn_matmul_factor(const struct nn_run *r, uint32_t input);
 /* Checks the shapes of both factors and sets that of output 0. */
 enum nn_status nn_matmul_infer(struct nn_run *r);
 
-/* Where the matrix of batch `index` (counted in the output) starts in an input, in elements. */
+/* Returns where the matrix of batch `index` of the output starts in an input, in elements. */
 size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index);
 
 #endif /* NN_OPS_MATMUL_H */

@@ -49,7 +49,7 @@ static struct reach reach(const struct nn_axis *a, uint32_t o)
 	return at;
 }
 
-static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_span *s)
+static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_stretch *s)
 {
 	const struct nn_axis *ah = &v->window.h, *aw = &v->window.w;
 	struct reach h = reach(ah, y), w = reach(aw, x);
@@ -59,7 +59,7 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 		struct reach at = w;
 
 		for (; at.in >= 0 && at.first < aw->filter; at.in--, at.first += aw->stride)
-			s[count++] = (struct nn_span){
+			s[count++] = (struct nn_stretch){
 				.in = (size_t)(h.in * v->in.w + at.in) * v->in.c,
 				.filter = (size_t)(h.first * aw->filter + at.first) * v->depth,
 				.length = v->depth,

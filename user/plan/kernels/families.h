@@ -17,6 +17,7 @@ extern const struct nn_kernel nn_kernel_conv;
 extern const struct nn_kernel nn_kernel_conv_parts;
 extern const struct nn_kernel nn_kernel_depthwise;
 extern const struct nn_kernel nn_kernel_dequantize;
+extern const struct nn_kernel nn_kernel_dynamic;
 extern const struct nn_kernel nn_kernel_fully_connected;
 extern const struct nn_kernel nn_kernel_instance;
 extern const struct nn_kernel nn_kernel_l2_normalization;

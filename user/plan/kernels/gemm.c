@@ -282,6 +282,27 @@ static bool pack_rows_q8(const struct nn_run *r, const struct nn_gemm *g, const 
 	return true;
 }
 
+void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
+		       const struct nn_isa *isa, void *packed)
+{
+	static const struct nn_tensor x = { .type = NN_TENSOR_QUANT8_ASYMM };
+	struct nn_q8_channels q = { .bias = { 0 } };
+	struct nn_tensor part = *weights;
+	struct nn_pack_q8 pack = {
+		.x = &x,
+		.weights = &part,
+		.q = &q,
+		.depth = g->depth,
+		.lanes = isa->lanes,
+	};
+
+	for (size_t at = 0; at < g->columns; at += pack.columns) {
+		pack.columns = g->columns - at < NN_Q8_CHANNELS ? g->columns - at : NN_Q8_CHANNELS;
+		part.data = (char *)weights->data + at * g->depth;
+		nn_pack_q8(&pack, isa, (char *)packed + panels_size(g, isa, at));
+	}
+}
+
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed)
 {
@@ -421,4 +442,32 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 		run_f32(ready, g, rows, b.columns, b.panels, a, to);
 	else
 		run_q8(ready, g, rows, b.columns, b.panels, a, to, scratch);
+}
+
+size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first)
+{
+	*first = column_block * g->block_columns;
+	return g->columns - *first < g->block_columns ? g->columns - *first : g->block_columns;
+}
+
+void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
+		      uint32_t column_block, const void *a, int32_t *sums, size_t stride,
+		      void *scratch)
+{
+	const struct block b = block_of(ready, g, column_block);
+	const struct nn_gemm_q8 gemm = {
+		.rows = rows,
+		.columns = b.columns,
+		.depth = g->depth,
+		.a = a,
+		.a_stride = g->a_stride,
+		.b_zero = g->b_zero,
+		.wide = scratch,
+		.panels = b.panels,
+		.c = (uint8_t *)sums,
+		.sums = sums,
+		.sums_stride = stride,
+	};
+
+	ready->isa->gemm_q8(&gemm);
 }

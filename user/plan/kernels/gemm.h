@@ -91,6 +91,21 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
 		 uint32_t column_block, const void *a, void *c, void *scratch);
 
+/*
+ * Packs weights whose columns lie as rows of `depth` bytes for sums: without a bias, for bytes of a
+ * that are unsigned and have no zero point.
+ */
+void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
+		       const struct nn_isa *isa, void *packed);
+
+/* Sums of `rows` rows of bytes times a block of columns: see struct nn_gemm_q8. */
+void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
+		      uint32_t column_block, const void *a, int32_t *sums, size_t stride,
+		      void *scratch);
+
+/* The columns of a block: the first one, and how many. */
+size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first);
+
 /* The same of floats or halves for `rows` rows from `row` on, whose elements lie in parts. */
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,

@@ -39,6 +39,7 @@ struct tile {
 	const int32_t *corrections;	/* one a row: what b's zero point takes away */
 	const void *panel;
 	uint8_t *c;
+	int32_t *sums;			/* NULL: bytes are wanted */
 	size_t columns;
 };
 
@@ -79,6 +80,19 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 			for (int v = 0; v < vectors; v++)
 				acc[i][v] = (sums_q8)DPBUSD((VI)acc[i][v], x, b[v]);
 		}
+	}
+	if (t->sums) {
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			UNROLL
+			for (int v = 0; v < vectors; v++) {
+				const sums_q8 x = acc[i][v];
+
+				nn_q8_store_sums(t->sums + (size_t)i * g->sums_stride, &x, LANES,
+						 (size_t)v, (size_t)vectors);
+			}
+		}
+		return;
 	}
 	/* All before the first is stored, which may change scales as far as a compiler knows. */
 	UNROLL
@@ -138,6 +152,8 @@ static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_
 				.corrections = corrections + done,
 				.panel = panel,
 				.c = g->c + (row + done) * g->c_stride + column,
+				.sums = g->sums ? g->sums + (row + done) * g->sums_stride + column :
+						  NULL,
 				.columns = columns,
 			};
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "ops/image.h"
 #include "plan/kernels/caches.h"
@@ -116,6 +117,12 @@ struct nn_gemm_q8 {
 	uint8_t *c;
 	size_t c_stride;
 	struct nn_q8_output out;
+	/*
+	 * Not NULL: where sums go instead, neither scaled nor made bytes. There are as many rows
+	 * of them as of c, `sums_stride` apart, each with room for whole panels.
+	 */
+	int32_t *sums;
+	size_t sums_stride;
 };
 
 /* Elements of depth that are multiplied at a time. */
@@ -125,6 +132,16 @@ struct nn_gemm_q8 {
 static inline size_t nn_q8_column(size_t vector, size_t lane)
 {
 	return lane / 4 * 8 + vector * 4 + lane % 4;
+}
+
+/* Stores the sums of one of `vectors` vectors of a panel whose columns begin at `to`. */
+static inline __attribute__((always_inline)) void nn_q8_store_sums(int32_t *to, const void *sums,
+								   size_t lanes, size_t vector,
+								   size_t vectors)
+{
+	for (size_t lane = 0; lane < lanes; lane += 4)
+		memcpy(to + (vectors > 1 ? nn_q8_column(vector, lane) : lane),
+		       (const int32_t *)sums + lane, 4 * sizeof(*to));
 }
 
 static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth)

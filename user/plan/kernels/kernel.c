@@ -19,6 +19,7 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_depthwise,
 	&nn_kernel_conv_parts,
 	&nn_kernel_dequantize,
+	&nn_kernel_dynamic,
 	&nn_kernel_fully_connected,
 	&nn_kernel_instance,
 	&nn_kernel_l2_normalization,

@@ -182,6 +182,8 @@ struct q8_panel {
 	size_t next;			/* bytes from a panel's weights to those of the next one */
 	uint8_t *c;
 	size_t c_stride;
+	int32_t *sums;			/* NULL: bytes are wanted */
+	size_t sums_stride;
 	size_t columns;
 	int32x4_t bias[2 * Q8_EIGHTS];
 	int32x4_t multiplier[2 * Q8_EIGHTS];
@@ -207,6 +209,8 @@ static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 
 		.next = size,
 		.c = g->c + row * g->c_stride + column,
 		.c_stride = g->c_stride,
+		.sums = g->sums ? g->sums + row * g->sums_stride + column : NULL,
+		.sums_stride = g->sums_stride,
 		.columns = g->columns - column,
 		.bounds = q8_bounds_of(&g->out),
 	};
@@ -227,6 +231,8 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 {
 	p->a += rows * p->a_stride;
 	p->c += rows * p->c_stride;
+	if (p->sums)
+		p->sums += rows * p->sums_stride;
 	p->corrections += rows;
 }
 
@@ -339,6 +345,15 @@ static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int ro
 {
 	int32x4_t few[Q8_ROWS][2 * Q8_EIGHTS];
 
+	if (p->sums) {
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			UNROLL
+			for (int v = 0; v < 2 * eights; v++)
+				vst1q_s32(p->sums + (size_t)i * p->sums_stride + 4 * v, sums[i][v]);
+		}
+		return;
+	}
 	if (p->columns >= 8 * (size_t)eights) {
 		UNROLL
 		for (int i = 0; i < rows; i++)

@@ -56,8 +56,8 @@ struct wide_rows {
 
 /* `rows` of them from the first on, times a panel. */
 static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm_q8 *g,
-						  struct wide_rows a,
-						  const void *panel, uint8_t *c, size_t columns)
+						  struct wide_rows a, const void *panel,
+						  uint8_t *c, int32_t *to, size_t columns)
 {
 	const uint8_t *w = (const uint8_t *)panel + nn_q8_scales_size(LANES, NN_PANEL_VECTORS);
 	const struct nn_q8_output out = g->out;
@@ -93,6 +93,19 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 				acc[i][v] += DOT((wide_q8)(pair - (sums_q8){ 0 }), b[v]);
 		}
 	}
+	if (to) {
+		UNROLL
+		for (int i = 0; i < rows; i++) {
+			UNROLL
+			for (int v = 0; v < NN_PANEL_VECTORS; v++) {
+				const sums_q8 x = acc[i][v];
+
+				nn_q8_store_sums(to + (size_t)i * g->sums_stride, &x, LANES,
+						 (size_t)v, NN_PANEL_VECTORS);
+			}
+		}
+		return;
+	}
 	/* All before the first is stored, which may change scales as far as a compiler knows. */
 	UNROLL
 	for (int v = 0; v < NN_PANEL_VECTORS; v++) {
@@ -106,15 +119,15 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 }
 
 static TARGET void run_rows(const struct nn_gemm_q8 *g, struct wide_rows a, const void *panel,
-			    uint8_t *c, size_t columns)
+			    uint8_t *c, int32_t *to, size_t columns)
 {
-	run_pairs(Q8_ROWS, g, a, panel, c, columns);
+	run_pairs(Q8_ROWS, g, a, panel, c, to, columns);
 }
 
 static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, const void *panel,
-			       uint8_t *c, size_t columns)
+			       uint8_t *c, int32_t *to, size_t columns)
 {
-	run_pairs(1, g, a, panel, c, columns);
+	run_pairs(1, g, a, panel, c, to, columns);
 }
 
 static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
@@ -136,11 +149,14 @@ static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
 			for (; i < rows; i += i + Q8_ROWS <= rows ? Q8_ROWS : 1) {
 				const struct wide_rows a = { g->wide + i * stride, stride,
 							     starts + i };
+				int32_t *to = g->sums ? g->sums + (row + i) * g->sums_stride + at :
+							NULL;
 
 				if (i + Q8_ROWS <= rows)
-					run_rows(g, a, panel, c + i * g->c_stride, g->columns - at);
+					run_rows(g, a, panel, c + i * g->c_stride, to,
+						 g->columns - at);
 				else
-					run_one_row(g, a, panel, c + i * g->c_stride,
+					run_one_row(g, a, panel, c + i * g->c_stride, to,
 						    g->columns - at);
 			}
 		}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: a task quantises some rows of
+ * floats, multiplies bytes, and makes floats of the sums. Depthwise convolutions are summed by
+ * channel.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/conv.h"
+#include "ops/dynamic.h"
+#include "ops/matmul.h"
+#include "ops/traits.h"
+#include "plan/kernels/families.h"
+#include "plan/kernels/gemm.h"
+#include "plan/kernels/squares.h"
+
+enum { X, WEIGHTS, BIAS };
+
+#define SOME_ROWS 56		/* that are quantised and multiplied at a time: four tiles */
+#define LANES 16		/* columns or channels of a loop that compilers make vectors of */
+
+enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
+
+struct dynamic {
+	enum kind kind;
+	enum nn_dynamic_form form;
+	struct nn_gemm gemm;		/* of a depthwise convolution: of rows and columns only */
+	struct nn_image in;		/* of a convolution */
+	struct nn_window window;
+	bool is_window;			/* rows of the product are windows of several pixels */
+	/* Parts of the scratch memory, in bytes, which come in this order. */
+	size_t rows_size;
+	size_t lines_size;		/* of an image, quantised */
+	size_t sums_size;
+};
+
+#define NN_STATE struct dynamic
+static const struct nn_field fields[] = {
+	WORD(kind, 0, DEPTHWISE), WORD(form, 0, NN_DYNAMIC_FORMS - 1),
+	DIMENSION(gemm.columns), BYTE_DIFFERENCE(gemm.b_zero), FLOAT(gemm.low), FLOAT(gemm.high),
+	WHEN(kind, IS(PRODUCT),
+	     DIMENSION(gemm.rows), DIMENSION(gemm.depth),
+	     SPAN(INPUT(X), FLOATS, gemm.rows, gemm.depth),
+	     SPAN(OUTPUT(0), FLOATS, gemm.rows, gemm.columns)),
+	WHEN(kind, SET,
+	     IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	     LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
+	     SPAN(INPUT(X), FLOATS, in.n, in.h, in.w, in.c),
+	     SPAN(OUTPUT(0), FLOATS, in.n, window.h.out, window.w.out, gemm.columns)),
+	WHEN(kind, IS(DEPTHWISE), EQUAL(gemm.columns, in.c)),
+	END
+};
+
+/* Numbers of each column, up to a multiple of a panel, which are packed behind the weights. */
+struct columns {
+	const float *scales;
+	const float *biases;
+	const int32_t *sums;		/* of the weights less their zero point */
+};
+
+static size_t padded(size_t columns)
+{
+	return round_up(columns, NN_Q8_CHANNELS);
+}
+
+static size_t taps_of(const struct dynamic *d)
+{
+	return (size_t)d->window.h.filter * d->window.w.filter;
+}
+
+/* Bytes of packed weights. */
+static size_t weights_size(const struct dynamic *d, const struct nn_isa *isa)
+{
+	return nn_kernel_aligned(d->kind == DEPTHWISE ?
+				 taps_of(d) * padded(d->gemm.columns) * sizeof(int16_t) :
+				 nn_gemm_packed_size(&d->gemm, isa));
+}
+
+static struct columns columns_of(const struct dynamic *d, const struct nn_ready *ready,
+				 const void *packed)
+{
+	const float *scales = (const void *)((const char *)packed + weights_size(d, ready->isa));
+	const size_t count = padded(d->gemm.columns);
+
+	return (struct columns){ scales, scales + count, (const int32_t *)(scales + 2 * count) };
+}
+
+/* ---- Preparing ---- */
+
+static void read_fully_connected(const struct nn_run *r, struct dynamic *d)
+{
+	d->gemm.rows = r->outputs[0].dims[0];
+	d->gemm.columns = r->inputs[WEIGHTS].dims[0];
+	d->gemm.depth = r->inputs[WEIGHTS].dims[1];
+}
+
+/* One matrix of weights for all batches. */
+static bool read_matmul(const struct nn_run *r, struct dynamic *d)
+{
+	const struct nn_tensor *x = &r->inputs[X], *y = &r->inputs[WEIGHTS];
+	const struct nn_factor a = nn_matmul_factor(r, X), b = nn_matmul_factor(r, WEIGHTS);
+
+	if (a.column_step != 1 || nn_tensor_product(y, 0, y->rank - 2) != 1)
+		return false;
+	d->gemm.rows = nn_tensor_count(x) / a.columns;
+	d->gemm.columns = b.columns;
+	d->gemm.depth = a.columns;
+	return true;
+}
+
+static bool read_conv(const struct nn_run *r, struct dynamic *d)
+{
+	struct nn_conv v;
+
+	if (nn_conv_prepare(r, nn_run_int(r, nn_window_run_args(r).own, 0), &v) || v.nchw ||
+	    (v.groups > 1 && (v.depth != 1 || v.width != 1)))
+		return false;
+	d->kind = v.groups > 1 ? DEPTHWISE : CONVOLUTION;
+	d->in = v.in;
+	d->window = v.window;
+	d->gemm.columns = v.out.c;
+	return true;
+}
+
+/* What the image and the window tell of the product. */
+static void set_conv(struct dynamic *d)
+{
+	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
+
+	d->is_window = h->filter != 1 || w->filter != 1 || h->stride != 1 || w->stride != 1 ||
+		       h->out != h->in || w->out != w->in;
+	d->gemm.rows = (size_t)d->in.n * h->out * w->out;
+	d->gemm.depth = taps_of(d) * (d->kind == DEPTHWISE ? 1 : d->in.c);
+}
+
+/* Lines of an image that windows of some output pixels reach, at most. */
+static size_t most_lines(const struct dynamic *d)
+{
+	const struct nn_axis *h = &d->window.h;
+	const size_t outputs = d->kind == DEPTHWISE ? 1 : (SOME_ROWS - 2) / d->window.w.out + 2;
+	const size_t lines = (outputs - 1) * h->stride + (size_t)(h->filter - 1) * h->dilation + 1;
+
+	return lines < h->in ? lines : h->in;
+}
+
+static bool complete(void *state, struct nn_ready *ready)
+{
+	struct dynamic *d = state;
+	struct nn_gemm *g = &d->gemm;
+	const size_t line = (size_t)d->in.w * d->in.c;
+
+	if (d->kind != PRODUCT)
+		set_conv(d);
+	g->number = NN_IN_BYTES;
+	if (!nn_gemm_complete(g, ready->isa))
+		return false;
+	ready->packed_size = weights_size(d, ready->isa) + 3 * padded(g->columns) * sizeof(float);
+	if (d->kind == DEPTHWISE) {
+		const uint32_t lines = d->in.n * d->window.h.out;
+
+		d->rows_size = nn_kernel_aligned(line);
+		d->lines_size = nn_kernel_aligned((most_lines(d) * line + LANES) * sizeof(int16_t));
+		ready->tasks = ready->threads > 1 && lines > ready->threads ? ready->threads : 1;
+		ready->scratch_size = d->rows_size + d->lines_size;
+		return true;
+	}
+	nn_gemm_divide(g, ready->isa, ready->threads, g->rows);
+	d->rows_size = nn_kernel_aligned(SOME_ROWS * g->a_stride);
+	d->lines_size = d->is_window ? nn_kernel_aligned(most_lines(d) * line) : 0;
+	d->sums_size = nn_kernel_aligned(SOME_ROWS * sizeof(int32_t) *
+					 padded(g->columns < g->block_columns ? g->columns :
+									       g->block_columns));
+	ready->scratch_size = d->rows_size + d->lines_size + d->sums_size +
+			      nn_gemm_scratch(g, ready->isa);
+	ready->tasks = g->row_blocks * g->column_blocks;
+	return true;
+}
+
+static bool prepare(struct nn_run *r, struct nn_ready *ready)
+{
+	const struct nn_tensor *weights = &r->inputs[WEIGHTS];
+	const bool is_conv = r->op->code == NN_OP_DYNAMIC_CONV_2D;
+	const bool is_matmul = r->op->code == NN_OP_DYNAMIC_BATCH_MATMUL;
+	const uint32_t activation = nn_run_activation(r);
+	struct dynamic *d;
+
+	if ((!is_conv && !is_matmul && r->op->code != NN_OP_DYNAMIC_FULLY_CONNECTED) ||
+	    r->inputs[X].type != NN_TENSOR_FLOAT32 || !weights->data ||
+	    (!is_matmul && !r->inputs[BIAS].data))
+		return false;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return false;
+	ready->state = d;
+	if (is_conv ? !read_conv(r, d) : is_matmul && !read_matmul(r, d))
+		return false;
+	if (!is_conv && !is_matmul)
+		read_fully_connected(r, d);
+	d->gemm.b_zero = nn_q8_signed_zero(weights);
+	d->form = (enum nn_dynamic_form)nn_run_int(r, nn_dynamic_form_input(r), 0);
+	nn_fused_range_float(activation ? nn_run_int(r, activation, 0) : 0, &d->gemm.low,
+			     &d->gemm.high);
+	return nn_tensor_count(&r->outputs[0]) && complete(d, ready);
+}
+
+/* ---- Packing ---- */
+
+static void pack_columns(const struct nn_run *r, const struct dynamic *d,
+			 const struct nn_tensor *weights, const struct columns *columns)
+{
+	const struct nn_extra *extra = r->inputs[WEIGHTS].extra;
+	const float *bias = r->op->code == NN_OP_DYNAMIC_BATCH_MATMUL ? NULL : r->inputs[BIAS].data;
+	const uint8_t *bytes = weights->data;
+	float *scales = (float *)columns->scales, *biases = (float *)columns->biases;
+	int32_t *sums = (int32_t *)columns->sums;
+
+	memset(scales, 0, 3 * padded(d->gemm.columns) * sizeof(*scales));
+	for (size_t c = 0; c < d->gemm.columns; c++, bytes += d->gemm.depth) {
+		int32_t sum = 0;
+
+		for (size_t k = 0; k < d->gemm.depth; k++)
+			sum += nn_q8_signed(weights, bytes[k]) - d->gemm.b_zero;
+		scales[c] = extra->kind == NN_EXTRA_CHANNEL_QUANT ? extra->scales[c] :
+								    weights->scale;
+		biases[c] = bias ? bias[c] : 0;
+		sums[c] = sum;
+	}
+}
+
+/* Each tap of all channels, less the zero point. */
+static void pack_taps(const struct dynamic *d, const struct nn_tensor *weights, int16_t *to)
+{
+	const size_t taps = taps_of(d), channels = padded(d->gemm.columns);
+	const uint8_t *bytes = weights->data;
+
+	memset(to, 0, taps * channels * sizeof(*to));
+	for (size_t c = 0; c < d->gemm.columns; c++)
+		for (size_t k = 0; k < taps; k++)
+			to[k * channels + c] = (int16_t)(nn_q8_signed(weights, *bytes++) -
+							 d->gemm.b_zero);
+}
+
+static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	const struct dynamic *d = ready->state;
+	const struct columns columns = columns_of(d, ready, packed);
+	struct nn_tensor weights = r->inputs[WEIGHTS];
+	uint8_t *turned = NULL;
+
+	if (r->op->code == NN_OP_DYNAMIC_BATCH_MATMUL &&
+	    nn_matmul_factor(r, WEIGHTS).column_step == 1) {
+		turned = malloc(d->gemm.columns * d->gemm.depth);
+		if (!turned)
+			return false;
+		turn_bytes(weights.data, d->gemm.depth, d->gemm.columns, d->gemm.columns, turned,
+			   d->gemm.depth);
+		weights.data = turned;
+	}
+	pack_columns(r, d, &weights, &columns);
+	if (d->kind == DEPTHWISE)
+		pack_taps(d, &weights, packed);
+	else
+		nn_gemm_pack_sums(&weights, &d->gemm, ready->isa, packed);
+	free(turned);
+	return true;
+}
+
+/* ---- Running ---- */
+
+/* A quantiser of the rows or images of an input, and the last one that it looked at. */
+struct quantiser {
+	const float *x;
+	size_t length;			/* of one */
+	size_t count;
+	size_t index;			/* of which `how` holds; SIZE_MAX: of none yet */
+	enum nn_dynamic_form form;
+	struct nn_dynamic how;
+};
+
+static struct quantiser quantiser_of(const struct dynamic *d, const float *x)
+{
+	const struct nn_image *in = &d->in;
+
+	return (struct quantiser){
+		.x = x,
+		.length = d->kind != PRODUCT ? (size_t)in->h * in->w * in->c : d->gemm.depth,
+		.count = d->kind != PRODUCT ? in->n : d->gemm.rows,
+		.index = SIZE_MAX,
+		.form = d->form,
+	};
+}
+
+static const struct nn_dynamic *quantiser_at(struct quantiser *q, size_t index)
+{
+	const bool is_all = q->form == NN_DYNAMIC_TENSOR;
+	float low = 0, high = 0;
+
+	if (q->index == index || (is_all && q->index != SIZE_MAX))
+		return &q->how;
+	q->index = index;
+	nn_dynamic_range(is_all ? q->x : q->x + index * q->length,
+			 is_all ? q->length * q->count : q->length, &low, &high);
+	q->how = nn_dynamic_of(q->form, low, high);
+	return &q->how;
+}
+
+/* Makes floats of a row of `columns` sums, whose uint8 factors have a zero point. */
+static void finish(const struct dynamic *d, const struct columns *all, size_t first,
+		   size_t columns, const int32_t *sums, float scale, int32_t zero, float *to)
+{
+	const float low = d->gemm.low, high = d->gemm.high;
+
+	for (size_t c = 0; c < columns; c += LANES) {
+		const float *scales = all->scales + first + c, *biases = all->biases + first + c;
+		const int32_t *weights = all->sums + first + c;
+		float out[LANES];
+
+		for (size_t i = 0; i < LANES; i++) {
+			const uint32_t sum = (uint32_t)sums[c + i] -
+					     (uint32_t)zero * (uint32_t)weights[i];
+			const float value = (float)(int32_t)sum * (scale * scales[i]) + biases[i];
+
+			out[i] = value < low ? low : value > high ? high : value;
+		}
+		if (columns - c >= LANES)
+			memcpy(to + c, out, sizeof(out));
+		else
+			memcpy(to + c, out, (columns - c) * sizeof(*out));
+	}
+}
+
+/* The lines of an image that an axis of windows reaches from output `first` to `last`. */
+static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_t *from,
+		       size_t *count)
+{
+	const int64_t begin = (int64_t)(first * h->stride) - h->head;
+	const int64_t end = (int64_t)(last * h->stride) - h->head +
+			    (int64_t)(h->filter - 1) * h->dilation + 1;
+
+	*from = begin < 0 ? 0 : begin < h->in ? (size_t)begin : h->in;
+	*count = (end < h->in ? end < 0 ? 0 : (size_t)end : h->in);
+	*count = *count > *from ? *count - *from : 0;
+}
+
+/* A window of bytes, of lines from `from` on. */
+static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t from, size_t y,
+			size_t x, uint8_t zero, uint8_t *to)
+{
+	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
+	const size_t pixel = d->in.c;
+
+	for (uint32_t i = 0; i < h->filter; i++) {
+		const int64_t at_y = (int64_t)(y * h->stride) - h->head + (int64_t)i * h->dilation;
+		const bool is_line = at_y >= 0 && at_y < h->in;
+		const uint8_t *line = is_line ? lines + ((size_t)at_y - from) * w->in * pixel : lines;
+
+		for (uint32_t j = 0; j < w->filter; j++, to += pixel) {
+			const int64_t at = (int64_t)(x * w->stride) - w->head +
+					   (int64_t)j * w->dilation;
+
+			if (is_line && at >= 0 && at < w->in)
+				memcpy(to, line + (size_t)at * pixel, pixel);
+			else
+				memset(to, zero, pixel);
+		}
+	}
+}
+
+/* Quantises the windows of `count` output pixels of one image, a row each. */
+static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_t first,
+			     size_t count, uint8_t *rows, uint8_t *lines)
+{
+	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
+	const size_t image = first / w->out / h->out, y = first / w->out % h->out;
+	const size_t last = (first + count - 1) / w->out % h->out;
+	const size_t line = (size_t)w->in * d->in.c;
+	const struct nn_dynamic *how = quantiser_at(q, image);
+	size_t from, there;
+
+	find_lines(h, y, last, &from, &there);
+	nn_dynamic_bytes(how, q->x + image * q->length + from * line, there * line, lines);
+	for (size_t i = first; i < first + count; i++, rows += d->gemm.a_stride)
+		copy_window(d, lines, from, i / w->out % h->out, i % w->out, (uint8_t)how->zero,
+			    rows);
+}
+
+/* Quantises rows that need no copy. */
+static void quantise_rows(const struct dynamic *d, struct quantiser *q, size_t first, size_t count,
+			  uint8_t *rows, struct nn_dynamic *how)
+{
+	const size_t depth = d->gemm.depth, pixels = d->kind != PRODUCT ? q->length / depth : 1;
+
+	for (size_t i = 0; i < count; i++, rows += d->gemm.a_stride) {
+		how[i] = *quantiser_at(q, (first + i) / pixels);
+		nn_dynamic_bytes(&how[i], q->x + (first + i) * depth, depth, rows);
+	}
+}
+
+static void run_products(const struct nn_kernel_call *call, const struct dynamic *d,
+			 uint32_t task, char *scratch)
+{
+	const struct nn_gemm *g = &d->gemm;
+	const struct columns all = columns_of(d, call->ready, call->ready->packed);
+	const size_t begin = task / g->column_blocks * g->block_rows;
+	const size_t end = g->rows - begin < g->block_rows ? g->rows : begin + g->block_rows;
+	const size_t image = (size_t)d->window.h.out * d->window.w.out;
+	struct quantiser q = quantiser_of(d, call->inputs[X]);
+	uint8_t *rows = (uint8_t *)scratch, *lines = rows + d->rows_size;
+	int32_t *sums = (int32_t *)(lines + d->lines_size);
+	void *wide = (char *)sums + d->sums_size;
+	struct nn_dynamic how[SOME_ROWS];
+	size_t first_column, count;
+	const size_t columns = nn_gemm_columns(g, task % g->column_blocks, &first_column);
+
+	for (size_t first = begin; first < end; first += count) {
+		count = end - first < SOME_ROWS ? end - first : SOME_ROWS;
+		if (d->is_window) {
+			if (image - first % image < count)
+				count = image - first % image;
+			quantise_windows(d, &q, first, count, rows, lines);
+		} else {
+			quantise_rows(d, &q, first, count, rows, how);
+		}
+		nn_gemm_run_sums(call->ready, g, count, task % g->column_blocks, rows, sums,
+				 padded(columns), wide);
+		for (size_t i = 0; i < count; i++) {
+			const struct nn_dynamic *of = d->is_window ? &q.how : &how[i];
+
+			finish(d, &all, first_column, columns, sums + i * padded(columns),
+			       of->scale, of->zero, (float *)call->outputs[0] +
+			       (first + i) * g->columns + first_column);
+		}
+	}
+}
+
+/* LANES channels of one output pixel; `line` is the one of the first row of its window. */
+static void sum_taps(const struct dynamic *d, const int16_t *lines, size_t from, size_t y, size_t x,
+		     const int16_t *weights, int32_t sums[LANES])
+{
+	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
+	const struct nn_taps rows = nn_axis_taps(h, (uint32_t)y), row = nn_axis_taps(w, (uint32_t)x);
+	const size_t channels = d->in.c, step = padded(channels);
+	int32_t acc[LANES] = { 0 };
+
+	for (uint32_t i = rows.first; i < rows.last; i++) {
+		const size_t at = (size_t)(rows.start + (int64_t)i * h->dilation) - from;
+
+		for (uint32_t j = row.first; j < row.last; j++) {
+			const size_t column = (size_t)(row.start + (int64_t)j * w->dilation);
+			const int16_t *in = lines + (at * w->in + column) * channels;
+			const int16_t *tap = weights + ((size_t)i * w->filter + j) * step;
+
+			for (size_t k = 0; k < LANES; k++)
+				acc[k] += in[k] * tap[k];
+		}
+	}
+	memcpy(sums, acc, sizeof(acc));
+}
+
+/* Lines of an image of 16 bits a value, less their zero point. */
+struct lines {
+	int16_t *values;
+	size_t image;
+	size_t from;
+	size_t count;
+};
+
+/* Makes lines of an image out of those that were there for the output line before. */
+static void quantise_lines(const struct dynamic *d, struct quantiser *q, size_t image, size_t from,
+			   size_t count, uint8_t *bytes, struct lines *lines)
+{
+	const size_t line = (size_t)d->in.w * d->in.c, end = lines->from + lines->count;
+	const struct nn_dynamic *how = quantiser_at(q, image);
+	size_t kept = 0;
+
+	if (lines->image == image && from >= lines->from && from < end) {
+		kept = end - from < count ? end - from : count;
+		memmove(lines->values, lines->values + (from - lines->from) * line,
+			kept * line * sizeof(*lines->values));
+	}
+	for (size_t i = kept; i < count; i++) {
+		nn_dynamic_bytes(how, q->x + image * q->length + (from + i) * line, line, bytes);
+		for (size_t k = 0; k < line; k++)
+			lines->values[i * line + k] = (int16_t)(bytes[k] - how->zero);
+	}
+	memset(lines->values + count * line, 0, LANES * sizeof(*lines->values));
+	lines->image = image;
+	lines->from = from;
+	lines->count = count;
+}
+
+/* A line of the output. */
+static void run_depthwise_line(const struct nn_kernel_call *call, const struct dynamic *d,
+			       struct quantiser *q, size_t index, uint8_t *bytes,
+			       struct lines *lines)
+{
+	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
+	const struct columns all = columns_of(d, call->ready, call->ready->packed);
+	const int16_t *weights = call->ready->packed;
+	const size_t image = index / h->out, y = index % h->out, channels = d->in.c;
+	float *out = (float *)call->outputs[0] + index * w->out * channels;
+	size_t from, there;
+
+	find_lines(h, y, y, &from, &there);
+	quantise_lines(d, q, image, from, there, bytes, lines);
+	for (size_t x = 0; x < w->out; x++, out += channels) {
+		for (size_t c = 0; c < channels; c += LANES) {
+			int32_t sums[LANES];
+
+			sum_taps(d, lines->values + c, from, y, x, weights + c, sums);
+			finish(d, &all, c, channels - c < LANES ? channels - c : LANES, sums,
+			       q->how.scale, 0, out + c);
+		}
+	}
+}
+
+static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
+{
+	const struct dynamic *d = call->ready->state;
+	const size_t lines = (size_t)d->in.n * d->window.h.out;
+	struct quantiser q = quantiser_of(d, call->inputs[X]);
+	struct lines kept = { .values = (int16_t *)((char *)scratch + d->rows_size),
+			      .image = SIZE_MAX };
+
+	if (d->kind != DEPTHWISE) {
+		run_products(call, d, task, scratch);
+		return;
+	}
+	for (size_t i = lines * task / call->ready->tasks;
+	     i < lines * (task + 1) / call->ready->tasks; i++)
+		run_depthwise_line(call, d, &q, i, scratch, &kept);
+}
+
+const struct nn_kernel nn_kernel_dynamic = {
+	.name = "dynamic product",
+	.prepare = prepare,
+	.pack = pack,
+	.run = run,
+	.fields = fields,
+	.complete = complete,
+	.inputs = 1,
+	.state_size = sizeof(struct dynamic),
+};
