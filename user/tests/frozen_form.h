@@ -88,7 +88,7 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 
 	*state = NULL;
 	if (kernel && kernel->fields && words) {
-		*state = malloc(kernel->state_size);
+		*state = calloc(1, kernel->state_size);
 		ready->kernel = kernel;
 		ready->state = *state;
 		/* In memory of that length, for the sanitizer. */

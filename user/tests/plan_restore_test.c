@@ -27,9 +27,8 @@ static struct nn_ready restore(const struct nn_kernel *kernel, const void *words
 {
 	struct nn_ready ready = { .isa = nn_isa_find(NULL), .threads = THREADS, .kernel = kernel };
 
-	ready.state = malloc(kernel->state_size);
+	ready.state = calloc(1, kernel->state_size);
 	assert_non_null(ready.state);
-	memset(ready.state, 0xee, kernel->state_size);
 	assert_true(nn_step_restore(kernel, words, (uint32_t)(size / sizeof(uint32_t)), bounds, &ready,
 				    ready.state));
 	return ready;
@@ -160,7 +159,7 @@ static void test_any_weights(void **state)
 	srandom(1);
 	for (size_t i = 0; (isa = nn_isa_at(i)); i++) {
 		struct nn_ready ready = { .isa = isa, .threads = THREADS };
-		void *own = malloc(kernel->state_size), *in = calloc(ROWS, DEPTH);
+		void *own = calloc(1, kernel->state_size), *in = calloc(ROWS, DEPTH);
 		void *out = malloc(ROWS * COLUMNS), *packed = NULL, *scratch = NULL;
 		const struct nn_kernel_call call = { &ready, (const void *const *)&in, &out, 1 };
 
@@ -210,6 +209,7 @@ static void test_words_that_end(void **state)
 
 				for (uint32_t at = 0; at < count; at++)
 					words[at] = values[k];
+				memset(own, 0, kernel->state_size);
 				nn_step_restore(kernel, words, count, &bounds, &ready, own);
 			}
 		}
@@ -237,9 +237,9 @@ struct numbers {
 	float scale;
 };
 
-static bool is_even(const void *state)
+static bool is_even(const void *byte)
 {
-	return ((const struct numbers *)state)->byte % 2 == 0;
+	return *(const uint8_t *)byte % 2 == 0;
 }
 
 #define NN_STATE struct numbers
@@ -247,7 +247,7 @@ static const struct nn_field number_rows[] = {
 	BYTE(byte), FLAG(flag), FLIP(flip), BYTE_DIFFERENCE(zero), WORD(count, 1, 2), COPY(copy, count),
 	WORD(choice, 0, 40), POSITION(position), EACH(count, WORD_EACH(dims, , 1, 9), WORD_EACH(steps, , 0, 9)),
 	WORD(head, 0, INT32_MAX - 1), FLOAT_WITHIN(scale, 1.5f),
-	CHECK(is_even), ONLY(choice, CHOICES), LIMIT(12, dims[0], copy), EQUAL(head, byte, choice),
+	CHECK(byte, is_even), ONLY(choice, CHOICES), LIMIT(12, dims[0], copy), EQUAL(head, byte, choice),
 	WHEN(flag, SET, DIMENSION(choice), SPAN(INPUT(2), SIZE_BY(count, 0x840), choice)),
 	SPAN_AXES(OUTPUT(0), SIZE(4), count, dims),
 	REACH(INPUT_AT(position, 1), SIZE(2), AXES(count), dims, steps, count),
@@ -316,7 +316,7 @@ static void test_rows(void **state)
 		};
 		struct nn_ready ready = { .kernel = &kernel };
 		uint32_t again[NN_SAVED_WORDS];
-		struct numbers n;
+		struct numbers n = { 0 };
 
 		if (nn_step_restore(&kernel, cases[i].words, 13, &bounds, &ready, &n) != cases[i].taken)
 			fail_msg("%s is %s", cases[i].name, cases[i].taken ? "refused" : "taken");

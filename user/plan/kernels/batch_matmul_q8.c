@@ -30,8 +30,7 @@ struct matmul_q8 {
 #define NN_STATE struct matmul_q8
 static const struct nn_field fields[] = {
 	PART(shape, nn_matmul_fields_q8), MULTIPLIER(multiplier.value), WORD(multiplier.shift, -31, 0),
-	WORD(x_zero, INT8_MIN, INT8_MAX), BYTE_DIFFERENCE(y_zero), BYTE_DIFFERENCE(gemm.out.zero),
-	BYTE_DIFFERENCE(gemm.out.low), BYTE_DIFFERENCE(gemm.out.high),
+	WORD(x_zero, INT8_MIN, INT8_MAX), BYTE_DIFFERENCE(y_zero), OUTPUT_DIFFERENCES(gemm.out),
 	END
 };
 

@@ -11,7 +11,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
+#include "plan/kernels/fields_row.h"
 
 enum { A, B, ACTIVATION };
 
@@ -32,11 +32,11 @@ static const struct nn_field fields[] = {
 	WORD(number, 0, NN_IN_HALVES), WORD(f32.operation, 0, NN_BINARY_POW),
 	COPY(q8.operation, f32.operation),
 	WHEN(f32.operation, IS(NN_BINARY_POW), ONLY(number, IS(NN_IN_FLOATS))),
-	WHEN(number, IS(NN_IN_FLOATS) | IS(NN_IN_HALVES), FLOAT(f32.low), FLOAT(f32.high)),
+	WHEN(number, SET, FLOAT(f32.low), FLOAT(f32.high)),
 	WHEN(number, IS(NN_IN_BYTES),
 	     BYTE(q8.flip), BYTE(q8.a_zero), BYTE(q8.b_zero),
 	     FACTOR(q8.a_factor), FACTOR(q8.b_factor), FACTOR(q8.out_factor),
-	     BYTE(q8.output.zero), BYTE(q8.output.low), BYTE(q8.output.high)),
+	     OUTPUT_BYTES(q8.output)),
 	WORD(axes.count, 1, NN_MAX_RANK),
 	EACH(axes.count, WORD_EACH(axes.dims, , 1, INT32_MAX),
 	     WORD_EACH(axes.steps_a, , 0, UINT32_MAX), WORD_EACH(axes.steps_b, , 0, UINT32_MAX)),
@@ -45,6 +45,11 @@ static const struct nn_field fields[] = {
 	REACH(INPUT(B), NUMBERS(number), AXES(axes.count), axes.dims, axes.steps_b),
 	END
 };
+
+static bool restore(struct nn_walk *w, void *state)
+{
+	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
+}
 
 static const struct {
 	int32_t code;
@@ -287,6 +292,7 @@ const struct nn_kernel nn_kernel_binary = {
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,
+	.restore = restore,
 	.complete = complete,
 	.inputs = 2,
 	.state_size = sizeof(struct binary),

@@ -13,6 +13,7 @@
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/unroll.h"
 
@@ -38,10 +39,10 @@ struct conv {
 
 #define NN_STATE struct conv
 static const struct nn_field fields[] = {
-	IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
-	DIMENSION(gemm.columns), PART(gemm, nn_gemm_fields), FLAG(packs),
+	IMAGE_WINDOW(in, window), WINDOW_REACHES(window),
+	DIMENSION(gemm.columns), GEMM_NUMBERS(gemm), FLAG(packs),
 	LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
-	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, in.h, in.w, in.c),
+	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, window.h.in, window.w.in, in.c),
 	SPAN(OUTPUT(0), NUMBERS(gemm.number),
 	     in.n, window.h.out, window.w.out, gemm.columns),
 	WHEN(packs, SET,
@@ -51,6 +52,11 @@ static const struct nn_field fields[] = {
 	     SPAN(INPUT(BIAS), NUMBERS(gemm.number), gemm.columns)),
 	END
 };
+
+static bool restore(struct nn_walk *w, void *state)
+{
+	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
+}
 
 /* Reads the window again, as the shape rule did, which found no fault. */
 static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
@@ -67,7 +73,7 @@ static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
 	return !nn_window_infer(r, &args, &c->window);
 }
 
-/* What the image and the window tell of the product. */
+/* Sets the product's sizes by the image and the window. */
 static void set_product(struct conv *c)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
@@ -83,6 +89,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	struct conv *c = state;
 	size_t max_rows, copied;
 
+	nn_image_of_window(&c->in, &c->window);
 	set_product(c);
 	if (!nn_gemm_complete(&c->gemm, ready->isa))
 		return false;
@@ -403,6 +410,7 @@ const struct nn_kernel nn_kernel_conv = {
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,
+	.restore = restore,
 	.complete = complete,
 	.inputs = 3,
 	.state_size = sizeof(struct conv),

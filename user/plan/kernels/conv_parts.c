@@ -77,15 +77,15 @@ struct parts {
 
 #define MAX_SAVED 32			/* parts of a step that is saved */
 
-/* Outputs of a transposed convolution see what is in the image, whatever its window is. */
+/* Outputs of a transposed convolution see only what is in the image, so that any window is fine. */
 #define NN_STATE struct parts
 static const struct nn_field fields[] = {
 	IMAGE_WINDOW(in, window), FLAG(in_order), WORD(count, 1, MAX_SAVED), DIMENSION(out.c),
-	PART(gemm, nn_gemm_fields), WORD(packs, 0, 0),
-	WHEN(in_order, SET, PART(window, nn_window_reaches)),
+	GEMM_NUMBERS(gemm), WORD(packs, 0, 0),
+	WHEN(in_order, SET, WINDOW_REACHES(window)),
 	WHEN(in_order, IS(false), EQUAL(count, window.h.stride, window.w.stride)),
 	LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
-	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, in.h, in.w, in.c),
+	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, window.h.in, window.w.in, in.c),
 	SPAN(OUTPUT(0), NUMBERS(gemm.number), in.n, window.h.out, window.w.out, out.c),
 	END
 };
@@ -160,7 +160,7 @@ static void set_phases(struct parts *s)
 	}
 }
 
-/* What each part reads and writes. */
+/* Sets the channels and the windows of each part. */
 static void set_parts(struct parts *s)
 {
 	s->depth = s->in_order ? s->in.c / s->count : s->in.c;
@@ -294,7 +294,7 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 				       nn_type_info(v->inputs[BIAS].type)->element_size;
 }
 
-/* What a part multiplies, which may be nothing. */
+/* Sets the sizes of a part's product, which may have no rows. */
 static void set_product(const struct parts *s, const struct part *p, struct nn_gemm *g)
 {
 	g->rows = (size_t)s->in.n * p->h.count * p->w.count;
@@ -330,6 +330,7 @@ static bool complete(void *state, struct nn_ready *ready)
 
 	if (s->in_order && (s->in.c % s->count || s->out.c % s->count))
 		return false;
+	nn_image_of_window(&s->in, &s->window);
 	set_parts(s);
 	s->padding = s->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(s->gemm.a_zero ^ s->gemm.a_flip);
 	for (uint32_t i = 0; i < s->count; i++) {

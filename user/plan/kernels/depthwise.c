@@ -11,7 +11,7 @@
 #include "plan/kernels/caches.h"
 #include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
-#include "plan/kernels/fields.h"
+#include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/pack_q8.h"
 #include "plan/kernels/quant8.h"
@@ -37,15 +37,14 @@ struct depthwise {
 
 #define NN_STATE struct depthwise
 static const struct nn_field fields[] = {
-	IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	IMAGE_WINDOW(in, window), WINDOW_REACHES(window),
 	LIMIT(MAX_HEIGHT, window.h.filter), LIMIT(MAX_HEIGHT, window.w.filter),
 	WORD(number, 0, NN_IN_HALVES), FLAG(packs),
 	WHEN(number, SET, FLOAT(f32.low), FLOAT(f32.high)),
 	WHEN(number, IS(NN_IN_BYTES),
 	     FLIP(q8.in_flip), BYTE(q8.in_zero), BYTE_DIFFERENCE(q8.filter_zero),
-	     BYTE_DIFFERENCE(q8.output.zero), BYTE_DIFFERENCE(q8.output.low),
-	     BYTE_DIFFERENCE(q8.output.high)),
-	SPAN(INPUT(X), NUMBERS(number), in.n, in.h, in.w, in.c),
+	     OUTPUT_DIFFERENCES(q8.output)),
+	SPAN(INPUT(X), NUMBERS(number), in.n, window.h.in, window.w.in, in.c),
 	SPAN(OUTPUT(0), NUMBERS(number), in.n, window.h.out, window.w.out, in.c),
 	WHEN(packs, SET,
 	     ONLY(number, SET),
@@ -54,6 +53,11 @@ static const struct nn_field fields[] = {
 	     SPAN(INPUT(BIAS), NUMBERS(number), in.c)),
 	END
 };
+
+static bool restore(struct nn_walk *w, void *state)
+{
+	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
+}
 
 static bool read_window(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d)
 {
@@ -180,6 +184,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	if ((d->number == NN_IN_BYTES && !ready->isa->depthwise_q8) ||
 	    (d->number == NN_IN_HALVES && !ready->isa->depthwise_f16))
 		return false;
+	nn_image_of_window(&d->in, &d->window);
 	d->element = nn_number_size(d->number);
 	if (d->number != NN_IN_BYTES)
 		set_f32(d, ready);
@@ -477,6 +482,7 @@ const struct nn_kernel nn_kernel_depthwise = {
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,
+	.restore = restore,
 	.complete = complete,
 	.inputs = 3,
 	.state_size = sizeof(struct depthwise),

@@ -44,9 +44,9 @@ static const struct nn_field fields[] = {
 	     SPAN(INPUT(X), FLOATS, gemm.rows, gemm.depth),
 	     SPAN(OUTPUT(0), FLOATS, gemm.rows, gemm.columns)),
 	WHEN(kind, SET,
-	     IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	     IMAGE_WINDOW(in, window), WINDOW_REACHES(window),
 	     LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
-	     SPAN(INPUT(X), FLOATS, in.n, in.h, in.w, in.c),
+	     SPAN(INPUT(X), FLOATS, in.n, window.h.in, window.w.in, in.c),
 	     SPAN(OUTPUT(0), FLOATS, in.n, window.h.out, window.w.out, gemm.columns)),
 	WHEN(kind, IS(DEPTHWISE), EQUAL(gemm.columns, in.c)),
 	END
@@ -148,8 +148,10 @@ static bool complete(void *state, struct nn_ready *ready)
 {
 	struct dynamic *d = state;
 	struct nn_gemm *g = &d->gemm;
-	const size_t line = (size_t)d->in.w * d->in.c;
+	size_t line;
 
+	nn_image_of_window(&d->in, &d->window);
+	line = (size_t)d->in.w * d->in.c;
 	if (d->kind != PRODUCT)
 		set_conv(d);
 	g->number = NN_IN_BYTES;

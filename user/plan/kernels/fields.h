@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+#include "ops/image.h"
+#include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
 /* A number in a state. An element of an array: that which EACH is at. */
@@ -22,11 +24,14 @@ struct nn_ref {
 };
 
 enum nn_field_rule {
-	NN_RULE_END, NN_RULE_WORD, NN_RULE_FLOAT, NN_RULE_COPY, NN_RULE_PART, NN_RULE_WHEN,
-	NN_RULE_EACH, NN_RULE_ONLY, NN_RULE_LIMIT, NN_RULE_EQUAL, NN_RULE_CHECK, NN_RULE_SPAN,
+	NN_RULE_END, NN_RULE_WORD, NN_RULE_OR_ZERO, NN_RULE_FLOAT, NN_RULE_COPY, NN_RULE_PART,
+	NN_RULE_WHEN, NN_RULE_EACH, NN_RULE_ONLY, NN_RULE_LIMIT, NN_RULE_EQUAL, NN_RULE_CHECK,
+	NN_RULE_SPAN,
 };
 
-/* What is read of an input or written to an output. */
+#define NN_MAX_FACTORS 4
+
+/* A product of fields: what it is at most, or elements of an input that are read or of an output. */
 struct nn_span {
 	bool is_output;
 	bool is_each;			/* the operand's position moves with EACH */
@@ -34,8 +39,11 @@ struct nn_span {
 	uint8_t num_axes;		/* unless `count` is there */
 	struct nn_ref base;
 	struct nn_ref element;		/* which digit of `sizes` is an element's size */
-	uint32_t sizes;			/* bytes, four bits each */
-	const struct nn_ref *factors;
+	union {
+		uint32_t sizes;		/* bytes, four bits each */
+		uint32_t most;
+	};
+	struct nn_ref factors[NN_MAX_FACTORS + 1];
 	/* Axes: their dimensions are factors; or with steps what these lead to is added. */
 	struct nn_ref count;
 	struct nn_ref dims;
@@ -49,21 +57,17 @@ struct nn_field {
 	union {
 		struct {
 			uint32_t low;
-			uint32_t span;		/* the largest is low + span */
-			bool or_zero;
+			uint32_t span;	/* the largest is low + span */
 		} word;
+		struct {
+			uint32_t mask;	/* of values; 0: all except 0 */
+			uint32_t skip;	/* rows that follow */
+		} when;
 		float most;
 		struct nn_ref from;
-		struct {
-			uint32_t mask;		/* of values; 0: all except 0 */
-			const struct nn_field *rows;
-		} when;
-		struct {
-			uint32_t most;
-			const struct nn_ref *factors;
-		} product;
-		bool (*check)(const void *state);
+		const struct nn_field *rows;
 		const struct nn_span *span;
+		bool (*check)(const void *part);
 	};
 };
 
@@ -78,37 +82,40 @@ struct nn_field {
 #define NN_REFS_3(none, a, b, c) NN_REF(a), NN_REF(b), NN_REF(c),
 #define NN_REFS_4(none, a, b, c, d) NN_REF(a), NN_REF(b), NN_REF(c), NN_REF(d),
 #define NN_REFS_BY(none, a, b, c, d, refs, ...) refs
-#define NN_REFS(...) (const struct nn_ref[]){						\
+#define NN_FACTORS(...) .factors = {							\
 	NN_REFS_BY(none, ##__VA_ARGS__, NN_REFS_4, NN_REFS_3, NN_REFS_2, NN_REFS_1,	\
 		   NN_REFS_0)(none, ##__VA_ARGS__) { 0, 0, 0 } }
-#define NN_ROWS(...) (const struct nn_field[]){ __VA_ARGS__, END }
+#define NN_SPAN(kind, ...) { .rule = kind, .span = &(const struct nn_span){ __VA_ARGS__ } }
+/* The number of rows. */
+#define NN_ROWS(...) (sizeof((const struct nn_field[]){ __VA_ARGS__ }) / sizeof(struct nn_field))
 
 #define END { .rule = NN_RULE_END }
 
 /* ---- Rows that are words ---- */
 
-#define NN_WORDS_OF(number, reference, least, most, zero) {				\
-	.rule = NN_RULE_WORD, .count = number, .ref = reference,			\
-	.word = { (uint32_t)(least), (uint32_t)(most) - (uint32_t)(least), zero } }
+#define NN_WORDS_OF(kind, number, reference, least, most_) {				\
+	.rule = kind, .count = number, .ref = reference,				\
+	.word = { (uint32_t)(least), (uint32_t)(most_) - (uint32_t)(least) } }
 
-/* A number in [least, most], as many of them in an array, or one of each element. */
-#define WORD(field, least, most) NN_WORDS_OF(1, NN_REF(field), least, most, false)
-#define WORDS(array, number, least, most) NN_WORDS_OF(number, NN_REF(array[0]), least, most, false)
+/* A number in [least, most], as many of them from a field on, or one of each element. */
+#define WORD(field, least, most) NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF(field), least, most)
+#define RUN(field, number, least, most) \
+	NN_WORDS_OF(NN_RULE_WORD, number, NN_REF(field), least, most)
 #define WORD_EACH(array, field, least, most)						\
-	NN_WORDS_OF(1, NN_REF_EACH(array, field), least, most, false)
+	NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF_EACH(array, field), least, most)
 
 /* A dimension: positive, and a step from one to another is an int32_t. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
 /* A number of elements or bytes that spans bound. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
 #define FLAG(field) WORD(field, 0, 1)
-/* What makes signed bytes unsigned. */
-#define FLIP(field) NN_WORDS_OF(1, NN_REF(field), 0x80, 0x80, true)
+/* The flip of a sign bit that makes signed bytes unsigned. */
+#define FLIP(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 0x80, 0x80)
 /* The value of a struct nn_multiplier. */
-#define MULTIPLIER(field) NN_WORDS_OF(1, NN_REF(field), 1 << 30, INT32_MAX, true)
+#define MULTIPLIER(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 1 << 30, INT32_MAX)
 /* Any float, or one from -limit to limit. */
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
-#define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .ref = NN_REF(field), .most = limit }
+#define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .count = 1, .ref = NN_REF(field), .most = limit }
 
 /* Which input something is. */
 #define POSITION(field) WORD(field, 0, NN_SAVED_INPUTS - 1)
@@ -118,22 +125,24 @@ struct nn_field {
 /* Values of bytes, less a zero point or not. */
 #define BYTE(field) WORD(field, 0, UINT8_MAX)
 #define BYTE_DIFFERENCE(field) WORD(field, -UINT8_MAX, UINT8_MAX)
+#define OUTPUT_BYTES(output) RUN(output.zero, 3, 0, UINT8_MAX)
+#define OUTPUT_DIFFERENCES(output) RUN(output.zero, 3, -UINT8_MAX, UINT8_MAX)
 
 /* ---- Rows that lead to others ---- */
 
 /* The rows of a structure within. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
-			     .when.rows = table }
+			     .rows = table }
 /* Rows that are there if a field has a value of a mask, or is SET. */
 #define WHEN(field, values, ...) { .rule = NN_RULE_WHEN, .ref = NN_REF(field),		\
-				   .when = { values, NN_ROWS(__VA_ARGS__) } }
+				   .when = { values, NN_ROWS(__VA_ARGS__) } }, __VA_ARGS__
 #define IS(value) (UINT32_C(1) << (value))
 #define SET 0
 /* Rows that are there for each element of arrays. */
-#define EACH(field, ...) { .rule = NN_RULE_EACH, .ref = NN_REF(field),			\
-			   .when.rows = NN_ROWS(__VA_ARGS__) }
-#define EACH_OF(number, ...) { .rule = NN_RULE_EACH, .count = number,			\
-			       .when.rows = NN_ROWS(__VA_ARGS__) }
+#define EACH(field, ...) NN_EACH(.ref = NN_REF(field), __VA_ARGS__, END)
+#define EACH_OF(number, ...) NN_EACH(.count = number, __VA_ARGS__, END)
+#define NN_EACH(number, ...) { .rule = NN_RULE_EACH, number,				\
+			       .when.skip = NN_ROWS(__VA_ARGS__) }, __VA_ARGS__
 
 /* ---- Rows that check, and one that fills ---- */
 
@@ -141,26 +150,36 @@ struct nn_field {
 #define COPY(field, other) { .rule = NN_RULE_COPY, .ref = NN_REF(field), .from = NN_REF(other) }
 #define ONLY(field, values) { .rule = NN_RULE_ONLY, .ref = NN_REF(field), .when.mask = values }
 /* A product that is at most so large, or equals a field. */
-#define LIMIT(limit, ...) { .rule = NN_RULE_LIMIT, .product = { limit, NN_REFS(__VA_ARGS__) } }
+#define LIMIT(limit, ...) NN_SPAN(NN_RULE_LIMIT, .most = limit, NN_FACTORS(__VA_ARGS__))
 #define EQUAL(field, ...) { .rule = NN_RULE_EQUAL, .ref = NN_REF(field),			\
-			    .product.factors = NN_REFS(__VA_ARGS__) }
-#define CHECK(function) { .rule = NN_RULE_CHECK, .check = function }
+			    .span = &(const struct nn_span){ NN_FACTORS(__VA_ARGS__) } }
+/* A structure that a function of it approves. */
+#define CHECK(field, function) { .rule = NN_RULE_CHECK, .ref = NN_REF(field), .check = function }
+
+/*
+ * An image and a window over it, whose axes have the image's height and width. For WINDOW_REACHES
+ * each window reaches into the image.
+ */
+#define IMAGE_WINDOW(image, window) DIMENSION(image.n), DIMENSION(image.c),		\
+	RUN(window.h.in, 5, 1, INT32_MAX), WORD(window.h.head, 0, INT32_MAX - 1),	\
+	RUN(window.w.in, 5, 1, INT32_MAX), WORD(window.w.head, 0, INT32_MAX - 1)
+#define WINDOW_REACHES(window) CHECK(window, nn_window_reaches)
 
 /* ---- Rows about operands ---- */
 
 /* Room for a product of elements in an operand. */
-#define SPAN(operand, element, ...) NN_SPAN(operand, element, .factors = NN_REFS(__VA_ARGS__))
+#define SPAN(operand, element, ...)							\
+	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
 /* The same where one factor is of EACH's element. */
-#define SPAN_EACH(operand, element, array, field, factor) NN_SPAN(operand, element,	\
-	.factors = (const struct nn_ref[]){ NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
+#define SPAN_EACH(operand, element, array, field, factor)				\
+	NN_SPAN(NN_RULE_SPAN, operand, element,						\
+		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
 /* The same for the product of an output's dimensions, and for the last element of an input. */
 #define SPAN_AXES(operand, element, number, dims_)					\
-	NN_SPAN(operand, element, .factors = NN_REFS(), .count = NN_REF(number),	\
-		.dims = NN_REF_EACH(dims_,))
+	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))
 #define REACH(operand, element, number, dims_, steps_, ...)				\
-	NN_SPAN(operand, element, .factors = NN_REFS(__VA_ARGS__), number,		\
+	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__), number,	\
 		.dims = NN_REF_EACH(dims_,), .steps = NN_REF_EACH(steps_,))
-#define NN_SPAN(...) { .rule = NN_RULE_SPAN, .span = &(const struct nn_span){ __VA_ARGS__ } }
 
 /* For REACH: how many axes there are. */
 #define AXES(field) .count = NN_REF(field)
@@ -180,19 +199,19 @@ struct nn_field {
 /* By an enum nn_number, or a flag that is set for floats. */
 #define NUMBERS(field) SIZE_BY(field, 0x241)
 
-/* A sliding window's axes, and an image `in` that it slides over. */
-extern const struct nn_field nn_axis_fields[];
-extern const struct nn_field nn_window_fields[];
-
-/* Windows that nn_window_infer() could have come to: each reaches into the image. */
-extern const struct nn_field nn_window_reaches[];
-
-#define IMAGE_WINDOW(in, window) DIMENSION(in.n), DIMENSION(in.c), PART(window, nn_window_fields), \
-				 COPY(in.h, window.h.in), COPY(in.w, window.w.in)
-
 /* ---- What follows from a table ---- */
 
-/* A product, or UINT64_MAX where that is too large. */
+/* Gives an image the height and the width that a window's axes have. */
+static inline void nn_image_of_window(struct nn_image *image, const struct nn_window *window)
+{
+	image->h = window->h.in;
+	image->w = window->w.in;
+}
+
+/* Whether a struct nn_window is one that nn_window_infer() could have come to. */
+bool nn_window_reaches(const void *window);
+
+/* A product, or UINT64_MAX if that is too large. */
 static inline uint64_t nn_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -207,9 +226,9 @@ uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORD
 uint64_t nn_step_reads(const struct nn_ready *ready);
 
 /*
- * Restores a step from words that anybody may have written: fills `state`, of state_size bytes, and
+ * Restores a step from words that anybody may have written: fills `state`, of state_size zeros, and
  * all of `ready` but `kernel`, `state` and `reads`. False unless the step keeps within `bounds`, its
- * packed weights and its scratch memory, whatever all of these hold.
+ * packed weights and its scratch memory for all bytes that these may hold.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
 		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);

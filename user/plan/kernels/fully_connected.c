@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "plan/kernels/families.h"
+#include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
-/* What becomes of the weights. */
+/* How weights are read. */
 enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
 #define MAX_ROWS 56	/* of a block: they stay in the cache while the weights pass */
@@ -24,7 +25,7 @@ struct fully {
 
 #define NN_STATE struct fully
 static const struct nn_field fields[] = {
-	DIMENSION(gemm.rows), DIMENSION(gemm.columns), DIMENSION(gemm.depth), PART(gemm, nn_gemm_fields),
+	DIMENSION(gemm.rows), DIMENSION(gemm.columns), DIMENSION(gemm.depth), GEMM_NUMBERS(gemm),
 	WORD(weights, 0, PLAIN),
 	SPAN(INPUT(X), NUMBERS(gemm.number), gemm.rows, gemm.depth),
 	SPAN(OUTPUT(0), NUMBERS(gemm.number), gemm.rows, gemm.columns),
@@ -35,6 +36,11 @@ static const struct nn_field fields[] = {
 	WHEN(weights, IS(PLAIN), LIMIT(MAX_PLAIN_ROWS, gemm.rows), ONLY(gemm.number, IS(NN_IN_FLOATS))),
 	END
 };
+
+static bool restore(struct nn_walk *w, void *state)
+{
+	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
+}
 
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -150,6 +156,7 @@ const struct nn_kernel nn_kernel_fully_connected = {
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,
+	.restore = restore,
 	.complete = complete,
 	.inputs = 3,
 	.state_size = sizeof(struct fully),

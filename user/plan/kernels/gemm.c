@@ -80,16 +80,6 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	return true;
 }
 
-#define NN_STATE struct nn_gemm
-const struct nn_field nn_gemm_fields[] = {
-	WORD(number, 0, NN_IN_HALVES),
-	WHEN(number, IS(NN_IN_FLOATS) | IS(NN_IN_HALVES), FLOAT(low), FLOAT(high)),
-	WHEN(number, IS(NN_IN_BYTES),
-	     FLIP(a_flip), BYTE(a_zero), BYTE_DIFFERENCE(b_zero),
-	     BYTE_DIFFERENCE(out.zero), BYTE_DIFFERENCE(out.low), BYTE_DIFFERENCE(out.high)),
-	END
-};
-
 bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa)
 {
 	nn_gemm_set_number(g, isa, g->number);

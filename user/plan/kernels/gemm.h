@@ -51,8 +51,12 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 /* What follows from the kind of numbers, where rows, columns and depth are set. */
 void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number);
 
-/* The numbers that it computes in: a range, or what bytes need. */
-extern const struct nn_field nn_gemm_fields[];
+/* The fields of the numbers that it computes in: a range, or what bytes need. */
+#define GEMM_NUMBERS(gemm) WORD(gemm.number, 0, NN_IN_HALVES),				\
+	WHEN(gemm.number, SET, FLOAT(gemm.low), FLOAT(gemm.high)),			\
+	WHEN(gemm.number, IS(NN_IN_BYTES),						\
+	     FLIP(gemm.a_flip), BYTE(gemm.a_zero), BYTE_DIFFERENCE(gemm.b_zero),	\
+	     OUTPUT_DIFFERENCES(gemm.out))
 
 /*
  * The same for the numbers of its fields. False: it is too large, or the CPU does not compute in

@@ -12,6 +12,7 @@
 
 struct nn_kernel;
 struct nn_field;
+struct nn_walk;
 
 /* What a fast kernel computes in: quantised bytes, float32, or float16 where the CPU can. */
 enum nn_number { NN_IN_BYTES, NN_IN_FLOATS, NN_IN_HALVES };
@@ -97,7 +98,7 @@ struct nn_kernel {
 	/*
 	 * Packs a part of weights that are no constants, with tensors that all have data. Any
 	 * of these tasks may run at a time; run() comes after them. False: values that the
-	 * kernel does not take; the reference kernel then runs instead. Of a step that was
+	 * kernel does not take; the reference kernel then runs instead. In a step that was
 	 * restored, tensors have nothing but data, and it takes all values.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
@@ -111,6 +112,8 @@ struct nn_kernel {
 	 * was omitted has an address in a restored step, so that a field has to tell.
 	 */
 	const struct nn_field *fields;
+	/* Walks them to restore a state: nn_restore_rows() of the table. NULL: it need not be as fast. */
+	bool (*restore)(struct nn_walk *w, void *state);
 	/*
 	 * Fills what follows from the fields: the rest of `state`, and of `ready` all that prepare()
 	 * fills except `kernel`, `state` and `reads`. False: the CPU cannot run it, or a size is too

@@ -133,7 +133,7 @@ static void set_gates(struct lstm *l)
 		};
 }
 
-static void complete_cell(struct lstm *l, struct nn_ready *ready)
+static bool complete_cell(struct lstm *l, struct nn_ready *ready)
 {
 	struct nn_lstm_cell *c = &l->cell;
 	struct work work;
@@ -141,7 +141,8 @@ static void complete_cell(struct lstm *l, struct nn_ready *ready)
 
 	c->cifg = l->recurrent.gates == 3;
 	set_gates(l);
-	nn_recurrent_complete(ready, &l->recurrent);
+	if (!nn_recurrent_complete(ready, &l->recurrent))
+		return false;
 	l->projection = ready->packed_size / sizeof(float);
 	if (c->projection)
 		ready->packed_size += nn_gemm_panels_f32(ready->isa, c->outputs, c->units) *
@@ -149,6 +150,7 @@ static void complete_cell(struct lstm *l, struct nn_ready *ready)
 	scratch = nn_recurrent_scratch(&l->recurrent) + divide(c, NULL, &work);
 	if (ready->scratch_size < scratch)
 		ready->scratch_size = scratch;
+	return true;
 }
 
 static bool complete_step(void *state, struct nn_ready *ready)
@@ -157,7 +159,8 @@ static bool complete_step(void *state, struct nn_ready *ready)
 
 	for (uint32_t i = 0; i < cells->count; i++) {
 		cells->lstm[i].recurrent.is_alone = cells->count == 1;
-		complete_cell(&cells->lstm[i], ready);
+		if (!complete_cell(&cells->lstm[i], ready))
+			return false;
 	}
 	ready->pack_tasks = cells->lstm[0].recurrent.packs;
 	ready->tasks = cells->count;

@@ -9,9 +9,9 @@ enum { X, Y, TRANSPOSE_X, TRANSPOSE_Y };
 #define PRODUCT(element)								\
 	DIMENSION(rows), DIMENSION(depth), DIMENSION(columns),				\
 	FLAG(transpose_x), FLAG(transpose_y),						\
-	WORDS(dims, NN_MATMUL_AXES, 1, INT32_MAX),					\
-	WORDS(steps_x, NN_MATMUL_AXES, 0, UINT32_MAX),					\
-	WORDS(steps_y, NN_MATMUL_AXES, 0, UINT32_MAX),					\
+	RUN(dims[0], NN_MATMUL_AXES, 1, INT32_MAX),					\
+	RUN(steps_x[0], NN_MATMUL_AXES, 0, UINT32_MAX),					\
+	RUN(steps_y[0], NN_MATMUL_AXES, 0, UINT32_MAX),					\
 	SPAN(OUTPUT(0), SIZE(element), rows, columns, dims[0], dims[1]),		\
 	REACH(INPUT(X), SIZE(element), AXES_OF(NN_MATMUL_AXES), dims, steps_x, rows, depth),	\
 	REACH(INPUT(Y), SIZE(element), AXES_OF(NN_MATMUL_AXES), dims, steps_y, depth, columns),	\

@@ -32,21 +32,22 @@ struct pool {
 static const struct nn_field fields[] = {
 	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),
 	WHEN(kind, IS(NN_POOL_L2), ONLY(is_float, SET)),
-	IMAGE_WINDOW(in, window), PART(window, nn_window_reaches),
+	IMAGE_WINDOW(in, window), WINDOW_REACHES(window),
 	LIMIT(1, window.h.dilation), LIMIT(1, window.w.dilation),
 	LIMIT(MAX_PIXELS, window.h.filter, window.w.filter),
 	WHEN(is_float, SET, FLOAT(low), FLOAT(high)),
 	WHEN(is_float, IS(false),
 	     FLIP(q.flip), BYTE(q.zero), BYTE_DIFFERENCE(low_q8), BYTE_DIFFERENCE(high_q8)),
-	SPAN(INPUT(0), NUMBERS(is_float), in.n, in.h, in.w, in.c),
+	SPAN(INPUT(0), NUMBERS(is_float), in.n, window.h.in, window.w.in, in.c),
 	SPAN(OUTPUT(0), NUMBERS(is_float), in.n, window.h.out, window.w.out, in.c),
 	END
 };
 
 static bool complete(void *state, struct nn_ready *ready)
 {
-	const struct pool *p = state;
+	struct pool *p = state;
 
+	nn_image_of_window(&p->in, &p->window);
 	ready->tasks = p->in.n * p->window.h.out;
 	return true;
 }

@@ -39,7 +39,7 @@ struct lstm {
 		     SPAN(INPUT_EACH(NN_QLSTM_LAYER_NORM + (first)), SIZE(sizeof(int16_t)), cell.units)))
 #define PEEPHOLE(number) SPAN(INPUT(NN_QLSTM_PEEPHOLE + (number)), SIZE(sizeof(int16_t)), cell.units)
 
-/* What was omitted is not read, and takes no memory. QUANTIZED_16BIT_LSTM has the cell state first. */
+/* QUANTIZED_16BIT_LSTM has the cell state first. */
 #define NN_STATE struct lstm
 static const struct nn_field fields[] = {
 	FLAG(is_16bit), COUNT(cell.batch), WORD(cell.size, 1, MAX_DEPTH), WORD(cell.units, 1, MAX_DEPTH),

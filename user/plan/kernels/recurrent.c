@@ -14,20 +14,12 @@
 #define MIN_WAKING 2000000	/* and one that sleeps */
 #define MIN_PACKED_ROWS 8	/* that are worth packing weights of one run */
 
-static bool has_columns(const void *state)
-{
-	const struct nn_recurrent *l = state;
-
-	return l->column <= l->columns && l->outputs <= l->columns - l->column;
-}
-
 #define NN_STATE struct nn_recurrent
 const struct nn_field nn_recurrent_fields[] = {
 	DIMENSION(sequence.steps), DIMENSION(sequence.batch), DIMENSION(sequence.size),
 	FLAG(sequence.time_major), DIMENSION(units), DIMENSION(outputs),
 	POSITION(x), POSITION(aux), POSITION(state), FLAG(backward), FLAG(single), FLAG(packs),
 	WORD(out, 0, NN_SAVED_OUTPUTS - 1), WORD(column, 0, INT32_MAX), DIMENSION(columns),
-	CHECK(has_columns),
 	LIMIT(UINT32_MAX, units, sequence.size), LIMIT(UINT32_MAX, units, outputs),
 	SPAN(INPUT_AT(x, 0), FLOATS, sequence.steps, sequence.batch, sequence.size),
 	WHEN(aux, SET,
@@ -53,7 +45,7 @@ static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
 	return fine;
 }
 
-void nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l)
+bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l)
 {
 	const struct nn_isa *isa = ready->isa;
 	const struct nn_sequence *s = &l->sequence;
@@ -69,6 +61,7 @@ void nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l)
 	l->packed = ready->packed_size / sizeof(float);
 	ready->packed_size += l->gates * (l->input_size + l->aux_packed_size +
 					  l->recurrent_size) * sizeof(float);
+	return l->column <= l->columns && l->outputs <= l->columns - l->column;
 }
 
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l)

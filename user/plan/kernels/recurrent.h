@@ -62,9 +62,9 @@ extern const struct nn_field nn_recurrent_fields[];
 
 /*
  * Adds its packed weights to those of `ready`, and fills what follows from its fields, `gates` and
- * `weights`.
+ * `weights`. False: its columns are not among those of the output.
  */
-void nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
+bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 
 /* Bytes of scratch memory that a run takes, a multiple of NN_KERNEL_ALIGN. */
 size_t nn_recurrent_scratch(const struct nn_recurrent *l);

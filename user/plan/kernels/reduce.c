@@ -90,7 +90,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* False: there is no loop for it. Only floats are summed as they are, or multiplied. */
+/* False: there is no loop for it. Only floats are summed or multiplied. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;

@@ -125,7 +125,8 @@ static bool complete(void *state, struct nn_ready *ready)
 		rec->gates = 1;
 		rec->weights[0].has_bias = true;
 		rec->is_alone = cells->count == 1;
-		nn_recurrent_complete(ready, rec);
+		if (!nn_recurrent_complete(ready, rec))
+			return false;
 		scratch = nn_recurrent_scratch(rec);
 		if (ready->scratch_size < scratch)
 			ready->scratch_size = scratch;

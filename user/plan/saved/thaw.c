@@ -256,12 +256,14 @@ static bool bound_operands(const struct thawing *t, const struct step_form *from
 	return true;
 }
 
-/* What a step writes has nothing in common with what it reads, nor with its other outputs. */
-static bool is_apart(const struct thawing *t, const struct step_form *from)
+/* A step writes nothing that it reads, nor that is in another of its outputs. */
+static bool is_apart(const struct thawing *t, const struct step_form *from,
+		     const struct nn_bounds *bounds)
 {
 	for (uint32_t i = 0; i < from->step->num_outputs; i++) {
+		/* Most inputs of an LSTM have no bytes. */
 		for (uint32_t k = 0; k < from->step->num_inputs; k++)
-			if (overlap(t, from->inputs[k], from->outputs[i]))
+			if (bounds->inputs[k].bytes && overlap(t, from->inputs[k], from->outputs[i]))
 				return false;
 		for (uint32_t k = 0; k < i; k++)
 			if (overlap(t, from->outputs[k], from->outputs[i]))
@@ -299,7 +301,7 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 	struct step_form from;
 
 	if (!take_step(&t->steps, &from) || !bound_operands(t, &from, &bounds) ||
-	    !is_apart(t, &from))
+	    !is_apart(t, &from, &bounds))
 		return false;
 	*operation = (struct nn_operation){ from.step->code, from.step->num_inputs,
 					    from.step->num_outputs, from.inputs, from.outputs };
@@ -325,7 +327,6 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 
 static enum nn_status thaw_steps(struct thawing *t, struct nn_operation *operations, char *states)
 {
-	memset(t->c->steps, 0, t->head->num_steps * sizeof(*t->c->steps));
 	for (uint32_t i = 0; i < t->head->num_steps; i++, t->c->num_steps++)
 		if (!thaw_step(t, &t->c->steps[i], &operations[i], &states))
 			return refuse(t, "step", i);
@@ -356,7 +357,7 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 	const size_t operations = place(&size, t->head->num_steps, sizeof(struct nn_operation));
 	const size_t borrowers = place(&size, t->head->num_places, sizeof(uint32_t));
 	const size_t states = place(&size, 1, states_size(t));
-	char *base = malloc(size);
+	char *base = calloc(1, size);
 	struct block *b = (struct block *)base;
 	uint32_t *args = (uint32_t *)(base + list);
 	enum nn_status status;

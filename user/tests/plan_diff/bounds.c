@@ -12,8 +12,7 @@
 /* A word that the table has. */
 struct word {
 	const struct nn_field *field;
-	size_t at;			/* of its number in the state, */
-	size_t part;			/* and of the part that it is in */
+	size_t at;			/* of its number in the state */
 	bool is_related;		/* other rows look at it */
 };
 
@@ -35,12 +34,12 @@ static bool fill_nothing(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Whether the table takes the words. What follows from them is not computed. */
+/* Whether the table takes the words; complete() is left out. */
 static bool takes(struct tried *t, const struct nn_bounds *bounds)
 {
 	struct nn_kernel parser = *t->kernel;
 	struct nn_ready ready = { .isa = nn_isa_find(NULL), .threads = 1 };
-	void *state = malloc(parser.state_size);
+	void *state = calloc(1, parser.state_size);
 	bool taken;
 
 	assert_non_null(state);
@@ -108,13 +107,13 @@ static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 /* A factor of a product that is one too large for it. */
 static void try_limit(struct tried *t, size_t part, const struct nn_field *f)
 {
-	for (const struct nn_ref *ref = f->product.factors; ref->size; ref++) {
+	for (const struct nn_ref *ref = f->span->factors; ref->size; ref++) {
 		struct word *word = relate(t, part, *ref);
 		uint64_t others = 1, least;
 
-		for (const struct nn_ref *other = f->product.factors; other->size; other++)
+		for (const struct nn_ref *other = f->span->factors; other->size; other++)
 			others *= other == ref ? 1 : value_of(t, part, *other);
-		least = f->product.most / others + 1;
+		least = f->span->most / others + 1;
 		if (word && is_in_range(word->field, least))
 			expect(t, word, least, false);
 	}
@@ -124,17 +123,17 @@ static void try_equal(struct tried *t, size_t part, const struct nn_field *f)
 {
 	struct word *word = relate(t, part, f->ref);
 
-	for (const struct nn_ref *ref = f->product.factors; ref->size; ref++)
+	for (const struct nn_ref *ref = f->span->factors; ref->size; ref++)
 		relate(t, part, *ref);
 	for (int i = -1; word && i <= 1; i += 2)
 		if (is_in_range(word->field, value_of(t, part, f->ref) + (uint64_t)i))
 			expect(t, word, value_of(t, part, f->ref) + (uint64_t)i, false);
 }
 
-static void add_word(struct tried *t, size_t part, size_t at, const struct nn_field *f)
+static void add_word(struct tried *t, size_t at, const struct nn_field *f)
 {
 	assert_true(t->num_words < t->count);
-	t->word[t->num_words++] = (struct word){ f, at, part, false };
+	t->word[t->num_words++] = (struct word){ f, at, false };
 }
 
 static void walk(struct tried *t, const struct nn_field *f, size_t part)
@@ -144,21 +143,20 @@ static void walk(struct tried *t, const struct nn_field *f, size_t part)
 
 		switch (f->rule) {
 		case NN_RULE_WORD:
-			for (size_t i = 0; i < f->count; i++)
-				add_word(t, part, at + i * f->ref.size, f);
-			break;
+		case NN_RULE_OR_ZERO:
 		case NN_RULE_FLOAT:
-			add_word(t, part, at, f);
+			for (size_t i = 0; i < f->count; i++)
+				add_word(t, at + i * f->ref.size, f);
 			break;
 		case NN_RULE_PART:
-			walk(t, f->when.rows, at);
+			walk(t, f->rows, at);
 			break;
 		case NN_RULE_WHEN: {
 			const uint64_t value = value_of(t, part, f->ref);
 
 			relate(t, part, f->ref);
-			if (f->when.mask ? value < 32 && f->when.mask >> value & 1 : value)
-				walk(t, f->when.rows, part);
+			if (f->when.mask ? value >= 32 || !(f->when.mask >> value & 1) : !value)
+				f += f->when.skip;
 			break;
 		}
 		case NN_RULE_EACH: {
@@ -167,8 +165,9 @@ static void walk(struct tried *t, const struct nn_field *f, size_t part)
 			if (!f->count)
 				relate(t, part, f->ref);
 			for (t->index = 0; t->index < count; t->index++)
-				walk(t, f->when.rows, part);
+				walk(t, f + 1, part);
 			t->index = 0;
+			f += f->when.skip;
 			break;
 		}
 		case NN_RULE_ONLY:
@@ -182,7 +181,7 @@ static void walk(struct tried *t, const struct nn_field *f, size_t part)
 			break;
 		case NN_RULE_CHECK:
 			for (uint32_t i = 0; i < t->num_words; i++)
-				t->word[i].is_related |= t->word[i].part == part;
+				t->word[i].is_related |= t->word[i].at - at < f->ref.size;
 			break;
 		case NN_RULE_SPAN:
 			relate(t, part, f->span->base);
@@ -218,7 +217,7 @@ static void try_word(struct tried *t, const struct word *word)
 	const uint32_t low = word->field->word.low, high = low + word->field->word.span;
 	const bool has_ends = word->field->word.span != UINT32_MAX;
 
-	if (has_ends && !(word->field->word.or_zero && low == 1))
+	if (has_ends && !(word->field->rule == NN_RULE_OR_ZERO && low == 1))
 		expect(t, word, low - 1, false);
 	if (has_ends)
 		expect(t, word, high + 1, false);
@@ -226,7 +225,7 @@ static void try_word(struct tried *t, const struct word *word)
 		return;
 	expect(t, word, low, true);
 	expect(t, word, high, true);
-	if (word->field->word.or_zero)
+	if (word->field->rule == NN_RULE_OR_ZERO)
 		expect(t, word, 0, true);
 }
 
@@ -256,7 +255,7 @@ uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds
 	uint64_t reads;
 
 	memcpy(t.words, s->words, t.count * sizeof(*t.words));
-	t.state = ready.state = malloc(kernel->state_size);
+	t.state = ready.state = calloc(1, kernel->state_size);
 	parser.complete = fill_nothing;
 	assert_true(ready.state && nn_step_restore(&parser, t.words, t.count, bounds, &ready,
 						   ready.state));
