@@ -25,7 +25,11 @@
  * refused with EINVAL. Ids are 32 bits and per context: an id of another
  * context answers as one that never existed, with ENOENT.
  *
- * Interrupted calls: QUERY, SUPPORTED, PREPARE, PREPARE_CACHED, CACHE_SAVE,
+ * Work for the engine: NNACCEL_SUBMIT hands it over and NNACCEL_WAIT fetches the
+ * answer. The nine older commands, which wait for the engine themselves, remain
+ * until all clients use these two.
+ *
+ * Interrupted calls of the older commands: QUERY, SUPPORTED, PREPARE, PREPARE_CACHED, CACHE_SAVE,
  * EXECUTE, BUFFER_ALLOC, BUFFER_COPY and BURST_CREATE wait for the engine. A
  * signal, a stop, a freezer or a tracer interrupts the wait, and the call is
  * begun again after it, whatever the handler's flags (SA_RESTART or not): no
@@ -104,6 +108,8 @@ enum {
 	NNACCEL_CMD_URING_EXECUTE = 0x10,
 	NNACCEL_CMD_PREPARE_CACHED = 0x11,
 	NNACCEL_CMD_CACHE_SAVE = 0x12,
+	NNACCEL_CMD_SUBMIT = 0x13,
+	NNACCEL_CMD_WAIT = 0x14,
 
 	NNACCEL_CMD_BURST_SLOT = 0x20,
 
@@ -238,11 +244,11 @@ struct nnaccel_info {
 /**
  * struct nnaccel_destroy - ioctl(NNACCEL_DESTROY)
  * @size: sizeof(struct nnaccel_destroy)
- * @id: pool, model or buffer to destroy
+ * @id: pool, model, buffer or submission to destroy
  *
- * The id is gone at once. The memory of a pool lives on while a model, a
- * command in flight, a mapping or an exported dma-buf refers to it, that of a
- * buffer while a command in flight does.
+ * The id is gone at once. A submission that has not ended is cancelled. The
+ * memory of a pool lives on while a model, a command in flight, a mapping or an
+ * exported dma-buf refers to it, that of a buffer while a command in flight does.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -728,6 +734,8 @@ struct nnaccel_shape {
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
  * @resume: 0; see "Interrupted calls"
+ * @out_fenced_ns: out: time from the end of the last dependency to the engine's
+ *	answer, or NNACCEL_TIME_NONE; NNACCEL_SUBMIT names the dependencies
  *
  * Waits for the engine; the wait ends when the caller is killed, the worker
  * dies or the deadline is past by the module's grace. The engine may go on
@@ -776,6 +784,7 @@ struct nnaccel_execute {
 	__u32 attributes_size;
 	__u32 __reserved;
 	__aligned_u64 resume;
+	__aligned_u64 out_fenced_ns;
 };
 #define NNACCEL_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE)
 
@@ -1083,6 +1092,215 @@ struct nnaccel_burst_create {
 	__aligned_u64 resume;
 };
 #define NNACCEL_BURST_CREATE _IO(NNACCEL_TYPE, NNACCEL_CMD_BURST_CREATE)
+
+/* ------------------------------------------------------------------------
+ * Submissions: work for the engine, and its answer
+ *
+ * A submission is an object of its context, with an id of the context's one
+ * table. It keeps its work, and then the answer, until one NNACCEL_WAIT fetches
+ * it, NNACCEL_DESTROY ends it, or the context is closed.
+ *
+ * A submission counts as one of the context's max_commands until then, and its
+ * answer is charged to the user like all structures.
+ *
+ * poll() of the context's own file gives EPOLLIN while an answer waits to be
+ * fetched. Submissions that have a file of their own do not count, nor do those
+ * that a call with NNACCEL_SUBMIT_WAIT still waits for.
+ */
+
+/**
+ * enum nnaccel_work - What a submission asks for, and the structure that describes it
+ * @NNACCEL_WORK_QUERY: struct nnaccel_query
+ * @NNACCEL_WORK_SUPPORTED: struct nnaccel_supported
+ * @NNACCEL_WORK_PREPARE: struct nnaccel_prepare
+ * @NNACCEL_WORK_PREPARE_CACHED: struct nnaccel_prepare_cached
+ * @NNACCEL_WORK_CACHE_SAVE: struct nnaccel_cache_save
+ * @NNACCEL_WORK_EXECUTE: struct nnaccel_execute
+ * @NNACCEL_WORK_BUFFER_ALLOC: struct nnaccel_buffer_alloc
+ * @NNACCEL_WORK_BUFFER_COPY: struct nnaccel_buffer_copy
+ * @NNACCEL_WORK_BURST: struct nnaccel_burst_create
+ *
+ * The comments of these structures say which errors their work has. Their field
+ * @resume must be 0, and is not written.
+ */
+enum nnaccel_work {
+	NNACCEL_WORK_QUERY = 1,
+	NNACCEL_WORK_SUPPORTED = 2,
+	NNACCEL_WORK_PREPARE = 3,
+	NNACCEL_WORK_PREPARE_CACHED = 4,
+	NNACCEL_WORK_CACHE_SAVE = 5,
+	NNACCEL_WORK_EXECUTE = 6,
+	NNACCEL_WORK_BUFFER_ALLOC = 7,
+	NNACCEL_WORK_BUFFER_COPY = 8,
+	NNACCEL_WORK_BURST = 9
+};
+
+/**
+ * enum nnaccel_state - How far a submission is
+ * @NNACCEL_STATE_PENDING: its answer is still to be fetched, by its id or its file
+ * @NNACCEL_STATE_DONE: its answer is written, and the submission is gone
+ */
+enum nnaccel_state {
+	NNACCEL_STATE_PENDING = 0,
+	NNACCEL_STATE_DONE = 1
+};
+
+/* Most dependencies of one submission. */
+#define NNACCEL_MAX_DEPENDENCIES	1024
+
+/* Flags of NNACCEL_SUBMIT. Wait for the answer in this call. */
+#define NNACCEL_SUBMIT_WAIT	(1 << 0)
+/* Make a file that tells the end; EXECUTE only, and not with NNACCEL_SUBMIT_WAIT. */
+#define NNACCEL_SUBMIT_FILE	(1 << 1)
+/* That file is closed by exec; with NNACCEL_SUBMIT_FILE only. */
+#define NNACCEL_SUBMIT_CLOEXEC	(1 << 2)
+
+/**
+ * struct nnaccel_submit - ioctl(NNACCEL_SUBMIT)
+ * @size: sizeof(struct nnaccel_submit)
+ * @flags: NNACCEL_SUBMIT_WAIT, NNACCEL_SUBMIT_FILE, NNACCEL_SUBMIT_CLOEXEC
+ * @kind: enum nnaccel_work
+ * @out_state: out: enum nnaccel_state
+ * @work: user address of the structure that @kind names, which begins with its size
+ * @dependencies: const __s32[num_dependencies]: fds, each a sync_file of any
+ *	driver or a file that NNACCEL_SUBMIT_FILE made, in any context
+ * @num_dependencies: at most NNACCEL_MAX_DEPENDENCIES; 0 for all kinds but EXECUTE
+ * @out_id: out: the submission with NNACCEL_STATE_PENDING, else 0
+ * @out_fd: out: with NNACCEL_SUBMIT_FILE the submission's file, else -1
+ * @__reserved: must be 0
+ * @duration_ns: longest time from the end of the last dependency to the end of the
+ *	execution, 0: no limit; the deadline holds besides. 0 for all kinds but EXECUTE
+ *
+ * Copies all that describes the work and hands the work over. The call does not
+ * wait for the engine, for dependencies, or for fences of memory.
+ *
+ * BUFFER_COPY differs if the engine leaves the buffer's layout to the kernel: the
+ * call itself copies, and answers NNACCEL_STATE_DONE with or without
+ * NNACCEL_SUBMIT_WAIT. Before it reads or writes a pool, BUFFER_COPY waits for the
+ * fences of the pool, here and in NNACCEL_WAIT.
+ *
+ * With NNACCEL_SUBMIT_WAIT the call goes on as NNACCEL_WAIT with the same @work. It
+ * returns 0 with NNACCEL_STATE_DONE and the answer in @work, or an error, and
+ * nothing of the submission remains. A signal ends this wait: the call returns 0
+ * with NNACCEL_STATE_PENDING and the id, and the answer is to be fetched by
+ * NNACCEL_WAIT. The work is handed over exactly once in both cases.
+ *
+ * Without it the call returns 0 with NNACCEL_STATE_PENDING, and @work is not
+ * written. The structure and all that it points to may be used again at once.
+ *
+ * Dependencies: the execution begins when all have ended well. If one ends with an
+ * error or with another status than NNACCEL_STATUS_NONE, the execution does not run
+ * and ends with EREMOTEIO. An fd is looked up once: closing it changes nothing. A
+ * dependency exists before the submission, so there is no cycle. A chain may be as
+ * long as its contexts may have commands.
+ *
+ * A deadline of @work counts from NNACCEL_SUBMIT on, whether somebody waits or not.
+ *
+ * The file: poll() gives EPOLLIN when the execution is at its end, and always from
+ * then on. Any process that has the file may poll it and name it as a dependency, be
+ * it a forked child or one that it was passed to. Closing it does not end the
+ * submission. Its number is reserved before the execution is handed over, and
+ * appears when nothing can fail any more.
+ *
+ * A model that PREPARE or PREPARE_CACHED makes, a buffer and a burst appear when
+ * their answer is fetched, and never if the submission ends otherwise.
+ *
+ * After an error nothing of the submission remains. Errors:
+ * EINVAL: an unknown kind or flag, or a @resume that is not 0.
+ * EINVAL: flags, dependencies or a duration that the kind does not have.
+ * EINVAL: too many dependencies, or one that is neither a sync_file nor a file of a
+ * submission.
+ * EXFULL: max_commands of the context are under way or have answers to be fetched.
+ * EMFILE: no number is left for the file, or for the burst with NNACCEL_SUBMIT_WAIT.
+ * ENOSPC: all ids are taken.
+ * EINTR: the caller was killed.
+ * The structure of the kind names further errors of its description.
+ * NNACCEL_WAIT's errors may come with NNACCEL_SUBMIT_WAIT, too.
+ */
+struct nnaccel_submit {
+	__u32 size;
+	__u32 flags;
+	__u32 kind;
+	__u32 out_state;
+	__aligned_u64 work;
+	__aligned_u64 dependencies;
+	__u32 num_dependencies;
+	__u32 out_id;
+	__s32 out_fd;
+	__u32 __reserved;
+	__aligned_u64 duration_ns;
+};
+#define NNACCEL_SUBMIT _IO(NNACCEL_TYPE, NNACCEL_CMD_SUBMIT)
+
+/* Flags of NNACCEL_WAIT: return at once with NNACCEL_STATE_PENDING if there is no answer yet. */
+#define NNACCEL_WAIT_NONBLOCK	(1 << 0)
+
+/**
+ * struct nnaccel_wait - ioctl(NNACCEL_WAIT)
+ * @size: sizeof(struct nnaccel_wait)
+ * @flags: NNACCEL_WAIT_NONBLOCK
+ * @id: the submission; 0: @fd names it
+ * @fd: with @id 0: the submission's file; else 0
+ * @work: user address of a structure of the submission's kind, for the answer
+ * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
+ * @__reserved: must be 0
+ *
+ * Fetches the answer once: it is written, and the submission is gone with its id. A
+ * later call gives ENOENT. The file of the submission, if there is one, still polls
+ * readable and may be named as a dependency.
+ *
+ * The call reads these fields of the structure at @work: its size, @data,
+ * @data_size, @supported, @shapes, @message and @message_size. They say where the
+ * answer goes; there must be room for the operations or outputs that were submitted.
+ * BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
+ * other fields are ignored, and the out fields are written.
+ *
+ * A signal interrupts the wait, which changes nothing. The kernel restarts the call
+ * after a stop, and after a handler that was installed with SA_RESTART. After
+ * another handler the call returns EINTR, and may be made again.
+ *
+ * One call at a time may wait for a submission. NNACCEL_DESTROY of the submission
+ * cancels it, and so does the end of the process: the call that waits returns
+ * ECANCELED. Work that the engine has taken goes on, and may read and write its pools
+ * until it ends. A deadline that passes ends the wait with ETIME, likewise.
+ *
+ * Errors that do not change the submission:
+ * ENOENT: no such submission, or the file is of another context's.
+ * EBADF: no such fd.
+ * EINVAL: an unknown flag, or @id and @fd both given.
+ * EINVAL: @fd is no file of a submission.
+ * EINVAL: @work is shorter than its first published version, or @message_size is
+ * above NNACCEL_MAX_MESSAGE.
+ * E2BIG: a tail of @work that is not 0.
+ * EALREADY: another call waits for the submission.
+ * EMFILE: no number is left for the burst; ENOSPC: all ids are taken.
+ * EFAULT: the answer could not be written; a part of it may be.
+ * ENOBUFS: the answer of QUERY does not fit into @data_size.
+ * EINTR: a signal, see above.
+ * ENOMEM; the answer may say so, too, and then the next call gives ENOENT.
+ *
+ * Errors that the submission ended with. They are its answer: it is gone, and
+ * neither @work nor @out_state is written.
+ * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: of reaching the engine (NNACCEL_QUERY).
+ * ETIME: the deadline or @duration_ns passed.
+ * ECANCELED: it was cancelled.
+ * EREMOTEIO: a dependency ended with an error.
+ * EIO: the exporter of a dma-buf refused access.
+ * EBUSY, ENODATA, EINVAL: the state of a buffer, when the engine was to get the work.
+ * ESTALE: the worker that knows a buffer's layout is dead.
+ * EDQUOT: the answer takes more than the user may hold.
+ * ENOMEM: there was none for the work.
+ */
+struct nnaccel_wait {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 fd;
+	__aligned_u64 work;
+	__u32 out_state;
+	__u32 __reserved;
+};
+#define NNACCEL_WAIT _IO(NNACCEL_TYPE, NNACCEL_CMD_WAIT)
 
 /* ------------------------------------------------------------------------
  * Burst
