@@ -306,6 +306,16 @@ static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 		queue_work(nnaccel_wq, &end->work);
 }
 
+/* Charges an answer until its command is gone. A small payload was charged with the command. */
+static int nnaccel_commit_charge(struct nnaccel_command *cmd)
+{
+	size_t bytes = cmd->payload == cmd->room ? 0 : cmd->payload_size;
+
+	if (cmd->message)
+		bytes += strlen(cmd->message) + 1;
+	return bytes ? nnaccel_command_charge(cmd, bytes) : 0;
+}
+
 static bool nnaccel_commit_may_be_fenced(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||
@@ -352,7 +362,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 		return 0;
 	}
 	nnaccel_commit_count(cmd);
-	nnaccel_command_finish(cmd, 0);
+	nnaccel_command_finish(cmd, nnaccel_commit_charge(cmd));
 	nnaccel_unlock_signalling(ctx, signalling);
 	nnaccel_command_put(cmd);
 	return 0;
