@@ -429,6 +429,10 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
 			ret = nnaccel_exporter_begin(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
+		if (ret == -EIO && nnaccel_command_may_lack(cmd, i)) {
+			cmd->grants[i].prot = 0;
+			ret = 0;
+		}
 		if (ret)
 			break;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions that nobody waits for in a call. They wait for fences, are queued without
- * their client, and end within a bound: what could still write is killed first.
+ * nnaccel: commands that no call drives: submissions, and executions that are fenced or of a ring.
+ * They wait for dependencies, for fences of memory and for a worker, and are queued without their
+ * client. Fenced ones end within a bound: what could still write is killed first.
  */
 
 #include <linux/dma-buf.h>
@@ -9,6 +10,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/sync_file.h>
+#include <linux/wait.h>
 
 #include "nnaccel_private.h"
 #include "trace.h"
@@ -20,7 +22,7 @@ static bool nnaccel_async_is_named(const struct nnaccel_async_wait *wait)
 }
 
 /* Context of a fence's callback, its lock held, or without. */
-static void nnaccel_async_signalled(struct nnaccel_async *async)
+static void nnaccel_async_count_down(struct nnaccel_async *async)
 {
 	if (!atomic_dec_and_test(&async->unsignalled))
 		return;
@@ -29,23 +31,51 @@ static void nnaccel_async_signalled(struct nnaccel_async *async)
 	queue_work(nnaccel_wq, &async->ready);
 }
 
-static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
+/**
+ * nnaccel_async_signalled() - What a command waits for has happened
+ * @wait: the wait; may be gone on return
+ * @failed: it ended badly
+ *
+ * The caller may hold the lock of a fence or of an event.
+ */
+void nnaccel_async_signalled(struct nnaccel_async_wait *wait, bool failed)
 {
-	struct nnaccel_async_wait *wait = container_of(cb, struct nnaccel_async_wait, cb);
-
-	if (fence->error && nnaccel_async_is_named(wait))
+	if (failed && nnaccel_async_is_named(wait))
 		WRITE_ONCE(wait->async->fence_error, true);
-	nnaccel_async_signalled(wait->async);
+	nnaccel_async_count_down(wait->async);
 }
 
-/* One more fence to wait for, counted by the caller. */
-static void nnaccel_async_add_wait(struct nnaccel_async *async, struct dma_fence *fence)
+static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	nnaccel_async_signalled(container_of(cb, struct nnaccel_async_wait, cb), fence->error);
+}
+
+/* One more fence or event to wait for, counted by the caller. */
+static void nnaccel_async_add_wait(struct nnaccel_async *async, struct dma_fence *fence,
+				   struct nnaccel_event *event)
 {
 	struct nnaccel_async_wait *wait = &async->waits[async->num_waits++];
 
 	wait->async = async;
 	wait->fence = fence;
+	wait->event = event;
 	INIT_LIST_HEAD(&wait->cb.node);
+	INIT_LIST_HEAD(&wait->node);
+}
+
+/* Is called when what is waited for happens. Return: false: it has, and this is not called. */
+static bool nnaccel_async_add_callback(struct nnaccel_async_wait *wait)
+{
+	if (wait->event)
+		return nnaccel_event_add_wait(wait->event, wait);
+	return !dma_fence_add_callback(wait->fence, &wait->cb, nnaccel_async_callback);
+}
+
+static bool nnaccel_async_remove_callback(struct nnaccel_async_wait *wait)
+{
+	if (wait->event)
+		return nnaccel_event_remove_wait(wait->event, wait);
+	return dma_fence_remove_callback(wait->fence, &wait->cb);
 }
 
 /* Waits for no fence any more; what remains of the wait is its work. */
@@ -54,8 +84,15 @@ static void nnaccel_async_remove_callbacks(struct nnaccel_async *async)
 	u32 i;
 
 	for (i = 0; i < async->num_waits; i++)
-		if (dma_fence_remove_callback(async->waits[i].fence, &async->waits[i].cb))
-			nnaccel_async_signalled(async);
+		if (nnaccel_async_remove_callback(&async->waits[i]))
+			nnaccel_async_count_down(async);
+}
+
+/* Has what happened already ended badly? */
+static bool nnaccel_async_has_failed(const struct nnaccel_async_wait *wait)
+{
+	return wait->event ? nnaccel_event_has_failed(wait->event) :
+			     dma_fence_get_status(wait->fence) < 0;
 }
 
 /* Has the work done when the fences from @first to @end have signalled, or when all is over. */
@@ -70,17 +107,14 @@ static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first, u32 end)
 	for (i = first; i < end; i++) {
 		struct nnaccel_async_wait *wait = &async->waits[i];
 
-		if (!dma_fence_add_callback(wait->fence, &wait->cb, nnaccel_async_callback))
-			continue;
-		if (dma_fence_get_status(wait->fence) < 0 && nnaccel_async_is_named(wait))
-			WRITE_ONCE(async->fence_error, true);
-		nnaccel_async_signalled(async);
+		if (!nnaccel_async_add_callback(wait))
+			nnaccel_async_signalled(wait, nnaccel_async_has_failed(wait));
 	}
 	signalling = nnaccel_lock_signalling(cmd->ctx);
 	if (cmd->state == NNACCEL_COMMAND_DONE)
 		nnaccel_async_remove_callbacks(async);
 	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	nnaccel_async_signalled(async);
+	nnaccel_async_count_down(async);
 }
 
 /* Not later than that; what is beyond the end of time is no limit. */
@@ -101,7 +135,7 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 	int ret;
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (!cmd->model->session)
+	if (!nnaccel_command_is_served(cmd))
 		return -EPIPE;
 	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
 		return -ETIME;
@@ -112,12 +146,74 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 	return 0;
 }
 
+/* Context of ctx->changes_wait's wake-up, its lock held. The wait of the command holds it. */
+static int nnaccel_async_engine_changed(struct wait_queue_entry *entry, unsigned int mode,
+					int flags, void *key)
+{
+	struct nnaccel_async *async = container_of(entry, struct nnaccel_async, engine);
+
+	kref_get(&async->cmd->refs);	/* the work's */
+	if (!queue_work(nnaccel_wq, &async->ready))
+		nnaccel_command_put(async->cmd);
+	return 0;
+}
+
+static void nnaccel_async_leave_engine(struct nnaccel_async *async)
+	__must_hold(&async->cmd->ctx->lock)
+{
+	lockdep_assert_held(&async->cmd->ctx->lock);
+	if (!async->engine_due_ns)
+		return;
+	async->engine_due_ns = 0;
+	remove_wait_queue(&async->cmd->ctx->changes_wait, &async->engine);
+}
+
+/* Return: 0: a worker is attached. -EINPROGRESS: one may come. Any other error: none comes. */
+static int nnaccel_async_await_engine(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_async *async = cmd->async;
+	int ret;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (!async->engine_due_ns) {
+		async->engine_due_ns = U64_MAX;
+		add_wait_queue(&cmd->ctx->changes_wait, &async->engine);
+	}
+	ret = nnaccel_engine_check_session(cmd, &async->engine_due_ns);
+	if (ret != -EINPROGRESS)
+		nnaccel_async_leave_engine(async);
+	return ret;
+}
+
+/**
+ * nnaccel_async_begin() - Nothing is left to wait for but a worker and exporters: go on to them
+ * @cmd: the command, WAITING; ctx->lock is held
+ *
+ * Return: 0; else the command is to be ended.
+ */
+int nnaccel_async_begin(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	int ret = 0;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (nnaccel_command_wants_engine(cmd))
+		ret = nnaccel_async_await_engine(cmd);
+	if (ret)
+		return ret == -EINPROGRESS ? 0 : ret;
+	if (!cmd->foreign)
+		return nnaccel_async_queue(cmd);
+	nnaccel_command_queue_access(cmd);
+	return 0;
+}
+
 /**
  * nnaccel_async_advance() - Take an execution one step on
  * @cmd: the execution, admitted; it may have ended meanwhile, and may be at its end on return
  *
- * It goes from the fences that its client named to those of its memory, to the exporters of the
- * memory, to the worker's queue.
+ * It goes from the dependencies that its client named to the fences of its memory, to the wait for
+ * a worker, to the exporters of the memory, to the worker's queue.
  */
 void nnaccel_async_advance(struct nnaccel_command *cmd)
 {
@@ -127,7 +223,7 @@ void nnaccel_async_advance(struct nnaccel_command *cmd)
 	int error = 0;
 
 	signalling = nnaccel_lock_signalling(cmd->ctx);
-	if (cmd->state != NNACCEL_COMMAND_WAITING)
+	if (cmd->state != NNACCEL_COMMAND_WAITING || cmd->accessing)
 		goto unlock;
 	first = async->num_armed;
 	end = first < async->num_fences ? async->num_fences : async->num_waits;
@@ -136,10 +232,8 @@ void nnaccel_async_advance(struct nnaccel_command *cmd)
 		nnaccel_async_limit(cmd, async->ready_ns, async->duration_ns);
 	if (READ_ONCE(async->fence_error))
 		error = -EREMOTEIO;
-	else if (first == end && cmd->foreign)
-		nnaccel_command_queue_access(cmd);
 	else if (first == end)
-		error = nnaccel_async_queue(cmd);
+		error = nnaccel_async_begin(cmd);
 	if (!error) {
 		nnaccel_command_watch(cmd);
 	} else {
@@ -193,9 +287,52 @@ bool nnaccel_async_begun(struct nnaccel_command *cmd, int error)
 	return waits;
 }
 
+/* Room for dependencies, and for a fence of each grant, which was charged with the command. */
+static int nnaccel_async_make_room(struct nnaccel_command *cmd, u32 num_fences)
+{
+	struct nnaccel_async *async = cmd->async;
+	u32 room = num_fences + cmd->head.num_grants;
+	int ret;
+
+	if (async->waits)
+		return 0;
+	ret = nnaccel_command_charge(cmd, num_fences * NNACCEL_WAIT_BYTES);
+	if (ret)
+		return ret;
+	async->waits = kvcalloc(room, sizeof(*async->waits), GFP_KERNEL_ACCOUNT);
+	return async->waits ? 0 : -ENOMEM;
+}
+
+/* The dependencies: fences; and events, of a command that is not @fenced. */
+static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 num_fences,
+				   bool fenced)
+{
+	const s32 __user *fds = u64_to_user_ptr(fences);
+	struct nnaccel_async *async = cmd->async;
+	u32 i;
+	int fd, ret;
+
+	ret = nnaccel_async_make_room(cmd, num_fences);
+	for (i = 0; i < num_fences && !ret; i++) {
+		struct nnaccel_event *event = NULL;
+		struct dma_fence *fence;
+
+		if (get_user(fd, fds + i))
+			return -EFAULT;
+		fence = sync_file_get_fence(fd);
+		if (!fence && !fenced)
+			event = nnaccel_submission_event(fd);
+		if (!fence && !event)
+			return -EINVAL;
+		nnaccel_async_add_wait(async, fence, event);
+		async->num_fences++;
+	}
+	return ret;
+}
+
 /**
- * nnaccel_async_init() - Make an execution one that nobody waits for
- * @cmd: the execution, not admitted yet
+ * nnaccel_async_init() - Make a command one that no call drives
+ * @cmd: the command, not admitted yet
  * @fences: user address of the fds of what it waits for
  * @num_fences: how many
  * @fenced: its end is a fence: it ends within fence_bound_ms, whatever anybody does
@@ -207,36 +344,26 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, 
 	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
 	u64 grace_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
 	u64 kill_ns = min_t(u64, NNACCEL_KILL_NS, bound_ns / 4);
-	const s32 __user *fds = u64_to_user_ptr(fences);
-	u32 i, room = num_fences + cmd->head.num_grants;
-	struct nnaccel_async *async;
+	struct nnaccel_async *async = &cmd->async_room;
 	struct dma_fence *fence;
-	int fd, ret;
+	u32 i;
+	int ret;
 
 	if (num_fences > NNACCEL_MAX_FENCES)
 		return -EINVAL;
-	ret = nnaccel_command_charge(cmd, num_fences * NNACCEL_WAIT_BYTES);
-	if (ret)
-		return ret;
-	async = kvzalloc(struct_size(async, waits, room), GFP_KERNEL_ACCOUNT);
-	if (!async)
-		return -ENOMEM;
 	INIT_LIST_HEAD(&async->node);
 	INIT_WORK(&async->ready, nnaccel_async_ready);
+	init_waitqueue_func_entry(&async->engine, nnaccel_async_engine_changed);
 	async->cmd = cmd;
 	async->start_ns = ktime_get_ns();
 	async->ready_ns = async->start_ns;
 	cmd->async = async;
 	nnaccel_context_get(cmd->ctx);
 
-	for (i = 0; i < num_fences; i++) {
-		if (get_user(fd, fds + i))
-			return -EFAULT;
-		fence = sync_file_get_fence(fd);
-		if (!fence)
-			return -EINVAL;
-		nnaccel_async_add_wait(async, fence);
-		async->num_fences++;
+	if (num_fences) {
+		ret = nnaccel_async_add_named(cmd, fences, num_fences, fenced);
+		if (ret)
+			return ret;
 	}
 	/*
 	 * The fences of the memory as they are now, before anybody can see the execution's own:
@@ -249,8 +376,14 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, 
 					       cmd->grants[i].prot & NNACCEL_PROT_WRITE, &fence);
 		if (ret)
 			return ret;
-		if (fence)
-			nnaccel_async_add_wait(async, fence);
+		if (!fence)
+			continue;
+		ret = nnaccel_async_make_room(cmd, num_fences);
+		if (ret) {
+			dma_fence_put(fence);
+			return ret;
+		}
+		nnaccel_async_add_wait(async, fence, NULL);
 	}
 
 	/*
@@ -275,9 +408,12 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
 	struct nnaccel_async *async = cmd->async;
 	u32 i;
 
-	for (i = 0; i < async->num_waits; i++)
+	for (i = 0; i < async->num_waits; i++) {
 		dma_fence_put(async->waits[i].fence);
-	kvfree(async);
+		if (async->waits[i].event)
+			nnaccel_event_put(async->waits[i].event);
+	}
+	kvfree(async->waits);
 	nnaccel_context_put(cmd->ctx);
 }
 
@@ -295,7 +431,7 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
 	mutex_lock(&ctx->lock);
 	if (cmd->async->ended)
 		ret = -ECANCELED;
-	else if (!cmd->model->session)
+	else if (!nnaccel_command_wants_engine(cmd) && !nnaccel_command_is_served(cmd))
 		ret = -ESTALE;
 	else
 		ret = nnaccel_command_count(cmd);
@@ -323,6 +459,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 		return;
 	async->ended = true;
 	list_del_init(&async->node);
+	nnaccel_async_leave_engine(async);
 	nnaccel_async_remove_callbacks(async);
 	async->end(cmd, error);
 }
@@ -343,6 +480,7 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 		if (!cmd->async->may_leave)
 			return -EALREADY;
 		cmd->abandoned = true;
+		trace_nnaccel_command_abandon(cmd);
 		nnaccel_async_end(cmd, -ECANCELED);
 		return 1;
 	}
@@ -392,9 +530,9 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head
 	}
 }
 
-/* Cancels what is named; @dead: to put. Return: how many, -ENOENT or -EALREADY. */
+/* Cancels what is named; submissions have no tag. @dead: to put. Return: how many, or an error. */
 static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
-			  struct list_head *dead)
+			  bool submissions, struct list_head *dead)
 	__must_hold(&ctx->lock)
 {
 	struct nnaccel_async *async, *next;
@@ -406,6 +544,8 @@ static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_canc
 		int ret;
 
 		if (!(arg->flags & NNACCEL_CANCEL_ANY) && async->tag != arg->tag)
+			continue;
+		if (async->submitted && !submissions)
 			continue;
 		ret = nnaccel_async_cancel(cmd);
 		if (!ret)
@@ -419,7 +559,8 @@ static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_canc
 }
 
 /* Cancels, and puts what is left over; as nnaccel_cancel(). */
-static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg)
+static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
+				  bool submissions)
 {
 	struct nnaccel_command *cmd, *next;
 	bool signalling;
@@ -427,7 +568,7 @@ static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnac
 	int ret;
 
 	signalling = nnaccel_lock_signalling(ctx);
-	ret = nnaccel_cancel(ctx, arg, &dead);
+	ret = nnaccel_cancel(ctx, arg, submissions, &dead);
 	nnaccel_unlock_signalling(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
@@ -442,7 +583,7 @@ void nnaccel_async_cancel_all(struct nnaccel_context *ctx)
 {
 	const struct nnaccel_cancel all = { .flags = NNACCEL_CANCEL_ANY };
 
-	nnaccel_cancel_and_put(ctx, &all);
+	nnaccel_cancel_and_put(ctx, &all, true);
 }
 
 /**
@@ -458,7 +599,7 @@ int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_CANCEL_ANY || arg->__reserved)
 		return -EINVAL;
-	ret = nnaccel_cancel_and_put(ucmd->object, arg);
+	ret = nnaccel_cancel_and_put(ucmd->object, arg, false);
 	if (ret < 0)
 		return ret;
 	arg->out_cancelled = ret;

@@ -443,46 +443,17 @@ void nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffe
 	}
 }
 
-/* Lets the worker judge the buffer; then writes the answer and publishes. */
-static int nnaccel_buffer_finish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-				 struct nnaccel_buffer *buffer)
-{
-	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
-	struct nnaccel_context *ctx = cmd->ctx;
-	int ret;
-	u32 id;
-
-	ret = nnaccel_object_reserve(ctx, &id);
-	if (ret)
-		return ret;
-	ret = nnaccel_command_run(ucmd, cmd);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		arg->out_buffer = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
-		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-		      nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	}
-	if (ret || cmd->status != NNACCEL_STATUS_NONE) {
-		nnaccel_object_unreserve(ctx, id);
-		return ret;
-	}
-	buffer->id = id;
-	refcount_inc(&buffer->pool.obj.refs);
-	trace_nnaccel_buffer_alloc(buffer);
-	nnaccel_object_publish(&buffer->pool.obj, id);
-	return 0;
-}
-
 /**
- * nnaccel_buffer_alloc_ioctl() - NNACCEL_BUFFER_ALLOC
- * @ucmd: the ioctl
+ * nnaccel_buffer_alloc_create() - Make a buffer, and a command that has the worker judge it
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_buffer_alloc
  *
- * Return: 0, -EINVAL, -ENOENT, -EFBIG, -EDQUOT, -ENOSPC, -ENOMEM, -EFAULT, or what
- * nnaccel_command_run() returned.
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -ESTALE, -EFBIG, -EDQUOT, -ENOSPC,
+ * -ENOMEM, -EFAULT.
  */
-int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
+struct nnaccel_command *nnaccel_buffer_alloc_create(struct nnaccel_context *ctx, const void *from)
 {
-	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
+	const struct nnaccel_buffer_alloc *arg = from;
 	const struct nnaccel_arrays layout = {
 		.num_grants = 1,
 		.num_roles = arg->num_roles,
@@ -492,33 +463,56 @@ int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags || !arg->capacity || !arg->num_roles ||
-	    arg->num_roles > NNACCEL_MAX_ROLES || arg->message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
+	if (arg->flags || !arg->capacity || !arg->num_roles || arg->num_roles > NNACCEL_MAX_ROLES)
+		return ERR_PTR(-EINVAL);
 	if (!nnaccel_pool_may_have(arg->capacity))
-		return -EFBIG;
-	if (ucmd->resumed) {
-		cmd = ucmd->resumed;
-		buffer = nnaccel_command_buffer(cmd, 0);
-		refcount_inc(&buffer->pool.obj.refs);
-		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
-		goto out;
-	}
-	cmd = nnaccel_command_alloc(ucmd->object, NNACCEL_DO_BUFFER, &layout);
+		return ERR_PTR(-EFBIG);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_BUFFER, &layout);
 	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	buffer = nnaccel_buffer_create(ucmd->object, arg->capacity);
+		return cmd;
+	buffer = nnaccel_buffer_create(ctx, arg->capacity);
 	if (IS_ERR(buffer)) {
 		nnaccel_command_put(cmd);
-		return PTR_ERR(buffer);
+		return ERR_CAST(buffer);
 	}
 	ret = nnaccel_buffer_set_roles(buffer, cmd, arg);
-	if (!ret) {
+	if (!ret)
 		nnaccel_buffer_set_grants(cmd, buffer, NULL, true);
-		ret = nnaccel_buffer_finish(ucmd, cmd, buffer);
-	}
-out:
 	nnaccel_pool_put(&buffer->pool);
+	if (!ret)
+		return cmd;
 	nnaccel_command_put(cmd);
-	return ret;
+	return ERR_PTR(ret);
+}
+
+/**
+ * nnaccel_buffer_alloc_respond() - Tell the client of a new buffer
+ * @ucmd: where the answer goes; has the buffer's id
+ * @cmd: the command, answered
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_buffer_alloc_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+{
+	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
+
+	arg->out_status = cmd->status;
+	arg->out_buffer = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_id : 0;
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/**
+ * nnaccel_buffer_publish() - Let an id name a new buffer
+ * @ucmd: has the id
+ * @cmd: the command that the buffer was made with
+ */
+void nnaccel_buffer_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+{
+	struct nnaccel_buffer *buffer = nnaccel_command_buffer(cmd, 0);
+
+	buffer->id = ucmd->new_id;
+	refcount_inc(&buffer->pool.obj.refs);
+	trace_nnaccel_buffer_alloc(buffer);
+	nnaccel_object_publish(&buffer->pool.obj, ucmd->new_id);
 }

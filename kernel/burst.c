@@ -699,8 +699,8 @@ static int nnaccel_burst_add(struct nnaccel_burst *burst)
 }
 
 /* A burst of one count that is not alive yet. */
-static struct nnaccel_burst *nnaccel_burst_create(struct nnaccel_context *ctx,
-						  const struct nnaccel_burst_create *arg)
+static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
+						 const struct nnaccel_burst_create *arg)
 {
 	struct nnaccel_burst *burst;
 	int ret;
@@ -754,7 +754,7 @@ static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 	struct nnaccel_burst *burst;
 	struct file *file;
 
-	burst = nnaccel_burst_create(ctx, arg);
+	burst = nnaccel_burst_alloc(ctx, arg);
 	if (IS_ERR(burst))
 		return ERR_CAST(burst);
 	file = anon_inode_getfile("[nnaccel-burst]", &nnaccel_burst_fops, burst, O_RDWR);
@@ -789,75 +789,62 @@ static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst
 	return cmd;
 }
 
-/* A new burst, whose file is the command's, and that command. */
-static struct nnaccel_command *nnaccel_burst_open_command(struct nnaccel_context *ctx,
-							  const struct nnaccel_burst_create *arg)
+/**
+ * nnaccel_burst_create() - Make a burst, whose file is a command's, and that command
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_burst_create
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EDQUOT, -ENOSPC, -ENOMEM, -ENFILE.
+ */
+struct nnaccel_command *nnaccel_burst_create(struct nnaccel_context *ctx, const void *from)
 {
-	struct file *file = nnaccel_burst_open(ctx, arg);
+	const struct nnaccel_burst_create *arg = from;
 	struct nnaccel_command *cmd;
+	struct file *file;
 
+	if (arg->flags & ~(NNACCEL_BURST_CLOEXEC | NNACCEL_BURST_NO_SPIN) || arg->__reserved ||
+	    arg->capacity > NNACCEL_BURST_MAX_CAPACITY)
+		return ERR_PTR(-EINVAL);
+	file = nnaccel_burst_open(ctx, arg);
 	if (IS_ERR(file))
 		return ERR_CAST(file);
 	cmd = nnaccel_burst_command(file->private_data);
-	if (IS_ERR(cmd))
+	if (IS_ERR(cmd)) {
 		fput(file);
-	else
-		cmd->burst_file = file;
+		return cmd;
+	}
+	cmd->burst_file = file;
+	cmd->cloexec = arg->flags & NNACCEL_BURST_CLOEXEC;
 	return cmd;
 }
 
-/* Writes the answer. */
-static int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-				 int fd)
+/**
+ * nnaccel_burst_respond() - Tell the client of a new burst
+ * @ucmd: where the answer goes; has the number of the burst's file
+ * @cmd: the command that told the worker of the burst, answered
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_burst_create *arg = ucmd->cmd;
 
 	arg->out_status = cmd->status;
-	arg->out_fd = cmd->status == NNACCEL_STATUS_NONE ? fd : -1;
+	arg->out_fd = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_fd : -1;
 	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
 	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
 /**
- * nnaccel_burst_create_ioctl() - NNACCEL_BURST_CREATE
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -EDQUOT, -ENOSPC, -EMFILE, -ENOMEM, -EFAULT, or what
- * nnaccel_command_run() returned.
+ * nnaccel_burst_publish() - Let the client have the file of a new burst
+ * @ucmd: has its number
+ * @cmd: the command that has the file
  */
-int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd)
+void nnaccel_burst_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
-	struct nnaccel_burst_create *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	struct file *file;
-	int fd, ret;
+	struct file *file = cmd->burst_file;
 
-	if (arg->flags & ~(NNACCEL_BURST_CLOEXEC | NNACCEL_BURST_NO_SPIN) || arg->__reserved ||
-	    arg->capacity > NNACCEL_BURST_MAX_CAPACITY ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_burst_open_command(ucmd->object, arg);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	fd = get_unused_fd_flags(arg->flags & NNACCEL_BURST_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd < 0) {
-		/* A resumed call has its command in the queue or with the worker. */
-		nnaccel_command_cancel(cmd);
-		nnaccel_command_put(cmd);
-		return fd;
-	}
-	ret = nnaccel_command_run(ucmd, cmd) ?: nnaccel_burst_respond(ucmd, cmd, fd);
-	file = ret == -ERESTARTNOINTR ? NULL : cmd->burst_file;
-	if (file)
-		cmd->burst_file = NULL;
-	if (!ret && cmd->status == NNACCEL_STATUS_NONE) {
-		nnaccel_burst_request_latency(file->private_data);
-		fd_install(fd, file);
-	} else {
-		if (file)
-			fput(file);
-		put_unused_fd(fd);
-	}
-	nnaccel_command_put(cmd);
-	return ret;
+	cmd->burst_file = NULL;
+	nnaccel_burst_request_latency(file->private_data);
+	fd_install(ucmd->new_fd, file);
 }

@@ -11,9 +11,18 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-static struct nnaccel_command *
-nnaccel_prepare_cached_create(struct nnaccel_context *ctx, const struct nnaccel_prepare_cached *arg)
+/**
+ * nnaccel_prepare_cached_create() - Make a command that prepares a model of saved parts
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_prepare_cached
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT,
+ * -ENOSPC, -EDQUOT, -ENOMEM.
+ */
+struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ctx,
+						      const void *from)
 {
+	const struct nnaccel_prepare_cached *arg = from;
 	const struct nnaccel_arrays layout = {
 		.num_grants = arg->data_pool ? 2 : 1,
 		.attributes_size = arg->attributes_size,
@@ -26,6 +35,9 @@ nnaccel_prepare_cached_create(struct nnaccel_context *ctx, const struct nnaccel_
 	struct nnaccel_command *cmd;
 	int ret;
 
+	if (arg->flags ||
+	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size))
+		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_PREPARE_CACHED, &layout);
 	if (IS_ERR(cmd))
 		return cmd;
@@ -35,38 +47,24 @@ nnaccel_prepare_cached_create(struct nnaccel_context *ctx, const struct nnaccel_
 	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
 	ret = nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ) ?:
 	      nnaccel_command_set_attributes(cmd, arg->attributes);
-	if (!ret)
-		return cmd;
-	nnaccel_command_put(cmd);
-	return ERR_PTR(ret);
+	return nnaccel_model_create(cmd, ret);
 }
 
 /**
- * nnaccel_prepare_cached_ioctl() - NNACCEL_PREPARE_CACHED
- * @ucmd: the ioctl
+ * nnaccel_prepare_cached_respond() - Tell the client of a model that was prepared of saved parts
+ * @ucmd: where the answer goes; has the model's id
+ * @cmd: the command that prepared it, answered
  *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT, or what nnaccel_model_prepare()
- * returned.
+ * Return: 0 or -EFAULT.
  */
-int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_prepare_cached_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_prepare_cached *arg = ucmd->cmd;
-	const struct nnaccel_model_answer answer = {
-		.status = &arg->out_status,
-		.model = &arg->out_model,
-		.message = arg->message,
-		.message_size = arg->message_size,
-		.size = sizeof(*arg),
-	};
-	struct nnaccel_command *cmd;
 
-	if (arg->flags || !nnaccel_model_may_prepare(arg->preference, arg->priority,
-						     arg->attributes_size, arg->message_size))
-		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_prepare_cached_create(ucmd->object, arg);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	return nnaccel_model_prepare(ucmd, cmd, &answer);
+	arg->out_status = cmd->status;
+	arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_id : 0;
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
 static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
@@ -97,7 +95,44 @@ static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
 	return 0;
 }
 
-static int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd)
+/**
+ * nnaccel_cache_save_create() - Make a command that saves a model
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_cache_save
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -ENOMEM,
+ * -EDQUOT.
+ */
+struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, const void *from)
+{
+	const struct nnaccel_arrays layout = {
+		.num_grants = 2,
+		.max_payload = sizeof(struct nnaccel_cache_sizes),
+	};
+	const struct nnaccel_cache_save *arg = from;
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (arg->flags || arg->__reserved0)
+		return ERR_PTR(-EINVAL);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_CACHE_SAVE, &layout);
+	if (IS_ERR(cmd))
+		return cmd;
+	ret = nnaccel_cache_save_build(cmd, arg);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
+}
+
+/**
+ * nnaccel_cache_save_respond() - Tell the client how much was saved
+ * @ucmd: where the answer goes
+ * @cmd: the command, answered
+ *
+ * Return: 0 or -EFAULT.
+ */
+int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	const struct nnaccel_cache_sizes *sizes = cmd->payload;
 	struct nnaccel_cache_save *arg = ucmd->cmd;
@@ -107,36 +142,4 @@ static int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, const struct nn
 	arg->out_data_size = sizes ? sizes->data : 0;
 	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
 	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-}
-
-/**
- * nnaccel_cache_save_ioctl() - NNACCEL_CACHE_SAVE
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT, -ENOMEM, or what
- * nnaccel_command_run() returned.
- */
-int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	const struct nnaccel_arrays layout = {
-		.num_grants = 2,
-		.max_payload = sizeof(struct nnaccel_cache_sizes),
-	};
-	struct nnaccel_cache_save *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	int ret;
-
-	if (arg->flags || arg->__reserved0 || arg->message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
-	cmd = ucmd->resumed ?:
-	      nnaccel_command_alloc(ucmd->object, NNACCEL_DO_CACHE_SAVE, &layout);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	ret = ucmd->resumed ? 0 : nnaccel_cache_save_build(cmd, arg);
-	if (!ret)
-		ret = nnaccel_command_run(ucmd, cmd);
-	if (!ret)
-		ret = nnaccel_cache_save_respond(ucmd, cmd);
-	nnaccel_command_put(cmd);
-	return ret;
 }

@@ -53,9 +53,12 @@ static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (async && async->may_leave && !async->ended)
 			return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
+		if (cmd->head.kind != NNACCEL_DO_EXECUTE)
+			return U64_MAX;
 		return async && async->bound_ns ? min(killed_ns, async->kill_ns) : killed_ns;
 	default:
-		return deadline_ns;
+		return async && async->engine_due_ns ? min(async->engine_due_ns, deadline_ns) :
+						       deadline_ns;
 	}
 }
 
@@ -111,6 +114,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 {
 	bool due = !nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0);
 	struct nnaccel_async *async = cmd->async;
+	int error = -ETIME;
 
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (async && !async->ended && async->must_leave && async->must_leave(cmd)) {
@@ -137,6 +141,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 			break;
 		/* The client is told; the hardware gets the rest of its time. */
 		cmd->abandoned = true;
+		trace_nnaccel_command_abandon(cmd);
 		nnaccel_async_end(cmd, -ETIME);
 		break;
 	case NNACCEL_COMMAND_IN_FLIGHT:
@@ -148,13 +153,19 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 		}
 		/* The client is told; the worker gets the rest of its time. */
 		cmd->abandoned = true;
+		trace_nnaccel_command_abandon(cmd);
 		nnaccel_async_end(cmd, -ETIME);
 		break;
 	default:
 		if (!due)
 			break;
+		/* Either the deadline is past, or a wait for a worker is to be looked at. */
+		if (async && async->engine_due_ns)
+			error = nnaccel_async_begin(cmd);
+		if (!error)
+			break;
 		list_del_init(&cmd->node);
-		nnaccel_command_finish(cmd, -ETIME);
+		nnaccel_command_finish(cmd, error);
 		return true;
 	}
 	nnaccel_command_watch(cmd);
@@ -298,8 +309,12 @@ static void nnaccel_command_free(struct kref *refs)
 	WARN_ON(cmd->num_accessed && cmd->foreign);
 	/* Before what may hold the last count on the context. */
 	nnaccel_uncharge_kernel(cmd->ctx->account, cmd->charged);
+	if (cmd->burst_file)
+		fput(cmd->burst_file);
 	if (cmd->burst)
 		nnaccel_burst_put(cmd->burst);
+	if (cmd->copy)
+		nnaccel_copy_free(cmd->copy);
 	if (cmd->model)
 		nnaccel_model_put(cmd->model);
 	for (i = 0; i < cmd->head.num_grants; i++)
@@ -473,18 +488,49 @@ int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from)
 	return size && copy_from_user(cmd->attributes, u64_to_user_ptr(from), size) ? -EFAULT : 0;
 }
 
+static bool nnaccel_command_copies(const struct nnaccel_command *cmd)
+{
+	return cmd->head.kind == NNACCEL_DO_COPY_IN || cmd->head.kind == NNACCEL_DO_COPY_OUT;
+}
+
+/**
+ * nnaccel_command_wants_engine() - May any worker serve a command, and is one worth a wait?
+ * @cmd: the command
+ *
+ * Return: false: it is for the worker that has its model, or that knows its buffer's layout.
+ */
+bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
+{
+	return !nnaccel_command_copies(cmd) && (!cmd->model || nnaccel_command_prepares(cmd));
+}
+
+/**
+ * nnaccel_command_is_served() - Is a worker there that can serve a command?
+ * @cmd: the command; ctx->lock is held
+ *
+ * Return: whether there is one.
+ */
+bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	const struct nnaccel_session *session = cmd->ctx->session;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (nnaccel_command_copies(cmd))
+		return nnaccel_buffer_is_served(cmd);
+	if (nnaccel_command_wants_engine(cmd))
+		return session && session->mm;
+	/* A model that lives has its worker. */
+	return cmd->model->session;
+}
+
 /* Locks the context with the session that the command is for; 0: it is locked. */
 static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
 {
-	bool copies = cmd->head.kind == NNACCEL_DO_COPY_IN || cmd->head.kind == NNACCEL_DO_COPY_OUT;
-	bool served;
-
-	if (!copies && (!cmd->model || nnaccel_command_prepares(cmd)))
+	if (nnaccel_command_wants_engine(cmd))
 		return nnaccel_engine_lock_session(cmd);
 	mutex_lock(&cmd->ctx->lock);
-	/* A model that lives has its worker. */
-	served = copies ? nnaccel_buffer_is_served(cmd) : !!cmd->model->session;
-	if (served)
+	if (nnaccel_command_is_served(cmd))
 		return 0;
 	mutex_unlock(&cmd->ctx->lock);
 	return -ESTALE;
@@ -513,9 +559,40 @@ static void nnaccel_command_uncount(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->kept)
+		return;
 	if (cmd->counted)
 		cmd->ctx->num_commands--;
 	cmd->counted = false;
+}
+
+/**
+ * nnaccel_command_keep() - Let a command count until its answer is fetched
+ * @cmd: the command, at its end or not; ctx->lock is held
+ */
+void nnaccel_command_keep(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->kept = true;
+	if (cmd->counted)
+		return;
+	cmd->ctx->num_commands++;
+	cmd->counted = true;
+}
+
+/**
+ * nnaccel_command_release() - Undo nnaccel_command_keep()
+ * @cmd: the command; ctx->lock is held
+ */
+void nnaccel_command_release(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->kept = false;
+	/* Else it goes on, and its end uncounts it. */
+	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
+		nnaccel_command_uncount(cmd);
 }
 
 /* Takes a count from the caller's when it returns 0. */
@@ -652,16 +729,11 @@ static void nnaccel_command_drop_new(struct nnaccel_command *cmd, int error)
  */
 void nnaccel_command_cancel(struct nnaccel_command *cmd)
 {
-	struct file *file = cmd->burst_file;
-
-	cmd->burst_file = NULL;
 	/* Only its caller, who does not come back, would have given it to a worker. */
 	if (cmd->state == NNACCEL_COMMAND_NEW)
 		nnaccel_command_drop_new(cmd, -ECANCELED);
 	else
 		nnaccel_command_abandon(cmd, false);
-	if (file)
-		fput(file);
 }
 
 /**
@@ -700,6 +772,8 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
+	if (cmd->head.kind == NNACCEL_DO_EXECUTE && cmd->head.flags & NNACCEL_EXECUTE_MEASURE)
+		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
 	/* Neither is the last count: the caller has one. */
 	if (cancel_delayed_work(&cmd->expiry))
@@ -823,6 +897,12 @@ static const char *const nnaccel_command_kinds[] = {
 	[NNACCEL_DO_CACHE_SAVE] = "cache-save",
 };
 
+/* Does no call wait for it? */
+static bool nnaccel_command_is_alone(const struct nnaccel_command *cmd)
+{
+	return cmd->async && (!cmd->async->submitted || cmd->kept);
+}
+
 static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_file *m)
 {
 	const char *kind = cmd->head.kind < ARRAY_SIZE(nnaccel_command_kinds) ?
@@ -831,7 +911,8 @@ static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_f
 	seq_printf(m, "%llu %llu %s %s %u %llu %u %s%s%s\n", cmd->ctx->number, cmd->head.cookie,
 		   kind ?: "?", nnaccel_command_states[cmd->state],
 		   jiffies_to_msecs(jiffies - cmd->start), cmd->head.model, cmd->head.priority,
-		   cmd->async ? "a" : "-", cmd->abandoned ? "g" : "-", cmd->expired ? "k" : "-");
+		   nnaccel_command_is_alone(cmd) ? "a" : "-", cmd->abandoned ? "g" : "-",
+		   cmd->expired ? "k" : "-");
 }
 
 /**

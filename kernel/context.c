@@ -7,6 +7,7 @@
 #include <linux/device.h>
 #include <linux/module.h>
 #include <linux/pid.h>
+#include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/sched/signal.h>
@@ -103,6 +104,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	kref_init(&ctx->refs);
 	ctx->engine = engine;
 	init_waitqueue_head(&ctx->changes_wait);
+	init_waitqueue_head(&ctx->answers_wait);
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
@@ -184,6 +186,14 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	trace_nnaccel_context_close(ctx);
 	nnaccel_context_put(ctx);
 	return 0;
+}
+
+static __poll_t nnaccel_context_poll(struct file *file, poll_table *wait)
+{
+	struct nnaccel_context *ctx = file->private_data;
+
+	poll_wait(file, &ctx->answers_wait, wait);
+	return READ_ONCE(ctx->num_answers) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
@@ -282,25 +292,27 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(POOL_IMPORT, nnaccel_pool_import_ioctl, struct nnaccel_pool_import, planes),
 	NNACCEL_OP(POOL_EXPORT, nnaccel_pool_export_ioctl, struct nnaccel_pool_export,
 		   out_fd),
-	NNACCEL_WAIT_OP(QUERY, nnaccel_query_ioctl, struct nnaccel_query, out_status),
-	NNACCEL_WAIT_OP(SUPPORTED, nnaccel_supported_ioctl, struct nnaccel_supported,
+	NNACCEL_WAIT_OP(QUERY, nnaccel_work_ioctl, struct nnaccel_query, out_status),
+	NNACCEL_WAIT_OP(SUPPORTED, nnaccel_work_ioctl, struct nnaccel_supported,
 			__reserved),
-	NNACCEL_WAIT_OP(PREPARE, nnaccel_prepare_ioctl, struct nnaccel_prepare, attributes_size),
-	NNACCEL_WAIT_OP(EXECUTE, nnaccel_execute_ioctl, struct nnaccel_execute, num_buffers),
-	NNACCEL_WAIT_OP(BURST_CREATE, nnaccel_burst_create_ioctl, struct nnaccel_burst_create,
+	NNACCEL_WAIT_OP(PREPARE, nnaccel_work_ioctl, struct nnaccel_prepare, attributes_size),
+	NNACCEL_WAIT_OP(EXECUTE, nnaccel_work_ioctl, struct nnaccel_execute, num_buffers),
+	NNACCEL_WAIT_OP(BURST_CREATE, nnaccel_work_ioctl, struct nnaccel_burst_create,
 			__reserved),
 	NNACCEL_OP(EXECUTE_FENCED, nnaccel_execute_fenced_ioctl,
 		   struct nnaccel_execute_fenced, tag),
 	NNACCEL_OP(FENCE_INFO, nnaccel_fence_info_ioctl, struct nnaccel_fence_info,
 		   __reserved2),
 	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
-	NNACCEL_WAIT_OP(PREPARE_CACHED, nnaccel_prepare_cached_ioctl, struct nnaccel_prepare_cached,
+	NNACCEL_OP(SUBMIT, nnaccel_submit_ioctl, struct nnaccel_submit, duration_ns),
+	NNACCEL_OP(WAIT, nnaccel_wait_ioctl, struct nnaccel_wait, __reserved),
+	NNACCEL_WAIT_OP(PREPARE_CACHED, nnaccel_work_ioctl, struct nnaccel_prepare_cached,
 			attributes_size),
-	NNACCEL_WAIT_OP(CACHE_SAVE, nnaccel_cache_save_ioctl, struct nnaccel_cache_save,
+	NNACCEL_WAIT_OP(CACHE_SAVE, nnaccel_work_ioctl, struct nnaccel_cache_save,
 			out_status),
-	NNACCEL_WAIT_OP(BUFFER_ALLOC, nnaccel_buffer_alloc_ioctl, struct nnaccel_buffer_alloc,
+	NNACCEL_WAIT_OP(BUFFER_ALLOC, nnaccel_work_ioctl, struct nnaccel_buffer_alloc,
 			out_buffer),
-	NNACCEL_WAIT_OP(BUFFER_COPY, nnaccel_buffer_copy_ioctl, struct nnaccel_buffer_copy,
+	NNACCEL_WAIT_OP(BUFFER_COPY, nnaccel_work_ioctl, struct nnaccel_buffer_copy,
 			offset),
 };
 
@@ -318,6 +330,7 @@ const struct file_operations nnaccel_context_fops = {
 	.open = nnaccel_context_open,
 	.flush = nnaccel_context_flush,
 	.release = nnaccel_context_release,
+	.poll = nnaccel_context_poll,
 	.uring_cmd = nnaccel_uring_cmd,
 	.unlocked_ioctl = nnaccel_context_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,

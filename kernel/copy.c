@@ -14,7 +14,6 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/overflow.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -24,16 +23,22 @@
 /**
  * struct nnaccel_copy - One copy
  * @buffer: the buffer, counted
- * @arg: the ioctl's structure
+ * @flags: NNACCEL_COPY_*
  * @in: into the buffer
+ * @length: bytes
  * @pool: the other side, counted; NULL: user memory
+ * @offset: bytes into @pool
+ * @data: the user memory
  * @accessing: access to @pool has begun
  */
 struct nnaccel_copy {
 	struct nnaccel_buffer *buffer;
-	struct nnaccel_buffer_copy *arg;
+	u32 flags;
 	bool in;
+	u64 length;
 	struct nnaccel_pool *pool;
+	u64 offset;
+	u64 data;
 	bool accessing;
 };
 
@@ -48,15 +53,22 @@ static u32 nnaccel_copy_prot(const struct nnaccel_copy *copy)
 }
 
 /* Finds what is copied. */
-static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *ctx)
+static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *ctx,
+			     const struct nnaccel_buffer_copy *arg)
 {
-	struct nnaccel_buffer_copy *arg = copy->arg;
+	struct nnaccel_buffer *buffer;
 	struct nnaccel_pool *pool;
 	u64 end;
 
-	copy->buffer = nnaccel_buffer_get(ctx, arg->buffer);
-	if (IS_ERR(copy->buffer))
-		return PTR_ERR(copy->buffer);
+	copy->flags = arg->flags;
+	copy->in = arg->flags & NNACCEL_COPY_IN;
+	copy->length = arg->length;
+	copy->offset = arg->offset;
+	copy->data = arg->data;
+	buffer = nnaccel_buffer_get(ctx, arg->buffer);
+	if (IS_ERR(buffer))
+		return PTR_ERR(buffer);
+	copy->buffer = buffer;
 	if (!(arg->flags & NNACCEL_COPY_POOL))
 		return 0;
 	pool = nnaccel_pool_get(ctx, arg->pool);
@@ -65,7 +77,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	copy->pool = pool;
 	if (!nnaccel_pool_is_bytes(pool))
 		return -EOPNOTSUPP;
-	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length)
+	if (check_add_overflow(copy->offset, copy->length, &end) || end > pool->length)
 		return -EINVAL;
 	return nnaccel_copy_prot(copy) & ~pool->prot ? -EACCES : 0;
 }
@@ -95,13 +107,13 @@ static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
 /* The range of the pool, mapped by the caller. */
 static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr, u64 *length)
 {
-	u64 start = copy->pool->offset + copy->arg->offset;
+	u64 start = copy->pool->offset + copy->offset;
 	unsigned long prot = PROT_READ | (copy->in ? 0 : PROT_WRITE);
 	/* A file that is sealed against writing can be mapped only so, and is only read. */
 	unsigned long flags = copy->in && !copy->pool->dmabuf ? MAP_PRIVATE : MAP_SHARED;
 	unsigned long base;
 
-	*length = PAGE_ALIGN(offset_in_page(start) + copy->arg->length);
+	*length = PAGE_ALIGN(offset_in_page(start) + copy->length);
 	base = vm_mmap(copy->pool->file, 0, *length, prot, flags, start & PAGE_MASK);
 	if (IS_ERR_VALUE(base))
 		return base == -ENOMEM || base == -EINTR ? (int)base : -EIO;
@@ -113,19 +125,19 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr
 static int nnaccel_copy_move_pool(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
 {
 	const struct nnaccel_pool *pool = copy->pool;
-	u64 start = pool->offset + copy->arg->offset, length;
+	u64 start = pool->offset + copy->offset, length;
 	unsigned long addr;
 	int ret, error;
 
 	if (pool->dmabuf && nnaccel_dmabuf_is_ours(pool->dmabuf)) {
 		ret = copy->in ? nnaccel_dmabuf_copy_between(dmabuf, 0, pool->dmabuf, start,
-							     copy->arg->length) :
+							     copy->length) :
 				 nnaccel_dmabuf_copy_between(pool->dmabuf, start, dmabuf, 0,
-							     copy->arg->length);
+							     copy->length);
 	} else {
 		ret = nnaccel_copy_map(copy, &addr, &length);
 		if (!ret) {
-			ret = nnaccel_dmabuf_copy(dmabuf, (void __user *)addr, copy->arg->length,
+			ret = nnaccel_dmabuf_copy(dmabuf, (void __user *)addr, copy->length,
 						  copy->in);
 			vm_munmap(addr & PAGE_MASK, length);
 		}
@@ -141,15 +153,14 @@ static int nnaccel_copy_move(struct nnaccel_copy *copy, const struct dma_buf *dm
 {
 	if (copy->pool)
 		return nnaccel_copy_move_pool(copy, dmabuf);
-	return nnaccel_dmabuf_copy(dmabuf, u64_to_user_ptr(copy->arg->data), copy->arg->length,
-				   copy->in);
+	return nnaccel_dmabuf_copy(dmabuf, u64_to_user_ptr(copy->data), copy->length, copy->in);
 }
 
 /* Can it be done now? ctx->lock is held. */
 static int nnaccel_copy_check(const struct nnaccel_copy *copy)
 {
 	const struct nnaccel_buffer *buffer = copy->buffer;
-	u64 length = copy->arg->length;
+	u64 length = copy->length;
 	int ret;
 
 	ret = nnaccel_buffer_check_use(buffer, nnaccel_copy_use(copy));
@@ -160,40 +171,28 @@ static int nnaccel_copy_check(const struct nnaccel_copy *copy)
 	return length == buffer->size ? 0 : -EINVAL;
 }
 
-/*
- * Begins access to the other side. Looks at the buffer before, so that nothing is waited for in
- * vain, and again when it is used.
- */
-static int nnaccel_copy_begin(struct nnaccel_copy *copy)
-{
-	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
-	int ret;
-
-	mutex_lock(&ctx->lock);
-	ret = nnaccel_copy_check(copy);
-	mutex_unlock(&ctx->lock);
-	return ret ?: nnaccel_copy_begin_access(copy);
-}
-
 static void nnaccel_copy_count(const struct nnaccel_copy *copy)
 {
 	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
 
 	lockdep_assert_held(&ctx->lock);
 	if (copy->in)
-		ctx->copied_in += copy->arg->length;
+		ctx->copied_in += copy->length;
 	else
-		ctx->copied_out += copy->arg->length;
-	trace_nnaccel_buffer_copy(copy->buffer, copy->arg->flags, copy->arg->length);
+		ctx->copied_out += copy->length;
+	trace_nnaccel_buffer_copy(copy->buffer, copy->flags, copy->length);
 }
 
-/* The kernel's copy. */
+/* The kernel's copy. Looks at the buffer again after the wait for the other side. */
 static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 {
 	struct nnaccel_buffer *buffer = copy->buffer;
 	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
 	int ret;
 
+	ret = nnaccel_copy_begin_access(copy);
+	if (ret)
+		return ret;
 	mutex_lock(&ctx->lock);
 	ret = nnaccel_copy_check(copy);
 	if (!ret) {
@@ -206,7 +205,7 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 
 	ret = nnaccel_copy_move(copy, buffer->pool.dmabuf);
 	mutex_lock(&ctx->lock);
-	nnaccel_buffer_end_use(buffer, nnaccel_copy_use(copy), !ret, copy->arg->length);
+	nnaccel_buffer_end_use(buffer, nnaccel_copy_use(copy), !ret, copy->length);
 	mutex_unlock(&ctx->lock);
 	return ret;
 }
@@ -217,41 +216,18 @@ static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *
 	struct nnaccel_pool *staging;
 
 	cmd->uses[0].kind = nnaccel_copy_use(copy);
-	cmd->head.wire_length = copy->arg->length;
-	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, copy->arg->length, 1));
+	cmd->head.wire_length = copy->length;
+	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, copy->length, 1));
 	if (IS_ERR(staging))
 		return PTR_ERR(staging);
 	nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
-	return copy->in ? nnaccel_copy_move(copy, staging->dmabuf) : 0;
+	if (!copy->in)
+		return 0;
+	return nnaccel_copy_begin_access(copy) ?: nnaccel_copy_move(copy, staging->dmabuf);
 }
 
-/* Has the worker convert, and moves what it read; puts the command. */
-static int nnaccel_copy_run(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy,
-			    struct nnaccel_command *cmd)
-{
-	struct nnaccel_buffer_copy *arg = copy->arg;
-	int ret;
-
-	ret = nnaccel_command_run(ucmd, cmd);
-	if (!ret && !copy->in && cmd->status == NNACCEL_STATUS_NONE) {
-		/* A call that goes on after a signal has ended its access meanwhile. */
-		ret = copy->accessing ? 0 : nnaccel_copy_begin_access(copy);
-		if (ret == -ERESTARTSYS && ucmd->resume && !fatal_signal_pending(current))
-			ret = nnaccel_park(ucmd, cmd) ?: -ERESTARTNOINTR;
-		ret = ret ?: nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
-	}
-	if (!ret) {
-		mutex_lock(&cmd->ctx->lock);
-		nnaccel_copy_count(copy);
-		mutex_unlock(&cmd->ctx->lock);
-		arg->out_status = cmd->status;
-		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
-	}
-	nnaccel_command_put(cmd);
-	return ret;
-}
-
-static int nnaccel_copy_convert(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *copy)
+/* A command that has the worker convert; it owns the copy. */
+static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 {
 	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
 	const struct nnaccel_arrays layout = { .num_grants = 2, .num_uses = 1 };
@@ -261,73 +237,104 @@ static int nnaccel_copy_convert(struct nnaccel_ucmd *ucmd, struct nnaccel_copy *
 	cmd = nnaccel_command_alloc(ctx, copy->in ? NNACCEL_DO_COPY_IN : NNACCEL_DO_COPY_OUT,
 				    &layout);
 	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
+		return cmd;
 	ret = nnaccel_copy_build(cmd, copy);
-	if (!ret)
-		return nnaccel_copy_run(ucmd, copy, cmd);
-	nnaccel_command_put(cmd);
-	return ret;
-}
-
-static int nnaccel_copy_write_nothing(const struct nnaccel_buffer_copy *arg)
-{
-	if (arg->message_size && put_user('\0', (char __user *)u64_to_user_ptr(arg->message)))
-		return -EFAULT;
-	return 0;
+	if (ret) {
+		nnaccel_command_put(cmd);
+		return ERR_PTR(ret);
+	}
+	cmd->copy = copy;
+	return cmd;
 }
 
 static bool nnaccel_copy_is_valid(const struct nnaccel_buffer_copy *arg)
 {
 	u32 way = arg->flags & ~NNACCEL_COPY_POOL;
 
-	if ((way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT) ||
-	    arg->message_size > NNACCEL_MAX_MESSAGE)
+	if (way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT)
 		return false;
 	return arg->flags & NNACCEL_COPY_POOL ? !arg->data : !arg->pool && !arg->offset;
 }
 
 /**
- * nnaccel_buffer_copy_ioctl() - NNACCEL_BUFFER_COPY
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA, -EBUSY, -EFAULT, -EINTR,
- * -EDQUOT, -EXFULL, -ENOSPC, -ENOMEM, or what nnaccel_access_begin() or nnaccel_command_run()
- * returned.
+ * nnaccel_copy_free() - Drop what a copy names
+ * @copy: the copy
  */
-int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd)
+void nnaccel_copy_free(struct nnaccel_copy *copy)
 {
-	struct nnaccel_buffer_copy *arg = ucmd->cmd;
-	struct nnaccel_copy copy = { .arg = arg, .in = arg->flags & NNACCEL_COPY_IN };
+	if (copy->pool)
+		nnaccel_pool_put(copy->pool);
+	if (copy->buffer)
+		nnaccel_pool_put(&copy->buffer->pool);
+	kfree(copy);
+}
+
+/**
+ * nnaccel_copy_create() - Copy, or make a command that has the worker convert
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_buffer_copy
+ *
+ * Looks at the buffer before it waits for the other side: a refusal comes at once.
+ *
+ * Return: the command, or NULL: the kernel has copied. Or an error pointer: -EINVAL, -ENOENT,
+ * -EACCES, -EOPNOTSUPP, -EIO, -ENODATA, -EBUSY, -EFAULT, -EINTR, -EDQUOT, -ENOSPC, -ENOMEM.
+ * Or -ERESTARTSYS: a signal came, and nothing was copied.
+ */
+struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const void *from)
+{
+	struct nnaccel_command *cmd = NULL;
+	struct nnaccel_copy *copy;
 	int ret;
 
-	if (!nnaccel_copy_is_valid(arg))
-		return -EINVAL;
-	arg->out_status = NNACCEL_STATUS_NONE;
-	ret = nnaccel_copy_init(&copy, ucmd->object);
-	if (ucmd->resumed) {
-		/* What it copied from or to may be gone: then so is the copy. */
-		if (!ret) {
-			ret = nnaccel_copy_run(ucmd, &copy, ucmd->resumed);
-		} else {
-			nnaccel_command_cancel(ucmd->resumed);
-			nnaccel_command_put(ucmd->resumed);
-		}
-		goto out;
+	if (!nnaccel_copy_is_valid(from))
+		return ERR_PTR(-EINVAL);
+	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+	ret = nnaccel_copy_init(copy, ctx, from);
+	if (!ret) {
+		mutex_lock(&ctx->lock);
+		ret = nnaccel_copy_check(copy);
+		mutex_unlock(&ctx->lock);
 	}
-	if (!ret)
-		ret = nnaccel_copy_begin(&copy);
 	/* The layout was set before the id was known to anybody. */
-	if (!ret)
-		ret = copy.buffer->layout ? nnaccel_copy_convert(ucmd, &copy) :
-		      nnaccel_copy_linear(&copy) ?: nnaccel_copy_write_nothing(arg);
-	/* Nothing was done yet: the call begins anew. */
-	if (ret == -ERESTARTSYS && ucmd->resume)
-		ret = -ERESTARTNOINTR;
-out:
-	nnaccel_copy_end_access(&copy);
-	if (copy.pool)
-		nnaccel_pool_put(copy.pool);
-	if (!IS_ERR(copy.buffer))
-		nnaccel_pool_put(&copy.buffer->pool);
-	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	if (!ret && copy->buffer->layout)
+		cmd = nnaccel_copy_convert(copy);
+	else if (!ret)
+		ret = nnaccel_copy_linear(copy);
+	nnaccel_copy_end_access(copy);
+	if (IS_ERR_OR_NULL(cmd))
+		nnaccel_copy_free(copy);
+	return ret ? ERR_PTR(ret) : cmd;
+}
+
+/**
+ * nnaccel_copy_respond() - Tell the client of a copy, after what the worker wrote was moved
+ * @ucmd: where the answer goes
+ * @cmd: the command, answered; NULL: the kernel has copied
+ *
+ * Return: 0, -EFAULT, -EIO, -EINTR, -ENOMEM. Or -ERESTARTSYS: a signal came.
+ */
+int nnaccel_copy_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+{
+	struct nnaccel_buffer_copy *arg = ucmd->cmd;
+	struct nnaccel_copy *copy;
+	int ret;
+
+	arg->out_status = cmd ? cmd->status : NNACCEL_STATUS_NONE;
+	if (cmd) {
+		copy = cmd->copy;
+		if (!copy->in && cmd->status == NNACCEL_STATUS_NONE) {
+			copy->data = arg->data;
+			ret = nnaccel_copy_begin_access(copy) ?:
+			      nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
+			if (ret)
+				return ret;
+		}
+		mutex_lock(&cmd->ctx->lock);
+		nnaccel_copy_count(copy);
+		mutex_unlock(&cmd->ctx->lock);
+	}
+	return nnaccel_write_message(cmd ? cmd->message : NULL, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

@@ -23,6 +23,7 @@
 #include <linux/ctype.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
@@ -268,6 +269,38 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 		if (left < 0)
 			return fatal_signal_pending(current) ? -EINTR : left;
 	}
+}
+
+/**
+ * nnaccel_engine_check_session() - Is a worker attached, or may one still come?
+ * @cmd: what the worker is wanted for, in ctx->changes_wait; ctx->lock is held
+ * @until_ns: out: with -EINPROGRESS: when to ask again, if nothing changes before
+ *
+ * The deadline of the command counts, too.
+ *
+ * Return: 0. -EINPROGRESS: one may come. -ENOTCONN, -ETIMEDOUT, -ETIME, -EPIPE, or the broker's
+ * refusal: none comes.
+ */
+int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
+	struct nnaccel_context *ctx = cmd->ctx;
+	unsigned int wait_ms;
+	int ret, late;
+	long left;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->session && ctx->session->mm)
+		return 0;
+	ret = nnaccel_engine_request(ctx, wait, &wait_ms, &late);
+	if (ret)
+		return ret;
+	left = nnaccel_engine_time_left(wait->start, wait_ms, late, cmd->head.deadline_ns);
+	if (left < 0)
+		return left;
+	*until_ns = ktime_get_ns() + jiffies_to_nsecs(left);
+	return -EINPROGRESS;
 }
 
 /* The engine that the file of @ucmd was registered for. */

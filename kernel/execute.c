@@ -139,8 +139,7 @@ static bool nnaccel_execute_is_valid(const struct nnaccel_execute *arg)
 {
 	u32 num;
 
-	return !(arg->flags & ~NNACCEL_EXECUTE_MEASURE) && !arg->__reserved && !arg->resume &&
-	       arg->message_size <= NNACCEL_MAX_MESSAGE &&
+	return !(arg->flags & ~NNACCEL_EXECUTE_MEASURE) && !arg->__reserved &&
 	       arg->num_pools <= NNACCEL_MAX_CMD_POOLS &&
 	       arg->num_buffers <= NNACCEL_MAX_CMD_BUFFERS &&
 	       !check_add_overflow(arg->num_inputs, arg->num_outputs, &num) &&
@@ -150,14 +149,14 @@ static bool nnaccel_execute_is_valid(const struct nnaccel_execute *arg)
 /**
  * nnaccel_execute_create() - Make an execution of a client's description
  * @ctx: the context
- * @arg: the module's copy of the description
+ * @from: the module's copy of the description, a struct nnaccel_execute
  *
  * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT,
  * -ENOMEM.
  */
-struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
-					       const struct nnaccel_execute *arg)
+struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, const void *from)
 {
+	const struct nnaccel_execute *arg = from;
 	const struct nnaccel_arrays layout = {
 		.num_grants = arg->num_pools + arg->num_buffers,
 		.num_args = arg->num_inputs + arg->num_outputs,
@@ -184,55 +183,37 @@ struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
  * nnaccel_execute_respond() - Give the results of an execution to its client
  * @ucmd: where the client's struct nnaccel_execute is, and the module's copy of it
  * @cmd: the execution, answered
- * @driver_ns: how long it took
  *
  * Return: 0 or -EFAULT.
  */
-int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-			    u64 driver_ns)
+int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	const size_t first = offsetof(struct nnaccel_execute, out_status);
 	const size_t end = offsetofend(struct nnaccel_execute, out_driver_ns);
+	const size_t last = offsetof(struct nnaccel_execute, out_fenced_ns);
+	bool measured = cmd->head.flags & NNACCEL_EXECUTE_MEASURE;
+	u64 ready_ns = cmd->async ? cmd->async->ready_ns : cmd->start_ns;
 	struct nnaccel_execute *arg = ucmd->cmd;
-	bool measured = arg->flags & NNACCEL_EXECUTE_MEASURE;
 	int ret;
 
 	arg->out_status = cmd->status;
 	arg->out_num_shapes = 0;
 	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
-	arg->out_driver_ns = measured ? driver_ns : NNACCEL_TIME_NONE;
+	arg->out_driver_ns = measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE;
+	arg->out_fenced_ns = measured ? cmd->end_ns - ready_ns : NNACCEL_TIME_NONE;
 	if (arg->shapes && cmd->payload_size) {
 		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
-				 arg->num_outputs * sizeof(struct nnaccel_shape)))
+				 cmd->head.num_outputs * sizeof(struct nnaccel_shape)))
 			return -EFAULT;
-		arg->out_num_shapes = arg->num_outputs;
+		arg->out_num_shapes = cmd->head.num_outputs;
 	}
 	ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
 	if (ret)
 		return ret;
-	/* All of the answer is in the first published version of the structure. */
-	return copy_to_user(ucmd->ubuffer + first, (void *)arg + first, end - first) ? -EFAULT : 0;
-}
-
-/**
- * nnaccel_execute_ioctl() - NNACCEL_EXECUTE
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT, -ENOMEM, or what nnaccel_command_run()
- * returned.
- */
-int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	struct nnaccel_execute *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	int ret;
-
-	cmd = ucmd->resumed ?: nnaccel_execute_create(ucmd->object, arg);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	ret = nnaccel_command_run(ucmd, cmd);
-	if (!ret)
-		ret = nnaccel_execute_respond(ucmd, cmd, ktime_get_ns() - cmd->start_ns);
-	nnaccel_command_put(cmd);
-	return ret;
+	/* All but the last of it is in the first published version of the structure. */
+	if (copy_to_user(ucmd->ubuffer + first, (void *)arg + first, end - first))
+		return -EFAULT;
+	if (ucmd->user_size < sizeof(*arg))
+		return 0;
+	return copy_to_user(ucmd->ubuffer + last, (void *)arg + last, sizeof(u64)) ? -EFAULT : 0;
 }

@@ -209,6 +209,8 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 		.object = object,
 		.ubuffer = (void __user *)arg,
 		.cmd = buffer,
+		.ioctl_num = cmd,
+		.new_fd = -1,
 	};
 	const struct nnaccel_ioctl_op *op;
 	unsigned int nr = _IOC_NR(cmd) - _IOC_NR(ops[0].ioctl_num);
@@ -227,7 +229,6 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 	if (!op->resume || ucmd.user_size < op->resume + sizeof(u64))
 		return op->execute(&ucmd);
 
-	ucmd.ioctl_num = cmd;
 	ucmd.resume = ucmd.ubuffer + op->resume;
 	cookie = *(u64 *)((void *)buffer + op->resume);
 	ret = cookie ? nnaccel_resume(&ucmd, cookie) : 0;

@@ -126,117 +126,84 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
 	return 0;
 }
 
-/* A model with two counts: the caller's and the command's. */
-static struct nnaccel_model *nnaccel_model_create(struct nnaccel_command *cmd)
+/**
+ * nnaccel_model_create() - Make the model that a command has the worker prepare
+ * @cmd: the command, whose pools from the second on are the model's; its count is given up on an
+ *	error
+ * @ret: 0, or what went wrong with the command before
+ *
+ * No id names the model yet.
+ *
+ * Return: the command, or an error pointer: @ret, -ENOMEM, -ENOSPC, -EDQUOT.
+ */
+struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, int ret)
 {
 	struct nnaccel_model *model;
-	int ret;
 
+	if (ret)
+		goto err_command;
 	model = kzalloc(sizeof(*model), GFP_KERNEL_ACCOUNT);
+	ret = -ENOMEM;
 	if (!model)
-		return ERR_PTR(-ENOMEM);
+		goto err_command;
 	ret = nnaccel_object_init(&model->obj, cmd->ctx, NNACCEL_OBJECT_MODEL);
 	if (ret) {
 		kfree(model);
-		return ERR_PTR(ret);
+		goto err_command;
 	}
+	cmd->model = model;
 	ret = nnaccel_model_hold_pools(model, cmd);
-	if (ret) {
-		nnaccel_model_put(model);
-		return ERR_PTR(ret);
-	}
+	if (ret)
+		goto err_command;
 	model->priority = cmd->head.priority;
 	model->preference = cmd->head.preference;
 	model->serial = atomic64_inc_return(&nnaccel_last_serial);
-	refcount_inc(&model->obj.refs);
-	cmd->model = model;
-	return model;
+	return cmd;
+
+err_command:
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
 }
 
 /**
- * nnaccel_model_may_prepare() - Check what the ioctls that prepare a model have in common
+ * nnaccel_model_may_prepare() - Check what the kinds of work that prepare a model have in common
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @attributes_size: bytes of attributes
- * @message_size: bytes of room for the message
  *
  * Return: whether it is in order.
  */
-bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size,
-			       u32 message_size)
+bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size)
 {
 	return preference <= NNACCEL_PREFER_SUSTAINED_SPEED && priority <= NNACCEL_PRIORITY_HIGH &&
-	       attributes_size <= NNACCEL_MAX_ATTRIBUTES && message_size <= NNACCEL_MAX_MESSAGE;
-}
-
-/* Lets the worker prepare the model, which no id names yet. */
-static int nnaccel_model_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd, u32 *id)
-{
-	struct nnaccel_model *model = cmd->model;
-	int ret;
-
-	if (ucmd->resumed) {
-		refcount_inc(&model->obj.refs);
-	} else {
-		model = nnaccel_model_create(cmd);
-		if (IS_ERR(model))
-			return PTR_ERR(model);
-	}
-	ret = nnaccel_object_reserve(cmd->ctx, id);
-	if (!ret) {
-		ret = nnaccel_command_run(ucmd, cmd);
-		if (ret)
-			nnaccel_object_unreserve(cmd->ctx, *id);
-	}
-	if (ret)
-		nnaccel_model_put(model);
-	return ret;
-}
-
-/* Writes the answer, then lets the id name the model that was prepared. */
-static int nnaccel_model_finish(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-				u32 id, const struct nnaccel_model_answer *answer)
-{
-	struct nnaccel_model *model = cmd->model;
-	int ret;
-
-	*answer->status = cmd->status;
-	*answer->model = cmd->status == NNACCEL_STATUS_NONE ? id : 0;
-	ret = nnaccel_command_write_message(cmd, answer->message, answer->message_size) ?:
-	      nnaccel_ucmd_respond(ucmd, answer->size);
-	if (ret || cmd->status != NNACCEL_STATUS_NONE) {
-		nnaccel_object_unreserve(cmd->ctx, id);
-		nnaccel_model_put(model);
-		return ret;
-	}
-	trace_nnaccel_model_prepare(model, id);
-	nnaccel_object_publish(&model->obj, id);
-	return 0;
+	       attributes_size <= NNACCEL_MAX_ATTRIBUTES;
 }
 
 /**
- * nnaccel_model_prepare() - Make a model, let the worker prepare it, and answer the call
- * @ucmd: the ioctl
- * @cmd: its command, whose pools from the second on are the model's; has the model where the call
- *	is resumed; its count is given up
- * @answer: where the answer goes
- *
- * Return: 0, -EFAULT, -ENOSPC, -EDQUOT, -ENOMEM, or what nnaccel_command_run() returned.
+ * nnaccel_model_publish() - Let an id name a model that was prepared
+ * @ucmd: has the id
+ * @cmd: the command that prepared it
  */
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-			  const struct nnaccel_model_answer *answer)
+void nnaccel_model_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
-	u32 id;
-	int ret;
+	struct nnaccel_model *model = cmd->model;
 
-	ret = nnaccel_model_run(ucmd, cmd, &id) ?: nnaccel_model_finish(ucmd, cmd, id, answer);
-	nnaccel_command_put(cmd);
-	return ret;
+	refcount_inc(&model->obj.refs);
+	trace_nnaccel_model_prepare(model, ucmd->new_id);
+	nnaccel_object_publish(&model->obj, ucmd->new_id);
 }
 
-static struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx,
-						      const struct nnaccel_prepare *arg)
+/**
+ * nnaccel_prepare_create() - Make a command that prepares a model
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_prepare
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, -ENOSPC,
+ * -EDQUOT, -ENOMEM.
+ */
+struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, const void *from)
 {
+	const struct nnaccel_prepare *arg = from;
 	const struct nnaccel_arrays layout = {
 		.num_grants = arg->num_pools + 1,
 		.attributes_size = arg->attributes_size,
@@ -245,7 +212,8 @@ static struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ct
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1)
+	if (arg->flags & ~NNACCEL_PREPARE_KEEP || arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1 ||
+	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size))
 		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_PREPARE, &layout);
 	if (IS_ERR(cmd))
@@ -257,36 +225,22 @@ static struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ct
 	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
 					      arg->wire_length, arg->pools, arg->num_pools) ?:
 	      nnaccel_command_set_attributes(cmd, arg->attributes);
-	if (!ret)
-		return cmd;
-	nnaccel_command_put(cmd);
-	return ERR_PTR(ret);
+	return nnaccel_model_create(cmd, ret);
 }
 
 /**
- * nnaccel_prepare_ioctl() - NNACCEL_PREPARE
- * @ucmd: the ioctl
+ * nnaccel_prepare_respond() - Tell the client of a model that was prepared
+ * @ucmd: where the answer goes; has the model's id
+ * @cmd: the command that prepared it, answered
  *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, or what nnaccel_model_prepare() returned.
+ * Return: 0 or -EFAULT.
  */
-int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_prepare *arg = ucmd->cmd;
-	const struct nnaccel_model_answer answer = {
-		.status = &arg->out_status,
-		.model = &arg->out_model,
-		.message = arg->message,
-		.message_size = arg->message_size,
-		.size = sizeof(*arg),
-	};
-	struct nnaccel_command *cmd;
 
-	if (arg->flags & ~NNACCEL_PREPARE_KEEP ||
-	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size,
-				       arg->message_size))
-		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_prepare_create(ucmd->object, arg);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	return nnaccel_model_prepare(ucmd, cmd, &answer);
+	arg->out_status = cmd->status;
+	arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_id : 0;
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

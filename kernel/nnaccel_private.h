@@ -23,11 +23,16 @@
  *				what it holds goes when the file is closed (->closed)
  *   context ...> session	weak, under ctx->lock; cleared by the session's release
  *   session file -> session; session -> its context
- *   object table -> object (pool, model or buffer); each -> its context
+ *   object table -> object (pool, model, buffer or submission); each -> its context
  *   command -> pools, buffers, model	until it is committed or its session dies, even when its
  *				caller gave up
  *   caller, session -> command
- *   one that nobody waits for -> its context; the fences that it waits for
+ *   one that no call drives -> its context; the fences and events that it waits for
+ *   submission -> its command, until the answer is fetched; its event, until its own end
+ *   command ...> submission	weak, under ctx->lock; cleared when the submission ends
+ *   submission's file -> submission
+ *   event			points to nothing: however long a chain of dependencies is, the
+ *				end of one command frees one command
  *   context ...> that one	weak, under ctx->lock; cleared at its end
  *   fence -> module; a fence's sync_file points to nothing else of this module
  *   model -> pools		those of its constants
@@ -71,11 +76,15 @@
 struct dma_buf;
 struct dma_buf_attachment;
 struct io_uring_cmd;
+struct poll_table_struct;
 struct nnaccel_access_queue;
 struct nnaccel_account;
 struct nnaccel_async;
+struct nnaccel_async_wait;
 struct nnaccel_command;
+struct nnaccel_copy;
 struct nnaccel_engine;
+struct nnaccel_event;
 struct nnaccel_picture;
 struct nnaccel_session;
 struct seq_file;
@@ -122,10 +131,12 @@ extern struct workqueue_struct *nnaccel_free_wq;
  * @ubuffer: the caller's structure
  * @user_size: bytes that the caller says it has
  * @cmd: the module's copy, as long as the module knows the structure
- * @ioctl_num: its number, where @resume is set
+ * @ioctl_num: its number
  * @resume: where the caller keeps the cookie of an interrupted call; NULL: the call cannot be
  *	interrupted
  * @resumed: the command that an interrupted call had made, with a count; NULL: the call is new
+ * @new_id: reserved for the model or the buffer that the answer makes, 0: none
+ * @new_fd: the same for a burst's file, -1: none
  */
 struct nnaccel_ucmd {
 	void *object;
@@ -135,6 +146,8 @@ struct nnaccel_ucmd {
 	unsigned int ioctl_num;
 	u64 __user *resume;
 	struct nnaccel_command *resumed;
+	u32 new_id;
+	int new_fd;
 };
 
 /**
@@ -217,6 +230,7 @@ enum nnaccel_object_type {
 	NNACCEL_OBJECT_POOL,
 	NNACCEL_OBJECT_MODEL,
 	NNACCEL_OBJECT_BUFFER,
+	NNACCEL_OBJECT_SUBMISSION,
 	NNACCEL_OBJECT_TYPES
 };
 
@@ -235,18 +249,21 @@ enum nnaccel_object_type {
  * @access: its threads that call exporters; NULL until the first; never changes after
  * @changes: counts what may end a wait for a worker
  * @changes_wait: where its calls wait for one
+ * @answers_wait: pollers of its file
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
  * @has_devices: a device was attached to memory of this module that it has as a pool
  * @session: the worker's, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id starts
- * @num_objects: pools, models and buffers that exist, in the table or not
+ * @num_objects: pools, models, buffers and submissions that exist, in the table or not
  * @bursts: those alive
  * @num_bursts: those that exist
  * @num_commands: commands waiting for fences, queued or in flight
  * @asyncs: commands that nobody waits for, the oldest first
  * @fenced: @lock: commands that end with a fence of hardware
+ * @num_answers: answers to be fetched, of submissions without a file; poll() looks at it without
+ *	the lock
  * @parked: calls that were interrupted, the oldest first; see park.c
  * @num_parked: how many
  * @last_park: cookie of the last of them
@@ -280,6 +297,7 @@ struct nnaccel_context {
 	struct nnaccel_access_queue *access;
 	atomic_t changes;
 	wait_queue_head_t changes_wait;
+	wait_queue_head_t answers_wait;
 
 	struct mutex lock;	/* see the lock order above */
 	bool closed;
@@ -293,6 +311,7 @@ struct nnaccel_context {
 	u32 num_commands;
 	struct list_head asyncs;
 	struct list_head fenced;
+	u32 num_answers;
 	struct list_head parked;
 	u32 num_parked;
 	u64 last_park;
@@ -362,9 +381,9 @@ struct nnaccel_notice {
  * struct nnaccel_object - What an id names
  * @refs: the table's and everybody else's; the last is dropped with ctx->lock held
  * @ctx: its context
- * @type: pool, model or buffer
+ * @type: pool, model, buffer or submission
  * @charged: memory of structures that is charged for it
- * @notice: the notice to post at the end; NULL once posted
+ * @notice: the notice to post at the end; NULL once posted, and of a submission
  */
 struct nnaccel_object {
 	refcount_t refs;
@@ -383,6 +402,7 @@ void nnaccel_object_publish(struct nnaccel_object *obj, u32 id);
 struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
 					  enum nnaccel_object_type type);
 void nnaccel_object_put(struct nnaccel_object *obj);
+bool nnaccel_object_take(struct nnaccel_object *obj, u32 id);
 void nnaccel_object_destroy_all(struct nnaccel_context *ctx);
 int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
 
@@ -557,38 +577,25 @@ struct nnaccel_model {
 	struct nnaccel_pool **pools;
 };
 
-/**
- * struct nnaccel_model_answer - Where the answer of an ioctl goes that prepares a model
- * @status: enum nnaccel_status
- * @model: the model's id, 0: none
- * @message: user address of the room for the message
- * @message_size: bytes there
- * @size: bytes of the ioctl's structure
- */
-struct nnaccel_model_answer {
-	__u32 *status;
-	__u32 *model;
-	u64 message;
-	u32 message_size;
-	size_t size;
-};
-
 struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id);
 void nnaccel_model_put(struct nnaccel_model *model);
 void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m);
 void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
 
-bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size,
-			       u32 message_size);
-int nnaccel_model_prepare(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd,
-			  const struct nnaccel_model_answer *answer);
-int nnaccel_prepare_ioctl(struct nnaccel_ucmd *ucmd);
+bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size);
+struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, int ret);
+void nnaccel_model_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- cache.c ---- */
 
-int nnaccel_prepare_cached_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_cache_save_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ctx,
+						      const void *from);
+int nnaccel_prepare_cached_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- buffer.c ---- */
 
@@ -660,11 +667,15 @@ int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status,
 int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 ids, u32 n);
 int nnaccel_buffer_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
 int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd);
-int nnaccel_buffer_alloc_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_buffer_alloc_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_buffer_alloc_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+void nnaccel_buffer_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- copy.c ---- */
 
-int nnaccel_buffer_copy_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_copy_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+void nnaccel_copy_free(struct nnaccel_copy *copy);
 
 /* ---- burst.c ---- */
 
@@ -747,7 +758,9 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx);
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
 u64 nnaccel_burst_executions(struct nnaccel_context *ctx);
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
-int nnaccel_burst_create_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_burst_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+void nnaccel_burst_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- command.c ---- */
 
@@ -795,6 +808,80 @@ struct nnaccel_arrays {
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
+ * struct nnaccel_async_wait - What a command waits for
+ * @async: the command's
+ * @fence: a fence, counted; NULL: @event
+ * @cb: in the fence's list until it signals
+ * @event: an event, counted
+ * @node: in the event's list until it happens
+ */
+struct nnaccel_async_wait {
+	struct nnaccel_async *async;
+	struct dma_fence *fence;
+	struct dma_fence_cb cb;
+	struct nnaccel_event *event;
+	struct list_head node;
+};
+
+/**
+ * struct nnaccel_async - What a command has that no call drives
+ * @cmd: the command
+ * @node: ctx->lock: in the context's list until its end
+ * @tag: the client's name for it
+ * @start_ns: when it was submitted
+ * @ready_ns: when the last of its dependencies ended
+ * @kill_ns: of a fenced one: when its worker is killed at the latest
+ * @bound_ns: of a fenced one: when its fence signals at the latest; 0: there is no fence
+ * @duration_ns: longest time from then on, 0: no limit
+ * @may_leave: it may end while the worker goes on with it
+ * @must_leave: asked now and then: must it end at once? NULL: never
+ * @ended: ctx->lock: @end was called, or is not to be: it is not admitted any more
+ * @end: tells the client: @error 0: the command is answered; ctx->lock is held
+ * @data: for @end
+ * @submitted: it is a submission
+ * @told: of a submission: its end is there, with @error; waits look at it without the lock
+ * @answered: ctx->lock: of a submission: it is one of the context's num_answers
+ * @error: of a submission: 0: the command is answered
+ * @unsignalled: what it still waits for, and 1 until all callbacks are added
+ * @fence_error: a dependency ended badly
+ * @ready: what was waited for last has happened
+ * @engine: in ctx->changes_wait while it waits for a worker
+ * @engine_due_ns: ctx->lock: when to look at that wait at the latest; 0: it waits for none
+ * @num_fences: dependencies that the client named
+ * @num_waits: these, and the fences in the memory's reservation objects at submission
+ * @num_armed: ctx->lock: of all, those that were waited for or are; the named ones come first
+ * @waits: all; NULL: there is none
+ */
+struct nnaccel_async {
+	struct nnaccel_command *cmd;
+	struct list_head node;
+	u64 tag;
+	u64 start_ns;
+	u64 ready_ns;
+	u64 duration_ns;
+	u64 kill_ns;
+	u64 bound_ns;
+	bool may_leave;
+	bool (*must_leave)(const struct nnaccel_command *cmd);
+	bool ended;
+	void (*end)(struct nnaccel_command *cmd, int error);
+	void *data;
+	bool submitted;
+	bool told;
+	bool answered;
+	int error;
+	atomic_t unsignalled;
+	bool fence_error;
+	struct work_struct ready;
+	struct wait_queue_entry engine;
+	u64 engine_due_ns;
+	u32 num_fences;
+	u32 num_waits;
+	u32 num_armed;
+	struct nnaccel_async_wait *waits;
+};
+
+/**
  * struct nnaccel_command - One thing that the worker is asked to do
  * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
  * @charged: memory that is charged for it
@@ -803,13 +890,18 @@ struct nnaccel_arrays {
  * @node: ctx->lock: in the session's queue, its list of commands in flight, or ctx->fenced
  * @wait_state: how its caller waits: TASK_INTERRUPTIBLE or TASK_KILLABLE
  * @engine_wait: its caller's wait for an engine
- * @burst_file: its caller's: the file of the burst that it announces, not installed yet
+ * @burst_file: the file of the burst that it announces, until that is installed; counted
+ * @cloexec: exec is to close that file
+ * @copy: what a copy of a buffer reads or writes, or NULL
  * @start_ns: when it was made
+ * @end_ns: of an execution that is measured: when it ended
  * @state: ctx->lock
  * @abandoned: ctx->lock: the caller gave up
  * @expired: ctx->lock: its worker is killed because of it
  * @counted: ctx->lock: it is one of the context's num_commands
- * @async: of an execution that nobody waits for, or NULL
+ * @kept: ctx->lock: it stays one of them until its answer is fetched
+ * @async: @async_room, of one that nobody waits for, or NULL
+ * @async_room: see there
  * @expiry: ends it where it takes too long; holds a count while it is pending
  * @pools: one for each of @grants
  * @first_buffer: where buffers begin in @pools
@@ -862,11 +954,16 @@ struct nnaccel_command {
 	unsigned int wait_state;
 	struct nnaccel_engine_wait engine_wait;
 	struct file *burst_file;
+	bool cloexec;
+	struct nnaccel_copy *copy;
 	u64 start_ns;
+	u64 end_ns;
 	bool abandoned;
 	bool expired;
 	bool counted;
+	bool kept;
 	struct nnaccel_async *async;
+	struct nnaccel_async async_room;
 	struct delayed_work expiry;
 	struct nnaccel_pool **pools;
 	u32 first_buffer;
@@ -959,6 +1056,10 @@ void nnaccel_command_watch(struct nnaccel_command *cmd);
 int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 void nnaccel_command_cancel(struct nnaccel_command *cmd);
 int nnaccel_command_count(struct nnaccel_command *cmd);
+void nnaccel_command_keep(struct nnaccel_command *cmd);
+void nnaccel_command_release(struct nnaccel_command *cmd);
+bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd);
+bool nnaccel_command_is_served(const struct nnaccel_command *cmd);
 void nnaccel_command_submit(struct nnaccel_command *cmd);
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
 void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m);
@@ -976,79 +1077,20 @@ void nnaccel_park_cancel_all(struct nnaccel_context *ctx);
 
 /* ---- query.c ---- */
 
-int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_query_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_query_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_supported_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- execute.c ---- */
 
 /* Bytes of the first published struct nnaccel_execute. */
 #define NNACCEL_EXECUTE_MIN_SIZE	offsetofend(struct nnaccel_execute, num_buffers)
 
-struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx,
-					       const struct nnaccel_execute *arg);
-int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, const struct nnaccel_command *cmd,
-			    u64 driver_ns);
-int nnaccel_execute_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, const void *from);
+int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- async.c ---- */
-
-/**
- * struct nnaccel_async_wait - A fence that an execution waits for
- * @async: the execution
- * @fence: the fence, counted
- * @cb: in the fence's list until it signals
- */
-struct nnaccel_async_wait {
-	struct nnaccel_async *async;
-	struct dma_fence *fence;
-	struct dma_fence_cb cb;
-};
-
-/**
- * struct nnaccel_async - What an execution has that nobody waits for
- * @cmd: the execution
- * @node: ctx->lock: in the context's list until its end
- * @tag: the client's name for it
- * @start_ns: when it was submitted
- * @ready_ns: when the last of the fences that the client named signalled
- * @kill_ns: of a fenced one: when its worker is killed at the latest
- * @bound_ns: of a fenced one: when its fence signals at the latest; 0: there is no fence
- * @duration_ns: longest time from then on, 0: no limit
- * @may_leave: it may end while the worker goes on with it
- * @must_leave: asked now and then: must it end at once? NULL: never
- * @ended: ctx->lock: @end was called, or is not to be: it is not admitted any more
- * @end: tells the client: @error 0: the command is answered; ctx->lock is held
- * @data: for @end
- * @unsignalled: fences that it waits for, and 1 until all callbacks are added
- * @fence_error: one of them carried an error
- * @ready: what was waited for last has signalled
- * @num_fences: fences that the client named
- * @num_waits: these, and those that were in the memory's reservation objects at submission
- * @num_armed: ctx->lock: of all, those that were waited for or are; the named ones come first
- * @waits: all
- */
-struct nnaccel_async {
-	struct nnaccel_command *cmd;
-	struct list_head node;
-	u64 tag;
-	u64 start_ns;
-	u64 ready_ns;
-	u64 duration_ns;
-	u64 kill_ns;
-	u64 bound_ns;
-	bool may_leave;
-	bool (*must_leave)(const struct nnaccel_command *cmd);
-	bool ended;
-	void (*end)(struct nnaccel_command *cmd, int error);
-	void *data;
-	atomic_t unsignalled;
-	bool fence_error;
-	struct work_struct ready;
-	u32 num_fences;
-	u32 num_waits;
-	u32 num_armed;
-	struct nnaccel_async_wait waits[];
-};
 
 int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, bool fenced);
 bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
@@ -1061,6 +1103,75 @@ void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
 void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead);
 int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);
+void nnaccel_async_signalled(struct nnaccel_async_wait *wait, bool failed);
+int nnaccel_async_begin(struct nnaccel_command *cmd);
+
+/* ---- event.c ---- */
+
+struct nnaccel_event *nnaccel_event_create(void);
+void nnaccel_event_get(struct nnaccel_event *event);
+void nnaccel_event_put(struct nnaccel_event *event);
+bool nnaccel_event_add_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait);
+bool nnaccel_event_remove_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait);
+void nnaccel_event_happen(struct nnaccel_event *event, bool failed);
+bool nnaccel_event_has_failed(struct nnaccel_event *event);
+__poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
+			    struct poll_table_struct *wait);
+
+/* ---- submit.c ---- */
+
+/**
+ * struct nnaccel_kind - A kind of work
+ * @ioctl_num: the older command of that kind
+ * @size: bytes of its structure
+ * @min_size: bytes of its first published version
+ * @resume: where @resume is in it
+ * @message_size: where @message_size is in it, 0: it has none
+ * @makes_object: its answer makes a model or a buffer
+ * @makes_file: its answer makes a file
+ * @create: makes a command of the module's copy of the structure; NULL: the work is done already.
+ *	-ERESTARTSYS: a signal came before anything was done
+ * @respond: writes an answer of a command, or of work that is done (NULL), to the client's
+ *	structure; nothing is lost by an error. -ERESTARTSYS: a signal came
+ * @publish: the answer is written: lets the client have what the work made; cannot fail
+ */
+struct nnaccel_kind {
+	unsigned int ioctl_num;
+	u32 size;
+	u32 min_size;
+	u32 resume;
+	u32 message_size;
+	bool makes_object;
+	bool makes_file;
+	struct nnaccel_command *(*create)(struct nnaccel_context *ctx, const void *from);
+	int (*respond)(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+	void (*publish)(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+};
+
+/**
+ * struct nnaccel_submission - Work whose answer is to be fetched
+ * @obj: the object
+ * @kind: what kind of work
+ * @id: its id
+ * @event: its end, where it has a file; or NULL
+ * @cmd: ctx->lock: its command, counted; NULL: its answer was fetched, or it was destroyed
+ * @waited: ctx->lock: a call waits for it
+ */
+struct nnaccel_submission {
+	struct nnaccel_object obj;
+	const struct nnaccel_kind *kind;
+	u32 id;
+	struct nnaccel_event *event;
+	struct nnaccel_command *cmd;
+	bool waited;
+};
+
+int nnaccel_work_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_event *nnaccel_submission_event(int fd);
+void nnaccel_submission_end(struct nnaccel_object *obj);
+void nnaccel_submission_release(struct nnaccel_object *obj);
 
 /* ---- fence.c ---- */
 
@@ -1211,6 +1322,7 @@ void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_lock_session(struct nnaccel_command *cmd);
+int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns);
 void nnaccel_engine_attached(struct nnaccel_context *ctx);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
@@ -1247,6 +1359,7 @@ enum nnaccel_counter {
 	NNACCEL_SLOTS,
 	NNACCEL_LATENCY_REQUESTS,
 	NNACCEL_COMMANDS,
+	NNACCEL_SUBMISSIONS,
 	NNACCEL_FENCES,
 	NNACCEL_SESSIONS,
 	NNACCEL_GRANTS,

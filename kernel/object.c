@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: objects. A context's table of pools, models and buffers: ids are reserved first and
- * published last; an object goes with the last count on it.
+ * nnaccel: objects. A context's table of pools, models, buffers and submissions: ids are reserved
+ * first and published last; an object goes with the last count on it.
  */
 
 #include <linux/slab.h>
@@ -13,11 +13,12 @@
 
 /* What differs between the types. */
 static const struct {
+	/* NULL: what they are about has a limit of its own. */
 	const unsigned int *limit;
 	/* What is charged: the structure, its notice, a node of a table, and files. */
 	size_t bytes;
 	enum nnaccel_counter counter;
-	/* With ctx->lock held: the last count is gone, tell the worker. */
+	/* With ctx->lock held: the last count is gone, tell the worker. NULL: it knows of none. */
 	void (*retire)(struct nnaccel_object *obj);
 	/* Without: drop what the object holds, and free it. */
 	void (*release)(struct nnaccel_object *obj);
@@ -35,33 +36,42 @@ static const struct {
 		NNACCEL_FILE_BYTES + NNACCEL_OBJECT_BYTES(struct nnaccel_buffer),
 		NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_buffer_release,
 	},
+	[NNACCEL_OBJECT_SUBMISSION] = {
+		NULL, sizeof(struct nnaccel_submission) + sizeof(struct xa_node),
+		NNACCEL_SUBMISSIONS, NULL, nnaccel_submission_release,
+	},
 };
 
 /**
  * nnaccel_object_init() - Make the caller's allocation an object, with one count
  * @obj: what to initialise; on failure the caller still owns and frees it
  * @ctx: the context
- * @type: pool, model or buffer
+ * @type: pool, model, buffer or submission
  *
  * Return: 0, -ENOMEM; -ENOSPC: too many of them in the context; -EDQUOT: the user holds too much.
  */
 int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 			enum nnaccel_object_type type)
 {
+	const unsigned int *limit = nnaccel_object_types[type].limit;
 	size_t bytes = nnaccel_object_types[type].bytes;
 	int ret;
 
 	ret = nnaccel_charge_kernel(ctx->account, bytes);
 	if (ret)
 		return ret;
-	obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
-	if (!obj->notice) {
-		ret = -ENOMEM;
-		goto err_charge;
+	/* The worker knows nothing of submissions. */
+	obj->notice = NULL;
+	if (type != NNACCEL_OBJECT_SUBMISSION) {
+		obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
+		if (!obj->notice) {
+			ret = -ENOMEM;
+			goto err_charge;
+		}
 	}
 
 	mutex_lock(&ctx->lock);
-	if (ctx->num_objects[type] >= READ_ONCE(*nnaccel_object_types[type].limit))
+	if (limit && ctx->num_objects[type] >= READ_ONCE(*limit))
 		ret = -ENOSPC;
 	else
 		ctx->num_objects[type]++;
@@ -173,7 +183,8 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 
 	if (!refcount_dec_and_mutex_lock(&obj->refs, &ctx->lock))
 		return;
-	nnaccel_object_types[type].retire(obj);
+	if (nnaccel_object_types[type].retire)
+		nnaccel_object_types[type].retire(obj);
 	ctx->num_objects[type]--;
 	mutex_unlock(&ctx->lock);
 
@@ -182,6 +193,26 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 	nnaccel_uncharge_kernel(ctx->account, charged);
 	nnaccel_count(nnaccel_object_types[type].counter, -1);
 	nnaccel_context_put(ctx);
+}
+
+/**
+ * nnaccel_object_take() - Take an object out of the table
+ * @obj: the object
+ * @id: the id that it had
+ *
+ * Return: true: the table's count is the caller's; false: the id does not name it any more.
+ */
+bool nnaccel_object_take(struct nnaccel_object *obj, u32 id)
+{
+	struct nnaccel_context *ctx = obj->ctx;
+	bool found;
+
+	xa_lock(&ctx->objects);
+	found = xa_load(&ctx->objects, id) == obj;
+	if (found)
+		__xa_erase(&ctx->objects, id);
+	xa_unlock(&ctx->objects);
+	return found;
 }
 
 /**
@@ -195,6 +226,8 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 
 	xa_for_each(&ctx->objects, id, obj) {
 		xa_erase(&ctx->objects, id);
+		if (obj->type == NNACCEL_OBJECT_SUBMISSION)
+			nnaccel_submission_end(obj);
 		nnaccel_object_put(obj);
 	}
 	WARN_ON(!xa_empty(&ctx->objects));
@@ -221,6 +254,8 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd)
 	xa_unlock(&ctx->objects);
 	if (!obj)
 		return -ENOENT;
+	if (obj->type == NNACCEL_OBJECT_SUBMISSION)
+		nnaccel_submission_end(obj);
 	nnaccel_object_put(obj);
 	return 0;
 }

@@ -10,49 +10,60 @@
 #include "nnaccel_private.h"
 
 /**
- * nnaccel_query_ioctl() - NNACCEL_QUERY
- * @ucmd: the ioctl
+ * nnaccel_query_create() - Make a command of a query
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_query
  *
- * Return: 0, -EINVAL, -ENOBUFS, -EFAULT, or what nnaccel_command_run() returned.
+ * Return: the command, or an error pointer: -EINVAL, -ENOMEM, -EDQUOT.
  */
-int nnaccel_query_ioctl(struct nnaccel_ucmd *ucmd)
+struct nnaccel_command *nnaccel_query_create(struct nnaccel_context *ctx, const void *from)
 {
 	const struct nnaccel_arrays layout = { .max_payload = NNACCEL_MAX_QUERY };
-	struct nnaccel_query *arg = ucmd->cmd;
+	const struct nnaccel_query *arg = from;
 	struct nnaccel_command *cmd;
-	u32 size = 0;
-	int ret;
 
 	if (arg->data_size > NNACCEL_MAX_QUERY)
-		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_command_alloc(ucmd->object, NNACCEL_DO_QUERY, &layout);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	if (!ucmd->resumed)
+		return ERR_PTR(-EINVAL);
+	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_QUERY, &layout);
+	if (!IS_ERR(cmd))
 		cmd->head.query = arg->query;
-	ret = nnaccel_command_run(ucmd, cmd);
-	if (ret)
-		goto out;
+	return cmd;
+}
+
+/**
+ * nnaccel_query_respond() - Give the answer to a query to the client
+ * @ucmd: where it goes
+ * @cmd: the query, answered
+ *
+ * Return: 0, -ENOBUFS, -EFAULT.
+ */
+int nnaccel_query_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+{
+	struct nnaccel_query *arg = ucmd->cmd;
+	u32 size = 0;
 
 	if (cmd->status == NNACCEL_STATUS_NONE)
 		size = cmd->payload_size;
 	if (size > arg->data_size)
-		ret = -ENOBUFS;
-	else if (size && copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
-		ret = -EFAULT;
-	if (ret)
-		goto out;
+		return -ENOBUFS;
+	if (size && copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size))
+		return -EFAULT;
 	arg->data_size = size;
 	arg->out_status = cmd->status;
-	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-out:
-	nnaccel_command_put(cmd);
-	return ret;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-static struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx,
-							const struct nnaccel_supported *arg)
+/**
+ * nnaccel_supported_create() - Make a command of a question about a model's operations
+ * @ctx: the context
+ * @from: the module's copy of the client's struct nnaccel_supported
+ *
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, -ENOMEM,
+ * -EDQUOT.
+ */
+struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx, const void *from)
 {
+	const struct nnaccel_supported *arg = from;
 	const struct nnaccel_arrays layout = {
 		.num_grants = arg->num_pools + 1,
 		.max_payload = arg->num_operations,
@@ -60,7 +71,8 @@ static struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1)
+	if (arg->flags || arg->__reserved || arg->num_operations > NNACCEL_MAX_OPERATIONS ||
+	    arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1)
 		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_SUPPORTED, &layout);
 	if (IS_ERR(cmd))
@@ -74,33 +86,20 @@ static struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *
 }
 
 /**
- * nnaccel_supported_ioctl() - NNACCEL_SUPPORTED
- * @ucmd: the ioctl
+ * nnaccel_supported_respond() - Tell the client which operations the worker can do
+ * @ucmd: where the answer goes
+ * @cmd: the question, answered
  *
- * Return: 0, -EINVAL, -ENOENT, -EFAULT, -ENOMEM, or what nnaccel_command_run() returned.
+ * Return: 0 or -EFAULT.
  */
-int nnaccel_supported_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_supported_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_supported *arg = ucmd->cmd;
-	struct nnaccel_command *cmd;
-	int ret;
 
-	if (arg->flags || arg->__reserved || arg->message_size > NNACCEL_MAX_MESSAGE ||
-	    arg->num_operations > NNACCEL_MAX_OPERATIONS)
-		return -EINVAL;
-	cmd = ucmd->resumed ?: nnaccel_supported_create(ucmd->object, arg);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	ret = nnaccel_command_run(ucmd, cmd);
-	if (!ret && cmd->status == NNACCEL_STATUS_NONE &&
+	if (cmd->status == NNACCEL_STATUS_NONE &&
 	    copy_to_user(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size))
-		ret = -EFAULT;
-	if (!ret)
-		ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
-	if (!ret) {
-		arg->out_status = cmd->status;
-		ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	}
-	nnaccel_command_put(cmd);
-	return ret;
+		return -EFAULT;
+	arg->out_status = cmd->status;
+	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
+	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

@@ -4,7 +4,6 @@
  * the completion queue entry is the end that it tells.
  */
 
-#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -20,7 +19,6 @@
  * @to: the client's structure
  * @user_size: bytes of it
  * @error: 0: answered
- * @driver_ns: how long it took
  * @pid: who submitted it, where a ring cannot ask for its end; else NULL
  */
 struct nnaccel_uring {
@@ -30,7 +28,6 @@ struct nnaccel_uring {
 	void __user *to;
 	u32 user_size;
 	int error;
-	u64 driver_ns;
 	struct pid *pid;
 };
 
@@ -76,7 +73,7 @@ static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 	/* The task may be gone, and its memory with it. */
 	if (current->mm != uring->cmd->ctx->mm)
 		return -ECANCELED;
-	return nnaccel_execute_respond(&ucmd, uring->cmd, uring->driver_ns) ?:
+	return nnaccel_execute_respond(&ucmd, uring->cmd) ?:
 	       nnaccel_uring_status(uring->cmd->status);
 }
 
@@ -96,7 +93,6 @@ static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
 	struct nnaccel_uring *uring = cmd->async->data;
 
 	uring->error = error;
-	uring->driver_ns = ktime_get_ns() - cmd->async->start_ns;
 	io_uring_cmd_complete_in_task(uring->ioucmd, nnaccel_uring_in_task);
 }
 
@@ -130,6 +126,8 @@ static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring
 	if (ret)
 		return ret;
 	uring->user_size = ucmd.user_size;
+	if (uring->execute.message_size > NNACCEL_MAX_MESSAGE || uring->execute.resume)
+		return -EINVAL;
 	cmd = nnaccel_execute_create(ctx, &uring->execute);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);

@@ -43,6 +43,8 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(EXECUTE_FENCED, execute_fenced, CONTEXT),
 	IOCTL(FENCE_INFO, fence_info, CONTEXT),
 	IOCTL(CANCEL, cancel, CONTEXT),
+	IOCTL(SUBMIT, submit, CONTEXT),
+	IOCTL(WAIT, wait, CONTEXT),
 	IOCTL(PREPARE_CACHED, prepare_cached, CONTEXT),
 	IOCTL(CACHE_SAVE, cache_save, CONTEXT),
 	IOCTL(BUFFER_ALLOC, buffer_alloc, CONTEXT),

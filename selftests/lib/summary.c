@@ -20,7 +20,7 @@
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "fences", "sessions", "grants", "proxies", "buffers",
-	"contexts-held", "latency-requests",
+	"contexts-held", "latency-requests", "submissions",
 };
 
 bool summary_read(struct summary *summary)

@@ -1,0 +1,695 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: submissions. Work that a client hands over by SUBMIT, and whose answer it fetches by
+ * WAIT; and the older commands, which do both in one call.
+ *
+ * A table has the kinds of work: how a command is made of the client's description, and how its
+ * answer is written. All waits but those of copies are in async.c. So a call hands its work over
+ * before it waits, and a wait that a signal ends has nothing to undo.
+ *
+ * A call of SUBMIT that waits has no submission. It makes one if a signal ends the wait.
+ */
+
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "nnaccel_private.h"
+
+#define NNACCEL_KIND(_work, _ioctl, _struct, _last, _prefix, ...)		\
+	[NNACCEL_WORK_##_work] = {						\
+		.ioctl_num = NNACCEL_##_ioctl,					\
+		.size = sizeof(_struct) +					\
+			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
+		.min_size = offsetofend(_struct, _last),			\
+		.resume = offsetof(_struct, resume),				\
+		.create = _prefix##_create,					\
+		.respond = _prefix##_respond,					\
+		__VA_ARGS__							\
+	}
+
+#define NNACCEL_MESSAGE(_struct)	.message_size = offsetof(_struct, message_size)
+
+static const struct nnaccel_kind nnaccel_kinds[] = {
+	NNACCEL_KIND(QUERY, QUERY, struct nnaccel_query, out_status, nnaccel_query),
+	NNACCEL_KIND(SUPPORTED, SUPPORTED, struct nnaccel_supported, __reserved, nnaccel_supported,
+		     NNACCEL_MESSAGE(struct nnaccel_supported)),
+	NNACCEL_KIND(PREPARE, PREPARE, struct nnaccel_prepare, attributes_size, nnaccel_prepare,
+		     NNACCEL_MESSAGE(struct nnaccel_prepare),
+		     .makes_object = true, .publish = nnaccel_model_publish),
+	NNACCEL_KIND(PREPARE_CACHED, PREPARE_CACHED, struct nnaccel_prepare_cached,
+		     attributes_size, nnaccel_prepare_cached,
+		     NNACCEL_MESSAGE(struct nnaccel_prepare_cached),
+		     .makes_object = true, .publish = nnaccel_model_publish),
+	NNACCEL_KIND(CACHE_SAVE, CACHE_SAVE, struct nnaccel_cache_save, out_status,
+		     nnaccel_cache_save, NNACCEL_MESSAGE(struct nnaccel_cache_save)),
+	NNACCEL_KIND(EXECUTE, EXECUTE, struct nnaccel_execute, num_buffers, nnaccel_execute,
+		     NNACCEL_MESSAGE(struct nnaccel_execute)),
+	NNACCEL_KIND(BUFFER_ALLOC, BUFFER_ALLOC, struct nnaccel_buffer_alloc, out_buffer,
+		     nnaccel_buffer_alloc, NNACCEL_MESSAGE(struct nnaccel_buffer_alloc),
+		     .makes_object = true, .publish = nnaccel_buffer_publish),
+	NNACCEL_KIND(BUFFER_COPY, BUFFER_COPY, struct nnaccel_buffer_copy, offset, nnaccel_copy,
+		     NNACCEL_MESSAGE(struct nnaccel_buffer_copy)),
+	NNACCEL_KIND(BURST, BURST_CREATE, struct nnaccel_burst_create, __reserved, nnaccel_burst,
+		     NNACCEL_MESSAGE(struct nnaccel_burst_create),
+		     .makes_file = true, .publish = nnaccel_burst_publish),
+};
+
+/* Checks what is read of a structure whenever an answer goes to it. */
+static bool nnaccel_kind_may_respond(const struct nnaccel_kind *kind,
+				     const struct nnaccel_ucmd *work)
+{
+	return !kind->message_size ||
+	       *(u32 *)(work->cmd + kind->message_size) <= NNACCEL_MAX_MESSAGE;
+}
+
+/* Reserves what names what the answer makes. */
+static int nnaccel_work_reserve(const struct nnaccel_kind *kind, const struct nnaccel_command *cmd,
+				struct nnaccel_ucmd *work)
+{
+	int fd;
+
+	if (kind->makes_object)
+		return nnaccel_object_reserve(cmd->ctx, &work->new_id);
+	if (!kind->makes_file)
+		return 0;
+	fd = get_unused_fd_flags(cmd->cloexec ? O_CLOEXEC : 0);
+	if (fd < 0)
+		return fd;
+	work->new_fd = fd;
+	return 0;
+}
+
+/* Publishes what the answer made, if it made something and @ret is 0; else undoes the above. */
+static void nnaccel_work_finish(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
+				struct nnaccel_ucmd *work, int ret)
+{
+	if (!kind->publish)
+		return;
+	if (!ret && cmd->status == NNACCEL_STATUS_NONE) {
+		kind->publish(work, cmd);
+		return;
+	}
+	if (work->new_id)
+		nnaccel_object_unreserve(cmd->ctx, work->new_id);
+	if (work->new_fd >= 0)
+		put_unused_fd(work->new_fd);
+}
+
+static const struct nnaccel_kind *nnaccel_kind_of_ioctl(unsigned int ioctl_num)
+{
+	const struct nnaccel_kind *kind = &nnaccel_kinds[NNACCEL_WORK_QUERY];
+
+	while (kind->ioctl_num != ioctl_num)
+		kind++;
+	return kind;
+}
+
+/**
+ * nnaccel_work_ioctl() - The older commands of all kinds
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EMFILE, -ENOSPC, -ENOMEM, or what the kind's functions or
+ * nnaccel_command_run() returned.
+ */
+int nnaccel_work_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	const struct nnaccel_kind *kind = nnaccel_kind_of_ioctl(ucmd->ioctl_num);
+	struct nnaccel_command *cmd = ucmd->resumed;
+	int ret;
+
+	if (!cmd) {
+		if (!nnaccel_kind_may_respond(kind, ucmd))
+			return -EINVAL;
+		cmd = kind->create(ucmd->object, ucmd->cmd);
+	}
+	if (IS_ERR(cmd)) {
+		ret = PTR_ERR(cmd);
+		/* Nothing was done yet: the call begins again. */
+		return ret == -ERESTARTSYS && ucmd->resume ? -ERESTARTNOINTR : ret;
+	}
+	if (!cmd)
+		return kind->respond(ucmd, NULL);
+	ret = nnaccel_work_reserve(kind, cmd, ucmd);
+	if (ret) {
+		/* A resumed call has its command in the queue or with the worker. */
+		nnaccel_command_cancel(cmd);
+	} else {
+		ret = nnaccel_command_run(ucmd, cmd) ?: kind->respond(ucmd, cmd);
+		nnaccel_work_finish(kind, cmd, ucmd, ret);
+		if (ret == -ERESTARTSYS && ucmd->resume && !fatal_signal_pending(current))
+			ret = nnaccel_park(ucmd, cmd) ?: -ERESTARTNOINTR;
+	}
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+/* ---- the life of a submission ---- */
+
+static struct nnaccel_submission *to_submission(struct nnaccel_object *obj)
+{
+	return container_of(obj, struct nnaccel_submission, obj);
+}
+
+/* A submission's command has an answer, or will have none: tells those who poll. */
+static void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_async *async = cmd->async;
+	struct nnaccel_context *ctx = cmd->ctx;
+
+	lockdep_assert_held(&ctx->lock);
+	if (sub->event) {
+		nnaccel_event_happen(sub->event,
+				     async->error || cmd->status != NNACCEL_STATUS_NONE);
+		return;
+	}
+	async->answered = true;
+	WRITE_ONCE(ctx->num_answers, ctx->num_answers + 1);
+	wake_up_poll(&ctx->answers_wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/* The end of a command that was submitted; see struct nnaccel_async. */
+static void nnaccel_submission_told(struct nnaccel_command *cmd, int error)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_async *async = cmd->async;
+
+	async->error = error;
+	/* Pairs with the look of the call that waits, for what the answer is. */
+	smp_store_release(&async->told, true);
+	wake_up(&cmd->wait);
+	if (async->data)
+		nnaccel_submission_tell(async->data, cmd);
+}
+
+/* Ends a command that was submitted, unless it is at its end. */
+static void nnaccel_submission_cancel(struct nnaccel_command *cmd)
+{
+	bool drop = false, signalling = nnaccel_lock_signalling(cmd->ctx);
+
+	if (!cmd->async->ended)
+		drop = !nnaccel_async_cancel(cmd);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	if (drop)
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_submission_end() - No id names a submission any more: cancel it, unless it is answered
+ * @obj: the submission; a call may wait for it
+ */
+void nnaccel_submission_end(struct nnaccel_object *obj)
+{
+	struct nnaccel_submission *sub = to_submission(obj);
+	struct nnaccel_context *ctx = obj->ctx;
+	bool drop = false, signalling = nnaccel_lock_signalling(ctx);
+	struct nnaccel_command *cmd = sub->cmd;
+
+	sub->cmd = NULL;
+	if (cmd) {
+		struct nnaccel_async *async = cmd->async;
+
+		if (!async->ended && cmd->state != NNACCEL_COMMAND_NEW)
+			drop = !nnaccel_async_cancel(cmd);
+		async->data = NULL;
+		if (async->answered)
+			WRITE_ONCE(ctx->num_answers, ctx->num_answers - 1);
+		async->answered = false;
+		nnaccel_command_release(cmd);
+	}
+	nnaccel_unlock_signalling(ctx, signalling);
+	if (drop)
+		nnaccel_command_put(cmd);
+	if (cmd)
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_submission_release() - Free a submission
+ * @obj: the submission, which has no command any more
+ */
+void nnaccel_submission_release(struct nnaccel_object *obj)
+{
+	struct nnaccel_submission *sub = to_submission(obj);
+
+	if (sub->event)
+		nnaccel_event_put(sub->event);
+	kfree(sub);
+}
+
+/* A submission of a command, with one count and an id that does not name it yet. */
+static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel_kind *kind,
+							    struct nnaccel_command *cmd)
+{
+	struct nnaccel_submission *sub;
+	int ret;
+
+	sub = kzalloc(sizeof(*sub), GFP_KERNEL_ACCOUNT);
+	if (!sub)
+		return ERR_PTR(-ENOMEM);
+	ret = nnaccel_object_init(&sub->obj, cmd->ctx, NNACCEL_OBJECT_SUBMISSION);
+	if (ret) {
+		kfree(sub);
+		return ERR_PTR(ret);
+	}
+	ret = nnaccel_object_reserve(cmd->ctx, &sub->id);
+	if (ret) {
+		nnaccel_object_put(&sub->obj);
+		return ERR_PTR(ret);
+	}
+	kref_get(&cmd->refs);
+	sub->kind = kind;
+	sub->cmd = cmd;
+	return sub;
+}
+
+/* Undoes nnaccel_submission_create(), and cancels the command. */
+static void nnaccel_submission_drop(struct nnaccel_submission *sub)
+{
+	nnaccel_object_unreserve(sub->obj.ctx, sub->id);
+	nnaccel_submission_end(&sub->obj);
+	nnaccel_object_put(&sub->obj);
+}
+
+/* ---- the file of a submission ---- */
+
+static int nnaccel_submission_close(struct inode *inode, struct file *file)
+{
+	struct nnaccel_submission *sub = file->private_data;
+
+	nnaccel_object_put(&sub->obj);
+	return 0;
+}
+
+static __poll_t nnaccel_submission_poll(struct file *file, poll_table *wait)
+{
+	struct nnaccel_submission *sub = file->private_data;
+
+	return nnaccel_event_poll(sub->event, file, wait);
+}
+
+static void nnaccel_submission_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct nnaccel_submission *sub = file->private_data;
+
+	seq_printf(m, "nnaccel-client-id:\t%llu\n", sub->obj.ctx->number);
+	seq_printf(m, "nnaccel-submission:\t%u\n", sub->id);
+}
+
+static const struct file_operations nnaccel_submission_fops = {
+	.owner = THIS_MODULE,
+	.release = nnaccel_submission_close,
+	.poll = nnaccel_submission_poll,
+	.show_fdinfo = nnaccel_submission_show_fdinfo,
+	.llseek = noop_llseek,
+};
+
+/**
+ * nnaccel_submission_event() - The end of the submission that a file is of
+ * @fd: the file's number
+ *
+ * Return: the event, counted, or NULL: it is no such file.
+ */
+struct nnaccel_event *nnaccel_submission_event(int fd)
+{
+	struct nnaccel_event *event = NULL;
+	struct file *file = fget(fd);
+
+	if (!file)
+		return NULL;
+	if (file->f_op == &nnaccel_submission_fops) {
+		event = ((struct nnaccel_submission *)file->private_data)->event;
+		nnaccel_event_get(event);
+	}
+	fput(file);
+	return event;
+}
+
+/* Makes the file of a new submission, and reserves a number for it. */
+static struct file *nnaccel_submission_open(struct nnaccel_submission *sub, u32 flags, int *fd)
+{
+	struct file *file;
+	int ret;
+
+	ret = nnaccel_object_charge(&sub->obj, NNACCEL_FILE_BYTES);
+	if (ret)
+		return ERR_PTR(ret);
+	sub->event = nnaccel_event_create();
+	if (!sub->event)
+		return ERR_PTR(-ENOMEM);
+	*fd = get_unused_fd_flags(flags & NNACCEL_SUBMIT_CLOEXEC ? O_CLOEXEC : 0);
+	if (*fd < 0)
+		return ERR_PTR(*fd);
+	refcount_inc(&sub->obj.refs);
+	file = anon_inode_getfile("[nnaccel-submission]", &nnaccel_submission_fops, sub, O_RDONLY);
+	if (IS_ERR(file)) {
+		nnaccel_object_put(&sub->obj);
+		put_unused_fd(*fd);
+	}
+	return file;
+}
+
+/* ---- SUBMIT ---- */
+
+static int nnaccel_submit_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 id, int fd)
+{
+	struct nnaccel_submit *arg = ucmd->cmd;
+
+	arg->out_state = state;
+	arg->out_id = id;
+	arg->out_fd = fd;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* Hands work over that no call waits for. */
+static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
+				    struct nnaccel_command *cmd)
+{
+	u32 flags = ((struct nnaccel_submit *)ucmd->cmd)->flags;
+	struct nnaccel_submission *sub;
+	struct file *file = NULL;
+	int ret, fd = -1;
+
+	sub = nnaccel_submission_create(kind, cmd);
+	if (IS_ERR(sub))
+		return PTR_ERR(sub);
+	if (flags & NNACCEL_SUBMIT_FILE) {
+		file = nnaccel_submission_open(sub, flags, &fd);
+		if (IS_ERR(file)) {
+			nnaccel_submission_drop(sub);
+			return PTR_ERR(file);
+		}
+	}
+	cmd->async->data = sub;
+	cmd->kept = true;
+	ret = nnaccel_async_admit(cmd);
+	if (ret)
+		goto err_file;
+	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, fd);
+	if (ret) {
+		nnaccel_async_cancel_unstarted(cmd);
+		goto err_file;
+	}
+	if (file)
+		fd_install(fd, file);
+	nnaccel_object_publish(&sub->obj, sub->id);
+	nnaccel_async_advance(cmd);
+	return 0;
+
+err_file:
+	if (file) {
+		fput(file);
+		put_unused_fd(fd);
+	}
+	nnaccel_submission_drop(sub);
+	return ret;
+}
+
+/* A signal ended the wait of a call: its answer is to be fetched by another. */
+static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
+			       struct nnaccel_command *cmd)
+{
+	struct nnaccel_submission *sub;
+	bool signalling;
+	int ret;
+
+	sub = nnaccel_submission_create(kind, cmd);
+	if (IS_ERR(sub)) {
+		nnaccel_submission_cancel(cmd);
+		return PTR_ERR(sub);
+	}
+	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, -1);
+	if (ret) {
+		nnaccel_submission_drop(sub);
+		return ret;
+	}
+	signalling = nnaccel_lock_signalling(cmd->ctx);
+	cmd->async->data = sub;
+	nnaccel_command_keep(cmd);
+	if (cmd->async->told)
+		nnaccel_submission_tell(sub, cmd);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	nnaccel_object_publish(&sub->obj, sub->id);
+	return 0;
+}
+
+/* Return: 0: told; or -ERESTARTSYS: a signal came. */
+static int nnaccel_submission_await(struct nnaccel_command *cmd)
+{
+	/* Pairs with the release in nnaccel_submission_told(). */
+	long ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->async->told),
+					      TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+
+	return ret < 0 ? -ERESTARTSYS : 0;
+}
+
+/* Hands work over, waits for the answer and writes it. */
+static int nnaccel_submit_and_wait(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
+				   const struct nnaccel_kind *kind, struct nnaccel_command *cmd)
+{
+	int ret;
+
+	ret = nnaccel_work_reserve(kind, cmd, work);
+	if (ret)
+		return ret;
+	ret = nnaccel_async_admit(cmd);
+	if (!ret) {
+		nnaccel_async_advance(cmd);
+		ret = nnaccel_submission_await(cmd);
+		if (!ret)
+			ret = cmd->async->error ?: kind->respond(work, cmd);
+		if (!ret)
+			ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
+	}
+	nnaccel_work_finish(kind, cmd, work, ret);
+	if (ret != -ERESTARTSYS)
+		return ret;
+	if (!fatal_signal_pending(current))
+		return nnaccel_submit_keep(ucmd, kind, cmd);
+	nnaccel_submission_cancel(cmd);
+	return -EINTR;
+}
+
+/* The kind of work that a call describes, or NULL: its flags or dependencies do not fit. */
+static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submit *arg)
+{
+	const u32 file = NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC;
+	u32 flags = arg->flags;
+
+	if (arg->kind < NNACCEL_WORK_QUERY || arg->kind >= ARRAY_SIZE(nnaccel_kinds) ||
+	    arg->__reserved || arg->num_dependencies > NNACCEL_MAX_DEPENDENCIES)
+		return NULL;
+	if (flags & ~(NNACCEL_SUBMIT_WAIT | file) || (flags & file) == NNACCEL_SUBMIT_CLOEXEC ||
+	    (flags & NNACCEL_SUBMIT_WAIT && flags & file))
+		return NULL;
+	if (arg->kind != NNACCEL_WORK_EXECUTE &&
+	    (flags & file || arg->num_dependencies || arg->duration_ns))
+		return NULL;
+	return &nnaccel_kinds[array_index_nospec(arg->kind, ARRAY_SIZE(nnaccel_kinds))];
+}
+
+/* Hands a command over. */
+static int nnaccel_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
+			  const struct nnaccel_kind *kind, struct nnaccel_command *cmd)
+{
+	const struct nnaccel_submit *arg = ucmd->cmd;
+	int ret;
+
+	ret = nnaccel_async_init(cmd, arg->dependencies, arg->num_dependencies, false);
+	if (ret)
+		return ret;
+	cmd->async->may_leave = true;
+	cmd->async->submitted = true;
+	cmd->async->end = nnaccel_submission_told;
+	cmd->async->duration_ns = arg->duration_ns;
+	if (arg->flags & NNACCEL_SUBMIT_WAIT)
+		return nnaccel_submit_and_wait(ucmd, work, kind, cmd);
+	return nnaccel_submit_and_leave(ucmd, kind, cmd);
+}
+
+/**
+ * nnaccel_submit_ioctl() - NNACCEL_SUBMIT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -E2BIG, -EXFULL, -EMFILE, -ENOSPC, -EDQUOT, -EINTR, -EFAULT, -ENOMEM, or what
+ * the kind's functions or the command's end returned; -ERESTARTNOINTR: a signal came before
+ * anything was done.
+ */
+int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	u64 buffer[NNACCEL_UCMD_SIZE / sizeof(u64)] = {};
+	const struct nnaccel_submit *arg = ucmd->cmd;
+	struct nnaccel_ucmd work = {
+		.object = ucmd->object,
+		.ubuffer = u64_to_user_ptr(arg->work),
+		.cmd = buffer,
+		.new_fd = -1,
+	};
+	const struct nnaccel_kind *kind = nnaccel_submit_kind(arg);
+	struct nnaccel_command *cmd;
+	int ret;
+
+	if (!kind)
+		return -EINVAL;
+	ret = nnaccel_copy_struct(&work, kind->size, kind->min_size);
+	if (ret)
+		return ret;
+	if (*(u64 *)((void *)buffer + kind->resume) || !nnaccel_kind_may_respond(kind, &work))
+		return -EINVAL;
+	cmd = kind->create(ucmd->object, buffer);
+	if (IS_ERR(cmd))
+		return cmd == ERR_PTR(-ERESTARTSYS) ? -ERESTARTNOINTR : PTR_ERR(cmd);
+	if (!cmd)
+		return kind->respond(&work, NULL) ?:
+		       nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
+	ret = nnaccel_submit(ucmd, &work, kind, cmd);
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
+/* ---- WAIT ---- */
+
+static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state)
+{
+	struct nnaccel_wait *arg = ucmd->cmd;
+
+	arg->out_state = state;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+}
+
+/* The submission that a call names, counted. */
+static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
+						    const struct nnaccel_wait *arg)
+{
+	struct nnaccel_submission *sub;
+	struct nnaccel_object *obj;
+	struct file *file;
+
+	if (arg->id) {
+		obj = nnaccel_object_get(ctx, arg->id, NNACCEL_OBJECT_SUBMISSION);
+		return obj ? to_submission(obj) : ERR_PTR(-ENOENT);
+	}
+	file = fget(arg->fd);
+	if (!file)
+		return ERR_PTR(-EBADF);
+	sub = ERR_PTR(-EINVAL);
+	if (file->f_op == &nnaccel_submission_fops) {
+		sub = file->private_data;
+		if (sub->obj.ctx == ctx)
+			refcount_inc(&sub->obj.refs);
+		else
+			sub = ERR_PTR(-ENOENT);
+	}
+	fput(file);
+	return sub;
+}
+
+/* The command of a submission, counted, for which the caller alone waits from now on. */
+static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub)
+{
+	struct nnaccel_context *ctx = sub->obj.ctx;
+	struct nnaccel_command *cmd;
+
+	mutex_lock(&ctx->lock);
+	cmd = sub->cmd;
+	if (!cmd) {
+		cmd = ERR_PTR(-ENOENT);
+	} else if (sub->waited) {
+		cmd = ERR_PTR(-EALREADY);
+	} else {
+		sub->waited = true;
+		kref_get(&cmd->refs);
+	}
+	mutex_unlock(&ctx->lock);
+	return cmd;
+}
+
+static void nnaccel_wait_end(struct nnaccel_submission *sub, struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = sub->obj.ctx;
+
+	mutex_lock(&ctx->lock);
+	sub->waited = false;
+	mutex_unlock(&ctx->lock);
+	nnaccel_command_put(cmd);
+}
+
+/* Waits for the answer, writes it and ends the submission. @error: out: what it ended with. */
+static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
+			      struct nnaccel_submission *sub, struct nnaccel_command *cmd,
+			      int *error)
+{
+	int ret;
+
+	ret = nnaccel_work_reserve(sub->kind, cmd, work);
+	if (ret)
+		return ret;
+	ret = nnaccel_submission_await(cmd);
+	if (!ret) {
+		*error = cmd->async->error;
+		if (!*error)
+			ret = sub->kind->respond(work, cmd) ?:
+			      nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE);
+	}
+	nnaccel_work_finish(sub->kind, cmd, work, ret ?: *error);
+	if (ret)
+		return ret;
+	if (nnaccel_object_take(&sub->obj, sub->id))
+		nnaccel_object_put(&sub->obj);
+	nnaccel_submission_end(&sub->obj);
+	return 0;
+}
+
+/**
+ * nnaccel_wait_ioctl() - NNACCEL_WAIT
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -E2BIG, -ENOENT, -EBADF, -EALREADY, -EMFILE, -ENOSPC, -ENOBUFS, -EFAULT,
+ * -EIO, -EINTR, -ENOMEM, -ERESTARTSYS, or what the submission ended with.
+ */
+int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	u64 buffer[NNACCEL_UCMD_SIZE / sizeof(u64)] = {};
+	const struct nnaccel_wait *arg = ucmd->cmd;
+	struct nnaccel_ucmd work = {
+		.object = ucmd->object,
+		.ubuffer = u64_to_user_ptr(arg->work),
+		.cmd = buffer,
+		.new_fd = -1,
+	};
+	struct nnaccel_submission *sub;
+	struct nnaccel_command *cmd;
+	int ret, error = 0;
+
+	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || arg->__reserved || (arg->id && arg->fd))
+		return -EINVAL;
+	sub = nnaccel_wait_find(ucmd->object, arg);
+	if (IS_ERR(sub))
+		return PTR_ERR(sub);
+	ret = nnaccel_copy_struct(&work, sub->kind->size, sub->kind->min_size);
+	if (!ret && !nnaccel_kind_may_respond(sub->kind, &work))
+		ret = -EINVAL;
+	if (ret)
+		goto out;
+	cmd = nnaccel_wait_begin(sub);
+	if (IS_ERR(cmd)) {
+		ret = PTR_ERR(cmd);
+		goto out;
+	}
+	/* Pairs with the release in nnaccel_submission_told(). */
+	if (arg->flags & NNACCEL_WAIT_NONBLOCK && !smp_load_acquire(&cmd->async->told))
+		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING);
+	else
+		ret = nnaccel_wait_fetch(ucmd, &work, sub, cmd, &error);
+	nnaccel_wait_end(sub, cmd);
+out:
+	nnaccel_object_put(&sub->obj);
+	return ret ?: error;
+}
