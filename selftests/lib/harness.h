@@ -30,6 +30,7 @@ static inline unsigned int scaled_alarm(unsigned int seconds)
 #include "engine.h"
 #include "fence.h"
 #include "process.h"
+#include "submit.h"
 #include "summary.h"
 
 #endif

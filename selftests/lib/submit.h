@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Submissions, as clients use them. Functions return 0 or an errno, unless they say otherwise.
+ */
+#ifndef SELFTESTS_SUBMIT_H
+#define SELFTESTS_SUBMIT_H
+
+#include <linux/nnaccel.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device.h"
+
+/** submit_init() - Fills in a SUBMIT; out fields hold POISON. */
+void submit_init(struct nnaccel_submit *submit, uint32_t kind, void *work);
+
+/** submit_work() - Hands work over without waiting; @id: out: the submission. */
+int submit_work(int fd, uint32_t kind, void *work, uint32_t *id);
+
+/** submit_file() - Hands an execution over, which depends on a file, -1: on none; its file, or -1 and errno. */
+int submit_file(int fd, struct nnaccel_execute *execute, int dependency);
+
+/** submission_wait() - Fetches the answer of a submission. */
+int submission_wait(int fd, uint32_t id, void *work);
+
+/** submission_wait_file() - The same by the submission's file. */
+int submission_wait_file(int fd, int file, void *work);
+
+/** submission_try() - Fetches the answer if it is there; @done: out: whether it was. */
+int submission_try(int fd, uint32_t id, void *work, bool *done);
+
+/** file_readable() - poll() says within @timeout_ms that a file can be read. */
+bool file_readable(int fd, int timeout_ms);
+
+#endif
