@@ -52,6 +52,12 @@ struct room {
 	struct buffer_execution bound;
 	uint32_t pools[4];
 	struct nnaccel_role roles[2];
+	union {
+		uint64_t words[32];
+		struct nnaccel_prepare prepare;
+		struct nnaccel_buffer_alloc alloc;
+	} work;				/* of a submission */
+	int32_t dependencies[2];
 	char data[MAX_PAGE];
 	struct coverage coverage;	/* of its thread, where that is guided */
 };
@@ -65,6 +71,7 @@ static struct {
 	uint32_t buffer;
 	_Atomic int fence;		/* the last sync_file that a call made, or what is there now */
 	_Atomic uint64_t last;		/* the last id that a call made */
+	_Atomic uint64_t submission;	/* the last one, and above its id its kind */
 	_Atomic uint64_t context;	/* the last that wanted a worker */
 	_Atomic uint64_t cookie;	/* of a command that nobody answers but by chance */
 	_Atomic uint32_t slot;
@@ -271,7 +278,8 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 		((struct nnaccel_pool_export *)arg)->id = world.pools[draw(f, 2)];
 		break;
 	case NNACCEL_DESTROY:
-		((struct nnaccel_destroy *)arg)->id = (uint32_t)world.last;
+		((struct nnaccel_destroy *)arg)->id =
+			(uint32_t)(draw(f, 2) ? world.last : world.submission);
 		break;
 	case NNACCEL_BURST_SLOT:
 		*(struct nnaccel_burst_slot *)arg = (struct nnaccel_burst_slot){
@@ -298,6 +306,74 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 		break;
 	case NNACCEL_FENCE_INFO:
 		((struct nnaccel_fence_info *)arg)->fd = draw_file(f);
+		break;
+	}
+}
+
+/* Describes work of a kind, and where its answer goes. */
+static void good_work(struct fuzzer *f, uint32_t kind)
+{
+	static const unsigned long requests[] = {
+		[NNACCEL_WORK_QUERY] = NNACCEL_QUERY,
+		[NNACCEL_WORK_SUPPORTED] = NNACCEL_SUPPORTED,
+		[NNACCEL_WORK_PREPARE] = NNACCEL_PREPARE,
+		[NNACCEL_WORK_PREPARE_CACHED] = NNACCEL_PREPARE_CACHED,
+		[NNACCEL_WORK_CACHE_SAVE] = NNACCEL_CACHE_SAVE,
+		[NNACCEL_WORK_EXECUTE] = NNACCEL_EXECUTE,
+		[NNACCEL_WORK_BUFFER_ALLOC] = NNACCEL_BUFFER_ALLOC,
+		[NNACCEL_WORK_BUFFER_COPY] = NNACCEL_BUFFER_COPY,
+		[NNACCEL_WORK_BURST] = NNACCEL_BURST_CREATE,
+	};
+	struct room *r = f->room;
+
+	memset(&r->work, 0, sizeof(r->work));
+	good_engine_call(f, requests[kind], &r->work);
+	good_pool_call(f, requests[kind], &r->work);
+	for (size_t i = 0; i < num_ioctls; i++) {
+		if (ioctls[i].request != requests[kind])
+			continue;
+		*(uint32_t *)&r->work = (uint32_t)ioctls[i].size;
+		damage(f, &r->work, ioctls[i].size, 1);
+	}
+}
+
+static void good_submission(struct fuzzer *f, unsigned long request, void *arg)
+{
+	const uint32_t flags[] = { 0, 0, NNACCEL_SUBMIT_WAIT, NNACCEL_SUBMIT_FILE };
+	struct nnaccel_submit *submit = arg;
+	struct nnaccel_wait *wait = arg;
+	uint64_t last = world.submission;
+	uint32_t kind;
+
+	switch (request) {
+	case NNACCEL_SUBMIT:
+		/* Executions are half of the work. */
+		kind = draw(f, 2) ? NNACCEL_WORK_EXECUTE : 1 + draw(f, NNACCEL_WORK_BURST);
+		good_work(f, kind);
+		*submit = (struct nnaccel_submit){
+			.kind = kind,
+			.flags = flags[draw(f, kind == NNACCEL_WORK_EXECUTE ? 4 : 3)],
+			.work = (uintptr_t)&f->room->work,
+		};
+		if (kind != NNACCEL_WORK_EXECUTE || draw(f, 2))
+			break;
+		for (int i = 0; i < 2; i++)
+			f->room->dependencies[i] = draw(f, 2) ? world.fence : draw_file(f);
+		submit->dependencies = (uintptr_t)f->room->dependencies;
+		submit->num_dependencies = 1 + draw(f, 2);
+		submit->duration_ns = draw(f, 2) * draw(f, 20000000);
+		break;
+	case NNACCEL_WAIT:
+		good_work(f, last >> 32 ?: NNACCEL_WORK_QUERY);
+		*wait = (struct nnaccel_wait){
+			.flags = draw(f, 4) ? NNACCEL_WAIT_NONBLOCK : 0,
+			.id = (uint32_t)last,
+			.work = (uintptr_t)&f->room->work,
+		};
+		if (!draw(f, 4)) {
+			wait->id = 0;
+			wait->fd = draw(f, 2) ? world.fence : draw_file(f);
+		}
 		break;
 	}
 }
@@ -361,6 +437,23 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 
 /* ---- calls ---- */
 
+/* Keeps a submission, or what the work made. */
+static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submit)
+{
+	if (submit->out_state == NNACCEL_STATE_PENDING) {
+		world.submission = (uint64_t)submit->kind % (NNACCEL_WORK_BURST + 1) << 32 |
+				   submit->out_id;
+		if (submit->out_fd >= 0) {
+			world.fence = submit->out_fd;
+			keep_file(f, submit->out_fd);
+		}
+	} else if (submit->kind == NNACCEL_WORK_PREPARE) {
+		world.last = f->room->work.prepare.out_model;
+	} else if (submit->kind == NNACCEL_WORK_BUFFER_ALLOC) {
+		world.last = f->room->work.alloc.out_buffer;
+	}
+}
+
 /* Keeps what a call that succeeded has made. */
 static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 {
@@ -374,6 +467,9 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 	case NNACCEL_EXECUTE_FENCED:
 		world.fence = ((const struct nnaccel_execute_fenced *)arg)->out_fd;
 		keep_file(f, ((const struct nnaccel_execute_fenced *)arg)->out_fd);
+		break;
+	case NNACCEL_SUBMIT:
+		keep_submission(f, arg);
 		break;
 	case NNACCEL_ENGINE_NEXT:
 		world.context = ((const struct nnaccel_engine_next *)arg)->out_context;
@@ -417,6 +513,8 @@ static void do_not_wait(unsigned long request, void *arg)
 		((struct nnaccel_session_fetch *)arg)->flags |= NNACCEL_FETCH_NONBLOCK;
 	else if (request == NNACCEL_SESSION_COMMIT)
 		((struct nnaccel_session_commit *)arg)->flags |= NNACCEL_FETCH_NONBLOCK;
+	else if (request == NNACCEL_WAIT)
+		((struct nnaccel_wait *)arg)->flags |= NNACCEL_WAIT_NONBLOCK;
 }
 
 static void call_ioctl(struct fuzzer *f)
@@ -429,6 +527,7 @@ static void call_ioctl(struct fuzzer *f)
 	good_pool_call(f, d->request, arg);
 	good_engine_call(f, d->request, arg);
 	good_session_call(f, d->request, arg);
+	good_submission(f, d->request, arg);
 	*(uint32_t *)arg = (uint32_t)d->size;
 	damage(f, arg, d->size, 3);
 	if (guide && draw(f, 64))
