@@ -875,6 +875,7 @@ TEST_F(bursts, leave_the_queue_when_the_resumed_call_fails)
 	int session, fd = device_open();
 	uint32_t answer;
 
+	older_calls = true;
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
 	ASSERT_TRUE(actor_start(&actor, busy_worker, &session));

@@ -41,11 +41,11 @@ static int query(int fd, uint32_t what, uint32_t *status)
 		.data = (uintptr_t)answer,
 		.data_size = sizeof(answer),
 	};
+	int error = xioctl(fd, NNACCEL_QUERY, &query);
 
-	if (ioctl(fd, NNACCEL_QUERY, &query))
-		return errno;
-	*status = query.out_status;
-	return 0;
+	if (!error)
+		*status = query.out_status;
+	return error;
 }
 
 /* Asks for the device's description: 0 or an errno, the engine's status as EIO. */

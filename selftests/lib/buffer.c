@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "buffer.h"
 
@@ -31,7 +30,8 @@ uint32_t buffer_alloc(int fd, uint32_t model, uint64_t capacity)
 	struct allocation a;
 
 	allocation_init(&a, model, capacity);
-	return ioctl(fd, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_buffer;
+	errno = xioctl(fd, NNACCEL_BUFFER_ALLOC, &a.cmd);
+	return errno ? 0 : a.cmd.out_buffer;
 }
 
 static int copy(int fd, uint32_t flags, uint32_t buffer, const void *data, uint64_t length)

@@ -38,6 +38,8 @@ FIXTURE_SETUP(wait)
 {
 	int broker = broker_open();
 
+	/* These calls are resumed by a number, which SUBMIT does not know. */
+	older_calls = true;
 	ASSERT_GE(broker, 0);
 	close(broker);
 	ASSERT_TRUE(summary_read(&self->before));
