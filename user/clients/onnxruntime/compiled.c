@@ -265,7 +265,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	c->out = calloc(out_count + 1, sizeof(*c->out));
 	job.model_in = calloc(in_count + 1, sizeof(*job.model_in));
 	job.model_out = calloc(out_count + 1, sizeof(*job.model_out));
-	job.t = translation_new(graph, &job.b);
+	job.t = translation_new(graph, &job.b, devices);
 	good = c->shapes && c->in && c->out && job.model_in && job.model_out && job.t;
 	if (good && in_count)
 		memcpy(c->shapes, shapes, in_count * sizeof(*shapes));

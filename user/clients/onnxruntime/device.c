@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clients/dynamic.h"
+
 bool devices_add(struct devices *devices, const char *name)
 {
 	uint32_t count = 0;
@@ -37,6 +39,18 @@ bool devices_have_cpu(const struct devices *devices)
 			return true;
 	}
 	return false;
+}
+
+bool devices_have_dynamic(const struct devices *devices)
+{
+	_Atomic(int) *known = (_Atomic(int) *)&devices->dynamic;
+	int answer = atomic_load(known);
+
+	if (!answer) {
+		answer = dynamic_is_supported(devices->list, devices->count) + 1;
+		atomic_store(known, answer);
+	}
+	return answer - 1;
 }
 
 void devices_names(const struct devices *devices, char *names, size_t size)

@@ -4,6 +4,7 @@
 #define NN_ORT_DEVICE_H
 
 #include <android/NeuralNetworks.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { MAX_DEVICES = 8 };
@@ -11,11 +12,14 @@ enum { MAX_DEVICES = 8 };
 struct devices {
 	const ANeuralNetworksDevice *list[MAX_DEVICES];
 	uint32_t count;
+	_Atomic(int) dynamic;		/* what devices_have_dynamic() returned, + 1; 0: not called */
 };
 
 /* Adds the device of that name, once; false: there is none. */
 bool devices_add(struct devices *devices, const char *name);
 bool devices_have_cpu(const struct devices *devices);
+/* Whether one of them has the operations of clients/dynamic.h; they are asked once. */
+bool devices_have_dynamic(const struct devices *devices);
 /* Names, for messages. */
 void devices_names(const struct devices *devices, char *names, size_t size);
 

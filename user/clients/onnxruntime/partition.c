@@ -13,12 +13,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dynamic.h"
 #include "quantised.h"
 
 /* What a node costs there. */
 struct cost {
 	bool can;
 	bool computes;			/* it has operations */
+	bool dequantises;		/* its weights become float32 when it is compiled */
 	uint64_t work;
 };
 
@@ -119,11 +121,29 @@ static bool has_unknown(const struct graph *graph)
 	return false;
 }
 
+/* Leaves the other nodes of a dynamically quantised product, too. False: the node is another. */
+static bool withdraw(const struct translation *t, uint32_t index, struct cost *costs, char **why)
+{
+	const struct node *quantise = t->dynamic[index].quantise;
+	bool any = false;
+
+	for (uint32_t i = 0; quantise && i < t->graph->node_count; i++) {
+		if (t->dynamic[i].quantise != quantise || !costs[i].can)
+			continue;
+		costs[i].can = false;
+		why[i] = strdup("a node of the same quantised product is left");
+		any = true;
+	}
+	return any;
+}
+
+/* `again`: nodes before one that is left turned out to be left, too. */
 static bool try_nodes(const struct graph *graph, const struct options *options,
-		      const struct devices *devices, int round, struct cost *costs, char **why)
+		      const struct devices *devices, int round, struct cost *costs, char **why,
+		      bool *again)
 {
 	struct builder b = { 0 };
-	struct translation *t = translation_new(graph, &b);
+	struct translation *t = translation_new(graph, &b, devices);
 	struct probe probe;
 
 	if (!make_probe(graph, &probe) || !t) {
@@ -147,6 +167,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 			can = asked(&b, from, devices, &probe, reason, sizeof(reason));
 		costs[i].computes = b.operation_count > from;
 		costs[i].work = t->work;
+		costs[i].dequantises = can && t->dynamic[i].part == LAST && !dynamic_is_known(t);
 		if (can)
 			continue;
 		if (costs[i].can) {
@@ -155,6 +176,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 			why[i] = strdup(reason);
 		}
 		costs[i].can = false;
+		*again |= withdraw(t, i, costs, why);
 		leave(t, node, round);
 	}
 	translation_free(t);
@@ -305,6 +327,20 @@ static void choose(const struct graph *graph, const struct options *options,
 	}
 }
 
+static bool try_all(const struct graph *graph, const struct options *options,
+		    const struct devices *devices, struct cost *costs, char **why)
+{
+	const int rounds = has_unknown(graph) ? 2 : 1;
+	bool again = false;
+
+	for (int round = 0; round < rounds; round = again ? 0 : round + 1) {
+		again = false;
+		if (!try_nodes(graph, options, devices, round, costs, why, &again))
+			return false;
+	}
+	return true;
+}
+
 bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions)
 {
@@ -319,9 +355,7 @@ bool partition(const struct graph *graph, const struct options *options,
 	for (uint32_t i = 0; costs && i < graph->node_count; i++)
 		costs[i].can = true;
 	if (costs && partitions->of && partitions->why &&
-	    try_nodes(graph, options, devices, 0, costs, partitions->why) &&
-	    (!has_unknown(graph) ||
-	     try_nodes(graph, options, devices, 1, costs, partitions->why))) {
+	    try_all(graph, options, devices, costs, partitions->why)) {
 		depths(graph, costs, partitions->of);
 		sink_dequantisers(graph, costs, partitions->of);
 		for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -336,6 +370,9 @@ bool partition(const struct graph *graph, const struct options *options,
 	if (good) {
 		weigh(graph, costs, partitions->of, parts);
 		choose(graph, options, parts, partitions);
+		for (uint32_t i = 0; i < graph->node_count; i++)
+			if (costs[i].dequantises && partitions->of[i] >= 0)
+				partitions->why[i] = strdup("its weights are dequantised");
 	}
 	free(parts);
 	free(costs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What translators of nodes are made of: inputs, operands, operations, outputs. */
-#include "translate.h"
+#include "dynamic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ops/float16.h"
+#include <nnaccel/operation.h>
 
 void refuse(struct translation *t, const char *format, ...)
 {
@@ -544,7 +545,7 @@ void emit_many(struct translation *t, int32_t type, uint32_t out_count, const ui
 			refuse(t, "there is no memory");
 	if (t->refused)
 		return;
-	if (!(operations[type].types & 1 << first->type)) {
+	if (!nn_is_own(type) && !(operations[type].types & 1 << first->type)) {
 		refuse(t, "the NNAPI's %s does not take %s", operations[type].name,
 		       type_name(first->type));
 		return;
@@ -810,7 +811,8 @@ void set_out_data(struct translation *t, uint32_t index, int type, const void *d
 
 /* ---- the whole ---- */
 
-struct translation *translation_new(const struct graph *graph, struct builder *b)
+struct translation *translation_new(const struct graph *graph, struct builder *b,
+				    const struct devices *devices)
 {
 	struct translation *t = calloc(1, sizeof(*t));
 
@@ -818,9 +820,11 @@ struct translation *translation_new(const struct graph *graph, struct builder *b
 		return NULL;
 	t->graph = graph;
 	t->b = b;
+	t->devices = devices;
 	t->values = calloc(graph->value_count + 1, sizeof(*t->values));
 	t->done = calloc(graph->node_count + 1, sizeof(*t->done));
-	if (!t->values || !t->done) {
+	t->dynamic = calloc(graph->node_count + 1, sizeof(*t->dynamic));
+	if (!t->values || !t->done || !t->dynamic) {
 		translation_free(t);
 		return NULL;
 	}
@@ -832,6 +836,7 @@ struct translation *translation_new(const struct graph *graph, struct builder *b
 		value->data = graph->values[i].data;
 		value->ready = value->data;
 	}
+	dynamic_nodes(t);
 	return t;
 }
 
@@ -841,6 +846,7 @@ void translation_free(struct translation *t)
 		return;
 	free(t->values);
 	free(t->done);
+	free(t->dynamic);
 	free(t);
 }
 
@@ -866,7 +872,7 @@ bool translate_node(struct translation *t, const struct node *node)
 	t->b->node = node->index;
 	if (t->done[node->index])
 		return true;
-	translate = translator_of(t, node);
+	translate = t->dynamic[node->index].part ? dynamic_op : translator_of(t, node);
 	if (translate)
 		translate(t);
 	for (uint32_t i = 0; !t->refused && i < node->out_count; i++)

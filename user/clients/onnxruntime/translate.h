@@ -12,7 +12,10 @@
 #define NN_ORT_TRANSLATE_H
 
 #include "builder.h"
+#include "device.h"
 #include "graph.h"
+
+struct dynamic_node;
 
 /* What is known of a value while a graph is translated. */
 struct translated {
@@ -32,6 +35,8 @@ struct translation {
 	struct translated *values;
 	const struct node *node;
 	bool *done;			/* nodes that were translated as part of another */
+	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
+	const struct devices *devices;	/* that are asked what they have; NULL: nothing */
 	bool refused;
 	char reason[192];
 	uint64_t work;			/* multiplications, or elements where there are none */
@@ -145,7 +150,8 @@ void set_out_data(struct translation *t, uint32_t index, int type, const void *d
 
 /* ---- the whole ---- */
 
-struct translation *translation_new(const struct graph *graph, struct builder *b);
+struct translation *translation_new(const struct graph *graph, struct builder *b,
+				    const struct devices *devices);
 void translation_free(struct translation *t);
 /* Says what an input of the graph is, before nodes are translated. */
 void translation_input(struct translation *t, uint32_t value, const struct shape *shape);

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "../dynamic.h"
+#include "clients/dynamic.h"
+
 #define NN(name) ANEURALNETWORKS_##name
 
 enum kind { WHOLE, DEPTHWISE, GROUPED };
@@ -203,6 +206,65 @@ void conv_op(struct translation *t)
 	c.bias = bias_operand(t, 2, &c);
 	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
 	emit_conv(t, &c, out);
+	set_out(t, 0, out, &of);
+}
+
+/* ---- ConvInteger and what is around it ---- */
+
+static uint32_t emit_dynamic(struct translation *t, struct conv *c, uint32_t out)
+{
+	for (int i = 0; i < 2; i++) {
+		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
+
+		if (c->w.head[i] >= size || c->w.tail[i] >= size)
+			c->x = window_padded(t, c->x, &c->w);
+	}
+	return EMIT(t, NN_OP_DYNAMIC_CONV_2D, out, c->x, c->filter, c->bias,
+		    scalar_int(t, (int32_t)c->w.head[1]), scalar_int(t, (int32_t)c->w.tail[1]),
+		    scalar_int(t, (int32_t)c->w.head[0]), scalar_int(t, (int32_t)c->w.tail[0]),
+		    scalar_int(t, (int32_t)c->w.stride[1]), scalar_int(t, (int32_t)c->w.stride[0]),
+		    scalar_int(t, (int32_t)c->groups), scalar_int(t, DYNAMIC_TENSOR),
+		    scalar_int(t, NN(FUSED_NONE)), scalar_bool(t, true),
+		    scalar_int(t, (int32_t)c->w.dilation[1]),
+		    scalar_int(t, (int32_t)c->w.dilation[0]));
+}
+
+/* Without a bias: an Add that follows is an operation of its own. */
+void dynamic_conv(struct translation *t, const struct dynamic_node *d)
+{
+	const struct value *filter = &t->graph->values[d->product->in[1]];
+	const struct node *node = t->node;
+	const struct shape *shape;
+	struct operand type = { .type = NN(TENSOR_FLOAT32), .rank = 1 };
+	uint32_t x = dynamic_in(t, d, &shape), dims[4], out;
+	const void *data;
+	struct shape of;
+	struct conv c;
+
+	memset(&c, 0, sizeof(c));
+	t->node = d->product;
+	read_conv(t, &c, shape, &filter->shape);
+	t->node = node;
+	if (t->refused)
+		return;
+	/* Weights are by channel, which those of a depthwise convolution on floats are not. */
+	c.kind = c.groups == 1 ? WHOLE : GROUPED;
+	if (c.kind == GROUPED && (c.w.dilation[0] != 1 || c.w.dilation[1] != 1) &&
+	    !dynamic_is_known(t))
+		refuse(t, "dilated groups");
+	of = window_shape(&c.w, c.outputs);
+	c.x = window_view(t, x, &c.w);
+	data = value_of_count(t, d->product->in[1], filter->type,
+			      c.w.size[0] * c.w.size[1] * c.outputs * c.inner);
+	filter_dims(&c, dims);
+	c.filter = dynamic_weights(t, d, data ? turned(t, data, 1, &c) : NULL, 4, dims);
+	type.dims[0] = c.outputs;
+	c.bias = constant_bytes(t, &type, builder_alloc(t->b, c.outputs * sizeof(float)));
+	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
+	if (dynamic_is_known(t))
+		emit_dynamic(t, &c, out);
+	else
+		emit_conv(t, &c, out);
 	set_out(t, 0, out, &of);
 }
 

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "../dynamic.h"
+#include "clients/dynamic.h"
+
 #define NN(name) ANEURALNETWORKS_##name
 
 static uint32_t zeros(struct translation *t, uint32_t like, uint32_t count)
@@ -226,6 +229,37 @@ void matmul_op(struct translation *t)
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
 	set_out(t, 0, product(t, x, weights_in(t, false, inner, columns), zeros(t, x, columns),
 			      rows, columns), &shape);
+}
+
+void dynamic_matmul(struct translation *t, const struct dynamic_node *d)
+{
+	const struct shape *a, *b = &t->graph->values[d->product->in[1]].shape;
+	uint32_t x = dynamic_in(t, d, &a), rows, inner, columns, w, out;
+	const void *data;
+	struct shape shape;
+
+	if (!t->refused && (b->rank != 2 || a->rank < 1 || a->dims[a->rank - 1] != b->dims[0]))
+		refuse(t, "a second factor that is no matrix of as many rows");
+	if (t->refused)
+		return;
+	inner = (uint32_t)b->dims[0];
+	columns = (uint32_t)b->dims[1];
+	shape = *a;
+	shape.dims[shape.rank - 1] = columns;
+	rows = (uint32_t)(shape_count(a) / inner);
+	t->work = (uint64_t)rows * inner * columns;
+	data = value_of_count(t, d->product->in[1], t->graph->values[d->product->in[1]].type,
+			      (int64_t)inner * columns);
+	x = view(t, x, 2, (uint32_t[]){ rows, inner });
+	w = dynamic_weights(t, d, data ? turned(t, data, 1, inner, columns) : NULL, 2,
+			    (uint32_t[]){ columns, inner });
+	out = result(t, x, 2, (uint32_t[]){ rows, columns });
+	if (dynamic_is_known(t))
+		out = EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, out, x, w, zeros(t, x, columns),
+			   scalar_int(t, NN(FUSED_NONE)), scalar_int(t, DYNAMIC_TENSOR));
+	else
+		out = product(t, x, w, zeros(t, x, columns), rows, columns);
+	set_out(t, 0, out, &shape);
 }
 
 /* a, scale, zero, b, scale, zero, y scale, zero */

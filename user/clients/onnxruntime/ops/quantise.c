@@ -87,6 +87,12 @@ static bool dequantise_constant(struct translation *t)
 	return true;
 }
 
+/* Refuses nodes that are no part of a product: the others have another translator. */
+void integer_op(struct translation *t)
+{
+	refuse(t, "it is no part of a product of constant weights and what DynamicQuantizeLinear makes");
+}
+
 void dequantize_op(struct translation *t)
 {
 	const struct shape *shape = shape_in(t, 0);

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/* Finds products of dynamically quantised activations, and reads their weights. */
+#include "dynamic.h"
+
+#include <string.h>
+
+/* ---- finding them ---- */
+
+static bool is_op(const struct node *node, const char *op)
+{
+	return node && !*node->domain && !strcmp(node->op, op);
+}
+
+/* The one node that uses a value, which is no output of the graph. */
+static const struct node *only_consumer(const struct graph *graph, uint32_t value)
+{
+	const struct value *v = value == NO_VALUE ? NULL : &graph->values[value];
+
+	return v && v->consumers == 1 && !v->is_output ? v->consumer : NULL;
+}
+
+static bool is_constant(const struct graph *graph, uint32_t value, int type)
+{
+	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
+}
+
+/* The input of a Mul besides this one. NO_VALUE: the node is another. */
+static uint32_t other_input(const struct node *mul, uint32_t value)
+{
+	if (!is_op(mul, "Mul") || mul->in_count != 2 || mul->in[0] == mul->in[1])
+		return NO_VALUE;
+	return mul->in[0] == value ? mul->in[1] : mul->in[1] == value ? mul->in[0] : NO_VALUE;
+}
+
+static bool has_constant_weights(const struct graph *graph, const struct node *product)
+{
+	uint32_t w = product->in[1], zero = product->in_count > 3 ? product->in[3] : NO_VALUE;
+	int type = w == NO_VALUE ? ONNX_NONE : graph->values[w].type;
+
+	return (type == ONNX_UINT8 || type == ONNX_INT8) && is_constant(graph, w, type) &&
+	       (zero == NO_VALUE || is_constant(graph, zero, type));
+}
+
+/* The nodes behind a product of what `quantise` makes. */
+struct chain {
+	const struct node *cast;
+	const struct node *scale;	/* the product of the scales */
+	struct dynamic_node last;
+	const struct node *mul;
+};
+
+static bool find_chain(const struct graph *graph, const struct node *quantise,
+		       const struct node *product, struct chain *c)
+{
+	uint32_t scale;
+
+	if ((!is_op(product, "MatMulInteger") && !is_op(product, "ConvInteger")) ||
+	    product->in_count < 3 || product->in[2] != quantise->out[2] ||
+	    !has_constant_weights(graph, product))
+		return false;
+	c->cast = only_consumer(graph, product->out[0]);
+	if (!is_op(c->cast, "Cast") || node_int(c->cast, "to", ONNX_NONE) != ONNX_FLOAT)
+		return false;
+	c->mul = only_consumer(graph, c->cast->out[0]);
+	scale = other_input(c->mul, c->cast->out[0]);
+	c->scale = scale == NO_VALUE ? NULL : graph->values[scale].producer;
+	if (!c->scale || only_consumer(graph, scale) != c->mul)
+		return false;
+	c->last = (struct dynamic_node){
+		.part = LAST, .quantise = quantise, .product = product,
+		.scales = other_input(c->scale, quantise->out[1]),
+	};
+	return is_constant(graph, c->last.scales, ONNX_FLOAT);
+}
+
+/* Marks the nodes of all products of what `quantise` makes, if nothing else uses it. */
+static void mark(struct translation *t, const struct node *quantise)
+{
+	const struct graph *graph = t->graph;
+	uint32_t count = 0;
+	struct chain c;
+
+	for (uint32_t i = 0; i < 3; i++)
+		if (quantise->out_count != 3 || quantise->out[i] == NO_VALUE ||
+		    graph->values[quantise->out[i]].is_output)
+			return;
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		if (graph->nodes[i].in_count && graph->nodes[i].in[0] == quantise->out[0])
+			count += find_chain(graph, quantise, &graph->nodes[i], &c);
+	for (uint32_t i = 0; i < 3; i++)
+		if (!count || graph->values[quantise->out[i]].consumers != count)
+			return;
+	t->dynamic[quantise->index] = (struct dynamic_node){ SILENT, quantise, NULL, NO_VALUE };
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		if (!graph->nodes[i].in_count || graph->nodes[i].in[0] != quantise->out[0] ||
+		    !find_chain(graph, quantise, &graph->nodes[i], &c))
+			continue;
+		t->dynamic[i] = t->dynamic[quantise->index];
+		t->dynamic[c.cast->index] = t->dynamic[quantise->index];
+		t->dynamic[c.scale->index] = t->dynamic[quantise->index];
+		t->dynamic[c.mul->index] = c.last;
+	}
+}
+
+void dynamic_nodes(struct translation *t)
+{
+	for (uint32_t i = 0; i < t->graph->node_count; i++)
+		if (is_op(&t->graph->nodes[i], "DynamicQuantizeLinear") &&
+		    t->graph->nodes[i].in_count == 1)
+			mark(t, &t->graph->nodes[i]);
+}
+
+/* ---- translating them ---- */
+
+void dynamic_op(struct translation *t)
+{
+	const struct dynamic_node *d = &t->dynamic[t->node->index];
+
+	if (d->part == LAST && is_op(d->product, "MatMulInteger")) {
+		dynamic_matmul(t, d);
+	} else if (d->part == LAST) {
+		dynamic_conv(t, d);
+	} else {
+		for (uint32_t i = 0; i < t->node->out_count; i++)
+			if (has_out(t, i))
+				t->values[t->node->out[i]].ready =
+					t->values[t->node->out[i]].elided = true;
+	}
+}
+
+uint32_t dynamic_in(struct translation *t, const struct dynamic_node *d, const struct shape **shape)
+{
+	const struct node *node = t->node;
+	uint32_t x;
+
+	t->node = d->quantise;
+	*shape = shape_in(t, 0);
+	x = in(t, 0);
+	if (type_in(t, 0) != ONNX_FLOAT)
+		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	t->node = node;
+	return x;
+}
+
+bool dynamic_is_known(struct translation *t)
+{
+	return t->devices && devices_have_dynamic(t->devices);
+}
+
+/* A zero point, or one of each channel; missing ones are 0. False: there are others. */
+static bool read_zeros(struct translation *t, const struct node *product, uint32_t channels,
+		       int32_t *zeros)
+{
+	uint32_t value = product->in_count > 3 ? product->in[3] : NO_VALUE;
+	int type = t->graph->values[product->in[1]].type;
+	const uint8_t *bytes = NULL;
+	int64_t count = 1;
+
+	memset(zeros, 0, channels * sizeof(*zeros));
+	if (value == NO_VALUE)
+		return true;
+	bytes = value_of_count(t, value, type, 1);
+	if (!bytes) {
+		count = channels;
+		bytes = value_of_count(t, value, type, channels);
+	}
+	for (uint32_t c = 0; bytes && c < channels; c++) {
+		uint8_t byte = bytes[count == 1 ? 0 : c];
+
+		zeros[c] = type == ONNX_INT8 ? (int8_t)byte : byte;
+	}
+	return bytes;
+}
+
+/* Weights with scales or zero points by channel, less these: int8 without a zero point. */
+static bool shift(uint8_t *elements, bool is_signed, const int32_t *zeros, uint32_t channels,
+		  size_t per_channel)
+{
+	for (uint32_t c = 0; c < channels; c++)
+		for (size_t k = 0; k < per_channel; k++) {
+			uint8_t *byte = &elements[c * per_channel + k];
+			int32_t value = (is_signed ? (int8_t)*byte : *byte) - zeros[c];
+
+			if (value < INT8_MIN || value > INT8_MAX)
+				return false;
+			*byte = (uint8_t)value;
+		}
+	return true;
+}
+
+uint32_t dynamic_weights(struct translation *t, const struct dynamic_node *d, uint8_t *elements,
+			 uint32_t rank, const uint32_t *dims)
+{
+	const bool is_signed = t->graph->values[d->product->in[1]].type == ONNX_INT8;
+	const uint32_t channels = dims[0];
+	struct operand type = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = rank };
+	int32_t *zeros = builder_alloc(t->b, channels * sizeof(*zeros));
+	const float *scales = value_of_count(t, d->scales, ONNX_FLOAT, 1);
+	const bool is_one = scales;
+	bool by_channel = !is_one;
+	size_t per_channel = 1;
+	float *floats, *copy;
+
+	if (!is_one)
+		scales = value_of_count(t, d->scales, ONNX_FLOAT, channels);
+	for (uint32_t i = 0; i < rank; i++) {
+		type.dims[i] = dims[i];
+		per_channel *= i ? dims[i] : 1;
+	}
+	if (t->refused || !elements || !zeros)
+		return NO_OPERAND;
+	if (!scales || !read_zeros(t, d->product, channels, zeros)) {
+		refuse(t, "scales or zero points that are neither one nor one a channel");
+		return NO_OPERAND;
+	}
+	for (uint32_t c = 0; c < channels; c++)
+		by_channel |= zeros[c] != zeros[0];
+	if (!dynamic_is_known(t)) {
+		floats = builder_alloc(t->b, channels * per_channel * sizeof(*floats));
+		for (size_t i = 0; floats && i < channels * per_channel; i++) {
+			size_t c = i / per_channel;
+			int32_t value = is_signed ? (int8_t)elements[i] : elements[i];
+
+			floats[i] = (float)(value - zeros[c]) * scales[is_one ? 0 : c];
+		}
+		return constant_bytes(t, &type, floats);
+	}
+	if (!by_channel) {
+		type.type = is_signed ? ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED :
+					ANEURALNETWORKS_TENSOR_QUANT8_ASYMM;
+		type.scale = scales[0];
+		type.zero = zeros[0];
+		return constant_bytes(t, &type, elements);
+	}
+	copy = builder_alloc(t->b, channels * sizeof(*copy));
+	if (!copy)
+		return NO_OPERAND;
+	for (uint32_t c = 0; c < channels; c++)
+		copy[c] = scales[is_one ? 0 : c];
+	type.type = ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL;
+	type.scales = copy;
+	if (!shift(elements, is_signed, zeros, channels, per_channel))
+		refuse(t, "weights by channel that int8 without a zero point does not hold");
+	return constant_bytes(t, &type, elements);
+}
