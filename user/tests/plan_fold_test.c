@@ -24,11 +24,14 @@ enum {
 	CONV_2D = 3,
 	DEPTHWISE_CONV_2D = 4,
 	DEQUANTIZE = 6,
+	FULLY_CONNECTED = 9,
 	MAX_POOL_2D = 17,
 	MUL = 18,
 	RELU = 19,
+	RELU6 = 21,
 	RESHAPE = 22,
 	DIV = 30,
+	SUB = 36,
 	PAD = 32,
 	TRANSPOSE = 37,
 	ABS = 38,
@@ -140,11 +143,28 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 					  36 * depth * sizeof(*weights), MB_DIMS(4, 3, 3, depth));
 		in[count++] = mb_constant(&built, NN_TENSOR_FLOAT32, weights, 16, MB_DIMS(4));
 	}
+	if (code == DEPTHWISE_CONV_2D || code == NN_OP_DYNAMIC_CONV_2D) {
+		const bool is_dynamic = code == NN_OP_DYNAMIC_CONV_2D;
+
+		in[count] = mb_constant(&built, is_dynamic ? NN_TENSOR_QUANT8_SYMM :
+					NN_TENSOR_FLOAT32, weights, is_dynamic ? 36 : 144,
+					4, is_dynamic ? (uint32_t[]){ 4, 3, 3, 1 } :
+							(uint32_t[]){ 1, 3, 3, 4 });
+		built.operands[0][in[count++]].scale = is_dynamic;
+		in[count++] = mb_constant(&built, NN_TENSOR_FLOAT32, weights, 16, MB_DIMS(4));
+	}
 	in[count++] = mb_int32(&built, 2);
 	in[count++] = mb_int32(&built, 1);
 	in[count++] = mb_int32(&built, 1);
 	if (code == GROUPED_CONV_2D)
 		in[count++] = mb_int32(&built, 2);
+	if (code == DEPTHWISE_CONV_2D)
+		in[count++] = mb_int32(&built, 1);
+	/* In four groups, quantised together. */
+	if (code == NN_OP_DYNAMIC_CONV_2D) {
+		in[count++] = mb_int32(&built, 4);
+		in[count++] = mb_int32(&built, 0);
+	}
 	if (code == MAX_POOL_2D || code == AVERAGE_POOL_2D) {
 		in[count++] = mb_int32(&built, 3);
 		in[count++] = mb_int32(&built, 3);
@@ -162,6 +182,11 @@ static void test_pad_into_convolution(void **state)
 	/* The image of 576 bytes with the border is never made. */
 	assert_between(arena_size, 4 * 4 * 4 * sizeof(float), 575);
 	build_padded(GROUPED_CONV_2D, 0, false, false);
+	assert_steps(2);
+	build_padded(DEPTHWISE_CONV_2D, 0, false, false);
+	assert_steps(2);
+	/* A border of zeros changes nothing of how the image is quantised. */
+	build_padded(NN_OP_DYNAMIC_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(CONV_2D, 1, false, false);
 	assert_steps(3);
@@ -203,6 +228,10 @@ static void test_nchw_padded(void **state)
 	build_padded(CONV_2D, 0, true, false);
 	assert_steps(4);
 	build_padded(GROUPED_CONV_2D, 0, true, false);
+	assert_steps(4);
+	build_padded(DEPTHWISE_CONV_2D, 0, true, false);
+	assert_steps(4);
+	build_padded(NN_OP_DYNAMIC_CONV_2D, 0, true, false);
 	assert_steps(4);
 	build_padded(MAX_POOL_2D, 0, true, true);
 	assert_steps(4);
@@ -362,20 +391,46 @@ static void test_nchw_shuffle(void **state)
 
 /* ---- Activations ---- */
 
+/* An operation that can have an activation of its own, and one behind it. */
+static void build_activated(int32_t code, int32_t activation)
+{
+	static const float numbers[] = { 2, -1, 4, 1, 1, -3 };
+	uint32_t x, y, out, in[5], count = 0;
+
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(2, 2));
+	y = tensor(NN_TEMPORARY, MB_DIMS(2, 2));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 2));
+	in[count++] = x;
+	if (code == NN_OP_DYNAMIC_FULLY_CONNECTED) {
+		in[count] = mb_constant(&built, NN_TENSOR_QUANT8_SYMM, numbers, 4, MB_DIMS(2, 2));
+		built.operands[0][in[count++]].scale = 0.5f;
+	} else {
+		in[count++] = mb_constant(&built, NN_TENSOR_FLOAT32, numbers, 16, MB_DIMS(2, 2));
+	}
+	if (code == FULLY_CONNECTED || code == NN_OP_DYNAMIC_FULLY_CONNECTED)
+		in[count++] = mb_constant(&built, NN_TENSOR_FLOAT32, numbers + 4, 8, MB_DIMS(2));
+	in[count++] = mb_int32(&built, 0);
+	if (code == NN_OP_DYNAMIC_FULLY_CONNECTED)
+		in[count++] = mb_int32(&built, 1);
+	mb_operation(&built, code, count, in, MB_LIST(y));
+	mb_operation(&built, activation, MB_LIST(y), MB_LIST(out));
+}
+
 static void test_activation_after(void **state)
 {
-	uint32_t x, y, out;
+	static const int32_t codes[] = {
+		ADD, SUB, MUL, DIV, FULLY_CONNECTED, NN_OP_DYNAMIC_FULLY_CONNECTED,
+	};
 
 	(void)state;
-	mb_init(&built);
-	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(2, 3));
-	y = tensor(NN_TEMPORARY, MB_DIMS(2, 3));
-	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 3));
-	mb_operation(&built, DIV, MB_LIST(x, mb_constant(&built, NN_TENSOR_FLOAT32, &(float){ 2 },
-							 4, MB_DIMS(1)), mb_int32(&built, 0)),
-		     MB_LIST(y));
-	mb_operation(&built, RELU, MB_LIST(y), MB_LIST(out));
-	assert_steps(1);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		for (int32_t activation = RELU; activation <= RELU6; activation++) {
+			build_activated(codes[i], activation);
+			assert_steps(1);
+		}
+	build_activated(ADD, NEG);
+	assert_steps(2);
 }
 
 /* ---- TRANSPOSE ---- */

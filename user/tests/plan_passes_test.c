@@ -70,7 +70,7 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 {
 	static const int32_t none[8], shape[] = { 1, 2, 2, 2 };
 	const uint32_t given = (uint32_t)strlen(tensors) - 1;
-	bool window = !strncmp(name, "CONV", 4) || !strncmp(name, "DEPTH", 5);
+	bool window = !strncmp(name, "CONV", 4) || (!strncmp(name, "DEPTH", 5) && !strstr(name, "TO"));
 	uint32_t count = 0, channels = strstr(name, "TWICE") ? 4 : 2;
 
 	for (uint32_t i = 0; i < given; i++)
@@ -102,6 +102,13 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 			in[count++] = mb_int32(&built, i ? i < 5 : 2);
 		in[count++] = flag(true);
 	}
+	/* Of two by two pixels, or blocks of one. */
+	if (!strncmp(name, "RESIZE", 6) || strstr(name, "_TO_")) {
+		in[count++] = mb_int32(&built, *name == 'R' ? 2 : 1);
+		if (*name == 'R')
+			in[count++] = mb_int32(&built, 2);
+		in[count++] = flag(true);
+	}
 	if (!strcmp(name, "PAD"))
 		in[count++] = ints(none, MB_DIMS(4, 2));
 	if (!strcmp(name, "RESHAPE"))
@@ -109,7 +116,8 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 	if (!strcmp(name, "CONCATENATION"))
 		in[count++] = mb_int32(&built, 0);
 	if (!strcmp(name, "ADD") || !strcmp(name, "SUB") || !strcmp(name, "MUL") ||
-	    !strcmp(name, "MAXIMUM") || !strcmp(name, "PRELU") || !strcmp(name, "POW")) {
+	    !strcmp(name, "DIV") || strstr(name, "IMUM") || !strcmp(name, "PRELU") ||
+	    !strcmp(name, "POW")) {
 		if (count == 1)
 			in[count++] = constant(type, numbers, MB_DIMS(1));
 		if (strlen(name) == 3 && strcmp(name, "POW"))
@@ -128,7 +136,7 @@ static int32_t code_of(const char *name)
 		{ "FULL", NN_OP_FULLY_CONNECTED }, { "POOL", NN_OP_MAX_POOL_2D },
 	};
 
-	for (size_t i = 0; i < LENGTH(windows); i++)
+	for (size_t i = 0; !strstr(name, "_TO_") && i < LENGTH(windows); i++)
 		if (!strncmp(name, windows[i].name, strlen(windows[i].name)))
 			return windows[i].code;
 	for (size_t i = 0; i < nn_op_count(); i++)
@@ -363,10 +371,22 @@ static void test_nhwc(void **state)
 		{ "CONV_NCHW xa NEG ab", "b", "TRANSPOSE CONV_2D NEG TRANSPOSE" },
 		{ "CONV_NCHW xa ABS ab", "b", "TRANSPOSE CONV_2D ABS TRANSPOSE" },
 		{ "CONV_NCHW xa FLOOR ab", "b", "TRANSPOSE CONV_2D FLOOR TRANSPOSE" },
-		{ "CONV_NCHW xa LOG ab", "b", "TRANSPOSE CONV_2D LOG TRANSPOSE" },
-		{ "CONV_NCHW xa SIN ab", "b", "TRANSPOSE CONV_2D SIN TRANSPOSE" },
+		{ "CONV_NCHW xa LOG ab SIN bc", "c", "TRANSPOSE CONV_2D LOG SIN TRANSPOSE" },
+		{ "CONV_NCHW xa RELU1 ab RELU6 bc", "c", "TRANSPOSE CONV_2D RELU1 RELU6 TRANSPOSE" },
+		{ "CONV_NCHW xa LOGISTIC ab TANH bc", "c",
+		  "TRANSPOSE CONV_2D LOGISTIC TANH TRANSPOSE" },
+		{ "CONV_NCHW xa EXP ab SQRT bc RSQRT cd HARD_SWISH de", "e",
+		  "TRANSPOSE CONV_2D EXP SQRT RSQRT HARD_SWISH TRANSPOSE" },
 		{ "CONV_NCHW xa ADD ab", "b", "TRANSPOSE CONV_2D ADD TRANSPOSE" },
 		{ "CONV_NCHW xa POW ab", "b", "TRANSPOSE CONV_2D POW TRANSPOSE" },
+		{ "CONV_NCHW xa SUB ab MUL bc DIV cd", "d",
+		  "TRANSPOSE CONV_2D SUB MUL DIV TRANSPOSE" },
+		{ "CONV_NCHW xa MAXIMUM ab MINIMUM bc", "c",
+		  "TRANSPOSE CONV_2D MAXIMUM MINIMUM TRANSPOSE" },
+		{ "RESIZE_BILINEAR xa", "a", "TRANSPOSE RESIZE_BILINEAR TRANSPOSE" },
+		{ "RESIZE_NEAREST_NEIGHBOR xa", "a", "TRANSPOSE RESIZE_NEAREST_NEIGHBOR TRANSPOSE" },
+		{ "DEPTH_TO_SPACE xa", "a", "TRANSPOSE DEPTH_TO_SPACE TRANSPOSE" },
+		{ "SPACE_TO_DEPTH xa", "a", "TRANSPOSE SPACE_TO_DEPTH TRANSPOSE" },
 		{ "CONV_NCHW xa PRELU ab", "b", "TRANSPOSE CONV_2D PRELU TRANSPOSE" },
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",
