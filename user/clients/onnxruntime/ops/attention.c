@@ -109,7 +109,7 @@ static uint32_t add_mask(struct translation *t, const struct attention *a, uint3
 static bool read_attention(struct translation *t, struct attention *a, uint32_t *q, uint32_t *k,
 			   uint32_t *v)
 {
-	uint32_t qs[4] = { 1, 1, 1, 1 }, ks[4] = { 1, 1, 1, 1 }, vs[4] = { 1, 1, 1, 1 }, past;
+	uint32_t qs[4] = {}, ks[4] = {}, vs[4] = {}, past;
 
 	if (has_in(t, 6) || node_attribute(t->node, "softmax_precision"))
 		refuse(t, "lengths or a precision");
@@ -245,7 +245,7 @@ void rotary_embedding_op(struct translation *t)
 {
 	int64_t turned_size = node_int(t->node, "rotary_embedding_dim", 0);
 	bool interleaved = node_int(t->node, "interleaved", 0);
-	uint32_t dims[4] = { 1, 1, 1, 2 }, x = heads_in(t, 0, "num_heads", dims), flat_dims[3];
+	uint32_t dims[4] = {}, x = heads_in(t, 0, "num_heads", dims), flat_dims[3];
 	uint32_t parts[3], half, rows = dims[0] * dims[1] * dims[2], whole;
 
 	if (!turned_size)
