@@ -464,6 +464,7 @@ $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/me
 # It plays the machine, and the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
+$(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)
 # It plays the runtime.
 $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
 # What is inside of the library, or what plays the kernel to it by being its ioctl().

@@ -93,11 +93,49 @@ static void test_plain(void **state)
 		assert_string_equal(plain(cases[i].text), cases[i].plain);
 }
 
+static const char *utf8(uint32_t code)
+{
+	static char text[5];
+	int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (int i = length - 1; i > 0; i--, code >>= 6)
+		text[i] = (char)(0x80 | (code & 0x3f));
+	text[0] = (char)(length == 1 ? code : (0xf00u >> length & 0xff) | code);
+	text[length] = '\0';
+	return text;
+}
+
+/* Ranges of characters that control a terminal, end a line or turn the direction of writing. */
+static void test_ranges(void **state)
+{
+	static const struct {
+		uint32_t first, last;
+	} bad[] = {
+		{ 1, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e },
+		{ 0x2066, 0x2069 }, { 0xfeff, 0xfeff },
+	};
+	static const uint32_t good[] = { 0x7ff, 0x800, 0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		for (uint32_t code = bad[i].first; code <= bad[i].last; code++)
+			assert_string_equal(plain(utf8(code)), "?");
+		assert_string_equal(plain(utf8(bad[i].first - 1)), utf8(bad[i].first - 1));
+		assert_string_equal(plain(utf8(bad[i].last + 1)), utf8(bad[i].last + 1));
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_string_equal(plain(utf8(good[i])), utf8(good[i]));
+	assert_string_equal(plain(utf8(0xd800)), "???");
+	assert_string_equal(plain(utf8(0xdfff)), "???");
+	assert_string_equal(plain(utf8(0x110000)), "????");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_ranges),
 	};
 
 	return cmocka_run_group_tests_name("tools text", tests, NULL, NULL);

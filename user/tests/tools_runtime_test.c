@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inference runtimes of the tools: the choice by a file's first bytes, made-up inputs, libraries, and lines
+ * that are kept from the standard error. This program plays the two runtimes.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "open_files.h"
+#include "ops/float16.h"
+#include "tools/runtime/runtime.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ELEMENTS 4096
+
+/* ---- the runtimes ---- */
+
+static struct runtime opened;
+static unsigned int closed;
+static bool is_refused;
+static struct runtime_tensor inputs[2];
+
+static struct runtime *play_open(const char *model, const struct runtime_options *options,
+				 char error[RUNTIME_ERROR])
+{
+	(void)model;
+	(void)options;
+	(void)error;
+	return is_refused ? NULL : &opened;
+}
+
+static void play_close(struct runtime *runtime)
+{
+	closed += runtime == &opened;
+}
+
+static unsigned int count_inputs(const struct runtime *runtime)
+{
+	(void)runtime;
+	return COUNT(inputs);
+}
+
+static bool input(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor)
+{
+	(void)runtime;
+	*tensor = inputs[number];
+	return tensor->data;
+}
+
+const struct runtime_kind runtime_onnxruntime = { .open = play_open, .close = play_close,
+						  .count_inputs = count_inputs, .input = input };
+const struct runtime_kind runtime_tflite = { .open = play_open, .close = play_close };
+
+/* ---- tests ---- */
+
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		const struct runtime_kind *kind;
+	} files[] = {
+		{ "....TFL3....", &runtime_tflite },
+		{ "....TFL3", &runtime_tflite },
+		{ "....TFL", &runtime_onnxruntime },
+		{ "....ORTM", &runtime_onnxruntime },
+		{ "TFL3TFL4", &runtime_onnxruntime },
+		{ "\x08", &runtime_onnxruntime },
+		{ "", NULL },
+	};
+	const int open_files = count_files();
+	char error[RUNTIME_ERROR] = "", expected[64], path[32];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		int fd = memfd_create("model", MFD_CLOEXEC);
+
+		dprintf(fd, "%s", files[i].text);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		opened.kind = NULL;
+		assert_ptr_equal(runtime_open(path, NULL, error), files[i].kind ? &opened : NULL);
+		assert_ptr_equal(opened.kind, files[i].kind);
+		close(fd);
+	}
+	snprintf(expected, sizeof(expected), "%s: the file is empty", path);
+	assert_string_equal(error, expected);
+	assert_null(runtime_open("/nonexistent", NULL, error));
+	assert_string_equal(error, "/nonexistent: No such file or directory");
+	assert_null(runtime_open("/", NULL, error));
+	assert_string_equal(error, "/: Is a directory");
+	is_refused = true;
+	assert_null(runtime_open("/proc/self/exe", NULL, error));
+	is_refused = false;
+	runtime_close(runtime_open("/proc/self/exe", NULL, error));
+	assert_int_equal(closed, 1);
+	runtime_close(NULL);
+	assert_int_equal(closed, 1);
+	assert_int_equal(count_files(), open_files);
+}
+
+static double value_at(const struct runtime_tensor *t, size_t i)
+{
+	switch (t->type) {
+	case RUNTIME_FLOAT32:
+		return ((const float *)t->data)[i];
+	case RUNTIME_FLOAT16:
+		return nn_half_to_float(((const uint16_t *)t->data)[i]);
+	case RUNTIME_INT8:
+		return ((const int8_t *)t->data)[i];
+	case RUNTIME_INT32:
+		return ((const int32_t *)t->data)[i];
+	case RUNTIME_INT64:
+		return (double)((const int64_t *)t->data)[i];
+	default:
+		return ((const uint8_t *)t->data)[i];
+	}
+}
+
+/* Numbers are those of the seed. They fill the range of their type, and nothing behind the tensor. */
+static void test_fill(void **state)
+{
+	static const struct {
+		enum runtime_type type;
+		size_t size;
+		double least, most, mean;
+	} types[] = {
+		{ RUNTIME_FLOAT32, 4, 0, 1, 0.5 }, { RUNTIME_FLOAT16, 2, 0.5, 1, 0.75 },
+		{ RUNTIME_UINT8, 1, 0, 255, 127.5 }, { RUNTIME_INT8, 1, -128, 127, -0.5 },
+		{ RUNTIME_INT32, 4, 0, 1, 0.5 }, { RUNTIME_INT64, 8, 0, 1, 0.5 }, { RUNTIME_BOOL, 1, 0, 1, 0.5 },
+	};
+	static uint64_t first[ELEMENTS + 1], data[ELEMENTS + 1], other[1];
+	char error[RUNTIME_ERROR];
+
+	(void)state;
+	opened.kind = &runtime_onnxruntime;
+	for (size_t i = 0; i < COUNT(types); i++) {
+		const double range = types[i].most - types[i].least;
+		double least = types[i].most, most = types[i].least, mean = 0;
+		const size_t bytes = ELEMENTS * types[i].size;
+
+		assert_int_equal(runtime_size(types[i].type), types[i].size);
+		inputs[0] = (struct runtime_tensor){ RUNTIME_BOOL, sizeof(other), other };
+		inputs[1] = (struct runtime_tensor){ types[i].type, bytes, data };
+		memset(data, 0x5a, sizeof(data));
+		assert_true(runtime_fill(&opened, 7, error));
+		memcpy(first, data, sizeof(data));
+		assert_int_equal(((uint8_t *)data)[bytes], 0x5a);
+		for (size_t k = 0; k < ELEMENTS; k++) {
+			double value = value_at(&inputs[1], k);
+
+			least = value < least ? value : least;
+			most = value > most ? value : most;
+			mean += value / ELEMENTS;
+		}
+		assert_true(least >= types[i].least && least < types[i].least + range / 100);
+		assert_true(most <= types[i].most && most > types[i].most - range / 100);
+		assert_true(mean > types[i].mean - range / 30 && mean < types[i].mean + range / 30);
+		assert_true(runtime_fill(&opened, 8, error));
+		assert_memory_not_equal(first, data, bytes);
+		assert_true(runtime_fill(&opened, 7, error));
+		assert_memory_equal(first, data, sizeof(data));
+	}
+	inputs[1].type = RUNTIME_OTHER;
+	assert_int_equal(runtime_size(RUNTIME_OTHER), 0);
+	assert_false(runtime_fill(&opened, 7, error));
+	assert_string_equal(error, "input 1 has a type that cannot be made up");
+	inputs[0].data = NULL;
+	assert_false(runtime_fill(&opened, 7, error));
+	assert_string_equal(error, "input 0 has a type that cannot be made up");
+}
+
+static void test_libraries(void **state)
+{
+	static const char *const none[] = { "/nonexistent.so", NULL };
+	static const char *const some[] = { "/nonexistent.so", "libm.so.6", "/also-not.so", NULL };
+	char error[RUNTIME_ERROR] = "", path[RUNTIME_PATH];
+	void *library = runtime_load(NULL, some, "package", error);
+
+	(void)state;
+	assert_non_null(dlsym(library, "cos"));
+	dlclose(library);
+	library = runtime_load("libm.so.6", none, "package", error);
+	assert_non_null(dlsym(library, "cos"));
+	dlclose(library);
+	assert_string_equal(error, "");
+	assert_null(runtime_load("/wanted.so", some, "package", error));
+	assert_int_equal(strncmp(error, "/wanted.so: ", 12), 0);
+	assert_null(runtime_load(NULL, none, "package", error));
+	assert_string_equal(error, "the model's runtime is not there: install package, or name its "
+			    "library by --runtime");
+	assert_true(runtime_plugin("libneuralnetworks.so", path, error));
+	assert_string_equal(strrchr(path, '/'), "/libneuralnetworks.so");
+	assert_int_equal(access(path, R_OK), 0);
+	assert_false(runtime_plugin("nothing.so", path, error));
+	assert_non_null(strstr(error, "/nothing.so: install libnnaccel-plugins"));
+}
+
+/* Lines come to the standard error after they were caught, while `files` files could be opened. */
+static const char *caught(unsigned int files)
+{
+	static const char lines[] = "first\nAPI: not wanted\n\nAPI\nlast\n";
+	static char text[128];
+	int saved = dup(STDERR_FILENO), all = memfd_create("errors", MFD_CLOEXEC), next = dup(all);
+	struct runtime_caught c;
+	struct rlimit limit, usual;
+	ssize_t size;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &usual);
+	limit = usual;
+	limit.rlim_cur = (rlim_t)next + files;
+	dup2(all, STDERR_FILENO);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	runtime_catch(&c);
+	setrlimit(RLIMIT_NOFILE, &usual);
+	fputs(lines, stderr);
+	assert_int_equal(lseek(all, 0, SEEK_CUR), files == 2 ? 0 : strlen(lines));
+	runtime_release(&c, "API:");
+	dup2(saved, STDERR_FILENO);
+	size = pread(all, text, sizeof(text) - 1, 0);
+	text[size] = '\0';
+	close(saved);
+	close(all);
+	return text;
+}
+
+static void test_standard_error(void **state)
+{
+	const int open_files = count_files();
+
+	(void)state;
+	assert_string_equal(caught(2), "first\nAPI\nlast\n");
+	/* Without files nothing is kept back. */
+	for (unsigned int files = 0; files < 2; files++)
+		assert_string_equal(caught(files), "first\nAPI: not wanted\n\nAPI\nlast\n");
+	assert_int_equal(count_files(), open_files);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_standard_error),
+	};
+
+	return cmocka_run_group_tests_name("tools runtime", tests, NULL, NULL);
+}
