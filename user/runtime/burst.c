@@ -24,11 +24,9 @@ static void open_channel(struct prepared *prepared, struct request *request)
 	struct nn_error err = { "" };
 	int result = prepared->ops->open_channel(prepared, &request->channel, &err);
 
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		return;
-	nna_log(NNA_LOG_WARN, "a step of the burst takes the ordinary path, after %s: %s",
-	       rt_result_name(result), err.message);
-	request->channel = NULL;
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		nna_log(NNA_LOG_WARN, "a step of the burst takes the ordinary path, after %s: %s",
+			rt_result_name(result), err.message);
 }
 
 static bool open_channels(ANeuralNetworksBurst *burst)

@@ -435,6 +435,43 @@ static void test_fallback_with_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* A buffer is copied to another by way of this process, and one that cannot be written holds nothing. */
+static void test_copies_of_buffers(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *any = compile(model, false);
+	ANeuralNetworksMemory *from, *to, *host;
+	void *base;
+
+	(void)state;
+	accel.has_buffers = true;
+	assert_ok(make_memory(any, false, &from));
+	assert_ok(make_memory(any, true, &to));
+	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
+	memcpy(base, add_a, sizeof(add_a));
+	assert_ok(ANeuralNetworksMemory_copy(host, from));
+	memset(base, 0, sizeof(add_a));
+	assert_ok(ANeuralNetworksMemory_copy(from, to));
+	assert_int_equal(accel.buffers_read, 1);
+	assert_int_equal(accel.buffers_written, 1);
+	assert_ok(ANeuralNetworksMemory_copy(to, host));
+	assert_memory_equal(base, add_a, sizeof(add_a));
+
+	accel.failing_writes = 1;
+	assert_result(OP_FAILED, ANeuralNetworksMemory_copy(from, to));
+	assert_int_equal(accel.buffers_read, 2);
+	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(to, host));
+	accel.failing_reads = 1;
+	assert_result(OP_FAILED, ANeuralNetworksMemory_copy(from, to));
+	assert_int_equal(accel.buffers_written, 1);
+	ANeuralNetworksMemory_free(from);
+	ANeuralNetworksMemory_free(to);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, sizeof(add_a));
+	ANeuralNetworksCompilation_free(any);
+	ANeuralNetworksModel_free(model);
+}
+
 /* out = a * b + b: a step for the CPU, then one for the device. */
 static ANeuralNetworksModel *two_steps_model(void)
 {
@@ -1194,6 +1231,7 @@ int main(void)
 		cmocka_unit_test_setup(test_long_output, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
 		cmocka_unit_test_setup(test_fallback_with_buffers, reset),
+		cmocka_unit_test_setup(test_copies_of_buffers, reset),
 		cmocka_unit_test_setup(test_fallback_of_whole, reset),
 		cmocka_unit_test_setup(test_unknown_size_between_steps, reset),
 		cmocka_unit_test_setup(test_failing_to_prepare, reset),

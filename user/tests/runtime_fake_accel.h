@@ -70,7 +70,7 @@ static struct {
 	uint32_t refused_buffers;
 	uint32_t buffers_read;		/* times, by the library */
 	uint32_t buffers_written;
-	uint32_t failing_writes;	/* of buffers, that are next */
+	uint32_t failing_reads, failing_writes;	/* of buffers, that are next */
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
@@ -252,8 +252,11 @@ void nna_buffer_free(struct nna_buffer *buffer)
 enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t size,
 			       struct nn_error *err)
 {
-	(void)err;
 	assert_int_equal(size, sizeof(buffer->elements));
+	if (accel.failing_reads) {
+		accel.failing_reads--;
+		return nn_fail(err, NN_GENERAL_FAILURE, "told not to give it");
+	}
 	memcpy(data, buffer->elements, size);
 	accel.buffers_read++;
 	return NN_OK;
