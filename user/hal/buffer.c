@@ -4,7 +4,6 @@
  * write, and this process only copies to and from. The kernel knows bytes; the
  * shapes are kept here.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "error.h"
 #include "memory.h"
 #include "prepare.h"
+#include "submit.h"
 
 /* A buffer whose size is open begins with as much of a page as makes whole elements. */
 #define FIRST_CAPACITY 4096
@@ -52,9 +52,10 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
 	};
+	int error = nna_ask(b->device, NNACCEL_WORK_BUFFER_ALLOC, &a);
 
-	if (ioctl(b->device->fd, NNACCEL_BUFFER_ALLOC, &a))
-		return nna_fail_errno(b->device, "buffer", errno, err);
+	if (error)
+		return nna_fail_errno(b->device, "buffer", error, err);
 	if (a.out_status)
 		return nna_fail_status("buffer", a.out_status, message, err);
 	*id = a.out_buffer;
@@ -107,14 +108,16 @@ static enum nn_status kernel_copy(struct nna_buffer *b, uint32_t flags, uint32_t
 		.message_size = sizeof(message),
 		.message = (uintptr_t)message,
 	};
+	int error;
 
 	if (place->memory) {
 		c.flags |= NNACCEL_COPY_POOL;
 		c.pool = place->memory->pool;
 		c.offset = place->memory->offset;
 	}
-	if (ioctl(b->device->fd, NNACCEL_BUFFER_COPY, &c))
-		return nna_fail_errno(b->device, "buffer copy", errno, err);
+	error = nna_ask(b->device, NNACCEL_WORK_BUFFER_COPY, &c);
+	if (error)
+		return nna_fail_errno(b->device, "buffer copy", error, err);
 	if (c.out_status)
 		return nna_fail_status("buffer copy", c.out_status, message, err);
 	return NN_OK;

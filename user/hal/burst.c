@@ -20,6 +20,7 @@
 #include "ring/ring.h"
 #include "sized.h"
 #include "slots.h"
+#include "submit.h"
 
 /* Elements that an array has room for at first. */
 #define FIRST_ROOM 16
@@ -158,9 +159,10 @@ static enum nn_status create(struct nna_burst *b, const struct nna_burst_options
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
 	};
+	int error = nna_ask(b->device, NNACCEL_WORK_BURST, &c);
 
-	if (ioctl(b->device->fd, NNACCEL_BURST_CREATE, &c))
-		return nna_fail_errno(b->device, "burst", errno, err);
+	if (error)
+		return nna_fail_errno(b->device, "burst", error, err);
 	if (c.out_status)
 		return nna_fail_status("burst", c.out_status, message, err);
 	b->fd = c.out_fd;

@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "model/attribute.h"
 #include "sized.h"
+#include "submit.h"
 
 /* Sizes are asked for once more where they changed in between. */
 #define SAVE_TRIES 3
@@ -81,7 +82,7 @@ static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepa
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
 	nna_device_expect_worker(device);
-	error = ioctl(device->fd, NNACCEL_PREPARE_CACHED, p) ? errno : 0;
+	error = nna_ask(device, NNACCEL_WORK_PREPARE_CACHED, p);
 	return nna_call_verdict(device, "prepare from cache", error, past, p->out_status, message,
 				err);
 }
@@ -180,10 +181,12 @@ static enum nn_status ask_save(const struct nna_prepared_model *prepared,
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
 	};
+	int error;
 
 	memcpy(s.token, cache->token, sizeof(s.token));
-	if (ioctl(prepared->device->fd, NNACCEL_CACHE_SAVE, &s))
-		return nna_fail_errno(prepared->device, "cache", errno, err);
+	error = nna_ask(prepared->device, NNACCEL_WORK_CACHE_SAVE, &s);
+	if (error)
+		return nna_fail_errno(prepared->device, "cache", error, err);
 	if (!s.out_status || s.out_status == NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE) {
 		parts->model_size = s.out_model_size;
 		parts->data_size = s.out_data_size;

@@ -13,8 +13,10 @@
 #include "base/clock.h"
 #include "device.h"
 #include "error.h"
+#include "fence.h"
 #include "model/device_read.h"
 #include "sized.h"
+#include "submit.h"
 
 struct nna_device *nna_device_get(struct nna_device *device)
 {
@@ -30,12 +32,14 @@ void nna_device_put(struct nna_device *device)
 		return;
 	nna_watcher_destroy(&device->watcher);
 	close(device->fd);
+	nna_fences_forget(device);
 	while ((extensions = device->extensions)) {
 		device->extensions = extensions->older;
 		free(extensions->list);
 		free(extensions);
 	}
 	pthread_mutex_destroy(&device->bursts_lock);
+	pthread_mutex_destroy(&device->fences_lock);
 	pthread_mutex_destroy(&device->buffers_lock);
 	pthread_mutex_destroy(&device->info_lock);
 	free(device->buffers);
@@ -99,6 +103,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	atomic_init(&d->users, 1);
 	atomic_init(&d->worker, 1);
 	pthread_mutex_init(&d->info_lock, NULL);
+	pthread_mutex_init(&d->fences_lock, NULL);
 	pthread_mutex_init(&d->bursts_lock, NULL);
 	pthread_mutex_init(&d->buffers_lock, NULL);
 	nna_watcher_init(&d->watcher);
@@ -159,7 +164,7 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 }
 
 /* Asks the engine; `size` in: bytes at `answer`, out: those that it wrote. */
-static enum nn_status query(const struct nna_device *device, uint32_t what, const char *call,
+static enum nn_status query(struct nna_device *device, uint32_t what, const char *call,
 			    void *answer, uint32_t *size, struct nn_error *err)
 {
 	struct nnaccel_query q = {
@@ -168,16 +173,17 @@ static enum nn_status query(const struct nna_device *device, uint32_t what, cons
 		.data = (uintptr_t)answer,
 		.data_size = *size,
 	};
+	int error = nna_ask(device, NNACCEL_WORK_QUERY, &q);
 
-	if (ioctl(device->fd, NNACCEL_QUERY, &q))
-		return nna_fail_errno(device, call, errno, err);
+	if (error)
+		return nna_fail_errno(device, call, error, err);
 	if (q.out_status)
 		return nna_fail_status(call, q.out_status, "", err);
 	*size = q.data_size;
 	return NN_OK;
 }
 
-static enum nn_status query_info(const struct nna_device *device, struct nn_device_info *info,
+static enum nn_status query_info(struct nna_device *device, struct nn_device_info *info,
 				 struct nn_error *err)
 {
 	struct nn_device_info answer;

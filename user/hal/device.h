@@ -45,6 +45,10 @@ struct nna_device {
 	uint32_t buffers_size;
 	uint32_t first_free;		/* no place before it is */
 
+	/* Fenced executions, the newest first; taken within no other lock. */
+	pthread_mutex_t fences_lock;
+	struct nna_fence *fences;
+
 	pthread_mutex_t bursts_lock;	/* taken within no other lock */
 	struct nna_burst *bursts;
 	struct nna_watcher watcher;	/* of bursts that die */

@@ -3,17 +3,16 @@
  * Execution of a prepared model, from a request of the HAL to the kernel and back to its results, in
  * the order in which it happens. Small requests need no memory of the heap.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "error.h"
 #include "execute.h"
 #include "late.h"
 #include "memory.h"
 #include "sized.h"
+#include "submit.h"
 #include "model/attribute.h"
 
 /* ---- begin: check and hold ---- */
@@ -262,7 +261,7 @@ void nna_call_end(struct nna_call *c)
 static enum nn_status submit(struct nna_call *c, bool *again, struct nn_error *err)
 {
 	bool past = nna_is_past(c->execute.deadline_ns);
-	int error = ioctl(c->prepared->device->fd, NNACCEL_EXECUTE, &c->execute) ? errno : 0;
+	int error = nna_ask(c->prepared->device, NNACCEL_WORK_EXECUTE, &c->execute);
 
 	return nna_call_read_back(c, error, past, again, err);
 }

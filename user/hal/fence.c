@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions: started without waiting for them, with sync_files for what
- * they wait for and for their end.
+ * Fenced executions: started without waiting for them, with files for what they wait for and for
+ * their end.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "error.h"
 #include "execute.h"
+#include "fence.h"
 #include "late.h"
+#include "submit.h"
+
+/* The end of an execution. */
+struct end {
+	int error;		/* an errno, or 0 */
+	struct nnaccel_execute answer;
+	char message[NNACCEL_MAX_MESSAGE];
+};
+
+/* An execution that was started; the kernel gives its answer once. */
+struct nna_fence {
+	struct nna_fence *next;
+	int fd;			/* that it was given; -1: the number is another one's now */
+	uint32_t id;		/* of the submission; 0: its answer is in `end` */
+	struct end end;
+};
 
 /*
  * The shape of an output as the request and the model have it; where the model
@@ -55,23 +73,53 @@ static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 	return status;
 }
 
-/* Its result is asked for by the fence; here buffers get what they will hold. */
-static enum nn_status submit(struct nna_call *c, struct nnaccel_execute_fenced *e,
-			     struct nn_error *err)
+/* Notes an execution under its fd. Another one that had this number is not asked for any more. */
+static void note(struct nna_device *device, struct nna_fence *f)
 {
+	struct nna_fence **at, *old;
+
+	pthread_mutex_lock(&device->fences_lock);
+	for (at = &device->fences; *at && (*at)->fd != f->fd;)
+		at = &(*at)->next;
+	old = *at;
+	if (old && !old->id) {
+		*at = old->next;
+		free(old);
+	} else if (old) {
+		old->fd = -1;
+	}
+	f->next = device->fences;
+	device->fences = f;
+	pthread_mutex_unlock(&device->fences_lock);
+}
+
+/* Its answer is asked for by the file; here buffers get what they will hold. */
+static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struct nn_error *err)
+{
+	struct nna_device *device = c->prepared->device;
+	struct nna_fence *f = calloc(1, sizeof(*f));
 	const struct nna_request *r = c->request;
 	bool again;
+	int error;
 
-	e->execute = (uintptr_t)&c->execute;
+	if (!f)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
+	s->work = (uintptr_t)&c->execute;
 	c->execute.shapes = 0;
 	c->execute.message = 0;
 	c->execute.message_size = 0;
-	if (ioctl(c->prepared->device->fd, NNACCEL_EXECUTE_FENCED, e)) {
-		if (errno == EINVAL)
+	error = nna_submit(device, s);
+	if (error) {
+		free(f);
+		if (error == EINVAL)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: refused by the kernel: "
-				       "a range is not valid, or an fd is not a sync_file");
-		return nna_fail_errno(c->prepared->device, "execute", errno, err);
+				       "a range is not valid, or an fd is neither a sync_file nor "
+				       "the file of an execution");
+		return nna_fail_errno(device, "execute", error, err);
 	}
+	f->fd = s->out_fd;
+	f->id = s->out_id;
+	note(device, f);
 	if (r->num_tokens)
 		nna_buffers_out(&c->buffers, r, NN_OK, c->shapes, r->num_outputs, &again);
 	return NN_OK;
@@ -83,11 +131,12 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const int *wait_for, uint32_t num_wait_for,
 				  uint64_t duration_ns, int *fence, struct nn_error *err)
 {
-	struct nnaccel_execute_fenced e = {
-		.size = sizeof(e),
-		.flags = NNACCEL_FENCE_CLOEXEC,
-		.fences = (uintptr_t)wait_for,
-		.num_fences = num_wait_for,
+	struct nnaccel_submit s = {
+		.size = sizeof(s),
+		.flags = NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC,
+		.kind = NNACCEL_WORK_EXECUTE,
+		.dependencies = (uintptr_t)wait_for,
+		.num_dependencies = num_wait_for,
 		.duration_ns = duration_ns,
 	};
 	struct nna_execute_options o;
@@ -97,9 +146,9 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 	nna_error_clear(err);
 	*fence = -1;
-	if (num_wait_for > NNACCEL_MAX_FENCES)
+	if (num_wait_for > NNACCEL_MAX_DEPENDENCIES)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u fences to wait for, at most "
-			       "%d are possible", num_wait_for, NNACCEL_MAX_FENCES);
+			       "%d are possible", num_wait_for, NNACCEL_MAX_DEPENDENCIES);
 	status = nna_take_request(&r, request, err);
 	if (!status)
 		status = nna_take_options(&o, options, err);
@@ -111,59 +160,150 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 	if (!status)
 		status = declare_shapes(&c, err);
 	if (!status)
-		status = submit(&c, &e, err);
+		status = submit(&c, &s, err);
 	nna_call_end(&c);
 	if (status)
 		return status;
-	*fence = e.out_fd;
+	*fence = s.out_fd;
 	nna_late_executed(prepared);
 	return NN_OK;
 }
 
 /* ---- what became of one ---- */
 
-static void take_times(const struct nnaccel_fence_info *info, struct nna_timing *launched,
+/* One call of WAIT, by id, or by file with id 0: 0, or an errno; EINPROGRESS: it has not ended. */
+static int wait_once(const struct nna_device *device, uint32_t id, int fd, struct end *e)
+{
+	struct nnaccel_wait w = {
+		.size = sizeof(w),
+		.flags = NNACCEL_WAIT_NONBLOCK,
+		.id = id,
+		.fd = id ? 0 : fd,
+		.work = (uintptr_t)&e->answer,
+	};
+
+	*e = (struct end){ .answer = {
+		.size = sizeof(e->answer),
+		.message = (uintptr_t)e->message,
+		.message_size = sizeof(e->message),
+		.out_device_ns = NNACCEL_TIME_NONE,
+		.out_driver_ns = NNACCEL_TIME_NONE,
+		.out_fenced_ns = NNACCEL_TIME_NONE,
+	} };
+	if (ioctl(device->fd, NNACCEL_WAIT, &w))
+		return errno;
+	return w.out_state == NNACCEL_STATE_DONE ? 0 : EINPROGRESS;
+}
+
+/*
+ * Fetches the end of an execution and returns 0; other results are those of wait_once(). An error
+ * is the end if the submission is gone after it.
+ */
+static int fetch(const struct nna_device *device, uint32_t id, int fd, struct end *e)
+{
+	int error = wait_once(device, id, fd, e), again;
+
+	if (!error || error == EINPROGRESS || error == ENOENT)
+		return error;
+	again = wait_once(device, id, fd, e);
+	if (again != ENOENT)
+		return again;
+	e->error = error;
+	return 0;
+}
+
+bool nna_fences_collect(struct nna_device *device)
+{
+	struct nna_fence **at, *f;
+	bool was_there = false;
+	int error;
+
+	pthread_mutex_lock(&device->fences_lock);
+	for (at = &device->fences; (f = *at);) {
+		error = f->id ? fetch(device, f->id, -1, &f->end) : EINPROGRESS;
+		if (!error)
+			f->id = 0;
+		was_there |= !error;
+		/* ENOENT: a duplicate of its file has fetched the answer. */
+		if (error == ENOENT || (!f->id && f->fd < 0)) {
+			*at = f->next;
+			free(f);
+		} else {
+			at = &f->next;
+		}
+	}
+	pthread_mutex_unlock(&device->fences_lock);
+	return was_there;
+}
+
+void nna_fences_forget(struct nna_device *device)
+{
+	struct nna_fence *f;
+
+	while ((f = device->fences)) {
+		device->fences = f->next;
+		free(f);
+	}
+}
+
+/* Fetches the end of a file's execution, or takes it from what was noted. Returns as fetch() does. */
+static int look_up(struct nna_device *device, int fd, struct end *e)
+{
+	struct nna_fence *f;
+	int error;
+
+	pthread_mutex_lock(&device->fences_lock);
+	error = fetch(device, 0, fd, e);
+	for (f = device->fences; f && f->fd != fd;)
+		f = f->next;
+	if (f && !error) {
+		f->id = 0;
+		f->end = *e;
+	} else if (f && error == ENOENT && !f->id) {
+		*e = f->end;
+		error = 0;
+	}
+	pthread_mutex_unlock(&device->fences_lock);
+	return error;
+}
+
+static void take_times(const struct nnaccel_execute *e, struct nna_timing *launched,
 		       struct nna_timing *fenced)
 {
 	if (launched)
-		*launched = (struct nna_timing){ nna_microseconds(info->out_device_ns),
-						 nna_microseconds(info->out_launched_ns) };
+		*launched = (struct nna_timing){ nna_microseconds(e->out_device_ns),
+						 nna_microseconds(e->out_driver_ns) };
 	if (fenced)
-		*fenced = (struct nna_timing){ nna_microseconds(info->out_device_ns),
-					       nna_microseconds(info->out_fenced_ns) };
+		*fenced = (struct nna_timing){ nna_microseconds(e->out_device_ns),
+					       nna_microseconds(e->out_fenced_ns) };
 }
 
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
 				  struct nn_error *err)
 {
-	char message[NNACCEL_MAX_MESSAGE] = "";
-	struct nnaccel_fence_info info = {
-		.size = sizeof(info),
-		.fd = fence,
-		.message = (uintptr_t)message,
-		.message_size = sizeof(message),
-		.out_device_ns = NNACCEL_TIME_NONE,
-		.out_launched_ns = NNACCEL_TIME_NONE,
-		.out_fenced_ns = NNACCEL_TIME_NONE,
-	};
-	int error = ioctl(device->fd, NNACCEL_FENCE_INFO, &info) ? errno : 0;
+	struct end e;
+	int error;
 
 	nna_error_clear(err);
-	take_times(&info, launched, fenced);
-	if (error == EBUSY)
+	/* A forked child has none of the locks, and the kernel refuses it. */
+	if (!nna_device_is_ours(device))
+		return nna_fail_errno(device, "execute", EACCES, err);
+	error = look_up(device, fence, &e);
+	take_times(&e.answer, launched, fenced);
+	if (error == EINPROGRESS)
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it is not at its end yet");
-	if (error == EINVAL)
+	if (error == EINVAL || error == EBADF || error == ENOENT)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is no fence of an "
 			       "execution of this device");
 	if (error)
 		return nna_fail_errno(device, "execute", error, err);
-	if (info.out_error == EREMOTEIO)
+	if (e.error == EREMOTEIO)
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: a fence that it waited for "
 			       "carried an error");
-	if (info.out_error)
-		return nna_fail_errno(device, "execute", (int)info.out_error, err);
-	if (info.out_status)
-		return nna_fail_status("execute", info.out_status, message, err);
+	if (e.error)
+		return nna_fail_errno(device, "execute", e.error, err);
+	if (e.answer.out_status)
+		return nna_fail_status("execute", e.answer.out_status, e.message, err);
 	return NN_OK;
 }

@@ -19,6 +19,7 @@
 #include "memory.h"
 #include "model/attribute.h"
 #include "sized.h"
+#include "submit.h"
 
 /* A model on its way: the pool of its wire form, and the pools of its constants, which are held. */
 struct sent_model {
@@ -215,10 +216,12 @@ static enum nn_status ask_supported(struct nna_device *device, const struct sent
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
 	};
+	int error;
 
 	nna_device_expect_worker(device);
-	if (ioctl(device->fd, NNACCEL_SUPPORTED, &s))
-		return nna_fail_errno(device, "supported operations", errno, err);
+	error = nna_ask(device, NNACCEL_WORK_SUPPORTED, &s);
+	if (error)
+		return nna_fail_errno(device, "supported operations", error, err);
 	if (s.out_status)
 		return nna_fail_status("supported operations", s.out_status, message, err);
 	return NN_OK;
@@ -326,7 +329,7 @@ static enum nn_status ask_prepare(struct nna_device *device, struct nnaccel_prep
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
 	nna_device_expect_worker(device);
-	error = ioctl(device->fd, NNACCEL_PREPARE, p) ? errno : 0;
+	error = nna_ask(device, NNACCEL_WORK_PREPARE, p);
 	return nna_call_verdict(device, "prepare", error, past, p->out_status, message, err);
 }
 

@@ -31,7 +31,11 @@
 #define FAKE_CAPACITY 64
 /* A bit in the ids of pools that are imported. */
 #define FAKE_IMPORT 0x40000000
+/* A bit in the ids of submissions. */
+#define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
+#define FAKE_MOST_COMMANDS 32	/* submissions with answers to be fetched */
+#define FAKE_MOST_SUBMISSIONS 256	/* with those whose files may be open */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
 /* In place of an errno: the engine refuses what is asked of it, and does not say why. */
@@ -39,6 +43,28 @@
 
 /* Objects that have ids. */
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
+
+/* Work with its answer, which is there from the start. */
+union fake_work {
+	uint32_t size;
+	struct nnaccel_query query;
+	struct nnaccel_supported supported;
+	struct nnaccel_prepare prepare;
+	struct nnaccel_prepare_cached prepare_cached;
+	struct nnaccel_cache_save cache_save;
+	struct nnaccel_execute execute;
+	struct nnaccel_buffer_alloc buffer_alloc;
+	struct nnaccel_buffer_copy buffer_copy;
+	struct nnaccel_burst_create burst;
+};
+
+struct fake_submission {
+	uint32_t id;			/* 0: its answer was fetched, or there was none */
+	uint32_t kind;
+	int fd;				/* of its file, or -1 */
+	int device;			/* its context's file */
+	union fake_work work;
+};
 
 static struct {
 	unsigned int countdown;		/* requests until one fails, with it; 0: none does */
@@ -52,8 +78,16 @@ static struct {
 	struct nnaccel_shape shape;	/* of every output; without flags */
 	bool is_short;			/* the next execution's outputs are too small for that */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
-	/* A test's own answer to requests, if it returns true, or NULL. */
+	/*
+	 * A test's own answer to requests, if it returns true, or NULL. It is asked for work by
+	 * enum nnaccel_work and the work's structure.
+	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
+	uint32_t num_submissions;	/* so far */
+	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
+	unsigned int signals;		/* that come while a call waits */
+	bool is_busy;			/* no submission ends */
+	int end;			/* an errno that the next submissions end with, or 0 */
 } fake;
 
 /* The `number`-th request from now on fails; ends that, and returns how many did. */
@@ -176,16 +210,216 @@ static int fake_fail(int error)
 	return -1;
 }
 
+/* Answers work. */
+static int fake_work(enum nnaccel_work kind, union fake_work *w)
+{
+	int result;
+
+	if (fake.answer && fake.answer(kind, w, &result))
+		return result;
+	switch (kind) {
+	case NNACCEL_WORK_QUERY:
+		return fake_query(&w->query);
+	case NNACCEL_WORK_SUPPORTED:
+		fake_look(w->supported.wire_pool, FAKE_POOL);
+		fake_look_all(w->supported.pools, w->supported.num_pools);
+		memset((void *)(uintptr_t)w->supported.supported, 1, w->supported.num_operations);
+		return 0;
+	case NNACCEL_WORK_PREPARE:
+		fake_look(w->prepare.wire_pool, FAKE_POOL);
+		fake_look_all(w->prepare.pools, w->prepare.num_pools);
+		w->prepare.out_model = fake_id(FAKE_MODEL, 0);
+		return 0;
+	case NNACCEL_WORK_PREPARE_CACHED:
+		fake_look(w->prepare_cached.model_pool, FAKE_POOL);
+		fake_look(w->prepare_cached.data_pool, FAKE_POOL);
+		w->prepare_cached.out_model = fake_id(FAKE_MODEL, 0);
+		return 0;
+	case NNACCEL_WORK_CACHE_SAVE:
+		fake_look(w->cache_save.model, FAKE_MODEL);
+		fake_look(w->cache_save.model_pool, FAKE_POOL);
+		fake_look(w->cache_save.data_pool, FAKE_POOL);
+		fake.wrong += !w->cache_save.model_pool &&
+			      (w->cache_save.data_pool || w->cache_save.model_room);
+		fake.wrong += !w->cache_save.data_pool && w->cache_save.data_room;
+		w->cache_save.out_model_size = 8;
+		w->cache_save.out_data_size = 8;
+		return 0;
+	case NNACCEL_WORK_EXECUTE:
+		return fake_execute(&w->execute);
+	case NNACCEL_WORK_BUFFER_ALLOC:
+		w->buffer_alloc.out_buffer = fake_id(FAKE_BUFFER, 0);
+		return 0;
+	case NNACCEL_WORK_BUFFER_COPY:
+		fake_look(w->buffer_copy.buffer, FAKE_BUFFER);
+		fake_look(w->buffer_copy.pool, FAKE_POOL);
+		return 0;
+	case NNACCEL_WORK_BURST:
+		return fake_burst(&w->burst);
+	}
+	return fake_fail(EINVAL);
+}
+
+/* The size that work of a kind begins with, and where its status is. */
+static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **status)
+{
+	switch (kind) {
+#define FAKE_WORK(KIND, member) \
+	case NNACCEL_WORK_##KIND: \
+		*status = &w->member.out_status; \
+		return sizeof(w->member);
+	FAKE_WORK(QUERY, query)
+	FAKE_WORK(SUPPORTED, supported)
+	FAKE_WORK(PREPARE, prepare)
+	FAKE_WORK(PREPARE_CACHED, prepare_cached)
+	FAKE_WORK(CACHE_SAVE, cache_save)
+	FAKE_WORK(EXECUTE, execute)
+	FAKE_WORK(BUFFER_ALLOC, buffer_alloc)
+	FAKE_WORK(BUFFER_COPY, buffer_copy)
+	FAKE_WORK(BURST, burst)
+	}
+	return 0;
+}
+
+/* Returns the submission of an id, or of a file if the id is 0, or NULL. */
+static struct fake_submission *fake_find(uint32_t id, int fd)
+{
+	for (uint32_t i = 0; i < FAKE_MOST_SUBMISSIONS; i++) {
+		struct fake_submission *s = &fake.submissions[i];
+
+		if (id ? s->id == id : s->kind && fd >= 0 && s->fd == fd)
+			return s;
+	}
+	return NULL;
+}
+
+/* Returns the number of submissions with answers to be fetched. */
+static inline unsigned int fake_pending(void)
+{
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i < FAKE_MOST_SUBMISSIONS; i++)
+		count += fake.submissions[i].id != 0;
+	return count;
+}
+
+/* Returns a place for a submission: an unused one, or that of a file whose answer was fetched. */
+static struct fake_submission *fake_room(void)
+{
+	struct fake_submission *room = NULL;
+
+	for (uint32_t i = 0; i < FAKE_MOST_SUBMISSIONS && fake_pending() < FAKE_MOST_COMMANDS; i++)
+		if (!fake.submissions[i].id && (!room || (room->kind && !fake.submissions[i].kind)))
+			room = &fake.submissions[i];
+	return room;
+}
+
+static void fake_drop(struct fake_submission *s)
+{
+	s->id = 0;
+	if (s->fd < 0)
+		s->kind = 0;
+}
+
+/* A file for a submission; the closed one of another may have had the number. */
+static int fake_submission_file(void)
+{
+	int fd = fake_file(0);
+	struct fake_submission *s = fake_find(0, fd);
+
+	if (s) {
+		s->fd = -1;
+		s->kind = s->id ? s->kind : 0;
+	}
+	return fd;
+}
+
+static int fake_submit(int device, struct nnaccel_submit *s, bool refuses)
+{
+	const bool waits = s->flags & NNACCEL_SUBMIT_WAIT, has_file = s->flags & NNACCEL_SUBMIT_FILE;
+	struct fake_submission *room = fake_room();
+	union fake_work *from = (void *)(uintptr_t)s->work, work = { .size = 0 };
+	uint32_t *status = NULL, size = fake_work_size(s->kind, &work, &status);
+
+	fake.wrong += !size || from->size != size || s->__reserved || waits == has_file;
+	fake.wrong += s->kind != NNACCEL_WORK_EXECUTE &&
+		      (has_file || s->num_dependencies || s->duration_ns);
+	if (!size)
+		return fake_fail(EINVAL);
+	if (!room)
+		return fake_fail(EXFULL);
+	memcpy(&work, from, size);
+	*status = refuses ? NNACCEL_STATUS_GENERAL_FAILURE : 0;
+	if (!refuses && fake_work(s->kind, &work))
+		return -1;
+	s->out_fd = has_file ? fake_submission_file() : -1;
+	s->out_id = 0;
+	s->out_state = NNACCEL_STATE_DONE;
+	if (waits && !fake.signals) {
+		if (fake.end)
+			return fake_fail(fake.end);
+		memcpy(from, &work, size);
+		return 0;
+	}
+	fake.signals -= waits;
+	s->out_id = ++fake.num_submissions | FAKE_SUBMISSION;
+	s->out_state = NNACCEL_STATE_PENDING;
+	*fake_room() = (struct fake_submission){ s->out_id, s->kind, s->out_fd, device, work };
+	return 0;
+}
+
+static int fake_wait(struct nnaccel_wait *w, bool refuses)
+{
+	struct fake_submission *s = fake_find(w->id, w->fd);
+	union fake_work *to = (void *)(uintptr_t)w->work, given;
+	uint32_t *status = NULL, size, kind;
+
+	fake.wrong += w->__reserved || (w->id && w->fd);
+	if (!s)
+		return fake_fail(w->id ? ENOENT : fcntl(w->fd, F_GETFD) < 0 ? EBADF : EINVAL);
+	if (!s->id)
+		return fake_fail(ENOENT);
+	kind = s->kind;
+	size = fake_work_size(kind, &s->work, &status);
+	fake.wrong += to->size != size;
+	w->out_state = NNACCEL_STATE_PENDING;
+	if (w->flags & NNACCEL_WAIT_NONBLOCK && fake.is_busy)
+		return 0;
+	if (!(w->flags & NNACCEL_WAIT_NONBLOCK) && fake.signals) {
+		fake.signals--;
+		return fake_fail(EINTR);
+	}
+	fake_drop(s);
+	if (fake.end)
+		return fake_fail(fake.end);
+	/* The structure of this call says where the answer goes. */
+	given = *to;
+	if (refuses)
+		*status = NNACCEL_STATUS_GENERAL_FAILURE;
+	memcpy(to, &s->work, size);
+	if (kind == NNACCEL_WORK_EXECUTE) {
+		to->execute.shapes = given.execute.shapes;
+		to->execute.message = given.execute.message;
+		to->execute.message_size = given.execute.message_size;
+	}
+	w->out_state = NNACCEL_STATE_DONE;
+	return 0;
+}
+
+static int fake_destroy(uint32_t id)
+{
+	struct fake_submission *s = id & FAKE_SUBMISSION ? fake_find(id, -1) : NULL;
+
+	if (s)
+		fake_drop(s);
+	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
+}
+
 /* Answers a request that does not fail. */
-static int fake_do(unsigned long request, void *arg)
+static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 {
 	struct nnaccel_pool_import *import = arg;
-	struct nnaccel_execute_fenced *fenced = arg;
-	struct nnaccel_prepare_cached *cached = arg;
-	struct nnaccel_supported *supported = arg;
 	struct nnaccel_pool_export *export = arg;
-	struct nnaccel_cache_save *save = arg;
-	struct nnaccel_prepare *prepare = arg;
 	struct nnaccel_info *info = arg;
 	int result;
 
@@ -196,6 +430,8 @@ static int fake_do(unsigned long request, void *arg)
 		info->abi = NNACCEL_ABI_VERSION;
 		info->engine = NNACCEL_ENGINE_ATTACHED;
 		return 0;
+	case NNACCEL_DESTROY:
+		return fake_destroy(((struct nnaccel_destroy *)arg)->id);
 	case NNACCEL_POOL_ALLOC:
 		((struct nnaccel_pool_alloc *)arg)->out_id = fake_id(FAKE_POOL, 0);
 		return 0;
@@ -207,73 +443,17 @@ static int fake_do(unsigned long request, void *arg)
 		fake_look(export->id, FAKE_POOL);
 		export->out_fd = export->id & FAKE_IMPORT ? -1 : fake_file(FAKE_PAGE);
 		return export->out_fd < 0 ? fake_fail(EOPNOTSUPP) : 0;
-	case NNACCEL_QUERY:
-		return fake_query(arg);
-	case NNACCEL_SUPPORTED:
-		fake_look(supported->wire_pool, FAKE_POOL);
-		fake_look_all(supported->pools, supported->num_pools);
-		memset((void *)(uintptr_t)supported->supported, 1, supported->num_operations);
-		return 0;
-	case NNACCEL_PREPARE:
-		fake_look(prepare->wire_pool, FAKE_POOL);
-		fake_look_all(prepare->pools, prepare->num_pools);
-		prepare->out_model = fake_id(FAKE_MODEL, 0);
-		return 0;
-	case NNACCEL_PREPARE_CACHED:
-		fake_look(cached->model_pool, FAKE_POOL);
-		fake_look(cached->data_pool, FAKE_POOL);
-		cached->out_model = fake_id(FAKE_MODEL, 0);
-		return 0;
-	case NNACCEL_CACHE_SAVE:
-		fake_look(save->model, FAKE_MODEL);
-		fake_look(save->model_pool, FAKE_POOL);
-		fake_look(save->data_pool, FAKE_POOL);
-		fake.wrong += !save->model_pool && (save->data_pool || save->model_room);
-		fake.wrong += !save->data_pool && save->data_room;
-		save->out_model_size = 8;
-		save->out_data_size = 8;
-		return 0;
-	case NNACCEL_EXECUTE:
-		return fake_execute(arg);
-	case NNACCEL_EXECUTE_FENCED:
-		fenced->out_fd = fake_file(0);
-		return fake_execute((void *)(uintptr_t)fenced->execute);
-	case NNACCEL_FENCE_INFO:
-		return ((struct nnaccel_fence_info *)arg)->fd < 0 ? fake_fail(EINVAL) : 0;
-	case NNACCEL_BURST_CREATE:
-		return fake_burst(arg);
+	case NNACCEL_SUBMIT:
+		return fake_submit(fd, arg, refuses);
+	case NNACCEL_WAIT:
+		return fake_wait(arg, refuses);
 	case SYNC_IOC_FILE_INFO:
 		((struct sync_file_info *)arg)->status = 1;
 		return 0;
 	case NNACCEL_BURST_SLOT:
 		return fake_fail(ENOSPC);
-	case NNACCEL_BUFFER_ALLOC:
-		((struct nnaccel_buffer_alloc *)arg)->out_buffer = fake_id(FAKE_BUFFER, 0);
-		return 0;
-	case NNACCEL_BUFFER_COPY:
-		fake_look(((struct nnaccel_buffer_copy *)arg)->buffer, FAKE_BUFFER);
-		fake_look(((struct nnaccel_buffer_copy *)arg)->pool, FAKE_POOL);
-		return 0;
 	}
 	return 0;
-}
-
-/* The status of a command; NULL: it asks no engine. */
-static uint32_t *fake_status(unsigned long request, void *arg)
-{
-	switch (request) {
-	case NNACCEL_QUERY: return &((struct nnaccel_query *)arg)->out_status;
-	case NNACCEL_SUPPORTED: return &((struct nnaccel_supported *)arg)->out_status;
-	case NNACCEL_PREPARE: return &((struct nnaccel_prepare *)arg)->out_status;
-	case NNACCEL_PREPARE_CACHED: return &((struct nnaccel_prepare_cached *)arg)->out_status;
-	case NNACCEL_CACHE_SAVE: return &((struct nnaccel_cache_save *)arg)->out_status;
-	case NNACCEL_EXECUTE: return &((struct nnaccel_execute *)arg)->out_status;
-	case NNACCEL_FENCE_INFO: return &((struct nnaccel_fence_info *)arg)->out_status;
-	case NNACCEL_BURST_CREATE: return &((struct nnaccel_burst_create *)arg)->out_status;
-	case NNACCEL_BUFFER_ALLOC: return &((struct nnaccel_buffer_alloc *)arg)->out_status;
-	case NNACCEL_BUFFER_COPY: return &((struct nnaccel_buffer_copy *)arg)->out_status;
-	}
-	return NULL;
 }
 
 /* Returns the size that a request begins with; 0: another driver's request. */
@@ -285,18 +465,9 @@ static uint32_t fake_size(unsigned long request)
 	case NNACCEL_POOL_ALLOC: return sizeof(struct nnaccel_pool_alloc);
 	case NNACCEL_POOL_IMPORT: return sizeof(struct nnaccel_pool_import);
 	case NNACCEL_POOL_EXPORT: return sizeof(struct nnaccel_pool_export);
-	case NNACCEL_QUERY: return sizeof(struct nnaccel_query);
-	case NNACCEL_SUPPORTED: return sizeof(struct nnaccel_supported);
-	case NNACCEL_PREPARE: return sizeof(struct nnaccel_prepare);
-	case NNACCEL_PREPARE_CACHED: return sizeof(struct nnaccel_prepare_cached);
-	case NNACCEL_CACHE_SAVE: return sizeof(struct nnaccel_cache_save);
-	case NNACCEL_EXECUTE: return sizeof(struct nnaccel_execute);
-	case NNACCEL_BUFFER_ALLOC: return sizeof(struct nnaccel_buffer_alloc);
-	case NNACCEL_BUFFER_COPY: return sizeof(struct nnaccel_buffer_copy);
-	case NNACCEL_EXECUTE_FENCED: return sizeof(struct nnaccel_execute_fenced);
-	case NNACCEL_FENCE_INFO: return sizeof(struct nnaccel_fence_info);
+	case NNACCEL_SUBMIT: return sizeof(struct nnaccel_submit);
+	case NNACCEL_WAIT: return sizeof(struct nnaccel_wait);
 	case NNACCEL_CANCEL: return sizeof(struct nnaccel_cancel);
-	case NNACCEL_BURST_CREATE: return sizeof(struct nnaccel_burst_create);
 	case NNACCEL_BURST_SLOT: return sizeof(struct nnaccel_burst_slot);
 	}
 	return 0;
@@ -304,8 +475,7 @@ static uint32_t fake_size(unsigned long request)
 
 __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...)
 {
-	uint32_t *status;
-	bool fails;
+	bool fails, refuses;
 	va_list args;
 	void *arg;
 
@@ -315,28 +485,29 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	if (!fake.is_on || (!fake_size(request) && request != SYNC_IOC_FILE_INFO))
 		return (int)syscall(SYS_ioctl, fd, request, arg);
 	fake.wrong += fake_size(request) && *(const uint32_t *)arg != fake_size(request);
-	if (request == NNACCEL_DESTROY)
+	if (request == NNACCEL_DESTROY && !(((struct nnaccel_destroy *)arg)->id & FAKE_SUBMISSION))
 		fake_give_back(((struct nnaccel_destroy *)arg)->id);
 	fails = fake.countdown && !--fake.countdown;
 	fake.failures += fails;
-	status = fake_status(request, arg);
-	if (status)
-		*status = fails && fake.error == FAKE_REFUSES ? NNACCEL_STATUS_GENERAL_FAILURE : 0;
-	if (fails && fake.error == FAKE_REFUSES && status)
-		return 0;
-	return fails && fake.error != FAKE_REFUSES ? fake_fail(fake.error) : fake_do(request, arg);
+	refuses = fails && fake.error == FAKE_REFUSES;
+	return fails && !refuses ? fake_fail(fake.error) : fake_do(fd, request, arg, refuses);
 }
 
 __attribute__((visibility("default"))) int open(const char *path, int flags, ...)
 {
 	bool is_fake = fake.is_on && !strcmp(path, NNA_DEVICE_PATH);
+	int mode, fd;
 	va_list args;
-	int mode;
 
 	va_start(args, flags);
 	mode = flags & O_CREAT ? va_arg(args, int) : 0;
 	va_end(args);
-	return (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
+	/* The submissions of a context ended with it. */
+	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
+		if (fake.submissions[i].device == fd)
+			fake.submissions[i] = (struct fake_submission){ .id = 0 };
+	return fd;
 }
 
 /* A burst's file can be polled, which a file of memory cannot. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fenced executions and executions by io_uring, with the engine that is
- * installed: results, chains, times, errors, limits of time. Needs /dev/nnaccel
+ * installed: results, chains, times, errors, limits of time. And signals that come while a call
+ * waits. Needs /dev/nnaccel
  * and a running nnacceld.
  */
 #include <liburing.h>
-#include <linux/sync_file.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <nnaccel/uring.h>
@@ -22,6 +23,7 @@
 #define SIZE	16	/* of a tensor of sample_add() */
 #define DEPTH	32
 #define LINKS	20
+#define SIGNALLED 200	/* executions and signals at least */
 
 /* A request of sample_add() from one place of a memory to another. */
 struct add {
@@ -67,15 +69,14 @@ static int end(void **state)
 	return tear_down(state);
 }
 
-/* Waits for a fence: 1, or its error. */
-static int await(int fence)
+/* Waits for the end of an execution. */
+static enum nn_status await(int fence)
 {
 	struct pollfd poll_fd = { .fd = fence, .events = POLLIN };
-	struct sync_file_info info = { .status = 0 };
 
 	assert_int_equal(poll(&poll_fd, 1, -1), 1);
-	assert_int_equal(ioctl(fence, SYNC_IOC_FILE_INFO, &info), 0);
-	return info.status;
+	assert_int_equal(poll_fd.revents, POLLIN);
+	return nna_fence_get_info(device, fence, NULL, NULL, &err);
 }
 
 /* ---- fences ---- */
@@ -92,7 +93,7 @@ static void test_fence(void **state)
 		data[i] = (float)i;
 	set_add(&a, 0, SIZE);
 	check(nna_execute_fenced(prepared, &a.request, &measured, NULL, 0, 0, &fence, &err));
-	assert_int_equal(await(fence), 1);
+	check(await(fence));
 	check(nna_fence_get_info(device, fence, &launched, &fenced, &err));
 	assert_int_not_equal(launched.in_driver_us, NNA_TIME_NONE);
 	assert_true(launched.in_driver_us >= fenced.in_driver_us);
@@ -101,7 +102,7 @@ static void test_fence(void **state)
 		assert_true(data[4 + i] == (float)i + (i % 2 ? 2 : 1));
 	close(fence);
 	check(nna_execute_fenced(prepared, &a.request, NULL, NULL, 0, 0, &fence, &err));
-	assert_int_equal(await(fence), 1);
+	check(await(fence));
 	check(nna_fence_get_info(device, fence, &launched, NULL, &err));
 	assert_int_equal(launched.in_driver_us, NNA_TIME_NONE);
 	assert_int_equal(launched.on_device_us, NNA_TIME_NONE);
@@ -124,7 +125,7 @@ static void test_chain(void **state)
 			close(fence);
 		fence = next;
 	}
-	assert_int_equal(await(fence), 1);
+	check(await(fence));
 	for (int i = 0; i < 4; i++)
 		assert_true(data[i] == (float)(LINKS * (i % 2 ? 2 : 1)));
 	close(fence);
@@ -160,7 +161,7 @@ static void test_chain_over_buffers(void **state)
 			close(fence);
 		fence = next;
 	}
-	assert_int_equal(await(fence), 1);
+	check(await(fence));
 	check(nna_buffer_read(buffers[0], data, SIZE, &err));
 	for (int i = 0; i < 4; i++)
 		assert_true(data[i] == (float)(LINKS * (i % 2 ? 2 : 1)));
@@ -205,12 +206,12 @@ static void test_fence_refusals(void **state)
 	((int32_t *)data)[6] = 3;
 	((int32_t *)data)[7] = 2;
 	check(nna_execute_fenced(reshape, &a.request, NULL, NULL, 0, 0, &fence, &err));
-	assert_int_equal(await(fence), 1);
+	check(await(fence));
 	close(fence);
 	nna_prepared_model_free(reshape);
 }
 
-/* What cannot be computed makes the fence an error, and those behind it. */
+/* An execution that cannot be computed ends with an error, and so does one that depends on it. */
 static void test_fence_failure(void **state)
 {
 	int fences[2];
@@ -222,14 +223,51 @@ static void test_fence_failure(void **state)
 	check(nna_execute_fenced(prepared, &a.request, NULL, NULL, 0, 0, &fences[0], &err));
 	a.in.length = SIZE;
 	check(nna_execute_fenced(prepared, &a.request, NULL, &fences[0], 1, 0, &fences[1], &err));
-	assert_true(await(fences[0]) < 0);
-	assert_true(await(fences[1]) < 0);
-	assert_int_equal(nna_fence_get_info(device, fences[0], NULL, NULL, &err),
-			 NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_fence_get_info(device, fences[1], NULL, NULL, &err),
-			 NN_GENERAL_FAILURE);
+	assert_int_equal(await(fences[0]), NN_INVALID_ARGUMENT);
+	assert_int_equal(await(fences[1]), NN_GENERAL_FAILURE);
 	close(fences[0]);
 	close(fences[1]);
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static uint64_t count_executions(void)
+{
+	struct nna_context_info info = { .size = sizeof(info) };
+
+	check(nna_device_get_context_info(device, &info, &err));
+	return info.executions;
+}
+
+/* Signals that interrupt system calls change no result, and nothing is executed twice. */
+static void test_signals(void **state)
+{
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	const struct sigaction count = { .sa_handler = count_signal }, none = { .sa_handler = SIG_DFL };
+	const uint64_t before = count_executions();
+	struct add a;
+	int runs;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGALRM, &count, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (runs = 0; runs < SIGNALLED || signals < SIGNALLED; runs++) {
+		data[0] = (float)runs;
+		set_add(&a, 0, SIZE);
+		check(nna_execute(prepared, &a.request, NULL, NULL, NULL, NULL, &err));
+		assert_true(data[4] == (float)runs + 1);
+	}
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &none, NULL), 0);
+	assert_int_equal(count_executions() - before, runs);
 }
 
 /* ---- limits of time ---- */
@@ -272,13 +310,11 @@ static void test_deadline_while_running(void **state)
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	options.deadline_ns = clock_ns() + 100000000;
 	check(nna_execute_fenced(loop, &request, &options, NULL, 0, 0, &fence, &err));
-	assert_true(await(fence) < 0);
-	assert_late(nna_fence_get_info(device, fence, NULL, NULL, &err));
+	assert_late(await(fence));
 	close(fence);
 	options.deadline_ns = 0;
 	check(nna_execute_fenced(loop, &request, &options, NULL, 0, 100000000, &fence, &err));
-	assert_true(await(fence) < 0);
-	assert_late(nna_fence_get_info(device, fence, NULL, NULL, &err));
+	assert_late(await(fence));
 	close(fence);
 	nna_prepared_model_free(loop);
 	set_add(&a, 0, SIZE);
@@ -378,7 +414,7 @@ static void test_uring_beside_others(void **state)
 		check(nna_burst_execute(burst, &other.request, NULL, NULL, NULL, NULL, &err));
 		check(nna_execute_fenced(prepared, &other.request, NULL, NULL, 0, 0, &fence,
 					 &err));
-		assert_int_equal(await(fence), 1);
+		check(await(fence));
 		close(fence);
 	}
 	for (int i = 0; i < DEPTH; i++) {
@@ -430,6 +466,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_chain_over_buffers, begin, end),
 		cmocka_unit_test_setup_teardown(test_fence_refusals, begin, end),
 		cmocka_unit_test_setup_teardown(test_fence_failure, begin, end),
+		cmocka_unit_test_setup_teardown(test_signals, begin, end),
 		cmocka_unit_test_setup_teardown(test_deadline_while_running, begin, end),
 		cmocka_unit_test_setup_teardown(test_uring, begin_ring, end_ring),
 		cmocka_unit_test_setup_teardown(test_uring_beside_others, begin_ring, end_ring),

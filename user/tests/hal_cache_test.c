@@ -851,6 +851,18 @@ static uint32_t import(int fd, int file)
 	return i.out_id;
 }
 
+/* Submits work and waits for its answer. */
+static int ask(int fd, enum nnaccel_work kind, void *work)
+{
+	struct nnaccel_submit s = {
+		.size = sizeof(s), .flags = NNACCEL_SUBMIT_WAIT, .kind = kind, .work = (uintptr_t)work,
+	};
+	int result = ioctl(fd, NNACCEL_SUBMIT, &s);
+
+	assert_true(result || s.out_state == NNACCEL_STATE_DONE);
+	return result;
+}
+
 /* Runs the model on one row of ones: whether it doubles them. */
 static bool doubles(int fd, uint32_t model)
 {
@@ -873,7 +885,7 @@ static bool doubles(int fd, uint32_t model)
 	assert_ptr_not_equal(data, MAP_FAILED);
 	for (int i = 0; i < WIDTH; i++)
 		data[i] = (float)(i - 5);
-	right = !ioctl(fd, NNACCEL_EXECUTE, &e) && !e.out_status;
+	right = !ask(fd, NNACCEL_WORK_EXECUTE, &e) && !e.out_status;
 	for (int i = 0; i < WIDTH; i++)
 		right &= data[WIDTH + i] == 2 * (float)(i - 5);
 	munmap(data, PAGE);
@@ -903,7 +915,7 @@ static void test_flipping_writer(void **state)
 	for (int i = 0; i < FLIPS; i++) {
 		struct nnaccel_destroy d = { .size = sizeof(d) };
 
-		assert_int_equal(ioctl(fd, NNACCEL_PREPARE_CACHED, &p), 0);
+		assert_int_equal(ask(fd, NNACCEL_WORK_PREPARE_CACHED, &p), 0);
 		d.id = p.out_model;
 		if (p.out_status) {
 			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
@@ -917,7 +929,7 @@ static void test_flipping_writer(void **state)
 	f.stop = true;
 	pthread_join(thread, NULL);
 	print_message("%d of %d loaded\n", loaded, FLIPS);
-	assert_int_equal(ioctl(fd, NNACCEL_PREPARE_CACHED, &p), 0);
+	assert_int_equal(ask(fd, NNACCEL_WORK_PREPARE_CACHED, &p), 0);
 	assert_int_equal(p.out_status, NNACCEL_STATUS_NONE);
 	munmap(f.bytes, f.size);
 	close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts as the kernel's tracing sees them from outside: in the steady state
- * neither end maps, allocates or faults, calls the kernel only to sleep and to
- * wake, and not at all while it is awake. Needs /dev/nnaccel, a running nnacceld,
+ * Executions as the kernel's tracing sees them from outside. One that is no burst's is one system
+ * call. In the steady state of a burst neither end maps, allocates or faults, calls the kernel only
+ * to sleep and to wake, and not at all while it is awake. Needs /dev/nnaccel, a running nnacceld,
  * best with NNACCEL_SPIN_US=5000 as this end has, and root.
  */
 #define _GNU_SOURCE
@@ -56,6 +56,7 @@ struct seen {
 	unsigned long clocks;
 	unsigned long faults;
 	unsigned long others;
+	unsigned long ioctls;	/* of the others */
 };
 
 static void put(const char *path, const char *text)
@@ -145,6 +146,7 @@ static void take_line(const char *line, struct seen *s)
 		s->clocks++;
 	else
 		s->others++;
+	s->ioctls += number == SYS_ioctl;
 	if (s->thread != gettid() && number != SYS_futex && number != SYS_clock_gettime)
 		print_error("%s", line);
 }
@@ -310,6 +312,35 @@ static void test_steady_state(void **state)
 	close_used_burst(&u);
 }
 
+/* An execution that is no burst's is one system call, with its submission and its answer. */
+static void test_one_call(void **state)
+{
+	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
+	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
+	struct seen client = { 0 }, worker = { 0 };
+	struct nna_output_shape shape;
+	struct used_burst u;
+	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &u.memory, 0, NULL };
+	int failed = 0;
+	char self[16];
+
+	(void)state;
+	open_used_burst(&u);
+	snprintf(self, sizeof(self), "%d", (int)gettid());
+	put(INSTANCE "/set_event_pid", self);
+	put(INSTANCE "/trace", "");
+	put(INSTANCE "/tracing_on", "1");
+	for (int i = 0; i < RUNS; i++)
+		failed += nna_execute(u.prepared, &r, NULL, &shape, NULL, NULL, NULL) != NN_OK;
+	put(INSTANCE "/tracing_on", "0");
+	read_trace(&client, &worker, NULL);
+	assert_int_equal(failed, 0);
+	assert_int_equal(client.ioctls, RUNS);
+	assert_int_equal(client.others, RUNS + CALLS_TO_STOP);
+	assert_int_equal(client.futexes, 0);
+	close_used_burst(&u);
+}
+
 /*
  * While both ends are awake neither makes a system call. Who lends the machine's CPUs may take
  * one away, and then an end sleeps for a while, so that others get it: what is asked for is one
@@ -368,6 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steady_state),
+		cmocka_unit_test(test_one_call),
 		cmocka_unit_test(test_awake),
 	};
 

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -42,13 +43,15 @@ static struct kept kept;
 
 /* The last requests, and answers to them. */
 static struct {
-	struct nnaccel_execute_fenced fenced;
+	struct nnaccel_submit submit;
 	struct nnaccel_execute execute;
-	int fenced_errno;
-	struct nnaccel_fence_info info;
-	int info_errno;
+	int submit_errno;
+	unsigned int submits;
+	struct nnaccel_wait wait;
+	unsigned int waits;
 	struct nnaccel_cancel cancel;
 	int cancel_errno;
+	uint32_t out_status;		/* of executions, with a message if it is not 0 */
 } asked;
 
 static int fail_with(int error)
@@ -59,28 +62,33 @@ static int fail_with(int error)
 
 static bool answer(unsigned long request, void *arg, int *result)
 {
-	struct nnaccel_fence_info *info = arg;
+	struct nnaccel_execute *e = arg;
 
 	switch (request) {
-	case NNACCEL_EXECUTE_FENCED:
-		asked.fenced = *(struct nnaccel_execute_fenced *)arg;
-		asked.execute = *(struct nnaccel_execute *)(uintptr_t)asked.fenced.execute;
-		*result = fail_with(asked.fenced_errno);
-		return asked.fenced_errno;
-	case NNACCEL_FENCE_INFO:
-		assert_int_equal(info->flags, 0);
-		asked.info.fd = info->fd;
-		info->out_error = asked.info.out_error;
-		info->out_status = asked.info.out_status;
-		if (!asked.info_errno) {
-			info->out_device_ns = asked.info.out_device_ns;
-			info->out_launched_ns = asked.info.out_launched_ns;
-			info->out_fenced_ns = asked.info.out_fenced_ns;
-		}
-		if (info->out_status)
-			strcpy((char *)(uintptr_t)info->message, "it is blue");
-		*result = fail_with(asked.info_errno);
+	case NNACCEL_SUBMIT:
+		e = (struct nnaccel_execute *)(uintptr_t)((struct nnaccel_submit *)arg)->work;
+		if (((struct nnaccel_submit *)arg)->kind != NNACCEL_WORK_EXECUTE)
+			return false;
+		asked.submits++;
+		asked.submit = *(struct nnaccel_submit *)arg;
+		asked.execute = *e;
+		*result = fail_with(asked.submit_errno);
+		return asked.submit_errno;
+	case NNACCEL_WORK_EXECUTE:
+		e->out_status = asked.out_status;
+		e->out_device_ns = 1999;
+		e->out_driver_ns = 5000;
+		e->out_fenced_ns = 3000;
+		*result = 0;
 		return true;
+	case NNACCEL_WAIT:
+		asked.waits++;
+		asked.wait = *(struct nnaccel_wait *)arg;
+		e = (struct nnaccel_execute *)(uintptr_t)asked.wait.work;
+		assert_int_equal(e->message_size, NNACCEL_MAX_MESSAGE);
+		if (asked.out_status)
+			strcpy((char *)(uintptr_t)e->message, "it is blue");
+		return false;
 	case NNACCEL_CANCEL:
 		asked.cancel = *(struct nnaccel_cancel *)arg;
 		*result = fail_with(asked.cancel_errno);
@@ -94,6 +102,8 @@ static int set_up(void **state)
 	(void)state;
 	kept = kept_now();
 	memset(&asked, 0, sizeof(asked));
+	fake.is_busy = false;
+	fake.end = 0;
 	err.message[0] = '\0';
 	fake.is_on = true;
 	fake.answer = answer;
@@ -150,19 +160,20 @@ static void test_what_is_asked(void **state)
 	assert_int_equal(nna_execute_fenced(p, &r, &options, wait_for, 2, 789, &fence, &err), NN_OK);
 	assert_true(fence >= 0 && fence != 99);
 	close(fence);
-	assert_int_equal(asked.fenced.flags, NNACCEL_FENCE_CLOEXEC);
-	assert_int_equal(asked.fenced.fences, (uintptr_t)wait_for);
-	assert_int_equal(asked.fenced.num_fences, 2);
-	assert_int_equal(asked.fenced.duration_ns, 789);
+	assert_int_equal(asked.submit.flags, NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC);
+	assert_int_equal(asked.submit.kind, NNACCEL_WORK_EXECUTE);
+	assert_int_equal(asked.submit.dependencies, (uintptr_t)wait_for);
+	assert_int_equal(asked.submit.num_dependencies, 2);
+	assert_int_equal(asked.submit.duration_ns, 789);
 	assert_int_equal(asked.execute.flags, NNACCEL_EXECUTE_MEASURE);
 	assert_int_equal(asked.execute.deadline_ns, 123);
 	assert_int_equal(asked.execute.loop_timeout_ns, 456);
-	/* As the kernel demands. */
+	/* Nothing of the caller's stack is named that outlives the call. */
 	assert_int_equal(asked.execute.shapes, 0);
 	assert_int_equal(asked.execute.message, 0);
 	assert_int_equal(asked.execute.message_size, 0);
 	for (size_t i = 0; i < COUNT(errors); i++) {
-		asked.fenced_errno = errors[i];
+		asked.submit_errno = errors[i];
 		fence = 99;
 		assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err), statuses[i]);
 		assert_int_equal(fence, -1);
@@ -224,45 +235,211 @@ static void test_declared_shapes(void **state)
 	}
 }
 
+/* Starts an execution that nothing is wrong with. */
+static int start(struct nna_prepared_model *p)
+{
+	const struct nna_argument in = { .length = ROW }, out = { .offset = 64, .length = ROW };
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	int fence;
+
+	assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err), NN_OK);
+	assert_true(fence >= 0);
+	return fence;
+}
+
+/* The kernel gives the answer once, and nna_fence_get_info() any number of times. */
 static void test_fence_info(void **state)
 {
 	static const struct {
-		int error;		/* of the request */
-		uint32_t out_error, out_status;
+		int end;		/* an errno that it ends with, or 0 */
+		uint32_t out_status;
 		enum nn_status status;
 		const char *message;
 	} cases[] = {
-		{ 0, 0, 0, NN_OK, "" },
-		{ EBUSY, 0, 0, NN_GENERAL_FAILURE, "execute: it is not at its end yet" },
-		{ EINVAL, 0, 0, NN_INVALID_ARGUMENT,
-		  "execute: the fd is no fence of an execution of this device" },
-		{ EPIPE, 0, 0, NN_DEAD_OBJECT, "execute: the engine's worker died, and its models with it" },
-		{ 0, EREMOTEIO, 0, NN_GENERAL_FAILURE,
+		{ 0, 0, NN_OK, "" },
+		{ EPIPE, 0, NN_DEAD_OBJECT, "execute: the engine's worker died, and its models with it" },
+		{ EREMOTEIO, 0, NN_GENERAL_FAILURE,
 		  "execute: a fence that it waited for carried an error" },
-		{ 0, ETIME, 0, NN_MISSED_DEADLINE_TRANSIENT, "execute: the deadline passed" },
-		{ 0, 0, NNACCEL_STATUS_INVALID_ARGUMENT, NN_INVALID_ARGUMENT, "execute: it is blue" },
+		{ ETIME, 0, NN_MISSED_DEADLINE_TRANSIENT, "execute: the deadline passed" },
+		{ ECANCELED, 0, NN_GENERAL_FAILURE, "execute: cancelled" },
+		{ EINVAL, 0, NN_INVALID_ARGUMENT,
+		  "execute: refused by the kernel: a value or range is not valid" },
+		{ EBUSY, 0, NN_GENERAL_FAILURE,
+		  "execute: the buffer is being written, or is to be while it is read" },
+		{ 0, NNACCEL_STATUS_INVALID_ARGUMENT, NN_INVALID_ARGUMENT, "execute: it is blue" },
 	};
+	struct nna_prepared_model *p = prepare(2, 1, 4);
 	struct nna_timing launched, fenced;
 
 	(void)state;
-	asked.info.out_device_ns = 1999;
-	asked.info.out_launched_ns = 5000;
-	asked.info.out_fenced_ns = 3000;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		asked.info_errno = cases[i].error;
-		asked.info.out_error = cases[i].out_error;
-		asked.info.out_status = cases[i].out_status;
-		memset(&launched, 0, sizeof(launched));
-		memset(&fenced, 0, sizeof(fenced));
-		assert_int_equal(nna_fence_get_info(device, 5, &launched, &fenced, &err), cases[i].status);
-		assert_string_equal(err.message, cases[i].message);
-		assert_int_equal(asked.info.fd, 5);
-		assert_true(launched.on_device_us == (cases[i].error ? NNA_TIME_NONE : 1));
-		assert_true(launched.in_driver_us == (cases[i].error ? NNA_TIME_NONE : 5));
-		assert_true(fenced.on_device_us == (cases[i].error ? NNA_TIME_NONE : 1));
-		assert_true(fenced.in_driver_us == (cases[i].error ? NNA_TIME_NONE : 3));
-		assert_int_equal(nna_fence_get_info(device, 5, NULL, NULL, &err), cases[i].status);
+		int fence;
+
+		asked.out_status = cases[i].out_status;
+		fence = start(p);
+		fake.end = cases[i].end;
+		for (int k = 0; k < 2; k++) {
+			memset(&launched, 0, sizeof(launched));
+			memset(&fenced, 0, sizeof(fenced));
+			assert_int_equal(nna_fence_get_info(device, fence, &launched, &fenced, &err),
+					 cases[i].status);
+			assert_string_equal(err.message, cases[i].message);
+			assert_int_equal(asked.wait.id, 0);
+			assert_int_equal(asked.wait.fd, fence);
+			assert_int_equal(asked.wait.flags, NNACCEL_WAIT_NONBLOCK);
+			assert_true(launched.on_device_us == (cases[i].end ? NNA_TIME_NONE : 1));
+			assert_true(launched.in_driver_us == (cases[i].end ? NNA_TIME_NONE : 5));
+			assert_true(fenced.on_device_us == (cases[i].end ? NNA_TIME_NONE : 1));
+			assert_true(fenced.in_driver_us == (cases[i].end ? NNA_TIME_NONE : 3));
+			assert_int_equal(fake_pending(), 0);
+			fake.end = 0;
+		}
+		assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), cases[i].status);
+		close(fence);
 	}
+	nna_prepared_model_free(p);
+}
+
+/* An execution that goes on has no answer yet, and other files have none. */
+static void test_no_fence_info(void **state)
+{
+	static const char not_one[] = "execute: the fd is no fence of an execution of this device";
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	int fence = start(p), file, copy;
+
+	(void)state;
+	fake.is_busy = true;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), NN_GENERAL_FAILURE);
+		assert_string_equal(err.message, "execute: it is not at its end yet");
+	}
+	fake.is_busy = false;
+	/* A request that fails is not the end of the execution. */
+	fake_begin(1, ENOMEM);
+	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), NN_OK);
+	assert_int_equal(fake_end(), 1);
+	close(fence);
+	assert_int_equal(nna_fence_get_info(device, -1, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, not_one);
+	file = fake_file(0);
+	assert_int_equal(file, fence);
+	fake_find(0, file)->fd = -1;
+	assert_int_equal(nna_fence_get_info(device, file, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, not_one);
+	close(file);
+
+	/* An answer that was fetched past the library is not there, and an older one does not stand. */
+	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
+	fence = start(p);
+	fake_drop(fake_find(0, fence));
+	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, not_one);
+	close(fence);
+
+	/* A duplicate names the same execution. */
+	fence = start(p);
+	copy = dup(fence);
+	fake_find(0, fence)->fd = copy;
+	assert_int_equal(nna_fence_get_info(device, copy, NULL, NULL, &err), NN_GENERAL_FAILURE);
+	assert_string_equal(err.message, "execute: it is blue");
+	close(copy);
+	close(fence);
+	nna_prepared_model_free(p);
+}
+
+/* Looks for room while no execution ends, which takes a WAIT for each that has not been fetched. */
+static unsigned int count_waits(struct nna_prepared_model *p)
+{
+	const struct nna_request r = { .size = sizeof(r) };
+
+	fake.is_busy = true;
+	asked.submits = 0;
+	asked.waits = 0;
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err),
+			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_string_equal(err.message, "execute: too many commands of this client are in flight");
+	assert_int_equal(asked.submits, 1);
+	fake.is_busy = false;
+	return asked.waits;
+}
+
+/*
+ * Answers that the client does not ask for take the place of other commands. They are fetched once
+ * there is no place left, and those whose files are open can still be asked for.
+ */
+static void test_answers_are_collected(void **state)
+{
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	int fences[FAKE_MOST_COMMANDS], copy;
+	unsigned long blocks;
+
+	(void)state;
+	close(start(p));
+	blocks = kept_now().counts[KEPT_MEMORY];
+	for (int i = 1; i < 4 * FAKE_MOST_COMMANDS; i++)
+		close(start(p));
+	assert_int_equal(kept_now().counts[KEPT_MEMORY], blocks + FAKE_MOST_COMMANDS - 1);
+	assert_int_equal(count_waits(p), FAKE_MOST_COMMANDS);
+	for (int i = 0; i < FAKE_MOST_COMMANDS; i++) {
+		asked.out_status = i % 3 ? NNACCEL_STATUS_GENERAL_FAILURE : 0;
+		fences[i] = start(p);
+		/* Each file is the only one of these that has had its number so far. */
+		assert_int_equal(kept_now().counts[KEPT_MEMORY], blocks + (unsigned int)i);
+	}
+	asked.out_status = 0;
+
+	/* No other error has to do with them. */
+	asked.submit_errno = EMFILE;
+	asked.waits = 0;
+	assert_int_equal(nna_execute(p, &(struct nna_request){ .size = sizeof(struct nna_request) }, NULL,
+				     NULL, NULL, NULL, &err), NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_int_equal(asked.waits, 0);
+	asked.submit_errno = 0;
+	assert_int_equal(count_waits(p), FAKE_MOST_COMMANDS);
+	assert_int_equal(fake_pending(), FAKE_MOST_COMMANDS);
+	nna_prepared_model_free(prepare(2, 1, 4));
+	assert_int_equal(fake_pending(), 0);
+
+	/* Only those that have not been fetched are asked for again, however they were fetched. */
+	copy = start(p);
+	fake_drop(fake_find(0, copy));
+	for (int k = 0; k < 2; k++) {
+		while (fake_pending() < FAKE_MOST_COMMANDS)
+			close(start(p));
+		assert_int_equal(count_waits(p), FAKE_MOST_COMMANDS + !k);
+	}
+	close(copy);
+	for (int i = 0; i < FAKE_MOST_COMMANDS; i++) {
+		assert_int_equal(nna_fence_get_info(device, fences[i], NULL, NULL, &err),
+				 i % 3 ? NN_GENERAL_FAILURE : NN_OK);
+		close(fences[i]);
+	}
+	nna_prepared_model_free(p);
+}
+
+/* A forked child asks for nothing, and for none of the locks that its parent may hold. */
+static void test_child(void **state)
+{
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	int fence = start(p), status;
+	pid_t pid;
+
+	(void)state;
+	pthread_mutex_lock(&device->fences_lock);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		_exit(!nna_fence_get_info(device, fence, NULL, NULL, &err) || asked.waits);
+	}
+	pthread_mutex_unlock(&device->fences_lock);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), NN_OK);
+	close(fence);
+	nna_prepared_model_free(p);
 }
 
 /* ---- io_uring ---- */
@@ -380,6 +557,12 @@ static void test_submissions_keep_requests(void **state)
 		assert_int_equal(args[i].offset, 4 + i);
 		assert_int_equal(args[i].length, 1 + i);
 	}
+	/* One that finds no room makes some, for the next try. */
+	close(start(p));
+	assert_int_equal(fake_pending(), 1);
+	assert_int_equal(nna_submission_result(s, -EXFULL, NULL, NULL, NULL, &err),
+			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_int_equal(fake_pending(), 0);
 	asked.cancel_errno = 0;
 	assert_int_equal(nna_submission_cancel(s, &err), NN_OK);
 	assert_int_equal(asked.cancel.tag, (uintptr_t)s);
@@ -401,6 +584,9 @@ int main(void)
 		TEST(test_what_is_asked),
 		TEST(test_declared_shapes),
 		TEST(test_fence_info),
+		TEST(test_no_fence_info),
+		TEST(test_answers_are_collected),
+		TEST(test_child),
 		TEST(test_submissions),
 		TEST(test_submissions_keep_requests),
 	};

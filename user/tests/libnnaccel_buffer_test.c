@@ -60,13 +60,13 @@ static unsigned int allocs, copies;
 static bool answer(unsigned long request, void *arg, int *result)
 {
 	(void)result;
-	if (request == NNACCEL_BUFFER_ALLOC) {
+	if (request == NNACCEL_WORK_BUFFER_ALLOC) {
 		allocs++;
 		alloc = *(struct nnaccel_buffer_alloc *)arg;
 		assert_true(alloc.num_roles <= COUNT(roles));
 		memcpy(roles, (void *)(uintptr_t)alloc.roles, alloc.num_roles * sizeof(*roles));
 	}
-	if (request == NNACCEL_BUFFER_COPY) {
+	if (request == NNACCEL_WORK_BUFFER_COPY) {
 		copies++;
 		copy = *(struct nnaccel_buffer_copy *)arg;
 	}
@@ -341,7 +341,7 @@ static uint32_t ids[2];
 
 static bool answer_execution(unsigned long request, void *arg, int *result)
 {
-	if (request == NNACCEL_EXECUTE) {
+	if (request == NNACCEL_WORK_EXECUTE) {
 		execution = *(struct nnaccel_execute *)arg;
 		memcpy(args, (void *)(uintptr_t)execution.args, sizeof(args));
 		memcpy(ids, (void *)(uintptr_t)execution.buffers,

@@ -28,6 +28,7 @@
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "tests/failing/kept.h"
+#include "tests/played_submit.h"
 
 #define PAGE		4096
 #define CAPACITY	64
@@ -154,13 +155,13 @@ static int do_request(unsigned long request, void *arg)
 	case NNACCEL_POOL_ALLOC:
 		((struct nnaccel_pool_alloc *)arg)->out_id = ++kernel.next_pool;
 		return 0;
-	case NNACCEL_EXECUTE:
+	case NNACCEL_WORK_EXECUTE:
 		kernel.executions++;
 		e->out_num_shapes = 1;
 		*(struct nnaccel_shape *)(uintptr_t)e->shapes = (struct nnaccel_shape){
 			NNACCEL_SHAPE_SUFFICIENT, 1, { 4 } };
 		return 0;
-	case NNACCEL_BURST_CREATE:
+	case NNACCEL_WORK_BURST:
 		return do_create(arg);
 	case NNACCEL_BURST_SLOT:
 		if (!slot->pool) {
@@ -184,6 +185,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	request = played_request(request, &arg);
 	return do_request(request, arg);
 }
 

@@ -158,7 +158,7 @@ static void fill(int fd, size_t size, char byte)
 
 /* ---- the engine ---- */
 
-/* An answer to NNACCEL_CACHE_SAVE. */
+/* An answer to NNACCEL_WORK_CACHE_SAVE. */
 struct answer {
 	uint32_t status;
 	uint64_t model_size, data_size;
@@ -179,9 +179,9 @@ static bool answer(unsigned long request, void *arg, int *result)
 	struct nnaccel_cache_save *save = arg;
 
 	*result = 0;
-	if (request == NNACCEL_PREPARE)
+	if (request == NNACCEL_WORK_PREPARE)
 		engine.prepare = *(struct nnaccel_prepare *)arg;
-	if (request == NNACCEL_PREPARE_CACHED)
+	if (request == NNACCEL_WORK_PREPARE_CACHED)
 		engine.cached = *(struct nnaccel_prepare_cached *)arg;
 	if (request == NNACCEL_POOL_EXPORT) {
 		export->out_fd = fake_file(FAKE_PAGE);
@@ -189,7 +189,7 @@ static bool answer(unsigned long request, void *arg, int *result)
 		     export->id == engine.saves[engine.asked - 1].model_pool ? 'm' : 'd');
 		return true;
 	}
-	if (request != NNACCEL_CACHE_SAVE || !engine.answers)
+	if (request != NNACCEL_WORK_CACHE_SAVE || !engine.answers)
 		return false;
 	assert_true(engine.asked < MOST_ASKED);
 	engine.saves[engine.asked] = *save;

@@ -55,7 +55,7 @@ static struct {
 	struct nna_burst *burst;
 	struct nna_submission *submission;
 	uint32_t token;
-	int file, cache_files[2];
+	int file, fence, cache_files[2];
 	struct nna_cache cache;
 	struct nna_argument in, out;
 	struct nna_request request;
@@ -125,7 +125,7 @@ static const struct nna_role role = { .frequency = 1 };
 	  nna_execute_fenced(given.prepared, bad ? &no_request : &given.request, NULL, NULL, 0, 0, \
 			     &made.file, err)) \
 	X(nna_fence_get_info, true, \
-	  nna_fence_get_info(given.device, bad ? -1 : given.file, NULL, NULL, err)) \
+	  nna_fence_get_info(given.device, bad ? given.file : given.fence, NULL, NULL, err)) \
 	X(nna_get_supported_operations, true, \
 	  nna_get_supported_operations(given.device, bad ? &no_model : &model, NULL, \
 				       &made.supported, err)) \
@@ -235,6 +235,8 @@ static void give(void)
 	assert_int_equal(nna_burst_create(given.prepared, NULL, &given.burst, &err), NN_OK);
 	assert_int_equal(nna_submission_create(given.prepared, &given.request, NULL,
 					       &given.submission, &err), NN_OK);
+	assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, NULL, 0, 0,
+					    &given.fence, &err), NN_OK);
 }
 
 static void take_back(void)
@@ -256,6 +258,7 @@ static void take_back(void)
 	nna_device_close(made.device);
 	nna_device_close(given.device);
 	close(given.file);
+	close(given.fence);
 	close(given.cache_files[0]);
 	close(given.cache_files[1]);
 	if (made.file >= 0)
@@ -454,7 +457,7 @@ static bool answer_execute(unsigned long request, void *arg, int *result)
 	const struct nnaccel_execute *e = arg;
 
 	(void)result;
-	if (request != NNACCEL_EXECUTE)
+	if (request != NNACCEL_WORK_EXECUTE)
 		return false;
 	asked = *e;
 	for (uint32_t i = 0; i < e->num_inputs + e->num_outputs; i++)
@@ -468,7 +471,7 @@ static bool answer_execute(unsigned long request, void *arg, int *result)
 static bool answer_buffers(unsigned long request, void *arg, int *result)
 {
 	(void)result;
-	if (request == NNACCEL_EXECUTE)
+	if (request == NNACCEL_WORK_EXECUTE)
 		asked = *(struct nnaccel_execute *)arg;
 	return false;
 }
@@ -644,7 +647,7 @@ static void test_limits_of_lists(void **state)
 {
 	static struct nna_role roles[NNACCEL_MAX_ROLES + 1];
 	static uint32_t tokens[NNACCEL_MAX_CMD_BUFFERS + 1];
-	static int fences[NNACCEL_MAX_FENCES + 1];
+	static int fences[NNACCEL_MAX_DEPENDENCIES + 1];
 	static struct nna_memory *memories[NNACCEL_MAX_CMD_POOLS];
 	static struct nn_pool pools[NNACCEL_MAX_CMD_POOLS];
 	struct nn_model many = model;
@@ -671,7 +674,7 @@ static void test_limits_of_lists(void **state)
 		given.request.num_tokens = 0;
 		given.in = (struct nna_argument){ .length = ROW };
 		assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, fences,
-						    NNACCEL_MAX_FENCES + i, 0, &made.file, &err),
+						    NNACCEL_MAX_DEPENDENCIES + i, 0, &made.file, &err),
 				 i ? NN_INVALID_ARGUMENT : NN_OK);
 		if (made.file >= 0)
 			close(made.file);

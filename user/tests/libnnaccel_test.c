@@ -27,6 +27,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "base/clock.h"
+#include "tests/played_submit.h"
 
 #define MAX_IDS 64
 #define PAGE 4096
@@ -168,28 +169,28 @@ static int do_request(unsigned long request, void *arg)
 		return 0;
 	case NNACCEL_POOL_IMPORT:
 		return do_import(arg);
-	case NNACCEL_QUERY:
+	case NNACCEL_WORK_QUERY:
 		return do_query(arg);
-	case NNACCEL_SUPPORTED:
+	case NNACCEL_WORK_SUPPORTED:
 		s->out_status = say(s->message, s->message_size);
 		memset((void *)(uintptr_t)s->supported, 2, s->num_operations);
 		return 0;
-	case NNACCEL_PREPARE:
+	case NNACCEL_WORK_PREPARE:
 		kernel.prepare = *p;
 		p->out_status = say(p->message, p->message_size);
 		p->out_model = kernel.status ? 0 : new_id();
 		return 0;
-	case NNACCEL_PREPARE_CACHED:
+	case NNACCEL_WORK_PREPARE_CACHED:
 		cached->out_status = say(cached->message, cached->message_size);
 		cached->out_model = kernel.status ? 0 : new_id();
 		return 0;
-	case NNACCEL_CACHE_SAVE:
+	case NNACCEL_WORK_CACHE_SAVE:
 		kernel.save = *save;
 		save->out_status = save->model_pool ? NNACCEL_STATUS_GENERAL_FAILURE : 0;
 		save->out_model_size = 8;
 		save->out_data_size = 8;
 		return 0;
-	case NNACCEL_EXECUTE:
+	case NNACCEL_WORK_EXECUTE:
 		return do_execute(arg);
 	}
 	return give_errno(ENOTTY);
@@ -203,6 +204,7 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	request = played_request(request, &arg);
 	assert_return_code(fcntl(fd, F_GETFD), errno);
 	if (kernel.fail_error && kernel.fail_request == request)
 		return give_errno(kernel.fail_error);
@@ -466,7 +468,7 @@ static void test_slow_worker(void **state)
 	struct nna_prepared_model *p;
 
 	(void)state;
-	kernel.fail_request = NNACCEL_PREPARE;
+	kernel.fail_request = NNACCEL_WORK_PREPARE;
 	kernel.fail_error = ENOTCONN;
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, NULL, &p, &err),
 			 NN_DEVICE_UNAVAILABLE);
@@ -696,7 +698,7 @@ static void test_constants_of_unaligned_memory(void **state)
 
 static void test_prepare_failures_leave_nothing(void **state)
 {
-	static const unsigned long requests[] = { NNACCEL_POOL_IMPORT, NNACCEL_PREPARE };
+	static const unsigned long requests[] = { NNACCEL_POOL_IMPORT, NNACCEL_WORK_PREPARE };
 	struct nna_memory *small = alloc(23), *m = alloc(24), *none = NULL;
 	struct nna_prepare_options wrong = { .size = sizeof(wrong), .preference = 3 };
 	struct nna_prepared_model *p;
@@ -836,11 +838,11 @@ static void test_deadlines(void **state)
 
 	(void)state;
 	kernel.fail_error = ETIME;
-	kernel.fail_request = NNACCEL_EXECUTE;
+	kernel.fail_request = NNACCEL_WORK_EXECUTE;
 	assert_int_equal(execute(p, m, input, &execute_options), NN_MISSED_DEADLINE_PERSISTENT);
 	execute_options.deadline_ns = seconds_from_now(1000);
 	assert_int_equal(execute(p, m, input, &execute_options), NN_MISSED_DEADLINE_TRANSIENT);
-	kernel.fail_request = NNACCEL_PREPARE;
+	kernel.fail_request = NNACCEL_WORK_PREPARE;
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, &prepare_options, &other, NULL),
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	prepare_options.deadline_ns = seconds_from_now(1000);

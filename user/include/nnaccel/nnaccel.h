@@ -354,14 +354,15 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_timing *timing, struct nn_error *err);
 
 /*
- * IPreparedModel::executeFenced: starts an execution once all of wait_for
- * (sync_file fds of any driver) have signalled, and does not wait for it. *fence:
- * a sync_file that signals at its end, with an error where it failed; the caller
- * closes it. `duration_ns` limits the time from the last signal, 0: no limit. All
- * outputs must have a shape, by the request or the model: NN_INVALID_ARGUMENT
- * otherwise, and where an fd is no sync_file. The request, and handles of its
- * memories, may go when the call returns; outputs that are buffers count as
- * filled from then on.
+ * IPreparedModel::executeFenced: starts an execution once all of wait_for have ended
+ * well, and does not wait for it. Each is a sync_file of any driver, or a file that
+ * this function made, of any device. *fence: a file that polls readable (POLLIN) from
+ * the execution's end on; the caller closes it. It is no sync_file, for the end depends
+ * on a process. `duration_ns` limits the time from the end of the last of wait_for,
+ * 0: no limit. All outputs must have a shape, by the request or the model:
+ * NN_INVALID_ARGUMENT otherwise, and where an fd is of another kind. The request, and
+ * handles of its memories, may go when the call returns; outputs that are buffers
+ * count as filled from then on.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
@@ -371,9 +372,10 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 /*
  * IFencedExecutionCallback::getExecutionInfo: the status of the execution that a
- * fence is of, with what was wrong. `launched`, `fenced`: times from the call and
- * from the last fence's signal, NNA_TIME_NONE unless measured; may be NULL.
- * NN_GENERAL_FAILURE: it failed, or is not at its end yet; NN_INVALID_ARGUMENT:
+ * fence is of, with what was wrong. The fd of nna_execute_fenced() gives it any number
+ * of times, a duplicate of that once. `launched`, `fenced`: times from the
+ * call and from the end of the last dependency, NNA_TIME_NONE unless measured; may be
+ * NULL. NN_GENERAL_FAILURE: it failed, or is not at its end yet; NN_INVALID_ARGUMENT:
  * no fence of this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,

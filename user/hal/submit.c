@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Work for the engine, handed to the kernel, and its answer: one system call, if no signal comes.
+ */
+#include <errno.h>
+#include <sys/ioctl.h>
+
+#include "fence.h"
+#include "submit.h"
+
+static int submit_once(const struct nna_device *device, struct nnaccel_submit *submit)
+{
+	return ioctl(device->fd, NNACCEL_SUBMIT, submit) ? errno : 0;
+}
+
+int nna_submit(struct nna_device *device, struct nnaccel_submit *submit)
+{
+	int error = submit_once(device, submit);
+
+	return error == EXFULL && nna_fences_collect(device) ? submit_once(device, submit) : error;
+}
+
+/* Fetches the answer of work that a signal found pending. */
+static int await(const struct nna_device *device, uint32_t id, void *work)
+{
+	struct nnaccel_wait w = { .size = sizeof(w), .id = id, .work = (uintptr_t)work };
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
+	int error;
+
+	do
+		error = ioctl(device->fd, NNACCEL_WAIT, &w) ? errno : 0;
+	while (error == EINTR);
+	/* The submission may still be there after an error, and only this function knows its id. */
+	if (error)
+		ioctl(device->fd, NNACCEL_DESTROY, &d);
+	return error;
+}
+
+int nna_ask(struct nna_device *device, enum nnaccel_work kind, void *work)
+{
+	struct nnaccel_submit s = {
+		.size = sizeof(s),
+		.flags = NNACCEL_SUBMIT_WAIT,
+		.kind = kind,
+		.work = (uintptr_t)work,
+	};
+	int error = nna_submit(device, &s);
+
+	if (error || s.out_state == NNACCEL_STATE_DONE)
+		return error;
+	return await(device, s.out_id, work);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Work for the engine of each kind, as libnnaccel submits it: one system call, and with signals as
+ * many as it takes to fetch the answer. The kernel is this program's.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "hal/device.h"
+#include "hal/submit.h"
+#include "tests/failing/kept.h"
+#include "tests/fake_kernel.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MOST_SIGNALS 3
+
+static struct nna_device *device;
+static struct nn_error err;
+static struct kept kept;
+
+/* Requests since the last look, and work that was answered. */
+static unsigned int submits, waits, destroys, works;
+static uint32_t submitted, waited_for, destroyed;
+
+static bool answer(unsigned long request, void *arg, int *result)
+{
+	const struct nnaccel_submit *s = arg;
+
+	(void)result;
+	switch (request) {
+	case NNACCEL_SUBMIT:
+		submits++;
+		assert_int_equal(s->flags, NNACCEL_SUBMIT_WAIT);
+		assert_int_equal(s->num_dependencies, 0);
+		assert_int_equal(s->duration_ns, 0);
+		break;
+	case NNACCEL_WAIT:
+		waits++;
+		assert_int_equal(((struct nnaccel_wait *)arg)->flags, 0);
+		waited_for = ((struct nnaccel_wait *)arg)->id;
+		break;
+	case NNACCEL_DESTROY:
+		destroys++;
+		destroyed = ((struct nnaccel_destroy *)arg)->id;
+		break;
+	default:
+		works += request <= NNACCEL_WORK_BURST;
+		if (request <= NNACCEL_WORK_BURST)
+			submitted = (uint32_t)request;
+	}
+	return false;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	kept = kept_now();
+	fake.is_on = true;
+	fake.answer = answer;
+	fake.signals = 0;
+	fake.end = 0;
+	submits = waits = destroys = works = 0;
+	return nna_device_open(NULL, &device, &err);
+}
+
+static int tear_down(void **state)
+{
+	struct kept left;
+
+	(void)state;
+	nna_device_close(device);
+	left = kept_now();
+	fake.is_on = false;
+	return kept_more(&kept, &left) || fake_pending() || fake.wrong;
+}
+
+/* Work of each kind, with a field of its answer that is not 0. */
+static char bytes[4096];
+static const union fake_work kinds[] = {
+	[NNACCEL_WORK_QUERY] = { .query = {
+		.size = sizeof(struct nnaccel_query), .data = (uintptr_t)bytes,
+		.data_size = sizeof(bytes) } },
+	[NNACCEL_WORK_SUPPORTED] = { .supported = {
+		.size = sizeof(struct nnaccel_supported), .supported = (uintptr_t)bytes,
+		.num_operations = 1 } },
+	[NNACCEL_WORK_PREPARE] = { .prepare = { .size = sizeof(struct nnaccel_prepare) } },
+	[NNACCEL_WORK_PREPARE_CACHED] = { .prepare_cached = {
+		.size = sizeof(struct nnaccel_prepare_cached) } },
+	[NNACCEL_WORK_CACHE_SAVE] = { .cache_save = { .size = sizeof(struct nnaccel_cache_save) } },
+	[NNACCEL_WORK_EXECUTE] = { .execute = { .size = sizeof(struct nnaccel_execute) } },
+	[NNACCEL_WORK_BUFFER_ALLOC] = { .buffer_alloc = {
+		.size = sizeof(struct nnaccel_buffer_alloc) } },
+	[NNACCEL_WORK_BUFFER_COPY] = { .buffer_copy = {
+		.size = sizeof(struct nnaccel_buffer_copy) } },
+	[NNACCEL_WORK_BURST] = { .burst = { .size = sizeof(struct nnaccel_burst_create) } },
+};
+
+static bool is_answered(enum nnaccel_work kind, const union fake_work *w)
+{
+	switch (kind) {
+	case NNACCEL_WORK_QUERY: return w->query.data_size == sizeof(struct nn_device_info);
+	case NNACCEL_WORK_SUPPORTED: return bytes[0] == 1;
+	case NNACCEL_WORK_PREPARE: return w->prepare.out_model;
+	case NNACCEL_WORK_PREPARE_CACHED: return w->prepare_cached.out_model;
+	case NNACCEL_WORK_CACHE_SAVE: return w->cache_save.out_model_size == 8;
+	case NNACCEL_WORK_EXECUTE: return w->execute.out_device_ns == NNACCEL_TIME_NONE;
+	case NNACCEL_WORK_BUFFER_ALLOC: return w->buffer_alloc.out_buffer;
+	case NNACCEL_WORK_BUFFER_COPY: return true;
+	case NNACCEL_WORK_BURST: return !close(w->burst.out_fd);
+	}
+	return false;
+}
+
+/* The engine gets work once, however many signals come, and the caller gets the answer. */
+static void test_signals(void **state)
+{
+	(void)state;
+	for (unsigned int signals = 0; signals <= MOST_SIGNALS; signals++) {
+		for (enum nnaccel_work kind = NNACCEL_WORK_QUERY; kind < COUNT(kinds); kind++) {
+			union fake_work work = kinds[kind];
+
+			memset(bytes, 0, sizeof(bytes));
+			submits = waits = destroys = works = 0;
+			fake.signals = signals;
+			assert_int_equal(nna_ask(device, kind, &work), 0);
+			if (!is_answered(kind, &work))
+				fail_msg("kind %d, %u signals: no answer", kind, signals);
+			assert_int_equal(submitted, kind);
+			assert_int_equal(submits, 1);
+			assert_int_equal(works, 1);
+			assert_int_equal(waits, signals);
+			assert_int_equal(destroys, 0);
+			assert_int_equal(fake_pending(), 0);
+		}
+	}
+	fake.live = 0;
+}
+
+/* Nothing remains of work that ends with an error, with and without signals. */
+static void test_errors(void **state)
+{
+	static const int errors[] = { ECANCELED, ETIME, EPIPE, EXFULL, EAGAIN, EINVAL };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(errors); i++) {
+		for (unsigned int signals = 0; signals <= MOST_SIGNALS; signals++) {
+			union fake_work work = kinds[NNACCEL_WORK_EXECUTE];
+
+			submits = works = 0;
+			fake.end = errors[i];
+			fake.signals = signals;
+			assert_int_equal(nna_ask(device, NNACCEL_WORK_EXECUTE, &work), errors[i]);
+			assert_int_equal(submits, 1);
+			assert_int_equal(works, 1);
+			assert_int_equal(fake_pending(), 0);
+		}
+	}
+}
+
+/* An answer that cannot be fetched is given up, because it would count as a command for ever. */
+static void test_answer_is_given_up(void **state)
+{
+	union fake_work work = kinds[NNACCEL_WORK_QUERY];
+
+	(void)state;
+	fake.signals = 1;
+	fake_begin(2, ENOBUFS);
+	assert_int_equal(nna_ask(device, NNACCEL_WORK_QUERY, &work), ENOBUFS);
+	assert_int_equal(fake_end(), 1);
+	assert_int_equal(destroys, 1);
+	assert_int_equal(destroyed, fake.num_submissions | FAKE_SUBMISSION);
+	assert_int_equal(fake_pending(), 0);
+	/* A submission that was refused is not destroyed. */
+	fake_begin(1, ENOBUFS);
+	assert_int_equal(nna_ask(device, NNACCEL_WORK_QUERY, &work), ENOBUFS);
+	assert_int_equal(fake_end(), 1);
+	assert_int_equal(destroys, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_signals),
+		TEST(test_errors),
+		TEST(test_answer_is_given_up),
+	};
+
+	kept_start();
+	return cmocka_run_group_tests_name("libnnaccel_submit", tests, NULL, NULL);
+}
