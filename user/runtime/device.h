@@ -87,8 +87,8 @@ struct device_ops {
 	/* From any number of threads. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
 	/*
-	 * Starts an execution once sync_files have signalled, and gives one for its end;
-	 * NULL where the device cannot. Outputs lie in memories; inputs at pointers are
+	 * Starts an execution once sync_files and files of executions have signalled, and gives
+	 * a file for its end; NULL where the device cannot. Outputs lie in memories; inputs at pointers are
 	 * copied before the call returns.
 	 */
 	int (*execute_fenced)(struct prepared *prepared, const struct request *request,

@@ -314,7 +314,6 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 		execution_start_fenced(execution, fences, num_fences,
 				       have_signalled(fences, num_fences), duration_ns, &fence);
 	free(fences);
-	/* Whoever asks for it gets a duplicate above 0, as NNAPI's fences are. */
 	if (fence >= 0) {
 		e->fence = fence;
 		e->execution = execution;
@@ -353,7 +352,8 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	RT_NOT_NULL(sync_fence_fd);
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
-	if (event->fence < 0)
+	/* The end of an execution depends on a process: it is a file, and no fence. */
+	if (event->fence < 0 || event->is_execution)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "the event has no sync fence");
 	*sync_fence_fd = fcntl(event->fence, F_DUPFD_CLOEXEC, 1);
 	if (*sync_fence_fd < 0)

@@ -8,9 +8,9 @@
 #include "runtime/execution.h"
 
 struct ANeuralNetworksEvent {
-	int fence;			/* sync_file, or -1 */
+	int fence;			/* sync_file, the file of an execution, or -1 */
 	uint32_t process;		/* handle_process() of the one that made it */
-	bool is_execution;		/* the fence is of an execution of ours */
+	bool is_execution;		/* the fence is the file of an execution of ours */
 	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
 	pthread_t thread;		/* without a fence: runs the execution */
 	atomic_uint references;		/* the application's, its execution's, dependents' */

@@ -67,8 +67,8 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 		  uint64_t deadline_ns, struct nn_error *err);
 
 /*
- * Starts a started execution on its device, which waits for sync_files itself:
- * *fence signals at its end, and execution_end_fenced() is to be called then.
+ * Starts a started execution on its device, which waits for sync_files and files of executions
+ * itself: *fence polls readable at its end, and execution_end_fenced() is to be called then.
  * *fence -1: the device cannot, or did not; nothing has begun. `at_once`: all of them
  * have signalled, so that what inputs hold is known.
  */

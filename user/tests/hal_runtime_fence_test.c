@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions of the runtime on the device nnaccel: real sync fences, to
- * and from fds, times, memory of the device, and what takes a thread instead.
+ * Executions with dependencies, of the runtime on the device nnaccel: chains, times, memory of the
+ * device, and what takes a thread instead.
  * Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
-#include <poll.h>
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <linux/nnaccel.h>
+#include <nnaccel/nnaccel.h>
+
+#include "tests/open_files.h"
 #include "tests/runtime_fixture.h"
 
 #define SIZE (ADD_ELEMENTS * sizeof(float))
@@ -65,62 +71,58 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 	return e;
 }
 
-static void test_fence(void **state)
+/* Starts an execution that the device runs itself: its event is a file, and has no thread. */
+static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
+{
+	const int files = count_files();
+	ANeuralNetworksEvent *event;
+
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, &before, before != NULL,
+									0, &event));
+	assert_int_equal(count_files(), files + 1);
+	return event;
+}
+
+static void test_event(void **state)
 {
 	ANeuralNetworksExecution *e = add(0, 1, 2);
-	ANeuralNetworksEvent *event, *again;
-	struct pollfd poll_fd = { .events = POLLIN };
+	ANeuralNetworksEvent *event;
 	uint64_t ns;
+	int fd = 0;
 
 	(void)state;
 	t.data[0] = 3;
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
-	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0, &event));
-	assert_ok(ANeuralNetworksEvent_getSyncFenceFd(event, &poll_fd.fd));
-	assert_true(poll_fd.fd > 0);
-	assert_int_equal(poll(&poll_fd, 1, -1), 1);
+	event = start(e, NULL);
+	/* No hardware ends it, so there is no fence, before the end and after it. */
+	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
+	assert_int_equal(fd, -1);
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	assert_ok(ANeuralNetworksEvent_wait(event));
 	assert_true(t.data[2 * ADD_ELEMENTS] == 7);
-	assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(poll_fd.fd, &again));
-	assert_ok(ANeuralNetworksEvent_wait(again));
-	assert_ok(ANeuralNetworksEvent_wait(event));
-	assert_ok(ANeuralNetworksEvent_wait(event));
+	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	for (int32_t code = ANEURALNETWORKS_DURATION_ON_HARDWARE;
 	     code <= ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER; code++) {
 		assert_ok(ANeuralNetworksExecution_getDuration(e, code, &ns));
 		assert_true(ns != UINT64_MAX);
 	}
-	ANeuralNetworksEvent_free(again);
 	ANeuralNetworksEvent_free(event);
 	ANeuralNetworksExecution_free(e);
-	close(poll_fd.fd);
 }
 
-/* Each link depends on the event of the one before, every other one by way of an fd. */
+/* Each link depends on the event of the one before. */
 static void test_chain(void **state)
 {
 	ANeuralNetworksExecution *e[LINKS];
-	ANeuralNetworksEvent *events[LINKS], *by_fd;
-	int fd;
+	ANeuralNetworksEvent *events[LINKS];
 
 	(void)state;
 	t.data[0] = 1;
 	t.data[ADD_ELEMENTS] = 1;
 	for (uint32_t i = 0; i < LINKS; i++) {
-		const ANeuralNetworksEvent *before = i ? events[i - 1] : NULL;
-
 		e[i] = add(0, 1, i % 2);
-		by_fd = NULL;
-		if (i % 2) {
-			assert_ok(ANeuralNetworksEvent_getSyncFenceFd(before, &fd));
-			assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(fd, &by_fd));
-			close(fd);
-			before = by_fd;
-		}
-		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e[i], &before,
-										i > 0, 0,
-										&events[i]));
-		ANeuralNetworksEvent_free(by_fd);
+		events[i] = start(e[i], i ? events[i - 1] : NULL);
 	}
 	assert_ok(ANeuralNetworksEvent_wait(events[LINKS - 1]));
 	/* Fibonacci's: 2, 3, 5, 8 ... in turn. */
@@ -132,35 +134,75 @@ static void test_chain(void **state)
 	}
 }
 
-static bool has_fence(const ANeuralNetworksEvent *event)
+/* A sync_file, which has signalled: that of a dma-buf which nothing uses. */
+static int open_sync_file(void)
 {
-	int fd;
+	struct nnaccel_pool_alloc pool = { .size = sizeof(pool), .length = 1 };
+	struct nnaccel_pool_export buffer = { .size = sizeof(buffer) };
+	struct dma_buf_export_sync_file file = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };
+	int device = open(NNA_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 
-	if (ANeuralNetworksEvent_getSyncFenceFd(event, &fd) != ANEURALNETWORKS_NO_ERROR)
-		return false;
-	close(fd);
-	return true;
+	assert_true(device >= 0);
+	assert_int_equal(ioctl(device, NNACCEL_POOL_ALLOC, &pool), 0);
+	buffer.id = pool.out_id;
+	assert_int_equal(ioctl(device, NNACCEL_POOL_EXPORT, &buffer), 0);
+	assert_int_equal(ioctl(buffer.out_fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &file), 0);
+	close(buffer.out_fd);
+	close(device);
+	return file.fd;
 }
 
-/* An execution that is known to be at its end by its fence alone, and runs again. */
+/* The device waits for the fences of others, and for executions besides. */
+static void test_sync_file(void **state)
+{
+	ANeuralNetworksExecution *e[2] = { add(0, 1, 2), add(2, 1, 3) };
+	ANeuralNetworksEvent *events[2], *fence;
+	const ANeuralNetworksEvent *both[2];
+	int file = open_sync_file(), copy, files;
+
+	(void)state;
+	t.data[0] = 1;
+	t.data[ADD_ELEMENTS] = 2;
+	assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(file, &fence));
+	close(file);
+	assert_ok(ANeuralNetworksEvent_getSyncFenceFd(fence, &copy));
+	assert_true(copy > 0);
+	close(copy);
+	events[0] = start(e[0], fence);
+	both[0] = fence;
+	both[1] = events[0];
+	files = count_files();
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e[1], both, 2, 0,
+									&events[1]));
+	assert_int_equal(count_files(), files + 1);
+	assert_ok(ANeuralNetworksEvent_wait(events[1]));
+	assert_true(t.data[3 * ADD_ELEMENTS] == 5);
+	assert_ok(ANeuralNetworksEvent_wait(fence));
+	for (int i = 0; i < 2; i++) {
+		ANeuralNetworksExecution_free(e[i]);
+		ANeuralNetworksEvent_free(events[i]);
+	}
+	ANeuralNetworksEvent_free(fence);
+}
+
+/* An execution that is known to be at its end without a wait for its event, and runs again. */
 static void test_polled(void **state)
 {
 	ANeuralNetworksExecution *e = add(0, 1, 2);
-	struct pollfd poll_fd = { .events = POLLIN };
 	ANeuralNetworksEvent *events[2];
 	uint32_t dims[2];
 	uint64_t ns;
+	int result;
 
 	(void)state;
 	assert_ok(ANeuralNetworksExecution_setReusable(e, true));
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	for (int i = 0; i < 2; i++) {
-		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
-										&events[i]));
-		assert_ok(ANeuralNetworksEvent_getSyncFenceFd(events[i], &poll_fd.fd));
-		assert_int_equal(poll(&poll_fd, 1, -1), 1);
-		close(poll_fd.fd);
-		assert_ok(ANeuralNetworksExecution_getOutputOperandDimensions(e, 0, dims));
+		events[i] = start(e, NULL);
+		while ((result = ANeuralNetworksExecution_getOutputOperandDimensions(e, 0, dims)) ==
+		       ANEURALNETWORKS_BAD_STATE)
+			usleep(1000);
+		assert_ok(result);
 		assert_int_equal(dims[0], 2);
 		assert_ok(ANeuralNetworksExecution_getDuration(
 			e, ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER, &ns));
@@ -197,17 +239,12 @@ static void test_pointer_inputs(void **state)
 
 	(void)state;
 	for (int i = 0; i < LINKS; i++) {
-		const ANeuralNetworksEvent *before = i ? events[i - 1] : NULL;
-
 		if (i)
 			assert_ok(ANeuralNetworksEvent_wait(events[i - 1]));
 		one[0] = (float)i;
 		e[i] = add_pointers(one, NULL);
-		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e[i], &before,
-										i > 0, 0,
-										&events[i]));
+		events[i] = start(e[i], i ? events[i - 1] : NULL);
 		one[0] = -1;
-		assert_true(has_fence(events[i]));
 		assert_ok(ANeuralNetworksEvent_wait(events[i]));
 		assert_true(t.data[0] == 2 * (float)i);
 	}
@@ -239,16 +276,12 @@ static ANeuralNetworksEvent *start_double(const ANeuralNetworksMemory *from,
 					  const ANeuralNetworksEvent *before, uint64_t timeout,
 					  ANeuralNetworksExecution **e)
 {
-	ANeuralNetworksEvent *event;
-
 	assert_ok(ANeuralNetworksExecution_create(t.compilation, e));
 	for (int32_t i = 0; i < 2; i++)
 		assert_ok(ANeuralNetworksExecution_setInputFromMemory(*e, i, NULL, from, 0, 0));
 	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(*e, 0, NULL, to, 0, 0));
 	assert_ok(ANeuralNetworksExecution_setTimeout(*e, timeout));
-	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(*e, &before, before != NULL,
-									0, &event));
-	return event;
+	return start(*e, before);
 }
 
 static void test_device_memories(void **state)
@@ -262,11 +295,9 @@ static void test_device_memories(void **state)
 	host = shared_memory(SIZE, PROT_READ | PROT_WRITE, &base);
 	memcpy(base, add_a, SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(host, memories[0]));
-	for (uint32_t i = 0; i < LINKS; i++) {
+	for (uint32_t i = 0; i < LINKS; i++)
 		events[i] = start_double(memories[i % 2], memories[(i + 1) % 2],
 					 i ? events[i - 1] : NULL, 0, &e[i]);
-		assert_true(has_fence(events[i]));
-	}
 	for (uint32_t i = LINKS; i--;) {
 		assert_ok(ANeuralNetworksEvent_wait(events[i]));
 		ANeuralNetworksEvent_free(events[i]);
@@ -291,14 +322,14 @@ static void test_device_memories(void **state)
 	munmap(base, SIZE);
 }
 
-/* Where an output is memory of the application's, a thread runs it, and has no fence. */
+/* If an output is memory of the application's, a thread runs the execution. */
 static void test_pointer_outputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };
 	ANeuralNetworksExecution *e = add_pointers(one, sum), *after = add_pointers(sum, NULL);
 	ANeuralNetworksExecution *last = add(0, 0, 1);
 	ANeuralNetworksEvent *events[3];
-	int fd;
+	int fd, files;
 
 	(void)state;
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
@@ -311,9 +342,10 @@ static void test_pointer_outputs(void **state)
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
 	assert_true(t.data[0] == 4);
 	/* Both are over: nothing is left to wait for. */
+	files = count_files();
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		last, (const ANeuralNetworksEvent *const *)events, 2, 0, &events[2]));
-	assert_true(has_fence(events[2]));
+	assert_int_equal(count_files(), files + 1);
 	assert_ok(ANeuralNetworksEvent_wait(events[2]));
 	assert_true(t.data[ADD_ELEMENTS] == 8);
 	for (int i = 0; i < 3; i++)
@@ -326,8 +358,9 @@ static void test_pointer_outputs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_fence, begin, end),
+		cmocka_unit_test_setup_teardown(test_event, begin, end),
 		cmocka_unit_test_setup_teardown(test_chain, begin, end),
+		cmocka_unit_test_setup_teardown(test_sync_file, begin, end),
 		cmocka_unit_test_setup_teardown(test_polled, begin, end),
 		cmocka_unit_test_setup_teardown(test_pointer_inputs, begin, end),
 		cmocka_unit_test_setup_teardown(test_pointer_outputs, begin, end),

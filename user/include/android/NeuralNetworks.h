@@ -308,7 +308,10 @@ void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
 /* An event that ends when a sync_file does. The fd is duplicated. BAD_DATA: no fd. */
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
 
-/* A duplicate of an event's sync_file, for the caller to close. OP_FAILED (and -1): it has none. */
+/*
+ * A duplicate of an event's sync_file, for the caller to close. BAD_DATA (and -1): it has none, as
+ * the events of executions.
+ */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 
 /* Waits for the end and returns the execution's result. */
