@@ -372,7 +372,7 @@ static pid_t find_broker(void)
 	return found;
 }
 
-/* Whoever starts the next one finds nothing of this one's; contexts get new workers. */
+/* The next broker finds nothing of the one that was killed, and contexts get new workers. */
 TEST_F(alone, workers_end_with_the_broker)
 {
 	pid_t broker = find_broker(), worker;

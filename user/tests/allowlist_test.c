@@ -22,7 +22,7 @@
 static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
-/* What the list of programs asks about files, which may be on other devices, and fail. */
+/* The list of programs asks about files. They may be on other devices, and the calls may fail. */
 static dev_t other_device;
 static bool fstat_fails;
 
@@ -439,7 +439,7 @@ static void test_large_list(void **state)
 	put(list_path, NULL);
 }
 
-/* A list that cannot be read admits nobody. */
+/* A list that cannot be read admits no program. */
 static void test_unreadable(void **state)
 {
 	static const struct allowlist_program b = { .path = "/opt/b" };

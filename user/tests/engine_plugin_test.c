@@ -1157,7 +1157,7 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* What failed left nothing: only the last one took it. */
+	/* The failures left nothing: only the last call took it. */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 
@@ -1191,7 +1191,7 @@ static const struct nn_device_extension *own_extensions(const struct nna_engine 
 	return &own_extension;
 }
 
-/* Clients are told of all extensions in a list that has no more room. */
+/* The list that clients get of all extensions has no more room. */
 static void test_no_room(void **state)
 {
 	static const struct nna_engine crowded = { .extensions = own_extensions };
@@ -1233,7 +1233,7 @@ static void test_most(void **state)
 								  NNA_ENGINE_PLUGIN_REFUSED);
 	}
 	assert_string_equal(err.message, "one more than can be");
-	/* A name that is there is where it was. */
+	/* A known name keeps its prefix. */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);

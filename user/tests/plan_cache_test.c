@@ -796,7 +796,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 				      s.image.data_size, &options, &plan, NULL), NN_OK);
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_TUNED);
 	assert_right(sample, plan);
-	/* What was loaded with a plan is saved with it. */
+	/* A plan that was loaded can be saved again. */
 	assert_int_equal(nn_plan_save(plan, &again, NULL), NN_OK);
 	assert_int_equal(again.model_size, s.image.model_size);
 	assert_memory_equal(again.model, s.image.model, again.model_size);

@@ -102,7 +102,7 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 			in[count++] = mb_int32(&built, i ? i < 5 : 2);
 		in[count++] = flag(true);
 	}
-	/* Of two by two pixels, or blocks of one. */
+	/* The images have two by two pixels, or the blocks one. */
 	if (!strncmp(name, "RESIZE", 6) || strstr(name, "_TO_")) {
 		in[count++] = mb_int32(&built, *name == 'R' ? 2 : 1);
 		if (*name == 'R')

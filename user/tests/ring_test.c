@@ -87,7 +87,7 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 	datums[0].u.request.size = n;
 }
 
-/* What happens when an end reads the clock: it has looked for the last time before it sleeps. */
+/* This happens when an end reads the clock, after its last look before it sleeps. */
 static struct {
 	struct pair *of;
 	bool dies;		/* else a packet comes from the client */

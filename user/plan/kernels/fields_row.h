@@ -11,7 +11,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/unroll.h"
 
-/* What a walk is for: to write words, to restore a state from words, or to collect inputs. */
+/* A walk writes words, restores a state from words, or collects inputs. */
 enum nn_aim { NN_SAVE, NN_RESTORE, NN_COLLECT };
 
 struct nn_walk {

@@ -12,7 +12,7 @@
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
-/* How weights are read. */
+/* Weights are read packed, packed at each run, or plain. */
 enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
 #define MAX_ROWS 56	/* of a block: they stay in the cache while the weights pass */

@@ -207,7 +207,7 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 	const struct nn_type_info *info = nn_type_info(o->type);
 	uint32_t length = o->location.length;
 
-	/* What was computed has a size by its type alone; OEM types have none. */
+	/* A computed value has a size by its type alone. OEM types have none. */
 	if (info->element_size)
 		nn_operand_size(o, &length);
 	o->location = (struct nn_location){ .length = length };
