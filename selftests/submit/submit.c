@@ -777,7 +777,7 @@ TEST_F(submit, interrupted_wait)
 	EXPECT_TRUE(worker_is_idle(self));
 }
 
-#define STORM 300
+#define STORM how_often(300, 60)
 
 struct storm {
 	int fd;
@@ -1116,7 +1116,7 @@ TEST_F(submit, chain_over_contexts)
 /* As long as a chain may be; its end frees it without a stack that grows with it. */
 TEST_F(submit, longest_chain)
 {
-	const long long max = param_get("max_commands");
+	const long long max = how_often(256, 32), old = param_set("max_commands", max);
 	struct execution *e = &self->execution;
 	int next, file = -1;
 
@@ -1142,6 +1142,7 @@ TEST_F(submit, longest_chain)
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), EREMOTEIO);
 	EXPECT_TRUE(worker_is_idle(self));
 	close(file);
+	param_set("max_commands", old);
 }
 
 /* A dependency that has ended counts as it ended. */
