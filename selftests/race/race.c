@@ -156,6 +156,44 @@ static void call_fenced(struct client *c)
 		xioctl(c->fd, NNACCEL_CANCEL, &cancel);
 }
 
+static _Atomic uint32_t submissions[IDS];
+
+/* Submits an execution, then waits for one of all threads, or ends it. */
+static void call_submissions(struct client *c)
+{
+	int32_t dependencies[2] = { fences[draw(&c->seed, IDS)], fences[draw(&c->seed, IDS)] };
+	struct nnaccel_submit submit;
+	struct execution e;
+	bool done;
+	int old;
+
+	execution_init(&e, draw_id(c, models), draw_id(c, pools), draw_id(c, pools));
+	submit_init(&submit, NNACCEL_WORK_EXECUTE, &e.cmd);
+	submit.flags = draw(&c->seed, 2) ? NNACCEL_SUBMIT_FILE : 0;
+	submit.dependencies = (uintptr_t)dependencies;
+	submit.num_dependencies = draw(&c->seed, 3);
+	if (!xioctl(c->fd, NNACCEL_SUBMIT, &submit)) {
+		remember(c, submissions, submit.out_id);
+		old = submit.out_fd < 0 ? 0 :
+		      atomic_exchange(&fences[draw(&c->seed, IDS)], submit.out_fd);
+		if (old > 0)
+			close(old);
+	}
+	switch (draw(&c->seed, 4)) {
+	case 0:
+		submission_try(c->fd, draw_id(c, submissions), &e.cmd, &done);
+		break;
+	case 1:
+		submission_wait(c->fd, draw_id(c, submissions), &e.cmd);
+		break;
+	case 2:
+		submission_wait_file(c->fd, fences[draw(&c->seed, IDS)], &e.cmd);
+		break;
+	default:
+		object_destroy(c->fd, draw_id(c, submissions));
+	}
+}
+
 static _Atomic uint32_t buffers[BUFFERS];
 
 /* A use of a buffer that others may be using, or have freed. */
@@ -259,7 +297,7 @@ static void *client_thread(void *data)
 	struct client c = *(struct client *)data;
 
 	for (int i = 0; i < CALLS; i++) {
-		unsigned int what = draw(&c.seed, 22);
+		unsigned int what = draw(&c.seed, 26);
 
 		if (what < 3)
 			call_pools(&c);
@@ -275,6 +313,8 @@ static void *client_thread(void *data)
 			call_buffers(&c);
 		else if (what < 21)
 			call_fenced(&c);
+		else if (what < 25)
+			call_submissions(&c);
 		else
 			summary_get(c.fd, "nnaccel-pools");
 	}
