@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -556,6 +558,67 @@ static void test_tokens(void **unused)
 	free(g);
 }
 
+/* The multiply-adds of the first node that the report has, and the bytes in, out and constant of its part. */
+static void test_report(void **unused)
+{
+	static const struct {
+		const char *graph;
+		unsigned long multiply_adds, in, out, constants;
+	} reports[] = {
+		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", 0, 24, 24, 24 },
+		{ "x:f1,4,5,2 w=f3,2,3,2 b=f3 | CONV_2D[p0,1,2,1,1,1] x w b > y:f1,2,5,3", 30 * 12, 160, 120, 156 },
+		{ "x:f1,3,3,4 w=f2,2,2,2 b=f2 | CONV_2D[p1,1,2,0,1,1] x w b > y:f1,1,2,2", 4 * 8, 144, 16, 72 },
+		{ "x:f1,4,3,2 w=f1,2,2,4 b=f4 | DEPTHWISE_CONV_2D[p1,1,2,2,1,1,1] x w b > y:f1,2,2,4",
+		  16 * 4, 96, 64, 80 },
+		{ "s=i4{1,6,6,2} w=f2,3,2,1 x:f1,3,3,1 | TRANSPOSE_CONV[p0,2,2,0] s w x > y:f1,6,6,2",
+		  9 * 12, 36, 288, 64 },
+		{ "x:f2,2,3 w=f2,6 | FULLY_CONNECTED[1,0,n,n] x w ? > y:f2,2", 4 * 6, 48, 16, 48 },
+		{ "x:f2,3,4 y:f2,4,5 | BATCH_MATMUL[n,n,n] x y > z:f2,3,5", 30 * 4, 256, 120, 0 },
+		{ "x:f2,4,3 y:f2,4,5 | BATCH_MATMUL[t,n,n] x y > z:f2,3,5", 30 * 4, 256, 120, 0 },
+		{ "x:f2,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | RNN[4,n] x w r b h > y:f2,4", 2 * 28, 56, 32, 128 },
+		{ "x:f2,3,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | UNIDIRECTIONAL_SEQUENCE_RNN[n,1,n] x w r b h > y:f2,3,4",
+		  6 * 28, 104, 96, 128 },
+		/* A dimension of 0 counts as one, and what is refused is in no part. */
+		{ "x:f0,3,3,2 w=f2,2,2,2 | CONV_2D[p1,1,1,0,1,1] x w ? > y:f0,2,2,2", 8 * 8, 0, 0, 0 },
+		{ "x:f7 w=f4,3 | FULLY_CONNECTED[0,0,n,n] x w ? > y:f2,4", 8 * 3, 0, 0, 0 },
+	};
+	struct graph *g = malloc(sizeof(*g));
+
+	(void)unused;
+	assert_non_null(g);
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		char path[64], text[512] = "", *node, *part, *end;
+		char *names[] = { "min_work", "report" }, *values[] = { "0", path };
+		int fd = memfd_create("report", MFD_CLOEXEC);
+		struct tfl_delegate *d;
+		unsigned long in = 0, out = 0, constants = 0;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		d = tflite_plugin_create_delegate(names, values, 2, NULL);
+		assert_non_null(d);
+		read_graph(g, reports[i].graph);
+		free(partitioned(g, d));
+		destroy(g->w);
+		tflite_plugin_destroy_delegate(d);
+		assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+		close(fd);
+		node = strstr(text, "\nnode\t");
+		assert_non_null(node);
+		for (int field = 0; field < 4; field++)
+			node = strchr(node + 1, '\t');
+		part = strstr(node, "\npart\t0\t");
+		if (part) {
+			in = strtoul(part + 8, &end, 10);
+			out = strtoul(end, &end, 10);
+			constants = strtoul(end, NULL, 10);
+		}
+		if (strtoul(node, NULL, 10) != reports[i].multiply_adds || in != reports[i].in ||
+		    out != reports[i].out || constants != reports[i].constants)
+			fail_msg("%s:\n%s", reports[i].graph, text);
+	}
+	free(g);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -563,6 +626,7 @@ int main(void)
 		cmocka_unit_test(test_without_extension),
 		cmocka_unit_test(test_nothing_is_left),
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

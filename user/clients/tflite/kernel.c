@@ -89,7 +89,6 @@ static bool convert(struct kernel *k, struct tfl_context *context)
 
 	for (int i = 0; i < k->num_nodes; i++) {
 		g->node = &k->nodes[i].node;
-		g->node_index = k->nodes[i].index;
 		operation_convert(g, k->nodes[i].code);
 		if (g->refused) {
 			const char *name = operation_name(k->nodes[i].code);

@@ -121,7 +121,6 @@ static bool check_each(struct choice *c)
 		struct candidate *n = &c->nodes[i];
 
 		g.node = n->node;
-		g.node_index = n->index;
 		g.refused = false;
 		if (operation_why(n->code))
 			graph_refuse(&g, "%s", operation_why(n->code));
