@@ -567,6 +567,52 @@ static void test_failures(void **unused)
 	unload(factory);
 }
 
+/* int64 is int32 inside: a run with a number that does not fit fails, and the next one is good. */
+static void test_numbers_that_do_not_fit(void **unused)
+{
+	static const struct OrtValueInfo in = { "in", { ONNX_INT64, 2, { 1, 2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "out", { ONNX_INT64, 2, { 2, 1 } }, NULL, true };
+	static const struct OrtNode turn = { .op = "Transpose", .version = 13, .in = { &in }, .out = { &out },
+					     .in_count = 1, .out_count = 1 };
+	static const struct OrtNode whole = { .op = "fused", .in = { &in }, .out = { &out }, .in_count = 1,
+					      .out_count = 1 };
+	static const struct OrtGraph graph = { { &turn }, { &in }, { &out }, 1, 1, 1 };
+	static const struct {
+		int64_t data[2];
+		const char *message;
+	} cases[] = {
+		{ { INT32_MIN, INT32_MAX }, NULL },
+		{ { 5, INT64_C(1) << 31 }, "input in: 2147483648 does not fit int32" },
+		{ { INT32_MIN - INT64_C(1), 5 }, "input in: -2147483649 does not fit int32" },
+		{ { -7, 8 }, NULL },
+	};
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &graph };
+	const struct OrtNode *nodes[] = { &whole };
+	struct OrtKernelContext context = { .in = { NULL } };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct OrtValue value = { { ONNX_INT64, 2, { 1, 2 } }, (void *)cases[i].data,
+						sizeof(cases[i].data) };
+
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		assert_int_equal(!last, !cases[i].message);
+		if (last)
+			assert_non_null(strstr(last->text, cases[i].message));
+		else
+			assert_memory_equal(context.out[0].data, cases[i].data, sizeof(cases[i].data));
+	}
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
 /* A graph is kept for the 8 shapes that were used last. */
 static void test_usual_shapes(void **unused)
 {
@@ -1092,6 +1138,7 @@ int main(void)
 		cmocka_unit_test(test_refused_operation),
 		cmocka_unit_test(test_usual_work),
 		cmocka_unit_test(test_usual_parts),
+		cmocka_unit_test(test_numbers_that_do_not_fit),
 		cmocka_unit_test(test_usual_shapes),
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_runs),

@@ -153,6 +153,29 @@ static void test_devices(void **state)
 	assert_result(BAD_DATA, nn->SL_ANeuralNetworksDevice_getPerformanceInfo(cpu, 4, &figure));
 	assert_result(UNEXPECTED_NULL,
 		      nn->SL_ANeuralNetworksDevice_getPerformanceInfo(NULL, 0, &figure));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getPerformanceInfo(cpu, 0, NULL));
+	model_files = data_files = 7;
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(
+					       NULL, &model_files, &data_files));
+	assert_int_equal(model_files + data_files, 0);
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(
+					       cpu, NULL, &data_files));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(
+					       cpu, &model_files, NULL));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo(
+					       NULL, &types, count_figure));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo(
+					       cpu, &types, NULL));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getVendorExtensionCount(NULL, &count));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getVendorExtensionCount(cpu, NULL));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getVendorExtensionName(NULL, 0, &text));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksDevice_getVendorExtensionName(cpu, 0, NULL));
+	assert_result(UNEXPECTED_NULL,
+		      nn->SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation(
+			      NULL, 0, NULL, no_type));
+	assert_result(UNEXPECTED_NULL,
+		      nn->SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation(
+			      cpu, 0, NULL, NULL));
 	assert_ok(nn->SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo(cpu, &types,
 									     count_figure));
 	assert_int_equal(types, ANEURALNETWORKS_MODEL + 1);
