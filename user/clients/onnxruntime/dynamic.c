@@ -24,12 +24,27 @@ static bool is_constant(const struct graph *graph, uint32_t value, int type)
 	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
 }
 
-/* The input of a Mul besides this one. NO_VALUE: the node is another. */
-static uint32_t other_input(const struct node *mul, uint32_t value)
+/* The input of a Mul or Add besides this one. NO_VALUE: the node is another. */
+static uint32_t other_input(const struct node *node, const char *op, uint32_t value)
 {
-	if (!is_op(mul, "Mul") || mul->in_count != 2 || mul->in[0] == mul->in[1])
+	if (!is_op(node, op) || node->in_count != 2 || node->in[0] == node->in[1])
 		return NO_VALUE;
-	return mul->in[0] == value ? mul->in[1] : mul->in[1] == value ? mul->in[0] : NO_VALUE;
+	return node->in[0] == value ? node->in[1] : node->in[1] == value ? node->in[0] : NO_VALUE;
+}
+
+/* Whether a value is a constant of an element for each output channel, and is broadcast so. */
+static bool is_bias(const struct graph *graph, uint32_t value, const struct node *product)
+{
+	const struct shape *w = &graph->values[product->in[1]].shape, *shape;
+	const bool is_conv = is_op(product, "ConvInteger");
+	const int behind = is_conv ? w->rank - 2 : 0;	/* dimensions of space */
+
+	if (!is_constant(graph, value, ONNX_FLOAT) || w->rank < 2)
+		return false;
+	shape = &graph->values[value].shape;
+	return shape->rank > behind && shape->rank <= behind + (is_conv ? 2 : 1) &&
+	       shape->dims[shape->rank - 1 - behind] == w->dims[is_conv ? 0 : 1] &&
+	       shape_count(shape) == w->dims[is_conv ? 0 : 1];
 }
 
 static bool has_constant_weights(const struct graph *graph, const struct node *product)
@@ -45,14 +60,16 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 struct chain {
 	const struct node *cast;
 	const struct node *scale;	/* the product of the scales */
-	struct dynamic_node last;
+	struct dynamic_node what;
 	const struct node *mul;
+	const struct node *last;		/* the Mul, or an Add behind it */
 };
 
 static bool find_chain(const struct graph *graph, const struct node *quantise,
 		       const struct node *product, struct chain *c)
 {
-	uint32_t scale;
+	const struct node *add;
+	uint32_t scale, bias;
 
 	if ((!is_op(product, "MatMulInteger") && !is_op(product, "ConvInteger")) ||
 	    product->in_count < 3 || product->in[2] != quantise->out[2] ||
@@ -62,15 +79,20 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	if (!is_op(c->cast, "Cast") || node_int(c->cast, "to", ONNX_NONE) != ONNX_FLOAT)
 		return false;
 	c->mul = only_consumer(graph, c->cast->out[0]);
-	scale = other_input(c->mul, c->cast->out[0]);
+	scale = other_input(c->mul, "Mul", c->cast->out[0]);
 	c->scale = scale == NO_VALUE ? NULL : graph->values[scale].producer;
 	if (!c->scale || only_consumer(graph, scale) != c->mul)
 		return false;
-	c->last = (struct dynamic_node){
+	add = only_consumer(graph, c->mul->out[0]);
+	bias = add ? other_input(add, "Add", c->mul->out[0]) : NO_VALUE;
+	if (!is_bias(graph, bias, product))
+		bias = NO_VALUE;
+	c->last = bias == NO_VALUE ? c->mul : add;
+	c->what = (struct dynamic_node){
 		.part = LAST, .quantise = quantise, .product = product,
-		.scales = other_input(c->scale, quantise->out[1]),
+		.scales = other_input(c->scale, "Mul", quantise->out[1]), .bias = bias,
 	};
-	return is_constant(graph, c->last.scales, ONNX_FLOAT);
+	return is_constant(graph, c->what.scales, ONNX_FLOAT);
 }
 
 /* Marks the nodes of all products of what `quantise` makes, if nothing else uses it. */
@@ -90,7 +112,7 @@ static void mark(struct translation *t, const struct node *quantise)
 	for (uint32_t i = 0; i < 3; i++)
 		if (!count || graph->values[quantise->out[i]].consumers != count)
 			return;
-	t->dynamic[quantise->index] = (struct dynamic_node){ SILENT, quantise, NULL, NO_VALUE };
+	t->dynamic[quantise->index] = (struct dynamic_node){ .part = SILENT, .quantise = quantise };
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		if (!graph->nodes[i].in_count || graph->nodes[i].in[0] != quantise->out[0] ||
 		    !find_chain(graph, quantise, &graph->nodes[i], &c))
@@ -98,7 +120,8 @@ static void mark(struct translation *t, const struct node *quantise)
 		t->dynamic[i] = t->dynamic[quantise->index];
 		t->dynamic[c.cast->index] = t->dynamic[quantise->index];
 		t->dynamic[c.scale->index] = t->dynamic[quantise->index];
-		t->dynamic[c.mul->index] = c.last;
+		t->dynamic[c.mul->index] = t->dynamic[quantise->index];
+		t->dynamic[c.last->index] = c.what;
 	}
 }
 
@@ -242,4 +265,14 @@ uint32_t dynamic_weights(struct translation *t, const struct dynamic_node *d, ui
 	if (!shift(elements, is_signed, zeros, channels, per_channel))
 		refuse(t, "weights by channel that int8 without a zero point does not hold");
 	return constant_bytes(t, &type, elements);
+}
+
+uint32_t dynamic_bias(struct translation *t, const struct dynamic_node *d, uint32_t channels)
+{
+	const struct operand type = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 1,
+				      .dims = { channels } };
+
+	return constant_bytes(t, &type, d->bias == NO_VALUE ?
+			      builder_alloc(t->b, channels * sizeof(float)) :
+			      value_of_count(t, d->bias, ONNX_FLOAT, channels));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dynamically quantised models: DynamicQuantizeLinear, MatMulInteger or ConvInteger of constant
- * weights, Cast, and Mul with the product of both scales. They are one operation of the project's
- * own extension, or one on floats with weights that are dequantised.
+ * weights, Cast, Mul with the product of both scales and, if there is one, Add of a constant bias. They
+ * are one operation of the project's own extension, or one on floats with weights that are dequantised.
  */
 #ifndef NN_ORT_DYNAMIC_H
 #define NN_ORT_DYNAMIC_H
@@ -11,10 +11,11 @@
 
 /* The part that a node has in such a product. */
 struct dynamic_node {
-	enum { NO_PART, SILENT, LAST } part;	/* the last Mul stands for all of it */
+	enum { NO_PART, SILENT, LAST } part;	/* the last Mul or Add stands for all of it */
 	const struct node *quantise;
 	const struct node *product;		/* these are of the last one */
 	uint32_t scales;			/* the value with those of the weights */
+	uint32_t bias;				/* the value, or NO_VALUE */
 };
 
 /* Finds these nodes, those of a DynamicQuantizeLinear all or none. */
@@ -35,6 +36,9 @@ bool dynamic_is_known(struct translation *t);
  */
 uint32_t dynamic_weights(struct translation *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims);
+
+/* The bias of so many channels, or zeros. */
+uint32_t dynamic_bias(struct translation *t, const struct dynamic_node *d, uint32_t channels);
 
 /* Translates the last node (matmul.c, conv.c). */
 void dynamic_matmul(struct translation *t, const struct dynamic_node *d);

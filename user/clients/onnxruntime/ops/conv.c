@@ -229,13 +229,11 @@ static uint32_t emit_dynamic(struct translation *t, struct conv *c, uint32_t out
 		    scalar_int(t, (int32_t)c->w.dilation[0]));
 }
 
-/* Without a bias: an Add that follows is an operation of its own. */
 void dynamic_conv(struct translation *t, const struct dynamic_node *d)
 {
 	const struct value *filter = &t->graph->values[d->product->in[1]];
 	const struct node *node = t->node;
 	const struct shape *shape;
-	struct operand type = { .type = NN(TENSOR_FLOAT32), .rank = 1 };
 	uint32_t x = dynamic_in(t, d, &shape), dims[4], out;
 	const void *data;
 	struct shape of;
@@ -258,8 +256,7 @@ void dynamic_conv(struct translation *t, const struct dynamic_node *d)
 			      c.w.size[0] * c.w.size[1] * c.outputs * c.inner);
 	filter_dims(&c, dims);
 	c.filter = dynamic_weights(t, d, data ? turned(t, data, 1, &c) : NULL, 4, dims);
-	type.dims[0] = c.outputs;
-	c.bias = constant_bytes(t, &type, builder_alloc(t->b, c.outputs * sizeof(float)));
+	c.bias = dynamic_bias(t, d, c.outputs);
 	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
 	if (dynamic_is_known(t))
 		emit_dynamic(t, &c, out);

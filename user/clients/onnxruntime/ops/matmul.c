@@ -255,10 +255,10 @@ void dynamic_matmul(struct translation *t, const struct dynamic_node *d)
 			    (uint32_t[]){ columns, inner });
 	out = result(t, x, 2, (uint32_t[]){ rows, columns });
 	if (dynamic_is_known(t))
-		out = EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, out, x, w, zeros(t, x, columns),
+		out = EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, out, x, w, dynamic_bias(t, d, columns),
 			   scalar_int(t, NN(FUSED_NONE)), scalar_int(t, DYNAMIC_TENSOR));
 	else
-		out = product(t, x, w, zeros(t, x, columns), rows, columns);
+		out = product(t, x, w, dynamic_bias(t, d, columns), rows, columns);
 	set_out(t, 0, out, &shape);
 }
 
