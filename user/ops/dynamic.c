@@ -69,14 +69,11 @@ static struct nn_dynamic of_row(float low, float high)
 static struct nn_dynamic of_row_asymmetric(float low, float high)
 {
 	const double scale = ((double)high - (double)low) / 255;
-	const double from_low = -128 - (double)low / scale, from_high = 127 - (double)high / scale;
 	int32_t zero;
 
 	if (!(high > low))
 		return (struct nn_dynamic){ .scale = 1, .zero = 128 };
-	/* The one of the smaller rounding error. */
-	zero = whole(round(128 - (double)low / scale < 127 + (double)high / scale ? from_low :
-		     from_high), -128, 127);
+	zero = whole(round(-128 - (double)low / scale), -128, 127);
 	return (struct nn_dynamic){ .scale = (float)scale, .zero = zero + 128,
 				    .factor = (float)(1 / scale), .offset = (float)zero,
 				    .low = -128, .high = 127 };

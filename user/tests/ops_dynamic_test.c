@@ -227,30 +227,40 @@ static void test_sums(void **state)
 				check_sums(&shapes[i], types[k], form);
 }
 
-/* Rows have scales of their own, or all have one. */
+/* Rows and images have scales of their own, or all have one. */
 static void test_rows(void **state)
 {
-	static const float x[] = { 1, 127, 1000, 127000 };
+	static const float x[] = { 1000, 127000, 1, 127 };
 	static const struct {
 		int32_t form;
-		float first;
-	} cases[] = { { TENSOR, 0 }, { ROWS, 1 }, { ROWS_ASYMMETRIC, 2 * 127.f / 255 } };
+		float first, second;
+	} cases[] = {
+		{ TENSOR, 2 * 127000.f / 255, 0 },
+		{ ROWS, 1000, 1 },
+		{ ROWS_ASYMMETRIC, 2 * 127000.f / 255, 2 * 127.f / 255 },
+	};
 	static const int8_t one[] = { 1, 0 };
 	static const float bias;
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for (size_t i = 0; i < 2 * LENGTH(cases); i++) {
+		const bool is_conv = i % 2;
 		struct op_case c;
+		float *out;
 
-		oc_init(&c, "DYNAMIC_FULLY_CONNECTED");
-		oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(2, 2), x);
-		oc_input(&c, NN_TENSOR_QUANT8_SYMM, OC_DIMS(1, 2), one);
+		oc_init(&c, is_conv ? "DYNAMIC_CONV_2D" : "DYNAMIC_FULLY_CONNECTED");
+		oc_input(&c, NN_TENSOR_FLOAT32, is_conv ? 4 : 2,
+			 is_conv ? (uint32_t[]){ 2, 1, 1, 2 } : (uint32_t[]){ 2, 2 }, x);
+		oc_input(&c, NN_TENSOR_QUANT8_SYMM, is_conv ? 4 : 2,
+			 is_conv ? (uint32_t[]){ 1, 1, 1, 2 } : (uint32_t[]){ 1, 2 }, one);
 		oc_quantise(&c, 1, 0);
 		oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(1), &bias);
-		add_text(&c, "i0 f", cases[i].form);
+		add_text(&c, is_conv ? "i2 i1 i1 i1 f i0" : "i0 f", cases[i / 2].form);
 		oc_output(&c, NN_TENSOR_FLOAT32);
 		assert_int_equal(oc_run(&c), NN_OK);
-		assert_float_equal(*(float *)oc_result(&c, 0)->data, cases[i].first, 1e-5);
+		out = oc_result(&c, 0)->data;
+		assert_float_equal(out[0], cases[i / 2].first, 1e-3);
+		assert_float_equal(out[1], cases[i / 2].second, 1e-5);
 		oc_free(&c);
 	}
 }
