@@ -338,7 +338,7 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 		return;
 	if (t->request.kind == CACHE_DONE && (was_finish || t->to == WRITE))
 		blob_store_abandon(k->plans, &t->work);
-	if (t->answer.kind == CACHE_YES || t->to == WRITE)
+	if (t->answer.kind == CACHE_YES)
 		t->answer.kind = CACHE_FAILED;
 	t->to = INDEX;
 }
