@@ -13,55 +13,57 @@
 
 #include "base/build_id.h"
 #include "base/option.h"
-#include "kit/clients.h"
+#include "kit/broker.h"
 #include "kit/device.h"
 #include "kit/engine.h"
 #include "kit/files.h"
 #include "kit/log.h"
 #include "kit/node.h"
 #include "kit/process.h"
+#include "kit/threads.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 struct arguments {
-	struct clients_options clients;
+	struct engine_options options;
 	bool help;
 };
 
 static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	struct clients_options *o = &((struct arguments *)into)->clients;
+	struct engine_options *o = into;
 	const uint32_t choice = o->engine->clients;
+	const bool threads = !strcmp(text, "threads");
 
-	o->threads = !strcmp(text, "threads");
-	if (!o->threads && strcmp(text, "processes"))
+	if (!threads && strcmp(text, "processes"))
 		return false;
+	o->threads = threads ? &client_threads : NULL;
 	if (choice == NNA_ENGINE_CLIENTS_EITHER ||
-	    o->threads == (choice == NNA_ENGINE_CLIENTS_THREADS))
+	    threads == (choice == NNA_ENGINE_CLIENTS_THREADS))
 		return true;
 	snprintf(fault, OPTION_FAULT, "--clients=%s: this engine serves by %s only", text,
-		 o->threads ? "processes" : "threads");
+		 threads ? "processes" : "threads");
 	return false;
 }
 
-#define AT(member) OPTION_AT(struct arguments, clients.member)
+#define AT(member) OPTION_AT(struct arguments, options.member)
 
 static const struct option_row rows[] = {
 	ENGINE_ROWS(0, "1", "where the compilation cache's index is (none: no cache)", "64", "none",
 		    "none"),
 	{ "name", "NAME", "of the engine, by which its device is found again", OPTION_TEXT,
-	  AT(common.name) },
+	  AT(name) },
 	{ "clients", "WHAT", "processes, one for each, or threads of this process, which is then\n"
 	  "trusted with what any client sends (unless the engine says: processes)", OPTION_CALL,
 	  .take = take_clients },
 	{ "keeper", "PATH", "the keeper's program (nnaccel-keeper, beside this one or installed)",
-	  OPTION_TEXT, AT(common.keeper.program) },
-	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(common.max),
+	  OPTION_TEXT, AT(keeper.program) },
+	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(max),
 	  .min = 1, .max = 4096 },
 	{ "max-clients-per-user", "N", "the same, of one user (32)", OPTION_UINT,
-	  AT(common.max_per_user), .min = 1, .max = 4096 },
+	  AT(max_per_user), .min = 1, .max = 4096 },
 	{ "client-memory", "MIB", "private memory for a client, 0: unbounded (4096)", OPTION_UINT64,
-	  AT(common.spawner.options.max_memory), OPTION_MIB },
+	  AT(spawner.options.max_memory), OPTION_MIB },
 	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
 	{ 0 },
 };
@@ -77,14 +79,14 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		       "error.\n\n",
 		       argv[0]);
 		option_help(rows, '=');
-		if (ENGINE_HAS(a->clients.engine, help))
-			fputs(a->clients.engine->help, stdout);
+		if (ENGINE_HAS(a->options.engine, help))
+			fputs(a->options.engine->help, stdout);
 		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
-	if (!a->clients.common.extensions.folder ||
-	    (a->clients.engine->load_plugin && !a->clients.threads))
+	if (!a->options.extensions.folder ||
+	    (a->options.engine->load_plugin && !a->options.threads))
 		return -1;
-	log_error("--extensions: %s; see --help", a->clients.engine->load_plugin ?
+	log_error("--extensions: %s; see --help", a->options.engine->load_plugin ?
 		  "plug-ins are for --clients=processes" : "this engine takes no plug-ins");
 	return EXIT_USAGE;
 }
@@ -159,21 +161,20 @@ static void log_to_engine(void *data, enum log_level level, const char *line)
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 {
 	struct arguments arguments = {
-		.clients = {
-			.common = {
-				.name = engine->name,
-				.idle = 1,
-				.max = 64,
-				.max_per_user = 32,
-				.spawner = { .path = "/proc/self/exe",
-					     .options.max_memory = 4096 * MIB },
-				.keeper.plans = { 64 * MIB, 16 * MIB },
-			},
+		.options = {
+			.name = engine->name,
+			.idle = 1,
+			.max = 64,
+			.max_per_user = 32,
+			.spawner = { .path = "/proc/self/exe", .program = -1,
+				     .options.max_memory = 4096 * MIB },
+			.keeper.plans = { 64 * MIB, 16 * MIB },
 			.engine = engine,
-			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS,
+			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS ?
+				   &client_threads : NULL,
 		},
 	};
-	struct engine_options *options = &arguments.clients.common;
+	struct engine_options *options = &arguments.options;
 	char identity[WORKER_IDENTITY];
 	struct nn_device_info info;
 	const char *fault = engine_fault(engine);
@@ -196,12 +197,12 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	device_init(&info);
 	engine->describe(engine, &info);
 	info.version[sizeof(info.version) - 1] = '\0';
-	arguments.clients.version = info.version;
-	arguments.clients.type = info.type;
+	options->version = info.version;
+	options->type = info.type;
 	options->keeper.identity = identify(engine, &info, identity, sizeof(identity));
 	if (!engine->save)
 		options->keeper.folder = NULL;
-	return clients_serve(&arguments.clients);
+	return broker_run(options);
 }
 
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)

@@ -17,6 +17,7 @@ bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAUL
 void options_init(struct engine_options *o)
 {
 	o->device = NODE_PATH;
+	o->rate = 8;
 	o->spawner.uid = geteuid() ? geteuid() : CLIENT_UID;
 	o->spawner.gid = geteuid() ? getegid() : CLIENT_UID;
 	o->spawner.options.log_level = LOG_INFO;

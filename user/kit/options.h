@@ -9,15 +9,24 @@
 #include "kit/keeper.h"
 #include "kit/spawn.h"
 
+struct cgroup_options;
+struct client_threads;
+
 struct engine_options {
 	const char *device;
 	const char *name;		/* the engine registers under */
+	const char *version;		/* of the device, for the kernel to show */
+	uint32_t type;			/* enum nn_device_type */
 	unsigned int idle;		/* processes to keep ready */
 	unsigned int max;		/* clients at a time */
 	unsigned int max_per_user;
-	struct spawner spawner;
+	unsigned int rate;		/* new clients of a user a second, after a burst */
+	struct spawner spawner;		/* program -1: it is not looked for yet, nor are plug-ins */
 	struct keeper_options keeper;
-	struct extensions extensions;
+	struct extensions extensions;	/* change as their folder does */
+	const struct cgroup_options *cgroup;	/* NULL: workers have no cgroups of their own */
+	const struct nna_engine *engine;	/* of the kit's, or NULL */
+	const struct client_threads *threads;	/* which serve clients, NULL: processes do */
 };
 
 /* A client's process is this user outside of its user namespace if the engine is root. */

@@ -284,3 +284,8 @@ void thread_client_free(struct thread_client *c)
 	pthread_join(c->looking, NULL);
 	free_client(c);
 }
+
+const struct client_threads client_threads = {
+	thread_clients_init, thread_client_start, thread_client_file, thread_client_stop,
+	thread_client_free,
+};

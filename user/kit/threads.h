@@ -33,4 +33,16 @@ void thread_client_stop(struct thread_client *client);
 /* Once it has ended. */
 void thread_client_free(struct thread_client *client);
 
+/* The same for the broker, which is in programs without an engine, too. */
+struct client_threads {
+	bool (*init)(const struct nna_engine *engine);
+	struct thread_client *(*start)(const struct nna_engine *engine, int session, int cache,
+				       const char *name);
+	int (*file)(const struct thread_client *client);
+	void (*stop)(struct thread_client *client);
+	void (*free)(struct thread_client *client);
+};
+
+extern const struct client_threads client_threads;
+
 #endif /* NN_KIT_THREADS_H */

@@ -33,8 +33,7 @@
 
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
-#include "engine/broker/broker.h"
-#include "kit/clients.h"
+#include "kit/broker.h"
 #include "kit/message.h"
 #include "kit/log.h"
 #include "tests/heap_blocks.h"
@@ -233,10 +232,12 @@ static char node_path[64];
 static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
-static bool of_kit;			/* an engine of the kit's runs in the broker's place */
+static bool of_kit;			/* it is that of an engine of the kit's */
+/* Its processes do not call it here. */
+static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
 static long blocks;
 static int files;
-static struct broker_options options;
+static struct engine_options options;
 
 static void *do_nothing(void *arg)
 {
@@ -254,19 +255,15 @@ static int set_up(void **state)
 	lines.used = 0;
 	lines.text[0] = '\0';
 	setenv("NNACCEL_SPIN_US", "1", 1);
-	options = (struct broker_options){
-		.common = {
-			.device = node_path, .name = "broker", .idle = 1, .max = 8,
-			.max_per_user = 8,
-			.spawner = { .path = "/proc/self/exe", .uid = geteuid(),
-				     .gid = getegid(), .allow_none = true,
-				     .options.log_level = LOG_DEBUG },
-			.extensions = { .folder = "/nowhere", .is_default = true,
-					.group = "nobody" },
-		},
-		.worker_rate = 8,
+	options = (struct engine_options){
+		.device = node_path, .name = "broker", .version = "7", .idle = 1, .max = 8,
+		.max_per_user = 8, .rate = 8, .engine = of_kit ? &engine : NULL,
+		.spawner = { .path = "/proc/self/exe", .program = -1, .uid = geteuid(),
+			     .gid = getegid(), .allow_none = true,
+			     .options.log_level = LOG_DEBUG },
+		.extensions = { .folder = "/nowhere", .is_default = true, .group = "nobody" },
 	};
-	if (!spawner_init(&options.common.spawner) || mkfifo(node_path, 0600))
+	if ((!of_kit && !spawner_init(&options.spawner)) || mkfifo(node_path, 0600))
 		return -1;
 	node = open(node_path, O_RDWR | O_CLOEXEC);
 	sigemptyset(&ends);
@@ -281,18 +278,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* An engine of the kit's, whose processes do not call it here. */
-static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
-
 static void *serve(void *arg)
 {
-	struct clients_options clients = {
-		.common = options.common, .engine = &engine, .version = "7",
-	};
-
-	(void)arg;
-	exit_code = of_kit ? clients_serve(&clients) : broker_run(&options);
-	return NULL;
+	exit_code = broker_run(&options);
+	return arg;
 }
 
 static void start_broker(void)
@@ -338,7 +327,8 @@ static int tear_down(void **state)
 	while (sigtimedwait(&ends, NULL, &(struct timespec){ 0 }) >= 0)
 		;
 	of_kit = false;
-	close(options.common.spawner.program);
+	if (options.spawner.program >= 0)
+		close(options.spawner.program);
 	close(node);
 	return unlink(node_path);
 }
@@ -435,7 +425,7 @@ static void have_workers_fail(bool fail_them)
 static void test_serves(void **state)
 {
 	(void)state;
-	options.common.idle = 2;
+	options.idle = 2;
 	start_broker();
 	await_logged(": ready", 2);
 	for (uint64_t i = 1; i < 4; i++) {
@@ -474,7 +464,7 @@ static void test_outlives(void **state)
 	uint64_t gone_ns;
 
 	(void)state;
-	options.common.max_per_user = 1;
+	options.max_per_user = 1;
 	start_broker();
 	offer(1, 5, NEVER);
 	offer(2, 6, NEVER);
@@ -485,8 +475,8 @@ static void test_outlives(void **state)
 	/* Its user may have another then. */
 	offer_until_served(3, 5);
 	assert_true(clock_ns() - gone_ns >= NS_PER_S);
-	assert_int_equal(count_logged("context 1): killed: it outlived its context"), !of_kit);
-	assert_int_equal(count_logged("killed"), !of_kit);
+	assert_int_equal(count_logged("context 1): killed: it outlived its context"), 1);
+	assert_int_equal(count_logged("killed"), 1);
 	assert_int_equal(count_logged("crash"), 0);
 }
 
@@ -494,7 +484,7 @@ static void test_outlives(void **state)
 static void test_ends_with_context(void **state)
 {
 	(void)state;
-	options.common.max_per_user = 1;
+	options.max_per_user = 1;
 	start_broker();
 	offer(1, 5, WITH_CONTEXT);
 	await_served(1);
@@ -506,8 +496,8 @@ static void test_ends_with_context(void **state)
 static void test_too_many(void **state)
 {
 	(void)state;
-	options.common.max_per_user = 1;
-	options.common.max = 2;
+	options.max_per_user = 1;
+	options.max = 2;
 	start_broker();
 	offer(1, 5, WITH_CONTEXT);
 	await_served(1);
@@ -530,10 +520,9 @@ static void test_crashes(void **state)
 	for (uint64_t i = 1; i < 5; i++) {
 		assert_int_equal(count_logged("crash"), 0);
 		offer(i, 5, AT_ONCE);
-		await_logged(of_kit ? "ended with status 9" : "ended with 9", (unsigned int)i);
+		await_logged("ended with 9", (unsigned int)i);
 	}
-	await_logged(of_kit ? "uid 5: its processes crash: it gets none for 1 s" :
-			      "uid 5: its workers crash: it gets none for 1 s", 1);
+	await_logged("uid 5: its workers crash: it gets none for 1 s", 1);
 	offer(5, 5, WITH_CONTEXT);
 	assert_int_equal(await_refused(5), EAGAIN);
 	offer(6, 6, WITH_CONTEXT);
@@ -544,7 +533,7 @@ static void test_crashes(void **state)
 static void test_gone_before(void **state)
 {
 	(void)state;
-	options.common.max_per_user = 1;
+	options.max_per_user = 1;
 	start_broker();
 	/* More than a user may have crashes, for which none of them counts. */
 	for (uint64_t i = 1; i < 8; i++) {
@@ -556,7 +545,7 @@ static void test_gone_before(void **state)
 	assert_int_equal(count_logged("[0]"), 0);
 	for (int i = 1; i < 8; i++)
 		assert_int_equal(kernel.contexts[i].error, 0);
-	assert_int_equal(count_logged("serves process"), !of_kit);
+	assert_int_equal(count_logged("serves process"), 1);
 }
 
 /* An idle worker that somebody kills is replaced at once. */
@@ -682,7 +671,7 @@ static void test_ends(void **state)
 	await_served(2);
 	kill(getpid(), SIGTERM);
 	assert_int_equal(await_end(), EXIT_SUCCESS);
-	assert_int_equal(count_logged("Terminated: ending"), !of_kit);
+	assert_int_equal(count_logged("Terminated: ending"), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
@@ -710,6 +699,10 @@ int main(int argc, char **argv)
 		OF_KIT(too_many),
 		OF_KIT(crashes),
 		OF_KIT(gone_before),
+		OF_KIT(serves),
+		OF_KIT(idle_is_killed),
+		OF_KIT(worker_fails_later),
+		OF_KIT(idle_crashes),
 		OF_KIT(nothing_told),
 		OF_KIT(node_fails),
 		OF_KIT(ends_with_context),

@@ -26,7 +26,7 @@
 #include <linux/nnaccel.h>
 
 #include "base/cgroup_path.h"
-#include "engine/broker/cgroup.h"
+#include "kit/cgroup.h"
 #include "kit/log.h"
 #include "tests/open_files.h"
 

@@ -21,7 +21,7 @@
 #include <linux/nnaccel.h>
 
 #include "base/cgroup_path.h"
-#include "engine/broker/client_memory.h"
+#include "kit/client_memory.h"
 
 #define PID 4242
 #define CONTEXT 7

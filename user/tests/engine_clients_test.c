@@ -20,7 +20,7 @@
 #include <linux/nnaccel.h>
 
 #include "../../selftests/lib/runner.h"
-#include "kit/clients.h"
+#include "kit/broker.h"
 #include "kit/threads.h"
 #include "tests/keeper_fixture.h"
 
@@ -186,18 +186,16 @@ static bool by_processes;
 
 static void *serve(void *arg)
 {
-	struct clients_options clients = {
-		.common = {
-			.device = node_path, .name = "clients", .max = 16, .max_per_user = 16,
-			.keeper = options,
-			.spawner = { .path = "/proc/self/exe", .allow_none = true,
-				     .uid = geteuid(), .gid = getegid() },
-		},
-		.engine = &engine, .threads = !by_processes, .version = "1",
+	struct engine_options clients = {
+		.device = node_path, .name = "clients", .version = "1", .max = 16,
+		.max_per_user = 16, .rate = 8, .keeper = options, .engine = &engine,
+		.threads = by_processes ? NULL : &client_threads,
+		.spawner = { .path = "/proc/self/exe", .program = -1, .allow_none = true,
+			     .uid = geteuid(), .gid = getegid() },
 	};
 
 	(void)arg;
-	return (void *)(intptr_t)clients_serve(&clients);
+	return (void *)(intptr_t)broker_run(&clients);
 }
 
 static int set_up(void **state)
@@ -227,16 +225,11 @@ static int set_up_processes(void **state)
 static int tear_down(void **state)
 {
 	void *exit_code;
-	sigset_t ends;
 
 	by_processes = false;
 	kernel.ends = true;
 	kill(getpid(), SIGTERM);
 	pthread_join(engine_thread, &exit_code);
-	/* The engine polled it. */
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigwaitinfo(&ends, NULL);
 	close(node);
 	return remove_folder(state) || exit_code ? -1 : 0;
 }

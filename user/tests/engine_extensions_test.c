@@ -24,7 +24,7 @@
 #include <linux/nnaccel.h>
 
 #include "kit/extensions.h"
-#include "engine/broker/reread.h"
+#include "kit/reread.h"
 #include "engine/worker/engine.h"
 #include "kit/process.h"
 

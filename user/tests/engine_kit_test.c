@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -397,7 +398,8 @@ static void engine_log(const struct nna_engine *engine, enum nna_engine_level le
 /* Registers as what the engine says that it is, and serves until a signal ends it. */
 static void test_registers(void **state)
 {
-	const char *const args[] = { ON_NULL, "--clients=threads", "--log-level=debug", NULL };
+	char device[64];
+	const char *const args[] = { device, "--clients=threads", "--log-level=debug", NULL };
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
 	char version[NNACCEL_MAX_VERSION];
 	struct nna_engine e = cpu_engine;
@@ -408,6 +410,9 @@ static void test_registers(void **state)
 	e.start = NULL;
 	e.extensions = NULL;
 	e.log = engine_log;
+	/* A file that can be watched. */
+	snprintf(device, sizeof(device), "--device=/tmp/engine-kit-%d", (int)getpid());
+	assert_int_equal(mkfifo(strchr(device, '/'), 0600), 0);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, &old);
@@ -417,7 +422,7 @@ static void test_registers(void **state)
 		kernel.error = i ? 0 : EPERM;
 		kill(getpid(), SIGTERM);
 		assert_int_equal(run_engine(&e, args), i ? 0 : 1);
-		sigwaitinfo(&ends, NULL);
+		sigtimedwait(&ends, NULL, &(struct timespec){ 0 });
 		if (i) {
 			assert_non_null(strstr(lines, "2 engine kit is device "));
 			assert_non_null(strstr(lines, "2 ready\n"));
@@ -430,6 +435,7 @@ static void test_registers(void **state)
 		version[sizeof(version) - 1] = '\0';
 		assert_memory_equal(registered->version, version, sizeof(version));
 	}
+	unlink(strchr(device, '/'));
 	nna_engine_log(NNA_ENGINE_DEBUG, "%s %d", "number", 5);
 	assert_non_null(strstr(lines, "3 number 5\n"));
 	/* A reader of the log that goes is no reason to end. */

@@ -13,8 +13,10 @@
 
 #include "base/build_id.h"
 #include "base/option.h"
-#include "engine/broker/broker.h"
+#include "kit/broker.h"
+#include "kit/cgroup.h"
 #include "kit/log.h"
+#include "kit/program.h"
 #include "version.h"
 
 /* Of programs that may use extensions; see Documentation/extensions.rst. */
@@ -28,7 +30,8 @@ static const char extensions_folder[] = NN_EXTENSIONS_DIR;
 
 /* What the options fill: the broker's, and what main() does itself. */
 struct arguments {
-	struct broker_options broker;
+	struct engine_options options;
+	struct cgroup_options cgroup;
 	bool no_cache;
 	bool help;
 	bool version;
@@ -36,7 +39,7 @@ struct arguments {
 
 static bool take_user(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	struct spawner *spawner = &((struct arguments *)into)->broker.common.spawner;
+	struct spawner *spawner = &((struct arguments *)into)->options.spawner;
 	const struct passwd *user;
 	uint64_t id;
 
@@ -66,7 +69,7 @@ static bool take_name(void *into, const char *text, char fault[OPTION_FAULT])
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
 	(void)fault;
-	((struct arguments *)into)->broker.common.name = text;
+	((struct arguments *)into)->options.name = text;
 	return length && length < NNACCEL_MAX_NAME && !text[length] && text[0] != '-';
 }
 
@@ -79,31 +82,31 @@ static const struct option_row rows[] = {
 	{ "name", "NAME", "that it registers under: lower-case letters, digits and\n"
 	  "hyphens (nnaccel)", OPTION_CALL, .take = take_name },
 	{ "max-workers", "N", "workers that serve at a time (256)", OPTION_UINT,
-	  AT(broker.common.max), .min = 1, .max = 100000 },
+	  AT(options.max), .min = 1, .max = 100000 },
 	{ "max-workers-per-user", "N", "the same, of one user (64)", OPTION_UINT,
-	  AT(broker.common.max_per_user), .min = 1, .max = 100000 },
+	  AT(options.max_per_user), .min = 1, .max = 100000 },
 	{ "worker-rate", "N", "new workers of one user a second, after 64 (8)", OPTION_UINT,
-	  AT(broker.worker_rate), .min = 1, .max = 100000 },
+	  AT(options.rate), .min = 1, .max = 100000 },
 	{ "worker-memory", "MIB", "private memory of a worker, 0: unbounded (4096)", OPTION_UINT64,
-	  AT(broker.cgroup.max_memory), OPTION_MIB },
+	  AT(cgroup.max_memory), OPTION_MIB },
 	{ "worker-cpu-weight", "N", "CPU weight of a worker among its user's, 1 to 10000 (100)",
-	  OPTION_UINT, AT(broker.cgroup.cpu_weight), WEIGHT },
+	  OPTION_UINT, AT(cgroup.cpu_weight), WEIGHT },
 	{ "low-cpu-weight", "N", "the same while its models are of low priority (10)", OPTION_UINT,
-	  AT(broker.cgroup.low_cpu_weight), WEIGHT },
+	  AT(cgroup.low_cpu_weight), WEIGHT },
 	{ "user-memory", "MIB", "memory of a user's workers, 0: unbounded (half the machine's)",
-	  OPTION_UINT64, AT(broker.cgroup.user_memory), OPTION_MIB },
+	  OPTION_UINT64, AT(cgroup.user_memory), OPTION_MIB },
 	{ "user-cpu-weight", "N", "CPU weight of a user's workers among all (100)", OPTION_UINT,
-	  AT(broker.cgroup.user_cpu_weight), WEIGHT },
+	  AT(cgroup.user_cpu_weight), WEIGHT },
 	{ "no-client-limit", NULL, "do not bound workers by the memory limit of their client's cgroup,\n"
 	  "for an nnacceld that cannot see its clients' processes", OPTION_FLAG,
-	  AT(broker.cgroup.no_client_limit) },
+	  AT(cgroup.no_client_limit) },
 	{ "worker-user", "USER", "whom workers run as where nnacceld is root (65534)", OPTION_CALL,
 	  .take = take_user },
 	{ "lazy", NULL, "compile models at their first execution", OPTION_FLAG,
-	  AT(broker.common.spawner.options.lazy) },
+	  AT(options.spawner.options.lazy) },
 	{ "no-cache", NULL, "no compilation cache", OPTION_FLAG, AT(no_cache) },
 	{ "keep-per-user", "MIB", "plans kept for one user (256)", OPTION_UINT64,
-	  AT(broker.common.keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 },
+	  AT(options.keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 },
 	{ "help", NULL, NULL, OPTION_STOP, AT(help) },
 	{ "version", NULL, "", OPTION_STOP, AT(version) },
 	{ 0 },
@@ -162,29 +165,28 @@ static void fill_standard_files(void)
 int main(int argc, char **argv)
 {
 	struct arguments arguments = {
-		.broker = {
-			.common = {
-				.name = NAME,
-				.idle = 2,
-				.max = 256,
-				.max_per_user = 64,
-				.keeper.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
-				.extensions = { .folder = extensions_folder,
-						.list.list.path = EXTENSIONS_LIST },
-			},
-			.worker_rate = 8,
-			.cgroup = {
-				.max_memory = UINT64_C(4096) << 20,
-				.user_memory = half_of_memory(),
-				.cpu_weight = 100,
-				.low_cpu_weight = 10,
-				.user_cpu_weight = 100,
-				.max_pids = 64,
-			},
+		.options = {
+			.name = NAME,
+			.type = NNACCEL_DEVICE_ACCELERATOR,
+			.idle = 2,
+			.max = 256,
+			.max_per_user = 64,
+			.keeper.plans = { UINT64_C(1024) << 20, UINT64_C(256) << 20 },
+			.extensions = { .folder = extensions_folder,
+					.list.list.path = EXTENSIONS_LIST },
+			.cgroup = &arguments.cgroup,
+		},
+		.cgroup = {
+			.max_memory = UINT64_C(4096) << 20,
+			.user_memory = half_of_memory(),
+			.cpu_weight = 100,
+			.low_cpu_weight = 10,
+			.user_cpu_weight = 100,
+			.max_pids = 64,
 		},
 	};
-	struct broker_options *broker = &arguments.broker;
-	struct engine_options *options = &broker->common;
+	struct engine_options *options = &arguments.options;
+	char identity[WORKER_IDENTITY], version[NNACCEL_MAX_VERSION];
 	char state[sizeof(STATE) + 1 + NNACCEL_MAX_NAME];
 	int exit_code;
 
@@ -200,12 +202,15 @@ int main(int argc, char **argv)
 	else if (!options->keeper.folder)
 		options->keeper.folder = state;
 	options->extensions.is_default = options->extensions.folder == extensions_folder;
-	options->spawner.options.max_memory = broker->cgroup.max_memory;
-	broker->cgroup.user_workers = options->max_per_user;
+	options->spawner.options.max_memory = arguments.cgroup.max_memory;
+	arguments.cgroup.user_workers = options->max_per_user;
 	if (!spawner_init(&options->spawner) ||
 	    !extensions_find(&options->extensions, &options->spawner))
 		return EXIT_FAILURE;
-	exit_code = broker_run(broker);
-	extensions_free(&options->extensions);
-	return exit_code;
+	/* The device's version is that of its workers, the first word of their identity. */
+	program_ask(options->spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
+	snprintf(version, sizeof(version), "%.*s", (int)strcspn(identity, " "), identity);
+	options->version = version;
+	options->keeper.identity = identity;
+	return broker_run(options);
 }

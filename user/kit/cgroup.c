@@ -21,8 +21,8 @@
 #include <linux/magic.h>
 
 #include "base/cgroup_path.h"
-#include "engine/broker/cgroup.h"
-#include "engine/broker/client_memory.h"
+#include "kit/cgroup.h"
+#include "kit/client_memory.h"
 #include "kit/log.h"
 
 #define BROKER_LEAF "broker"

@@ -3,8 +3,8 @@
  * Changes of the folder of plug-ins: a process of the broker's own looks at it anew, as
  * slowly as plug-ins may be, and what it finds sound is what new workers get.
  */
-#ifndef NN_ENGINE_REREAD_H
-#define NN_ENGINE_REREAD_H
+#ifndef NN_KIT_REREAD_H
+#define NN_KIT_REREAD_H
 
 #include "kit/extensions.h"
 
@@ -39,4 +39,4 @@ bool reread_read(struct reread *reread, struct extensions *extensions);
 
 void reread_end(struct reread *reread);
 
-#endif /* NN_ENGINE_REREAD_H */
+#endif /* NN_KIT_REREAD_H */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cgroup_path.h"
-#include "engine/broker/client_memory.h"
+#include "kit/client_memory.h"
 #include "kit/contexts.h"
 
 /* Tries, if a process changes its cgroup while its limit is read. */

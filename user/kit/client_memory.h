@@ -2,8 +2,8 @@
 /*
  * The memory limit of a client: the least memory.max of its process's cgroup and of those above it.
  */
-#ifndef NN_ENGINE_CLIENT_MEMORY_H
-#define NN_ENGINE_CLIENT_MEMORY_H
+#ifndef NN_KIT_CLIENT_MEMORY_H
+#define NN_KIT_CLIENT_MEMORY_H
 
 #include <stdint.h>
 
@@ -22,4 +22,4 @@ struct client_memory {
 const char *client_memory_find(const char *mount, int engine, uint64_t context,
 			       struct client_memory *memory);
 
-#endif /* NN_ENGINE_CLIENT_MEMORY_H */
+#endif /* NN_KIT_CLIENT_MEMORY_H */

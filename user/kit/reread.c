@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/broker/reread.h"
+#include "kit/reread.h"
 #include "kit/log.h"
 
 /* How long nothing may have changed: files are written in several steps. */
@@ -37,7 +37,7 @@ enum { ANSWER_FD = 3, PROGRAM_FD = 4 };
 void reread_init(struct reread *r, const struct extensions *e)
 {
 	*r = (struct reread){ .answer = -1 };
-	r->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	r->changes = e->folder ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
 	if (r->changes >= 0 && inotify_add_watch(r->changes, e->folder, EVENTS) < 0) {
 		log_debug("extensions: %s is not watched: %s", e->folder, strerror(errno));
 		close(r->changes);

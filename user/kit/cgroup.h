@@ -3,8 +3,8 @@
  * A cgroup (v2) for each worker below one for each user, where the broker's own cgroup was
  * delegated to it: bounds of memory and processes, and a weight of CPU time.
  */
-#ifndef NN_ENGINE_CGROUP_H
-#define NN_ENGINE_CGROUP_H
+#ifndef NN_KIT_CGROUP_H
+#define NN_KIT_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,4 +77,4 @@ bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *
 /* Removes a leaf whose worker is gone. */
 void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
-#endif /* NN_ENGINE_CGROUP_H */
+#endif /* NN_KIT_CGROUP_H */

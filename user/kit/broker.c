@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The broker: holds the engine node, keeps sandboxed workers ready and gives
- * each context that wants an engine one of its own.
+ * The broker: holds the engine node, keeps sandboxed workers ready and gives each context that
+ * wants an engine one of its own, or has threads of the engine serve it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,15 +17,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/broker/broker.h"
-#include "engine/broker/reread.h"
 #include "kit/backoff.h"
+#include "kit/broker.h"
+#include "kit/cgroup.h"
 #include "kit/contexts.h"
 #include "kit/limits.h"
 #include "kit/log.h"
 #include "kit/node.h"
 #include "kit/notify.h"
-#include "kit/program.h"
+#include "kit/reread.h"
+#include "kit/threads.h"
 #include "kit/waiting.h"
 
 #define NEVER UINT64_MAX
@@ -62,7 +63,8 @@ enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
 	struct worker *next;
-	struct spawned process;
+	struct spawned process;		/* all files -1: it has threads */
+	struct thread_client *threads;	/* NULL: it has a process */
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
@@ -78,12 +80,11 @@ struct worker {
 };
 
 struct broker {
-	const struct broker_options *options;
+	struct engine_options *options;
 	int engine;
 	int signals;
 	int epoll;
 	struct watch on_engine, on_signal, on_keeper, on_changes, on_answer;
-	struct extensions *extensions;
 	struct reread reread;
 	struct cgroup cgroup;
 	struct keeper keeper;
@@ -135,8 +136,18 @@ static void unwatch_and_close(struct broker *b, int *fd)
 	close_fd(fd);
 }
 
+/* The file that is readable once it has ended. */
+static int end_of(const struct broker *b, const struct worker *w)
+{
+	return w->threads ? b->options->threads->file(w->threads) : w->process.pidfd;
+}
+
 static void worker_free(struct broker *b, struct worker *w)
 {
+	if (w->threads) {
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, end_of(b, w), NULL);
+		b->options->threads->free(w->threads);
+	}
 	unwatch_and_close(b, &w->process.pidfd);
 	unwatch_and_close(b, &w->process.control);
 	unwatch_and_close(b, &w->process.log);
@@ -172,12 +183,13 @@ static void update_user_weight(struct broker *b, uint32_t uid)
 		cgroup_user_set_low(&b->cgroup, &one->leaf, low);
 }
 
-/* Waits for a dead worker. Returns its exit as waitid() tells it. */
+/* Waits for a dead worker. Returns its exit as waitid() tells it; threads never crash alone. */
 static siginfo_t reap(struct worker *w)
 {
-	siginfo_t info = { 0 };
+	siginfo_t info = { .si_code = CLD_EXITED };
 
-	while (waitid(P_PIDFD, (id_t)w->process.pidfd, &info, WEXITED) && errno == EINTR)
+	while (!w->threads && waitid(P_PIDFD, (id_t)w->process.pidfd, &info, WEXITED) &&
+	       errno == EINTR)
 		;
 	return info;
 }
@@ -199,45 +211,60 @@ static bool watch_worker(struct broker *b, struct worker *w)
 	w->on_exit = (struct watch){ ON_EXIT, w };
 	w->on_control = (struct watch){ ON_CONTROL, w };
 	w->on_log = (struct watch){ ON_LOG, w };
-	return watch(b, w->process.pidfd, &w->on_exit) &&
-	       watch(b, w->process.control, &w->on_control) &&
-	       watch(b, w->process.log, &w->on_log);
+	return watch(b, end_of(b, w), &w->on_exit) &&
+	       (w->threads || (watch(b, w->process.control, &w->on_control) &&
+			       watch(b, w->process.log, &w->on_log)));
+}
+
+/* One that has neither process nor threads yet. */
+static struct worker *worker_new(void)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (w) {
+		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
+		w->leaf.fd = -1;
+		w->kill_at_ns = NEVER;
+	}
+	return w;
+}
+
+static void add_worker(struct broker *b, struct worker *w)
+{
+	w->log.fd = w->process.log;
+	w->next = b->workers;
+	b->workers = w;
 }
 
 static void worker_start(struct broker *b, bool with_plugins)
 {
-	const struct spawn_plugins *plugins = with_plugins ? &b->extensions->plugins : NULL;
-	struct worker *w = calloc(1, sizeof(*w));
-	bool started;
+	const struct spawn_plugins *plugins = with_plugins ? &b->options->extensions.plugins : NULL;
+	struct worker *w = worker_new();
+	struct spawned process;
+	bool started = false;
 
-	if (!w || !cgroup_leaf_create(&b->cgroup, &w->leaf)) {
-		free(w);
-		start_failed(b, with_plugins);
-		return;
+	if (w && cgroup_leaf_create(&b->cgroup, &w->leaf)) {
+		started = spawn_worker(&b->spawner, w->leaf.fd, plugins, &process);
+		cgroup_leaf_close(&w->leaf);
 	}
-	w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
-	started = spawn_worker(&b->spawner, w->leaf.fd, plugins, &w->process);
-	cgroup_leaf_close(&w->leaf);
+	if (started) {
+		w->process = process;
+		started = watch_worker(b, w);
+		if (!started) {
+			spawned_kill(&w->process);
+			reap(w);
+		}
+	}
 	if (!started) {
-		w->process = (struct spawned){ .pidfd = -1, .control = -1, .log = -1 };
-		worker_free(b, w);
-		start_failed(b, with_plugins);
-		return;
-	}
-	if (!watch_worker(b, w)) {
-		spawned_kill(&w->process);
-		reap(w);
-		worker_free(b, w);
+		if (w)
+			worker_free(b, w);
 		start_failed(b, with_plugins);
 		return;
 	}
 	w->state = STARTING;
 	w->has_plugins = with_plugins;
-	w->kill_at_ns = NEVER;
-	w->log.fd = w->process.log;
 	snprintf(w->name, sizeof(w->name), "worker %d", (int)w->process.pid);
-	w->next = b->workers;
-	b->workers = w;
+	add_worker(b, w);
 	log_debug("%s: started", w->name);
 }
 
@@ -260,7 +287,8 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	unsigned int waiting = waiting_count(&b->waiting, &b->limits, with_plugins, now);
 	bool alone = waiting_pick(&b->waiting, &b->limits, with_plugins, WAITING_ALONE, now);
 
-	return idle + starting < waiting + (with_plugins ? 0 : b->options->common.idle) &&
+	return !b->options->threads &&
+	       idle + starting < waiting + (with_plugins ? 0 : b->options->idle) &&
 	       starting < (alone ? MAX_STARTING : 1) &&
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
@@ -291,6 +319,7 @@ static void log_exit(const struct broker *b, const struct worker *w, const sigin
 	if (info->si_code != CLD_EXITED)
 		log_warning("%s: killed by signal %d (%s)%s", w->name, info->si_status,
 			    strsignal(info->si_status),
+			    info->si_status == SIGSYS ? ": a system call that is not allowed" :
 			    cgroup_leaf_was_oom(&b->cgroup, &w->leaf) ? ": out of memory" : "");
 	else if (info->si_status)
 		log_warning("%s: ended with %d", w->name, info->si_status);
@@ -330,6 +359,14 @@ static void give_up_cache(struct broker *b, struct worker *w)
 	unwatch_and_close(b, &w->process.control);
 }
 
+/* A keeper that is gone is started again here, if it did not die too soon after its start. */
+static bool pass_to_keeper(struct broker *b, const struct worker *w)
+{
+	if (b->keeper.socket < 0 && keeper_revive(&b->keeper))
+		watch(b, b->keeper.pidfd, &b->on_keeper);
+	return keeper_pass(&b->keeper, w->process.control, w->uid);
+}
+
 /* From now on the worker's socket is the keeper's, which knows the user by us alone. */
 static void hand_over(struct broker *b, struct worker *w)
 {
@@ -337,9 +374,7 @@ static void hand_over(struct broker *b, struct worker *w)
 		unwatch_and_close(b, &w->process.control);
 		return;
 	}
-	if (b->keeper.socket < 0 && keeper_revive(&b->keeper))
-		watch(b, b->keeper.pidfd, &b->on_keeper);
-	w->has_cache = keeper_pass(&b->keeper, w->process.control, w->uid);
+	w->has_cache = pass_to_keeper(b, w);
 	if (w->has_cache)
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 	else
@@ -357,6 +392,15 @@ static void keeper_ended(struct broker *b)
 			give_up_cache(b, w);
 }
 
+static void set_ready(struct broker *b)
+{
+	if (b->ready)
+		return;
+	b->ready = true;
+	log_info("ready");
+	notify_ready();
+}
+
 static void worker_said(struct broker *b, struct worker *w)
 {
 	/* The end of the socket is its worker's end, which the pidfd tells of. */
@@ -368,18 +412,14 @@ static void worker_said(struct broker *b, struct worker *w)
 		w->state = IDLE;
 	b->starts.failures = 0;
 	log_debug("%s: ready", w->name);
-	if (b->ready)
-		return;
-	b->ready = true;
-	log_info("ready");
-	notify_ready();
+	set_ready(b);
 }
 
 /* ---- contexts ---- */
 
 /*
  * Moves a ready worker to a leaf of its user's and passes the session of a context to it. NULL:
- * there is none that takes it. One that has died is of no use; one that cannot be moved is ready still.
+ * no worker takes it. One that has died is of no use; one that cannot be moved is ready still.
  */
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
 				   struct cgroup_leaf *leaf)
@@ -404,53 +444,88 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 	return NULL;
 }
 
-static struct worker *give_worker(struct broker *b, const struct waiter *waiter,
-				  struct cgroup_leaf *leaf)
+/*
+ * Gives a context a worker. If there can be no cgroup for it, the context is refused before it has
+ * a session, because a session ends with the file of it. NULL: it gets none now, or waiter->reason.
+ */
+static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
-	int session = context_session(b->engine, waiter->context);
-	struct worker *w;
+	struct worker *w = NULL;
+	struct cgroup_leaf leaf;
+	int session;
 
-	if (session < 0)
+	waiter->reason = cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine, waiter->context,
+						&leaf);
+	if (waiter->reason)
 		return NULL;
-	w = pass_session(b, session, waiter, leaf);
-	close(session);
+	session = context_session(b->engine, waiter->context);
+	if (session >= 0) {
+		w = pass_session(b, session, waiter, &leaf);
+		close(session);
+	}
+	cgroup_leaf_close(&leaf);
+	cgroup_leaf_remove(&b->cgroup, &leaf);
+	if (!w)
+		return NULL;
+	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
+		 (int)w->process.pid, waiter->uid, (unsigned long long)waiter->context);
 	return w;
 }
 
-/*
- * Gives a context a worker. If there can be no cgroup for it, the context is refused before it has a
- * session, because a session ends with the file of it.
- */
+/* The same by threads, which have the other end of a socket to the keeper. */
+static struct worker *start_threads(struct broker *b, struct waiter *waiter)
+{
+	int session = context_session(b->engine, waiter->context), ends[2] = { -1, -1 };
+	struct worker *w = session < 0 ? NULL : worker_new();
+
+	if (!w) {
+		close_fd(&session);
+		return NULL;
+	}
+	w->uid = waiter->uid;
+	snprintf(w->name, sizeof(w->name), "client %llu (uid %u)",
+		 (unsigned long long)waiter->context, waiter->uid);
+	if (b->spawner.options.cache && spawn_control(ends)) {
+		w->process.control = ends[0];
+		w->has_cache = pass_to_keeper(b, w);
+		if (!w->has_cache) {
+			give_up_cache(b, w);
+			close_fd(&ends[1]);
+		}
+	}
+	w->threads = b->options->threads->start(b->options->engine, session, ends[1], w->name);
+	if (w->threads && watch_worker(b, w)) {
+		add_worker(b, w);
+		return w;
+	}
+	if (w->threads)
+		b->options->threads->stop(w->threads);
+	worker_free(b, w);
+	waiter->reason = "threads cannot be started";
+	return NULL;
+}
+
 static void serve_waiter(struct broker *b, struct waiter *waiter)
 {
-	struct cgroup_leaf leaf;
 	struct worker *w;
 
 	if (limits_acquire(&b->limits, waiter->uid, clock_ns()))
 		return;
-	waiter->reason = cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine, waiter->context,
-						&leaf);
-	if (waiter->reason) {
-		limits_release(&b->limits, waiter->uid, false, clock_ns());
-		waiting_refuse(waiter, &b->limits, EAGAIN, clock_ns());
-		return;
-	}
-	w = give_worker(b, waiter, &leaf);
-	cgroup_leaf_close(&leaf);
-	cgroup_leaf_remove(&b->cgroup, &leaf);
+	w = b->options->threads ? start_threads(b, waiter) : give_worker(b, waiter);
 	if (!w) {
 		limits_release(&b->limits, waiter->uid, false, clock_ns());
+		if (waiter->reason)
+			waiting_refuse(waiter, &b->limits, EAGAIN, clock_ns());
 		return;
 	}
 	w->state = SERVING;
 	w->uid = waiter->uid;
 	w->context = waiter->context;
-	snprintf(w->name, sizeof(w->name), "worker %d (uid %u, context %llu)",
-		 (int)w->process.pid, w->uid, (unsigned long long)w->context);
 	log_debug("%s: serves process %u%s", w->name, waiter->pid,
 		  w->has_plugins ? ", with extensions" : "");
 	update_user_weight(b, w->uid);
-	hand_over(b, w);
+	if (!w->threads)
+		hand_over(b, w);
 }
 
 /* Says of those who wait whose user has another context that is served, and is not gone. */
@@ -475,9 +550,9 @@ static void mark_seconds(struct broker *b)
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
 {
-	const unsigned int kept = b->options->common.idle;
+	const unsigned int kept = b->options->idle;
 
-	if (with_plugins || ready > kept)
+	if (with_plugins || ready > kept || b->options->threads)
 		return WAITING_ALL;
 	return ready > (kept + 1) / 2 ? WAITING_MODEST : WAITING_ALONE;
 }
@@ -486,7 +561,7 @@ static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins
 static bool serve_one(struct broker *b, bool with_plugins)
 {
 	unsigned int ready = count_workers(b, with_plugins, IDLE);
-	struct waiter *waiter = !ready ? NULL :
+	struct waiter *waiter = !ready && !b->options->threads ? NULL :
 		waiting_pick(&b->waiting, &b->limits, with_plugins,
 			     whom_to_serve(b, with_plugins, ready), clock_ns());
 
@@ -538,7 +613,8 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 		.context = next->out_context,
 		.uid = next->out_uid,
 		.pid = next->out_pid,
-		.with_plugins = extensions_admit(b->extensions, b->engine, next->out_context),
+		.with_plugins = extensions_admit(&b->options->extensions, b->engine,
+						 next->out_context),
 		.since_ns = clock_ns(),
 	};
 
@@ -546,11 +622,11 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
 }
 
-/* Its worker knows by itself and ends; one that does not is killed. */
+/* Its worker knows by itself and ends; a process that does not is killed. */
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
-		if (w->state == SERVING && w->context == next->out_context)
+		if (w->state == SERVING && w->context == next->out_context && !w->threads)
 			w->kill_at_ns = clock_ns() + GONE_GRACE_NS;
 	}
 	waiting_remove(&b->waiting, next->out_context);
@@ -571,7 +647,7 @@ static void context_priority(struct broker *b, const struct nnaccel_engine_next 
 static void engine_told(struct broker *b)
 {
 	struct nnaccel_engine_next next;
-	int told = context_next(b->engine, b->options->common.device, &next);
+	int told = context_next(b->engine, b->options->device, &next);
 
 	if (told < 0)
 		stop(b, EXIT_FAILURE);
@@ -653,7 +729,7 @@ static void dispatch(struct broker *b, const struct watch *what)
 		reread_changed(&b->reread);
 		break;
 	case ON_ANSWER:
-		if (reread_read(&b->reread, b->extensions)) {
+		if (reread_read(&b->reread, &b->options->extensions)) {
 			unwatch_and_close(b, &b->reread.answer);
 			drop_old_plugins(b);
 		}
@@ -687,7 +763,7 @@ static void loop(struct broker *b)
 {
 	while (!b->stop) {
 		look_at_waiting(b);
-		if (reread_start(&b->reread, b->extensions, &b->spawner))
+		if (reread_start(&b->reread, &b->options->extensions, &b->spawner))
 			watch(b, b->reread.answer, &b->on_answer);
 		take_events(b, notify_alive(run_timers(b)));
 	}
@@ -699,33 +775,48 @@ static void end_workers(struct broker *b)
 	uint64_t end_ns = clock_ns() + END_MS * UINT64_C(1000000);
 	struct worker *w;
 
-	for (w = b->workers; w; w = w->next)
-		spawned_kill(&w->process);
+	for (w = b->workers; w; w = w->next) {
+		if (w->threads)
+			b->options->threads->stop(w->threads);
+		else
+			spawned_kill(&w->process);
+	}
 	while ((w = b->workers)) {
-		struct pollfd ended = { .fd = w->process.pidfd, .events = POLLIN };
+		struct pollfd ended = { .fd = end_of(b, w), .events = POLLIN };
 
 		b->workers = w->next;
 		if (poll(&ended, 1, clock_ms_until(end_ns)) == 1) {
 			reap(w);
 			log_relay_read(&w->log, w->name, clock_ns());
 		} else {
-			log_warning("%s: was killed and does not end", w->name);
+			log_warning("%s: does not end", w->name);
 			w->leaf.name[0] = '\0';
+			w->threads = NULL;	/* they end with this process */
 		}
 		worker_free(b, w);
 	}
 }
 
-/* The device's version is that of its workers, the first word of their identity. */
-static bool open_engine(struct broker *b, const char *identity)
+/* Threads that the engine makes when it starts block the signals only if this one does. */
+static bool open_engine(struct broker *b)
 {
-	char version[NNACCEL_MAX_VERSION];
+	const struct engine_options *o = b->options;
 
-	snprintf(version, sizeof(version), "%.*s", (int)strcspn(identity, " "), identity);
 	b->signals = node_open_signals();
-	b->engine = b->signals < 0 ? -1 : node_open(b->options->common.device, b->options->common.name, version,
-						    NNACCEL_DEVICE_ACCELERATOR);
+	if (b->signals < 0 || (o->threads && !o->threads->init(o->engine)))
+		return false;
+	b->engine = node_open(o->device, o->name, o->version, o->type);
 	return b->engine >= 0;
+}
+
+/* Finds out how processes are started, unless the caller did. */
+static bool open_workers(struct broker *b)
+{
+	if (b->options->threads || b->spawner.program >= 0)
+		return true;
+	return spawner_init(&b->spawner) &&
+	       (!b->options->extensions.folder ||
+		extensions_find(&b->options->extensions, &b->spawner));
 }
 
 static bool open_loop(struct broker *b)
@@ -744,46 +835,55 @@ static bool open_loop(struct broker *b)
 	return watch(b, b->engine, &b->on_engine) && watch(b, b->signals, &b->on_signal);
 }
 
-int broker_run(struct broker_options *options)
+static void run(struct broker *b)
 {
-	struct engine_options *common = &options->common;
-	struct keeper_options keeper = common->keeper;
-	char identity[WORKER_IDENTITY];
+	const struct engine_options *o = b->options;
+
+	if (o->cgroup)
+		cgroup_init(&b->cgroup, o->cgroup);
+	b->spawner.options.cache = keeper_start(&b->keeper, &o->keeper);
+	b->on_keeper.what = ON_KEEPER;
+	/* An engine of the kit's may have no process ready. */
+	if (o->engine)
+		set_ready(b);
+	if (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper))
+		loop(b);
+	/* Clients whose worker ends see that there is no engine to prepare again with. */
+	close_fd(&b->engine);
+	end_workers(b);
+	keeper_stop(&b->keeper);
+}
+
+int broker_run(struct engine_options *options)
+{
 	struct broker b = {
 		.options = options,
-		.spawner = common->spawner,
-		.extensions = &common->extensions,
+		.spawner = options->spawner,
+		.cgroup.base = -1,
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,
 		.look_at_ns = NEVER,
 		.exit_code = EXIT_FAILURE,
 	};
-	if (!limits_init(&b.limits, common->max, common->max_per_user,
-			 options->worker_rate)) {
+
+	if (!limits_init(&b.limits, options->max, options->max_per_user, options->rate)) {
 		log_error("out of memory");
 		return EXIT_FAILURE;
 	}
-	spawn_raise_files(common->max + common->max_per_user + common->idle +
-			  MAX_STARTING);
-	reread_init(&b.reread, b.extensions);
-	program_ask(b.spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
-	if (open_engine(&b, identity) && open_loop(&b)) {
-		keeper.identity = identity;
-		cgroup_init(&b.cgroup, &options->cgroup);
-		b.spawner.options.cache = keeper_start(&b.keeper, &keeper);
-		b.on_keeper.what = ON_KEEPER;
-		if (!b.spawner.options.cache || watch(&b, b.keeper.pidfd, &b.on_keeper))
-			loop(&b);
-		/* Clients whose worker ends see that there is no engine to prepare again with. */
-		close_fd(&b.engine);
-		end_workers(&b);
-		keeper_stop(&b.keeper);
-	}
+	if (!options->threads)
+		spawn_raise_files(options->max + options->max_per_user + options->idle +
+				  MAX_STARTING);
+	reread_init(&b.reread, &options->extensions);
+	if (open_engine(&b) && open_loop(&b) && open_workers(&b))
+		run(&b);
 	reread_end(&b.reread);
+	extensions_free(&options->extensions);
 	close_fd(&b.epoll);
 	close_fd(&b.signals);
 	close_fd(&b.engine);
+	if (b.spawner.program != options->spawner.program)
+		close_fd(&b.spawner.program);
 	waiting_clear(&b.waiting);
 	limits_free(&b.limits);
 	return b.exit_code;
