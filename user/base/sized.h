@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Structures that begin with their size: those of an older header are shorter, those of a newer one
- * longer. Elements of arrays have no size and never grow.
+ * longer. Elements of arrays have none of their own: they never grow, or the call has their size.
  */
 #ifndef NN_BASE_SIZED_H
 #define NN_BASE_SIZED_H

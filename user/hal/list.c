@@ -5,12 +5,12 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sized.h"
 #include "device.h"
 #include "error.h"
 
@@ -89,7 +89,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	int found;
 
 	nna_error_clear(err);
-	if (entry_size < offsetof(struct nna_device_entry, is_ready) + sizeof(entry.is_ready))
+	if (entry_size < SIZE_WITH(struct nna_device_entry, is_ready))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "device list: entries of %zu bytes",
 			       entry_size);
 	found = scandir(CLASS, &nodes, is_device, by_number);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures of callers that begin with their size: those of an older header are shorter than this
- * library's, those of a newer one longer.
+ * Copies of callers' structures that begin with their size.
  */
 #ifndef NN_HAL_SIZED_H
 #define NN_HAL_SIZED_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include <nnaccel/status.h>
+
+#include "base/sized.h"
 
 /* No structure will ever be longer: a caller that gives such a size has not set it. */
 #define NNA_MAX_STRUCT 4096
@@ -24,8 +24,7 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 
 /* The same where `last` was the last field in the first release that had the structure. */
 #define NNA_TAKE(ours, last, callers, what, err) \
-	nna_take_struct(ours, sizeof(*(ours)), \
-			offsetof(__typeof__(*(ours)), last) + sizeof((ours)->last), callers, \
+	nna_take_struct(ours, sizeof(*(ours)), SIZE_WITH(__typeof__(*(ours)), last), callers, \
 			what, err)
 
 /*
@@ -37,6 +36,6 @@ enum nn_status nna_give_struct(void *callers, uint32_t *callers_size, const void
 
 #define NNA_GIVE(callers, callers_size, ours, last, what, err) \
 	nna_give_struct(callers, callers_size, ours, sizeof(*(ours)), \
-			offsetof(__typeof__(*(ours)), last) + sizeof((ours)->last), what, err)
+			SIZE_WITH(__typeof__(*(ours)), last), what, err)
 
 #endif /* NN_HAL_SIZED_H */
