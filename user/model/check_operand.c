@@ -136,7 +136,7 @@ static enum nn_status check_extra(const struct nn_model_checker *c, uint32_t ind
 	if (o->type == NN_TENSOR_QUANT8_SYMM_PER_CHANNEL)
 		return check_channels(c, index, o);
 	if (extra->kind != NN_EXTRA_NONE &&
-	    !(extra->kind == NN_EXTRA_EXTENSION && is_extension(o->type)))
+	    (extra->kind != NN_EXTRA_EXTENSION || !is_extension(o->type)))
 		return nn_refuse_operand(c, index, "extra parameters of kind %u", extra->kind);
 	if (extra->channel_dim || (extra->kind == NN_EXTRA_NONE && extra->count))
 		return nn_refuse_operand(c, index, "extra parameters that its kind does not have");

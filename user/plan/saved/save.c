@@ -135,12 +135,13 @@ static bool steers_inside(const struct saver *s, const struct nn_operand *refere
 	return s->steers[saver_first(s, k) + g->inputs[input]];
 }
 
-/* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. Subgraphs steer anyhow. */
+/* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. */
 static bool steers_flow(const struct saver *s, const struct nn_operand *operands,
 			const struct nn_operation *o, uint32_t index)
 {
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
+	/* Subgraphs steer by their type. */
 	return index < first ||
 	       steers_inside(s, &operands[o->inputs[first]], index - first - 2) ||
 	       steers_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
@@ -155,8 +156,8 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		bool *steers = &s->steers[saver_first(s, k) + o->inputs[i]];
 
-		if (*steers || !(plan_steers(op, i, operands[o->inputs[i]].type) ||
-				 (!op->execute && steers_flow(s, operands, o, i))))
+		if (*steers || (!plan_steers(op, i, operands[o->inputs[i]].type) &&
+				(op->execute || !steers_flow(s, operands, o, i))))
 			continue;
 		*steers = true;
 		changed = true;
