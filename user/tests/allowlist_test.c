@@ -22,7 +22,7 @@
 static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
-/* The list of programs asks about files. They may be on other devices, and the calls may fail. */
+/* The list of programs asks about files, which may be on other devices, and fail. */
 static dev_t other_device;
 static bool fstat_fails;
 
@@ -454,8 +454,7 @@ static void test_unreadable(void **state)
 		fstat_fails = !memory;
 		failing_begin(FAILING_SELF, (unsigned int)memory, false);
 		assert_false(allowlist_admits(&a, &b, &reason));
-		assert_string_equal(reason, memory ? "the program is not in the list of those that may use extensions" :
-				    "there is no list of those that may use extensions");
+		assert_non_null(strstr(reason, memory ? "is not in the list" : "there is no list"));
 		assert_int_equal(failing_end(FAILING_SELF), memory);
 		fstat_fails = false;
 		allowlist_free(&a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counts of scripts/conditions, of processes whose sandbox opens no file at their end. Other builds
- * have no such counts, and these functions do nothing.
+ * The counts of scripts/conditions, of processes whose sandbox opens no file at their end. Other
+ * builds have no such counts, and these functions do nothing.
  */
 #ifndef NN_TESTS_COUNTS_H
 #define NN_TESTS_COUNTS_H

@@ -361,7 +361,8 @@ static struct nn_plan *plan_again(const struct model_builder *b, void **data)
 	nn_plan_free(plan);
 	nn_model_free(model);
 
-	if (nn_plan_load(model_part, image.model_size, *data, image.data_size, &options, &plan, &err))
+	if (nn_plan_load(model_part, image.model_size, *data, image.data_size, &options, &plan,
+			 &err))
 		fail_msg("%s", err.message);
 	nn_plan_image_free(&image);
 	free(model_part);
@@ -416,13 +417,16 @@ X(unlisted, b->operands[0][1].type = CODE(3, 2),					\
   "operand 1 (unknown type): type 0x30002 of an extension that is not listed")		\
 X(unlisted_operation, b->operations[0][0].type = CODE(3, 1),				\
   "operation 0 (code 196609): of an extension that is not listed")			\
+X(own_operation, b->operations[0][1].type = CODE(NN_OWN_PREFIX, 999),			\
+  "not an operation that is known")							\
 X(unknown_operation, b->operations[0][1].type = CODE(1, 8), "not an operation that is known") \
 X(unknown_name, b->extensions[0].name = "com.example.silver",				\
   "extension 0 (com.example.silver) is not known here")				\
 X(name_twice, b->extensions[0].name = FIBONACCI_NAME,					\
   "extension \"com.example.fibonacci\" is listed twice")				\
 X(name_twice_of_three, (b->extensions[0].name = FIBONACCI_NAME,				\
-  b->extensions[2] = (struct nn_extension_prefix){ "com.example.last", 3 }, b->model.num_extensions = 3), \
+  b->extensions[2] = (struct nn_extension_prefix){ "com.example.last", 3 },		\
+  b->model.num_extensions = 3),								\
   "extension \"com.example.fibonacci\" is listed twice")				\
 X(name_empty, b->extensions[0].name = "", "extension 0: not a name")			\
 X(name_of_lines, b->extensions[0].name = "a.b\n<0>c", "extension 0: not a name")	\
@@ -858,12 +862,13 @@ static void test_oem(void **state)
 /* Scalars whose type does not tell their size stay apart. */
 static void test_saving_oem(void **state)
 {
-	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 1 + 10 + 1, 2 + 2 + 20 + 2, 3 + 3 + 30 + 3, 4 };
+	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 12, 2 + 24, 3 + 36, 4 };
 	static const uint8_t scalars[][3] = { { 1, 2, 3 }, { 10, 20, 30 }, { 1, 2, 3 } };
 	uint8_t sums[sizeof(want)];
 	struct nn_arg in = { .data = (void *)x, .length = sizeof(x) };
 	struct nn_arg out = { .data = sums, .length = sizeof(sums) };
-	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out };
+	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in,
+				  .outputs = &out };
 	struct nn_error err = { "" };
 	uint32_t from, to, scalar;
 	struct model_builder b;
@@ -876,7 +881,8 @@ static void test_saving_oem(void **state)
 	for (int i = 0; i < 3; i++) {
 		scalar = mb_constant(&b, NN_OEM_SCALAR, scalars[i], sizeof(scalars[i]), MB_NONE);
 		b.operands[0][scalar].zero_point = i == 2;
-		to = mb_operand(&b, NN_TENSOR_OEM_BYTE, i < 2 ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+		to = mb_operand(&b, NN_TENSOR_OEM_BYTE, i < 2 ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT,
+				MB_DIMS(4));
 		mb_operation(&b, NN_OP_OEM, MB_LIST(from, scalar), MB_LIST(to));
 		from = to;
 	}
@@ -894,20 +900,22 @@ static enum nnx_status any_data(struct nnx_call *call, const struct nnx_operand 
 	return NNX_OK;
 }
 
-/* An operation without outputs stays, and so do scalars that differ by their extension data alone. */
+/* An operation without outputs stays, and scalars of other extension data stay apart. */
 static void test_saving_silent(void **state)
 {
 	const float x[] = { -1, 2 };
 	float y[2] = { 0 };
 	struct nn_arg in = { .data = (void *)x, .length = sizeof(x) };
 	struct nn_arg out = { .data = y, .length = sizeof(y) };
-	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out };
+	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in,
+				  .outputs = &out };
 	static struct sample silent;
 	struct nn_error err = { "" };
 	const struct nn_subgraph *main;
 	struct model_builder b;
 	struct nn_plan *plan;
 	uint32_t inputs[3] = { 0 };
+	const uint32_t *read;
 	void *data;
 
 	(void)state;
@@ -930,8 +938,9 @@ static void test_saving_silent(void **state)
 	main = nn_plan_main(plan);
 	assert_int_equal(main->num_operations, 2);
 	assert_int_equal(main->operations[1].num_outputs, 0);
+	read = main->operations[1].inputs;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(main->operands[main->operations[1].inputs[1 + i]].extra.bytes[0], i ? 'y' : 'x');
+		assert_int_equal(main->operands[read[1 + i]].extra.bytes[0], i ? 'y' : 'x');
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 	assert_true(y[0] == 0 && y[1] == 2);
 	nn_plan_free(plan);
@@ -1157,7 +1166,7 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* The failures left nothing: only the last call took it. */
+	/* A failure leaves nothing behind: only the last one took it. */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 
@@ -1184,14 +1193,15 @@ static void test_no_memory(void **state)
 
 static struct nn_device_extension own_extension;
 
-static const struct nn_device_extension *own_extensions(const struct nna_engine *of, uint32_t *count)
+static const struct nn_device_extension *own_extensions(const struct nna_engine *of,
+							uint32_t *count)
 {
 	(void)of;
 	*count = 1;
 	return &own_extension;
 }
 
-/* The list that clients get of all extensions has no more room. */
+/* The list of all extensions for clients has no more room. */
 static void test_no_room(void **state)
 {
 	static const struct nna_engine crowded = { .extensions = own_extensions };
@@ -1207,7 +1217,8 @@ static void test_no_room(void **state)
 	items = (uint32_t)((EXTENSION_LIST_MAX_SIZE - size - 2 * sizeof(struct extension_record)) /
 			   sizeof(struct extension_item));
 	own_extension.num_types = items - 3;
-	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_REFUSED);
+	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err),
+			 NNA_ENGINE_PLUGIN_REFUSED);
 	assert_string_equal(err.message, "one more than can be");
 	own_extension.num_types = items - 4;
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
@@ -1226,21 +1237,23 @@ static void test_most(void **state)
 	for (size_t i = 0; i <= NN_MAX_EXTENSIONS; i++)
 		snprintf(names[i], sizeof(names[i]), "a.number%zu", i);
 	for (count = nna_engine_plugin_count(); count <= NNA_ENGINE_MAX_PLUGINS; count++) {
-		const struct nnx_extension x = { .abi = NNX_ABI_VERSION, .size = sizeof(x), .name = names[count] };
+		const struct nnx_extension x = { .abi = NNX_ABI_VERSION, .size = sizeof(x),
+						 .name = names[count] };
 
 		assert_int_equal(nna_engine_plugin_take(&engine, &x, 0, &err),
 				 count < NNA_ENGINE_MAX_PLUGINS ? NNA_ENGINE_PLUGIN_LOADED :
 								  NNA_ENGINE_PLUGIN_REFUSED);
 	}
 	assert_string_equal(err.message, "one more than can be");
-	/* A known name keeps its prefix. */
+	for (last = 0; nn_extension_at(last + 1); last++)
+		;
+	/* A name that is there keeps its prefix, and takes no other. */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(prefix, nn_extension_prefix(FIBONACCI_NAME));
 	assert_string_equal(err.message, "extension com.example.fibonacci is there already");
-	for (last = 0; nn_extension_at(last + 1); last++)
-		;
+	assert_null(nn_extension_at(last + 1));
 	for (count = NN_MAX_EXTENSIONS; last < NN_MAX_EXTENSIONS; last++, count--) {
 		others[last].name = names[count];
 		assert_int_equal(nn_extension_register(&others[last], &prefix, &err), NN_OK);
@@ -1248,7 +1261,8 @@ static void test_most(void **state)
 	}
 	others[0].name = "a.last";
 	err.message[0] = '\0';
-	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_RESOURCE_EXHAUSTED_PERSISTENT);
+	assert_int_equal(nn_extension_register(&others[0], &prefix, &err),
+			 NN_RESOURCE_EXHAUSTED_PERSISTENT);
 	assert_string_equal(err.message, "extension a.last is one more than 64");
 	assert_int_equal(nn_extension_prefix("a.last"), 0);
 }

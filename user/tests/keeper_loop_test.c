@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper's loop with all that it calls in the hands of tests: the index, the store of plans, the
- * time, and system calls, which may fail. No thread runs: tests do the work of all, one after the other.
+ * The keeper's loop with all that it calls in the hands of tests: the index, the store of plans,
+ * the time, and system calls, which may fail. No thread runs: tests do the work of all.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -72,7 +72,8 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return result;
 }
 
-static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *data)
+static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+		     void *data)
 {
 	(void)thread;
 	(void)attributes;
@@ -128,7 +129,8 @@ static int try_fstat(int fd, struct stat *st)
 
 /* ---- the index and the store, which have all that is asked for ---- */
 
-enum message_kind cache_index_query(struct cache_index *index, uint32_t uid, const uint8_t token[CACHE_TOKEN_SIZE],
+enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
+				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
 	(void)index;
@@ -138,7 +140,8 @@ enum message_kind cache_index_query(struct cache_index *index, uint32_t uid, con
 	return CACHE_YES;
 }
 
-enum message_kind cache_index_store(struct cache_index *index, uint32_t uid, const uint8_t token[CACHE_TOKEN_SIZE],
+enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
+				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE])
 {
 	return cache_index_query(index, uid, token, hash);
@@ -185,16 +188,16 @@ void cache_index_flush(struct cache_index *index)
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work)
 {
-	(void)store;
+	assert_non_null(store);
 	(void)key;
 	*work = (struct blob_work){ .uid = uid, .file = memfd_create("plan", MFD_CLOEXEC) };
 	return true;
 }
 
-bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE], uint64_t model_size,
-		      uint64_t data_size)
+bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		      uint64_t model_size, uint64_t data_size)
 {
-	(void)store;
+	assert_non_null(store);
 	(void)uid;
 	(void)key;
 	(void)model_size;
@@ -202,10 +205,11 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 	return !fails(F_WANTS);
 }
 
-bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE], const void *bytes,
-		    uint64_t model_size, uint64_t data_size, struct blob_work *work)
+bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
+		    const void *bytes, uint64_t model_size, uint64_t data_size,
+		    struct blob_work *work)
 {
-	(void)store;
+	assert_non_null(store);
 	(void)key;
 	(void)model_size;
 	(void)data_size;
@@ -220,7 +224,7 @@ void blob_work_run(struct blob_work *work)
 
 bool blob_store_end(struct blob_store *store, struct blob_work *work)
 {
-	(void)store;
+	assert_non_null(store);
 	if (!fails(F_END))
 		return true;
 	if (work->file >= 0)
@@ -231,7 +235,7 @@ bool blob_store_end(struct blob_store *store, struct blob_work *work)
 
 bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE])
 {
-	(void)store;
+	assert_non_null(store);
 	(void)uid;
 	(void)key;
 	return !fails(F_DROP);
@@ -239,22 +243,23 @@ bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[D
 
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 {
-	(void)store;
+	assert_non_null(store);
 	*count = uid + 1;
 	return !fails(F_CLEAR_PLANS);
 }
 
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)
 {
-	(void)store;
+	assert_non_null(store);
 	(void)report;
 	*work = (struct blob_work){ .file = -1 };
 	return !fails(F_CHECK);
 }
 
-void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans, uint64_t *faults)
+void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
+			  uint64_t *faults)
 {
-	(void)store;
+	assert_non_null(store);
 	assert_true(work->right);
 	*plans = 4;
 	*faults = 5;
@@ -262,26 +267,26 @@ void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint
 
 uint64_t blob_store_user_bytes(const struct blob_store *store)
 {
-	(void)store;
+	assert_non_null(store);
 	return USER_BYTES;
 }
 
 void blob_store_abandon(struct blob_store *store, struct blob_work *work)
 {
-	(void)store;
+	assert_non_null(store);
 	assert_non_null(work->bytes);
 	played.abandoned++;
 }
 
 void blob_store_committed(struct blob_store *store)
 {
-	(void)store;
+	assert_non_null(store);
 	played.committed++;
 }
 
 void blob_store_rolled_back(struct blob_store *store)
 {
-	(void)store;
+	assert_non_null(store);
 	played.rolled_back++;
 }
 
@@ -355,7 +360,8 @@ static void work_all(void)
 }
 
 /* The client at a place asks; its work is queued then, or it has the answer. */
-static void request(size_t place, int client, uint32_t kind, uint64_t model_size, uint64_t data_size)
+static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
+		    uint64_t data_size)
 {
 	const struct message r = {
 		.kind = kind, .serial = 7, .model_size = model_size, .data_size = data_size,
@@ -367,10 +373,10 @@ static void request(size_t place, int client, uint32_t kind, uint64_t model_size
 
 static struct message answer_to(int client, int *file)
 {
+	const int flags = MSG_CMSG_CLOEXEC | MSG_DONTWAIT;
 	struct message answer = { 0 };
 
-	assert_int_equal(message_receive(client, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &answer,
-					 file), 1);
+	assert_int_equal(message_receive(client, KEEPER_ANSWERS, flags, &answer, file), 1);
 	assert_int_equal(answer.serial, 7);
 	return answer;
 }
@@ -474,9 +480,9 @@ static const struct {
 	uint32_t kind;
 	enum message_kind verdict;
 } batch[] = {
-	{ CACHE_QUERY, CACHE_YES }, { CACHE_GET, CACHE_YES }, { CACHE_NEW, CACHE_YES }, { CACHE_SHOW, CACHE_YES },
-	{ CACHE_CHECK, CACHE_YES }, { CACHE_STORE, CACHE_FAILED }, { CACHE_DROP, CACHE_FAILED },
-	{ CACHE_CLEAR, CACHE_FAILED }, { CACHE_DONE, CACHE_FAILED },
+	{ CACHE_QUERY, CACHE_YES }, { CACHE_GET, CACHE_YES }, { CACHE_NEW, CACHE_YES },
+	{ CACHE_SHOW, CACHE_YES }, { CACHE_CHECK, CACHE_YES }, { CACHE_STORE, CACHE_FAILED },
+	{ CACHE_DROP, CACHE_FAILED }, { CACHE_CLEAR, CACHE_FAILED }, { CACHE_DONE, CACHE_FAILED },
 };
 
 #define BATCH (sizeof(batch) / sizeof(batch[0]))
@@ -540,13 +546,14 @@ static void test_plan_not_committed(void **state)
 /* A plan of more bytes than a user may write in an hour is never written. */
 static void test_too_large(void **state)
 {
+	const uint64_t most = WRITE_TIMES * USER_BYTES;
 	int file;
 
 	(void)state;
 	begin(true);
 	join(1, false);
-	assert_int_equal(ask(CACHE_NEW, 1, WRITE_TIMES * USER_BYTES, &file).kind, CACHE_LATER);
-	assert_int_equal(ask(CACHE_NEW, PAGE, WRITE_TIMES * USER_BYTES - PAGE, &file).kind, CACHE_YES);
+	assert_int_equal(ask(CACHE_NEW, 1, most, &file).kind, CACHE_LATER);
+	assert_int_equal(ask(CACHE_NEW, PAGE, most - PAGE, &file).kind, CACHE_YES);
 	close(file);
 	assert_int_equal(ask(CACHE_NEW, PAGE, 0, &file).kind, CACHE_LATER);
 	close(t.client);
@@ -628,8 +635,10 @@ static void test_broker(void **state)
 		{ { .kind = KEEPER_SERVE, .uid = 5 }, true, 0, true, 1, 0 },
 		{ { .kind = KEEPER_SERVE, .uid = 5 }, false, 0, true, 0, 1 },
 		{ { .kind = KEEPER_END }, false, 0, false, 0, 0 },
-		{ { .kind = CACHE_QUERY }, true, 0, false, 0, 0 }, { { .kind = CACHE_QUERY }, false, 0, false, 0, 0 },
-		{ { .kind = 0 }, false, EAGAIN, true, 0, 0 }, { { .kind = 0 }, false, EINTR, true, 0, 0 },
+		{ { .kind = CACHE_QUERY }, true, 0, false, 0, 0 },
+		{ { .kind = CACHE_QUERY }, false, 0, false, 0, 0 },
+		{ { .kind = 0 }, false, EAGAIN, true, 0, 0 },
+		{ { .kind = 0 }, false, EINTR, true, 0, 0 },
 		{ { .kind = 0 }, false, ECONNRESET, false, 0, 0 },
 	};
 
@@ -645,7 +654,8 @@ static void test_broker(void **state)
 			assert_true(message_send(t.broker, &messages[i].message,
 						 messages[i].has_socket ? ends[0] : -1));
 		if (take_client(t.keep) != messages[i].goes_on ||
-		    t.keep->count != FIRST_CLIENT + messages[i].clients || played.lines != messages[i].lines)
+		    t.keep->count != FIRST_CLIENT + messages[i].clients ||
+		    played.lines != messages[i].lines)
 			fail_msg("message %zu", i);
 		close(ends[0]);
 		close(ends[1]);

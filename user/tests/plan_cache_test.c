@@ -80,6 +80,11 @@ static enum nn_status load_with(const struct saved *s, const char *kernels, stru
 			    &options, plan, err);
 }
 
+static const char *kernels_of(const struct saved *s)
+{
+	return ((const struct saved_header *)s->image.model)->kernels;
+}
+
 static struct nn_plan *load(const struct saved *s)
 {
 	struct nn_error err;
@@ -257,7 +262,7 @@ static void test_parts(void **state)
 	assert_int_equal(run(plan, odd + 1, 6, out, 4), NN_OK);
 	assert_memory_equal(out, mixed_right, sizeof(out));
 	nn_plan_free(plan);
-	assert_int_equal(load_with(&s, ((struct saved_header *)s.image.model)->kernels, &plan, &err), NN_OK);
+	assert_int_equal(load_with(&s, kernels_of(&s), &plan, &err), NN_OK);
 	assert_non_null(nn_plan_main(plan));
 	nn_plan_free(plan);
 	assert_int_equal(load_with(&s, "none", &plan, &err), NN_OK);
@@ -305,7 +310,7 @@ static void test_frozen(void **state)
 	assert_int_equal(main->operands[main->outputs[0]].lifetime, NN_SUBGRAPH_OUTPUT);
 	assert_right(sample, plan);
 	nn_plan_free(plan);
-	assert_int_equal(load_with(&s, ((struct saved_header *)s.image.model)->kernels, &plan, &err), NN_OK);
+	assert_int_equal(load_with(&s, kernels_of(&s), &plan, &err), NN_OK);
 	nn_plan_free(plan);
 	assert_int_equal(load_with(&s, "none", &none, &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "is for the kernels"));
@@ -477,27 +482,33 @@ static void test_may_omit(void **state)
 }
 
 /* A plan that was loaded is saved to the same parts. */
-static void check_save_again(const struct sample *sample)
+static void assert_saved_again(const struct saved *s, const struct nn_plan *plan)
 {
 	struct nn_plan_image image;
 	struct nn_error err = { "" };
-	struct nn_plan *plan;
 	uint8_t *data;
+
+	assert_int_equal(nn_plan_save(plan, &image, &err), NN_OK);
+	assert_int_equal(image.model_size, s->image.model_size);
+	assert_memory_equal(image.model, s->image.model, image.model_size);
+	assert_int_equal(image.data_size, s->image.data_size);
+	data = malloc(image.data_size + 1);
+	assert_non_null(data);
+	nn_plan_image_data(&image, data);
+	assert_memory_equal(data, s->data, image.data_size);
+	free(data);
+	nn_plan_image_free(&image);
+}
+
+static void check_save_again(const struct sample *sample)
+{
+	struct nn_plan *plan;
 	struct saved s;
 
 	sample->build();
 	s = save_built();
 	plan = load(&s);
-	assert_int_equal(nn_plan_save(plan, &image, &err), NN_OK);
-	assert_int_equal(image.model_size, s.image.model_size);
-	assert_memory_equal(image.model, s.image.model, image.model_size);
-	assert_int_equal(image.data_size, s.image.data_size);
-	data = malloc(image.data_size);
-	assert_non_null(data);
-	nn_plan_image_data(&image, data);
-	assert_memory_equal(data, s.data, image.data_size);
-	free(data);
-	nn_plan_image_free(&image);
+	assert_saved_again(&s, plan);
 	nn_plan_free(plan);
 	free_saved(&s);
 }
@@ -540,17 +551,20 @@ static void test_control_flow(void **state)
 	free_saved(&s);
 }
 
-/* A branch's values by which addresses are computed are in the model part, wherever they come from. */
+/* Values by which a branch computes addresses are in the model part, wherever they come from. */
 static void test_steering_inside(void **state)
 {
 	static const int32_t shape[] = { -1, 3 };
 	const uint8_t yes = 1;
 	const struct nn_arg inputs[] = {
-		{ .data = (void *)&yes, .length = 1 }, { .data = (void *)six, .length = sizeof(six) },
+		{ .data = (void *)&yes, .length = 1 },
+		{ .data = (void *)six, .length = sizeof(six) },
 	};
 	float out[6];
 	struct nn_arg output = { .data = out, .length = sizeof(out) };
-	struct nn_execution e = { .num_inputs = 2, .num_outputs = 1, .inputs = inputs, .outputs = &output };
+	struct nn_execution e = {
+		.num_inputs = 2, .num_outputs = 1, .inputs = inputs, .outputs = &output,
+	};
 	uint32_t condition, x, s, y, branches[2];
 	struct saved_header *h;
 	struct nn_plan *plan;
@@ -567,7 +581,8 @@ static void test_steering_inside(void **state)
 		y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_NONE);
 		branches[0] = mb_subgraph_operand(&built, 1);
 		branches[1] = mb_subgraph_operand(&built, 2);
-		mb_operation(&built, NN_OP_IF, MB_LIST(condition, branches[0], branches[1], x, s), MB_LIST(y));
+		mb_operation(&built, NN_OP_IF, MB_LIST(condition, branches[0], branches[1], x, s),
+			     MB_LIST(y));
 		for (uint32_t k = 0; k < 2; k++) {
 			mb_subgraph(&built);
 			x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(6));
@@ -579,7 +594,8 @@ static void test_steering_inside(void **state)
 				mb_operation(&built, NN_OP_RELU, MB_LIST(x), MB_LIST(y));
 		}
 		saved = save_built();
-		assert_int_equal(contains(saved.image.model, saved.image.model_size, shape, sizeof(shape)), asks < 2);
+		assert_int_equal(contains(saved.image.model, saved.image.model_size, shape,
+					  sizeof(shape)), asks < 2);
 		plan = load(&saved);
 		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 		assert_memory_equal(out, six, sizeof(six));
@@ -594,11 +610,14 @@ static void test_steering_inside(void **state)
 }
 
 /* Saves the model of `built`, loads it and runs it with as many inputs and one output. */
-static void check_loaded(struct nn_arg *inputs, uint32_t count, const void *right, uint64_t size, bool is_frozen)
+static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void *right,
+			 uint64_t size, bool is_frozen)
 {
 	char out[64];
 	const struct nn_arg output = { .data = out, .length = size };
-	struct nn_execution e = { .num_inputs = count, .num_outputs = 1, .inputs = inputs, .outputs = &output };
+	struct nn_execution e = {
+		.num_inputs = count, .num_outputs = 1, .inputs = inputs, .outputs = &output,
+	};
 	struct nn_error err = { "" };
 	struct saved s = save_built();
 	struct nn_plan *plan = load(&s);
@@ -610,13 +629,14 @@ static void check_loaded(struct nn_arg *inputs, uint32_t count, const void *righ
 	free_saved(&s);
 }
 
-/* Weights that come with each run are packed in each; the memory for that is that of the largest ones. */
+/* Weights that come with each run are packed in each, into memory for the largest ones. */
 static void test_weights_of_runs(void **state)
 {
-	static const float w1[] = { 0, 0, 2, 3, 0, 0 }, w2[] = { 1, 10 }, none[2];
+	static const float w1[9][2] = { [4] = { 2, 3 } }, w2[] = { 1, 10 }, none[2];
 	static const float right[] = { 2, 60, 6, 120, 10, 180 };
 	struct nn_arg inputs[] = {
-		{ .data = (void *)six, .length = sizeof(six) }, { .data = (void *)w1, .length = sizeof(w1) },
+		{ .data = (void *)six, .length = sizeof(six) },
+		{ .data = (void *)w1, .length = sizeof(w1) },
 		{ .data = (void *)w2, .length = sizeof(w2) },
 	};
 	uint32_t from, to, w, bias, zero, one;
@@ -628,14 +648,44 @@ static void test_weights_of_runs(void **state)
 	zero = mb_int32(&built, 0);
 	one = mb_int32(&built, 1);
 	for (uint32_t i = 0; i < 2; i++) {
-		w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, i ? 1 : 3, 1, 2));
+		w = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT,
+			       MB_DIMS(1, i ? 1 : 9, 1, 2));
 		to = mb_operand(&built, NN_TENSOR_FLOAT32, i ? NN_SUBGRAPH_OUTPUT : NN_TEMPORARY,
 				MB_DIMS(1, 3, 1, 2));
-		mb_operation(&built, NN_OP_DEPTHWISE_CONV_2D, MB_LIST(from, w, bias, one, one, one, one, zero),
-			     MB_LIST(to));
+		mb_operation(&built, NN_OP_DEPTHWISE_CONV_2D,
+			     MB_LIST(from, w, bias, one, one, one, one, zero), MB_LIST(to));
 		from = to;
 	}
 	check_loaded(inputs, 3, right, sizeof(right), true);
+}
+
+/* A constant that steps read lies right behind one that is only packed, which goes. */
+static void test_pieces(void **state)
+{
+	static const float w[4][4] = { { 1 }, { 0, 1 }, { 0, 0, 1 }, { 0, 0, 0, 1 } }, none[4];
+	static const float more[] = { 10, 20, 30, 40 };
+	float in[3][4], right[3][4];
+	const struct nn_arg input = { .data = in, .length = sizeof(in) };
+	uint32_t x, weights, bias, add, product, out, zero, one;
+
+	(void)state;
+	for (int i = 0; i < 3 * 4; i++) {
+		in[i / 4][i % 4] = (float)i;
+		right[i / 4][i % 4] = (float)i + more[i % 4];
+	}
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1, 3, 1, 4));
+	bias = mb_constant(&built, NN_TENSOR_FLOAT32, none, sizeof(none), MB_DIMS(4));
+	weights = mb_constant(&built, NN_TENSOR_FLOAT32, w, SAVED_ALIGN, MB_DIMS(4, 1, 1, 4));
+	add = mb_constant(&built, NN_TENSOR_FLOAT32, more, sizeof(more), MB_DIMS(4));
+	zero = mb_int32(&built, 0);
+	one = mb_int32(&built, 1);
+	product = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, 3, 1, 4));
+	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(x, weights, bias, one, one, one, zero),
+		     MB_LIST(product));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 3, 1, 4));
+	mb_operation(&built, NN_OP_ADD, MB_LIST(product, add, zero), MB_LIST(out));
+	check_loaded(&input, 1, right, sizeof(right), true);
 }
 
 /* A frozen form tells nothing of an argument's channels. */
@@ -644,19 +694,25 @@ static void test_channels_of_an_argument(void **state)
 	static const float scales[] = { 1 };
 	static const int32_t bias = 1;
 	const uint8_t filter = 2, x = 3, right = 7;
-	struct nn_arg inputs[] = { { .data = (void *)&filter, .length = 1 }, { .data = (void *)&x, .length = 1 } };
+	struct nn_arg inputs[] = {
+		{ .data = (void *)&filter, .length = 1 }, { .data = (void *)&x, .length = 1 },
+	};
 	uint32_t f, in, b, one, out;
 
 	(void)state;
 	mb_init(&built);
-	f = mb_operand(&built, NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1, 1, 1));
-	built.operands[0][f].extra = (struct nn_extra){ .kind = NN_EXTRA_CHANNEL_QUANT, .count = 1, .scales = scales };
+	f = mb_operand(&built, NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, NN_SUBGRAPH_INPUT,
+		       MB_DIMS(1, 1, 1, 1));
+	built.operands[0][f].extra = (struct nn_extra){
+		.kind = NN_EXTRA_CHANNEL_QUANT, .count = 1, .scales = scales,
+	};
 	in = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1, 1, 1));
 	b = mb_constant(&built, NN_TENSOR_INT32, &bias, sizeof(bias), MB_DIMS(1));
 	out = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 1, 1, 1));
 	built.operands[0][in].scale = built.operands[0][out].scale = 1;
 	one = mb_int32(&built, 1);
-	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(in, f, b, one, one, one, mb_int32(&built, 0)), MB_LIST(out));
+	mb_operation(&built, NN_OP_CONV_2D,
+		     MB_LIST(in, f, b, one, one, one, mb_int32(&built, 0)), MB_LIST(out));
 	check_loaded(inputs, 2, &right, 1, false);
 }
 
@@ -672,7 +728,8 @@ static void test_many_operands(void **state)
 	(void)state;
 	mb_init(&built);
 	for (uint32_t i = 0; i < PARTS; i++)
-		list[i] = i ? mb_constant(&built, NN_TENSOR_FLOAT32, &six[i % 6], sizeof(float), MB_DIMS(1)) :
+		list[i] = i ? mb_constant(&built, NN_TENSOR_FLOAT32, &six[i % 6], sizeof(float),
+					  MB_DIMS(1)) :
 			      mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	list[PARTS] = mb_int32(&built, 0);
 	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(PARTS));
@@ -690,7 +747,6 @@ static void test_many_operands(void **state)
 static void test_no_data(void **state)
 {
 	static const struct sample relu = { NULL, six, 6, true };
-	struct nn_plan_image again;
 	struct nn_plan *plan;
 	uint32_t x, y;
 	struct saved s;
@@ -705,13 +761,7 @@ static void test_no_data(void **state)
 	assert_int_equal(s.image.data_size, 0);
 	plan = load(&s);
 	assert_right(&relu, plan);
-	assert_int_equal(nn_plan_save(plan, &again, NULL), NN_OK);
-	assert_int_equal(again.model_size, s.image.model_size);
-	assert_memory_equal(again.model, s.image.model, again.model_size);
-	assert_int_equal(again.data_size, 0);
-	nn_plan_image_data(&again, s.data);
-	assert_int_equal(s.data[0], 0xee);
-	nn_plan_image_free(&again);
+	assert_saved_again(&s, plan);
 	nn_plan_free(plan);
 	free_saved(&s);
 }
@@ -754,7 +804,6 @@ static void test_lazy(void **state)
 static void check_tuned(const struct sample *sample, bool loaded)
 {
 	const struct nn_plan_options options = { .preference = 1 };
-	struct nn_plan_image again;
 	struct saved_header *h;
 	struct nn_plan *plan;
 	struct saved s;
@@ -791,16 +840,14 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	assert_true(h->tuned_steps > 0);
 	plan = load(&s);
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);	/* low power: of one thread */
+	if (sample->is_frozen)
+		assert_saved_again(&s, plan);
 	nn_plan_free(plan);
 	assert_int_equal(nn_plan_load(s.image.model, s.image.model_size, s.data,
 				      s.image.data_size, &options, &plan, NULL), NN_OK);
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_TUNED);
 	assert_right(sample, plan);
-	/* A plan that was loaded can be saved again. */
-	assert_int_equal(nn_plan_save(plan, &again, NULL), NN_OK);
-	assert_int_equal(again.model_size, s.image.model_size);
-	assert_memory_equal(again.model, s.image.model, again.model_size);
-	nn_plan_image_free(&again);
+	assert_saved_again(&s, plan);
 	nn_plan_free(plan);
 
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 2;
@@ -1352,6 +1399,7 @@ int main(void)
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_steering_inside),
 		cmocka_unit_test(test_weights_of_runs),
+		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_channels_of_an_argument),
 		cmocka_unit_test(test_many_operands),
 		cmocka_unit_test(test_no_data),

@@ -83,7 +83,7 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 			      &loaded, &err);
 	if (!status)
 		status = execute_right(loaded);
-	/* A frozen form is saved again without a change. */
+	/* A plan of a frozen form is saved again. */
 	if (!status && !nn_plan_model(loaded)) {
 		status = nn_plan_save(loaded, &again, &err);
 		nn_plan_image_free(&again);

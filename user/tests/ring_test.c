@@ -87,7 +87,7 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 	datums[0].u.request.size = n;
 }
 
-/* This happens when an end reads the clock, after its last look before it sleeps. */
+/* This happens when an end reads the clock, between its last look and its sleep. */
 static struct {
 	struct pair *of;
 	bool dies;		/* else a packet comes from the client */
@@ -646,9 +646,11 @@ static void test_dies_before_sleep(void **state)
 		at_clock.dies = true;
 		at_clock.after = way == SPINS ? 2 : 0;
 		if (way == SENDS)
-			assert_int_equal(nn_ring_send(&p.client, out, 9, NN_RING_FOREVER), NN_RING_DEAD);
+			assert_int_equal(nn_ring_send(&p.client, out, 9, NN_RING_FOREVER),
+					 NN_RING_DEAD);
 		else
-			assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
+			assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER),
+					 NN_RING_DEAD);
 		assert_null(at_clock.of);
 		assert_int_equal(control_of(&p, 1)->sleeps, 0);
 		pair_free(&p);
@@ -662,7 +664,7 @@ static void expect_long(struct nn_waiter *waiter)
 	assert_true(nn_waiter_plan(waiter).sleep_ns > 1000000);
 }
 
-/* An end that expects a packet in a while sleeps up to shortly before, and learns how late that ends. */
+/* An end that expects a packet late sleeps until shortly before, and learns how late it wakes. */
 static void test_tail(void **state)
 {
 	uint64_t until_ns, late_ns;
@@ -674,7 +676,7 @@ static void test_tail(void **state)
 	p.worker.slice_ns = 3600 * NS_PER_S;
 	expect_long(&p.worker.waiter);
 	late_ns = p.worker.waiter.late_ns;
-	/* A packet that comes before the sleep, and a time that is up before, say nothing of that. */
+	/* It learns nothing from a packet before the sleep, nor from a time that is up before. */
 	at_clock.of = &p;
 	at_clock.dies = false;
 	at_clock.after = 1;
