@@ -2,7 +2,7 @@
 /*
  * nnaccel: neural network accelerator interface.
  *
- * Four kinds of file speak this interface:
+ * Five kinds of file speak this interface:
  *
  * - a device, /dev/nnaccel, /dev/nnaccel1 and so on: a *context*, one per open.
  *   It belongs to the address space that opened it: a forked child, or a
@@ -17,6 +17,8 @@
  *   answers.
  * - a *burst*: made by NNACCEL_BURST_CREATE on a model. Client and worker map
  *   its rings and exchange executions there without the kernel.
+ * - a *submission's file*: made by NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE. It
+ *   polls readable at the end of an execution, on which others may depend.
  *
  * Every structure begins with its size in bytes. A structure shorter than the
  * first published version is refused with EINVAL; one longer than the kernel
