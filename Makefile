@@ -513,7 +513,7 @@ $(obj)/user/tests/soak/%.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
 $(obj)/selftests/lib/summary.o: base += -D_GNU_SOURCE
 soak_parts := $(call objects,user/tests/soak/*.c user/tests/plan_diff/*.c)
 $(BUILD)/tests/soak: private ldflags += -luring
-$(BUILD)/tests/soak: $(filter-out %/damage.o,$(soak_parts)) $(obj)/user/tests/model_builder.o $(obj)/user/tests/random.o \
+$(BUILD)/tests/soak: $(filter-out %/bounds.o %/damage.o,$(soak_parts)) $(obj)/user/tests/model_builder.o $(obj)/user/tests/random.o \
 		$(exporters) $(obj)/selftests/lib/summary.o $(libhal) $(archives)
 	$(test_link) -lnnaccel -lcmocka -lm
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "model/fingerprint.h"
 #include "runtime/sha256.c"
 #include "../../selftests/lib/runner.h"
 #include "runtime_cache_fixture.h"
@@ -401,6 +402,30 @@ static void test_damaged(void **state)
 	}
 }
 
+/* A plan of an older format, whole: the model is compiled again. */
+static void test_older_format(void **state)
+{
+	const char *why = getenv("NN_TEST_DEVICE") ? "" : "not a saved plan";
+	static uint8_t part[65536];
+	uint64_t hash;
+	ssize_t size;
+	int fd;
+
+	(void)state;
+	make_entry();
+	fd = open(path(MODEL_FILE), O_RDONLY);
+	size = read(fd, part, sizeof(part));
+	close(fd);
+	/* Behind 32 bytes of a header, of which the third word is the hash, the format is first. */
+	assert_true(size > 32 && (size_t)size < sizeof(part));
+	part[32]--;
+	hash = nn_fingerprint64(part + 32, (size_t)size - 32);
+	write_at(MODEL_FILE, 16, &hash, sizeof(hash));
+	write_at(MODEL_FILE, 32, part + 32, 1);
+	assert_miss(&usual, why);
+	assert_hit();
+}
+
 /*
  * Two models have one token. With the same arguments the second computes the values of the first.
  * Other arguments are found on nnapi-reference when compiling, on nnaccel when executing.
@@ -760,6 +785,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_first_compilation_is_silent),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_older_format),
 		cmocka_unit_test(test_same_token),
 		cmocka_unit_test(test_half_missing),
 		cmocka_unit_test(test_flipped_bits),
