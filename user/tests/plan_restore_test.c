@@ -247,9 +247,9 @@ static const struct nn_field number_rows[] = {
 	BYTE(byte), FLAG(flag), FLIP(flip), BYTE_DIFFERENCE(zero), WORD(count, 1, 2), COPY(copy, count),
 	WORD(choice, 0, 40), POSITION(position), EACH(count, WORD_EACH(dims, , 1, 9), WORD_EACH(steps, , 0, 9)),
 	WORD(head, 0, INT32_MAX - 1), FLOAT_WITHIN(scale, 1.5f),
-	CHECK(byte, is_even), ONLY(choice, CHOICES), LIMIT(12, dims[0], copy), EQUAL(head, byte, choice),
+	CHECK(byte, is_even), ONLY(choice, CHOICES), LIMIT(18, byte, choice), EQUAL(head, byte, choice),
 	WHEN(flag, SET, DIMENSION(choice), SPAN(INPUT(2), SIZE_BY(count, 0x840), choice)),
-	SPAN_AXES(OUTPUT(0), SIZE(4), count, dims),
+	SPAN_AXES(OUTPUT(0), SIZE_BY(count, 0x400), count, dims),
 	REACH(INPUT_AT(position, 1), SIZE(2), AXES(count), dims, steps, count),
 	EACH_OF(2, SPAN_EACH(OUTPUT(1), SIZE(1), dims, , count)),
 	END
@@ -284,21 +284,26 @@ static void test_rows(void **state)
 		{ "no byte", NUMBERS_OF(256, 0, 0, 0, 1, 3, 256, HALF), 0, false },
 		{ "no flag", NUMBERS_OF(6, 2, 0, 0, 1, 3, 6, HALF), 0, false },
 		{ "no choice", NUMBERS_OF(6, 0, 0, 0, 2, 3, 12, HALF), 0, false },
-		{ "a choice beyond masks", NUMBERS_OF(6, 0, 0, 0, 33, 3, 198, HALF), 0, false },
+		{ "a choice beyond masks", NUMBERS_OF(0, 0, 0, 0, 33, 3, 0, HALF), 0, false },
 		{ "odd", NUMBERS_OF(5, 0, 0, 0, 1, 3, 5, HALF), 0, false },
 		{ "unequal", NUMBERS_OF(6, 0, 0, 0, 3, 3, 6, HALF), 0, false },
 		{ "equal", NUMBERS_OF(2, 0, 0, 0, 3, 3, 6, HALF), 0, true },
+		{ "at a limit", NUMBERS_OF(18, 0, 0, 0, 1, 3, 18, HALF), 0, true },
+		{ "above a limit", NUMBERS_OF(20, 0, 0, 0, 1, 3, 20, HALF), 0, false },
 		{ "no dimension", NUMBERS_OF(6, 0, 0, 0, 1, 0, 6, HALF), 0, false },
 		{ "a larger dimension", NUMBERS_OF(6, 0, 0, 0, 1, 4, 6, HALF), 0, false },
 		{ "a smaller dimension", NUMBERS_OF(6, 0, 0, 0, 1, 2, 6, HALF), 0, true },
-		{ "the largest float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0xbfc00000), 0, true },
-		{ "a larger float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0xbfc00001), 0, false },
+		{ "the least float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0xbfc00000), 0, true },
+		{ "a smaller float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0xbfc00001), 0, false },
+		{ "the largest float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0x3fc00000), 0, true },
+		{ "a larger float", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0x3fc00001), 0, false },
 		{ "not a number", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, 0x7fc00000), 0, false },
 		{ "what cannot be completed", NUMBERS_OF(6, 0, 0, 99, 1, 3, 6, HALF), 0, false },
 		{ "a byte less of output 0", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 1, false },
 		{ "a byte less of output 1", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 2, false },
 		{ "a byte less of input 1", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 4, false },
 		{ "alignment less of input 1", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 8, false },
+		{ "no such input", { 6, 0, 0, 0, 2, 1, 1, 2, 5, 3, 7, 6, HALF }, 0, false },
 		{ "a word that is missing", { 6, 1, 0, 0, 2, 1, 0, 2, 5, 3, 7, 6, HALF }, 0, false },
 	};
 	const struct nn_kernel kernel = {
@@ -310,13 +315,15 @@ static void test_rows(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint32_t missing = cases[i].missing;
 		const struct nn_bounds bounds = {
-			.inputs = { { 0, 0 }, { 2 * 21 - (missing >> 2 & 1), missing & 8 ? 1 : 2 } },
+			/* The last one is none of the kernel's. */
+			.inputs = { { 0, 0 }, { 2 * 21 - (missing >> 2 & 1), missing & 8 ? 1 : 2 },
+				    { UINT64_MAX, 64 } },
 			.output = { 4 * 6 - (missing & 1), 4 },
 			.more_outputs = { { 2 * 3 - (missing >> 1 & 1), 1 } },
 		};
 		struct nn_ready ready = { .kernel = &kernel };
 		uint32_t again[NN_SAVED_WORDS];
-		struct numbers n = { 0 };
+		struct numbers n = { 0 }, other = { 0 };
 
 		if (nn_step_restore(&kernel, cases[i].words, 13, &bounds, &ready, &n) != cases[i].taken)
 			fail_msg("%s is %s", cases[i].name, cases[i].taken ? "refused" : "taken");
@@ -328,6 +335,11 @@ static void test_rows(void **state)
 		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
+		/* A word more, and a number that is none. */
+		again[13] = 0;
+		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));
+		n.dims[1] = (size_t)UINT32_MAX + 1;
+		assert_int_equal(nn_step_save(&ready, again), 0);
 	}
 }
 
