@@ -29,6 +29,7 @@ static const struct {
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },
 	{ CACHE_QUERY, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_QUERY, 1, 1, 1, 0, 0 },
 	{ CACHE_NEW, 1, 0, 1, 1, WORKER_TO_KEEPER }, { CACHE_NEW, 1, 1, 1, 1, 0 },
+	{ CACHE_NEW, 1, 0, UINT32_MAX + 1ULL, 1, WORKER_TO_KEEPER },
 	{ CACHE_GET, 1, 0, 0, 0, WORKER_TO_KEEPER }, { CACHE_GET, 1, 1, 0, 0, 0 },
 	{ CACHE_GET, 1, 0, 1, 0, 0 }, { CACHE_GET, 1, 0, 0, 1, 0 },
 	{ CACHE_DONE, 1, 0, 0, 0, WORKER_TO_KEEPER }, { CACHE_DROP, 1, 0, 0, 0, WORKER_TO_KEEPER },

@@ -666,14 +666,22 @@ static void test_broker(void **state)
 /* A client sends nothing for now, or for good, and other ends of sockets and files fail. */
 static void test_client_errors(void **state)
 {
-	static const int errors[] = { EAGAIN, EINTR, ECONNRESET };
+	static const struct {
+		int error;
+		bool stays;
+		unsigned int lines;	/* in the log so far */
+	} errors[] = {
+		{ EAGAIN, true, 0 }, { EINTR, true, 0 }, { ECONNRESET, false, 0 },
+		{ EPROTO, false, 1 },
+	};
 
 	(void)state;
 	begin(true);
 	join(1, false);
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		let_fail(F_RECEIVE, errors[i]);
-		assert_int_equal(serve_client(t.keep, FIRST_CLIENT), errors[i] != ECONNRESET);
+		let_fail(F_RECEIVE, errors[i].error);
+		assert_int_equal(serve_client(t.keep, FIRST_CLIENT), errors[i].stays);
+		assert_int_equal(played.lines, errors[i].lines);
 	}
 	/* An administrator that is gone before it is taken. */
 	let_fail(F_ACCEPT, ECONNABORTED);
@@ -684,7 +692,7 @@ static void test_client_errors(void **state)
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);
 	let_fail(F_WRITE, EIO);
 	work(INDEX);
-	assert_int_equal(played.lines, 1);
+	assert_int_equal(played.lines, 2);
 	assert_true(t.keep->clients[FIRST_CLIENT]->is_busy);
 	hand_back(t.keep, NULL);
 	end_work(t.keep);
