@@ -439,7 +439,7 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
-$(filter $(BUILD)/tests/engine_%,$(tests)): $(obj)/user/tests/locks/locks.o
+$(filter $(BUILD)/tests/engine_% %/keeper_loop_test,$(tests)): $(obj)/user/tests/locks/locks.o
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.

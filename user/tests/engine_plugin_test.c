@@ -24,6 +24,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "tests/failing/failing.h"
+#include "tests/failing/kept.h"
 
 #define CODE(prefix, code) ((prefix) << 16 | (code))
 
@@ -1054,6 +1055,7 @@ static void test_compile(void **state)
 	b.pools[0] = (struct nn_pool){ pool, sizeof(pool) };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct nn_error err = { "" };
+		struct kept kept = kept_now(), left;
 
 		memset(&called, 0, sizeof(called));
 		called.result = cases[i].result;
@@ -1073,6 +1075,9 @@ static void test_compile(void **state)
 		assert_memory_equal(called.flags, ((uint32_t[]){
 			NNX_IS_TENSOR, NNX_IS_TENSOR | NNX_CONSTANT, NNX_IS_TENSOR | NNX_CONSTANT,
 			NNX_IS_TENSOR | NNX_OMITTED }), 16);
+		/* Memory that a call allocates is freed when it ends. */
+		left = kept_now();
+		assert_null(kept_more(&kept, &left));
 	}
 	nna_engine_plugin_release(&o, NULL);
 	assert_int_equal(called.released, 0);
@@ -1297,5 +1302,6 @@ int main(void)
 		cmocka_unit_test(test_most),
 	};
 
+	kept_start();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ends a program that unlocks what is not locked: the C library takes that for good. Linked into tests of
- * engines.
+ * engines and of the keeper.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
