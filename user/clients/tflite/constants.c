@@ -125,5 +125,4 @@ const ANeuralNetworksMemory *constants_find(struct constants *c, const void *dat
 void constants_free(struct constants *c)
 {
 	ANeuralNetworksMemory_free(c->memory);
-	c->memory = NULL;
 }
