@@ -99,7 +99,7 @@ rpath	= -Wl,-rpath,'$$ORIGIN$(1)'
 model	:= $(call objects,user/model/*.c)
 ops	:= $(call objects,user/ops/*.c)
 # The loops of operations become vectors, as clang makes them with -O2.
-$(ops): vectors := $(if $(san)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
+$(ops): private vectors := $(if $(san)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
 plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
 ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
@@ -115,7 +115,7 @@ broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
 # check-abi compares types of what these export.
-$(model) $(hal) $(hwbuffer) $(runtime) $(kit): types := $(if $(filter -g1,$(CFLAGS)),-g)
+$(model) $(hal) $(hwbuffer) $(runtime) $(kit): private types := $(if $(filter -g1,$(CFLAGS)),-g)
 worker_libs := -lseccomp -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/message.c \
 		user/tools/*.c user/tools/*/*.c))
@@ -165,7 +165,7 @@ help:
 	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
 	@echo 'make demo-pci        a VM with a PCI device that an engine drives by VFIO'
 	@echo 'make check           builds and runs the quick tests, which need no VM (2 minutes): before each change'
-	@echo 'make test            sets up and runs what every change must pass, in VMs too (about 12 minutes)'
+	@echo 'make test            sets up and runs what every change must pass, in VMs too (about 11 minutes)'
 	@echo 'make test-all        everything; SHARD=I/N: a part of what make test leaves out'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
