@@ -165,7 +165,7 @@ help:
 	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
 	@echo 'make demo-pci        a VM with a PCI device that an engine drives by VFIO'
 	@echo 'make check           builds and runs the quick tests, which need no VM (2 minutes): before each change'
-	@echo 'make test            sets up and runs what every change must pass, in VMs too (about 11 minutes)'
+	@echo 'make test            sets up and runs what every change must pass, in VMs too (about 9 minutes)'
 	@echo 'make test-all        everything; SHARD=I/N: a part of what make test leaves out'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
 	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
