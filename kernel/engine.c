@@ -218,17 +218,27 @@ static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_en
 	return ret;
 }
 
-/* Jiffies that a call may still wait for a worker, or an error: @late where @wait_ms are over. */
-static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, int late,
-				     u64 deadline_ns)
+/*
+ * Asks the broker for a worker, unless that was done. Return: jiffies that the command may still
+ * wait for the worker, or an error: none comes, or the time is over.
+ */
+static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 {
-	unsigned long now = jiffies, left, end = start + msecs_to_jiffies(wait_ms);
+	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
+	unsigned long now, left, end;
+	unsigned int wait_ms;
+	int ret, late;
 
+	ret = nnaccel_engine_request(cmd->ctx, wait, &wait_ms, &late);
+	if (ret)
+		return ret;
+	now = jiffies;
+	end = wait->start + msecs_to_jiffies(wait_ms);
 	if (!time_before(now, end))
 		return late;
 	left = end - now;
-	if (deadline_ns) {
-		left = min(left, nnaccel_deadline_left(deadline_ns, 0));
+	if (cmd->head.deadline_ns) {
+		left = min(left, nnaccel_deadline_left(cmd->head.deadline_ns, 0));
 		if (!left)
 			return -ETIME;
 	}
@@ -244,10 +254,8 @@ static long nnaccel_engine_time_left(unsigned long start, unsigned int wait_ms, 
  */
 int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 {
-	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
 	struct nnaccel_context *ctx = cmd->ctx;
-	unsigned int wait_ms;
-	int ret, changes, late;
+	int changes;
 	long left;
 
 	for (;;) {
@@ -257,10 +265,7 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 			return 0;
 		mutex_unlock(&ctx->lock);
 
-		ret = nnaccel_engine_request(ctx, wait, &wait_ms, &late);
-		if (ret)
-			return ret;
-		left = nnaccel_engine_time_left(wait->start, wait_ms, late, cmd->head.deadline_ns);
+		left = nnaccel_engine_time_left(cmd);
 		if (left < 0)
 			return left;
 		left = nnaccel_wait_event_timeout(ctx->changes_wait,
@@ -284,19 +289,13 @@ int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
 int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
 	__must_hold(&cmd->ctx->lock)
 {
-	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
 	struct nnaccel_context *ctx = cmd->ctx;
-	unsigned int wait_ms;
-	int ret, late;
 	long left;
 
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->session && ctx->session->mm)
 		return 0;
-	ret = nnaccel_engine_request(ctx, wait, &wait_ms, &late);
-	if (ret)
-		return ret;
-	left = nnaccel_engine_time_left(wait->start, wait_ms, late, cmd->head.deadline_ns);
+	left = nnaccel_engine_time_left(cmd);
 	if (left < 0)
 		return left;
 	*until_ns = ktime_get_ns() + jiffies_to_nsecs(left);
