@@ -18,6 +18,7 @@
 
 #include "exporters.h"
 #include "harness.h"
+#include "signals.h"
 
 FIXTURE(submit) {
 	struct summary before;
@@ -678,32 +679,6 @@ TEST_F(submit, no_number_for_a_file)
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t handled;
-
-static void count(int signal)
-{
-	handled++;
-}
-
-static bool handle(int signal, int flags)
-{
-	const struct sigaction action = { .sa_handler = count, .sa_flags = flags };
-
-	handled = 0;
-	return !sigaction(signal, &action, NULL);
-}
-
-static bool disturb(pthread_t thread)
-{
-	int before = handled;
-
-	if (pthread_kill(thread, SIGUSR1))
-		return false;
-	while (handled == before)
-		usleep(1000);
-	return true;
-}
-
 /* A signal ends the wait of SUBMIT before and after the fetch, with and without SA_RESTART. */
 TEST_F(submit, interrupted)
 {
@@ -717,7 +692,7 @@ TEST_F(submit, interrupted)
 		const struct kind *kind = &kinds[i / 2];
 		bool fetched = i % 2;
 
-		ASSERT_TRUE(handle(SIGUSR1, fetched ? SA_RESTART : 0));
+		ASSERT_TRUE(handle(SIGUSR1, count_signal, fetched ? SA_RESTART : 0));
 		kind->init(self, &work);
 		submit_init(&submit, kind->work, &work);
 		submit.flags = NNACCEL_SUBMIT_WAIT;
@@ -755,7 +730,7 @@ TEST_F(submit, interrupted_wait)
 	init_execute(self, &work);
 	wait.work = (uintptr_t)&work;
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &work, &wait.id), 0);
-	ASSERT_TRUE(handle(SIGUSR1, 0));
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WAIT, &wait));
 		/* It may not be in the call yet: a signal before it ends nothing. */
@@ -765,7 +740,7 @@ TEST_F(submit, interrupted_wait)
 		}
 		EXPECT_EQ(async.error, EINTR);
 	}
-	ASSERT_TRUE(handle(SIGUSR1, SA_RESTART));
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, SA_RESTART));
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WAIT, &wait));
 	for (int i = 0; i < 20; i++)
 		ASSERT_TRUE(disturb(async.thread));
@@ -822,7 +797,7 @@ TEST_F(submit, storm)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	for (int flags = 0; flags < 2; flags++) {
-		ASSERT_TRUE(handle(SIGUSR1, flags ? SA_RESTART : 0));
+		ASSERT_TRUE(handle(SIGUSR1, count_signal, flags ? SA_RESTART : 0));
 		storm.over = false;
 		execution_init(&storm.execution, self->model, self->pool, self->pool);
 		ASSERT_EQ(pthread_create(&thread, NULL, execute_in_a_storm, &storm), 0);

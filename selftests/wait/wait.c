@@ -22,6 +22,7 @@
 
 #include "exporters.h"
 #include "harness.h"
+#include "signals.h"
 
 #define FREEZER "/sys/fs/cgroup/nnaccel-wait"
 
@@ -56,33 +57,6 @@ FIXTURE_TEARDOWN(wait)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-static volatile sig_atomic_t handled;
-
-static void count(int signal)
-{
-	handled++;
-}
-
-static bool handle(int signal, void (*handler)(int), int flags)
-{
-	const struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
-
-	handled = 0;
-	return !sigaction(signal, &action, NULL);
-}
-
-/* Whether a thread handled another signal. */
-static bool disturb(pthread_t thread)
-{
-	int before = handled;
-
-	if (pthread_kill(thread, SIGUSR1))
-		return false;
-	while (handled == before)
-		usleep(1000);
-	return true;
-}
-
 /* Makes a call in another thread, disturbs it before and while the worker has it, answers. */
 static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 {
@@ -114,7 +88,7 @@ TEST_F(wait, signal_with_and_without_restart)
 	struct execution e;
 
 	for (int i = 0; i < 2; i++) {
-		ASSERT_TRUE(handle(SIGUSR1, count, flags[i]));
+		ASSERT_TRUE(handle(SIGUSR1, count_signal, flags[i]));
 		execution_init(&e, self->model, self->input, self->output);
 		EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &e.cmd), 0);
 		EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_NONE);
@@ -137,7 +111,7 @@ TEST_F(wait, each_call)
 	struct allocation alloc;
 	uint32_t answer;
 
-	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	query_init(&query, 1, &answer, sizeof(answer));
 	EXPECT_EQ(disturbed(self, NNACCEL_QUERY, &query), 0);
 	EXPECT_EQ(answer, 1);
@@ -219,7 +193,7 @@ TEST_F(wait, copy)
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_READ | PROT_WRITE, 0, PAGE, &pools[2]),
 		  0);
 	copy.buffer = converted_buffer(_metadata, self);
-	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	copy.data = 0;
 	copy.offset = 3;
@@ -291,7 +265,7 @@ TEST_F(wait, storm)
 	uint32_t answer;
 	int fd;
 
-	ASSERT_TRUE(handle(SIGALRM, count, 0));
+	ASSERT_TRUE(handle(SIGALRM, count_signal, 0));
 	fd = device_open();
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
@@ -310,7 +284,7 @@ TEST_F(wait, deadline)
 	const struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
 	struct execution e;
 
-	ASSERT_TRUE(handle(SIGALRM, count, SA_RESTART));
+	ASSERT_TRUE(handle(SIGALRM, count_signal, SA_RESTART));
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.deadline_ns = now_ns() + 300000000;
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
@@ -344,7 +318,7 @@ TEST_F(wait, in_a_handler)
 	ASSERT_TRUE(disturb(async.thread));
 	await_commands(self->s.fd, 2);
 	/* The inner wait is interrupted too: SIGUSR1 is blocked in its handler, SIGUSR2 is not. */
-	ASSERT_TRUE(handle(SIGUSR2, count, 0));
+	ASSERT_TRUE(handle(SIGUSR2, count_signal, 0));
 	ASSERT_EQ(pthread_kill(async.thread, SIGUSR2), 0);
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -454,7 +428,7 @@ TEST_F(wait, structure_without_a_number)
 	struct execution e;
 	struct async async;
 
-	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.size = offsetof(struct nnaccel_execute, resume);
 	e.cmd.resume = POISON;
@@ -502,7 +476,7 @@ TEST_F(wait, left_by_a_thread)
 	pthread_t thread;
 
 	ASSERT_TRUE(handle(SIGUSR2, end_thread, 0));
-	ASSERT_TRUE(handle(SIGUSR1, count, 0));
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	ASSERT_EQ(pthread_create(&thread, NULL, execute_here, self), 0);
 	await_commands(self->s.fd, 1);
 	ASSERT_EQ(pthread_kill(thread, SIGUSR2), 0);
