@@ -259,6 +259,12 @@ static void introduce(bool is_engine)
 	*thread = current();
 }
 
+/* Ends a line that tells a result. */
+static void put_result(int result)
+{
+	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));
+}
+
 static void put_end(bool is_engine, uint64_t ns, const char *name)
 {
 	begin_line('E', is_engine, ns, name);
@@ -291,7 +297,7 @@ void trace_end(const char *name, int result)
 	pthread_mutex_lock(&lock);
 	introduce(false);
 	begin_line('E', false, clock_ns(), name);
-	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));
+	put_result(result);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -338,7 +344,7 @@ void trace_async_end(const char *name, uint64_t number, int result)
 	introduce(false);
 	begin_line('e', false, clock_ns(), name);
 	put_id(number);
-	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));
+	put_result(result);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -411,7 +417,7 @@ static void put_execution(const struct step *step, const char *device, const str
 		put_operations(&run->times, false);
 	}
 	begin_line('E', false, end_ns, name);
-	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));
+	put_result(result);
 	pthread_mutex_unlock(&lock);
 }
 
