@@ -315,7 +315,7 @@ static void test_rows(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint32_t missing = cases[i].missing;
 		const struct nn_bounds bounds = {
-			/* The last one is none of the kernel's. */
+			/* The kernel has no third input. */
 			.inputs = { { 0, 0 }, { 2 * 21 - (missing >> 2 & 1), missing & 8 ? 1 : 2 },
 				    { UINT64_MAX, 64 } },
 			.output = { 4 * 6 - (missing & 1), 4 },
@@ -335,7 +335,7 @@ static void test_rows(void **state)
 		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
-		/* A word more, and a number that is none. */
+		/* One word too many, and then a number that does not fit into a word. */
 		again[13] = 0;
 		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));
 		n.dims[1] = (size_t)UINT32_MAX + 1;

@@ -172,8 +172,8 @@ static bool set_trace(void)
 static bool set_environment(const struct arguments *a, const char *device, const char *folder)
 {
 	/*
-	 * Processes of the program note there that they have said what became of a model. The program finds
-	 * the low numbers of files as they were.
+	 * Processes of the program note there that they have said what became of a model. The number is
+	 * high, so that the program gets the low numbers of files.
 	 */
 	int file = memfd_create("nnaccel-run", MFD_CLOEXEC), state = fcntl(file, F_DUPFD, STATE_FD);
 	char path[64];

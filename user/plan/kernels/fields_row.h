@@ -64,7 +64,7 @@ static inline ALWAYS_INLINE void nn_store(char *at, uint8_t size, uint32_t word)
 		*(uint8_t *)at = (uint8_t)word;
 }
 
-/* A word or some, between the place where they are saved and the state. */
+/* Moves the words of a field from the state to the saved step, or back. */
 static inline ALWAYS_INLINE bool nn_move_words(struct nn_walk *w, const struct nn_field *f, char *at,
 					       enum nn_aim aim)
 {
