@@ -101,7 +101,7 @@ static int allocate_on_device(uint64_t size, int *fd)
 	       status == NN_RESOURCE_EXHAUSTED_PERSISTENT ? -ENOMEM : -EIO;
 }
 
-/* A memfd that nobody can make shorter. */
+/* A memfd that is sealed against shrinking. */
 static int allocate_memfd(uint64_t size, int *fd)
 {
 	*fd = memfd_create("AHardwareBuffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -234,7 +234,7 @@ int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId)
 
 #define HANDLE_MAGIC 0x4248414e		/* "NAHB" */
 
-/* What goes beside the fds, one for each plane; both ends are of one machine. */
+/* The message that accompanies the fds, one for each plane. Both ends run on one machine. */
 struct handle {
 	uint32_t magic;
 	struct nna_hardware_layout layout;
@@ -287,8 +287,8 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 }
 
 /*
- * Whether nobody can take away memory that a peer sent: touching what is gone would end this
- * process. A dma-buf has one size; a memfd has to be sealed; any other file can be cut.
+ * Returns whether memory that a peer sent keeps its size. Access beyond the end of a file kills this
+ * process. A dma-buf has one size, and a memfd has to be sealed. Any other file can be truncated.
  */
 static bool is_lasting(int fd)
 {

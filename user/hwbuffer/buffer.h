@@ -33,7 +33,7 @@ struct AHardwareBuffer {
 	unsigned int locks;
 };
 
-/* What a format's planes are. */
+/* The planes of a format. */
 struct hardware_format {
 	uint32_t format;		/* AHARDWAREBUFFER_FORMAT_ */
 	uint32_t fourcc;		/* DRM_FORMAT_; 0: BLOB */

@@ -12,8 +12,8 @@
 #define AHB(name) AHARDWAREBUFFER_FORMAT_##name
 
 /*
- * DRM names the bits of a little-endian number, from the highest down. Of the formats of a name,
- * the first is the one that is allocated: a flexible YUV 4:2:0 is NV12.
+ * DRM names the bits of a little-endian number, from the highest down. If several formats have one
+ * name, the first is allocated: a flexible YUV 4:2:0 is NV12.
  */
 static const struct hardware_format formats[] = {
 	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },

@@ -65,7 +65,10 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 	return 0;
 }
 
-/* Tells the exporters of the first `count` files; all hear of an end. The first error counts. */
+/*
+ * Notifies the exporters of the first `count` files. An end is sent to all, even after an error.
+ * Returns the first error.
+ */
 static int sync_files(const AHardwareBuffer *b, uint32_t count, uint64_t flags)
 {
 	int error = 0, one;

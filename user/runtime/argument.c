@@ -81,7 +81,7 @@ static int check_length(const struct checking *c)
 		       nn_type_name(c->operand.type), length, size);
 }
 
-/* What of its memory an argument may be, whatever its operand's size is. */
+/* Checks the part of a memory that an argument names. The operand's size is not considered. */
 static int check_part(const struct checking *c)
 {
 	const struct argument *a = c->argument;

@@ -7,7 +7,7 @@
 
 #include "runtime/execution.h"
 
-/* What an application says of an input or output. */
+/* An input or output as the application describes it. */
 struct argument {
 	bool output;
 	int32_t index;

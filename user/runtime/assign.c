@@ -86,17 +86,17 @@ static bool has_unknown_size(const struct nn_subgraph *subgraph,
 	return false;
 }
 
-/* Control flow over operands of unknown size goes to the CPU where it may. */
+/* Returns whether it is control flow over operands of unknown size. The CPU takes that if it may. */
 static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_operation *operation)
 {
 	return (operation->type == NN_OP_IF || operation->type == NN_OP_WHILE) &&
 	       has_unknown_size(subgraph, operation);
 }
 
-/* What is known of each operation while devices are asked in turn. */
+/* An operation, while devices are asked in turn. */
 struct choice {
 	double cost;		/* INFINITY: no device yet */
-	bool settled;		/* the CPU's, whatever others ask */
+	bool settled;		/* the CPU takes it, even if others could */
 	bool taken;		/* by another device than the CPU */
 };
 
@@ -116,7 +116,7 @@ static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t
 			continue;
 		cost = operation_cost(c, main, &main->operations[i]);
 		choice->settled = is_cpu && is_for_cpu(main, &main->operations[i]);
-		/* Of equals, the CPU or else the first. */
+		/* If costs are equal, the CPU takes it, or else the first device. */
 		if (choice->settled || cost < choice->cost ||
 		    (is_cpu && cost <= choice->cost)) {
 			choice->cost = cost;

@@ -14,7 +14,7 @@ struct ANeuralNetworksBurst {
 	const ANeuralNetworksCompilation *compilation;
 	atomic_flag busy;
 
-	/* Whoever locked it owns what follows. */
+	/* The thread that holds the lock owns the fields below. */
 	struct request *requests;	/* of each step; with a channel where its device has one */
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 	struct arena arena;

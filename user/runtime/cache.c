@@ -30,7 +30,7 @@ struct entry {
 	int data[MAX_FILES];
 };
 
-/* What an entry is known by: the application's token and all that makes plans differ. */
+/* Makes the key of an entry: the application's token and everything that makes plans differ. */
 static void make_token(const struct cache_options *cache, const struct step *step,
 		       const struct prepare_options *options, uint8_t token[SHA256_SIZE])
 {
@@ -180,7 +180,7 @@ static void log_late(const char *reason)
 		nna_log(NNA_LOG_INFO, "a cache entry was saved late");
 }
 
-/* False: it has to be prepared, and `reason` says why where there is something to be said. */
+/* Returns false if the step has to be prepared. `reason` then holds the error, if there was one. */
 static bool load(const struct cache_options *cache, const struct step *step,
 		 const struct prepare_options *options, struct entry *e,
 		 struct prepared **prepared, struct nn_error *reason)
@@ -189,7 +189,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	int result;
 
 	if (!open_entry(e, cache, device_info(device), 0)) {
-		/* An entry that nobody made yet is as it should be. */
+		/* A missing entry is no error: the first compilation creates it. */
 		if (errno != ENOENT)
 			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", where(cache),
 				strerrordesc_np(errno));

@@ -8,7 +8,7 @@
 
 #include "runtime/partition.h"
 
-/* What an application asked for. */
+/* The caching that an application asked for. */
 struct cache_options {
 	const char *dir;		/* ends in '/'; NULL: the files are `fds` */
 	const int *fds;			/* model files, then data files, as the only device has */

@@ -25,7 +25,7 @@
 /* Bytes of data that are read and hashed at a time, by any thread: they are in its cache then. */
 #define CHUNK (UINT64_C(256) << 10)
 
-/* Against accidents: nobody vouches for files that are the application's own. */
+/* It detects accidents only, because the application may change its own files. */
 struct file_header {
 	uint64_t magic;
 	uint64_t data_size;

@@ -52,7 +52,7 @@ static int check_mutable(const ANeuralNetworksCompilation *compilation, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* For `devices`, or where that is NULL for all that there are. */
+/* Creates a compilation for `devices`, or for all devices if `devices` is NULL. */
 static int create(const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
 		  uint32_t num_devices, ANeuralNetworksCompilation **compilation,
 		  struct nn_error *err)

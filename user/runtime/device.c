@@ -19,8 +19,8 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * Devices are written before they are published by `num_accels`; later only their facts. The lock is
- * held by whoever looks for accelerators, and protects when that is done next.
+ * A device is written before `num_accels` publishes it; later only its facts change. The thread that
+ * looks for accelerators holds the lock, which protects the time of the next look.
  */
 static struct {
 	pthread_once_t once;
@@ -75,7 +75,7 @@ static void look(bool wait)
 	if (nna_device_list(entries, sizeof(entries[0]), &count, &reason))
 		count = 0;
 	if (!count) {
-		/* To open it tells why there is none. */
+		/* The error of opening it says why there is no device. */
 		memset(&entries[0], 0, sizeof(entries[0]));
 		strcpy(entries[0].path, NNA_DEVICE_PATH);
 		count = 1;
@@ -114,7 +114,7 @@ static void open_devices(void)
 static void find_devices(bool at_once)
 {
 	pthread_once(&list.once, open_devices);
-	/* Who finds the lock taken sees what the one who has it finds, next time. */
+	/* If another thread is looking already, its result is seen at the next call. */
 	if (pthread_mutex_trylock(&list.lock))
 		return;
 	if (clock_ns() >= list.next_ns ||

@@ -58,7 +58,7 @@ struct prepared {
 	const struct device_ops *ops;
 };
 
-/* What a memory is to be used for: an input or output of what a device prepared. */
+/* The role of a memory: an input or output of a prepared model. */
 struct prepared_role {
 	struct prepared *prepared;
 	uint32_t index;
@@ -70,7 +70,7 @@ struct memory_domain;
 /* A burst's way to what was prepared; each device's is its own. */
 struct channel;
 
-/* Those that may fail return a ResultCode. The graph must outlive what is prepared of it. */
+/* Functions that may fail return a ResultCode. The graph must outlive its prepared models. */
 struct device_ops {
 	/* supported[i] for each operation of the main subgraph. */
 	int (*get_supported)(const ANeuralNetworksDevice *device, const struct graph *graph,
@@ -108,8 +108,8 @@ struct device_ops {
 	void (*close_channel)(struct channel *channel);
 	int (*wait)(const ANeuralNetworksDevice *device, struct nn_error *err);
 	/*
-	 * Memory for these roles, of the shape of domain->operand as far as that is
-	 * known: domain->buffer and token. NULL: the device's memory is this process's.
+	 * Allocates memory for these roles and sets domain->buffer and token. Dimensions of
+	 * domain->operand may be unknown. NULL: the device uses this process's memory.
 	 */
 	int (*allocate)(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
 			uint32_t count, struct memory_domain *domain, struct nn_error *err);
@@ -118,8 +118,8 @@ struct device_ops {
 struct accel_handle;
 
 /*
- * What a device says of itself. Never changed or freed: applications have pointers into it. When
- * another engine serves the device, there are newer ones.
+ * A device's description of itself. It is never changed or freed, because applications have
+ * pointers into it. If another engine serves the device, newer facts are added.
  */
 struct device_facts {
 	struct device_facts *older;
@@ -147,8 +147,8 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
 }
 
 /*
- * Fill in a device; false where there is none, and err says why. `wait`: for an engine that is just starting, as long
- * as the kernel waits for one.
+ * Fills in a device. Returns false with a reason in err if there is no device. `wait`: wait for an
+ * engine that is just starting, as long as the kernel does.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,

@@ -21,7 +21,7 @@ struct cpu_prepared {
 	struct nn_model model;		/* the graph's, with its pools mapped */
 	struct nn_pool *pools;
 	struct nn_plan *plan;
-	struct cpu_cached cached;	/* where it is from the cache: what `plan` is of */
+	struct cpu_cached cached;	/* of a plan from the cache: the memory that it lies in */
 };
 
 /* Which of the memories that constants lie in cannot be reached. */
@@ -319,7 +319,7 @@ static const struct device_ops cpu_ops = {
 	.wait = cpu_wait,
 };
 
-/* What the performance of all devices is relative to. */
+/* The performance of all devices is relative to this one. */
 void device_cpu_open(ANeuralNetworksDevice *device)
 {
 	const struct nn_performance unit = { 1.0f, 1.0f };

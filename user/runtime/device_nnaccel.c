@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The devices of engines: libnnaccel's device behind the runtime's interface. What
- * applications give by pointer travels in memory of the runtime's own.
+ * The devices of engines: libnnaccel's device behind the runtime's interface. Arguments that
+ * applications give by pointer are copied to memory of the runtime.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,8 +27,8 @@
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
 /*
- * What is prepared dies with the worker that did it, and is no use in a forked child. It is then
- * prepared again from the graph.
+ * A prepared model ends with its worker, and a forked child cannot use it. It is then prepared
+ * again from the graph.
  */
 struct accel_prepared {
 	struct prepared base;
@@ -66,7 +66,7 @@ struct accel_request {
 	uint32_t num_memories;
 	uint32_t *tokens;		/* of memory that is the device's */
 	uint32_t num_tokens;
-	struct nna_memory *staging;	/* is memories[0] where there is any */
+	struct nna_memory *staging;	/* is memories[0], if it is needed */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
 	bool has_times;			/* the last output is for when operations ran */
@@ -415,7 +415,7 @@ static int refer(struct accel_prepared *accel, struct accel_request *r,
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Where a token is among those of the request. */
+/* Returns the index of a token in the request. Adds the token if it is new. */
 static uint32_t refer_token(struct accel_request *r, uint32_t token)
 {
 	uint32_t i;
@@ -1014,13 +1014,13 @@ void device_nnaccel_refresh(ANeuralNetworksDevice *device)
 			device_info(device)->version);
 }
 
-/* What a device points to as long as the process lives. */
+/* The state of a device. It lives as long as the process. */
 struct accel_place {
 	struct accel_handle handle;
 	struct nna_device_entry entry;
 };
 
-/* Where the engine registered after the devices were listed, it has a name by now. */
+/* If the engine registered after the devices were listed, it has a name by now. */
 static void read_name(struct nna_device_entry *entry)
 {
 	struct nna_device_entry entries[NNA_MAX_DEVICES];
@@ -1031,7 +1031,7 @@ static void read_name(struct nna_device_entry *entry)
 	for (uint32_t i = 0; i < count && i < NNA_MAX_DEVICES; i++)
 		if (!strcmp(entries[i].path, entry->path))
 			*entry = entries[i];
-	/* Without sysfs nobody tells. */
+	/* Without sysfs its name is unknown. */
 	if (!entry->name[0])
 		strcpy(entry->name, "nnaccel");
 }

@@ -13,7 +13,7 @@
 
 /* ---- allocation ---- */
 
-/* What steps do with the operands of a description's roles. */
+/* The uses that steps make of the operands of a description's roles. */
 struct users {
 	const ANeuralNetworksDevice *device;	/* NULL: of none so far */
 	bool several;				/* devices */

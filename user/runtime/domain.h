@@ -9,9 +9,9 @@
 #include "runtime/memory_desc.h"
 
 /*
- * Asks the one device that has all roles for memory: domain->buffer. NO_ERROR
- * without one where it has no memory of its own. OP_FAILED where several devices or
- * none have them; else why the device refused.
+ * Asks the one device that has all roles for memory: domain->buffer. Returns NO_ERROR
+ * without a buffer if the device has no memory of its own, OP_FAILED if several devices
+ * or none have the roles, or the device's error.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);

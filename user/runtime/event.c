@@ -19,7 +19,7 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* What a thread is given; it owns a reference to each event in it. */
+/* The arguments of a thread, which owns a reference to each event in it. */
 struct job {
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksEvent *event;
@@ -152,7 +152,7 @@ static int wait_dependencies(const struct job *job, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* What a dependency wrote is looked at when it has ended, not before. */
+/* Reads the outputs of dependencies only after these have ended. */
 static int run_job(const struct job *job, struct nn_error *err)
 {
 	uint64_t deadline = job->deadline_ns;

@@ -32,8 +32,8 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 			  struct nn_error *err);
 
 /*
- * The same on the device, where it can wait for all dependencies itself and has
- * all it needs; else in a thread.
+ * Starts it on the device if that can wait for all dependencies itself and has all inputs;
+ * otherwise in a thread.
  */
 int event_start_fenced(ANeuralNetworksExecution *execution,
 		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,

@@ -59,7 +59,7 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 	return rt_end(create(compilation, execution, &err), &err);
 }
 
-/* The state; of one whose fence has signalled, it is finished, whoever waited for that. */
+/* Returns the state. If the fence has signalled, the execution is finished, even if nothing waited. */
 static enum execution_state look(const ANeuralNetworksExecution *execution)
 {
 	if (execution->state == EXECUTION_STARTED && execution->event)
@@ -250,7 +250,7 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Of threads that all found it startable, one starts it. */
+/* Starts it. If several threads try at once, one succeeds. */
 static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;
@@ -281,7 +281,7 @@ static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way
 	return result;
 }
 
-/* What computing synchronously (burst NULL) and in a burst have in common. */
+/* Computes synchronously, by a burst or without one (NULL). */
 static int compute(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		   struct nn_error *err)
 {

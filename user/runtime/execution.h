@@ -39,7 +39,7 @@ struct ANeuralNetworksExecution {
 	struct nn_attributes attributes;
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 
-	/* Whoever moves it to EXECUTION_STARTED owns what follows until it moves on. */
+	/* The thread that sets EXECUTION_STARTED owns the fields below until the next state. */
 	_Atomic enum execution_state state;
 	int result;
 	struct nn_output_shape *shapes;	/* [num_outputs], of NO_ERROR and INSUFFICIENT_SIZE */
@@ -67,10 +67,10 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 		  uint64_t deadline_ns, struct nn_error *err);
 
 /*
- * Starts a started execution on its device, which waits for sync_files and files of executions
- * itself: *fence polls readable at its end, and execution_end_fenced() is to be called then.
- * *fence -1: the device cannot, or did not; nothing has begun. `at_once`: all of them
- * have signalled, so that what inputs hold is known.
+ * Hands a started execution to its device, which itself waits for sync_files and files of
+ * executions. The file *fence polls readable at its end. The caller then calls
+ * execution_end_fenced(). *fence is -1 if the device cannot do that or failed; nothing has begun
+ * then. `at_once`: all of them have signalled, so that the contents of inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
 			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence);

@@ -64,7 +64,7 @@ static char *find_script(void)
 	return path;
 }
 
-/* Called anew for each use: both files are read again when they change. */
+/* It is called for each use, and reads both files again if they changed. */
 static bool is_admitted(const char **reason)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

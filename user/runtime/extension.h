@@ -11,16 +11,16 @@
 /* Frees what a compilation or an execution was given. */
 void attributes_free(struct nn_attributes *attributes);
 
-/* NULL where there are none. */
+/* Returns the attributes, or NULL if it has no attributes. */
 static inline const struct nn_attributes *attributes_given(const struct nn_attributes *attributes)
 {
 	return attributes->count ? attributes : NULL;
 }
 
 /*
- * BAD_DATA unless a type or an operation of an extension may be in a model: its
- * prefix was given out, it is a type that the extension has, and the program may use
- * extensions.
+ * Returns BAD_DATA unless a model may contain this type or operation of an extension. Its
+ * prefix must have been given out, and the extension must have the type. The program must be
+ * allowed to use extensions.
  */
 int extension_check_type(int32_t type, struct nn_error *err);
 int extension_check_operation(int32_t type, struct nn_error *err);

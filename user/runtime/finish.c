@@ -19,7 +19,7 @@
 /* Large constants begin at multiples of a cache line. */
 #define CONSTANT_ALIGN 64
 
-/* What sorting remembers: who waits for an operand, and for how many an operation waits. */
+/* The state of sorting: operations that wait for an operand, and how many each waits for. */
 struct sorting {
 	uint32_t *first;	/* by operand: its first consumer in `consumers` */
 	uint32_t *consumers;	/* operations, by operand */
@@ -105,7 +105,7 @@ static int sort_operations(const ANeuralNetworksModel *model, struct arena *aren
 		       nn_op_name(model->operations[i].type));
 }
 
-/* Of a huge page each: two threads have none in common. */
+/* A chunk is as large as a huge page, so that two threads share none. */
 #define CHUNK ((size_t)2 << 20)
 
 struct copying {
@@ -113,7 +113,7 @@ struct copying {
 	uint8_t *base;
 };
 
-/* What lies in a chunk of the memory. */
+/* Copies the values that lie in one chunk of the memory. */
 static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 {
 	const struct copying *c = arg;
@@ -134,8 +134,8 @@ static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Copies the constants that callers kept into one memory, the last pool of the model. Where they
- * are more than a chunk threads share it: most of it is to get the pages.
+ * Copies the constants that callers kept into one memory, the last pool of the model. Threads share
+ * the work if there is more than a chunk, because most of the time goes to page faults.
  */
 static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 {
@@ -340,7 +340,7 @@ static bool flatten(ANeuralNetworksModel *model)
 }
 
 /*
- * Operations that nobody here executes (vendors') are no error; compiling tells.
+ * Unknown operations (vendors') are no error here, because the compilation finds devices for them.
  */
 static int check(ANeuralNetworksModel *model, struct nn_error *err)
 {

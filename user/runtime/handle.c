@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process's handle of an accelerator, opened anew in a forked child.
+ * A process's handle of an accelerator. A forked child opens its own.
  */
 #include "runtime/handle.h"
 
@@ -11,11 +11,11 @@
 #include "runtime/device.h"
 #include "runtime/log.h"
 
-/* What a restart of an engine may take, and how often is looked whether it is over. */
+/* The longest restart of an engine that is waited for, and the interval of looks. */
 #define RESTART_NS UINT64_C(10000000000)
 #define LOOK_EVERY_NS 20000000
 
-/* How often this process and its parents were forked off. Written in a child's only thread. */
+/* The number of forks between the first process and this one. A child's only thread writes it. */
 static atomic_uint forks;
 
 /* Protects handles. Held through a fork, so that no thread of the parent's has it in the child. */

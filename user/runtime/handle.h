@@ -24,8 +24,8 @@ struct accel_handle {
 uint32_t handle_process(void);
 
 /*
- * The device, opened by this process: now, where it was not yet. UNAVAILABLE_DEVICE where it cannot
- * be. What was made with a parent's handle cannot be used with the child's.
+ * Sets *device to the device, and opens it if this process did not yet. Returns UNAVAILABLE_DEVICE
+ * if that fails. Objects of a parent's handle cannot be used with the child's.
  */
 int handle_get(struct accel_handle *handle, struct nna_device **device, struct nn_error *err);
 
@@ -42,9 +42,9 @@ void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *arg
 bool handle_is_served(struct accel_handle *handle);
 
 /*
- * Waits where the engine was first missed less than 10 s ago, as it is while it is restarted, until
- * one serves the device, or until deadline_ns where that is not 0. True: one came. False: none did,
- * or there was one all the time.
+ * Waits until an engine serves the device, or until deadline_ns (0: no deadline). It waits only if
+ * the engine was first missed less than 10 s ago, because it may be restarting. Returns true if an
+ * engine came, false if none did or if there was one all the time.
  */
 bool handle_comes_back(struct accel_handle *handle, uint64_t deadline_ns);
 

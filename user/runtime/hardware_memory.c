@@ -22,7 +22,7 @@ void hardware_free(struct memory_hardware *hardware)
 	free(hardware);
 }
 
-/* What the buffer's files permit. */
+/* Returns the protection that the buffer's files permit. */
 static int protection(const struct nna_hardware_layout *layout)
 {
 	for (uint32_t i = 0; i < layout->num_planes; i++)

@@ -10,7 +10,7 @@
 
 #include "runtime/memory.h"
 
-/* What such a memory has besides. */
+/* The further fields of a memory of a hardware buffer. */
 struct memory_hardware {
 	AHardwareBuffer *buffer;
 	bool is_picture;

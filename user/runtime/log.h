@@ -44,8 +44,8 @@ int rt_out_of_memory(struct nn_error *err);
 int rt_fail_status(struct nn_error *err, enum nn_status status);
 
 /*
- * How entry points end: log a result that is not NO_ERROR under the name of the
- * function, and return it.
+ * Ends an entry point: logs a result that is not NO_ERROR under the name of the
+ * function, and returns it.
  */
 int rt_end_call(const char *function, int result, const struct nn_error *err);
 int rt_refuse_call(const char *function, int result, const char *format, ...)

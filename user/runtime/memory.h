@@ -19,7 +19,7 @@ struct memory_role {
 	bool output;
 };
 
-/* What memories made from a description have besides. */
+/* The further fields of a memory that was made from a description. */
 struct memory_domain {
 	struct nn_operand operand;	/* type, and the dimensions that it was made with */
 	uint32_t num_roles;
@@ -51,7 +51,7 @@ struct ANeuralNetworksMemory {
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
 	bool has_pages;			/* that is of pages_alloc() */
-	bool is_dmabuf;			/* once mapped: its exporter wants to be told of accesses */
+	bool is_dmabuf;			/* once mapped: its exporter must be notified of accesses */
 	struct memory_import *imports;	/* of the devices that needed it */
 };
 
@@ -63,12 +63,12 @@ int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksM
 int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 
 /*
- * The same, mapped, of this process alone: the fastest to fill. It becomes a file, at the same
- * address, when a device imports it; nobody may write then.
+ * Creates mapped memory of this process alone, which is the fastest to fill. When a device imports
+ * it, it becomes a file at the same address. No thread may write meanwhile.
  */
 int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 
-/* Takes over what a device allocated for a description: memory that nobody maps. */
+/* Takes over memory that a device allocated for a description. It cannot be mapped. */
 int memory_create_on_device(size_t size, struct memory_domain *domain,
 			    ANeuralNetworksMemory **memory, struct nn_error *err);
 
@@ -86,9 +86,9 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	       struct nn_error *err);
 
 /*
- * Begins an access of this process, of `prot`: *data are the bytes, or the pixels of a picture
- * without what lies between them, which may be a copy. Of a dma-buf, other drivers' fences are
- * waited for and its exporter is told. UNMAPPABLE: they cannot be reached.
+ * Begins an access of this process, of `prot`. *data are the bytes, or the pixels of an image
+ * without padding, which may be a copy. If it is a dma-buf, waits for other drivers' fences and
+ * notifies its exporter. Returns UNMAPPABLE if the memory cannot be mapped.
  */
 int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
 		 struct nn_error *err);

@@ -12,7 +12,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* The bytes that a memory holds, and (where it has any) their type and shape. */
+/* The bytes that a memory holds, and their type and shape if these are known. */
 struct contents {
 	const ANeuralNetworksMemory *memory;
 	bool is_typed;
@@ -91,8 +91,8 @@ static int copy_through_host(const struct contents *source, const struct content
 }
 
 /*
- * Between memory of a device and other memory: the device copies what it can reach. Of what it cannot,
- * *reached is false.
+ * Copies between memory of a device and other memory. The device copies. *reached is false if it
+ * cannot reach both.
  */
 static int copy_on_device(const struct contents *source, const struct contents *destination,
 			  bool *reached, struct nn_error *err)
@@ -188,7 +188,7 @@ static int copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *d
 		result = get_destination(dst, &source, &destination, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = copy_bytes(&source, &destination, err);
-	/* Whatever a copy failed of, the destination holds nothing from then on. */
+	/* After a failed copy the destination holds nothing. */
 	if (dst->domain)
 		memory_note_written(dst, result == ANEURALNETWORKS_NO_ERROR,
 				    destination.operand.rank, destination.operand.dims);

@@ -72,7 +72,7 @@ static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* What the description's operand is with one more role. */
+/* Merges one more role into the description's operand. */
 static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
 		      struct nn_operand *merged, struct nn_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model builder: checks each operand, value and operation as it is added.
+ * The model builder: checks each operand, value and operation when it is added.
  */
 #include "base/round.h"
 #include "runtime/model.h"
@@ -135,7 +135,7 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 	return rt_end(result, &err);
 }
 
-/* Refuses an operand index that is none, as the NDK's are signed. */
+/* Finds an operand. The NDK's indices are signed, so negative ones are refused too. */
 static int find_operand(ANeuralNetworksModel *model, int32_t index, struct nn_operand **operand,
 			struct nn_error *err)
 {

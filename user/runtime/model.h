@@ -14,7 +14,7 @@
 #include "runtime/arena.h"
 #include "runtime/memory.h"
 
-/* What devices are given: a model, and the memory of each of its pools. */
+/* The input of a compilation by a device: a model, and the memory of each of its pools. */
 struct graph {
 	struct nn_model model;			/* the pools have no base */
 	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
@@ -45,7 +45,7 @@ struct ANeuralNetworksModel {
 	const struct nn_subgraph **child_graphs;
 	struct arena arena;			/* index lists, scales; the graph */
 
-	/* Of a finished model. */
+	/* Fields of a finished model. */
 	ANeuralNetworksMemory *large_memory;	/* copies of large_values; or NULL */
 	struct graph graph;
 	uint32_t *order;			/* operation i of the graph was added as order[i] */
@@ -70,8 +70,8 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 }
 
 /*
- * What was made of a model holds it, so that the application may free either first.
- * Counting references does not change what a caller sees.
+ * Takes a reference. Compilations hold one, so that the application may free either first.
+ * The model is const, because references do not change what a caller sees.
  */
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
 void model_put(const ANeuralNetworksModel *model);

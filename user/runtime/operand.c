@@ -22,7 +22,7 @@ static const struct {
 	[NN_TENSOR_QUANT16_ASYMM] = { true, 0, 65535 },
 };
 
-/* Biases' scales are the operations' business, OEM types nobody's. */
+/* Returns whether any scale is valid here: operations check biases, and nothing checks OEM types. */
 static bool any_quant(int32_t type)
 {
 	return type == NN_TENSOR_INT32 || type == NN_OEM_SCALAR || type == NN_TENSOR_OEM_BYTE;

@@ -19,7 +19,7 @@
 
 #define NO_STEP UINT32_MAX
 
-/* What is remembered while steps are made. */
+/* The state of the division into steps. */
 struct dividing {
 	struct partition *partition;
 	const struct nn_subgraph *main;

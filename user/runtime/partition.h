@@ -21,7 +21,7 @@ struct step {
 	struct trace_step *trace;	/* of the report, or NULL */
 };
 
-/* Where an operand of the whole graph is while steps run. */
+/* The place of an operand of the whole graph while steps run. */
 enum place_kind {
 	PLACE_INPUT,			/* an argument of the execution */
 	PLACE_OUTPUT,

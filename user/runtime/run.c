@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running an execution: step after step, each on its device, with the CPU in a
- * failing device's place where that is allowed.
+ * Runs an execution step after step, each on its device. The CPU replaces a failing
+ * device if that is allowed.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct nn_operand execution_output(const ANeuralNetworksExecution *execution, ui
 	const struct request_arg *arg = &execution->outputs[index];
 	struct nn_operand operand = *model_output(execution->compilation->model, index);
 
-	/* Where the argument knows a shape, it is the model's or fills it. */
+	/* The argument's shape, if it has one, is the model's or completes it. */
 	if (arg->rank) {
 		operand.rank = arg->rank;
 		memcpy(operand.dims, arg->dims, sizeof(operand.dims));
@@ -181,7 +181,7 @@ static bool may_fall_back(const ANeuralNetworksExecution *execution, const struc
 	       !compilation_is_foreign(execution->compilation);
 }
 
-/* Runs a step by its request, filled in, or where that may be, on the CPU instead. */
+/* Runs a step by its filled request. If that fails, runs it on the CPU if that is allowed. */
 static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 		    struct request *request, struct nn_error *err)
 {
@@ -191,7 +191,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	int result;
 
 	result = run_request(execution, step, step->prepared, request, &reason);
-	/* Where the CPU may not take its place, an engine that is restarted is waited for. */
+	/* If the CPU may not replace it, wait for an engine that is restarting. */
 	if (result == ANEURALNETWORKS_DEAD_OBJECT && execution->compilation->is_explicit &&
 	    !device_is_cpu(step->device) &&
 	    handle_comes_back(step->device->handle, execution->deadline_ns)) {
@@ -341,8 +341,8 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 }
 
 /*
- * Whether the device finds the inputs by itself when it has waited. What is at a pointer, or
- * in shared memory that may hold nothing, is there for certain only where all has happened.
+ * Returns whether the device can read the inputs itself after it has waited. Data at a pointer, or
+ * in shared memory that may be empty, are certain only if all dependencies have ended.
  */
 static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {
