@@ -12,7 +12,7 @@
 /* Files larger than that are cut off. */
 #define MAX_SIZE (1024 * 1024)
 
-/* Where programs may be that the list names, and where they never may, unless configured. */
+/* Folders that may hold programs of the list, and folders that never may, unless configured. */
 static const char *const trusted_prefixes[] = { "/usr/local/", "/opt/", "/srv/", "/home/" };
 static const char *const system_prefixes[] = { "/usr/", "/bin/", "/sbin/", "/lib/" };
 
@@ -71,7 +71,7 @@ static void refresh(struct allowlist_file *f)
 	fd = exists ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return;
-	/* Of what is read, not of what was there before. */
+	/* The state of the file that is read, not of an earlier one. */
 	f->exists = !fstat(fd, &f->seen) && S_ISREG(f->seen.st_mode);
 	if (f->exists)
 		read_text(f, fd);
@@ -223,7 +223,7 @@ bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 		size_t length = strcspn(cgroup, "/");
 		bool scope = ends_with(cgroup, length, ".scope");
 
-		/* What is below a user's slice is for the user to name. */
+		/* Users choose the names below their slice. */
 		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
 			is_users = true;
 		if ((scope || ends_with(cgroup, length, ".service")) &&

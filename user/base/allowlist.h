@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of programs that may use vendor extensions. What the library reads in it is against
- * accidents: who means to go round it can. Against that the engine goes by groups, and by those of
- * the lines that nobody but the system's managers can make true of a process.
+ * The list of programs that may use vendor extensions. The library's check prevents accidents only,
+ * because a program can evade it. The engine checks groups instead, and the lines whose conditions
+ * only the system's managers can set for a process.
  */
 #ifndef NN_BASE_ALLOWLIST_H
 #define NN_BASE_ALLOWLIST_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* A file that is read again when it changes. Zeroed but for the path. */
+/* A file that is read again when it changes. All fields except the path begin as zero. */
 struct allowlist_file {
 	const char *path;
 	bool known;			/* it was looked for: */
@@ -45,24 +45,26 @@ bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_progra
 		      const char **reason);
 
 /*
- * Whether a line names what the system's service manager or the security module calls a program:
- * its service, which no user and no container below another service can name, or its label. Reads the list when it changed;
- * one that others than root or this process's user may write admits nobody. One thread at a time.
+ * Returns whether a line names the program's service or its label. The system's service manager
+ * names the service, which no user and no container below another service can choose. The security
+ * module sets the label. Reads the list if it changed. A list that others than root or this
+ * process's user may write admits no program. One thread at a time.
  */
 bool allowlist_admits_service(struct allowlist *allowlist, const char *cgroup, const char *label);
 
 #define ALLOWLIST_NAME_SIZE 256
 
 /*
- * The name that the service manager gives what runs in a cgroup, by the innermost unit: the
- * application's id of a unit "app-[LAUNCHER-]ID[-RANDOM].scope" or "app-[LAUNCHER-]ID[@RANDOM].service",
- * whoever's it is, else the name of a service of the system's manager. False: it gives none.
+ * Finds the name that the service manager gives to the innermost unit of a cgroup. It is the
+ * application's id of a unit "app-[LAUNCHER-]ID[-RANDOM].scope" or
+ * "app-[LAUNCHER-]ID[@RANDOM].service" of any manager, else the name of a service of the system's
+ * manager. Returns false if there is no such name.
  */
 bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE]);
 
 /*
- * The name of the system's service that a cgroup is of: the first unit of its path that is no
- * slice. False: it is none, but a scope or a user's.
+ * Finds the system's service that a cgroup belongs to: the first unit of its path that is not a
+ * slice. Returns false if that is a scope or a user's unit.
  */
 bool allowlist_service_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What tells one build of a program from another.
+ * The build ID, which differs between builds of a program.
  */
 #define _GNU_SOURCE
 #include <elf.h>

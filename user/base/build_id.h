@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tells one build of a program from another.
+ * The build ID, which differs between builds of a program.
  */
 #ifndef NN_BASE_BUILD_ID_H
 #define NN_BASE_BUILD_ID_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a process is among the cgroups of version 2.
+ * The cgroup (version 2) of a process.
  */
 #ifndef NN_BASE_CGROUP_PATH_H
 #define NN_BASE_CGROUP_PATH_H
@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where they are mounted; paths are below it. */
+/* The mount point of the cgroups. Paths are below it. */
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
 /* The kernel tells no longer path, with its end. */
 #define CGROUP_PATH_SIZE 4096
 
 /*
- * The path, "/" and so on, of a process by its id or "self". False where there is no version 2, no
- * such process or too little room.
+ * Finds the path, which begins with "/", of a process by its id or "self". Returns false if version
+ * 2 or the process is missing, or if `path` is too small.
  */
 static inline bool cgroup_path_of(const char *process, char *path, size_t size)
 {

@@ -104,7 +104,7 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 			NULL, FIRST_ROW + (int)count,
 		};
 	opterr = 0;
-	optind = 0;	/* whatever was read before */
+	optind = 0;	/* forgets an earlier call */
 	while ((found = getopt_long(argc, argv, ":", list, NULL)) != -1) {
 		const struct option_row *row;
 

@@ -25,19 +25,19 @@ enum option_kind {
 };
 
 /*
- * One option: a row of a table that OPTION_END ends. What it is read into is `offset` bytes into
- * the caller's structure.
+ * One option: a row of a table that OPTION_END ends. Its value is stored `offset` bytes into the
+ * caller's structure.
  */
 struct option_row {
 	const char *name;	/* without "--" */
-	const char *value;	/* what --help calls the value; NULL: there is none */
-	const char *help;	/* '\n' separates its lines; NULL: as one with the next row's */
+	const char *value;	/* the value's name in --help; NULL: the option takes no value */
+	const char *help;	/* '\n' separates its lines; NULL: the next row's text covers both */
 	enum option_kind kind;
 	size_t offset;
 	uint64_t min, max, unit;
 	/*
-	 * False: the value is wrong. `text` is NULL where the option has no value. A reason that
-	 * it writes into `fault` is told in place of "wrong value".
+	 * Returns false if the value is wrong. `text` is NULL if the option has no value. The
+	 * message is what it writes into `fault`, or "wrong value".
 	 */
 	bool (*take)(void *into, const char *text, char fault[OPTION_FAULT]);
 };
@@ -49,8 +49,8 @@ struct option_row {
 #define OPTION_STRING(macro) OPTION_STRING_(macro)
 
 /*
- * Reads the options. Returns the index in `argv` of the first argument that is none, or -1 with what was
- * wrong in `fault`. Options and arguments may be mixed.
+ * Reads the options. Returns the index in `argv` of the first argument that is not an option, or -1
+ * with a message in `fault`. Options and arguments may be mixed.
  */
 int option_read(const struct option_row *rows, int argc, char **argv, void *into,
 		char fault[OPTION_FAULT]);
@@ -66,7 +66,7 @@ int option_write(const struct option_row *rows, const void *from, char *text, si
 /* Prints the lines of --help; `between` stands between a name and its value: '=' or ' '. */
 void option_help(const struct option_row *rows, char between);
 
-/* Reads a whole number in [low, high]; false where `text` is none. */
+/* Reads a whole number. Returns false if `text` is not one in [low, high]. */
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 
 #endif /* NN_BASE_OPTION_H */

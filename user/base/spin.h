@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread does between two looks at a word that it spins on.
+ * The pause of a thread between two reads of a word that it spins on.
  */
 #ifndef NN_BASE_SPIN_H
 #define NN_BASE_SPIN_H
 
 /*
- * Lets some cycles pass and leaves the core to its other thread. arm64's yield is a no-op on most
- * cores; isb refills the pipeline, which takes about as long as x86's pause.
+ * Pauses for some cycles, in which the core's other thread runs. On most cores of arm64 "yield" is a
+ * no-op; "isb" refills the pipeline, which takes about as long as x86's pause.
  */
 static inline void spin_pause(void)
 {

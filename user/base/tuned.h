@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When clients save a model that its engine tunes as it is executed.
+ * The schedule by which clients save a model that its engine tunes during executions.
  */
 #ifndef NN_BASE_TUNED_H
 #define NN_BASE_TUNED_H

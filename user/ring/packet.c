@@ -13,13 +13,13 @@ _Static_assert(offsetof(struct nnaccel_datum_request, size) ==
 
 #define TEXT_BYTES sizeof(((struct nnaccel_datum *)NULL)->u.text)
 
-/* What is left to write; end: one behind the last. */
+/* The room that is left to write; end: one behind the last. */
 struct writer {
 	struct nnaccel_datum *next;
 	struct nnaccel_datum *end;
 };
 
-/* A zeroed datum of this kind, or NULL where there is no room. */
+/* Returns a zeroed datum of this kind, or NULL if there is no room. */
 static inline struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
 {
 	struct nnaccel_datum *datum = w->next;
@@ -171,7 +171,7 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 	return head->u.result.size;
 }
 
-/* What is left to read; end: one behind the last. why: what is wrong, once something is. */
+/* The data that are left to read; end: one behind the last. why: the first fault, or NULL. */
 struct reader {
 	const struct nnaccel_datum *next;
 	const struct nnaccel_datum *end;
@@ -184,7 +184,7 @@ static bool bad(struct reader *r, const char *why)
 	return false;
 }
 
-/* The next datum, which must be of this kind; NULL where it is not. */
+/* Returns the next datum, or NULL if it is not of this kind. */
 static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_datum_kind kind)
 {
 	if (r->next == r->end) {

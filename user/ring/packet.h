@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Request and result packets of a burst: to and from the structures of an ordinary execution.
- * What is parsed is the private copy that nn_ring_receive() made; all of it is checked.
+ * Request and result packets of a burst, from and to the structures of an ordinary execution.
+ * The parser reads the private copy that nn_ring_receive() made, and checks all of it.
  */
 #ifndef NN_RING_PACKET_H
 #define NN_RING_PACKET_H
@@ -33,7 +33,7 @@ struct nn_request {
 #define NN_RESULT_MESSAGE (NNACCEL_MAX_MESSAGE + 1)
 struct nn_result {
 	uint32_t status;	/* enum nnaccel_status */
-	uint32_t num_outputs;	/* shapes: all outputs', or 0 where they are not known */
+	uint32_t num_outputs;	/* shapes: all outputs', or 0 if they are unknown */
 	uint64_t device_ns;
 	uint64_t driver_ns;
 	struct nnaccel_shape *shapes;
@@ -42,9 +42,9 @@ struct nn_result {
 };
 
 /*
- * Writes a packet into datums[room] and returns its length in datums; 0 where it does not fit, or
- * where a value does not (an offset or a length of 4 GiB and more): the ordinary path takes it.
- * A message is cut where it does not fit.
+ * Writes a packet into datums[room] and returns its length in datums. Returns 0 if it does not fit,
+ * or if an offset or a length is 4 GiB or more; the ordinary path takes it then. A message is
+ * truncated to the room.
  */
 uint32_t nn_request_encode(const struct nn_request *request, struct nnaccel_datum *datums,
 			   uint32_t room);

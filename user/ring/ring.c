@@ -3,10 +3,9 @@
  * One end of a burst: a ring that it writes, a ring that it reads, and how it waits for and wakes
  * the other end.
  *
- * No wake is lost because both sides do two things with a full barrier between: who wants to
- * sleep says so, then looks once more at what it waits for (the futex does: it sleeps while the
- * word is as it was); who gives it gives it, then looks whether somebody said so.
- * user/ring/model checks this.
+ * No wake is lost, because both sides do two things with a full barrier between. The sleeper sets
+ * its flag, then reads the word that it waits for; the futex does that, and sleeps only if the word
+ * is unchanged. The waker writes the word, then reads the flag. user/ring/model checks this.
  */
 #include "base/clock.h"
 #include "base/spin.h"
@@ -51,7 +50,7 @@ static void store(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* What was copied before is not read again behind the copy's back. */
+/* Keeps the compiler from reading the source of a copy again. */
 static void copied(void)
 {
 	__asm__ volatile("" : : : "memory");
@@ -275,7 +274,7 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 	result = find_room(ring, need);
 	if (result)
 		return result;
-	/* Before the packet: who has it finds it counted. */
+	/* It counts before the packet is visible, so that the receiver finds it counted. */
 	count(&ring->map.mine->packets);
 	look_for_sleeper(ring, write_packet(ring, datums, n));
 	ring->tx_sent += need;
@@ -330,7 +329,7 @@ bool nn_ring_has_packet(const struct nn_ring *ring)
 	return line_changed(ring);
 }
 
-/* Copies the packet at rx_line, whose first line is there; leaves the end as it is. */
+/* Copies the packet at rx_line, whose first line has arrived. It does not change the end. */
 static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnaccel_datum *datums,
 				       uint32_t *size)
 {
@@ -364,8 +363,8 @@ static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnacce
 }
 
 /*
- * What was received is mostly answered, or followed by the next request: fetches lines for that, but
- * not its first one, which the other end looks at while it waits.
+ * Fetches the lines of the next packet to be sent, because most packets are answered or followed by
+ * another. It leaves out the first line, which the other end reads while it waits.
  */
 static void claim_lines(const struct nn_ring *ring)
 {

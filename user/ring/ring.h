@@ -14,7 +14,7 @@
 
 #include "ring/waiting.h"
 
-/* What a call on an end came to. */
+/* The result of a call on an end. */
 enum nn_ring_result {
 	NN_RING_OK = 0,
 	NN_RING_AGAIN,		/* no packet is there, or no room for one; or time is up */
@@ -27,8 +27,8 @@ enum nn_ring_result {
 const char *nn_ring_result_name(enum nn_ring_result result);
 
 /*
- * Where the regions of a burst are mapped. `lines` and `capacity` are the status page's, read
- * once. `doorbell` is for the client, which rings it; NULL at the worker.
+ * The addresses of a burst's regions. `lines` and `capacity` are the status page's, read once. The
+ * client rings `doorbell`; it is NULL at the worker.
  */
 struct nn_ring_map {
 	const struct nnaccel_burst_status *status;
@@ -40,8 +40,8 @@ struct nn_ring_map {
 };
 
 /*
- * One end. Used by one thread at a time, but for nn_ring_interrupt(). All members are private but
- * `waiter`, whose budget may be set between calls, and `slice_ns`.
+ * One end. One thread at a time uses it; only nn_ring_interrupt() may be called by another. Callers
+ * may use `slice_ns`, and may set the budget of `waiter` between calls; other members are private.
  */
 struct nn_ring {
 	struct nn_ring_map map;
@@ -54,7 +54,7 @@ struct nn_ring {
 	uint32_t rx_line;		/* where the next packet will be, and which time round */
 	uint32_t rx_lap;
 	uint32_t rx_taken;		/* lines read */
-	bool owes_wake;			/* read lines since it last looked who waits for room */
+	bool owes_wake;			/* freed lines since it last checked for a waiting sender */
 	bool slept;			/* the wait that goes on has slept */
 };
 
@@ -63,14 +63,14 @@ size_t nn_ring_bytes(uint32_t capacity);
 uint32_t nn_ring_lines(uint32_t capacity);
 
 /*
- * Begins an end on rings that nobody has used yet. spin_ns: longest spin of a wait, see
- * nn_spin_budget(). NN_RING_BROKEN where the map's sizes make no ring.
+ * Begins an end on rings that are still unused. spin_ns: longest spin of a wait, see
+ * nn_spin_budget(). Returns NN_RING_BROKEN if the map's sizes are wrong.
  */
 enum nn_ring_result nn_ring_init(struct nn_ring *ring, const struct nn_ring_map *map,
 				 uint64_t spin_ns);
 
 /*
- * Sends a packet of `count` datums whole or not at all, and wakes the other end where it sleeps.
+ * Sends a packet of `count` datums whole or not at all, and wakes the other end if it sleeps.
  * OK; AGAIN: no room; TOO_BIG; BROKEN; DEAD.
  */
 enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
@@ -85,9 +85,9 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 				 uint32_t count, uint64_t until_ns);
 
 /*
- * Takes the next packet: copies it out of the ring, `*count` datums of it; the caller parses the
- * copy. `datums` has room for the ring's capacity. OK; AGAIN: none there; BROKEN; DEAD: none
- * there, and none will come.
+ * Copies the next packet out of the ring, `*count` datums; the caller parses the copy. `datums` has
+ * room for the ring's capacity. OK; AGAIN: the ring is empty; BROKEN; DEAD: it is empty, and no
+ * packet will come.
  */
 enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 					uint32_t *count);
@@ -103,26 +103,26 @@ bool nn_ring_has_packet(const struct nn_ring *ring);
 bool nn_ring_is_dead(const struct nn_ring *ring);
 
 /*
- * Gives the burst up: whatever the other end receives or waits for is BROKEN from now on. For an
- * end that cannot follow the other one any more.
+ * Ends the burst: calls of the other end return BROKEN from now on. It is for an end that found
+ * the other one's data wrong.
  */
 void nn_ring_break(struct nn_ring *ring);
 
 /*
- * Wakes whoever sleeps in nn_ring_receive() or nn_ring_send() on this end, from any thread of the
- * process, after the burst died: they return DEAD.
+ * Wakes the thread that sleeps in nn_ring_receive() or nn_ring_send() on this end, after the burst
+ * died; the call returns DEAD. Any thread of the process may call it.
  */
 void nn_ring_interrupt(struct nn_ring *ring);
 
 /*
- * Worker only. A burst is parked while the context's doorbell stands for it: one thread sleeps on
- * any number of them. nn_ring_park() is true where the end is now parked; false where a packet
- * arrived meanwhile (or the burst is dead): it stays awake. nn_ring_unpark() before it is used
- * again. Who parks an end adds it to the thread's list under one lock with parking it.
+ * Worker only. While a burst is parked, its client rings the context's doorbell, so that one thread
+ * sleeps on any number of bursts. The function nn_ring_park() returns false if a packet arrived
+ * meanwhile or the burst is dead; the end is not parked then. A parked end must be unparked before
+ * its next use. The caller parks an end and adds it to the thread's list under one lock.
  *
- * The thread: seen = nn_doorbell_read(); under that lock, for each end of the list: where
- * nn_ring_has_packet() or nn_ring_is_dead(), unpark it and hand it to a thread of its own; without
- * the lock, nn_doorbell_wait(seen).
+ * The thread calls seen = nn_doorbell_read(). Under that lock, if nn_ring_has_packet() or
+ * nn_ring_is_dead() is true of an end, it unparks the end and hands it to a thread of its own.
+ * Without the lock it calls nn_doorbell_wait(seen).
  */
 bool nn_ring_park(struct nn_ring *ring);
 void nn_ring_unpark(struct nn_ring *ring);

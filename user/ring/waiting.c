@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Nobody spins longer, whatever is asked for. */
+/* The longest spin. Longer wishes are cut to it. */
 #define MAX_SPIN_US 100000
 
 /* Timed sleeps are this late until one was seen: the kernel's slack and a wake. */
@@ -29,11 +29,11 @@
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
 
-/* What the tail of a long wait may spin in parts of it, and in budgets. */
+/* The longest spin at the end of a long wait: a part of the wait, and a number of budgets. */
 #define TAIL_PART 4
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
-/* How far a sample may be above the mean; a pause is not how long things take. */
+/* The most that a sample counts, in means, because a client's pause is no time of work. */
 #define MAX_RISE 4
 #define MAX_RISE_NS 100000
 
@@ -97,8 +97,8 @@ enum way {
 };
 
 /*
- * What a sleep takes is also the time to wake up, at both ends where both sleep: from that nobody
- * can tell that the other end would have answered at once. So a spin is tried now and then.
+ * The time of a sleep includes that of waking up, at both ends if both sleep. So it does not show
+ * that the other end would have answered at once, and a spin is tried now and then.
  */
 static enum way choose(const struct nn_waiter *waiter)
 {
@@ -160,8 +160,8 @@ static void learn_next(struct nn_waiter *waiter, uint64_t took_ns)
 }
 
 /*
- * Where it was in time, what sleeps took is forgotten, and half is enough for the next to spin too:
- * this one may have waited for the other end's wake. Else the next probe comes later.
+ * If a probe succeeded, forgets the times of sleeps. Half of its time is taken for the next spin,
+ * because this one may include the other end's wake. Otherwise the next probe comes later.
  */
 static void learn_probe(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
@@ -180,7 +180,7 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
 	enum way way = choose(waiter);
 
-	/* What waits take while others have the CPU says nothing of the other end. */
+	/* Waits while others have the CPU say nothing about the other end. */
 	if (waiter->yields) {
 		waiter->yields--;
 		return;

@@ -13,9 +13,9 @@
 #define NN_SPIN_DEFAULT_US 200
 
 /*
- * Longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, else `wanted_us`, or the
- * default where that is negative; 0 with low_power, or where one CPU is online. Call it before
- * entering a sandbox: it asks the system how many CPUs there are.
+ * Returns the longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, else `wanted_us`,
+ * or the default if that is negative. Returns 0 with low_power, or if one CPU is online. Call it
+ * before the process enters a sandbox, because it asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
@@ -34,12 +34,12 @@ struct nn_waiter {
 };
 
 /*
- * A spin that is off its CPU for so long between two looks has held others up, who have it now.
- * What a thread gets of a CPU that two want is longer.
+ * If a spinning thread was off its CPU for this long, it has held up others, which run there now. A
+ * slice of a CPU that two threads share is longer.
  */
 #define NN_HELD_UP_NS 500000
 
-/* What to do: sleep until sleep_ns after the start, spin until spin_ns after it, then sleep. */
+/* The plan: sleep until sleep_ns after the start, spin until spin_ns after it, then sleep. */
 struct nn_wait_plan {
 	uint64_t sleep_ns;
 	uint64_t spin_ns;

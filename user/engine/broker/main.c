@@ -19,7 +19,7 @@
 #include "kit/program.h"
 #include "version.h"
 
-/* Of programs that may use extensions; see Documentation/extensions.rst. */
+/* The list of programs that may use extensions; see Documentation/extensions.rst. */
 #define EXTENSIONS_LIST NN_CONFIG_DIR "/extensions_app_allowlist"
 
 static const char extensions_folder[] = NN_EXTENSIONS_DIR;
@@ -28,7 +28,7 @@ static const char extensions_folder[] = NN_EXTENSIONS_DIR;
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
 
-/* What the options fill: the broker's, and what main() does itself. */
+/* The values of the options: those of the broker, and those that main() uses. */
 struct arguments {
 	struct engine_options options;
 	struct cgroup_options cgroup;
@@ -142,7 +142,7 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* What the machine has; 0: it does not tell. */
+/* Returns half of the machine's memory, or 0 if its size is unknown. */
 static uint64_t half_of_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);

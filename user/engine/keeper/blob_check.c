@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Looks whether the index and the files of plans are whole and belong together. What changes
- * meanwhile is no fault: what is wrong of a plan's file counts if the plan is there in the end.
+ * Checks that the index and the files of plans are whole and belong together. Changes during the
+ * check are no fault: a fault of a plan's file counts only if the plan still exists at the end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -162,7 +162,7 @@ static const char *check_file(const struct checked *plan, int folder)
 	if (fd < 0)
 		return errno == ENOENT ? "its file is not there" : "its file cannot be opened";
 	size = !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-	/* What the index says need not be sizes: their sum may wrap. */
+	/* A damaged index may hold any numbers, so that their sum may wrap. */
 	if (!size || plan->model_size > size || plan->data_size != size - plan->model_size) {
 		close(fd);
 		return "its file has another size";

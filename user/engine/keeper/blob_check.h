@@ -13,18 +13,18 @@
 struct blob_check;
 
 /*
- * Reads the index and what it says of plans, whose files are in `folder` (-1: there are none). A
- * line of each fault is written to `report`, which outlives it. NULL, with a log line: there is no
- * index or no memory.
+ * Reads the index of the plans, whose files are in `folder` (-1: no folder). Writes a line for each
+ * fault to `report`, which must outlive the check. Returns NULL, with a log line, if the index or
+ * memory is missing.
  */
 struct blob_check *blob_check_begin(struct cache_index *index, int folder, int report);
 
-/* Reads the files: takes as long as they are large, and needs the index no more. */
+/* Reads the files. Its time grows with their size, and it does not use the index. */
 void blob_check_run(struct blob_check *check);
 
 /*
- * Tells of what is wrong and still there. Of files without an entry `in_flight` may be there:
- * they are being written. Counts plans and faults, and frees it.
+ * Reports the faults that are still there, counts plans and faults, and frees the check. Up to
+ * `in_flight` files may have no entry, because they are being written.
  */
 void blob_check_end(struct blob_check *check, struct cache_index *index, uint64_t in_flight,
 		    uint64_t *plans, uint64_t *faults);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's own cache. A file is written under a name that was never used
- * before, and is on the disk before the index says that it is there; on its way
- * out the index forgets it first. That is done by whoever has the store; hashing and
- * writing may be done by another thread meanwhile. Files that the index does not know are swept
- * away when the store is opened.
+ * The engine's own cache. A file gets a name that was never used before, and is on the disk
+ * before the index names it. A removal deletes the entry of the index first. The thread that owns
+ * the store does both; another thread may hash and write meanwhile. Files that the index does not
+ * name are removed when the store is opened.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -39,7 +38,7 @@ struct blob_store {
 	int64_t last_file;		/* the greatest number that a file was given */
 };
 
-/* What the index holds of an entry. */
+/* An entry of the index. */
 struct row {
 	int64_t file;
 	struct blob blob;
@@ -234,7 +233,7 @@ static bool is_known(struct blob_store *store, const char *name)
 	       ask(store, "SELECT count(*) FROM plan WHERE file = ?1", file) != 0;
 }
 
-/* What a death left behind. */
+/* Removes files that a killed process left behind. */
 static void sweep(struct blob_store *store)
 {
 	int fd = dup(store->folder);
@@ -425,9 +424,9 @@ static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
 }
 
 /*
- * A number that no file ever had: taken for good before the file is made, and by one keeper. An
- * index that was begun anew starts with 1, but puts that are being done, and what was verified,
- * have numbers of the one before: they are not given again.
+ * Returns a number that no file ever had. It is recorded before the file is made, so that one
+ * keeper alone has it. A new index starts with 1, but numbers of the old index may still be in use
+ * by puts that run and by verified files. These numbers are skipped.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -460,9 +459,9 @@ static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64
 }
 
 /*
- * Not in an index that is another engine's since the number was taken, or was begun anew and has
- * given none since. Another worker of the user's may have been first with this key: that is no error,
- * which would roll back what others asked in this transaction.
+ * Adds the entry, unless the index changed since the number was taken: it may be another engine's,
+ * or a new one that gave out no such number. If another worker of the user was first with this key,
+ * that is no error, because an error would roll back the whole transaction.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {

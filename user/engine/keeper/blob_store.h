@@ -34,9 +34,9 @@ struct blob {
 struct blob_store;
 
 /*
- * What is left to do of a get or a put, and what comes of it. It takes as long as the
- * entry is large, and needs the store no more: blob_work_run() may be called on any
- * thread, at most one put's at a time; then blob_store_end() tells.
+ * The rest of a get or a put, and its result. Its time grows with the entry's size, and it does
+ * not use the store. blob_work_run() may be called on any thread, for one put at a time. Then
+ * blob_store_end() returns the result.
  */
 struct blob_work {
 	bool done;			/* of a get: nothing is left */
@@ -47,8 +47,8 @@ struct blob_work {
 	uint8_t data_hash[DIGEST_SIZE];
 	const void *bytes;		/* of a put; NULL: it is a get */
 	int folder;
-	int file;			/* of a get: open for reading; -1: there is none */
-	bool right;			/* it was written, or is what it should be */
+	int file;			/* of a get: open for reading; -1: no file */
+	bool right;			/* it was written, or its checksum is right */
 	bool in_flight;			/* of a put: the store counts it */
 	struct blob_check *check;	/* NULL: it is a get or a put */
 };
@@ -62,26 +62,26 @@ struct blob_store *blob_store_open(struct cache_index *index, const char *folder
 				   const struct blob_limits *limits);
 void blob_store_close(struct blob_store *store);
 
-/* What a user may keep. */
+/* Returns the bytes that a user may keep. */
 uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*
- * Where the index was begun (cache_index_begin()), files of entries that are gone from it are
- * removed when it is committed, and stay where it was rolled back.
+ * Removes the files of entries that a committed transaction (cache_index_begin()) removed. They
+ * stay if it is rolled back.
  */
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
 
-/* What was put, or was to be, and is in no index: it was rolled back. */
+/* Ends a put whose transaction was rolled back: no index names it. */
 void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 
 /* Drops all entries of a user, or of all: CACHE_ALL_USERS, and counts them. */
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
- * A user's entry: its file, which is the caller's to close, and what is in it. False:
- * there is none. The data part's checksum is looked at once as long as the store is
- * open: where it was not yet, that is left to do.
+ * Finds a user's entry: its file, which the caller closes, and its contents. Returns false if
+ * there is no such entry. The data part's checksum is compared once while the store is open; if
+ * that is still to be done, `work` does it.
  */
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);
@@ -91,9 +91,9 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 		      uint64_t model_size, uint64_t data_size);
 
 /*
- * Begins to keep what lies in memory, data part first, until its end. The least recently
- * used entries of the user, or of all, make room. False, with a log line where the disk
- * or the index failed: there is none.
+ * Begins to store the contents of a memory, data part first. The least recently used entries of
+ * the user, or of all users, are removed to make room. Returns false if it cannot be stored; if
+ * the disk or the index failed, a log line says so.
  */
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    const void *bytes, uint64_t model_size, uint64_t data_size,
@@ -102,8 +102,8 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 void blob_work_run(struct blob_work *work);
 
 /*
- * True: an entry that is on the disk now, or was right. False: there is none, with a
- * log line; a get's file is closed.
+ * Ends a get or a put. Returns true if the entry is on the disk, or was right. Returns false, with
+ * a log line, if it failed; a get's file is closed then.
  */
 bool blob_store_end(struct blob_store *store, struct blob_work *work);
 
@@ -115,7 +115,7 @@ bool blob_store_check(struct blob_store *store, int report, struct blob_work *wo
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults);
 
-/* An entry turned out to be of no use. False: it may still be there; where there was none, true. */
+/* Removes a useless entry. Returns false if it may still be there, and true if there was no entry. */
 bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
 
 #endif /* NN_ENGINE_BLOB_STORE_H */

@@ -20,7 +20,7 @@
 /* Uses that are remembered until they are written. */
 #define MAX_USES 64
 
-/* Answers that are remembered as long as the database is as it was, */
+/* The most answers that are kept until the database changes, */
 #define MAX_KNOWN 64
 
 /*
@@ -29,7 +29,7 @@
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
-/* How long another process's lock is waited for: a keeper that ends, or who looks at the index. */
+/* The longest wait for a lock of another process: a keeper that ends, or a reader of the index. */
 #define BUSY_MS 2000
 
 enum statement {
@@ -144,7 +144,7 @@ static int ask(sqlite3 *db, const char *query, char **answer)
 		sqlite3_finalize(statement);
 		return error;
 	}
-	/* Tells of the step's error. */
+	/* sqlite3_finalize() returns the step's error. */
 	return error ? error : sqlite3_finalize(statement);
 }
 
@@ -159,7 +159,7 @@ static int answers(sqlite3 *db, const char *query, const char *expected, bool *s
 	return error;
 }
 
-/* What was noted for another version is void. */
+/* Deletes the entries of another version. */
 static int reset(struct cache_index *index)
 {
 	bool same, empty;
@@ -259,7 +259,7 @@ static bool is_damaged(int error)
 	       (error & 0xff) == SQLITE_ERROR;
 }
 
-/* Puts the damaged file aside and begins anew. False: that does not work either. */
+/* Renames the damaged file and makes a new one. Returns false if that fails too. */
 static bool replace(struct cache_index *index)
 {
 	char aside[PATH_MAX + 16], journal[PATH_MAX + 16];
@@ -366,7 +366,7 @@ static struct use make_use(struct cache_index *index, uint32_t uid, const uint8_
 	return use;
 }
 
-/* The first number of a statement's first row; -1: there is none. */
+/* Returns the first number of a statement's first row, or -1 if it has no row. */
 static int64_t run_number(struct cache_index *index, enum statement which)
 {
 	sqlite3_stmt *s = index->statements[which];

@@ -21,17 +21,17 @@
 struct cache_index;
 
 /*
- * Opens or makes the index in a folder that is there. `version` names all that
- * what was noted depends on: another one than last time empties the index, with a
- * log line. A damaged index is put aside and begun anew, with a log line. NULL,
- * with a log line: the folder cannot be used.
+ * Opens or makes the index in an existing folder. `version` names everything that
+ * entries depend on. If it differs from last time, the index is emptied, with a
+ * log line. A damaged index is renamed and replaced, with a log line. Returns NULL,
+ * with a log line, if the folder cannot be used.
  */
 struct cache_index *cache_index_open(const char *folder, const char *version);
 void cache_index_close(struct cache_index *index);
 
 /*
- * What is done between these is one transaction. cache_index_commit() false: the log says why,
- * and nothing of it was done.
+ * Calls between these are one transaction. cache_index_commit() returns false if nothing of it was
+ * done; the log says why.
  */
 bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
@@ -46,8 +46,8 @@ bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count)
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
 
 /*
- * Notes a hash. CACHE_YES: it is on the disk; CACHE_FAILED, with a log line.
- * Others of the token, of the user or of all go where there are too many.
+ * Stores a hash. Returns CACHE_YES if it is on the disk, or CACHE_FAILED with a log line.
+ * If there are too many, others of the token, of the user or of all users are removed.
  */
 enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
@@ -62,8 +62,9 @@ enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 void cache_index_flush(struct cache_index *index);
 
 /*
- * What the store of plans shares with the index: its database. NULL: there is none, or a statement
- * of the transaction failed, so that it was rolled back, and nothing is to be done before its end.
+ * Returns the database, which the store of plans shares with the index. Returns NULL if it is
+ * missing, or if a statement of the transaction failed. That transaction is rolled back, and
+ * nothing can be done before its end.
  */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
@@ -80,7 +81,7 @@ int64_t cache_index_tick(struct cache_index *index);
 /* The plan in that file was used; on the disk later. */
 void cache_index_used(struct cache_index *index, int64_t file);
 
-/* Tells of an error of the database; a damaged one is replaced. CACHE_FAILED. */
+/* Logs an error of the database, and replaces a damaged one. Returns CACHE_FAILED. */
 enum message_kind cache_index_failed(struct cache_index *index, int error);
 
 #endif /* NN_ENGINE_CACHE_INDEX_H */

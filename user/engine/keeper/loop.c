@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The keeper's process. One thread reads requests and sends answers, and waits for nothing but
- * them. All that may wait for a disk is done by three others: the index and the names of files by
- * one, which takes all requests that there are at a time and commits once for them; writing a
- * plan by another, and reading one to compare its checksum by the third. A worker has one
- * request at a time. Where requests queue for a plan's thread, users take turns.
+ * The keeper's process. One thread reads requests and sends answers, and waits for nothing else.
+ * Three others do everything that may wait for a disk. The first changes the index and the names
+ * of files; it takes all waiting requests at a time and commits once for them. The second writes
+ * plans. The third reads plans to compare their checksums. A worker has one request at a time. If
+ * requests queue for a plan's thread, users take turns.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,13 +40,13 @@
 /* Sockets to begin with; room grows. */
 #define FIRST_ROOM 16
 
-/* What poll() looks at: the broker, ends of work, administrators, workers. */
+/* The files that poll() watches: the broker, ends of work, administrators, workers. */
 enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 
 /* Who does what. */
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
-/* What is to be done of a request next: of a plan, the index comes first and last. */
+/* The stages of a request in the index. A plan passes both: the index is its first and last step. */
 enum stage { BEGIN, FINISH };
 
 struct task {
@@ -73,7 +73,7 @@ struct client {
 	struct task task;
 };
 
-/* What a user may do now. */
+/* A user's budget. */
 struct user {
 	uint32_t uid;
 	uint64_t stores_paid_ns;	/* when all of its stores are there again */
@@ -119,7 +119,7 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 	for (size_t i = 0; i < k->num_users; i++)
 		if (k->users[i].uid == uid)
 			return &k->users[i];
-	/* Those who owe nothing are as good as new. */
+	/* A user who owes nothing needs no record. */
 	for (size_t i = 0; i < k->num_users; i++)
 		if (!is_paid(&k->users[i], now))
 			k->users[kept++] = k->users[i];
@@ -223,7 +223,7 @@ static void end_plan(struct keep *k, struct task *t)
 		give_plan(t);
 }
 
-/* What is cleared is counted in the answer. */
+/* Clears a user's entries, and counts them in the answer. */
 static void clear_user(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -319,8 +319,8 @@ static void ask_index(struct keep *k, struct task *t)
 }
 
 /*
- * What begins a transaction, which writes the uses that are remembered, too. A drop has one of its
- * own where there is something to drop: nothing bounds how often a worker drops what is not there.
+ * Returns whether a request needs a transaction, which also writes the remembered uses. A drop
+ * begins its own if the entry exists, because a worker may drop missing entries without bound.
  */
 static bool changes_index(const struct task *t)
 {
@@ -329,7 +329,7 @@ static bool changes_index(const struct task *t)
 	       (t->request.kind != CACHE_GET || t->stage == FINISH);
 }
 
-/* What was answered in vain, as it is not on the disk. */
+/* Makes an answer a failure, because its change is not on the disk. */
 static void fail_task(struct keep *k, struct task *t, bool was_finish)
 {
 	if (t->request.kind == CACHE_GET || t->request.kind == CACHE_QUERY ||
@@ -344,8 +344,8 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 }
 
 /*
- * One transaction for all that is asked now. Where an error rolls it back, what was asked before
- * has failed. Returns what is left then, for a transaction of its own; NULL: nothing.
+ * Runs one transaction for all waiting requests. If an error rolls it back, the requests before the
+ * error have failed. Returns the remaining requests, which need another transaction, or NULL.
  */
 static struct task *run_transaction(struct keep *k, struct task *batch)
 {
@@ -402,7 +402,7 @@ static struct task *take_turn(struct queue *q)
 	return t;
 }
 
-/* Waits for work, a second at most; all that there is for the index. NULL: there is none. */
+/* Waits at most a second for work. Returns one task, for the index all tasks, or NULL. */
 static struct task *take_work(struct keep *k, enum queue_kind kind)
 {
 	struct queue *q = &k->queues[kind];
@@ -627,9 +627,9 @@ static void give_memory(struct keep *k, struct client *c)
 }
 
 /*
- * Seals and maps what a worker says is written: that fails where it still has it mapped. What it
- * did not write is not there: reading that would take memory at this process's cost. Mapped as
- * private, as some kernels refuse to share what is sealed.
+ * Seals and maps the memory that a worker has written. Sealing fails if the worker still has it
+ * mapped. Holes are refused, because reading them would take memory at this process's cost. The
+ * mapping is private, because some kernels refuse a shared mapping of a sealed file.
  */
 static enum message_kind map_memory(struct client *c, struct task *t)
 {
@@ -656,7 +656,7 @@ static void unmap_memory(struct client *c, struct task *t)
 	drop_memory(c);
 }
 
-/* What needs no index is done, or refused, at once. True: so it was. */
+/* Returns true if it answered a request that needs no index, or refused it. */
 static bool answers_at_once(struct keep *k, struct client *c)
 {
 	struct task *t = &c->task;
@@ -714,7 +714,7 @@ static size_t place_of(const struct keep *k, const struct client *c)
 	return i;
 }
 
-/* What a thread has done with a request: another goes on, or it is answered. */
+/* Hands a request to the next thread, or answers it. */
 static void go_on(struct keep *k, struct task *t)
 {
 	size_t i = place_of(k, t->client);
@@ -794,7 +794,7 @@ static bool is_any_busy(const struct keep *k)
 	return false;
 }
 
-/* What was asked is done. */
+/* Answers the requests that are done. */
 static void end_tasks(struct keep *k)
 {
 	while (is_any_busy(k)) {

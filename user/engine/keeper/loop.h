@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the keeper's process does: it answers workers, whose sockets the broker passes
+ * The loop of the keeper's process. It answers workers, whose sockets the broker passes
  * to it, from the index and the store of plans.
  */
 #ifndef NN_ENGINE_KEEPER_LOOP_H
@@ -20,7 +20,7 @@ struct keep;
 struct keep *keep_begin(int broker, int listener, struct cache_index *index,
 			struct blob_store *plans);
 
-/* Serves until the broker says so, or is gone. What was begun is ended. */
+/* Serves until the broker ends it, or is gone. It finishes the work that it began. */
 void keep_run(struct keep *keep);
 
 #endif /* NN_ENGINE_KEEPER_LOOP_H */

@@ -33,7 +33,10 @@ static void set_up_process(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Where administrators connect, who may enter the folder. -1, with a log line: nowhere. */
+/*
+ * Makes the socket of administrators, who are those that may enter the folder. Returns -1, with a
+ * log line, if that fails.
+ */
 static int listen_in(const char *folder)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the keeper gives up before it reads what workers send: privileges, all files but those
- * of its folder, and all system calls but those that SQLite, its files and its sockets take.
+ * The keeper's sandbox, which it enters before it reads messages of workers. It drops privileges,
+ * all files outside its folder, and all system calls that SQLite, its files and its sockets do not
+ * need.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +21,7 @@
 /* All that the first version knows: what it does not know is left alone. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-/* What is done in the folder and the one below. */
+/* The accesses that are allowed in the folder and the one below. */
 #define ALLOWED (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
 		 LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
 		 LANDLOCK_ACCESS_FS_REMOVE_FILE)

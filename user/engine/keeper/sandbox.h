@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the keeper gives up before it reads what workers send.
+ * The keeper's sandbox, which it enters before it reads messages of workers.
  */
 #ifndef NN_ENGINE_KEEPER_SANDBOX_H
 #define NN_ENGINE_KEEPER_SANDBOX_H

@@ -27,7 +27,7 @@ static struct nn_performance performance_of(bool is_offered)
 
 void device_describe(struct nn_device_info *info)
 {
-	/* What changes how a plan is made on this CPU. */
+	/* The properties of this CPU that change plans. */
 	const char *cpu = nn_isa_find(NULL)->name;
 	char id[BUILD_ID_TEXT];
 
@@ -36,7 +36,7 @@ void device_describe(struct nn_device_info *info)
 	info->magic = NN_DEVICE_MAGIC;
 	info->size = sizeof(*info);
 	snprintf(info->version, sizeof(info->version), "%s-%s", id, cpu);
-	/* Whoever keys something on the version keys it on the plug-ins too. */
+	/* Caches are keyed by the version, so it names the plug-ins too. */
 	if (nna_engine_plugin_count())
 		snprintf(info->version, sizeof(info->version), "%s-%s-x%08x", id, cpu,
 			 nna_engine_plugin_fingerprint());

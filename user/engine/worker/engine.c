@@ -108,7 +108,7 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(image->own);
 }
 
-/* What is wrong with the extensions of a saved model makes what was saved useless. */
+/* Checks the extensions of a saved model, which is useless if they are wrong. */
 static enum nn_status check_saved(const struct nn_plan *plan, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

@@ -14,8 +14,8 @@
 #include "plan/plan.h"
 
 /*
- * What a saved plan depends on besides its model and the plug-ins; nothing where a build
- * cannot be told from others.
+ * Sets the identity that a saved plan depends on besides its model and the plug-ins. It stays
+ * empty if builds cannot be distinguished.
  */
 static int identify(void)
 {

@@ -46,7 +46,7 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 	x->value_size = nn_tensor_size(t);
 }
 
-/* Of a run; values of all inputs and outputs only where it `computes`. */
+/* Fills in a run. It has values of inputs and outputs only if it `computes`. */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {
 	struct nnx_operand *inputs = nn_run_alloc(r, r->num_inputs + 1, sizeof(*inputs));
