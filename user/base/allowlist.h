@@ -36,10 +36,10 @@ struct allowlist_program {
 };
 
 /*
- * Returns whether a program may use extensions; *reason says why it may not. A line must name it, and it
- * must lie under a trusted prefix. If a program of the system runs the script of an application that is
- * listed by its name or label, the script must lie there. Reads the files if they changed. One
- * thread at a time.
+ * Returns whether a program may use extensions; *reason says why it may not. A line must name it,
+ * and it must lie under a trusted prefix. If a program of the system runs the script of an
+ * application that is listed by its name or label, the script must lie there. Reads the files if
+ * they changed. One thread at a time.
  */
 bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,
 		      const char **reason);

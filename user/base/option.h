@@ -56,9 +56,9 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 		char fault[OPTION_FAULT]);
 
 /*
- * Writes values as words that option_read() reads the same values from: "--name=value", in `text`. Rows
- * of these kinds have a word: flags that are true, texts that are not NULL, and numbers without a unit.
- * Returns how many there are, -1: they need more than `size` bytes.
+ * Writes values as words that option_read() reads the same values from: "--name=value", in `text`.
+ * Rows of these kinds have a word: flags that are true, texts that are not NULL, and numbers
+ * without a unit. Returns how many there are, -1: they need more than `size` bytes.
  */
 int option_write(const struct option_row *rows, const void *from, char *text, size_t size,
 		 char **words);

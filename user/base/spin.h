@@ -6,8 +6,8 @@
 #define NN_BASE_SPIN_H
 
 /*
- * Pauses for some cycles, in which the core's other thread runs. On most cores of arm64 "yield" is a
- * no-op; "isb" refills the pipeline, which takes about as long as x86's pause.
+ * Pauses for some cycles, in which the core's other thread runs. On most cores of arm64 "yield" is
+ * a no-op; "isb" refills the pipeline, which takes about as long as x86's pause.
  */
 static inline void spin_pause(void)
 {

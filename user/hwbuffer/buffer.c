@@ -287,8 +287,9 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 }
 
 /*
- * Returns whether memory that a peer sent keeps its size. Access beyond the end of a file kills this
- * process. A dma-buf has one size, and a memfd has to be sealed. Any other file can be truncated.
+ * Returns whether memory that a peer sent keeps its size. Access beyond the end of a file kills
+ * this process. A dma-buf has one size, and a memfd has to be sealed. Any other file can be
+ * truncated.
  */
 static bool is_lasting(int fd)
 {

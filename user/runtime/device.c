@@ -19,8 +19,8 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * A device is written before `num_accels` publishes it; later only its facts change. The thread that
- * looks for accelerators holds the lock, which protects the time of the next look.
+ * A device is written before `num_accels` publishes it; later only its facts change. The thread
+ * that looks for accelerators holds the lock, which protects the time of the next look.
  */
 static struct {
 	pthread_once_t once;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices: the list of them, and what the runtime asks of each: which operations, to prepare a graph, to execute it.
+ * Devices: the list of them, and what the runtime asks of each: which operations, to prepare a
+ * graph, to execute it.
  */
 #ifndef NN_RUNTIME_DEVICE_H
 #define NN_RUNTIME_DEVICE_H
@@ -87,9 +88,9 @@ struct device_ops {
 	/* From any number of threads. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
 	/*
-	 * Starts an execution once sync_files and files of executions have signalled, and gives
-	 * a file for its end; NULL where the device cannot. Outputs lie in memories; inputs at pointers are
-	 * copied before the call returns.
+	 * Starts an execution once sync_files and files of executions have signalled, and gives a
+	 * file for its end; NULL where the device cannot. Outputs lie in memories; inputs at
+	 * pointers are copied before the call returns.
 	 */
 	int (*execute_fenced)(struct prepared *prepared, const struct request *request,
 			      const int *wait_for, uint32_t count, uint64_t duration_ns,

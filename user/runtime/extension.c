@@ -26,8 +26,8 @@
 /* ---- permission ---- */
 
 /*
- * A line of a file of the kernel's that begins so, after that; else NULL. `text` has room for it, and
- * ends where the file does.
+ * A line of a file of the kernel's that begins so, after that; else NULL. `text` has room for it,
+ * and ends where the file does.
  */
 static const char *read_line(const char *path, const char *start, char *text, int size)
 {
@@ -45,8 +45,8 @@ static const char *read_line(const char *path, const char *start, char *text, in
 }
 
 /*
- * Returns the path of the file that an interpreter runs, which the caller frees: the first argument of this
- * process that names a file. NULL: none does.
+ * Returns the path of the file that an interpreter runs, which the caller frees: the first argument
+ * of this process that names a file. NULL: none does.
  */
 static char *find_script(void)
 {

@@ -21,8 +21,8 @@ enum fall_back {
 };
 
 /*
- * Says it, printf-like: as a note the first time that it happens for this reason with this ResultCode, and as a
- * warning from then on.
+ * Says it, printf-like: as a note the first time that it happens for this reason with this
+ * ResultCode, and as a warning from then on.
  */
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -8,13 +8,13 @@
  * compilations and the models that refer to it, a compilation its executions and
  * bursts, a memory the models and executions that use it.
  *
- * Results: every function that returns int returns a ResultCode. For all of
- * them, UNEXPECTED_NULL says that a pointer was NULL that must not be, and
- * BAD_STATE that the object is past (or not yet in) the state that the call needs.
- * NNACCEL_LOG=error (the default) writes a line on stderr for each failed call.
+ * Results: every function that returns int returns a ResultCode. UNEXPECTED_NULL
+ * means that a pointer is NULL and must not be. BAD_STATE means that the object is
+ * not in the state that the call needs. With NNACCEL_LOG=error (the default) each
+ * failed call writes a line to stderr.
  *
- * Threads: one thread at a time may change an object; finished models and
- * compilations may be used by many, and an event may be waited for by many.
+ * Threads: one thread at a time may change an object. Many threads may use a finished
+ * model or compilation, and many may wait for an event.
  */
 #ifndef ANDROID_NEURAL_NETWORKS_H
 #define ANDROID_NEURAL_NETWORKS_H
@@ -67,9 +67,10 @@ int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t 
 				       ANeuralNetworksMemory **memory);
 
 /*
- * Of <android/hardware_buffer.h>. BLOB: bytes as of any memory. Another format: a picture, which is an
- * argument of executions, whole, with offset and length 0, and stands for its rows without what
- * lies between them; not a constant, and not to be copied. The buffer is held.
+ * Makes a memory of a buffer of <android/hardware_buffer.h>, and holds a reference to that. A BLOB
+ * is bytes, as any memory is. A buffer of another format is an image: an argument uses it whole,
+ * with offset and length 0, and its value is the rows without padding. An image cannot be a
+ * constant, and cannot be copied.
  */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
@@ -117,9 +118,9 @@ int ANeuralNetworksModel_create(ANeuralNetworksModel **model);
 void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
 
 /*
- * Ends the building: sorts the operations and checks the whole. BAD_DATA: an
- * operand that nobody writes, a cycle, or what no call before could see; such a
- * model can only be freed.
+ * Ends the building: sorts the operations and checks the whole model. Returns BAD_DATA
+ * for a cycle, an operand that is read and never written, or another fault that only
+ * shows in the whole model. A refused model can only be freed.
  */
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model);
 
@@ -174,7 +175,7 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 
 /* ---- Compilations ---- */
 
-/* For all devices, each operation where it is fastest, with the CPU when a device fails. */
+/* For all devices: each operation runs on the fastest, and on the CPU if a device fails. */
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
@@ -268,11 +269,11 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
 							 bool enable);
 
 /*
- * Runs: and waits for the end; in the background, with an event for the end; as
- * one of a burst; or once all of `dependencies` have ended, with a limit of
- * `duration` ns from then on (0: none), all outputs' shapes being known.
- * An execution runs once, unless it is reusable. BAD_DATA: an argument is not set.
- * OUTPUT_INSUFFICIENT_SIZE: the shapes of outputs can be asked for nevertheless.
+ * Run an execution. The first waits for its end. The second makes an event for the end.
+ * The third runs it in a burst. The fourth starts it once all of `dependencies` have
+ * ended, limits it to `duration` ns from then on (0: no limit), and needs outputs of
+ * known shapes. An execution runs once, unless it is reusable. Return BAD_DATA if an
+ * argument is not set. After OUTPUT_INSUFFICIENT_SIZE the shapes of outputs can be read.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,

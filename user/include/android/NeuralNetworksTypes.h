@@ -177,7 +177,7 @@ typedef enum {
 	ANEURALNETWORKS_PADDING_VALID = 2,	/* none */
 } PaddingCode;
 
-/* What a compilation favours. */
+/* The preference of a compilation. */
 typedef enum {
 	ANEURALNETWORKS_PREFER_LOW_POWER = 0,
 	ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER = 1,	/* the default */
@@ -257,7 +257,7 @@ typedef struct ANeuralNetworksBurst ANeuralNetworksBurst;
 typedef struct ANeuralNetworksEvent ANeuralNetworksEvent;
 /* A device; lives as long as the process. */
 typedef struct ANeuralNetworksDevice ANeuralNetworksDevice;
-/* What a memory of a device's own will be used for. */
+/* The roles of a memory that a device allocates. */
 typedef struct ANeuralNetworksMemoryDesc ANeuralNetworksMemoryDesc;
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AHardwareBuffer: memory of a picture or of plain bytes that devices share. Names,
- * values and layouts are those of Android's NDK; here the memory is a dma-buf, or a
- * memfd where there is no device. In libnativewindow.so, as on Android.
+ * AHardwareBuffer: memory of an image or of plain bytes that devices share. Names,
+ * values and layouts are those of Android's NDK. Here the memory is a dma-buf, or a
+ * memfd if there is no device. The library is libnativewindow.so, as on Android.
  *
  * Functions return 0 or a negative errno, unless they say otherwise, and may be called
  * from any thread.
@@ -98,9 +98,9 @@ typedef struct AHardwareBuffer_Planes {
 } AHardwareBuffer_Planes;
 
 /*
- * Zeroed memory of /dev/nnaccel, charged to this user until the last reference to it is gone;
- * of a memfd where there is no device. One reference. -EINVAL: the description; -ENOMEM, -EDQUOT
- * and others of the device.
+ * Allocates zeroed memory of /dev/nnaccel, which is charged to this user until the last reference
+ * is gone. Without a device it is a memfd. The caller has one reference. Returns -EINVAL for a
+ * wrong description, or -ENOMEM, -EDQUOT and other errors of the device.
  */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer **outBuffer);
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
@@ -113,10 +113,10 @@ void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Des
 int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 
 /*
- * Begins an access of the CPU; to be ended by unlock, as often as it was begun. Waits for `fence`
- * (-1: none), which it takes over, and for the fences of other drivers. `usage`: CPU_READ, CPU_WRITE
- * or both. The address is that of the buffer, whatever `rect` (NULL: all) says of it; of a picture
- * with several planes, lockPlanes tells those of Y, Cb and Cr.
+ * Begins an access of the CPU. Each needs an unlock. Waits for `fence` (-1: none), which it closes,
+ * and for the fences of other drivers. `usage`: CPU_READ, CPU_WRITE or both. The address is that of
+ * the buffer, also if `rect` (NULL: all) begins further inside. lockPlanes returns the addresses of
+ * Y, Cb and Cr of an image with several planes.
  */
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 			 void **outVirtualAddress);
@@ -126,10 +126,10 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t fence,
 			       const ARect *rect, AHardwareBuffer_Planes *outPlanes);
 
-/* *fence, where it is not NULL, is -1: the access has ended when this returns. */
+/* The access has ended when this returns. Sets *fence to -1, unless `fence` is NULL. */
 int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence);
 
-/* Hands the memory to whoever reads the other end. */
+/* Sends the memory to the process that reads the other end. */
 int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int socketFd);
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer);
 

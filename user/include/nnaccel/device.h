@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an engine says of its device: the plain data that answers
+ * An engine's description of its device: the plain data that answers
  * NNACCEL_QUERY_DEVICE, and its accessors. Follows the NN HAL 1.3 Capabilities.
  */
 #ifndef NNACCEL_DEVICE_H

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engines: what computes behind /dev/nnaccel. An engine fills in the functions of struct
- * nna_engine and calls nna_engine_main(); libnnaccel-engine.so does the rest: it registers with
- * the kernel, starts a sandboxed process for each client, fetches commands and commits answers,
- * maps memory, serves bursts, keeps cache files honest. Documentation/writing-an-engine.rst
- * builds one.
+ * Engines compute behind /dev/nnaccel. An engine fills in the functions of struct nna_engine and
+ * calls nna_engine_main(). The library does the rest: it registers with the kernel, starts a
+ * sandboxed process for each client, fetches commands and commits answers, maps memory, serves
+ * bursts and verifies cache files. Documentation/writing-an-engine.rst builds an engine.
  *
- * Structs that the engine fills in carry their size: a newer library takes older ones. Structs
- * that the library fills in grow at their end, except for elements of arrays (struct nn_arg, struct
- * nn_output_shape), which never grow. Functions may be called from several threads at
- * a time. A function that fails returns its status by nn_fail(), whose reason the client sees.
+ * Structs that the engine fills in have a size field, so that a newer library takes older ones.
+ * Structs that the library fills in grow at their end. Elements of arrays (struct nn_arg, struct
+ * nn_output_shape) never grow. Functions may be called from several threads at a time. A function
+ * that fails returns its status by nn_fail(), and the client sees the reason.
  */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
@@ -30,7 +29,7 @@ extern "C" {
 
 struct nna_engine;
 
-/* How a client wants a model prepared. */
+/* The options of a client for the preparation of a model. */
 struct nna_engine_preparation {
 	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
 	bool may_be_put_off;		/* to the first execution */
@@ -45,9 +44,9 @@ struct nna_engine_memory {
 };
 
 /*
- * A prepared model as it is saved. The model part is all that steers an execution: the library
- * notes its hash durably and gives `load` no other. The data part is values that whoever has
- * the file may change, and may lack.
+ * A prepared model in its saved form. The model part holds everything that controls an execution.
+ * The library stores its hash durably, and calls `load` only with the same bytes. The data part
+ * holds values, which the owner of the file may change. It may be missing.
  */
 struct nna_engine_image {
 	void *model;			/* NULL: it cannot be saved yet; the engine's */
@@ -61,12 +60,12 @@ struct nna_engine_image {
 /* Plug-ins that a process loads at most. */
 #define NNA_ENGINE_MAX_PLUGINS 32
 
-/* A call of a plug-in's function that is under way; the caller's. What is in it is the library's. */
+/* A running call of a plug-in's function. The caller owns the structure, the library its fields. */
 struct nna_engine_call {
 	uint64_t reserved[8];
 };
 
-/* What came of loading a plug-in. */
+/* The result of loading a plug-in. */
 enum nna_engine_plugin {
 	NNA_ENGINE_PLUGIN_LOADED,
 	NNA_ENGINE_PLUGIN_REFUSED,
@@ -118,13 +117,13 @@ struct nna_engine_burst {
 struct nna_engine_buffers {
 	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
 	/*
-	 * A new one of `capacity` bytes for values like `operand`, which is there during the call;
-	 * dimensions that its roles leave open are 0. *buffer: what the engine knows it by; NULL:
-	 * it lies as in the client's memory.
+	 * Creates a buffer of `capacity` bytes for values like `operand`, which is valid during the
+	 * call. Dimensions that the roles leave open are 0. *buffer is the engine's handle, or NULL
+	 * if the buffer has the layout of clients' memory.
 	 */
 	enum nn_status (*create)(const struct nna_engine *engine, const struct nn_operand *operand,
 				 uint64_t capacity, void **buffer, struct nn_error *err);
-	/* The client freed it, and nobody uses it. */
+	/* Called once the client freed the buffer and no execution uses it. */
 	void (*destroy)(const struct nna_engine *engine, void *buffer);
 	/* Writes what lies at `from` to the buffer's memory, or the other way round. */
 	enum nn_status (*copy_in)(const struct nna_engine *engine, void *buffer, void *base,
@@ -133,7 +132,7 @@ struct nna_engine_buffers {
 				   void *to, uint64_t length, struct nn_error *err);
 };
 
-/* What an engine does with a file of its own besides mapping it. */
+/* The calls, besides mmap(), that a client's process makes on a file of the engine. */
 enum nna_engine_file_use {
 	NNA_ENGINE_FILE_READ = 1,	/* read(), pread() */
 	NNA_ENGINE_FILE_WRITE = 2,	/* write(), pwrite(); it is opened for writing, too */
@@ -141,9 +140,8 @@ enum nna_engine_file_use {
 };
 
 /*
- * A file that a client's process has besides the library's, as the node of a driver. It is opened
- * before the process is sandboxed, by the engine's user; the process does what is told here with
- * it, and nothing else.
+ * A further file for clients' processes, such as a driver's node. The engine's user opens it before
+ * the process is sandboxed. The process may make only the calls on it that are named here.
  */
 struct nna_engine_file {
 	uint32_t size;			/* sizeof(struct nna_engine_file) */
@@ -153,7 +151,7 @@ struct nna_engine_file {
 	uint32_t num_requests;
 };
 
-/* What serves an engine's clients. */
+/* The threads or processes that serve an engine's clients. */
 enum nna_engine_clients {
 	/* A process each, or with the option --clients=threads what THREADS says. */
 	NNA_ENGINE_CLIENTS_EITHER = 0,
@@ -166,7 +164,7 @@ enum nna_engine_clients {
 	NNA_ENGINE_CLIENTS_THREADS = 2,
 };
 
-/* Of the lines of the log. */
+/* The levels of lines of the log. */
 enum nna_engine_level {
 	NNA_ENGINE_ERROR = 0,
 	NNA_ENGINE_WARNING = 1,
@@ -183,7 +181,7 @@ struct nna_engine {
 
 	/* ---- the device ---- */
 
-	/* Fills *info, which is zeroes but for magic, size and "unoffered" figures. */
+	/* Fills *info, in which magic, size and "unoffered" figures are set and the rest is zero. */
 	void (*describe)(const struct nna_engine *engine, struct nn_device_info *info);
 	/*
 	 * NULL, or: the extensions that the device has. Types and operations have the codes of
@@ -211,7 +209,7 @@ struct nna_engine {
 	enum nn_status (*prepare)(const struct nna_engine *engine, const struct nn_model *model,
 				  const struct nna_engine_preparation *how, void **prepared,
 				  struct nn_error *err);
-	/* Once nobody executes it. */
+	/* Called once no execution uses it. */
 	void (*release)(const struct nna_engine *engine, void *prepared);
 	/* NULL, or: what it takes. */
 	void (*memory)(const struct nna_engine *engine, const void *prepared,
@@ -233,8 +231,9 @@ struct nna_engine {
 	/* ---- caching: all, or all NULL ---- */
 
 	/*
-	 * Makes the model part of an image and tells the size of the data part, which write_data
-	 * (NULL: there is never one) writes, all of it; end_save frees the image, a zeroed one too.
+	 * Makes the model part of an image and sets the size of the data part. The function
+	 * write_data writes all of that part; it is NULL if an image never has one. The function
+	 * end_save frees the image, also if it is all zero.
 	 */
 	enum nn_status (*save)(const struct nna_engine *engine, const void *prepared,
 			       struct nna_engine_image *image, struct nn_error *err);
@@ -257,8 +256,9 @@ struct nna_engine {
 	/* ---- the process ---- */
 
 	/*
-	 * NULL, or called once in each process that serves clients: a client's own is sandboxed
-	 * but for its filter of system calls: what makes threads makes them here.
+	 * NULL, or called once in each process that serves clients. A client's own process is
+	 * sandboxed by then, except for its filter of system calls. The engine starts its threads
+	 * here.
 	 */
 	bool (*start)(const struct nna_engine *engine);
 	/* NULL, or loads a plug-in, a file of the folder of extensions. */
@@ -268,15 +268,15 @@ struct nna_engine {
 	/* ---- added after the first version, which ends here ---- */
 
 	/*
-	 * NULL, or: lines of the log, those of clients' processes included, come here instead of
-	 * to standard error, without an end of line, from any thread of the engine's own process.
+	 * NULL, or receives the lines of the log instead of standard error, including those of
+	 * clients' processes, without '\n'. Any thread of the engine's own process may call it.
 	 */
 	void (*log)(const struct nna_engine *engine, enum nna_engine_level level,
 		    const char *line);
 	/*
-	 * NULL, or told of memory that nna_engine_region() told of before it is unmapped, from any
-	 * thread and after the executions that use it: what makes hardware reach it ends here. It
-	 * must not wait for an execution.
+	 * NULL, or called before memory of nna_engine_region() is unmapped, and after the
+	 * executions that use it. The engine ends the hardware's mapping here. Any thread may call
+	 * it. It must not wait for an execution.
 	 */
 	void (*forget_region)(const struct nna_engine *engine,
 			      const struct nna_engine_region *region);
@@ -285,8 +285,9 @@ struct nna_engine {
 	/* NULL, or lines of --help for options that the program itself takes out of its arguments. */
 	const char *help;
 	/*
-	 * NULL, or files that what serves clients has: 16 at most, ended by a NULL. They are open when
-	 * `start` is called; where one cannot be opened, nothing serves. See nna_engine_file().
+	 * NULL, or files that what serves clients has: 16 at most, ended by a NULL. They are open
+	 * when `start` is called; where one cannot be opened, nothing serves. See
+	 * nna_engine_file().
 	 */
 	const struct nna_engine_file *const *files;
 };
@@ -298,38 +299,39 @@ struct nna_engine {
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
- * The code that a type or an operation of an extension has in models of this process: what
- * struct nn_operand and struct nn_operation have as type. 0: nobody registered the extension.
+ * Returns the code of an extension's type or operation in models of this process, which is the
+ * `type` of struct nn_operand or struct nn_operation. Returns 0 if the extension is not registered.
  */
 int32_t nna_engine_code(const char *extension, uint16_t code);
 
 /*
- * The file of that place in the engine's list of files, from `start` on; the library's. Threads have
- * each once, a client's process has its own. -1: there is none.
+ * Returns the file at that index of the engine's list, or -1. It can be called from `start` on. The
+ * library owns the file. All threads share one, and a client's process has its own.
  */
 int nna_engine_file(uint32_t index);
 
 /*
- * In an execution: a file that is readable once the client has gone, or has lost its session, to be
- * polled while hardware is waited for; the library's. -1: a process serves the client, which is
- * ended then.
+ * In an execution: returns a file that polls readable once the client is gone or has lost its
+ * session. Poll it while the hardware works. The library owns it. Returns -1 if a process serves
+ * the client, because the process is killed then.
  */
 int nna_engine_gone_file(void);
 
 /*
- * In an execution that threads serve: a dma-buf that is the memory of nna_engine_region() and no
- * more, for another driver to import; writable as the region is, and revoked when the client or
- * its memory goes. The caller's to close. -1 and errno: EOPNOTSUPP: the memory is a file's, which is
- * reached at its place only, or the module is too old; EPERM: a process serves the client.
+ * In an execution that threads serve: returns a dma-buf of exactly the memory of
+ * nna_engine_region(), which another driver can import. It is writable if the region is, and
+ * revoked when the client or its memory goes. The caller closes it. Returns -1 with errno
+ * EOPNOTSUPP if the memory is a file's, which can only be mapped, or if the module is too old;
+ * EPERM if a process serves the client.
  */
 int nna_engine_region_file(const void *data);
 
 /*
- * In an execution that threads serve: it ends as the fence of a sync_file does, of any driver, and
- * when that does, once `execute` returned NN_OK with the shapes. The file is the library's then. From there the
- * kernel looks after the end: deadlines, too, are the fence's driver's to keep. False: it cannot,
- * and the engine waits itself: of a burst's request, where a picture is to be copied afterwards,
- * for a client's process, with a module that is too old, or if sync_file is negative.
+ * In an execution that threads serve: lets it end when the fence of a sync_file of any driver does,
+ * and with its result. `execute` still returns NN_OK and the shapes. The library then owns the
+ * file, and the fence's driver keeps the deadlines. Returns false if the engine has to wait itself.
+ * That is so in a burst and in a client's process, before a copy of an image, with a module that is
+ * too old, and if sync_file is negative.
  */
 bool nna_engine_end_with_fence(int sync_file);
 
@@ -341,8 +343,8 @@ bool nna_engine_end_with_fence(int sync_file);
 bool nna_engine_region(const void *data, struct nna_engine_region *region);
 
 /*
- * In an execution: the buffer of the engine's own layout whose memory an argument's `data` is, as
- * nna_engine_buffers.create made it; NULL: it is none.
+ * In an execution: returns the handle by nna_engine_buffers.create of the buffer that an argument's
+ * `data` belongs to. Returns NULL if it belongs to no buffer of the engine's own layout.
  */
 void *nna_engine_buffer(const void *data);
 
@@ -356,9 +358,9 @@ enum nn_status nna_engine_unpack(const void *block, size_t size, struct nn_model
 				 struct nn_error *err);
 
 /*
- * Around a call of a function of the plug-in of that extension, on one thread: where it takes longer
- * than the broker allows, the library tells the client and ends its process. The names stay the
- * caller's until the end.
+ * Enclose a call of a function of that extension's plug-in, on one thread. If it takes longer than
+ * the broker allows, the library answers the client and ends its process. The caller owns the
+ * names, which must stay valid until the end.
  */
 void nna_engine_call_begin(struct nna_engine_call *call, const char *extension,
 			   const char *function);

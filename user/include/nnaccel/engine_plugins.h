@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plug-ins in an engine: shared objects that hold a vendor extension each, as
- * <nnaccel/extension.h> describes them. An engine that takes them has
- * nna_engine_plugin_load() as its load_plugin(), or calls it there. From then on the library tells
- * clients of their extensions besides the engine's own, and checks extension data of models and
- * attributes by them; the engine asks them for operations of theirs: whether a model's are right,
- * what shapes their outputs have, and the outputs. Documentation/extensions.rst has an example.
+ * Plug-ins in an engine: shared objects that each hold a vendor extension, which
+ * <nnaccel/extension.h> describes. An engine that takes them sets load_plugin to
+ * nna_engine_plugin_load(), or calls it there. From then on the library lists their extensions
+ * beside the engine's own, and lets them check the extension data of models and attributes. The
+ * engine calls them to check operations of a model, and to compute the shapes and values of
+ * outputs. Documentation/extensions.rst has an example.
  *
- * All of this is for processes that serve one client: see --extensions in an engine's --help. What
- * is returned by pointer is the library's and stays for the life of the process. Functions but
- * nna_engine_plugin_load() and _take() may be called from several threads at a time.
+ * All of this is for processes that serve one client: see --extensions in an engine's --help. The
+ * library owns what a pointer returns, for the life of the process. Several threads may call
+ * functions at a time, except nna_engine_plugin_load() and nna_engine_plugin_take().
  */
 #ifndef NNACCEL_ENGINE_PLUGINS_H
 #define NNACCEL_ENGINE_PLUGINS_H
@@ -31,51 +31,51 @@ struct nna_engine_plugin_operation {
 };
 
 /*
- * Loads the shared object at `path`, looks it over in full and takes what it has. REFUSED or WAITS with
- * the reason in err. Its signature is load_plugin()'s. For one thread, before models come.
+ * Loads the shared object at `path`, looks it over in full and takes what it has. REFUSED or WAITS
+ * with the reason in err. Its signature is load_plugin()'s. For one thread, before models come.
  */
 enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
 /*
- * The same with a descriptor that the engine has without a file. What it points to stays for the
- * life of the process. `version` changes as its code does.
+ * The same with a descriptor that is part of the engine's program. It and its data must stay valid
+ * for the life of the process. `version` has to change with its code.
  */
 enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 					      const struct nnx_extension *descriptor,
 					      uint64_t version, struct nn_error *err);
 
-/* How many plug-ins were taken. */
+/* Returns the number of plug-ins that were taken. */
 uint32_t nna_engine_plugin_count(void);
 
-/* Stands for their set and their versions, for what depends on them; 0: there are none. */
+/* Returns a hash of all plug-ins and their versions, for keys of caches; 0 without plug-ins. */
 uint32_t nna_engine_plugin_fingerprint(void);
 
-/* Those of all of them, from 0 on, in the order in which they came; NULL: there are no more. */
+/* Returns an operation of all plug-ins, in the order of loading, or NULL after the last. */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index);
 
 /* The operation of that type in a model of this process; NULL: it is no plug-in's. */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t type);
 
 /*
- * Checks what only plug-ins can check of a decoded model: extension data of operands, and that it has no
- * extension that is not here. NN_INVALID_ARGUMENT names the operand or the extension. The
+ * Checks what only plug-ins can check of a decoded model: extension data of operands, and that it
+ * has no extension that is not here. NN_INVALID_ARGUMENT names the operand or the extension. The
  * library does so itself where the engine has no check_model(); one that has calls this there, and
  * with models that load() makes.
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
 /*
- * Checks attributes of a preparation or an execution, NULL: there are none. NN_INVALID_ARGUMENT names
- * the first that no plug-in takes. The library does so itself where the engine has no
- * check_attributes().
+ * Checks attributes of a preparation or an execution (NULL: no attributes). Returns
+ * NN_INVALID_ARGUMENT, which names the first that no plug-in takes. The library calls it itself if
+ * the engine has no check_attributes().
  */
 enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
 						  bool is_execution, struct nn_error *err);
 
 /* ---- calls of an operation ---- */
 
-/* What shape() and execute() of a plug-in are given. */
+/* The arguments of shape() and execute() of a plug-in. */
 struct nna_engine_plugin_run {
 	uint32_t size;			/* sizeof(struct nna_engine_plugin_run) */
 	uint32_t num_inputs;
@@ -89,10 +89,10 @@ struct nna_engine_plugin_run {
 };
 
 /*
- * *to is `from` as a model declares it, without a value; arrays stay the model's. For a run the
- * engine adds rank and dimensions as far as they are known, value and value_size: aligned
- * to the largest power of two in the element size. Scalars and the tensors of
- * descriptor->value_inputs lie in memory that the client cannot write meanwhile.
+ * Sets *to from an operand of the model, without a value; the model owns the arrays. For a run the
+ * engine adds value, value_size, and the rank and dimensions that are known. The value is
+ * aligned to the largest power of two in the element size. Scalars and the tensors of
+ * descriptor->value_inputs must lie in memory that the client cannot write meanwhile.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 
@@ -109,8 +109,9 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 				       const struct nn_operation *of, struct nn_error *err);
 
 /*
- * What the operation makes once of a checked model, whose pools are mapped: *state, for its runs, NULL
- * where it makes nothing; nna_engine_plugin_release() frees it, NULL too. Attributes outlive it.
+ * Calls the operation's compile() for a checked model whose pools are mapped. *state is for its
+ * runs, or NULL if the operation keeps none. nna_engine_plugin_release() frees it, and accepts
+ * NULL. The attributes must outlive it.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nn_model *model,
@@ -121,8 +122,8 @@ enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operatio
 void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operation, void *state);
 
 /*
- * Fills in rank, dims, scale and zero_point of the outputs, which are as the model declares them before.
- * That they agree with what was declared is the caller's to check. NN_GENERAL_FAILURE or
+ * Fills in rank, dims, scale and zero_point of the outputs, which are as the model declares them
+ * before. That they agree with what was declared is the caller's to check. NN_GENERAL_FAILURE or
  * NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,

@@ -49,7 +49,7 @@ extern "C" {
 #define NNX_EXPORT __attribute__((visibility("default")))
 #define NNX_SYMBOL "nnaccel_extension"
 
-/* What a function returns. Everything but NNX_OK comes with nnx_call.fail()'s reason. */
+/* The result of a function. Each except NNX_OK comes with a reason by nnx_call.fail(). */
 enum nnx_status {
 	NNX_OK = 0,
 	NNX_GENERAL_FAILURE = 2,	/* shape, execute: it cannot be computed */
@@ -63,7 +63,7 @@ enum nnx_status {
 #define NNX_CONSTANT 2u		/* its value is the model's */
 #define NNX_IS_TENSOR 4u	/* else a scalar */
 
-/* An operand, as far as it is known. */
+/* An operand. Its value and dimensions may still be unknown. */
 struct nnx_operand {
 	const char *extension;		/* whose type it is; NULL: one of the NNAPI */
 	int32_t type;			/* the extension's code, or the NNAPI's OperandCode */
@@ -78,18 +78,18 @@ struct nnx_operand {
 	const void *data;
 	uint32_t data_size;
 	/*
-	 * The value, or NULL where it is not known yet. Of inputs that are neither
-	 * scalars nor in value_inputs the client may write the memory meanwhile: no
-	 * address may depend on what was read twice. Aligned to the largest power of
-	 * two in the element size.
+	 * The value, or NULL if it is not known yet. The client may write the memory of
+	 * an input meanwhile, unless that is a scalar or in value_inputs: no address may
+	 * depend on a value that is read twice. Aligned to the largest power of two in
+	 * the element size.
 	 */
 	void *value;
 	uint32_t value_size;		/* bytes */
 };
 
 /*
- * What an application says to this extension besides the model: of a compilation, or of
- * one execution, as far as it gave any. `data` is aligned to 8 bytes.
+ * An attribute that an application set for this extension, in a compilation or in an
+ * execution. `data` is aligned to 8 bytes.
  */
 struct nnx_attribute {
 	uint16_t code;			/* within the extension */
@@ -109,10 +109,10 @@ struct nnx_call {
 	uint32_t num_outputs;
 	const struct nnx_operand *inputs;
 	struct nnx_operand *outputs;	/* shape writes rank, dims, scale and zero_point, */
-					/* execute writes to value, nobody anything else */
-	void *state;			/* what compile left, in shape and execute */
+					/* only execute writes, and only to value */
+	void *state;			/* in shape and execute: the state by compile */
 
-	/* Zeroed memory, aligned to 64 bytes, until the function returns; NULL: there is none. */
+	/* Returns zeroed memory, 64-byte aligned, until the function returns; NULL: out of memory. */
 	void *(*alloc)(struct nnx_call *call, size_t count, size_t size);
 
 	/* Says what is wrong, printf-like, and returns `status`. The first reason stays. */
@@ -170,9 +170,9 @@ struct nnx_operation {
 	enum nnx_status (*shape)(struct nnx_call *call);
 
 	/*
-	 * NULL, or: prepares the operation of one model. Values are those of constant
-	 * inputs. *state is given to shape and execute, and freed by release(), which
-	 * is there where compile is; on failure there is none to free.
+	 * NULL, or prepares the operation of one model. Only constant inputs have values.
+	 * shape and execute get *state, and release(), which must not be NULL then, frees
+	 * it. After a failure nothing is freed.
 	 */
 	enum nnx_status (*compile)(struct nnx_call *call, void **state);
 	void (*release)(void *state);
@@ -214,8 +214,8 @@ struct nnx_extension {
 	 */
 	const struct nnx_operation *oem_operation;
 	/*
-	 * Since version 2: the attributes that it takes. What is given others is
-	 * refused, and so is everything for an extension of version 1.
+	 * Since version 2: the attributes that it takes. Models and executions with other
+	 * attributes are refused. An extension of version 1 takes no attributes.
 	 */
 	const struct nnx_attribute_type *attributes;
 	uint32_t num_attributes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Linux has besides of AHardwareBuffer: from and to the dma-bufs that it is.
+ * AHardwareBuffer on Linux: conversions from and to its dma-bufs.
  */
 #ifndef NNACCEL_HARDWARE_BUFFER_H
 #define NNACCEL_HARDWARE_BUFFER_H
@@ -21,7 +21,7 @@ extern "C" {
  */
 #define NNA_HARDWARE_FORMAT_YUYV	0x14
 
-/* Where a plane of a picture is. */
+/* A plane of an image. */
 struct nna_hardware_plane {
 	int fd;			/* a dma-buf, or a memfd; several planes can have one */
 	uint32_t stride;	/* bytes from one row to the next */
@@ -30,7 +30,7 @@ struct nna_hardware_plane {
 	uint32_t rows;
 };
 
-/* How a buffer's bytes lie. */
+/* The layout of a buffer's bytes. */
 struct nna_hardware_layout {
 	uint32_t fourcc;	/* DRM_FORMAT_; 0: BLOB */
 	uint32_t width;		/* pixels; BLOB: bytes */
@@ -42,11 +42,11 @@ struct nna_hardware_layout {
 };
 
 /*
- * A buffer of a dma-buf (of a camera, a display, a heap), or of a memfd: `desc` says what is in
- * it, from `offset` on; `stride` is bytes from one row of the first plane to the next, 0: what
- * desc->stride says in pixels, or without that no more than a row. Other planes follow the first
- * without a gap; their strides follow from its. The fd stays the caller's. 0, -EBADF, -ENOMEM,
- * -EINVAL: a description of no such buffer, or of more than the file has.
+ * Makes a buffer of a dma-buf (of a camera, a display, a heap) or of a memfd. `desc` describes its
+ * contents from `offset` on. `stride` is the bytes from one row of the first plane to the next (0:
+ * desc->stride pixels, or a row if that is 0 too). Other planes follow the first without a gap;
+ * their strides follow from its. The fd stays the caller's. Returns 0, -EBADF, -ENOMEM, or -EINVAL
+ * for a description that is wrong or exceeds the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);
@@ -68,9 +68,9 @@ struct nna_hardware_picture {
 };
 
 /*
- * A buffer of a picture. Its fds stay the caller's. 0, -EBADF, -ENOMEM; -EOPNOTSUPP: another
- * fourcc, or a modifier that is not linear; -EINVAL: an odd size, a stride shorter than a row, other
- * planes than the fourcc has, or beyond their files.
+ * Makes a buffer of an image. Its fds stay the caller's. Returns 0, -EBADF or -ENOMEM. Returns
+ * -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns -EINVAL for an odd
+ * size, a stride shorter than a row, a wrong number of planes, or planes that exceed their files.
  */
 int nna_hardware_buffer_from_planes(const struct nna_hardware_picture *picture,
 				    AHardwareBuffer **buffer);
@@ -82,8 +82,8 @@ int nna_hardware_buffer_fd(const AHardwareBuffer *buffer);
 void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardware_layout *layout);
 
 /*
- * Begins an access of the CPU, as AHardwareBuffer_lock() without a fence; data[i] is the first row of
- * plane i of the layout. To be ended by AHardwareBuffer_unlock().
+ * Begins an access of the CPU, as AHardwareBuffer_lock() without a fence; data[i] is the first row
+ * of plane i of the layout. To be ended by AHardwareBuffer_unlock().
  */
 int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 			     void *data[NNA_HARDWARE_PLANES]);

@@ -27,11 +27,10 @@ const char *nna_log_level_name(enum nna_log_level level);
 typedef void nna_log_fn(void *context, enum nna_log_level level, const char *line);
 
 /*
- * Sends lines up to `level` to a function instead of stderr; NULL: to stderr again. Before
- * the first call of it the level is what NNACCEL_LOG says ("none" to "info"), else
- * NNA_LOG_ERROR; another value is reported on stderr once. Other threads may still be in the
- * function before when this returns. The function must not call what it is told about. A
- * forked child goes on with its parent's.
+ * Sends lines up to `level` to a function instead of stderr (NULL: to stderr again). Before the
+ * first call, NNACCEL_LOG sets the level ("none" to "info", default "error"). A wrong value is
+ * reported on stderr once. When this returns, other threads may still be in the previous function.
+ * The function must not call functions that log. A forked child keeps its parent's function.
  */
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 

@@ -71,7 +71,7 @@ const struct nn_type_info *nn_type_info(int32_t type);
 /* Name for messages; "unknown type" for one that nn_type_info() does not know. */
 const char *nn_type_name(int32_t type);
 
-/* Where an operand's value comes from: values of the HAL's OperandLifeTime. */
+/* The source of an operand's value, with values of the HAL's OperandLifeTime. */
 enum nn_lifetime {
 	NN_TEMPORARY = 0,
 	NN_SUBGRAPH_INPUT = 1,
@@ -83,7 +83,7 @@ enum nn_lifetime {
 					/* subgraphs[offset + 1] of the model */
 };
 
-/* Where a constant lies. All zero unless the lifetime says otherwise. */
+/* The place of a constant. All zero for other lifetimes. */
 struct nn_location {
 	uint32_t pool;
 	uint32_t length;	/* bytes */
@@ -148,8 +148,8 @@ struct nn_extension_prefix {
 };
 
 /*
- * A model. Plain data: whoever makes one owns its arrays. A decoded one is a
- * single allocation and owns all but the pools' memory.
+ * A model, as plain data. Its maker owns the arrays. A decoded model is a single
+ * allocation, which includes everything except the pools' memory.
  */
 struct nn_model {
 	uint32_t size;				/* sizeof(struct nn_model), for libnnaccel */
@@ -165,8 +165,8 @@ struct nn_model {
 };
 
 /*
- * What an extension is told besides the model, of a preparation or an execution: an
- * attribute's code within the extension, and bytes that nobody else looks at.
+ * An attribute of a preparation or an execution for an extension: its code within the
+ * extension, and bytes that only the extension interprets.
  */
 struct nn_attribute {
 	const char *extension;
@@ -208,12 +208,12 @@ bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b
 const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand);
 
 /*
- * Checks everything about a model but its operations' signatures (those are
- * nn_ops_check_model()'s): types, ranks, scales and zero points, sizes without
- * overflow, lifetimes and locations inside values and pools, lists of inputs
- * and outputs, indices, single assignment, every operand known before its use,
- * consumer counts, references between subgraphs without a cycle and no deeper
- * than NN_MAX_NESTING, extension prefixes.
+ * Checks a model, except the signatures of operations, which nn_ops_check_model() checks.
+ * It checks of operands: types, ranks, scales and zero points, sizes without overflow,
+ * lifetimes, locations inside values and pools, and consumer counts. It checks of the
+ * graph: lists of inputs and outputs, indices, single assignment, every operand written
+ * before its use, and extension prefixes. References between subgraphs have no cycle and
+ * are no deeper than NN_MAX_NESTING.
  *
  * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in
  * err ("subgraph 0, operation 3 (code 3), input 1: ..."), or NN_OUT_OF_MEMORY.
@@ -228,11 +228,10 @@ enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t
 			       struct nn_error *err);
 
 /*
- * Reads and checks a wire form that nobody vouches for. `wire` must not change
- * meanwhile (copy it out of shared memory first) and may be freed afterwards.
- * The number of pools and each size must equal those that the wire form
- * promises; the pools' bases are kept in the model. *model is one allocation, freed by
- * nn_model_free().
+ * Reads and checks an untrusted wire form. `wire` must not change meanwhile (copy it
+ * out of shared memory first) and may be freed afterwards. The number of pools and each
+ * size must equal those in the wire form. The model refers to the pools' bases. *model
+ * is one allocation, which nn_model_free() frees.
  */
 enum nn_status nn_model_decode(const void *wire, size_t size, const struct nn_pool *pools,
 			       uint32_t num_pools, struct nn_model **model, struct nn_error *err);

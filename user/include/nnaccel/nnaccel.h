@@ -10,9 +10,10 @@
  * there, and one that succeeds none.
  * Objects made from a device hold it: it may be closed before them.
  *
- * A structure whose first field is `size` may grow: the caller sets that to the size of the structure,
- * before the library reads or writes it. NN_INVALID_ARGUMENT: a size that no release had, or fields
- * of a newer header that are not 0, which this library does not know. Other structures never change.
+ * A structure whose first field is `size` may grow: the caller sets that to the size of the
+ * structure, before the library reads or writes it. NN_INVALID_ARGUMENT: a size that no release
+ * had, or fields of a newer header that are not 0, which this library does not know. Other
+ * structures never change.
  */
 #ifndef NNACCEL_NNACCEL_H
 #define NNACCEL_NNACCEL_H
@@ -61,9 +62,9 @@ struct nna_device_entry {
 };
 
 /*
- * The devices in the order of their numbers, as /sys/class/nnaccel has them; where there is no
- * sysfs, NNA_DEVICE_PATH if it exists. *count in: entries that have room, out: devices that there
- * are, which may be more. entry_size: sizeof(struct nna_device_entry).
+ * Lists the devices of /sys/class/nnaccel in the order of their numbers. Without sysfs it lists
+ * NNA_DEVICE_PATH if that exists. *count in: room in entries; out: number of devices, which may be
+ * more. entry_size: sizeof(struct nna_device_entry).
  */
 enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
 			       uint32_t *count, struct nn_error *err);
@@ -73,8 +74,8 @@ enum nn_status nna_device_open_by_name(const char *name, struct nna_device **dev
 				       struct nn_error *err);
 
 /*
- * IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there; UNKNOWN where the module cannot
- * be asked. BUSY is the HAL's and no device's here.
+ * IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there; UNKNOWN where the module
+ * cannot be asked. BUSY is the HAL's and no device's here.
  */
 enum nna_device_status {
 	NNA_AVAILABLE = 0,
@@ -93,15 +94,15 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 				   struct nn_error *err);
 
 /*
- * IDevice::getSupportedExtensions, asked and remembered likewise; *extensions is
- * the device's own, and stays as it is until that is closed. None where this client was not admitted to extensions when it
- * opened the device.
+ * IDevice::getSupportedExtensions, asked once and cached likewise. The device owns *extensions,
+ * which is valid until it is closed. The list is empty if this client was not admitted to
+ * extensions when it opened the device.
  */
 enum nn_status nna_device_get_extensions(struct nna_device *device,
 					 const struct nn_device_extension **extensions,
 					 uint32_t *count, struct nn_error *err);
 
-/* What the kernel says of this context: limits, memory in use, counters. */
+/* The kernel's data of this context: limits, memory in use, counters. */
 struct nna_context_info {
 	uint32_t size;
 	uint32_t abi;
@@ -122,13 +123,13 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  * while a prepared model or an execution still uses it. It ends the memory's
  * slots in bursts.
  *
- * alloc: zeroed memory of the kernel module. import: a dma-buf, memfd or
- * regular file; `offset` any, `prot` PROT_READ or PROT_READ | PROT_WRITE of
- * <sys/mman.h>; the fd stays the caller's, and may be closed. NN_INVALID_ARGUMENT: length 0, another
- * protection, no fd; NN_GENERAL_FAILURE: memory that the device cannot reach: a kind
- * of file that cannot be mapped, a range beyond the file, not opened for `prot`,
- * sealed against it; NN_RESOURCE_EXHAUSTED_TRANSIENT: a limit;
- * NN_RESOURCE_EXHAUSTED_PERSISTENT: more than the largest pool.
+ * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a dma-buf,
+ * memfd or regular file, any `offset`, and `prot` PROT_READ or PROT_READ | PROT_WRITE of
+ * <sys/mman.h>. The fd stays the caller's, and may be closed. Returns NN_INVALID_ARGUMENT for
+ * length 0, another protection or a bad fd. Returns NN_GENERAL_FAILURE for memory that the device
+ * cannot reach: a file that cannot be mapped, is too short, was not opened for `prot`, or is sealed
+ * against it. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit,
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT for more than the largest pool.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
@@ -161,23 +162,22 @@ struct nna_format {
 };
 
 /*
- * Imports a picture; fd and prot as of nna_memory_import(). An argument uses it
- * whole, with offset and length 0, and is the rows of its planes in their order
- * without what lies between them; nna_memory_size() is their size. Where nothing
- * lies between them, no byte is copied. It holds no constants (NN_GENERAL_FAILURE
- * from nna_prepare_model()) and is not mapped or exported here. NN_INVALID_ARGUMENT:
- * a size that the format cannot have, a stride shorter than a row, rows beyond the
- * file; NN_GENERAL_FAILURE: a fourcc, a modifier (both are named) or a file that
- * the device cannot reach.
+ * Imports an image; fd and prot as for nna_memory_import(). An argument uses it whole, with offset
+ * and length 0. Its value is the rows of its planes in their order without padding, and
+ * nna_memory_size() is their size. An image without padding is not copied. It cannot hold constants
+ * (nna_prepare_model() returns NN_GENERAL_FAILURE), and cannot be mapped or exported here. Returns
+ * NN_INVALID_ARGUMENT for a size that the format cannot have, a stride shorter than a row, or rows
+ * beyond the file. Returns NN_GENERAL_FAILURE for a fourcc, modifier or file that the device cannot
+ * reach.
  */
 enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
 					   const struct nna_format *format,
 					   struct nna_memory **memory, struct nn_error *err);
 
 /*
- * This process's mapping of memory that nna_memory_alloc() made, from the first call
- * on until the memory goes; NULL (with err) where it can't be mapped. Memory that was
- * imported is mapped by its file: no descriptor of that is kept here.
+ * Returns this process's mapping of memory by nna_memory_alloc(), which lasts from the first call
+ * until the memory is freed; NULL (with err) if it cannot be mapped. Map imported memory by its
+ * file, because the library keeps no descriptor of that.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
@@ -185,12 +185,11 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_error *err);
 
 /*
- * IDevice::getSupportedOperations_1_3: supported[i] for each operation of the
- * main subgraph. memories[i] stands for pool i of the model, whose `pools` are
- * otherwise not read. Memory that cannot be reached denies the operations that use
- * it: because its driver refuses, or has taken it back; because its file has become
- * shorter; or because it could not be imported: memories[i] is NULL, and
- * model->pools[i].size its size. NN_INVALID_ARGUMENT: the model is wrong.
+ * IDevice::getSupportedOperations_1_3: supported[i] for each operation of the main subgraph.
+ * memories[i] is pool i of the model, whose `pools` are otherwise not read. Operations that use
+ * unreachable memory are not supported: its driver refuses or has taken it back, its file has
+ * become shorter, or it could not be imported. For the last, memories[i] is NULL, and
+ * model->pools[i].size is its size. Returns NN_INVALID_ARGUMENT if the model is wrong.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -208,15 +207,13 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 #define NNA_CACHE_TOKEN_SIZE 32
 
 /*
- * An entry of the compilation cache: the HAL's modelCache and dataCache handles
- * and its token. The files are the caller's, open for reading and writing, and
- * are opened once more, to be locked (OFD) while they are read or written. The
- * data files stay locked for reading as long as a model that was made of them
- * lives: nobody who heeds the locks writes into a model in use.
+ * An entry of the compilation cache: the HAL's modelCache and dataCache handles and its token. The
+ * files are the caller's, open for reading and writing. The library opens them once more and locks
+ * them (OFD) while it reads or writes. A model that was loaded keeps its data files locked for
+ * reading, so that a program that takes the locks never writes into a model in use.
  *
- * The token has to be unique to the model, its constants included, and to the preference. The engine
- * does not compare models: files that another model saved under the same token are loaded as if they
- * were this model's.
+ * The token must be unique to the model with its constants, and to the preference. The engine does
+ * not compare models: it loads files that another model saved under the same token as this model's.
  */
 struct nna_cache {
 	uint32_t size;
@@ -226,17 +223,17 @@ struct nna_cache {
 	uint32_t num_data_files;
 	uint8_t token[NNA_CACHE_TOKEN_SIZE];
 	/*
-	 * NULL, or where nna_prepare_model() leaves why the entry was not saved, as
-	 * one line; an empty one: it was, or will be after the first execution by an
-	 * engine that compiles no earlier.
+	 * NULL, or receives the reason why nna_prepare_model() did not save the entry, as one
+	 * line. It is empty if the entry was saved, or will be after the first execution, because
+	 * some engines compile only then.
 	 */
 	struct nn_error *not_saved;
 	/*
-	 * NULL, or called on a thread of the library after an entry was saved later than
-	 * nna_prepare_model(), or nna_prepare_model_from_cache(), returned: after the first
-	 * execution, as above, and once more when the model has proved hot, with what the
-	 * engine measured. `reason` is why that failed, or empty. The library keeps
-	 * duplicates of the handles for it; nna_prepared_model_free() waits for it.
+	 * NULL, or called on a thread of the library when an entry was saved after
+	 * nna_prepare_model() or nna_prepare_model_from_cache() returned. That happens after the
+	 * first execution, as above, and once more when the model has proved hot, with the
+	 * engine's measurements. `reason` says why saving failed, or is empty. The library keeps
+	 * duplicates of the handles for it. nna_prepared_model_free() waits for it.
 	 */
 	void (*saved_late)(const char *reason);
 };
@@ -258,10 +255,10 @@ struct nna_prepare_options {
 	 */
 	bool keep;
 	/*
-	 * NULL, or what extensions of the device are told when they compile the model and
-	 * in each execution. NN_INVALID_ARGUMENT: an extension takes no such attribute or
-	 * refuses it, or all take more than 64 KiB with the extensions' names. What
-	 * nna_prepare_model_from_cache() is given has to be the same as before.
+	 * NULL, or attributes for the device's extensions, for the compilation and each
+	 * execution. NN_INVALID_ARGUMENT: an extension does not know or refuses an attribute, or
+	 * all take more than 64 KiB with the extensions' names. Pass the same attributes to
+	 * nna_prepare_model_from_cache() as before.
 	 */
 	const struct nn_attributes *attributes;
 };
@@ -354,15 +351,14 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			   struct nna_timing *timing, struct nn_error *err);
 
 /*
- * IPreparedModel::executeFenced: starts an execution once all of wait_for have ended
- * well, and does not wait for it. Each is a sync_file of any driver, or a file that
- * this function made, of any device. *fence: a file that polls readable (POLLIN) from
- * the execution's end on; the caller closes it. It is no sync_file, for the end depends
- * on a process. `duration_ns` limits the time from the end of the last of wait_for,
- * 0: no limit. All outputs must have a shape, by the request or the model:
- * NN_INVALID_ARGUMENT otherwise, and where an fd is of another kind. The request, and
- * handles of its memories, may go when the call returns; outputs that are buffers
- * count as filled from then on.
+ * IPreparedModel::executeFenced: starts an execution once all of wait_for have succeeded, and does
+ * not wait for it. Each is a sync_file of any driver, or a file that this function made, of any
+ * device. The file *fence polls readable (POLLIN) from the execution's end on; the caller
+ * closes it. It is not a sync_file, because the end depends on a process. `duration_ns` limits the
+ * time from the end of the last of wait_for (0: no limit). Returns NN_INVALID_ARGUMENT if neither
+ * the request nor the model gives an output's shape, or if an fd is of another kind. The request
+ * and handles of its memories may be freed when the call returns; outputs that are buffers count
+ * as filled from then on.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
@@ -396,13 +392,12 @@ struct nna_buffer_desc {
 };
 
 /*
- * IDevice::allocate: memory of the device for the roles, which no process maps.
- * `desc` NULL: the roles' dimensions. Dimensions of all of them are merged; open
- * ones are fixed by what is written, anew each time, and the memory grows with
- * it. *token (not 0) stands for the buffer in requests until it is freed, and may
- * then be another's. NN_INVALID_ARGUMENT: no model, no role, one twice, one that
- * its model does not have, roles of different types, dimensions that differ;
- * NN_RESOURCE_EXHAUSTED_*: a limit; NN_DEAD_OBJECT: a model's worker is dead.
+ * IDevice::allocate: makes memory of the device for the roles, which no process maps. Dimensions of
+ * `desc` (NULL: none) and of all roles are merged. Each write fixes the dimensions that stay open,
+ * and the memory grows with them. The token (not 0) names the buffer in requests until it is freed,
+ * and may then be reused. Returns NN_INVALID_ARGUMENT for no model, no role, a role that is given
+ * twice or that its model does not have, and for roles of different types or dimensions. Returns
+ * NN_RESOURCE_EXHAUSTED_* beyond a limit, NN_DEAD_OBJECT if a model's worker is dead.
  *
  * An argument that is a buffer must be one of its roles. NN_INVALID_ARGUMENT
  * otherwise, for another shape than an input's buffer holds or an output's was
@@ -464,13 +459,12 @@ enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 void nna_burst_free(struct nna_burst *burst);
 
 /*
- * As nna_execute(), with the same results. Memories are bound to the burst at
- * their first use, until they are freed; an execution like the one before calls
- * neither the kernel nor malloc(). What the rings cannot carry goes through
- * nna_execute(): a request longer than a ring, one with buffers, an offset or a length of 4 GiB
- * and more, a deadline, a loop timeout or attributes, and everything once the rings broke;
- * never what was sent already. One execution at a time: NN_DEVICE_UNAVAILABLE
- * while another is in flight. NN_DEAD_OBJECT: the worker died.
+ * As nna_execute(), with the same results. The first use of a memory binds it to the burst until it
+ * is freed. An execution like the one before calls neither the kernel nor malloc(). Some requests
+ * go through nna_execute(): those that are longer than a ring, that have buffers, an offset or a
+ * length of 4 GiB or more, a deadline, a loop timeout or attributes. So does every later request
+ * once the rings broke, but never one that was already sent. Returns NN_DEVICE_UNAVAILABLE while
+ * another execution of the burst runs, NN_DEAD_OBJECT if the worker died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,

@@ -12,7 +12,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /*
- * What a call came to. The values up to 8 are those of the NN HAL's
+ * The result of a call. The values up to 8 are those of the NN HAL's
  * ErrorStatus and of enum nnaccel_status in <linux/nnaccel.h>.
  */
 enum nn_status {

@@ -3,9 +3,9 @@
  * The NNAPI as a table of functions: what libnnapi_sl_nnaccel.so gives to loaders of NNAPI support
  * libraries, such as TensorFlow Lite's benchmark_model --nnapi_support_library_path.
  *
- * The layout is that of Android's support libraries: the feature level, then a pointer a function.
- * Functions that the NNAPI has are under their names and behave as there. Those whose names begin
- * with SL_ are of support libraries alone.
+ * The layout is that of Android's support libraries: the feature level, then a pointer to each
+ * function. NNAPI functions have their own names and behave as there. Only support libraries have
+ * functions whose names begin with SL_.
  */
 #ifndef NNACCEL_SUPPORT_LIBRARY_H
 #define NNACCEL_SUPPORT_LIBRARY_H
@@ -27,7 +27,7 @@ typedef struct {
 	float powerUsage;
 } SL_ANeuralNetworksPerformanceInfo;
 
-/* How fast operations are whose first operand has this type (an OperandCode). */
+/* The speed of operations whose first operand has this type (an OperandCode). */
 typedef struct {
 	int32_t operandType;
 	SL_ANeuralNetworksPerformanceInfo performanceInfo;
@@ -73,7 +73,7 @@ typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
 typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
 	const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info);
 
-/* What every table begins with: a FeatureLevelCode of level 5 or above. */
+/* The head of every table: a FeatureLevelCode of level 5 or above. */
 typedef struct NnApiSLDriverImpl {
 	int64_t implFeatureLevel;
 } NnApiSLDriverImpl;
@@ -169,7 +169,7 @@ typedef struct NnApiSLDriverImplFL5 {
 	int (*SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded)(
 		const ANeuralNetworksDevice *device, uint32_t *numModelCacheFiles,
 		uint32_t *numDataCacheFiles);
-	/* Of a SL_ANeuralNetworksPerformanceInfoCode; BAD_DATA for another. */
+	/* Takes a SL_ANeuralNetworksPerformanceInfoCode. Returns BAD_DATA for another value. */
 	int (*SL_ANeuralNetworksDevice_getPerformanceInfo)(
 		const ANeuralNetworksDevice *device, int32_t performanceInfoKind,
 		SL_ANeuralNetworksPerformanceInfo *performanceInfo);
@@ -189,9 +189,9 @@ typedef struct NnApiSLDriverImplFL5 {
 
 	/*
 	 * Diagnostics, for callbacks. A session is a process, whose id is random. Device ids are
-	 * "NAME=VERSION", with commas between them. The hash has 32 bytes, and no constants go into it.
-	 * A time that is not known is UINT64_MAX. The times of the driver and the hardware are known if the program
-	 * measures the execution.
+	 * "NAME=VERSION", with commas between them. The hash has 32 bytes, and no constants go into
+	 * it. A time that is not known is UINT64_MAX. The times of the driver and the hardware are
+	 * known if the program measures the execution.
 	 */
 	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
 		const ANeuralNetworksDiagnosticCompilationInfo *info);
@@ -249,9 +249,10 @@ typedef struct NnApiSLDriverImplFL5 {
 	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed)(
 		const ANeuralNetworksDiagnosticExecutionInfo *info);
 	/*
-	 * From now on `compilationCallback` is called when a compilation was finished, with and without an
-	 * error, and `executionCallback` when an execution has ended, by the thread that ends it. Either may be
-	 * NULL. They take the place of those that were registered before; the context stays the caller's.
+	 * From now on `compilationCallback` is called when a compilation was finished, with and
+	 * without an error, and `executionCallback` when an execution has ended, by the thread that
+	 * ends it. Either may be NULL. They take the place of those that were registered before;
+	 * the context stays the caller's.
 	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,

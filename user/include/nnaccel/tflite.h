@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libnnaccel_tflite.so has besides TensorFlow Lite's two entry points of external
- * delegates: tensors in dma-bufs.
+ * Tensors in dma-bufs. libnnaccel_tflite.so exports this besides TensorFlow Lite's two entry
+ * points of external delegates.
  */
 #ifndef NNACCEL_TFLITE_H
 #define NNACCEL_TFLITE_H
@@ -16,12 +16,12 @@ struct TfLiteDelegate;
 
 /*
  * Makes a buffer handle of a dma-buf, or of another fd that can be mapped for reading and
- * writing, for Interpreter::SetBufferHandle(): a tensor with the handle that is an input or
- * output of a partition is read or written there, without a copy. `size` bytes from `offset`
- * must hold the tensor. The fd is duplicated; the handle ends when TensorFlow Lite frees it.
+ * writing, for Interpreter::SetBufferHandle(). If a tensor with the handle is an input or output
+ * of a partition, the device uses that memory without a copy. `size` bytes from `offset` must hold
+ * the tensor. The fd is duplicated. The handle ends when TensorFlow Lite frees it.
  *
- * Returns the handle; -EINVAL: the fd cannot be used so; -ENOMEM, -EBADF.
- * Any thread may call it.
+ * Returns the handle, -EINVAL if the fd cannot be mapped so, -ENOMEM or -EBADF. Any thread may call
+ * it.
  */
 __attribute__((visibility("default")))
 int nnaccel_tflite_add_buffer(struct TfLiteDelegate *delegate, int fd, size_t size,
