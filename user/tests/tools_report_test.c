@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -62,7 +63,7 @@ static struct machine {
 	rlim_t files;
 	uint64_t blocks, available;	/* of the file system of the engine's state */
 	enum nn_status open_status, info_status, context_status;
-	uint32_t num_devices;
+	uint32_t num_devices, abi;	/* 0: the device is another */
 	struct nna_context_info context;
 	struct nn_device_info info;
 } machine;
@@ -190,6 +191,36 @@ SEEN int access(const char *path, int mode)
 	if (!node)
 		return REAL(access)(path, mode);
 	return node->is_there && (node->is_open || mode == F_OK) ? 0 : -1;
+}
+
+SEEN int open(const char *path, int flags, ...)
+{
+	va_list args;
+	int fd;
+
+	if (!strcmp(path, NNA_DEVICE_PATH) && machine.release)
+		return memfd_create("device", MFD_CLOEXEC);
+	va_start(args, flags);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, va_arg(args, int));
+	va_end(args);
+	return fd;
+}
+
+SEEN int ioctl(int fd, unsigned long request, ...)
+{
+	struct nnaccel_info *info;
+	va_list args;
+
+	(void)fd;
+	va_start(args, request);
+	info = va_arg(args, struct nnaccel_info *);
+	va_end(args);
+	errno = ENOTTY;
+	if (request != NNACCEL_INFO || !machine.abi)
+		return -1;
+	assert_int_equal(info->size, sizeof(*info));
+	info->abi = machine.abi;
+	return 0;
 }
 
 SEEN int uname(struct utsname *name)
@@ -471,7 +502,7 @@ static int set_up(void **state)
 		.has_engine_user = true,
 		.files = 1024,
 		.blocks = 1000, .available = 10,
-		.num_devices = 3,
+		.num_devices = 3, .abi = NNACCEL_ABI_VERSION,
 		.context = {
 			.size = sizeof(struct nna_context_info), .abi = NNACCEL_ABI_VERSION,
 			.engine = NNACCEL_ENGINE_ATTACHED, .max_pools = 11, .max_models = 12,
@@ -979,7 +1010,7 @@ static void test_cdi(void **state)
 	X("no device nor module", machine.device.is_there = machine.module.is_there = false, \
 	  "                      -> it comes with the module and its engine\n") \
 	X("no device: engine", machine.device.is_there = false, \
-	  "note     engine       not looked at: the device cannot be opened\n" \
+	  "note     engine       not looked at: the device cannot be used\n" \
 	  "note     worker       not looked at: there is no engine\n" \
 	  "ok       limits       1024 open files\n") \
 	X("a file", machine.device.mode = S_IFREG | 0600, \
@@ -1003,6 +1034,20 @@ static void test_cdi(void **state)
 	    machine.is_own_group = true), "-> run: sudo usermod -aG render ada, then") \
 	X("a group in vain", (machine.device.is_open = false, machine.account_has_group = true, \
 	    machine.session_has_group = true), "-> run: sudo usermod -aG render ada, then") \
+	X("no interface of a device that does not open", machine.device.is_open = false, \
+	  "note     interface    not looked at: the device cannot be opened\n") \
+	X("an older module", machine.abi = NNACCEL_ABI_VERSION - 1, \
+	  "problem  interface    the module is older: it has version 1, the libraries 2\n" \
+	  "                      -> install nnaccel-dkms " NNACCEL_VERSION ", and boot\n") \
+	X("older libraries", machine.abi = NNACCEL_ABI_VERSION + 1, \
+	  "problem  interface    the libraries are older: they have version 2, the module 3\n" \
+	  "                      -> upgrade nnacceld, nnaccel-tools and the libraries to the module's") \
+	X("older libraries: engine", machine.abi = NNACCEL_ABI_VERSION + 1, \
+	  "note     engine       not looked at: the device cannot be used\n") \
+	X("another device", machine.abi = 0, \
+	  "problem  interface    /dev/nnaccel: Inappropriate ioctl for device\n" \
+	  "                      -> name a device of the module by --device\n") \
+	X("interface", (void)0, "ok       interface    version 2 of the module and the libraries\n") \
 	X("no engine user", machine.has_engine_user = false, \
 	  "problem  engine node  there is no user nnaccel\n" \
 	  "                      -> run: sudo systemd-sysusers\n") \
@@ -1027,13 +1072,13 @@ static void test_cdi(void **state)
 	    machine.line = "x"), "ok       namespaces   user namespaces can be made\n") \
 	X("another module's device", machine.open_status = NN_DEVICE_UNAVAILABLE, \
 	  "problem  engine       not to be opened\n" \
-	  "                      -> if the module and the libraries are of different releases,") \
+	  "                      -> if the libraries and the tools are of different releases,") \
 	X("no context", machine.context_status = NN_DEVICE_UNAVAILABLE, \
 	  "problem  engine       no context\n") \
 	X("no engine", machine.context.engine = NNACCEL_ENGINE_ABSENT, \
 	  "problem  engine       no engine serves the device\n" \
 	  "                      -> run: sudo systemctl start nnacceld;") \
-	X("engine", (void)0, "ok       engine       serves the device, interface 2\n" \
+	X("engine", (void)0, "ok       engine       serves the device\n" \
 	  "ok       worker       GPU, feature level 8\n" \
 	  "ok       limits       16 MiB for you, 12 models a client, 1024 open files\n") \
 	X("no worker", machine.info_status = NN_GENERAL_FAILURE, \

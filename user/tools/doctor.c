@@ -4,6 +4,7 @@
  * other, says what is wrong, and what to do.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -40,6 +42,7 @@ struct patient {
 	struct utsname system;
 	bool has_module;
 	bool has_node;			/* and this user may open it */
+	bool has_interface;		/* and the module has that of the libraries */
 	struct nna_device *device;	/* NULL: it does not open */
 	bool has_engine;
 };
@@ -199,6 +202,36 @@ static void check_node(struct patient *p, struct finding *f)
 		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
 }
 
+/* The module, and the libraries that are of this program's release. */
+static void check_interface(struct patient *p, struct finding *f)
+{
+	struct nnaccel_info info = { .size = sizeof(info) };
+	int fd;
+
+	if (!p->has_node) {
+		find(f, NOTE, "not looked at: the device cannot be opened");
+		return;
+	}
+	fd = open(p->path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, NNACCEL_INFO, &info)) {
+		find(f, PROBLEM, "%s: %s", p->path, strerror(errno));
+		advise(f, "name a device of the module by --device");
+	} else if (info.abi < NNACCEL_ABI_VERSION) {
+		find(f, PROBLEM, "the module is older: it has version %" PRIu32 ", the libraries %u",
+		     info.abi, NNACCEL_ABI_VERSION);
+		advise(f, "install nnaccel-dkms " NNACCEL_VERSION ", and boot");
+	} else if (info.abi > NNACCEL_ABI_VERSION) {
+		find(f, PROBLEM, "the libraries are older: they have version %u, the module %" PRIu32,
+		     NNACCEL_ABI_VERSION, info.abi);
+		advise(f, "upgrade nnacceld, nnaccel-tools and the libraries to the module's release");
+	} else {
+		p->has_interface = true;
+		find(f, GOOD, "version %" PRIu32 " of the module and the libraries", info.abi);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 static void check_engine_node(struct patient *p, struct finding *f)
 {
 	const struct passwd *user = getpwnam("nnaccel");
@@ -243,14 +276,14 @@ static void check_engine(struct patient *p, struct finding *f)
 	struct nna_context_info context = { .size = sizeof(context) };
 	struct nn_error err = { "" };
 
-	if (!p->has_node) {
-		find(f, NOTE, "not looked at: the device cannot be opened");
+	if (!p->has_interface) {
+		find(f, NOTE, "not looked at: the device cannot be used");
 		return;
 	}
 	if (nna_device_open(p->path, &p->device, &err) ||
 	    nna_device_get_context_info(p->device, &context, &err)) {
 		find(f, PROBLEM, "%s", err.message);
-		advise(f, "if the module and the libraries are of different releases, upgrade the older");
+		advise(f, "if the libraries and the tools are of different releases, upgrade the older");
 		return;
 	}
 	if (context.engine == NNACCEL_ENGINE_ABSENT) {
@@ -259,7 +292,7 @@ static void check_engine(struct patient *p, struct finding *f)
 		       "why it ended");
 	} else {
 		p->has_engine = true;
-		find(f, GOOD, "serves the device, interface %" PRIu32, context.abi);
+		find(f, GOOD, "serves the device");
 	}
 }
 
@@ -350,6 +383,7 @@ static const struct {
 	{ "kernel", check_kernel },
 	{ "module", check_module },
 	{ "device", check_node },
+	{ "interface", check_interface },
 	{ "engine node", check_engine_node },
 	{ "namespaces", check_namespaces },
 	{ "engine", check_engine },
