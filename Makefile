@@ -17,7 +17,7 @@ setup	:= scripts/setup $(if $(cross),--arm64)
 
 BUILD	?= build$(cross:%=/%)
 # The one place of the version; debian/changelog has it too, which scripts/deb checks.
-VERSION	:= 0.2.0
+VERSION	:= 0.3.0
 # 16k: with pages of 16 KiB
 KERNELS	:= 6.1 6.12 $(if $(cross),6.12-16k,newest) debug
 KERNEL	?= $(firstword $(KERNELS))
@@ -132,6 +132,10 @@ librun	:= $(BUILD)/lib/libnnaccel_run.so
 run_python := $(BUILD)/lib/nnaccel-python/sitecustomize.py
 libengine := $(BUILD)/lib/libnnaccel-engine.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
+# By the major version of what they export, which is in their names: see stability.rst.
+major_1	:= $(libhw) $(libnn)
+major_2	:= $(libengine) $(libhal)
+versioned := $(major_1:%=%.1) $(major_2:%=%.2)
 programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
@@ -218,7 +222,8 @@ $(obj)/user/plan/saved/fingerprint.o $(fuzz_obj)/user/plan/saved/fingerprint.o: 
 $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
 	$(call short,GEN)echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
-$(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main tools/doctor): $(gen)/version.h
+$(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main tools/doctor \
+	clients/onnxruntime/factory): $(gen)/version.h
 
 $(obj)/user/tools/tool.o: private base += -DNN_PLUGIN_DIR=\"$(PLUGINDIR)\"
 
@@ -246,7 +251,7 @@ $(BUILD)/lib/%.a:
 	@mkdir -p $(@D)
 	$(call short,AR)rm -f $@; $(AR) rcs $@ $^
 
-$(BUILD)/lib/libnnaccel.so.1: $(hal) $(ring) $(model) user/hal/libnnaccel.map
+$(BUILD)/lib/libnnaccel.so.2: $(hal) $(ring) $(model) user/hal/libnnaccel.map
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/hal/libnnaccel.map -lm
@@ -311,12 +316,14 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
 # The kit with the models that it decodes, for engines outside of this tree.
-$(libengine).1: $(kit) $(ring) $(model) user/kit/libnnaccel-engine.map
+$(libengine).2: $(kit) $(ring) $(model) user/kit/libnnaccel-engine.map
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/kit/libnnaccel-engine.map -lseccomp -lcrypto
 
-$(BUILD)/lib/%.so: $(BUILD)/lib/%.so.1
+$(major_1): %: %.1
+$(major_2): %: %.2
+$(major_1) $(major_2):
 	$(if $(V),,@)ln -sf $(<F) $@
 
 $(BUILD)/sbin/nnacceld: $(broker) $(BUILD)/lib/libnnkit.a
@@ -826,8 +833,8 @@ dist	:= user/engine/dist
 put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 
 install: user man
-	$(call put,$(libengine:%=%.1) $(libhal:%=%.1) $(libhw:%=%.1) $(libnn:%=%.1),$(LIBDIR),755)
-	$(foreach l,$(notdir $(libengine) $(libhal) $(libhw) $(libnn)),ln -sf $(l).1 $(DESTDIR)$(LIBDIR)/$(l) &&) true
+	$(call put,$(versioned),$(LIBDIR),755)
+	$(foreach l,$(notdir $(versioned)),ln -sf $(l) $(DESTDIR)$(LIBDIR)/$(basename $(l)) &&) true
 	$(call put,$(libsl) $(libtflite) $(libonnx) $(librun),$(PLUGINDIR),755)
 	$(call put,$(run_python),$(PLUGINDIR)/nnaccel-python,644)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
