@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst costs: natively over rings in memory that two processes share,
- * against a lean ring and a bare futex; with --vm or --icount through the
- * module, against the synchronous ioctl, io_uring and a unix socket; with --waits
- * what each way to wait adds to an execution, and what it takes of the CPUs.
+ * Measures bursts. Natively: rings in memory that two processes share, beside a lean
+ * ring and a bare futex. With --vm or --icount: through the module, beside the
+ * synchronous ioctl, io_uring and a unix socket. With --waits: the time and the CPU
+ * time that each way to wait adds to an execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -131,7 +131,7 @@ static void bench_start(struct bench *b, enum subject subject)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve(subject, &b->memory, b->peer);
 	}
-	/* Of servers that spin, only the one that is measured may run. */
+	/* Stop the servers that spin and are not measured. */
 	kill(b->server, SIGSTOP);
 }
 

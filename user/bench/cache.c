@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache: preparing MobileNetV2 and a spotter of layers of LSTM (float32) from
- * their two files, against mapping the one and hashing the other, which is the least that can be
- * done, and against preparing them anew; and running what was saved when a model was hot.
- * Without an argument: what a worker does, in this process. --vm: through libnnaccel, the
- * module and the engine, without a head line.
+ * Measures the compilation cache: the preparation of MobileNetV2 and of a keyword spotter of LSTM
+ * layers (float32) from their two files. The floor maps one file and hashes the other. The peer
+ * prepares the model without files. It also runs plans that were saved when a model was hot.
+ * Without an argument: the worker's part, in this process. --vm: through libnnaccel, the module
+ * and the engine, without a head line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -96,9 +96,9 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 }
 
 /*
- * Both in turn, so that what the machine does meanwhile happens to both. The
- * threads of the peer spin for long after its last run: then turns are longer,
- * and we wait for them to sleep, and for the CPU to be awake again.
+ * Runs both in turn, so that other work of the machine disturbs both. If the peer's
+ * threads spin for long after its last run, turns are longer. Then we wait until they
+ * sleep, and until the CPU is awake again.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
@@ -163,7 +163,7 @@ static void compare_half(void)
 
 typedef struct subject subject_fn(const struct net *net, uint32_t threads);
 
-/* How long it takes from the network's description to what can be run, or until that ran once. */
+/* Returns the time to prepare a network, and with `runs` also to run it once. */
 static double time_making(const struct net *net, subject_fn *make, uint32_t threads, bool runs)
 {
 	double start = now_us(), time;
@@ -193,7 +193,7 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 	net_free(&net);
 }
 
-/* What `measure` returns in a process of its own, which no process with threads can start. */
+/* Calls `measure` in a child process. Returns its result. The caller must not have threads. */
 static double in_child(double (*measure)(const void *arg), const void *arg)
 {
 	double result = 0;
@@ -256,7 +256,7 @@ static void compare_first(const char *figure, enum net_type type, subject_fn *ma
 	static struct net net;
 
 	net_mobilenet_v2(&net, type, 0);
-	/* What is cached is saved by this one. */
+	/* This run saves the plan to the cache. */
 	in_child(first_of, &(struct first){ &net, make });
 	for (size_t i = 0; i < PREPARES; i++) {
 		times[i] = in_child(first_of, &(struct first){ &net, make });
@@ -283,7 +283,7 @@ static size_t weights_bytes(const struct net *net, uint32_t layer)
 	return net->layers[layer].weights ? layer_weights(net, layer) * net_element(net) : 0;
 }
 
-/* Copying all weights to memory that nobody had, by one thread. */
+/* Returns the time of one thread to copy all weights to fresh memory. */
 static double copy_of(const void *arg)
 {
 	const struct net *net = arg;
@@ -303,7 +303,7 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/* What no first result can do without, in the units of compare_first(): one run, and the weights once. */
+/* Prints the floor of a first result, in compare_first()'s units: a run, and a copy of the weights. */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -354,7 +354,7 @@ static void count_to(void *state)
 		;
 }
 
-/* How far it has to count for a time in us. */
+/* Returns how far a loop has to count to take a time in us. */
 static uint64_t count_for(double us)
 {
 	uint64_t end = 10 * 1000 * 1000;
@@ -431,7 +431,7 @@ static const struct {
 	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
 };
 
-/* What people run, of images or of sequences: `compute --nets` measures them by their best times. */
+/* Networks of images and sequences that people run. `compute --nets` measures their best times. */
 static const struct {
 	const char *name;
 	net_fn *make;
@@ -468,7 +468,7 @@ static void compare_nets(const char *what, bool prepare)
 	}
 }
 
-/* Both as they are on a CPU of lesser instructions. */
+/* Compares both with the instructions of an older CPU. */
 static int compare_level(const char *level)
 {
 	static const struct {

@@ -17,7 +17,7 @@ static inline void figure_head(void)
 	puts("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere");
 }
 
-/* A figure beside its peer's from the same run; `peer` NULL: there is none. */
+/* Prints a figure beside its peer's from the same run; `peer` NULL: without a peer. */
 static inline void figure(const char *name, double value, const char *unit, const char *peer,
 			  double peer_value, const char *where)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What memory costs through the module and the engine: copies into and out of
- * buffers of memory domains against memcpy(), and memory that a burst keeps
- * mapped against memory that is new in each execution. Runs in the VM.
+ * Measures memory through the module and the engine. It compares copies into and
+ * out of buffers of memory domains with memcpy(), and memory that a burst keeps
+ * mapped with memory that is new in each execution. Runs in the VM.
  */
 #define _GNU_SOURCE
 #include <string.h>

@@ -20,10 +20,11 @@
 #define RUN_NS UINT64_C(60000000)	/* of one operation, about */
 
 /*
- * An operation's inputs, then its outputs: `f32[1,2]` is an input of the model,
- * `=f32[1,2]` a constant of noise, `=i32[2]{1,2}` one of those values, `i3`, `b1` and
- * `f0.5` are scalars, `-` is omitted, `-s16[1]` is one of that type. Types are f32, f16, u8, i8, q8,
- * i32, s16 and b8, bytes quantised by *scale+zero. `%` behind its dimensions makes a tensor boxes.
+ * An operation's inputs, then its outputs. `f32[1,2]` is an input of the model, `=f32[1,2]` a
+ * constant of noise, `=i32[2]{1,2}` a constant of those values. `i3`, `b1` and `f0.5` are scalars.
+ * `-` is an omitted input, `-s16[1]` an omitted input of that type. Types are f32, f16, u8, i8, q8,
+ * i32, s16 and b8; int8 and uint8 are quantised by *scale+zero. A `%` behind the dimensions makes a
+ * tensor boxes.
  */
 struct shape {
 	const char *name;
@@ -253,9 +254,9 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 }
 
 /*
- * The least of many copies of `bytes` bytes, half of them read and half written. Some CPUs (Zen 3, by
- * `rep movsb`) copy at a fraction of their speed where one address lies a little above the other in its
- * page, so the distance differs from one copy to the next.
+ * Returns the shortest time of many copies that read half of `bytes` and write the other half. Some
+ * CPUs (Zen 3, by `rep movsb`) copy slowly if one address lies a little above the other in its page,
+ * so each copy has another distance.
  */
 static double time_copy(size_t bytes)
 {

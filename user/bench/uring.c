@@ -105,7 +105,7 @@ static void submit(struct nna_submission *submission)
 	check(nna_submission_prepare(submission, io_uring_get_sqe(&b.ring), &b.err));
 }
 
-/* What has completed is submitted again, as long as there is more to do. */
+/* Submits completed executions again while there is more to do. */
 static void run_ring(unsigned int depth)
 {
 	unsigned int submitted = 0, done = 0;

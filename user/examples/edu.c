@@ -98,7 +98,7 @@ static ANeuralNetworksCompilation *compile(const ANeuralNetworksDevice *device, 
 	return compilation;
 }
 
-/* Computes factorials; with a time limit where that is not 0. */
+/* Computes factorials; timeout_ns 0: without a time limit. */
 static int factorials(const ANeuralNetworksCompilation *compilation, const uint32_t *numbers,
 		      uint32_t *values, size_t size, uint64_t timeout_ns)
 {

@@ -49,7 +49,7 @@ static const struct nn_model model = {
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
 
-/* Where execution i finds its inputs and puts its output: three tensors in a row. */
+/* The memory of execution i: two inputs and an output in a row. */
 static const size_t size = COUNT * sizeof(float);
 
 static enum nn_status make(struct nna_prepared_model *prepared, struct nna_memory *memory, int i,
@@ -99,7 +99,7 @@ static enum nn_status take(struct io_uring *ring, struct nna_submission *const *
 	return status;
 }
 
-/* All of a batch is taken, whatever became of it: it must not go while it is in flight. */
+/* Runs a batch. It takes all completions even after an error, because they may be in flight. */
 static enum nn_status run(struct io_uring *ring, struct nna_submission *const *submissions,
 			  const float *data, struct nn_error *err)
 {

@@ -101,7 +101,7 @@ void work(uint64_t ns)
 		;
 }
 
-/* Runs the plan where there is one, or takes its time. */
+/* Runs the plan, or takes `work_ns` if there is no plan. */
 static void execute(struct burst_end *end, const struct nn_plan *plan, uint64_t work_ns)
 {
 	static float data[2][ELEMENTS];

@@ -52,7 +52,7 @@ struct burst_end {
 void burst_end_init(struct burst_end *end, const struct burst_memory *m, bool is_client,
 		    uint64_t spin_ns);
 
-/* What the worker knows of a slot. */
+/* The worker's state of a slot. */
 struct place {
 	uint32_t slot;
 	uint64_t length;

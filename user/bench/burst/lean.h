@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst is compared with: a ring with a head and a tail, which both ends spin on and check
- * nothing of; a packet is as many words as a burst's with one small request.
+ * A peer of a burst: a ring with a head and a tail. Both ends spin on it and check nothing. A
+ * packet has as many words as a burst's with one small request.
  */
 #ifndef NN_BENCH_BURST_LEAN_H
 #define NN_BENCH_BURST_LEAN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst costs through the module and the engine, against the synchronous
- * ioctl, io_uring, and a server that is asked through a unix socket.
+ * Measures bursts through the module and the engine, beside the synchronous ioctl,
+ * io_uring, and a server behind a unix socket.
  */
 #include "base/clock.h"
 #include "bench/burst/module.h"
@@ -142,7 +142,7 @@ static void print(const struct module_bench *b, const char *name, double value, 
 	}
 }
 
-/* How many bursts of a user have a CPU-latency request; what it was, -1: it cannot be set. */
+/* Sets how many bursts of a user have a CPU-latency request. Returns the old number, or -1. */
 static long set_requests(long count)
 {
 	FILE *file = fopen("/sys/module/nnaccel/parameters/max_latency_requests", "r+e");
@@ -209,9 +209,8 @@ int bench_by_time(void)
 }
 
 /*
- * What an execution takes of both ends while they are awake. The one CPU whose
- * time counts instructions cannot be awake twice, so one thread is both ends in
- * turn: everything but the waiting is done.
+ * Returns the instructions of an execution at both ends while they are awake. The time of the one
+ * CPU counts instructions, so one thread plays both ends in turn, without the waiting.
  */
 static double awake_instructions(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst costs through the module and the engine.
+ * Measures bursts through the module and the engine.
  */
 #ifndef NN_BENCH_BURST_MODULE_H
 #define NN_BENCH_BURST_MODULE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst is compared with: a server that executes the same model, asked
- * through a unix stream socket, with the memory passed as a file.
+ * A peer of a burst: a server that executes the same model, behind a unix stream
+ * socket. The memory is passed as a file.
  *
- * The messages are a burst's packets, built and checked by the same code, so
- * that only the way between the two processes differs.
+ * The same code builds and checks the messages, which are a burst's packets. So only
+ * the transport between the two processes differs.
  */
 #define _GNU_SOURCE
 #include "bench/burst/socket.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst is compared with: a server that executes the same model, asked
- * through a unix stream socket, with the memory passed as a file.
+ * A peer of a burst: a server that executes the same model, behind a unix stream
+ * socket. The memory is passed as a file.
  */
 #ifndef NN_BENCH_BURST_SOCKET_H
 #define NN_BENCH_BURST_SOCKET_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a burst is compared with: the same execution by io_uring, one in flight.
+ * A peer of a burst: the same execution by io_uring, one in flight.
  */
 #ifndef NN_BENCH_BURST_URING_H
 #define NN_BENCH_BURST_URING_H

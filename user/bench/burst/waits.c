@@ -98,7 +98,7 @@ static void side_start(struct side *s, int way, uint64_t work_ns)
 	s->server = start(1);
 	if (!s->server)
 		serve(s, way, work_ns);
-	/* Of servers that spin, only the one that is measured may run. */
+	/* Stop the servers that spin and are not measured. */
 	kill(s->server, SIGSTOP);
 }
 

@@ -6,9 +6,9 @@
 #define NN_BENCH_BURST_WAITS_H
 
 /*
- * Prints for several lengths of work, on CPUs that are free and on such that others want too, what
- * each way to wait adds to an execution and what both ends take of the CPUs besides the work, as
- * tab-separated values. An exit status.
+ * Prints tab-separated values for several lengths of work, on free and on shared CPUs: the time
+ * that each way to wait adds to an execution, and the CPU time of both ends besides the work.
+ * Returns an exit status.
  */
 int bench_waits(void);
 

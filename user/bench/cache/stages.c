@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network from its first and from its second stage, a run of each in turn, with a
- * pause before each: as an application runs one that has something to look at now and
- * then. Whose threads are to be woken for it makes a difference to small ones.
+ * Runs a network from its first and from its second stage in turn, with a pause before each
+ * run, like an application that sees something now and then. In small networks the threads
+ * that have to be woken make a difference.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #define PAUSE_US 1000
 #define WARM_UP 5
 
-/* A plan tunes itself after NN_PLAN_HOT runs: one of the first stage is loaded anew before. */
+/* A plan tunes itself after NN_PLAN_HOT runs. One of the first stage is loaded again before that. */
 #define TURN (NN_PLAN_HOT / 2)
 #define TURNS 8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the second stage of a saved plan gains.
+ * Measures the gain of a saved plan's second stage.
  */
 #ifndef NN_BENCH_STAGES_H
 #define NN_BENCH_STAGES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the NNAPI itself costs, and what a process takes.
+ * Measures the calls of the NNAPI, and the memory of a process.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the NNAPI itself costs, and what a process takes.
+ * Measures the calls of the NNAPI, and the memory of a process.
  */
 #ifndef NN_BENCH_API_H
 #define NN_BENCH_API_H

@@ -16,7 +16,7 @@ struct compiled;
 #define BUILDER_INDICES 4000
 #define BUILDER_INPUTS 8
 
-/* Constants stay where they are: a builder's pool is all of memory. */
+/* Constants are not copied: a builder's pool is the whole address space. */
 struct builder {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -56,7 +56,7 @@ void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 void builder_input(struct builder *b, uint32_t operand);
 void builder_output(struct builder *b, uint32_t operand);
 
-/* A network of images, whose weights stay where they are. */
+/* Builds a network of images. Its weights are not copied. */
 struct builder *builder_net(const struct net *net);
 
 /* Makes float16 of all float32 tensors. */

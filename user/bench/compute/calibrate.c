@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library goes by on this CPU, and where it has it from. Nothing of it is measured when
- * a plan is made; which steps run on one thread is, later (plan/run/tuning.h). The barrier is
- * measured here for the reader, and chosen by the compiler.
+ * Prints the library's settings for this CPU and their origin. They are not measured when a plan is
+ * made. Later, plan/run/tuning.h measures which steps run on one thread. The barrier is measured
+ * here only for the reader, because the compiler chooses it.
  */
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library goes by on this CPU, and where it has it from.
+ * Prints the library's settings for this CPU and their origin.
  */
 #ifndef NN_BENCH_CALIBRATE_H
 #define NN_BENCH_CALIBRATE_H

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Figures clients_N, of N processes that run MobileNetV2 in float32 on as many threads: runs a
- * second of all, to those of one; and the one that got least, to its share. To be called before
- * there are threads. False: a process could not be made.
+ * Prints figures clients_N of N processes that run MobileNetV2 in float32 with `threads` threads
+ * each. It compares the runs a second of all with those of one, and of the slowest with its share.
+ * Call it before threads are started. Returns false if a process could not be made.
  */
 bool bench_clients(uint32_t threads, const char *where);
 

@@ -8,7 +8,7 @@
 
 enum { TANH = 4 };
 
-/* What a byte of LOGISTIC and SOFTMAX has to mean. */
+/* The scale of quantised outputs of LOGISTIC and SOFTMAX. */
 #define PART_SCALE (1.0f / 256)
 #define PART_ZERO (-128)
 

@@ -26,13 +26,13 @@ uint32_t graph_float(const struct graph *g, float value);
 uint32_t graph_omitted(const struct graph *g);
 
 /*
- * [rows, units] of [rows, depth] times random weights, with a bias. Weights are as large as leaves
- * numbers as they are.
+ * Adds a product of [rows, depth] and random weights, with a bias: [rows, units]. The weights are
+ * so large that numbers keep their magnitude.
  */
 uint32_t graph_product(const struct graph *g, uint32_t x, uint32_t units, int32_t activation,
 		       float scale);
 
-/* Of [batches, rows, depth], times [batches, columns, depth] or [batches, depth, columns]. */
+/* Multiplies [batches, rows, depth] by [batches, columns, depth] or [batches, depth, columns]. */
 uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool transpose_y,
 			     float scale);
 
@@ -46,7 +46,7 @@ uint32_t graph_reshape(const struct graph *g, uint32_t x, uint32_t rank, const u
 /* Swaps the first two of three axes. */
 uint32_t graph_swap(const struct graph *g, uint32_t x);
 
-/* Floats of what the graph is of, and back. Of floats: x itself. */
+/* Convert from the graph's type to floats, and back. Return x itself in a graph of floats. */
 uint32_t graph_to_floats(const struct graph *g, uint32_t x);
 uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale);
 

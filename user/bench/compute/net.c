@@ -98,7 +98,7 @@ static uint32_t add_layer(struct net *net, struct layer layer, uint32_t channels
 	uint32_t index = net->num_layers++;
 	const struct image *from = &net->images[layer.from];
 	int is_signed = net->type == NET_QC8;
-	/* What selects or averages leaves bytes to mean what they did. */
+	/* Layers that select or average values keep the scale. */
 	int keeps = layer.kind == LAYER_POOL || layer.kind == LAYER_MAX_POOL ||
 		    layer.kind == LAYER_RESIZE;
 
@@ -219,8 +219,8 @@ static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s
 }
 
 /*
- * Stages of them after a first convolution. What would make the image smaller than
- * an `at_most`th of its sides has a dilation instead of the stride.
+ * Adds stages of bottlenecks after a first convolution. A layer that would reduce the
+ * image's sides by more than `at_most` has a dilation instead of the stride.
  */
 static uint32_t bottlenecks(struct net *net, const struct stage *stages, size_t count,
 			    uint32_t at_most)

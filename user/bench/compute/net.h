@@ -28,7 +28,7 @@ enum layer_kind {
 	LAYER_RESIZE,		/* bilinear, corners on corners */
 };
 
-/* What outputs of a layer are kept in. */
+/* The range of a layer's outputs. */
 enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
 /* An activation: an image, and what its bytes mean. */
@@ -64,16 +64,16 @@ struct net {
 };
 
 /*
- * Networks of an image of `side` by `side`, 0: as large as they are used with, which is 224
- * where nothing else is said. The same weights at every call.
+ * Networks of an image of `side` by `side` pixels (0: the usual size, 224 by default). Each call
+ * makes the same weights.
  */
 typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
 net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
 
-/* Of 300 by 300: boxes and scores of six maps, as many outputs of each. */
+/* 300 by 300: boxes and scores of six maps, an output for each. */
 net_fn net_ssd_mobilenet_v2;
 
-/* Of 257 by 257: scores of 21 classes for each pixel; MobileNetV2 with maps of an eighth of it. */
+/* 257 by 257: scores of 21 classes for each pixel, by MobileNetV2 with maps of an eighth of the side. */
 net_fn net_deeplab_v3;
 void net_free(struct net *net);
 

@@ -104,7 +104,7 @@ static void add_resize(struct builder *b, const struct layer *l, uint32_t in, ui
 {
 	const int32_t size = (int32_t)l->filter;
 
-	/* No NCHW; corners on corners; pixels are no areas. */
+	/* NHWC, align_corners, no half_pixel_centers. */
 	builder_operation(b, NN_OP_RESIZE_BILINEAR, 6, (uint32_t[]){
 			  in, builder_int(b, size), builder_int(b, size), builder_bool(b, false),
 			  builder_bool(b, true), builder_bool(b, false) }, out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What more threads than this machine has would make of networks, beside what those that it has make.
+ * Estimates the speed of networks with more threads than this machine has, and checks the estimate
+ * against the threads that it has.
  */
 #ifndef NN_BENCH_SCHEDULE_H
 #define NN_BENCH_SCHEDULE_H
@@ -8,9 +9,9 @@
 #include <stdbool.h>
 
 /*
- * Writes lines of: network, threads, tasks, the model's us and speed-up, and those measured where
- * there are as many CPUs, else "-". The costs of sharing go to standard error. False: there is one
- * CPU, on which they cannot be measured.
+ * Writes lines of: network, threads, tasks, the model's time in us and its speed-up, and the
+ * measured ones if there are as many CPUs, else "-". Writes the costs of sharing to standard error.
+ * Returns false on a machine with one CPU, where they cannot be measured.
  */
 bool bench_schedule(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long a plan takes on more CPUs than there are: workers are simulated that share the tasks of
- * its steps as those of plan/run/threads.c do.
+ * Estimates the time of a plan on more CPUs than there are. It simulates workers that share the
+ * tasks of its steps like those of plan/run/threads.c.
  */
 #ifndef NN_BENCH_SCHEDULE_MODEL_H
 #define NN_BENCH_SCHEDULE_MODEL_H
@@ -16,7 +16,7 @@ struct schedule_step {
 	uint32_t count;
 };
 
-/* What sharing costs, in ns. */
+/* The costs of sharing, in ns. */
 struct schedule_costs {
 	double open;			/* the opener, before its first task */
 	double notice;			/* until another thread that spins sees what one wrote */

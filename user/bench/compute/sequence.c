@@ -7,7 +7,7 @@
 #include "graph.h"
 #include "sequence.h"
 
-/* What a byte's step means where numbers are about 1 large, and sums or products of such. */
+/* The scales of int8 values whose numbers are about 1, and of their sums or products. */
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
 #define SCORE_STEP (1.0f / 4)

@@ -25,7 +25,7 @@ struct block {
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
-/* What spotters of keywords hear: numbers of a spectrum, and words that they know. */
+/* The inputs and outputs of keyword spotters: numbers of a spectrum, and known words. */
 #define SPOTTER_FEATURES 40
 #define SPOTTER_WORDS 12
 
@@ -40,7 +40,7 @@ struct block {
 #define SPOTTER_LAYERS 2
 #define SPOTTER_UNITS 128
 
-/* A model of one, and a small one of the same kinds of layers. Of NET_F32 or NET_QC8. */
+/* A full model, and a small one with the same kinds of layers, in NET_F32 or NET_QC8. */
 struct builder;
 typedef struct builder *sequence_fn(enum net_type type, bool small);
 sequence_fn sequence_encoder, sequence_spotter_svdf, sequence_spotter_lstm;

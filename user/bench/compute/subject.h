@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is measured: something prepared that can be run, ours or a peer's.
+ * The subject of a measurement: a prepared network that can be run, ours or a peer's.
  */
 #ifndef NN_BENCH_SUBJECT_H
 #define NN_BENCH_SUBJECT_H
@@ -37,9 +37,9 @@ struct subject subject_worker(const struct net *net);
 const char *subject_peer(void);
 
 /*
- * Makes XNNPACK take this CPU for one of lesser instructions: "avx512", without VNNI, "avx-vnni",
- * where it has AVX2 alone, "avx2", "sse4" or "sse2". To be called before any of its subjects is
- * made. False: not here.
+ * Makes XNNPACK take this CPU for an older one: "avx512" (without VNNI), "avx-vnni" (which it
+ * treats as AVX2), "avx2", "sse4" or "sse2". Call it before any of its subjects is made. Returns
+ * false if that is not possible here.
  */
 bool subject_limit_peer(const char *level);
 

@@ -14,7 +14,7 @@
 #define MAX_CALLS 400
 #define MAX_OPERATORS 200
 
-/* What bytes mean: factors that all operators take. */
+/* Quantisation parameters that all operators accept. */
 #define SCALE 0.05f
 #define WEIGHTS_SCALE 0.01f
 #define PART_SCALE (1.0f / 256)		/* of what a softmax or a sigmoid gives */

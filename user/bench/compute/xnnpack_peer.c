@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that call XNNPACK share: a graph of one input.
+ * The common part of the files that call XNNPACK: a graph of one input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #include <cpuinfo.h>
 
-/* What XNNPACK goes by is a variable of libcpuinfo that anyone may write. */
+/* XNNPACK reads a variable of libcpuinfo, which is writable. */
 bool subject_limit_peer(const char *level)
 {
 	bool sse2 = !strcmp(level, "sse2"), sse4 = !strcmp(level, "sse4") || sse2;

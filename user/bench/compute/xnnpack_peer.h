@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that call XNNPACK share: a graph of one input.
+ * The common part of the files that call XNNPACK: a graph of one input.
  */
 #ifndef NN_BENCH_XNNPACK_PEER_H
 #define NN_BENCH_XNNPACK_PEER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a program marks where its instructions are counted: a system call that does nothing.
+ * Marks of a program between which its instructions are counted: a system call without effect.
  */
 #ifndef NN_BENCH_MARK_H
 #define NN_BENCH_MARK_H

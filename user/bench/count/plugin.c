@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plug-in of qemu-user: counts the instructions of a program between its marks, which are
- * calls of getpgid(MARK), and prints a line with the count at each mark but the first.
+ * A plug-in of qemu-user. It counts the instructions of a program between its marks, which are
+ * calls of getpgid(MARK), and prints the count at each mark except the first.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "mark.h"
 
 /*
- * What is used of the emulator's interface, as its documentation describes version 1 of it; Debian
- * has no package of its header.
+ * The part of the emulator's interface (version 1) that is used, by its documentation. Debian has
+ * no package of its header.
  */
 typedef uint64_t qemu_plugin_id_t;
 
@@ -39,7 +39,7 @@ EXPORTED int qemu_plugin_version = 1;
 EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
 				 char **argv);
 
-/* Of all threads: what is measured has one. */
+/* Counts all threads. A measured program has one. */
 static uint64_t counter;
 static uint64_t marked;
 static int marks;

@@ -40,7 +40,7 @@
 #define DMA_TO_MEMORY		0x02
 #define DMA_IRQ			0x04
 
-/* What an interrupt is for. */
+/* Reasons for an interrupt. */
 #define IRQ_FACTORIAL		0x001
 #define IRQ_DMA			0x100
 
@@ -122,7 +122,7 @@ static long read_id(const char *address, const char *name)
 	return n > 0 ? strtol(text, NULL, 16) : -1;
 }
 
-/* Lets vfio-pci have the device, and nobody else. */
+/* Binds the device to vfio-pci. */
 static bool bind(const char *address)
 {
 	char path[128], driver[128] = "";

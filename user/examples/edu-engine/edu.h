@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What applications need to know of com.example.edu, the extension of the engine of
+ * Definitions for applications of com.example.edu, the extension of the engine of
  * QEMU's PCI device for education.
  */
 #ifndef EDU_H

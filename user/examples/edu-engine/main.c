@@ -17,7 +17,7 @@
 #include "memory.h"
 #include "model.h"
 
-/* How long the device may take for one operation of a command without a deadline. */
+/* The longest time of the device for one operation, in a command without a deadline. */
 #define LIMIT_NS	(30 * 1000000000ull)
 
 static struct edu edu;

@@ -19,7 +19,7 @@ struct pinned {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinned *list;
 
-/* Under the lock: the link to that of a region, whose value is NULL where there is none. */
+/* Under the lock: returns the link to a region's entry, which holds NULL if there is no entry. */
 static struct pinned **find(const void *base)
 {
 	struct pinned **link = &list;

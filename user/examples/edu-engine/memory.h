@@ -9,7 +9,7 @@
 
 #include "device.h"
 
-/* Where the device finds what an argument of an execution that runs has as `data`. */
+/* Sets *at to the device's address of an argument's `data`, during an execution. */
 enum nn_status edu_memory_reach(struct edu *edu, const void *data, uint64_t *at,
 				struct nn_error *err);
 

@@ -8,7 +8,7 @@
 #include "edu.h"
 #include "model.h"
 
-/* The extension's own code of an operation; 0: it is none of the extension. */
+/* Returns the extension's own code of an operation, or 0 if it belongs to no extension. */
 static uint16_t own_code(const struct nn_model *model, int32_t type)
 {
 	for (uint32_t i = 0; i < model->num_extensions; i++)

@@ -78,7 +78,7 @@ static enum nn_status supported(const struct nna_engine *engine, const struct nn
 /* A prepared model; its temporaries lie in `room` bytes, which is the number that is cached. */
 struct prepared {
 	const struct nn_model *model;
-	struct nn_model *own;		/* where it was loaded; else NULL */
+	struct nn_model *own;		/* the model, if it was loaded; else NULL */
 	uint64_t room;
 };
 
@@ -314,10 +314,10 @@ static const struct nn_subgraph *signature(const struct nna_engine *engine, cons
 
 /* ---- step 6: an executor of bursts, which knows what memory there is ---- */
 
-/* A device would have mapped the slots; this one notes which it was told of. */
+/* A real device would map the slots. This one only records them. */
 struct executor {
 	void *prepared;
-	uint64_t slots;			/* the set of them, as far as it has room */
+	uint64_t slots;			/* a bit for each slot */
 };
 
 #define BIT(slot) (UINT64_C(1) << (slot) % 64)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What applications and other extensions need to know of com.example.fibonacci.
+ * Definitions for applications and other extensions that use com.example.fibonacci.
  */
 #ifndef FIBONACCI_H
 #define FIBONACCI_H

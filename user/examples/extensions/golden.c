@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An extension that needs another one: it has no operand type of its own, but an
- * operation on a type of com.example.fibonacci. What that type's extension data
- * say is read once, when a model is prepared.
+ * operation on a type of com.example.fibonacci. It reads that type's extension data
+ * once, when a model is prepared.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What applications need to know of com.example.golden.
+ * Definitions for applications that use com.example.golden.
  */
 #ifndef GOLDEN_H
 #define GOLDEN_H
