@@ -2,7 +2,7 @@
 # The face of nnaccel: builds, tests, demonstrates and installs it; `make help` lists what there is.
 # A source file is found by its folder: adding one changes nothing here.
 
-# What is built for: amd64 or arm64; another than this machine takes what scripts/setup --arm64 installs.
+# The architecture to build for: amd64 or arm64. scripts/setup --arm64 installs what a cross build needs.
 MACHINE	:= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
 ARCH	?= $(MACHINE)
 override ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(ARCH)))
@@ -24,7 +24,7 @@ KERNEL	?= $(firstword $(KERNELS))
 
 PREFIX	?= /usr/local
 LIBDIR	?= $(PREFIX)/lib
-# Of what inference runtimes load by its path.
+# The folder of plug-ins that inference runtimes load by their path.
 PLUGINDIR ?= $(LIBDIR)
 KDIR	?= /lib/modules/$(shell uname -r)/build
 
@@ -49,7 +49,7 @@ FUZZ_SECONDS ?= 60
 STORM_SECONDS ?= 60
 MINUTES	?= 20
 
-# Where plug-ins of the engine are, and the lists of who may use them.
+# The folders of the engine's plug-ins, and of the lists of programs that may use them.
 EXTENSIONS_DIR ?= /usr/lib/nnaccel/extensions
 CONFIG_DIR ?= /etc/nnaccel
 
@@ -60,7 +60,7 @@ base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes) \
 	-DNN_EXTENSIONS_DIR=\"$(EXTENSIONS_DIR)\" -DNN_CONFIG_DIR=\"$(CONFIG_DIR)\"
 ifneq ($(SAN),)
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-# What sanitizers add takes an optimiser half of the time that all compilers take.
+# At -O2 the sanitizers' code takes half of the time of all compilers.
 level	:= -O1
 endif
 # Hostile input is read here: see security.rst. Fortified calls need an optimiser, and would hide
@@ -108,8 +108,8 @@ runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c u
 tflite	:= $(call objects,user/clients/*.c user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,user/clients/*.c user/clients/onnxruntime/*.c \
 		user/clients/onnxruntime/*/*.c)
-# What engines are made of, and the three programs of one: only the worker computes, only the keeper
-# has a database.
+# The kit, and the three programs of an engine: only the worker computes, only the keeper has a
+# database.
 kit	:= $(call objects,user/base/*.c user/kit/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
@@ -127,7 +127,7 @@ libhw	:= $(if $(hwbuffer),$(BUILD)/lib/libnativewindow.so)
 libnn	:= $(if $(runtime),$(BUILD)/lib/libneuralnetworks.so)
 libtflite := $(BUILD)/lib/libnnaccel_tflite.so
 libonnx	:= $(BUILD)/lib/libnnaccel_onnxruntime.so
-# What nnaccel run loads into programs.
+# The library that nnaccel run loads into programs.
 librun	:= $(BUILD)/lib/libnnaccel_run.so
 run_python := $(BUILD)/lib/nnaccel-python/sitecustomize.py
 libengine := $(BUILD)/lib/libnnaccel-engine.so
@@ -144,7 +144,7 @@ benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c
 test_src := $(wildcard user/tests/*_test.c)
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
-# What a VM of `make test` runs, which is built first.
+# The programs that the VMs of `make test` run. They are built first.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
 replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
 fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))
@@ -154,7 +154,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# Extensions are built against the header as it is installed, and nothing else of this tree.
+# Extensions are built against the installed header, and nothing else of this tree.
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
@@ -338,7 +338,7 @@ $(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
 
-# Another build of the worker, for tests: the same but for its identity, which is a hash of all of
+# Another build of the worker, for tests. Only its identity differs, which is a hash of all of
 # it. The broker finds what lies beside it.
 $(BUILD)/tests/rebuilt/nnacceld: $(worker) $(BUILD)/lib/libnnkit.a $(archives) $(BUILD)/sbin/nnacceld
 	@mkdir -p $(@D)
@@ -384,7 +384,7 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
-# Allocations that fail; which of them, a test says. What is not given back is counted. The programs of such
+# Allocations that fail when a test says so, and a count of leaks. The programs of such
 # an engine lie together.
 failing	:= $(call objects,user/tests/failing/*.c)
 failing_calls := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray aligned_alloc strdup \
@@ -419,7 +419,7 @@ $(own_engines): $(staged_headers) $(libengine)
 		-o $@ $(filter %.c,$^) -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
-# What submits to a ring.
+# The programs that submit to a ring.
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
 	$(BUILD)/bench-bin/uring $(BUILD)/bench-bin/burst: private ldflags += -luring
 
@@ -475,7 +475,7 @@ $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat c
 $(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)
 # It plays the runtime.
 $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
-# What is inside of the library, or what plays the kernel to it by being its ioctl().
+# Tests of the library's inside, some with a played kernel: their own ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
 	$(test_link) $(failing_calls) -lcmocka -lm
 # The makers of its graphs, and what damages its plans.
@@ -489,7 +489,7 @@ $(patsubst %,$(BUILD)/tests/%_test,hal_fail engine_fail engine_plugin): $(failin
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)
 	$(test_link) -lcmocka -lm -ldl
-# The networks of the benches, as small as they can be.
+# The networks of the benches, in their smallest size.
 $(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net graph sequence)
 $(BUILD)/tests/bench_calibrate_test: $(obj)/user/bench/compute/calibrate.o
 $(BUILD)/tests/bench_schedule_test: $(obj)/user/bench/compute/schedule_model.o
@@ -511,7 +511,7 @@ $(BUILD)/tests/edu: $(obj)/user/tests/edu/edu.o $(obj)/user/tests/model_builder.
 $(BUILD)/tests/edu_iommu: $(obj)/user/tests/edu/iommu.o $(obj)/user/examples/edu-engine/device.o
 	$(test_link) -lcmocka
 
-# What one user can do to others, as a table: for a VM.
+# A table of the effects of users on each other, for a VM.
 $(BUILD)/tests/storms: $(obj)/user/tests/storms/storms.o $(obj)/user/tests/model_builder.o $(libhal) \
 		$(call archive,model)
 	$(test_link) -lnnaccel -lm

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Downloading packages of Debian 12 with apt, under a configuration of its own in the cache:
-# the machine's apt and packages stay as they are. Sourced after common.sh, never run.
+# Downloads packages of Debian 12 with apt, under a separate configuration in the cache. The machine's
+# apt and packages do not change. Sourced after common.sh, never run.
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 export APT_CONFIG

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the scripts share: messages, the source folder, the cache outside the clone.
+# The common part of the scripts: messages, the source folder, the cache outside the clone.
 # Sourced by bash scripts, never run.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Unpacking packages of another Debian, sid where $suite names none, with all that they need, libc
-# too, to a folder of the cache: a file system whose programs and libraries its own loader runs.
+# Unpacks packages of another Debian ($suite, default sid) with all dependencies, libc included, to a
+# folder of the cache. That is a file system whose programs and libraries its own loader runs.
 # Sourced after common.sh and apt.sh, never run.
 
 suite=sid
