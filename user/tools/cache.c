@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cache: what the engine's compilation cache holds, how large it is, whether it is
- * whole, and emptying it. Asks the engine's keeper; where none runs, the index is opened where it lies.
+ * nnaccel cache: what the engine's compilation cache holds, how large it is, whether it is whole,
+ * and emptying it. Asks the engine's keeper; where none runs, the index is opened where it lies.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,10 +26,10 @@
 #define DEFAULT_STATE "/var/lib/nnaccel"
 #define ALL_USERS CACHE_ALL_USERS
 
-/* How long the keeper may take. */
+/* The longest time of the keeper. */
 #define KEEPER_PATIENCE_S 30
 
-/* How long the engine may take with the index meanwhile. */
+/* The longest wait for the engine's lock of the index. */
 #define BUSY_MS 5000
 
 struct cache {
@@ -43,8 +43,8 @@ struct cache {
 /* ---- the keeper ---- */
 
 /*
- * Asks the engine's keeper, where one runs: then nobody else has the index. False: none does.
- * The file that came with the answer, -1 where none did, is the caller's to close.
+ * Asks the engine's keeper, which alone uses the index while it runs. Returns false if no keeper
+ * runs. The caller closes the file that came with the answer, or -1.
  */
 static bool ask_keeper(const struct cache *c, const struct message *request,
 		       struct message *answer, int *file, int *status)
@@ -107,7 +107,7 @@ struct report {
 	uint64_t count;
 };
 
-/* What the keeper wrote. */
+/* Reads the keeper's report. */
 static int read_report(struct report *r, int file, uint64_t count)
 {
 	struct stat st;

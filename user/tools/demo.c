@@ -215,7 +215,7 @@ static void print_report(struct demo *d)
 	printf("The module counted %" PRIu64 " executions of this client.\n", d->executions);
 }
 
-/* What the demo promises. */
+/* Checks the results that the demo promises. */
 static int judge(const struct demo *d)
 {
 	if (d->executions != 2ull * d->options.count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel demo camera: reads the number that a camera draws into each frame,
- * with a network of the NNAPI on the device that uses the frames, hardware
- * buffers, where the camera put them.
+ * nnaccel demo camera: reads the number that a camera draws into each frame, with an
+ * NNAPI network on the device. The frames are hardware buffers, which the device
+ * reads without a copy.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ struct demo {
 	float probabilities[READER_OUTPUT / sizeof(float)];
 	uint32_t lessons;
 
-	/* Of the frames that count. */
+	/* Figures of the frames that count. */
 	uint64_t *execute_ns;
 	uint64_t right;
 	uint64_t skipped;
@@ -294,7 +294,7 @@ static void print_report(struct demo *d)
 		       d->options.png);
 }
 
-/* What the demo promises. */
+/* Checks the results that the demo promises. */
 static int judge(const struct demo *d)
 {
 	if (accuracy(d) < MIN_ACCURACY)

@@ -30,7 +30,7 @@
 
 enum verdict { GOOD, NOTE, PROBLEM, NUM_VERDICTS };
 
-/* What a check found; `remedy` is empty where there is nothing to do. */
+/* The result of a check. `remedy` is empty if there is nothing to do. */
 struct finding {
 	enum verdict verdict;
 	char text[384];
@@ -255,7 +255,7 @@ static void check_engine_node(struct patient *p, struct finding *f)
 	}
 }
 
-/* Where workers find no user namespaces nnacceld refuses to start them. */
+/* nnacceld starts no workers without user namespaces. */
 static void check_namespaces(struct patient *p, struct finding *f)
 {
 	(void)p;
@@ -333,7 +333,7 @@ static void check_limits(struct patient *p, struct finding *f)
 	}
 }
 
-/* Whoever may write to the list says which programs get vendor extensions. */
+/* A user who may write to the list decides which programs get vendor extensions. */
 static void check_allowlist(struct patient *p, struct finding *f)
 {
 	const char *path = NN_CONFIG_DIR "/extensions_app_allowlist";

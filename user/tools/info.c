@@ -117,7 +117,7 @@ static void text_numbers(const char *title, const struct number *n, size_t count
 		printf("  %-18s %" PRIu64 "%s\n", n[i].label, n[i].value, n[i].unit);
 }
 
-/* What one model takes at most while one execution of it runs. */
+/* Returns the peak memory of a model while one execution of it runs. */
 static uint64_t peak_kib(const struct client_model *m)
 {
 	return m->weights_kib + m->execution_kib;
@@ -368,7 +368,7 @@ static void print_json(const struct report *r)
 	printf("\n}\n");
 }
 
-/* Finds the path of a device that is named; false, with a message: there is none. */
+/* Finds the path of a device by its name. Returns false, with a message, if it is missing. */
 static bool find_named(struct report *report, const char *name)
 {
 	for (uint32_t i = 0; i < report->num_devices; i++) {
@@ -381,7 +381,7 @@ static bool find_named(struct report *report, const char *name)
 	return false;
 }
 
-/* The module is shown even where no engine tells of the device. */
+/* Shows the module even if no engine describes the device. */
 static int show(const char *path, const char *name, bool json)
 {
 	struct report report = {

@@ -37,7 +37,7 @@ static int help(FILE *to)
 	return to == stdout ? TOOL_OK : TOOL_USAGE;
 }
 
-/* What was written to the standard output must have got there. */
+/* Returns the status of the command, or that of a failure if standard output could not be written. */
 static int finish(const char *command, int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -17,9 +17,9 @@
 #define DEFAULT_INTERVAL_MS 1000
 
 /*
- * The counters. Those of the context and those of its bursts, added up; the
- * last kind only the two ends of a burst know, so that they are as true as the
- * end is: "client" is libnnaccel, "engine" the worker.
+ * The counters: those of the context, and sums over its bursts. Only the two ends of
+ * a burst know the last kind, so a false end makes them false. "client" is
+ * libnnaccel, "engine" the worker.
  */
 static const struct field {
 	const char *key;	/* in fdinfo */
@@ -99,7 +99,7 @@ static void take_line(struct info *info, char *line)
 			info->values[i] = strtoull(value, NULL, 10);
 }
 
-/* False for a file that is none of ours. */
+/* Returns false for a file that is not the module's. */
 static bool read_info(FILE *file, struct info *info)
 {
 	char line[256];
@@ -210,8 +210,8 @@ static void print_json(const struct clients *clients)
 }
 
 /*
- * What Prometheus reads, of an exporter or a file for its node exporter. Each client is a series
- * of each counter, by its id; its process may have several.
+ * Prints the counters for Prometheus: the output of an exporter, or a file for its node exporter.
+ * Each client is a series of each counter, by its id. A process may be several clients.
  */
 static void print_openmetrics(const struct clients *clients)
 {

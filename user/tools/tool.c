@@ -114,8 +114,8 @@ const char *tool_device_type(uint32_t type)
 }
 
 /*
- * The character that text begins with, and its length in bytes. -1: what is there is no UTF-8,
- * which includes characters that are longer than need be, surrogates and those beyond U+10FFFF.
+ * Returns the first character of a text, and sets its length in bytes. Returns -1 if it is not
+ * valid UTF-8: an overlong form, a surrogate, or a character beyond U+10FFFF.
  */
 static long decode_utf8(const char *text, unsigned int *length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the commands of the `nnaccel` tool share.
+ * The common part of the commands of the `nnaccel` tool.
  */
 #ifndef NN_TOOLS_TOOL_H
 #define NN_TOOLS_TOOL_H
@@ -19,7 +19,7 @@ enum {
 	TOOL_USAGE = EXIT_USAGE,
 };
 
-/* What --help and the options of a command are made of. */
+/* The description of a command, for its --help and its options. */
 struct tool_command {
 	const char *name;
 	const char *about;		/* what --help says before the options */
@@ -47,12 +47,12 @@ int tool_bench(int argc, char **argv);
 /* Tells on the standard error what failed; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells of a wrong option or argument and of --help; returns TOOL_USAGE. */
+/* Reports a wrong option or argument, and names --help. Returns TOOL_USAGE. */
 int tool_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Reads a command's options into *into, and its argument, or NULL, into *action (which is
- * not looked at where there can be none). Returns TOOL_GO_ON or an exit status.
+ * Reads a command's options into *into, and its argument (or NULL) into *action, which may be NULL
+ * if the command takes no argument. Returns TOOL_GO_ON or an exit status.
  */
 int tool_options(const struct tool_command *command, int argc, char **argv, void *into,
 		 const char **action);
@@ -70,14 +70,14 @@ void tool_make_plain(char *text);
 #define TOOL_CPU "nnapi-reference"
 
 /*
- * Returns the device of the NNAPI with the name `wanted` or, if that is NULL, the first that is not the
- * CPU. NULL: it is not there. The names of those that are there come to `known`.
+ * Returns the device of the NNAPI with the name `wanted` or, if that is NULL, the first that is not
+ * the CPU. NULL: it is not there. The names of those that are there come to `known`.
  */
 const char *tool_find_device(const char *wanted, char *known, size_t size);
 
 /*
- * Finds the folder of a plug-in for inference runtimes: that of libneuralnetworks.so, as in a build folder,
- * else that of the installation. False: it is not in `folder` either.
+ * Finds the folder of a plug-in for inference runtimes: that of libneuralnetworks.so, as in a build
+ * folder, else that of the installation. False: it is not in `folder` either.
  */
 bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 

@@ -23,7 +23,7 @@ static enum nn_status fail(const char *what, struct nn_error *err)
 	return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: %s: %s", what, strerror(errno));
 }
 
-/* Whether the device is a camera, and of the driver vivid where that is asked for. */
+/* Returns whether the device is a camera; with only_vivid, whether it is one of the driver vivid. */
 static bool is_camera(struct camera *c, bool only_vivid)
 {
 	struct v4l2_capability caps;

@@ -32,8 +32,8 @@ struct camera_frame {
 
 /*
  * Opens a camera, or (path NULL) the first one of the driver vivid, asks for
- * frames of about width x height of NV12 and starts it. NN_DEVICE_UNAVAILABLE:
- * there is none, or not for that.
+ * frames of about width x height of NV12 and starts it. Returns
+ * NN_DEVICE_UNAVAILABLE if there is no such camera, or if it refuses.
  */
 enum nn_status camera_open(struct camera *camera, const char *path, uint32_t width,
 			   uint32_t height, uint32_t fps, struct nn_error *err);

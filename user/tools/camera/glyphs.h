@@ -16,7 +16,7 @@
 #define GLYPH_PIXELS	(GLYPH_WIDTH * GLYPH_HEIGHT)
 #define NUM_GLYPHS	10
 
-/* Where vivid puts the number of a frame: " 00:00:00:000 NUMBER" from (16, 16) on. */
+/* The place of a frame's number: vivid writes " 00:00:00:000 NUMBER" from (16, 16) on. */
 #define NUMBER_X	(16 + 14 * GLYPH_WIDTH)
 #define NUMBER_Y	16
 #define NUMBER_CELLS	8

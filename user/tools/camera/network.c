@@ -11,7 +11,7 @@ static enum nn_status fail(const char *what, int result, struct nn_error *err)
 	return nn_fail(err, NN_GENERAL_FAILURE, "network: %s: result %d of the NNAPI", what, result);
 }
 
-/* Adds an operand, with its value where it is a constant. */
+/* Adds an operand, with its value if it is a constant. */
 static int add_operand(ANeuralNetworksModel *model, const struct nn_model *from, int32_t index)
 {
 	const struct nn_operand *o = &from->subgraphs[0].operands[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel says of this process.
+ * The kernel's data of this process.
  */
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel says of this process: whether it can have touched frames, and
- * what it was handed of them.
+ * The kernel's data of this process. They show whether it can have read frames, and
+ * which of their files it received.
  */
 #ifndef NN_CAMERA_OUTSIDE_H
 #define NN_CAMERA_OUTSIDE_H
@@ -14,7 +14,7 @@ int outside_mapped_frames(const int *buffers, int count);
 /* Bytes that it read and wrote by system calls so far, of /proc/self/io; -1: not told. */
 int64_t outside_moved_bytes(void);
 
-/* Memories that workers had to ask the kernel for, of the bursts' fdinfo; -1: there is none. */
+/* Returns how many memories workers fetched from the kernel, by the bursts' fdinfo; -1: no burst. */
 int64_t outside_slot_resolves(void);
 
 #endif /* NN_CAMERA_OUTSIDE_H */

@@ -23,9 +23,9 @@ enum {
 };
 #define PADDING_VALID	2
 
-/* What a cell of full contrast that is exactly a digit gets. */
+/* The logit of a cell of full contrast that is exactly a digit. */
 #define SHARPNESS	100.0f
-/* A digit must have this part of a cell's contrast; with no contrast there is none. */
+/* A digit must have this part of a cell's contrast. A cell without contrast has no digit. */
 #define LEAST_MATCH	0.85f
 #define NONE_BIAS	2.0f
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network that reads a frame's number: it takes the whole frame as the
- * camera left it, in NV12, makes colours of it where the number is, and gives a
- * probability of each digit, and of none, for each place of the number.
+ * The network that reads a frame's number. Its input is the camera's whole frame in
+ * NV12. It converts the part with the number to colours. Its output is a probability
+ * of each digit, and of none, for each place of the number.
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
@@ -39,9 +39,9 @@ struct reader {
 
 /*
  * Builds the network for frames of a size. Its filters follow from the digits in
- * closed form: the mean of a cell where the digit has ink, less the mean where
- * it has none. The size of that is a cell's whole contrast for that digit,
- * light on dark or dark on light, and less for all else.
+ * closed form: the mean of a cell's pixels with the digit's ink, minus the mean of
+ * the others. For that digit, light or dark, the magnitude of the result is the
+ * cell's whole contrast; for other cells it is less.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);

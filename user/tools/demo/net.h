@@ -44,7 +44,7 @@ struct net_layer {
 
 extern const struct net_layer net_layers[NET_LAYERS];
 
-/* What one picture gives in each layer; the last layer's are the logits. */
+/* The values of each layer for one image. The last layer's are the logits. */
 struct net_values {
 	float input[DIGITS_PIXELS];
 	float out[NET_LAYERS][NET_MAX_VALUES];

@@ -15,9 +15,9 @@
 #define TRAIN_PROBE	100	/* a prefix of the training short enough for a test */
 
 /*
- * Runs the first `steps` steps of the training from scratch and leaves
- * float[NET_PARAMS] in `params`. `progress`, where not NULL, is told the mean
- * loss of every 500 steps. False: no memory.
+ * Runs the first `steps` steps of the training from scratch and writes
+ * float[NET_PARAMS] to `params`. Calls `progress`, unless it is NULL, with the mean
+ * loss of every 500 steps. Returns false if memory is missing.
  */
 bool train(uint32_t steps, void (*progress)(uint32_t step, double loss), float *params);
 
