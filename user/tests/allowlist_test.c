@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime's list of programs that may use extensions: who is admitted by which
- * files, and that a change of either is seen.
+ * The runtime's list of programs that may use extensions: the programs that each
+ * file admits, and changes of the files.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -270,7 +270,7 @@ static void test_unit_names(void **state)
 	assert_false(allowlist_unit_name(longest, name));
 }
 
-/* What only the system's manager can name. */
+/* Lines of services, which only the system's manager can name. */
 static void test_services(void **state)
 {
 	static const struct {
@@ -331,7 +331,7 @@ static void test_admitted_services(void **state)
 		assert_int_equal(seteuid(0), 0);
 		assert_int_equal(chown(list_path, 0, 0), 0);
 	}
-	/* Its mode is looked at anew, too. */
+	/* A change of its mode is seen, too. */
 	assert_int_equal(chmod(list_path, 0646), 0);
 	assert_false(allowlist_admits_service(&a, camera, NULL));
 	assert_int_equal(chmod(list_path, 0644), 0);

@@ -112,7 +112,7 @@ static void test_constants(void **state)
 	}
 }
 
-/* What is the machine's, of any value. */
+/* Properties of the machine, which have any value. */
 static void test_machine(void **state)
 {
 	static const char *const names[] = {

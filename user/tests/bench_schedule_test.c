@@ -71,7 +71,7 @@ static void test_costs(void **state)
 	(void)state;
 	costs.open = 3;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 13);
-	/* Who shares nothing pays nothing. */
+	/* A plan on one thread has no cost of sharing. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
 	/* Helpers begin later by it, and are seen to be done later by it. */
@@ -83,7 +83,7 @@ static void test_costs(void **state)
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);
 }
 
-/* Those that are asleep are woken four by each that is awake. */
+/* Each thread that is awake wakes four that sleep. */
 static void test_waking(void **state)
 {
 	static const struct schedule_costs costs = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel shows of this process's contexts and bursts, in their files' fdinfo.
+ * Counters of this process's contexts and bursts, from their files' fdinfo.
  */
 #include "tests/burst_counter.h"
 

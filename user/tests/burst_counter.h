@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel shows of this process's contexts and bursts, in their files' fdinfo.
+ * Counters of this process's contexts and bursts, from their files' fdinfo.
  */
 #ifndef NN_TESTS_BURST_COUNTER_H
 #define NN_TESTS_BURST_COUNTER_H
 
 /*
- * The sum of a counter ("nnaccel-client-packets") over all bursts of this
- * process; negative where there is no such counter. *fd, unless fd is NULL: the
- * file of one of them.
+ * Returns the sum of a counter ("nnaccel-client-packets") over all bursts of this
+ * process; negative if there is no such counter. *fd, unless fd is NULL: the file of
+ * one of them.
  */
 long burst_counter(const char *name, int *fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network of the camera demo: learns digits from numbered frames, whatever
- * they look like, and reads numbers that it has not seen.
+ * The network of the camera demo: learns digits of any font from numbered frames, and
+ * reads numbers that it has not seen.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -24,7 +24,7 @@
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
 
-/* Of the index whose process is killed: so many hashes of a token there are before. */
+/* The number of a token's hashes in the index before its process is killed. */
 #define STORED CACHE_INDEX_PER_TOKEN
 
 /* ---- a keeper that is stopped, until its socket is shut down ---- */
@@ -167,7 +167,7 @@ static void test_hashes_of_a_user(void **state)
 	cache_index_close(index);
 }
 
-/* What is answered from memory is so only while nobody else writes. */
+/* Answers come from memory only while no other process writes. */
 static void test_cleared_by_another(void **state)
 {
 	struct cache_index *index = open_index(VERSION), *other = open_index(VERSION);
@@ -312,7 +312,7 @@ static void test_no_folder(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* What the victim does: one hash more than a token may have. */
+/* The process that is killed: it stores one hash more than a token may have. */
 static int be_victim(const char *in, bool opening)
 {
 	struct cache_index *index;
@@ -458,7 +458,7 @@ static void test_keeper(void **state)
 	assert_int_equal(cache_client_query(&other, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	close(a.socket);
 	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_OK);
-	/* What is stored is durable: a keeper after this one knows it. */
+	/* A stored hash is durable: the next keeper knows it. */
 	kill_keeper();
 	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(b.socket, -1);
@@ -470,7 +470,7 @@ static void test_keeper(void **state)
 	close(other.socket);
 }
 
-/* Who sends what is no request is not listened to any more; others are. */
+/* A worker that sends a wrong request is not served any more. Others are. */
 static void test_hostile_workers(void **state)
 {
 	struct message request = { .kind = CACHE_QUERY };
@@ -535,7 +535,7 @@ static void test_random_requests(void **state)
 			memcpy(request.token, id((uint32_t)rand() % 4), sizeof(request.token));
 		if (worker < 0)
 			worker = worker_of(2);
-		/* The file that may come with an answer is closed where nobody takes it. */
+		/* A file that comes with an answer is closed if the caller does not take it. */
 		if (send(worker, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
 		    recv(worker, &answer, sizeof(answer), 0) <= 0) {
 			close(worker);
@@ -871,7 +871,7 @@ static void test_plugins(void **state)
 		fclose(f);
 		assert_true(keeper_start(&keeper, &options));
 		client_of(&client, 1);
-		/* None; the first; the second; the second again. */
+		/* No answer; the first; the second; the second again. */
 		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
 				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
 		assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
@@ -934,7 +934,7 @@ static int ask_copy(bool is_other)
 	return WEXITSTATUS(status);
 }
 
-/* What the copy does. */
+/* The part of the copied process. */
 static int ask_keeper(const char *of)
 {
 	struct cache_client client;
@@ -958,7 +958,7 @@ static int ask_keeper(const char *of)
 	return known ? NOT_KNOWN : KNOWN;
 }
 
-/* What one build noted is void to another, and the other way round. */
+/* The entries of one build are void to another, and the other way round. */
 static void test_other_build(void **state)
 {
 	(void)state;

@@ -334,7 +334,7 @@ static void test_none(void **state)
 	cgroup_leaf_close(&leaf);
 }
 
-/* Bounds of a worker that is nobody's yet, and of the folder of those. */
+/* Limits of a worker without a client, and of the folder of such workers. */
 static void test_idle(void **state)
 {
 	struct cgroup_options options = all;

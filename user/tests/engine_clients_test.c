@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The clients of an engine of the kit that threads or processes serve, without a kernel: this file
- * plays it by being their ioctl(). A pipe with a name stands for the engine's node, a file of memory
- * for each session. A session's client asks threads what the device is; a process that serves is
- * this program, which writes into the session how far it got.
+ * plays it by being their ioctl(). A pipe with a name stands for the engine's node, a file of
+ * memory for each session. A session's client asks threads what the device is; a process that
+ * serves is this program, which writes into the session how far it got.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -245,7 +245,7 @@ static bool new_client_has_cache(void)
 	return kernel.has_cache;
 }
 
-/* Who listens on the socket in the folder. */
+/* Returns the process that listens on the socket in the folder. */
 static pid_t find_keeper(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker's search for plug-ins: each file of a folder is tried in a process of
- * its own (this program is the worker too), and only the sound ones are kept.
+ * The broker's search for plug-ins. Each file of a folder is tried in a process of
+ * its own, and only the sound ones are kept. This program is the worker too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

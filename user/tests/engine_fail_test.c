@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of a keeper fails in turn, from its first one on, and then each from one on: it
- * ends or goes on without, workers are answered, and what was noted is known afterwards. So does the
- * broker's side of starting it.
+ * Each allocation of a keeper fails in turn, and then all from one on. It ends or goes on without,
+ * workers are answered, and stored entries are known afterwards. The same is done to the broker
+ * while it starts the keeper.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 static const uint8_t token[CACHE_TOKEN_SIZE] = { 1 }, noted[CACHE_TOKEN_SIZE] = { 2 };
 static uint8_t hash[CACHE_TOKEN_SIZE] = { 3 };
 
-/* What a worker asks while something fails; an error is as good as an answer. */
+/* The requests of a worker while something fails. An error is a valid answer. */
 static void ask(void)
 {
 	struct cache_client client;

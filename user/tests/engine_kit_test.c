@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kit's parts that need no kernel, or little of one, which this program's ioctl() is: what is
- * checked of an engine, its options, its extensions as clients see them, models in one block, and
- * contexts.
+ * The kit's parts that need no kernel, or few ioctls, which this program plays: the checks of an
+ * engine, its options, its extensions as clients see them, models in one block, and contexts.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may have a worker: each user's share and the back-off, and who is served first of those
- * who wait, with a clock of our own.
+ * The limits of workers: each user's share, the back-off, and the order of waiting contexts. The
+ * test has a clock of its own.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void test_user_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 1000, START), 0);
 }
 
-/* Users are numbered from 1: root is none of them. */
+/* Users are numbered from 1, so that root is not among them. */
 static void test_total_bound(void **state)
 {
 	(void)state;
@@ -75,7 +75,7 @@ static void test_total_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 6, START), 0);
 }
 
-/* Whatever others have: an administrator gets at the device. */
+/* An administrator gets a worker even if others have all. */
 static void test_root_is_not_refused(void **state)
 {
 	(void)state;
@@ -148,7 +148,7 @@ static void test_orderly_users_are_forgotten(void **state)
 	assert_true(limits.num_users <= limits.max_users);
 }
 
-/* S2: the table of users whose workers crashed forgets the oldest and refuses nobody. */
+/* S2: the table of users whose workers crashed forgets the oldest and refuses no user. */
 static void test_table_forgets_the_oldest(void **state)
 {
 	uint32_t uid;
@@ -161,7 +161,7 @@ static void test_table_forgets_the_oldest(void **state)
 		crash(uid, START + uid);
 	assert_true(limits.num_users <= limits.max_users);
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
-	/* Whoever has a worker is remembered. */
+	/* A user who has a worker is remembered. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
 	/* The oldest one's crashes are not. */
 	assert_int_equal(crash(1, START + uid), 0);
@@ -205,7 +205,7 @@ static void test_modesty(void **state)
 	assert_true(limits_is_modest(&limits, 1000, START + PRICE));
 }
 
-/* Whoever asks again at once after each refusal is told later and later. */
+/* A user who asks again at once after each refusal gets the answers later and later. */
 static void test_refusals_slow_down(void **state)
 {
 	uint64_t delay = 0, last = 0;
@@ -292,7 +292,7 @@ static void test_short_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 2);
 }
 
-/* The last idle worker is not for whoever had many. */
+/* The last idle worker is not for a user who had many. */
 static void test_the_modest_first(void **state)
 {
 	(void)state;
@@ -338,7 +338,7 @@ static void test_waited_long(void **state)
 				     START + WAITING_GIVES_WAY_NS));
 }
 
-/* What fails is tried again after 1 s, twice that and so on, and at most 64 s. */
+/* A failed start is tried again after 1 s, 2 s and so on, at most 64 s. */
 static void test_tries_again(void **state)
 {
 	static const unsigned int seconds[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
@@ -375,7 +375,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* Whoever had too many new workers lately waits for the next, but not for long. */
+/* A user who had too many new workers lately waits for the next, but not for long. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;

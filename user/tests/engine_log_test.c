@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker logs reaches the broker's log in bounded, harmless lines.
+ * A worker's log reaches the broker's log in bounded, harmless lines.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static void say(const char *text, size_t size)
 	assert_int_equal(write(from_worker[1], text, size), size);
 }
 
-/* What came out of the log since the last call. */
+/* Returns the output of the log since the last call. */
 static const char *heard(uint64_t now_ns)
 {
 	static char text[65536];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the service manager is told: a socket in its place reads it.
+ * The notifications to the service manager, whose socket the test plays.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static int close_manager(void **state)
 	return close(manager);
 }
 
-/* The oldest message; "" where there is none. */
+/* Returns the oldest message, or "". */
 static const char *message(void)
 {
 	static char text[64];

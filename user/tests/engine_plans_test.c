@@ -32,7 +32,7 @@
 #define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
-/* Of the store that is killed: so many entries fit, and so many are there before. */
+/* The number of entries that fit into the store, and that it has before its process is killed. */
 #define FITTING 3
 
 static struct cache_index *index_;
@@ -111,7 +111,7 @@ static bool put(uint32_t uid, uint32_t number)
 	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
-/* 1: there, and what was put; 0: not there; -1: wrong. */
+/* Returns 1 for the entry that was put, 0 if it is missing, -1 if it is wrong. */
 static int get(uint32_t uid, uint32_t number)
 {
 	uint8_t bytes[ENTRY], found[ENTRY + 1], hash[DIGEST_SIZE];
@@ -239,7 +239,7 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/* Uses are written with the next store: so much the better where it was not so far. */
+	/* Uses are written with the next store at the latest. */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -273,7 +273,7 @@ static void test_many_entries(void **state)
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
-/* What follows in a transaction that failed, and was rolled back, is not done either. */
+/* After a failed statement the rest of the transaction is not done either. */
 static void test_failed_batch(void **state)
 {
 	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
@@ -355,7 +355,7 @@ static void test_sizes_that_wrap(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-/* What a check finds; its first line is left in `line`. */
+/* Returns the number of faults that a check finds, and its first line in `line`. */
 static uint64_t count_faults(char line[128])
 {
 	int report = memfd_create("report", MFD_CLOEXEC);
@@ -402,7 +402,7 @@ static void test_check(void **state)
 		fd = only_file(O_RDWR);
 		assert_true(put(2, 2));
 		assert_int_equal(count_faults(line), 0);
-		/* What is being written is no fault. */
+		/* A file that is being written is no fault. */
 		assert_true(blob_store_put(store, 1, key_of(3), bytes, MODEL, PAGE, &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
@@ -488,7 +488,7 @@ static void test_other_version(void **state)
 	assert_int_equal(get(1, 1), 1);
 }
 
-/* What is not written yet is not there; an index that was begun anew gets no row of it. */
+/* An unfinished entry is missing. A new index gets no row of it. */
 static void test_interrupted(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -535,7 +535,7 @@ static void test_same_twice(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-/* An index that is damaged while plans are written is begun anew; numbers of files are not. */
+/* An index that is damaged while plans are written is replaced. Numbers of files go on. */
 static void test_replaced(void **state)
 {
 	uint8_t bytes[ENTRY], others[ENTRY];
@@ -557,7 +557,7 @@ static void test_replaced(void **state)
 	assert_int_equal(get(2, 2), 1);
 }
 
-/* What was verified in the index of before says nothing of a file of the next one. */
+/* A verified file of the old index says nothing about a file of the new one. */
 static void test_replaced_verified(void **state)
 {
 	DIR *d;
@@ -638,7 +638,7 @@ static void test_full_batch(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* What the victim does, in a folder with FITTING entries: one more. */
+/* The process that is killed: it puts one more entry into a folder with FITTING entries. */
 static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
@@ -789,7 +789,7 @@ static void test_keeper(void **state)
 	close(other);
 }
 
-/* How often other connections have changed the index. */
+/* Returns how often other connections have changed the index. */
 static int data_version(sqlite3 *db)
 {
 	sqlite3_stmt *s;

@@ -632,7 +632,7 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 	return NNX_OK;
 }
 
-/* What an operation makes of a model once, it makes with the attributes; of one OEM too. */
+/* compile() of an operation gets the attributes, and OEM operands too. */
 static void test_attributes_compiled(void **state)
 {
 	static struct sample s;		/* what is registered stays */
@@ -677,7 +677,7 @@ static enum nnx_status check_large(struct nnx_call *call, const struct nnx_opera
 	return (call->fail)(call, NNX_INVALID_ARGUMENT, "%u bytes", operand->data_size);
 }
 
-/* Extension data of any size reach the plug-in as they are. */
+/* Extension data of any size reach the plug-in unchanged. */
 static void test_large_data(void **state)
 {
 	static struct sample s;		/* what is registered stays */

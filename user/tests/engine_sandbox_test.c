@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker has and may do: starts one (this program is the worker too) and
- * looks at it from outside; loads the filter and tries what it forbids.
+ * The sandbox of a worker. The test starts a worker, which this program is too, and
+ * inspects it from outside. Then it loads the filter and tries forbidden calls.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -505,7 +505,7 @@ static long await_file(void)
 	return syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
-/* What the filter makes of a call; a refused one gets EACCES. */
+/* The filter's verdict on a call. A refused call gets EACCES. */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
 
 static const struct {

@@ -524,7 +524,7 @@ static void test_queries(void **state)
 
 /* ---- models ---- */
 
-/* Operations that are supported by where constants lie: 0 reads pool 0; 1 and 3 pool 1; 2 none. */
+/* Operations with constants in pools: 0 reads pool 0; 1 and 3 read pool 1; 2 reads no pool. */
 static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
@@ -976,7 +976,7 @@ static void test_fences(void **state)
 
 /* ---- buffers ---- */
 
-/* Of 2 numbers; with an open dimension; of 3 numbers; quantised; of any rank; two huge ones. */
+/* Models of 2 numbers; an open dimension; 3 numbers; quantised; any rank; two of huge size. */
 static void prepare_all(void)
 {
 	assert_int_equal(prepare_add(1, MB_DIMS(1, 2)), NNACCEL_STATUS_NONE);
@@ -1333,7 +1333,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 
-	/* The sizes alone; nothing was compiled yet; it fails. */
+	/* Only the sizes; nothing was compiled yet; it fails. */
 	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, sizeof(*sizes));
 	assert_int_equal(sizes->model, sizeof(MODEL_PART));
@@ -1639,7 +1639,7 @@ static void test_malformed(void **state)
 	assert_non_null(strstr(kernel.messages[0], "malformed command"));
 }
 
-/* A session whose answers are not taken ends; what was not looked at yet stays where it is. */
+/* A session whose answers are refused ends. Unread commands stay in the queue. */
 static void test_commit_fails(void **state)
 {
 	const struct nnaccel_cmd head = {

@@ -165,7 +165,7 @@ FILE *fopen(const char *path, const char *mode)
 	return fmemopen((void *)kill_grace, strlen(kill_grace) + 1, "r");
 }
 
-/* Has a command fetched; false: nobody did in time. */
+/* Offers a command until a thread fetches it. Returns false if none did in time. */
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
 {
@@ -233,7 +233,7 @@ static struct {
 	atomic_int adds;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
-	/* In what is told of bursts that end, slots that are freed and regions that go, */
+	/* Notifications of ended bursts, freed slots and unmapped regions hang, */
 	atomic_bool hangs;
 	atomic_bool hanging;		/* and there it is */
 } engine_state;
@@ -401,7 +401,7 @@ static const struct nna_engine engine = {
 
 /* ---- a client ---- */
 
-/* Of a region of a burst in the session. */
+/* Returns the offset of a burst's region in the session. */
 static uint64_t burst_offset(uint64_t number, uint64_t region)
 {
 	return NNACCEL_BURST_MAP | number << NNACCEL_BURST_SHIFT | region;
@@ -920,7 +920,7 @@ static void test_forget_hangs(void **state)
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;
-	/* The engine knows of memory that nobody uses any more. */
+	/* The engine has memory that no execution uses any more. */
 	execute_once(2, 3);
 	engine_state.waits = true;
 	engine_state.executes = false;
@@ -934,7 +934,7 @@ static void test_overdue_forget_hangs(void **state)
 	await_end();
 }
 
-/* The engine is told of the client's end while it executes. */
+/* The engine is notified of the client's end while it executes. */
 static void test_gone(void **state)
 {
 	(void)state;
@@ -968,7 +968,7 @@ static void test_overdue(void **state)
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;
 	await_end();
-	/* What it wrote then is not the client's, and its answer is nobody's. */
+	/* It wrote to memory that is not the client's any more, and its answer is dropped. */
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
 	assert_true(written == -1);
@@ -981,7 +981,7 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
-/* An end that nobody asked for is one, too. */
+/* A thread may end without being asked. */
 static void test_stop(void **state)
 {
 	(void)state;

@@ -22,8 +22,8 @@ static const char *const others[NUM_OTHERS] = { "test-second", "test-third" };
 static pid_t other_pids[NUM_OTHERS];
 
 /*
- * Starts one as the engine node's owner, who has no cgroup of his own, and waits until it is ready;
- * its log goes on to nobody.
+ * Starts an engine as the engine node's owner, who has no cgroup, and waits until it is ready. Its
+ * log is not read afterwards.
  */
 static inline bool start_other(int i)
 {
@@ -54,7 +54,7 @@ static inline bool start_other(int i)
 		printf("# %s", line);
 		ready = strstr(line, "ready");
 	}
-	/* Its end of the pipe stays open, as a log that nobody reads. */
+	/* The pipe stays open, so that the engine can go on writing its log. */
 	return ready;
 }
 

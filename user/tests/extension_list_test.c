@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client reads of a worker's list of extensions: a sound one, and each way in
- * which one makes no sense.
+ * A client reads a worker's list of extensions: a sound one, and one with each kind of
+ * fault.
  */
 #include <setjmp.h>
 #include <stdarg.h>

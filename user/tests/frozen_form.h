@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frozen forms for tests that damage them: their steps, and the header made to agree
- * with what is behind it, as whoever means harm would.
+ * Serialised plans for tests that damage them. The tests walk over the steps, and mend
+ * the header's hash afterwards, as an attacker would.
  */
 #ifndef NN_TESTS_FROZEN_FORM_H
 #define NN_TESTS_FROZEN_FORM_H
@@ -12,7 +12,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/saved/saved.h"
 
-/* The steps that are left of a form; words is NULL where it is cut off. */
+/* The steps that are left of a form. words is NULL if it is truncated. */
 struct form_steps {
 	const struct frozen_step *step;
 	const uint32_t *words;
@@ -33,7 +33,7 @@ static inline struct form_steps form_steps_begin(const struct saved_header *h)
 	return s;
 }
 
-/* What follows a step: its operands, then what its kernel made of it. */
+/* Returns the words behind a step's head: its operands, then the kernel's state. */
 static inline uint32_t *form_outputs(const struct frozen_step *step)
 {
 	return (uint32_t *)(step + 1);
@@ -61,7 +61,7 @@ static inline struct nn_bounds form_bounds(struct nn_room room)
 	return bounds;
 }
 
-/* The next step; false: there is none. */
+/* Goes to the next step. Returns false after the last. */
 static inline bool form_steps_next(struct form_steps *s)
 {
 	const size_t head = sizeof(*s->step) / sizeof(*s->next);
@@ -78,7 +78,7 @@ static inline bool form_steps_next(struct form_steps *s)
 	return true;
 }
 
-/* What a kernel makes of a step; *state is to be freed. NULL: it refuses it. */
+/* Restores a step. Returns its kernel, and the *state that the caller frees; NULL: it is refused. */
 static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 						   const struct nn_bounds *bounds,
 						   struct nn_ready *ready, void **state)

@@ -279,7 +279,7 @@ static void assert_late(enum nn_status status)
 		    status == NN_MISSED_DEADLINE_PERSISTENT);
 }
 
-/* A loop that goes on for as long as it may; its worker stops between operations and lives. */
+/* A loop runs until its deadline. Its worker stops between operations and lives. */
 static void test_deadline_while_running(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),

@@ -232,7 +232,7 @@ static void test_copies(void **state)
 	check(nna_buffer_read(b, back, SIZE, &err));
 	assert_memory_equal(back, data, SIZE);
 
-	/* A copy into it that fails leaves it with nothing, whatever it failed of. */
+	/* After a failed copy into it, it holds nothing. */
 	assert_int_equal(nna_buffer_copy_from(b, large, 0, NULL, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_read(b, back, SIZE, &err), NN_GENERAL_FAILURE);
 	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
@@ -319,7 +319,7 @@ static void test_arguments(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Open dimensions are fixed by what is written, anew each time, and memory follows. */
+/* Each write fixes the open dimensions, and the memory follows. */
 static void test_open_shapes(void **state)
 {
 	const uint32_t counts[] = { 3, 1000, 50000, 2 };
@@ -351,7 +351,7 @@ static void test_open_shapes(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* What a burst is asked for with buffers goes to the kernel. */
+/* Requests of a burst with buffers go to the kernel. */
 static void test_burst(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -383,7 +383,7 @@ static void test_burst(void **state)
 
 /*
  * The worker dies: contents stay, roles go with the models. With NN_TEST_LAYOUT the engine has a
- * layout of its own, which nobody else knows, and with NN_TEST_THREADS no worker.
+ * layout that only it knows. With NN_TEST_THREADS it has no worker.
  */
 static void test_death(void **state)
 {
@@ -508,7 +508,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* What the kernel saw of all processes since tracing began. */
+/* Events of all processes since tracing began. */
 struct seen {
 	unsigned long executions;	/* commands of that kind that were queued */
 	unsigned long copies;		/* into or out of buffers */

@@ -160,7 +160,7 @@ static void test_memory_frees_its_slots(void **state)
 		check(nna_device_get_context_info(device, &after, &err));
 	} while (after.pool_bytes == before.pool_bytes);
 	assert_int_equal(after.pool_bytes, before.pool_bytes - PAGE);
-	/* Whoever comes next in its place is not taken for it. */
+	/* A new memory at its address is not mistaken for it. */
 	m = alloc();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(add_numbers(b[i], m, 3), 0);
@@ -235,7 +235,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* What the rings cannot carry goes the ordinary way. */
+/* Requests that the rings cannot carry go the ordinary way. */
 static void test_fallback(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
@@ -544,7 +544,7 @@ static void hostile_close(struct hostile *h)
 	munmap(h->regions[3], PAGE);
 }
 
-/* A request that would be fine, with dimensions, but that there is no such slot. */
+/* Makes a right request with dimensions, except that its slot is missing. */
 static void hostile_request(struct hostile *h)
 {
 	struct nnaccel_arg args[3] = {
@@ -655,7 +655,7 @@ static void test_dead_worker(void **state)
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
-	/* Where threads serve there is none. */
+	/* Threads serve without a worker. */
 	if (getenv("NN_TEST_THREADS"))
 		goto out;
 	start = clock_ns();

@@ -3,9 +3,9 @@
  * The compilation cache through the module and the engine: needs /dev/nnaccel, a
  * running nnacceld and root, who may become somebody else.
  *
- * hal_cache_test store|load|replace FOLDER: only saves entries there, or only loads what
- * an earlier run saved, or finds that another build saved it and saves it anew: something
- * else happened in between. hal_cache_test TEST: only tests of that name, which may have
+ * hal_cache_test store|load|replace FOLDER: saves entries there; or loads the entries of an
+ * earlier run; or finds that another build saved them and replaces them. Something happens
+ * between these runs. hal_cache_test TEST: only tests of that name, which may have
  * wildcards.
  */
 #define _GNU_SOURCE
@@ -380,7 +380,7 @@ static void test_other_lengths(void **state)
 		assert_refused(&e, NN_GENERAL_FAILURE);
 	}
 	assert_int_equal(ftruncate(e.data, data), 0);
-	/* As long as it was, but not what it was. */
+	/* The length is the same, the contents are not. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_int_equal(pwrite(e.data, zeroes, sizeof(zeroes), data), sizeof(zeroes));
@@ -395,7 +395,7 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* Whatever is in the data changes values, or has the data refused. */
+/* Changed data change values, or are refused. */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -450,7 +450,7 @@ static void test_data_shrinks(void **state)
 
 /* ---- other users ---- */
 
-/* Nobody who may open the device. */
+/* Becomes the user nobody, who may open the device. */
 static bool become_nobody(void)
 {
 	struct stat node;
@@ -468,7 +468,7 @@ static int load_as_nobody(struct nna_device *d, void *data)
 	(void)d;
 	if (!become_nobody() || nna_device_open(NULL, &mine, NULL))
 		return 1;
-	/* Root's entry is none of nobody's, under any name. */
+	/* The user nobody cannot load root's entry, under any name. */
 	if (nna_prepare_model_from_cache(mine, &e->cache, NULL, &p, NULL) != NN_GENERAL_FAILURE)
 		return 2;
 	own = *e;
@@ -493,7 +493,7 @@ static void test_other_users(void **state)
 	assert_int_equal(fchmod(e.model, 0666) | fchmod(e.data, 0666), 0);
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
-	/* The files now hold nobody's entry, under root's token. */
+	/* The files now hold an entry of the user nobody, under root's token. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_loads(&e, 2);
@@ -548,7 +548,7 @@ static void test_many_processes(void **state)
 	entry_close(&e);
 }
 
-/* Nobody writes into what a loaded model reads from, in this process or another. */
+/* No process can write into the files of a loaded model. */
 static void test_in_use(void **state)
 {
 	struct nna_prepared_model *p, *other;
@@ -638,7 +638,7 @@ static void prepare_as_nobody(int answer)
 	_exit(1);
 }
 
-/* Nobody's is nobody's own, though root has the same model. */
+/* The user nobody has an own entry, although root has the same model. */
 static void check_nobody(int kept)
 {
 	int answer[2];
@@ -692,7 +692,7 @@ static void test_kept(void **state)
 	check_nobody(before + 3);
 }
 
-/* What a client does to its weights once it has its answer is nobody's, not even its own. */
+/* A client that changes its weights after the answer changes no kept plan, not even its own. */
 static void test_kept_copy(void **state)
 {
 	struct nna_memory *weights = make_weights(device, 12);
@@ -756,9 +756,9 @@ static double age_of(pid_t pid)
 }
 
 /*
- * The next one serves the workers of the last. Where that did not live for long it takes its
- * time, and those that there are do without; they compile. engine_clients_test has that by a clock
- * of its own; here it takes the time, and is tried if all is.
+ * The next keeper serves the workers of the last. If that one did not live long, the next starts
+ * later, and workers compile meanwhile. engine_clients_test tests that by a clock of its own. Here
+ * it takes real time, so it is tried only if all tests run in full.
  */
 static void test_keeper_dies(void **state)
 {
@@ -822,7 +822,7 @@ static void *flip(void *data)
 	return NULL;
 }
 
-/* What an entry's model file holds, in memory that others can write. */
+/* Copies an entry's model file to memory that others can write. */
 static uint32_t shared_copy(int fd, const struct entry *e, struct flipper *f)
 {
 	struct nnaccel_pool_import i = {
@@ -921,7 +921,7 @@ static void test_flipping_writer(void **state)
 			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			continue;
 		}
-		/* What got through is what was saved. */
+		/* A plan that was loaded is the saved one. */
 		assert_true(doubles(fd, p.out_model));
 		assert_int_equal(ioctl(fd, NNACCEL_DESTROY, &d), 0);
 		loaded++;
@@ -960,7 +960,7 @@ static void test_load(void **state)
 	entry_close(&e);
 }
 
-/* The engine is another build: what was saved is refused, and its files serve anew. */
+/* The engine is another build: saved entries are refused, and their files are replaced. */
 static void test_replace(void **state)
 {
 	struct entry e;

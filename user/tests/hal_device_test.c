@@ -148,7 +148,7 @@ static void test_executions_are_counted(void **state)
 	assert_true(context.pool_bytes >= PAGE);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
-	/* The worker has it mapped until it is told and gets to it. */
+	/* The worker has it mapped until it has handled the notification. */
 	while (context.pool_bytes) {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &context, &err));

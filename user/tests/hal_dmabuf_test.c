@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of another driver in executions, bursts and models, with the engine
- * that is installed: the exporter, which is the tests' own, counts what it is
- * told. Needs /dev/nnaccel, a running nnacceld and root.
+ * Memory of another driver in executions, bursts and models, with the installed
+ * engine. The exporter is the tests' own, and counts its notifications. Needs
+ * /dev/nnaccel, a running nnacceld and root.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -225,7 +225,7 @@ static uint32_t count_foreign(bool end)
 	return of[BOTH] + of[TO_DEVICE] + of[FROM_DEVICE];
 }
 
-/* What the tests' device, which is attached, was told. */
+/* Returns the notifications to the tests' device, which is attached. */
 static uint32_t count_device(bool end)
 {
 	struct exporter_counts counts = exporter_counts(&t.x);
@@ -354,7 +354,7 @@ static void test_constants(void **state)
 #define R8	0x20203852	/* DRM_FORMAT_R8 */
 #define OP_RELU	19
 
-/* Bytes as they are: a ReLU of numbers that are not negative. */
+/* Prepares a ReLU, which copies numbers that are not negative. */
 static enum nn_status prepare_identity(struct nna_prepared_model **prepared)
 {
 	struct model_builder b;
@@ -407,7 +407,7 @@ static enum nn_status copy_picture(bool in_burst, struct nna_memory *from, uint6
 	return nna_execute(t.prepared, &request, NULL, NULL, NULL, NULL, NULL);
 }
 
-/* What lies between the rows is neither read as pixels nor written. */
+/* Padding between rows is neither read as pixels nor written. */
 static void check_pictures(bool in_burst, uint32_t stride)
 {
 	uint8_t *data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, t.x.buffer, 0);
@@ -438,7 +438,7 @@ static void test_pictures(void **state)
 		check_pictures(in_burst, WIDTH + 1);
 		check_pictures(in_burst, 100);
 	}
-	/* Of each execution the exporter heard as of any other. */
+	/* The exporter was notified of each execution. */
 	expect_counts(6, 6);
 }
 
@@ -470,7 +470,7 @@ static void test_wrong_pictures(void **state)
 	wrong[2].height = 1 << 20;
 	wrong[3].modifier = 1;
 	wrong[4].width = 0;
-	/* What is no picture, and what is one that the device cannot reach. */
+	/* Wrong images, and an image that the device cannot reach. */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ,
 							     &wrong[i], &m, &err),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of the compilation cache on the device share: a model of one matrix,
- * entries in files, and what must come out of either.
+ * The common part of tests of the compilation cache on the device: a model of one matrix,
+ * entries in files, and the right results.
  */
 #ifndef NN_TESTS_HAL_ENTRY_H
 #define NN_TESTS_HAL_ENTRY_H

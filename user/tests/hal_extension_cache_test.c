@@ -15,7 +15,7 @@ enum { GOLDEN = 30, CORE };
 
 /* ---- entries in files ---- */
 
-/* What was prepared is right; and goes. */
+/* Checks the prepared model and frees it. */
 static void end_golden(struct job *j)
 {
 	check(nna_execute(j->prepared, &j->request, NULL, NULL, NULL, NULL, &err));
@@ -183,7 +183,7 @@ static void test_store(void **state)
 	nna_device_close(device);
 }
 
-/* Another plug-in, though it computes the same: what was saved is void, and made anew. */
+/* Another plug-in that computes the same makes saved plans void. They are made again. */
 static void test_changed(void **state)
 {
 	struct entry e;
@@ -203,7 +203,7 @@ static void test_changed(void **state)
 	nna_device_close(device);
 }
 
-/* No such plug-in: neither what was saved nor the model can be used; others are made anew. */
+/* Without the plug-in neither the saved plan nor the model can be used. Others are made again. */
 static void test_removed(void **state)
 {
 	struct nna_prepared_model *p = NULL;

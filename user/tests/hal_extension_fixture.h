@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of extensions on libnnaccel's device share: clients that are in the group
- * and ones that are not, a model of the example extensions, and what must come out of it.
+ * The common part of tests of extensions on libnnaccel's device: clients inside and
+ * outside of the group, a model of the example extensions, and its right results.
  */
 #ifndef NN_TESTS_HAL_EXTENSION_FIXTURE_H
 #define NN_TESTS_HAL_EXTENSION_FIXTURE_H
@@ -24,7 +24,7 @@
 #define PAGE		4096
 #endif
 
-/* Opens the device as a member of the group or as nobody's. */
+/* Opens the device as a member of the group, or as a user who is in no group. */
 static inline struct nna_device *open_as_user(uid_t uid, bool member)
 {
 	const struct group *group = getgrnam(GROUP);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sample engine of user/examples/engine behind libnnaccel: its operations by each path, its
- * extension, its executor of bursts, and models in cache files. Needs /dev/nnaccel, that engine with
- * a keeper, and root (scripts/guest/sample-engine).
+ * extension, its executor of bursts, and models in cache files. Needs /dev/nnaccel, that engine
+ * with a keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -161,7 +161,7 @@ static void test_saved(void **state)
 	check(run_sample(p, NULL, NULL));
 	nna_prepared_model_free(p);
 
-	/* The number is in the file: another one is none that this engine saved. */
+	/* The number is in the file. With another number the file is not this engine's. */
 	assert_int_equal(pread(e.model, &byte, 1, size_of(e.model) / 2), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(e.model, &byte, 1, size_of(e.model) / 2), 1);

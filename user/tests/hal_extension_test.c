@@ -16,7 +16,7 @@
 
 #define HOSTILE		"com.example.hostile"
 
-/* Of the hostile one. */
+/* Operations of the hostile extension. */
 enum { CRASH = 1, LOOP = 2, COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };
 
 static const struct nn_device_extension *find(struct nna_device *client, const char *name)
@@ -64,7 +64,7 @@ static void test_member(void **state)
 	assert_non_null(find(client, GOLDEN_NAME));
 	assert_null(find(client, "com.example.crash"));
 	assert_null(find(client, "com.example.later"));
-	/* Whoever keys something on the version keys it on the extensions. */
+	/* Caches are keyed by the version, which names the extensions too. */
 	check(nna_device_get_info(client, &info, &err));
 	check(nna_device_get_info(stranger, &strangers, &err));
 	assert_int_equal(strncmp(info.version, strangers.version, strlen(strangers.version)), 0);
@@ -73,7 +73,7 @@ static void test_member(void **state)
 	nna_device_close(stranger);
 }
 
-/* Whoever is not in the group sees no extension, and none is executed, asked for or not. */
+/* A client outside of the group sees no extension and cannot execute one. */
 static void test_stranger(void **state)
 {
 	struct nna_device *client = open_as(false);
@@ -183,8 +183,8 @@ static void build_numbers(struct model_builder *b, uint32_t count)
 }
 
 /*
- * Numbers stay on the device between one model, which has a prefix for their type, and
- * another, which has another; with shapes that are known, and with those that are not.
+ * Numbers stay on the device between two models that have different prefixes for their
+ * type, with known and with unknown shapes.
  */
 static void test_domain(void **state)
 {
@@ -230,7 +230,7 @@ static void test_domain(void **state)
 					       .length = (COUNT - 1) * sizeof(float) };
 		check(nna_execute(models[1], &j.request, NULL, NULL, NULL, NULL, &err));
 		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 13.0 / 8, 1e-6);
-		/* What is written is of whole elements. */
+		/* A write must have whole elements. */
 		assert_int_equal(nna_buffer_write(buffer, numbers, sizeof(numbers) - 1, 1,
 						  &(uint32_t){ COUNT }, &err),
 				 NN_INVALID_ARGUMENT);
@@ -320,7 +320,7 @@ static void test_attributes(void **state)
 	check_paths(&without, false);
 	job_free(&with);
 	job_free(&without);
-	/* What the engine keeps is kept for these attributes: nothing of it the other way. */
+	/* A kept plan is for these attributes only. */
 	options.keep = true;
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
@@ -332,7 +332,7 @@ static void test_attributes(void **state)
 	nna_device_close(client);
 }
 
-/* What was saved compiles once more when it comes back, with what it is told then. */
+/* A loaded plan calls compile() again, with the attributes of that time. */
 static void test_attributes_cached(void **state)
 {
 	int model_file = memfd_create("model", MFD_CLOEXEC);
@@ -404,7 +404,7 @@ static void test_attributes_refused(void **state)
 	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
 	err.message[0] = '\0';
 	job_free(&j);
-	/* Without extensions there is nobody to take them, whatever the model. */
+	/* Without extensions no model can have attributes. */
 	mb_init(&b);
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of worker, keeper and broker fails in turn, and then each from one on: a client is
- * told, or has what it wanted, in finite time, and the next one is served. So does each of a broker
- * that starts. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/failing).
+ * Each allocation of worker, keeper and broker fails in turn, and then all from one on. A client
+ * gets an error or a right answer in finite time, and the next client is served. The same is done
+ * to a starting broker. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/failing).
  * NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of the tests to run.
  */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 /* The longest that a client may take, in seconds: no wait of it is longer. */
 #define PATIENCE 120
 
-/* What a client ends with that was refused, was given something wrong, or had nothing wrong. */
+/* Exit statuses of a client: it was served, refused, or got a wrong answer. */
 enum { SERVED, REFUSED, WRONG };
 
 static unsigned int part, parts = 1;
@@ -44,7 +44,7 @@ static int check_row(const float *y, float times)
 	return SERVED;
 }
 
-/* From the entry where it has one, else anew, to be kept by the engine. */
+/* Prepares both models, from the entry if it exists, to be kept by the engine. */
 static int prepare_both(struct client *c)
 {
 	struct nna_prepare_options options = {
@@ -169,8 +169,8 @@ static int start_client(bool cold)
 }
 
 /*
- * The broker refuses a user for a while after workers failed. So a client that was refused asks again.
- * It stops when @failures, if given, says that an allocation of @who failed meanwhile.
+ * The broker refuses a user for a while after workers failed. So a client that was refused asks
+ * again. It stops when @failures, if given, says that an allocation of @who failed meanwhile.
  */
 static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
 			  unsigned int *failures)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of libnnaccel through the module share: the device, opened for
- * each test, and what a failing call said.
+ * The common part of tests of libnnaccel through the module: the device, opened for
+ * each test, and the message of a failing call.
  */
 #ifndef NN_TESTS_HAL_FIXTURE_H
 #define NN_TESTS_HAL_FIXTURE_H
@@ -35,7 +35,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* What a failing call said, where it should not have failed. */
+/* Fails the test with the call's message, unless the call succeeded. */
 static inline void check(enum nn_status status)
 {
 	if (status)

@@ -40,7 +40,7 @@ static inline bool await_kept(int count)
 	return count_kept() == count;
 }
 
-/* How many kept plans the only worker that serves somebody has mapped. */
+/* Returns how many kept plans are mapped by the only worker that has a client. */
 static inline int count_mapped(void)
 {
 	char line[512];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an engine made of the kit does with clients whose executions last: it has other clients,
- * whom that must not concern. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is
- * the file $NN_TEST_LOG.
+ * An engine made of the kit, with clients whose executions take long. They must not disturb its
+ * other clients. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
+ * $NN_TEST_LOG.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -90,7 +90,7 @@ static void free_numbers(void)
 	close(numbers_file);
 }
 
-/* Where the lines of a test begin in the log, which engines before this one wrote, too. */
+/* The offset of a test's lines in the log, which earlier engines wrote, too. */
 static long log_start;
 
 static void begin_log(void)
@@ -142,7 +142,7 @@ static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p)
 	nna_prepared_model_free(p);
 	p = prepare_double(device);
 	check(twice(device, p, 4, 0));
-	/* What still ran wrote nothing any more. */
+	/* Executions that still ran wrote nothing any more. */
 	usleep(KIT_ENGINE_LATE_NS / 1000);
 	assert_true(numbers[1] == 8);
 	check(twice(device, p, 5, 0));
@@ -265,7 +265,7 @@ static void test_fence(void **state)
 	free_numbers();
 }
 
-/* The engine finds the memory behind its dma-buf, where it has one. */
+/* The engine gets a dma-buf of the memory, if there is one. */
 static void test_export(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -346,7 +346,7 @@ static void test_share(void **state)
 	int served;
 
 	(void)state;
-	/* Those of before may be at their end, and too many new ones in a second are put off. */
+	/* Old clients may be ending, and too many new ones in a second have to wait. */
 	while ((served = count_served()) != KIT_ENGINE_MOST) {
 		assert_true(served < KIT_ENGINE_MOST);
 		sleep(SHARE_PAUSE_S);

@@ -21,7 +21,7 @@
 #define READERS how_often(3, 1)
 #define ROUNDS how_often(4, 2)	/* of saving while they read */
 
-/* What saved_late() was told. */
+/* The arguments of saved_late(). */
 static sem_t told;
 static char told_reason[256];
 
@@ -90,7 +90,7 @@ static void assert_entry(int number)
 	entry_close(&e);
 }
 
-/* What was put off is compiled by the first execution, and saved then. */
+/* The first execution compiles a deferred model and saves it. */
 static void test_first_execution(void **state)
 {
 	struct nna_prepared_model *p;
@@ -248,7 +248,7 @@ static void *read_all_the_time(void *unused)
 	return unused;
 }
 
-/* Whoever reads an entry that is being saved, again and again, finds it whole or not at all. */
+/* A client that reads an entry while it is being saved finds it whole or not at all. */
 static void test_readers(void **state)
 {
 	pthread_t readers[3];

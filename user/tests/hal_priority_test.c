@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the priority of models is between clients: a worker whose models are all of low
- * priority has a lower weight of CPU time. Needs /dev/nnaccel, a running nnacceld and root;
- * where workers have no cgroups there is nothing to see.
+ * The priority of models between clients: a worker whose models all have low priority
+ * has a lower weight of CPU time. Needs /dev/nnaccel, a running nnacceld and root. It
+ * is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "tests/model_samples.h"
 #include "tests/workers.h"
 
-/* The first line of /proc/PID/cgroup's v2 entry; false: there is none. */
+/* Finds the v2 entry of /proc/PID/cgroup. Returns false if it is missing. */
 static bool cgroup_of(pid_t pid, char *path, size_t size)
 {
 	char name[64], line[512];

@@ -36,7 +36,7 @@
 /* Memory under test: SIZE bytes at `offset` of a file. */
 struct subject {
 	struct nna_memory *memory;	/* NULL: it cannot be imported */
-	int fd;				/* to look at it; -1: nobody can */
+	int fd;				/* to read it; -1: it cannot be read */
 	uint64_t offset;
 	struct exporter x;		/* whose fence is pending, or whose memory it is */
 	bool has_fence;
@@ -414,7 +414,7 @@ static void *run_use(void *data)
 	return NULL;
 }
 
-/* What waits for a fence has not ended before the fence signals. */
+/* An execution that waits for a fence does not end before the fence signals. */
 static enum nn_status run_with_fence(const struct use *use)
 {
 	struct started s = { .use = use };

@@ -336,7 +336,7 @@ static void test_pointer_outputs(void **state)
 									&events[0]));
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd));
 	assert_int_equal(fd, -1);
-	/* What the first writes is not read before it has ended. */
+	/* The output of the first is not read before its end. */
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));

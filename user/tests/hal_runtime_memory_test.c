@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memories made from descriptions on the device nnaccel: where they are, copies
- * in all directions, executions on them. Needs /dev/nnaccel, a running nnacceld
- * and root, who may kill a worker.
+ * Memories made from descriptions on the device nnaccel: their place, copies in all
+ * directions, executions on them. Needs /dev/nnaccel, a running nnacceld and root,
+ * to kill a worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -229,7 +229,7 @@ static void test_open_shape(void **state)
 	host_free(&h, SIZE);
 }
 
-/* Of two devices that were named: no memory of one is that of the other. */
+/* Two named devices: neither can use memory of the other. */
 static void test_two_devices(void **state)
 {
 	struct fixture *f = *state;
@@ -268,7 +268,7 @@ static void test_fallback(void **state)
 	host_free(&h, SIZE);
 }
 
-/* What a worker prepared dies with it, and is prepared again when memory is made for it. */
+/* A prepared model ends with its worker. It is prepared again when memory is made for it. */
 static void test_dead_worker(void **state)
 {
 	struct fixture *f = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs get the device nnaccel back: when the engine comes, after the death of their worker or of
- * the engine, in forked children, and when there is room again for one worker more. Needs
- * scripts/vm's guest, whose engine it stops and starts, and root to find the worker.
+ * Programs get the device nnaccel back: when the engine comes, after the death of their worker or
+ * of the engine, in forked children, and when there is room for another worker. Needs scripts/vm's
+ * guest, whose engine it stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static void compute(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* What a program that names no device and one that does get from a fresh compilation. */
+/* A fresh compilation of a program that names a device, and of one that names none. */
 static void compile_and_compute(bool by_name)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -207,7 +207,7 @@ struct client {
 };
 
 /*
- * Computes in whatever way there is, then waits, then computes on the device. An exit status.
+ * Computes on any device, then waits, then computes on the device nnaccel. Returns an exit status.
  */
 static int be_client(gid_t group, int go, int ready)
 {

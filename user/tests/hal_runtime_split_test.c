@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compilation caching of a model that is split over two devices, nnaccel and
- * nnapi-reference, in three steps: an entry for each, used where it is good, made
- * anew where it is not. Needs /dev/nnaccel and a running nnacceld.
+ * nnapi-reference, in three steps. Each has an entry, which is used if it is good
+ * and replaced if it is not. Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -258,7 +258,7 @@ static void zero(const char *path, off_t size)
 	close(fd);
 }
 
-/* An entry that is damaged is made anew, the others' are used, and the answer is right. */
+/* A damaged entry is replaced, the other entries are used, and the answer is right. */
 static void test_one_damaged(void **state)
 {
 	static void (*const damages[])(const char *path, off_t size) = { cut, empty, zero };
@@ -320,7 +320,7 @@ static void test_entries_exchanged(void **state)
 	}
 }
 
-/* What one process saved of both devices, another uses. */
+/* One process uses the entries of both devices that another saved. */
 static void test_other_process(void **state)
 {
 	const struct devices d = both();

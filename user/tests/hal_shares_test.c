@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose cgroup bounds a worker: the client's container where that has less memory than a user.
- * For root; where workers have no cgroups there is nothing to see.
+ * The cgroup that bounds a worker: that of the client's container if it has less memory than a
+ * user. For root. It is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #define OUTER_BYTES (256 << 20)
 #define INNER_BYTES (96 << 20)
 
-/* What a model needs that does not fit: 128 MiB. */
+/* The size of a model that does not fit: 128 MiB. */
 #define HUGE (1 << 25)
 
 static bool write_to(const char *path, const char *text)
@@ -57,7 +57,7 @@ static uint64_t number_in(const char *folder, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* The only folder of that pattern; false: there is none, or several. */
+/* Finds the only folder of a pattern. Returns false if there is no folder, or several. */
 static bool find(const char *pattern, char path[512])
 {
 	glob_t found;
@@ -276,7 +276,7 @@ static void test_containers(void **state)
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/* What has less only because of what is above it. */
+	/* A client whose limit is that of a cgroup above it. */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
@@ -343,7 +343,7 @@ static void test_dead_opener(void **state)
 	end(&c);
 }
 
-/* Workers that nobody has, by the names of their cgroups; how many there are. */
+/* Finds workers without a client by the names of their cgroups. Returns their number. */
 static unsigned int find_idle(char names[2048])
 {
 	unsigned int count = 0;
@@ -379,7 +379,7 @@ static void test_no_cgroup(void **state)
 	c = begin("");
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	end(&c);
-	/* Those that are killed would be gone. */
+	/* Killed workers would be gone by then. */
 	usleep(500000);
 	assert_true(write_to(most, "max"));
 	find_idle(after);

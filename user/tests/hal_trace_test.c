@@ -49,7 +49,7 @@
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* What was seen of one end, or of a thread. */
+/* The events of one end, or of a thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
@@ -151,7 +151,7 @@ static void take_line(const char *line, struct seen *s)
 		print_error("%s", line);
 }
 
-/* Who is neither the client nor that thread of the worker counts as `others`, where asked for. */
+/* Counts events of the client, of that thread of the worker, and (unless NULL) of all others. */
 static void read_trace(struct seen *client, struct seen *worker, struct seen *others)
 {
 	FILE *trace = fopen(INSTANCE "/trace", "r");
@@ -173,7 +173,7 @@ static void read_trace(struct seen *client, struct seen *worker, struct seen *ot
 	fclose(trace);
 }
 
-/* Where the clock can only be read through the kernel, both ends do. */
+/* Returns whether the clock can be read without the kernel. */
 static bool clock_is_mapped(void)
 {
 	char name[32] = "";
@@ -342,9 +342,9 @@ static void test_one_call(void **state)
 }
 
 /*
- * While both ends are awake neither makes a system call. Who lends the machine's CPUs may take
- * one away, and then an end sleeps for a while, so that others get it: what is asked for is one
- * run of some without a call, or no run that nobody disturbed.
+ * While both ends are awake, neither makes a system call. The machine's host may take a CPU away,
+ * and then an end sleeps for a while. So one run of several must be without a call, unless all were
+ * disturbed.
  */
 static void test_awake(void **state)
 {

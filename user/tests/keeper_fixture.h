@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of the compilation cache in the engine share: a folder for its state,
- * a keeper that runs there, and workers' ends of its sockets.
+ * The common part of tests of the compilation cache in the engine: a folder for its
+ * state, a keeper that runs there, and workers' ends of its sockets.
  */
 #ifndef NN_TESTS_KEEPER_FIXTURE_H
 #define NN_TESTS_KEEPER_FIXTURE_H
@@ -99,7 +99,7 @@ static inline void client_of(struct cache_client *client, uint32_t uid)
 	assert_true(cache_client_init(client, worker_of(uid)));
 }
 
-/* What an administrator asks on the socket in the folder; the verdict, or 0: shut out. */
+/* Asks as an administrator on the socket in the folder. Returns the verdict; 0: it is refused. */
 static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct message *answer, int *file)
 {
 	struct message request = { .kind = kind, .serial = 5, .uid = uid };

@@ -29,7 +29,7 @@
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"
 
-/* Where a victim's acknowledgement shows. */
+/* The fd to which a victim writes its acknowledgement. */
 #define ACKNOWLEDGED_FD 9
 
 /* A system call as strace names one: the how many-eth of its name. */

@@ -38,7 +38,7 @@
 
 /* ---- the kernel ---- */
 
-/* What the worker does with a request. */
+/* The worker's way with a request. */
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {
@@ -124,7 +124,7 @@ static int do_create(struct nnaccel_burst_create *c)
 	return 0;
 }
 
-/* What the kernel and the worker do when a burst has been closed. */
+/* Plays the kernel and the worker after a burst was closed. */
 static void end_burst(void)
 {
 	atomic_store(&kernel.stop, true);
@@ -405,7 +405,7 @@ static void test_fallback(void **state)
 	assert_int_equal(kernel.requests->misses, 2);
 	close_burst(b);
 
-	/* A size that no packet has: where the next one begins, nobody knows. */
+	/* A size that no packet has: the place of the next one is unknown. */
 	kernel.mutation = offsetof(struct nnaccel_datum, u.result.size) + 1;
 	kernel.change = 0xff;
 	b = open_burst(MUTATE);

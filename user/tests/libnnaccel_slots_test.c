@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a burst's slots: what was added is found until it is removed,
- * whatever else comes and goes, and from another thread.
+ * The table of a burst's slots: an added slot is found until it is removed, also from
+ * another thread, while others come and go.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #define ROUNDS	20000
 #define LIVE	8	/* memories at a time, where they come and go */
 
-/* Addresses of memories that nobody looks into, as far apart as such objects are. */
+/* Addresses of memories that are never read, as far apart as such objects are. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)

@@ -393,7 +393,7 @@ static void test_info_of_another_engine(void **state)
 	strcpy(kernel.device.version, "2");
 	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
 	assert_string_equal(info.version, "1");
-	/* While there is none, what the last one said is all that there is. */
+	/* Without an engine, the data of the last one stay. */
 	kernel.engine = NNACCEL_ENGINE_ABSENT;
 	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
 	assert_string_equal(info.version, "1");
@@ -989,8 +989,8 @@ static void test_execute_many_arguments(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /*
- * A structure of a caller's with something behind it, as of a newer header. The library takes what it
- * knows of it and nothing that it does not.
+ * A structure of a caller's with something behind it, as of a newer header. The library takes what
+ * it knows of it and nothing that it does not.
  */
 #define GROWN(type) struct { struct type now; uint64_t later; }
 
@@ -1032,7 +1032,7 @@ static void test_sizes(void **state)
 	nna_memory_free(m);
 }
 
-/* What the library writes ends where the caller's structure does. */
+/* The library never writes beyond the end of the caller's structure. */
 static void test_sizes_of_answers(void **state)
 {
 	GROWN(nna_context_info) context = { .later = 1 };

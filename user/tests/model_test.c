@@ -21,7 +21,7 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What the table below spoils in sample_everything(). */
+/* The parts of sample_everything() that the table below spoils. */
 #define OPERAND(i) (b->operands[0][i])
 #define OPERATION(i) (b->operations[0][i])
 #define INPUT(op, i) (((uint32_t *)b->operations[0][op].inputs)[i])

@@ -446,7 +446,7 @@ static void test_runs(void **unused)
 		assert_memory_equal(context.out[0].data, expected,
 				    (size_t)rows * 3 * sizeof(float));
 	}
-	/* What is not as the model says is refused, and the next run is good. */
+	/* A value that does not fit the model is refused, and the next run is good. */
 	value.info.type = ONNX_DOUBLE;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(strstr(last->text, "input 0"));
@@ -470,7 +470,7 @@ static void test_runs(void **unused)
 	unload(factory);
 }
 
-/* What an option makes the provider do: the default is a burst, of which there is one for many runs. */
+/* Options of the provider. By default many runs share one burst. */
 static void test_calls(void **unused)
 {
 	static const struct {
@@ -517,7 +517,7 @@ static void test_calls(void **unused)
 	unload(factory);
 }
 
-/* What may be better when it is compiled again is tried once more, if there is no other device. */
+/* Without another device, a failure that a new compilation may end is tried once more. */
 static void test_failures(void **unused)
 {
 	static const int again[] = {

@@ -438,7 +438,7 @@ static void test_exact_softmax(void **state)
 	}
 }
 
-/* What the model says of an output that the operation quantises itself. */
+/* The model's quantisation of an output whose quantisation the operation fixes. */
 static void test_fixed_quantisation(void **state)
 {
 	static const char *const ops[] = { "LOGISTIC", "TANH", "RELU", "SOFTMAX" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What holds for all operations: the table, half precision, memory of a run,
- * omitted and empty operands, outputs against their declarations; and the
+ * Properties of all operations: the table, half precision, memory of a run, omitted
+ * and empty operands, and outputs that differ from their declarations. Also the
  * signatures of IF and WHILE.
  */
 #include <math.h>

@@ -392,8 +392,8 @@ static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t 
 }
 
 /*
- * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic finds;
- * in a corner the border mirrors, so that the peak stays on its pixel.
+ * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. In
+ * a corner the border mirrors, so that the peak stays on its pixel.
  */
 static void test_heatmap(void **state)
 {
@@ -521,7 +521,7 @@ static void test_transform(void **state)
 
 /* ---- BOX_WITH_NMS_LIMIT ---- */
 
-/* What a run is given besides scores and boxes. */
+/* The further inputs of a run, besides scores and boxes. */
 struct nms_case {
 	const char *name;
 	int32_t limit, kernel;
@@ -642,9 +642,8 @@ static void test_bad_nms(void **state)
 /* ---- GENERATE_PROPOSALS ---- */
 
 /*
- * One anchor over 1 by 3 pixels, 4 apart, in an image of 9 by 10: boxes from 0
- * to 6, 4 to 9 and 8 to 9, of which the second overlaps the first by 8 in 36
- * and the third by 4 in 20.
+ * One anchor over 1 by 3 pixels, 4 apart, in an image of 9 by 10: boxes from 0 to 6, 4 to
+ * 9 and 8 to 9. The second overlaps the first by 8 in 36 and the third by 4 in 20.
  */
 static void test_proposals(void **state)
 {

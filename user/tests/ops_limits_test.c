@@ -41,7 +41,7 @@ struct limits {
 	struct nn_nms nms;
 };
 
-/* What a class leaves of regions [first, last); boxes are counted by `step`, from `offset` on. */
+/* Selects boxes of a class from regions [first, last). They are `step` apart, from `offset` on. */
 static size_t select_class(struct limits *l, uint32_t class, uint32_t first, uint32_t last,
 			   uint32_t step, uint32_t offset, struct nn_candidate *to)
 {

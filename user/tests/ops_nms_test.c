@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Non-maximum suppression beside a simple one, in all kinds: random boxes, of which some are
- * equal, infinite, or not in order, and scores of which some are alike, 0 or negative.
+ * Compares non-maximum suppression of all kinds with a simple one. Some of the random boxes are
+ * equal, infinite, or not in order. Some of the scores are equal, 0 or negative.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void test_suppression(void **unused)
 	}
 }
 
-/* Boxes that are there already, but for those that are none. */
+/* The boxes that exist already, without invalid ones. */
 struct placing {
 	const struct nn_box *boxes;
 	const bool *is_box;

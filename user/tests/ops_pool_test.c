@@ -158,7 +158,7 @@ static double activated(const struct shape *s, double value, double one, double 
 		    limits[s->activation][1] * one + zero);
 }
 
-/* The element of a tensor as it is stored. */
+/* Returns an element of a tensor without dequantising it. */
 static double stored(const struct nn_tensor *t, size_t at)
 {
 	if (t->type == NN_TENSOR_FLOAT32)

@@ -153,7 +153,7 @@ static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const dou
 			 (double)input(c, 12 + g)[u];
 }
 
-/* What rows that hardly vary are normalised to does not depend on how far from 0 they are. */
+/* Rows that hardly vary are normalised alike, near 0 or far from it. */
 static void test_normalized_rows(void **state)
 {
 	static const float gain[] = { 1, 1, 1, 1 }, bias[] = { 0, 0, 0, 5 };
@@ -317,8 +317,8 @@ static void test_rnn(void **state)
 }
 
 /*
- * A bidirectional operation whose auxiliary input is as wide as A, not as the input: both linkings of
- * BIDIRECTIONAL_SEQUENCE_RNN, time-major, two steps.
+ * A bidirectional operation whose auxiliary input is as wide as A, not as the input: both linkings
+ * of BIDIRECTIONAL_SEQUENCE_RNN, time-major, two steps.
  */
 static void test_rnn_auxiliary_width(void **state)
 {

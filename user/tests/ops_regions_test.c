@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ROI_ALIGN, ROI_POOLING, HEATMAP_MAX_KEYPOINT, TOPK_V2, STRIDED_SLICE and RESIZE_NEAREST_NEIGHBOR
- * beside simple ones, element by element, to the bit: sizes that vectors and blocks divide and
- * others, NaNs, infinities and elements that are alike.
+ * Compares ROI_ALIGN, ROI_POOLING, HEATMAP_MAX_KEYPOINT, TOPK_V2, STRIDED_SLICE and
+ * RESIZE_NEAREST_NEIGHBOR with simple ones, bit by bit. Sizes are multiples of vectors and blocks,
+ * and others. Elements include NaNs, infinities and equal ones.
  */
 #include <math.h>
 
@@ -170,7 +170,7 @@ static void test_regions(void **state)
 	}
 }
 
-/* A peak that is its neighbourhood's only value is not refined: boxes tell where it is. */
+/* A peak that is its neighbourhood's only value is not refined. The box shows its place. */
 static void test_peaks(void **state)
 {
 	static float maps[12 * 12 * 40];

@@ -135,7 +135,7 @@ static void test_placements(void **state)
 	}
 }
 
-/* Between four pixels, and cut to an integer where it is quantised: 0.75 and -0.75 are 0. */
+/* Between four pixels. Quantised results are truncated: 0.75 and -0.75 become 0. */
 static void test_between(void **state)
 {
 	static const uint8_t u[] = { 0, 1, 1, 1 };
@@ -173,7 +173,7 @@ static void test_sizes(void **state)
 {
 	static const struct {
 		int32_t width;
-		float scale;		/* instead, where it is not 0 */
+		float scale;		/* 0, or in place of a size */
 		bool align, half;
 		uint32_t batch, height, out;
 		enum nn_status status;

@@ -51,10 +51,10 @@ COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 
 static struct model_builder built;
 
-/* Of the inputs; a rank of 0: the model knows them. */
+/* The shape of the inputs. Rank 0: the model has it. */
 static uint32_t rank, dims[4];
 
-/* Of the first dimension: each is 8 less than the one before. */
+/* The number of shapes that are run in turn. Each first dimension is 8 less than the one before. */
 static uint32_t shapes_in_turn = 1;
 
 #define MAX_BYTES 65536

@@ -130,8 +130,8 @@ static bool contains(const void *part, size_t size, const void *value, size_t le
 
 /*
  * out[2,2] = gather(x[3,2], {2, 0}) times a matrix of weights, reshaped to {2, 1 + 1}, plus
- * {1, 2} * {3, 4}: indices that steer, weights that are packed, a shape and a value that are
- * computed.
+ * {1, 2} * {3, 4}. The model has constant indices, packed weights, a computed shape and a computed
+ * value.
  */
 static void build_mixed(void)
 {
@@ -272,7 +272,7 @@ static void test_parts(void **state)
 	free_saved(&s);
 }
 
-/* How often bytes are in a part. */
+/* Returns how often bytes occur in a part. */
 static uint32_t count_in(const void *part, size_t size, const void *value, size_t length)
 {
 	const char *at = part, *end = at + size;
@@ -285,7 +285,7 @@ static uint32_t count_in(const void *part, size_t size, const void *value, size_
 	return count;
 }
 
-/* What a frozen form is the form of; it has no model and, of the data, only what is read. */
+/* A serialised plan has no model, and of the data only the parts that are read. */
 static void test_frozen(void **state)
 {
 	const struct sample *sample = &samples[1];
@@ -377,7 +377,7 @@ static void test_frozen_svdf(void **state)
 	check_svdf(false);
 }
 
-/* Runs the plan of build_frozen() on arguments as they are; *shape is filled. */
+/* Runs the plan of build_frozen() on unchecked arguments, and fills *shape. */
 static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, struct nn_arg out,
 			       uint64_t deadline_ns, struct nn_output_shape *shape)
 {
@@ -395,7 +395,7 @@ static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, str
 	return status;
 }
 
-/* Arguments that a frozen plan's kernels do not take as they are. */
+/* Arguments that a serialised plan's kernels do not take directly. */
 static void test_frozen_arguments(void **state)
 {
 	const struct sample *sample = &samples[1];
@@ -768,7 +768,7 @@ static void test_no_data(void **state)
 
 /* ---- Late work ---- */
 
-/* What is put off is done by the first execution, and saved from then on. */
+/* The first execution compiles a deferred plan, which can be saved from then on. */
 static void test_lazy(void **state)
 {
 	const struct nn_plan_options options = { .lazy = true };
@@ -1327,7 +1327,7 @@ static void test_options(void **state)
 
 /* ---- What damage does ---- */
 
-/* Only values change, whatever the data part becomes behind its stamp. */
+/* Any data part behind the stamp changes values only. */
 static void test_noise(void **state)
 {
 	struct nn_plan *plan;
@@ -1348,7 +1348,7 @@ static void test_noise(void **state)
 	}
 }
 
-/* Whatever bit of a model part flips, it is refused or gives a plan that keeps its bounds. */
+/* If a bit of a model part flips, it is refused or gives a plan that keeps its bounds. */
 static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;
@@ -1368,7 +1368,7 @@ static void check_all_bits(const struct sample *sample)
 			refused++;
 		} else {
 			run(plan, six, 6, out, 64);
-			/* What its kernels do not take. */
+			/* Arguments that its kernels do not take. */
 			run(plan, six, 6, out, 0);
 			nn_plan_free(plan);
 			loaded++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled against interpreted, and saved and loaded against both: random graphs of
- * random operations, types and shapes. Bytes must be equal, floats nearly so; what was
- * loaded gives all the same bits, or keeps its bounds when it was damaged. The seed is
- * printed; NN_SEED sets the first one, and looks where nobody looked before.
+ * Compares compiled, interpreted and loaded plans of random graphs with random
+ * operations, types and shapes. Integers must be equal, floats nearly so. A loaded plan
+ * gives the same bits as the saved one, or keeps its bounds if it was damaged. The seed
+ * is printed; NN_SEED sets the first one, to try new graphs.
  */
 #include <math.h>
 #include <pthread.h>
@@ -120,7 +120,7 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* The pool as it was, for a while in which it must not be needed. */
+/* Replaces the pool while it must not be needed. Returns the old one. */
 static uint8_t *hide_pool(void)
 {
 	uint8_t *copy = malloc(g.used ? g.used : 1);

@@ -36,7 +36,7 @@ static void put(const char *machine, uint32_t cpu, const char *name, const char 
 	fclose(f);
 }
 
-/* What a CPU's files say; NULL: it has no such file. */
+/* The contents of a CPU's files; NULL: the file is missing. */
 struct cpu {
 	const char *second, *third;	/* who shares its caches of these levels */
 	const char *package, *siblings;
@@ -151,7 +151,7 @@ static void test_many(void **state)
 	free(d.of);
 }
 
-/* Whatever this machine has, it has bits, and is in its package. */
+/* Any machine has bits of domains, and each CPU is in its package. */
 static void test_own(void **state)
 {
 	struct domain d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NNACCEL_PLAN_DUMP shows of the passes: the network of Documentation/passes.rst.
+ * The output of NNACCEL_PLAN_DUMP for the network of Documentation/passes.rst.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static void build(void)
 	mb_operation(&built, NN_OP_RELU, MB_LIST(convolved), MB_LIST(y));
 }
 
-/* What preparing the network wrote to standard error; to be freed. */
+/* Prepares the network. Returns its output on standard error, which the caller frees. */
 static char *dump(const char *format)
 {
 	static const struct nn_plan_options options;

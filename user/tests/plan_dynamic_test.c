@@ -257,7 +257,7 @@ static void test_parts_that_wrap(void **state)
 }
 
 /*
- * Groups of halves, which a model with LSH_PROJECTION leaves as they are: the bias of the second
+ * Groups in float16, which a model with LSH_PROJECTION does not convert: the bias of the second
  * group is as far from the first one's as that has halves.
  */
 static void test_groups_of_halves(void **state)

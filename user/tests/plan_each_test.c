@@ -324,7 +324,7 @@ static double box_value(uint32_t i)
 	return i % 4 < 2 ? pick(0, 8) : pick(12, 28);
 }
 
-/* Of a tensor of `least`, most are the least signed byte: two products of it exceed 16 bits. */
+/* With `least`, most bytes are the least signed one: two products of it exceed 16 bits. */
 static uint8_t random_byte(bool least)
 {
 	return least && pick(0, 3) ? 0x80 : (uint8_t)random_bits();
@@ -359,7 +359,7 @@ static void fill(struct nn_operand *o, void *to, const char *how)
 static _Alignas(64) char input_data[MAX_OPERANDS][MAX_BYTES / 4];
 static bool is_large;
 
-/* What is read as an address or a size, most filters, and half of the rest, is constant. */
+/* Addresses, sizes, most filters and half of the rest are constant. */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
 	if (is_large && *word == 'X')
@@ -405,7 +405,7 @@ static void read_tensor(const char *word, const struct nn_op *op, uint32_t index
 	fill(o, input_data[g.subgraphs[0].num_inputs++], p);
 }
 
-/* What is omitted has a type, X if no other is given, and a rank. */
+/* An omitted operand has a type (default X) and a rank. */
 static void read_omitted(const char *word, struct nn_operand *o)
 {
 	const char *dims = strchr(word, '[');
@@ -673,7 +673,7 @@ static uint32_t frozen[MOST_OPS][NUM_TYPES];
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
 
-/* A plan that was saved and loaded gives the same bits; where it is frozen, damage does no harm. */
+/* A saved and loaded plan gives the same bits. Damage of a serialised one does no harm. */
 static void check_saved(const struct nn_plan *plan, const struct nn_execution *as,
 			const struct result *right)
 {
@@ -713,7 +713,7 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 	free(data);
 }
 
-/* What steers addresses, but no shape, need not be known for the model to be compiled. */
+/* A value that changes addresses, but no shape, may be unknown when the model is compiled. */
 static void check_compiled(const struct nn_plan *plan, const char *kernels)
 {
 	static const int32_t always[] = {
@@ -787,7 +787,7 @@ static float float_at(int32_t type, const char *x, uint32_t i)
 	return value;
 }
 
-/* What sums lose is in proportion to what was summed: to the largest of them, of halves above all. */
+/* Returns the largest term: errors of sums are in proportion to it, above all in float16. */
 static float largest_of(int32_t type, const char *x, uint32_t count)
 {
 	float largest = 0;

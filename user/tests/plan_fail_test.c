@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of model, operations and plan fails in turn, and then each from one on: what is
- * asked for gives an error or is done, crashes nowhere and leaves nothing behind. Random graphs go
- * through the wire form, are compiled, executed, saved and loaded. NN_SEED sets the first one.
+ * Each allocation of model, operations and plan fails in turn, and then all from one on. Each call
+ * returns an error or succeeds, and nothing crashes or leaks. Random graphs go through the wire
+ * form, and are compiled, executed, saved and loaded. NN_SEED sets the first seed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
-/* What a run needs, made before allocations fail. */
+/* The data of a run, made before allocations fail. */
 static struct {
 	void *input;
 	uint32_t input_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a plan folds into nothing: how many steps are left of small models, and that
- * they compute what the interpreter does. Which kernel gets what several could take.
+ * Operations that a plan folds away: the number of steps that are left of small models,
+ * and equal results with the interpreter. Also the choice between several kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static uint32_t flag(bool value)
 	return mb_constant(&built, NN_BOOL, &value, 1, MB_NONE);
 }
 
-/* Runs what was built; returns the steps of its plan, 0 where that is interpreted. */
+/* Runs the built model. Returns the steps of its plan, or 0 if it is interpreted. */
 static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 {
 	const struct nn_plan_options options = { .kernels = kernels };
@@ -221,7 +221,7 @@ static void test_pad_behind_fused(void **state)
 
 /* ---- NCHW ---- */
 
-/* TRANSPOSE, the convolution with its border, TRANSPOSE back; NEG stays as it is. */
+/* TRANSPOSE, the convolution with its border, TRANSPOSE back; NEG does not change. */
 static void test_nchw_padded(void **state)
 {
 	(void)state;
@@ -498,7 +498,7 @@ static void test_transpose_pair(void **state)
 	assert_steps(2);
 }
 
-/* Of what is read elsewhere too, the first one stays; axes of one element move for nothing. */
+/* The first TRANSPOSE stays if others read it too. Axes of one element move without a step. */
 static void test_transpose_alone(void **state)
 {
 	uint32_t x, y, out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of a process as on a machine of 300 CPUs, whatever this one has.
+ * The threads of a process as on a machine of 300 CPUs.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -40,7 +40,7 @@ void domains_start(void)
 {
 }
 
-/* Of 255 helpers NEAR sleep in the caller's domain, and as many in another of its package. */
+/* NEAR of 255 helpers sleep in the caller's domain, and as many in another of its package. */
 static _Thread_local uint32_t domain;
 
 struct domain domain_here(void)
@@ -91,7 +91,7 @@ static void test_all_are_woken(void **state)
 
 static atomic_uint beyond, in_slot[MOST];
 
-/* Of `arg` threads, each has a number of its own below that. */
+/* Checks that each of `arg` threads has a number of its own below `arg`. */
 static void number(void *arg, uint32_t task, uint32_t thread)
 {
 	const uint32_t threads = *(const uint32_t *)arg;
@@ -105,8 +105,8 @@ static void number(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A plan has memory for as many threads as there were when it was compiled. A process that was forked
- * since may have more helpers.
+ * A plan has memory for as many threads as there were when it was compiled. A process that was
+ * forked since may have more helpers.
  */
 static void test_numbers_of_threads(void **state)
 {

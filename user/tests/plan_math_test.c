@@ -153,7 +153,7 @@ static void test_powers(void **unused)
 	}
 }
 
-/* What the reference kernel makes of a column. */
+/* Returns the reference kernel's reduction of a column. */
 static float reduced(enum nn_reduction reduction, const float *x, size_t stride, size_t count)
 {
 	float a = reduction == NN_REDUCE_MAX ? -INFINITY : reduction == NN_REDUCE_MIN ? INFINITY : 1;

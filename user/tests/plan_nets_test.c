@@ -78,7 +78,7 @@ static void compare_floats(const float *a, const float *right, size_t count)
 			fail_msg("element %zu is %g, not %g", i, (double)a[i], (double)right[i]);
 }
 
-/* Whether bytes differ from each other: saturated ones would agree whatever a kernel does. */
+/* Returns whether bytes differ from each other. Saturated ones would hide a wrong kernel. */
 static bool varies(const uint8_t *bytes, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -136,7 +136,7 @@ static void check_net(net_fn *make, enum net_type type)
 	net_free(&net);
 }
 
-/* Of bytes, these have layers of floats between: what those round otherwise is seen. */
+/* Quantised networks here have float layers inside, whose different rounding shows. */
 static void check_sequence(sequence_fn *make)
 {
 	check_model(make(NET_F32, true), 0);

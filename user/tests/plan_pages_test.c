@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large blocks of memory, whatever the size of the system's pages: what is mapped to align a block
- * is returned, and the block with it when it is freed.
+ * Large blocks of memory, for each size of the system's pages. The extra pages for the alignment
+ * are unmapped, and the block when it is freed.
  */
 #include <errno.h>
 #include <stdarg.h>

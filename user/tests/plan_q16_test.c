@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What cells of quantised LSTMs are made of, of each set of kernels that this CPU runs, beside
- * ops/quant.h: every argument of the functions, and products and scales of noise.
+ * The parts of quantised LSTM cells, in each set of kernels that this CPU runs. Compares them with
+ * ops/quant.h for every argument of the functions, and for random products and scales.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static int16_t in[COUNT], out[COUNT];
 
 static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
-	/* Of no whole vectors, and one behind the other. */
+	/* Not whole vectors, and one behind the other. */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
 
@@ -110,7 +110,7 @@ static void check_scale(const struct nn_isa *isa)
 static void check_dots(const struct nn_isa *isa)
 {
 	const size_t rows = (size_t)pick(1, MAX_ROWS), depth = (size_t)pick(1, MAX_DEPTH);
-	/* As large as it has to be, so that sanitizers see what reads more. */
+	/* Not larger than needed, so that sanitizers see a read beyond it. */
 	uint8_t *weights = malloc(rows * depth);
 	int16_t x[MAX_DEPTH + NN_Q16_PADDING] = { 0 };
 	int32_t sums[MAX_ROWS], before[MAX_ROWS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps that no compiler makes, as kernels take them back from saved plans: they run
- * within the memory that they were told of, also where several threads share them.
+ * Steps that no compiler makes, as kernels restore them from saved plans. They run
+ * within their memory, also if several threads share them.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -116,7 +116,7 @@ static void test_most_rows(void **state)
 	free(ready.state);
 }
 
-/* Blocks of channels that follow one another: as few as begin anew where a pixel does. */
+/* Blocks of channels that follow one another, and begin again with each pixel. */
 static void test_blocks(void **state)
 {
 	(void)state;

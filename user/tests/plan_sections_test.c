@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that are not compiled as a whole: each set of shapes gets plans, as many as are kept,
- * from several threads, and what was saved and loaded does the same.
+ * Models that are not compiled as a whole. Each set of shapes gets plans, up to the number that is
+ * kept, from several threads. A saved and loaded model does the same.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void build(bool is_cut)
 			     mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias),
 					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
 	if (is_cut) {
-		/* How many are wanted is told by each execution. */
+		/* Each execution gives the number. */
 		count = mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE);
 		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 		places = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
@@ -241,7 +241,7 @@ static void test_threads(void **state)
 	}
 }
 
-/* What was saved before or after it ran is divided and compiled where it was loaded. */
+/* A model that was saved before or after a run is divided and compiled when it is loaded. */
 static void test_saved(void **state)
 {
 	static const struct nn_plan_options options = { .preference = 1 };
@@ -374,8 +374,8 @@ static void test_sections_evict(void **state)
 }
 
 /*
- * A shape that is computed from constants, and is an output besides: what it steers is not compiled
- * with it, but all else is. Where it is behind a cut, too.
+ * A shape that is computed from constants, and is also an output. Operations that depend on it are
+ * not compiled with it; all others are. The same behind a cut.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -421,7 +421,7 @@ static void test_shape_that_leaves(void **state)
 	nn_plan_free(plan);
 }
 
-/* An output that is too small is told its shape, by a plan that was compiled too. */
+/* A compiled plan, too, reports the shape of an output that is too small. */
 static void test_small_output(void **state)
 {
 	static float in[8 * COLUMNS], out[UNITS];

@@ -238,7 +238,7 @@ static void test_half_is_computed_in_float(void **state)
 	nn_plan_free(plan);
 }
 
-/* What a CAST of the model makes float16 is rounded, whether it leaves the model or not. */
+/* A CAST to float16 rounds, also if its result is not an output. */
 static void test_half_is_rounded_by_cast(void **state)
 {
 	static const float x = 1 + 0x1p-12f;
@@ -563,7 +563,7 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 3);
 	assert_int_equal(c.shapes[0].dims[1], 2);
 
-	/* Too small: the shape is told, the memory beyond is left alone. */
+	/* Too small: the shape is reported, and the memory beyond is not written. */
 	out[5] = 77;
 	c.outputs[0].length = sizeof(out) - 4;
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 20 bytes, not 24");
@@ -1184,7 +1184,7 @@ static bool run_window(const char *kernels, float out[81])
 	return folded;
 }
 
-/* Both paddings of CONV_2D itself, with all strides and borders: as it is interpreted. */
+/* Both paddings of CONV_2D itself, with all strides and borders, as interpreted. */
 static void test_fold_pad_windows(void **state)
 {
 	float right[81], out[81];

@@ -64,7 +64,7 @@ static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 		usleep(LONG_US);
 }
 
-/* Who waited for a helper in a long task shares the next job nevertheless. */
+/* A caller that waited for a helper in a long task still shares the next job. */
 static void test_long_tasks(void **state)
 {
 	atomic_uint met = 0;
@@ -104,7 +104,7 @@ static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&taken.own, 1);
 }
 
-/* Tasks are nobody's before they are taken: who is slow, as on a slow core, takes fewer. */
+/* Threads take tasks one by one, so that a slow thread takes fewer. */
 static void test_slow_thread(void **state)
 {
 	(void)state;

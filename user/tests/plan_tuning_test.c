@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tuning makes of times: they are told here, not measured.
+ * The decisions of tuning, with given times in place of measured ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static struct tuned tune(time_fn *time)
 	return result;
 }
 
-/* Step 1 is faster alone, whatever the others do. */
+/* Step 1 is faster on one thread, independent of the others. */
 static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	(void)run;
@@ -140,7 +140,7 @@ static void test_keeps_what_was(void **state)
 	}
 }
 
-/* Where no step is faster alone there is nothing to compare. */
+/* If no step is faster on one thread, there is nothing to compare. */
 static void test_proposes_nothing(void **state)
 {
 	struct tuned t = tune(all_are_faster);

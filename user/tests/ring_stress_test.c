@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Many waits that end by the other process: sleeps, spins that turn into sleeps, and the doorbell,
- * with random delays. Nobody looks again without being woken: a lost wake is a hang, which an
- * alarm ends.
+ * with random delays. A waiting thread only goes on when it is woken, so that a lost wake is a
+ * hang, which an alarm ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>

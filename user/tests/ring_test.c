@@ -334,7 +334,7 @@ static void test_hostile_consumed(void **state)
 	}
 }
 
-/* Words that wake nobody and ask for everything: costs system calls, does no harm. */
+/* Hostile words that lose wakes and ask for every wake cost system calls, and do no harm. */
 static void test_hostile_waiting(void **state)
 {
 	struct nnaccel_datum out[1];
@@ -461,7 +461,7 @@ static void test_dead(void **state)
 	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
 	p.status.state = NNACCEL_BURST_DEAD;
 	assert_true(nn_ring_is_dead(&p.client));
-	/* What was sent before is still there. */
+	/* The earlier packet is still there. */
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
 	assert_int_equal(nn_ring_send(&p.client, out, 1, NN_RING_FOREVER), NN_RING_DEAD);
@@ -786,7 +786,7 @@ static void test_plans(void **state)
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
-	/* Who can tell: sleep. */
+	/* Times that vary too much: sleep. */
 	plan = plan_after(200000, wild, 3);
 	assert_int_equal(plan.spin_ns, 0);
 	/* No spinning allowed. */
@@ -823,7 +823,7 @@ static int sleeps_before_probe(struct nn_waiter *waiter)
 	return sleeps;
 }
 
-/* Who only sleeps tries a spin now and then: more and more rarely, and for good where it helped. */
+/* A waiter that only sleeps tries a spin now and then, ever more rarely, until one helps. */
 static void test_probes(void **state)
 {
 	struct nn_waiter waiter;
@@ -844,12 +844,12 @@ static void test_probes(void **state)
 		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 		nn_waiter_learn(&waiter, 2000, false);
 	}
-	/* None where spinning is not allowed. */
+	/* No probes if spinning is not allowed. */
 	nn_waiter_init(&waiter, 0);
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
 }
 
-/* Who is held up leaves the CPU to others for a while, longer each time, and forgets nothing. */
+/* A waiter that was held up leaves the CPU to others, longer each time, and keeps its means. */
 static void test_held_up(void **state)
 {
 	struct nn_waiter waiter;
@@ -1190,7 +1190,7 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), 0);
 }
 
-/* A message is cut where there is no room, and is no longer than others. */
+/* A message is truncated to the room and to the longest message. */
 static void test_result_message(void **state)
 {
 	struct nnaccel_datum datums[MAX_CAPACITY];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of the NNAPI's compilation caching share: a folder of entries and what is
- * in it, a token, and what the library logs.
+ * The common part of tests of the NNAPI's compilation caching: a folder of entries and its
+ * contents, a token, and the library's log.
  */
 #ifndef NN_TESTS_RUNTIME_CACHE_FIXTURE_H
 #define NN_TESTS_RUNTIME_CACHE_FIXTURE_H

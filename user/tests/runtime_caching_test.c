@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names:
- * names of files, hits and misses, everything that can be wrong with a file or its
- * folder, and processes at a time. Results are right in all of it.
+ * names of files, hits and misses, faults of a file or its folder, and several processes
+ * at a time. Results are always right.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -275,7 +275,7 @@ static void test_first_compilation_is_silent(void **state)
 	assert_logged(0, 0);
 }
 
-/* Whatever makes a difference to a plan has an entry of its own. */
+/* Each property that changes plans gives another entry. */
 static void test_keys(void **state)
 {
 	static const struct wishes others[] = {
@@ -509,14 +509,14 @@ static void test_bad_folders(void **state)
 	assert_miss(&wishes, "No such file");
 	wishes.dir = path(MODEL_FILE);
 	assert_miss(&wishes, "Not a directory");
-	/* Nobody makes files there, root no more than others. */
+	/* Even root cannot make files there. */
 	wishes.dir = "/proc/self";
 	run_logged(&wishes);
 	assert_int_equal(count("warn:"), 1);
 	assert_hit();
 }
 
-/* Where a file should be, there is something else. */
+/* Something else is in the place of a file. */
 static void test_no_files(void **state)
 {
 	(void)state;
@@ -563,7 +563,7 @@ static void test_full_disk(void **state)
 
 /* ---- Several processes ---- */
 
-/* What a child does: run by its name, in a process that opens its own device. */
+/* The part of a child, run by its name, in a process that opens its own device. */
 static void child_run(void)
 {
 	run(&usual);
@@ -655,7 +655,7 @@ static void test_no_room(void **state)
 	}
 }
 
-/* What one process saved, another uses. */
+/* A process uses the entry of another. */
 static void test_other_process(void **state)
 {
 	(void)state;
@@ -702,7 +702,7 @@ static void test_scribbler(void **state)
 	int status;
 
 	(void)state;
-	/* What nnaccel maps can change while it computes: then results do. */
+	/* A file that nnaccel maps can change while it computes, and results with it. */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	make_entry();
@@ -729,7 +729,7 @@ static void test_scribbler(void **state)
 	assert_hit();
 }
 
-/* A model file that was damaged is written anew beside values that are in use. */
+/* A damaged model file is written again beside values that are in use. */
 static void test_in_use_damaged(void **state)
 {
 	ANeuralNetworksModel *model = weights_model(OUT);

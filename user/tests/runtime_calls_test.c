@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls in any order: many short lives of a few objects of each kind, right and
- * wrong calls on them, freed in any order. What is looked for is what sanitizers
- * find, answers that are none, and objects that a failing call gives. NN_SEED
- * gives other lives.
+ * Calls in any order: many short lives of a few objects of each kind, right and wrong
+ * calls on them, freed in any order. It finds faults that sanitizers report, results
+ * that are no ResultCode, and objects that a failing call returned. NN_SEED gives
+ * other lives.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static void describe_binary(ANeuralNetworksModel *model)
 							       outputs));
 }
 
-/* IF or WHILE over whatever models there are. */
+/* Adds IF or WHILE over the models that exist. */
 static void describe_control(ANeuralNetworksModel *model)
 {
 	const bool loop = below(2);
@@ -430,7 +430,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 	};
 
-	/* Most calls are wrong, and nobody wants to read that. */
+	/* Most calls are wrong on purpose, so their log is useless. */
 	setenv("NNACCEL_LOG", "none", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksM
 	return model;
 }
 
-/* What x = 1 becomes. */
+/* Returns the result for x = 1. */
 static float run(ANeuralNetworksModel *model, bool condition)
 {
 	ANeuralNetworksCompilation *compilation = compile(model, true);
@@ -240,7 +240,7 @@ static ANeuralNetworksModel *loop_model(const ANeuralNetworksModel *condition,
 	return model;
 }
 
-/* A loop timeout of 0 is none at all, not the default; one beyond the maximum is the maximum. */
+/* A loop timeout of 0 ends at once; it is not the default. One beyond the maximum is the maximum. */
 static void test_loop_timeout(void **state)
 {
 	const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the runtime treats an accelerator: choice, steps, fallback, times.
+ * The runtime with an accelerator: choice, steps, fallback, times.
  */
 #define _GNU_SOURCE
 #include <float.h>
@@ -48,7 +48,7 @@ static void test_choice(void **state)
 	assert_false(accel.saw_deadline);
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* Where power counts, the CPU is the better one. */
+	/* For low power the CPU is the better one. */
 	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
 	assert_ok(ANeuralNetworksCompilation_setPreference(compilation,
 							   ANEURALNETWORKS_PREFER_LOW_POWER));
@@ -257,8 +257,8 @@ static void test_memory_arguments(void **state)
 }
 
 /*
- * t = a + b, u = t * a, v = u + b, out = v + t: the product is the CPU's, so that
- * t, u cross from one device to the other. Rows 0: of unknown size.
+ * t = a + b, u = t * a, v = u + b, out = v + t. The CPU takes the product, so that
+ * t and u go from one device to the other. Rows 0: of unknown size.
  */
 static ANeuralNetworksModel *mixed_model(uint32_t rows)
 {
@@ -335,7 +335,7 @@ static void test_steps(void **state)
 	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
 									supported));
 	assert_true(supported[0] && supported[1] && !supported[2] && supported[3]);
-	/* The accelerator alone cannot do it, and nobody else was named. */
+	/* The accelerator cannot do it, and no other device was named. */
 	compilation = for_accelerator(model);
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
@@ -496,8 +496,8 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * If a step fails on the device and on the CPU, which writes to memory of the device, the CPU executes
- * the whole model. That may fail, too.
+ * If a step fails on the device and on the CPU, which writes to memory of the device, the CPU
+ * executes the whole model. That may fail, too.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -847,7 +847,7 @@ static void test_failing_to_execute(void **state)
 		  ANEURALNETWORKS_NO_ERROR },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_DEAD_OBJECT, ANEURALNETWORKS_NO_ERROR },
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
-		/* Nobody is to take longer than was asked for. */
+		/* No device may take longer than the deadline. */
 		{ NN_MISSED_DEADLINE_TRANSIENT, ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT,
 		  ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT },
 		{ NN_MISSED_DEADLINE_PERSISTENT, ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT,

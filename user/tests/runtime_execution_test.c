@@ -101,7 +101,7 @@ static void test_compute(void **state)
 	uint32_t rank, dims[2];
 	float sum[ADD_ELEMENTS];
 
-	/* An output that is not set leaves the execution as it is. */
+	/* An output that is not set does not change the execution. */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE,
 		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));

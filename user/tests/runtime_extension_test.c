@@ -124,7 +124,7 @@ static ANeuralNetworksCompilation *compile_for_nnaccel(ANeuralNetworksModel *mod
 	return c;
 }
 
-/* What an execution reads and writes. */
+/* The inputs and outputs of an execution. */
 struct results {
 	int64_t count;
 	int64_t numbers[COUNT];
@@ -240,7 +240,7 @@ static void test_operands(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Not on the list: neither operands nor operations; and both as soon as it is. */
+/* A program that is not on the list gets neither operands nor operations, and both once it is. */
 static void test_not_listed(void **state)
 {
 	const uint32_t list[] = { 0, 1 };
@@ -433,7 +433,7 @@ static void test_supported(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The reference device has no extensions, and nobody steps in. */
+/* The reference device has no extensions, and does not replace the device. */
 static void test_no_device(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -460,7 +460,7 @@ static void test_wrong_data(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* What a plug-in finds out when it runs: no other device is asked instead. */
+/* A plug-in's failure during a run is final: no other device is tried. */
 static void test_failing(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));

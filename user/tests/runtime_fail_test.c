@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of libneuralnetworks and libnnaccel fails in turn, and then each from one on: a
- * call says so or has done what it says, nothing crashes or is left behind, and the same calls are
- * right afterwards. On nnapi-reference, or on the device that NN_TEST_DEVICE names. So does each
- * request to a kernel that is the test's own. A call that fails logs why, as does one with a bad
- * argument.
+ * Each allocation of libneuralnetworks and libnnaccel fails in turn, and then all from one on. A
+ * call returns an error or succeeds, nothing crashes or leaks, and the same calls are right
+ * afterwards. It runs on nnapi-reference, or on the device that NN_TEST_DEVICE names. Each request
+ * to a kernel, which the test plays, fails in the same way. A call that fails, also by a bad
+ * argument, logs the reason.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define IN_SIZE (IN * sizeof(float))
 #define OUT_SIZE (OUT * sizeof(float))
 
-/* What a run makes, freed after it. */
+/* The objects of a run, freed after it. */
 struct made {
 	ANeuralNetworksModel *model, *all;
 	ANeuralNetworksCompilation *compilation;
@@ -240,7 +240,7 @@ static int run_dependencies(struct made *m)
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->execution, NULL, 0, 0, &m->event));
 	first = m->event;
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->second, &first, 1, 0, &m->next));
-	/* What depends on one that failed fails, too, with a code of its own. */
+	/* An execution that depends on a failed one fails, too, with its own code. */
 	TRY(ANeuralNetworksEvent_wait(m->event));
 	TRY(ANeuralNetworksEvent_wait(m->next));
 	return 0;
@@ -290,7 +290,7 @@ static int run_fenced(struct made *m)
 	return 0;
 }
 
-/* What is computed stays on the device, and is copied to a file. */
+/* A result stays on the device, and is copied to a file. */
 static int run_domain(struct made *m)
 {
 	TRY(ANeuralNetworksMemoryDesc_create(&m->desc));
@@ -360,7 +360,7 @@ static bool says_so(int result)
 	       result == ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT;
 }
 
-/* How many allocations failed; *result: what came of it. */
+/* Returns how many allocations failed. *result: the result of the run. */
 static unsigned int run_once(const struct run *run, unsigned int number, bool lasting, int *result)
 {
 	struct made made = { 0 };
@@ -463,7 +463,7 @@ static void test_hardware_buffer(void **state)
 		assert_true(fail_each(&hardware_buffer, lasting) > 0);
 }
 
-/* The first call of a process, which finds the devices: the CPU is there whatever fails. */
+/* The first call of a process, which finds the devices. The CPU is found even if others fail. */
 static int first_call(unsigned int number, bool lasting)
 {
 	ANeuralNetworksDevice *last;

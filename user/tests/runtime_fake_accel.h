@@ -47,7 +47,7 @@ struct nna_buffer {
 	float elements[ADD_ELEMENTS];
 };
 
-/* What the accelerator is told to answer, and what was asked of it. */
+/* The accelerator's prepared answers, and the requests that it got. */
 static struct {
 	enum nn_status supported_status;
 	enum nn_status prepare_status;
@@ -403,7 +403,7 @@ static float *argument_at(const struct nna_request *request, const struct nna_ar
 	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
 }
 
-/* Where an operand's floats are: an argument, a constant, or its own place in `temporary`. */
+/* Returns an operand's floats: an argument, a constant, or its own place in `temporary`. */
 static float *operand_at(const struct nna_prepared_model *p, const struct nna_request *request,
 			 uint32_t index, float (*temporary)[ADD_ELEMENTS])
 {

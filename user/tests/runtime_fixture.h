@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of the runtime build on: small models, and what must be said of a
- * call in one line.
+ * The common part of tests of the runtime: small models, and assertions of a call in
+ * one line.
  */
 #ifndef NN_TESTS_RUNTIME_FIXTURE_H
 #define NN_TESTS_RUNTIME_FIXTURE_H

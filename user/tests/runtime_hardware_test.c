@@ -111,7 +111,7 @@ static void test_lock(void **state)
 	unlock(buffer);
 	assert_int_equal(pixel, 2);
 	assert_int_equal(stride, 16);
-	/* What can be polled is a fence, and goes. */
+	/* A file that can be polled is a fence, and is closed. */
 	assert_int_equal(pipe(fence), 0);
 	assert_int_equal(write(fence[1], "", 1), 1);
 	assert_int_equal(AHardwareBuffer_lockPlanes(buffer, CPU_RW, fence[0], NULL, &planes), 0);
@@ -338,7 +338,7 @@ static void test_sockets(void **state)
 	assert_int_equal(AHardwareBuffer_getId(again, &id_b), 0);
 	assert_true(id_a == id_b);
 	AHardwareBuffer_release(again);
-	/* What is none, or nothing. */
+	/* Data that are no buffer, or no data. */
 	assert_int_equal(write(ends[0], "no buffer", 9), 9);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
@@ -375,7 +375,7 @@ static void test_unsealed_memory_is_not_received(void **state)
 		close(ends[1]);
 		close(file);
 	}
-	/* A file of a disk can be cut whatever is done to it. */
+	/* A file on a disk cannot be sealed against truncation. */
 	file = open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (file < 0)
 		skip();
@@ -397,7 +397,7 @@ static void test_unsealed_memory_is_not_received(void **state)
 #define PIXEL	4
 #define BYTES	(WIDTH * HEIGHT * PIXEL)
 
-/* Bytes as they are: a ReLU of [1, height, row_bytes / PIXEL, PIXEL]. */
+/* Makes a model that copies bytes: a ReLU of [1, height, row_bytes / PIXEL, PIXEL]. */
 static ANeuralNetworksModel *identity_of(uint32_t height, uint32_t row_bytes)
 {
 	const uint32_t dims[] = { 1, height, row_bytes / PIXEL, PIXEL }, in[] = { 0 }, out[] = { 1 };
@@ -430,7 +430,7 @@ static ANeuralNetworksModel *identity(void)
 	return identity_of(HEIGHT, WIDTH * PIXEL);
 }
 
-/* What is done on each device, with that model, which goes. */
+/* Calls a function for each device with that model, and frees the model. */
 static void on_all_devices_with(ANeuralNetworksModel *model,
 				void (*act)(ANeuralNetworksCompilation *compilation))
 {
@@ -534,7 +534,7 @@ static const struct plane_case {
 	uint32_t fourcc, format, num_planes;
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
-	/* Where lockPlanes finds Y, Cb and Cr: plane, bytes into it, bytes from one to the next. */
+	/* Y, Cb and Cr by lockPlanes: plane, offset in bytes, distance of two samples in bytes. */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {
 	{ "NV12", FOURCC('N', 'V', '1', '2'), AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 2,
@@ -577,7 +577,7 @@ static void planar_open(struct planar *p, const struct plane_case *c, enum place
 			p->fds[i] = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
 			p->data[i] = p->data[0];
 		} else {
-			/* What goes through a socket must be there to stay. */
+			/* Memory for a socket must keep its size. */
 			p->fds[i] = memfd_create("plane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 			assert_int_equal(ftruncate(p->fds[i], P_FILE), 0);
 			assert_int_equal(fcntl(p->fds[i], F_ADD_SEALS, F_SEAL_SHRINK), 0);
@@ -727,7 +727,7 @@ static void test_lock_planes(void **state)
 	}
 }
 
-/* What allocate makes of a flexible YUV: NV12, with planes one after the other. */
+/* Allocates a flexible YUV: NV12, with planes one after the other. */
 static void test_allocate_planes(void **state)
 {
 	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 6, 4);

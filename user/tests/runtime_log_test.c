@@ -12,7 +12,7 @@
 
 #include "runtime_fixture.h"
 
-/* What a process writes to stderr at a level: each reads its environment once. */
+/* Returns a process's output on stderr at a level. A process reads its environment once. */
 static const char *log_of(const char *level, void (*calls)(void))
 {
 	static char text[4096];
@@ -81,7 +81,7 @@ static const char *failing_call(const char *level)
 	return log_of(level, refused_operand);
 }
 
-/* Two compilations for whatever devices there are; there is only the CPU. */
+/* Makes two compilations for all devices, which are only the CPU. */
 static void compile_twice(void)
 {
 	for (int i = 0; i < 2; i++) {

@@ -378,7 +378,7 @@ static void test_roles(void **state)
 	ANeuralNetworksMemory_free(memory);
 }
 
-/* sum = a + b with a in one memory and the sum in another, whatever comes of it. */
+/* Computes sum = a + b with a in one memory and the sum in another. Returns the result. */
 static int compute_between(struct add_models *f, ANeuralNetworksMemory *a,
 			   ANeuralNetworksMemory *sum)
 {
@@ -402,7 +402,7 @@ static void test_contents(void **state)
 
 	host = shared_memory(TENSOR_SIZE, PROT_READ | PROT_WRITE, &base);
 	small = shared_memory(TENSOR_SIZE / 2, PROT_READ | PROT_WRITE, &small_base);
-	/* Nothing is read that nobody wrote. */
+	/* A memory that was never written cannot be read. */
 	assert_result(OP_FAILED, compute_between(f, a, sum));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, host));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, sum));

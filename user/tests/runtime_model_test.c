@@ -316,7 +316,7 @@ static void test_identify(void **state)
 	}
 }
 
-/* An index that is none is seen before anything is done. */
+/* A wrong index is found before the model changes. */
 static void test_identify_again(void **state)
 {
 	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, outputs[] = { ADD_SUM };
@@ -339,7 +339,7 @@ static void test_identify_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Whatever changes a model, on one that can't be changed any more. */
+/* Calls each function that changes a model, on one that is finished. */
 static void assert_immutable(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_INT32);
@@ -450,8 +450,8 @@ static void test_graphs(void **state)
 }
 
 /*
- * A chain of sums whose operands and operations are numbered in any order: each is computed when what
- * it reads is there. Sum i is of the last sum and, if there is one, of the one before.
+ * A chain of sums whose operands and operations are numbered in any order: each is computed when
+ * what it reads is there. Sum i is of the last sum and, if there is one, of the one before.
  */
 static void test_any_order(void **state)
 {
@@ -647,7 +647,7 @@ static void test_supported_order(void **state)
 	assert_false(supported[1]);
 	assert_true(supported[2]);
 
-	/* Nobody executes an OEM operation, and nothing stands in for it. */
+	/* No device executes an OEM operation, and nothing replaces it. */
 	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);

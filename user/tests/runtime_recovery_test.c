@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How programs get the accelerator back: one that was absent, that died, that another process
- * opened.
+ * Programs get the accelerator back after it was absent, after it died, and in another process than
+ * the one that opened it.
  */
 #define _GNU_SOURCE
 #include <sys/wait.h>
@@ -151,7 +151,7 @@ static void test_appears(void **state)
 	assert_int_equal(accel.asked_for_info, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* A compilation looks for it at once, whatever the pause. */
+	/* A compilation looks for it at once, even during the pause. */
 	accel.is_offline = false;
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
@@ -231,7 +231,7 @@ static void test_memory_of_the_dead(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* What kills its workers is prepared again once, then after a pause. */
+/* A model that kills its workers is prepared again once, then after a pause. */
 static void test_keeps_dying(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -403,7 +403,7 @@ static void test_forked_children(void **state)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 	}
-	/* The parent's handle is as it was. */
+	/* The parent's handle did not change. */
 	assert_ok(compute_sum(c));
 	assert_int_equal(accel.prepared, 1);
 	ANeuralNetworksCompilation_free(c);

@@ -327,7 +327,7 @@ static void test_executions(void **state)
 	assert_sum(x, y);
 	assert_result(BAD_DATA, nn->ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	nn->ANeuralNetworksEvent_free(event);
-	/* Whatever can be polled is a fence; freeing an event waits for it. */
+	/* Any file that can be polled is a fence. Freeing an event waits for it. */
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	assert_int_equal(write(pipe_fds[1], "", 1), 1);
 	assert_ok(nn->ANeuralNetworksEvent_createFromSyncFenceFd(pipe_fds[0], &other));
@@ -397,7 +397,7 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Compiles with files, executes, and tells whether the model file was left as it was. */
+/* Compiles with files, executes, and checks whether the model file changed. */
 static void run_cached(const int *fds)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 7 };
@@ -442,7 +442,7 @@ static void test_caching(void **state)
 	run_cached(fds);
 	assert_int_equal(fstat(fds[0], &after), 0);
 	assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
-	/* A damaged entry is made anew. */
+	/* A damaged entry is replaced. */
 	assert_int_equal(pread(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
@@ -793,7 +793,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_registration),
 	};
 
-	/* What a loader of another environment sees. */
+	/* The view of a loader in another environment. */
 	if (argc > 1 && !strcmp(argv[1], "--level")) {
 		if (load(NULL))
 			return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs of a few nodes through the delegate, on a TensorFlow Lite that is played. Their outputs, or
- * why they are refused, are in tflite_nodes.def.
+ * Graphs of a few nodes through the delegate, on a TensorFlow Lite that is played. Their outputs,
+ * or why they are refused, are in tflite_nodes.def.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -182,7 +182,7 @@ static int read_tensor(struct graph *g, char *word, bool is_made)
 	return n;
 }
 
-/* An output of a node; behind "-" nobody reads it. */
+/* Reads an output of a node. Behind "-" it is not read by others. */
 static int read_output(struct graph *g, char *word)
 {
 	const bool is_unread = word[strlen(word) - 1] == '-';

@@ -45,7 +45,7 @@ struct world {
 	int params[MOST][16];
 	int num_nodes;
 	struct list plan;
-	struct list unread;		/* tensors that no other node and nobody else reads */
+	struct list unread;		/* tensors that are not read */
 
 	struct tfl_partition partitions[MOST];
 	struct list parts[MOST][3];

@@ -88,7 +88,7 @@ static void test_options(void **state)
 	tflite_plugin_destroy_delegate(NULL);
 }
 
-/* What an option makes the delegate do, with the names that TensorFlow Lite's tools have, too. */
+/* Options of the delegate, also by the names that TensorFlow Lite's tools use. */
 static void test_calls(void **state)
 {
 	static const struct {
@@ -464,7 +464,7 @@ static void test_usual_work(void **state)
 
 /* ---- Constants of a file ---- */
 
-/* x + constant, which is at an offset of a file that is mapped, whatever becomes of the file's name. */
+/* x + constant, which lies at an offset of a mapped file. The file may be unlinked. */
 static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 {
 	const int dims[] = { (int)(size / sizeof(float)) };

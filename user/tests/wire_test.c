@@ -152,7 +152,7 @@ static void test_extension_data(void **state)
 	}
 }
 
-/* Any byte boundary will do: nobody promises that a wire form is aligned. */
+/* A wire form may lie at any byte boundary, because nothing guarantees its alignment. */
 static void test_unaligned(void **state)
 {
 	struct nn_model *model;

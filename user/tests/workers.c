@@ -17,7 +17,7 @@
 /* Times 10 ms that workers of clients that are gone may take to go. */
 #define TRIES scaled(1000)
 
-/* The beginning of a process's file in /proc, as text; false: there is none. */
+/* Reads the beginning of a process's file in /proc, as text. Returns false if it is missing. */
 static bool read_file(const char *pid, const char *name, char text[64])
 {
 	char path[288];
@@ -54,7 +54,7 @@ static bool is_keeper(const char *pid)
 	return read_file(pid, "comm", text) && !strcmp(text, "nnacceld-keeper\n");
 }
 
-/* How many processes are such, and one of them. */
+/* Returns how many processes satisfy is_such(), and one of them. */
 static int scan(bool (*is_such)(const char *pid), pid_t *found)
 {
 	DIR *proc = opendir("/proc");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What QEMU's PCI device for education can reach by DMA, through the part of its engine that
- * drives it: for scripts/guest/edu, while no engine has the device.
+ * The memory that QEMU's PCI device for education can reach by DMA, through the driver part of its
+ * engine. For scripts/guest/edu, while no engine has the device.
  */
 #include <errno.h>
 #include <setjmp.h>

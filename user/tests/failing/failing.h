@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocations that fail: of all that is linked into a program with the Makefile's `failing`, whichever
- * thread makes them. Memory, mappings, memfds, eventfds and threads are such.
+ * Allocations that fail: of all that is linked into a program with the Makefile's `failing`,
+ * whichever thread makes them. Memory, mappings, memfds, eventfds and threads are such.
  */
 #ifndef NN_TESTS_FAILING_H
 #define NN_TESTS_FAILING_H
@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Whose allocations: of this process, or of the programs of tests/failing/nnacceld. */
+/* The owner of allocations: this process, or a program of tests/failing/nnacceld. */
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {
@@ -19,18 +19,18 @@ struct failing {
 	atomic_bool is_lasting;
 };
 
-/* Of each program of the engine, in a file that all of them map; scripts/guest/failing makes it. */
+/* The file that the engine's programs map and obey. scripts/guest/failing makes it. */
 #define FAILING_FILE "/run/nnaccel-failing"
 
-/* Takes that file for others than this process. False where there is none. */
+/* Opens that file, to set failures of other processes. Returns false if it is missing. */
 bool failing_open(const char *path);
 
-/* For a program of the engine: takes from here on what its file says. Nothing where there is none. */
+/* For a program of the engine: obeys its file from now on. Does nothing if there is no file. */
 void failing_obey(enum failing_who who, const char *path);
 
 /*
- * The `number`-th one from now on fails, and with `lasting` each that comes later; 0: none does. Of
- * others than this process after failing_open().
+ * Lets the `number`-th allocation from now on fail, and with `lasting` all later ones; 0: no
+ * failure. failing_open() must come before failures of other processes.
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the parser of fetched commands: whatever it accepts must lie inside
+ * Fuzzes the parser of fetched commands. An accepted command must lie inside
  * the buffer, and its arguments inside their grants.
  */
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the keeper of the compilation cache: three workers, two of them one user's, and an
- * administrator send packets, and workers do with the memory that they are given what they like. What is durable
- * is stood in for by tables in memory, which also tell what may be answered. What the keeper's threads
- * do is done here, one thing after the other: waking them takes longer than all that they do.
+ * Fuzzes the keeper of the compilation cache. Three workers, two of them of one user, and an
+ * administrator send packets, and workers misuse the memory that they get. Tables in memory replace
+ * the disk, and know the allowed answers. The work of the keeper's threads is done in turn by one
+ * thread, because waking threads takes longer than their work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -41,7 +41,7 @@ static bool take_answer(int socket, const struct message *message, int file);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What an input is made of: this, and `size` bytes of a packet where it has one. */
+/* An element of an input: this structure, and `size` bytes of a packet if it has one. */
 struct step {
 	uint8_t worker;
 	uint8_t what;			/* enum act, any other: PACKET */
@@ -62,7 +62,7 @@ static struct worker {
 static struct keep *keep;
 static int some_file;			/* stands for sockets */
 
-/* What the client sends that is served, and what it is told. */
+/* The client that is served: its packets and its answers. */
 static struct {
 	const uint8_t *bytes;
 	size_t size;
@@ -188,7 +188,7 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	return num_plans < ENTRIES;
 }
 
-/* What is put is all there, and nobody can change it meanwhile. */
+/* The memory of a put is whole and cannot change meanwhile. */
 void blob_work_run(struct blob_work *work)
 {
 	uint64_t size = work->blob.model_size + work->blob.data_size;
@@ -427,7 +427,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
 		abort();
-	/* What was not written costs whoever reads it. */
+	/* A hole in the memory would cost its reader memory. */
 	if (request->kind == CACHE_DONE && is_yes && (w->map || !w->is_filled || !plan))
 		abort();
 	if (request->kind == CACHE_GET && (is_yes != !!plan ||
@@ -440,7 +440,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		close(file);
 }
 
-/* What it is told is what there is no more of, or what there is. */
+/* Checks an administrator's answer: the number of cleared entries, or of existing ones. */
 static void check_admin(const struct message *request, unsigned int old_hashes,
 			unsigned int old_plans)
 {
@@ -464,7 +464,7 @@ static void check_admin(const struct message *request, unsigned int old_hashes,
 	close(file);
 }
 
-/* What the threads do of what waits for them. */
+/* Does the work that waits for the threads. */
 static void work(void)
 {
 	struct task *t;
@@ -598,7 +598,7 @@ static void act(const struct step *step, const uint8_t *packet)
 
 static void set_up(void)
 {
-	static int store;		/* nobody looks into it */
+	static int store;		/* only its address is used */
 
 	some_file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	keep = keep_begin(-1, -1, NULL, (struct blob_store *)&store);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the seeds of model_fuzz and plan_cache_fuzz: wire forms of the tests' sample
- * models and of single operations, each to a file in the folder that the first argument
- * names; with a second argument behind so many bytes of 0.
+ * models and of single operations, each to a file in the folder of the first argument.
+ * The second argument is a number of zero bytes to write before each (default 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ struct seed_operand {
 #define QUANT(type, scale, zero, ...) \
 	{ type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ }, NULL, scale, zero }
 #define OMITTED(type, rank) { type, rank, { 0 }, .omitted = true }
-/* Of any bits, up to 32 of them. */
+/* An operand of up to 32 numbers of any bits. */
 #define NUMBERS(rank, ...) { F32, rank, { __VA_ARGS__ }, numbers }
 #define BYTES(type, scale, zero, rank, ...) \
 	{ type, rank, { __VA_ARGS__ }, numbers, scale, zero }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes what a worker does with a client's model: decodes hostile bytes and,
- * where they are a model, checks its operations, plans it and runs it once.
+ * Fuzzes a worker's way with a client's model. Decodes hostile bytes and, if they
+ * are a model, checks its operations, plans it and runs it once.
  */
 #include "base/clock.h"
 #include "model/extension.h"
@@ -67,8 +67,8 @@ static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *po
 }
 
 /*
- * A model has one wire form: what was decoded must encode to what it came from, but
- * for the prefixes of extensions.
+ * A model has one wire form: a decoded model must encode to the same bytes, except for
+ * the prefixes of extensions.
  */
 static void check_round_trip(const struct nn_model *model, const uint8_t *wire, size_t size)
 {

@@ -22,13 +22,13 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* What wants much memory fails as in a worker's cgroup. */
+/* Large allocations fail, as in a worker's cgroup. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1";
 }
 
-/* Mostly changes one field and leaves the records where they are. */
+/* Mostly changes one field and keeps the places of the records. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	static const int32_t words[] = { 0, 1, -1, 2, INT32_MAX, INT32_MIN, 0x7f800000, 0x7fc00000 };

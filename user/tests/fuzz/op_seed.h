@@ -27,8 +27,8 @@ struct os_operand {
 	uint8_t rank;
 	uint8_t dims[OS_RANK];
 	int8_t zero_point;	/* as a byte of the type */
-	float scale;		/* of all channels, where there are many */
-	uint8_t data[16];	/* which fill the tensor over and over */
+	float scale;		/* of all channels, if there are several */
+	uint8_t data[16];	/* repeated to fill the tensor */
 };
 
 _Static_assert(sizeof(struct os_header) == 4, "bytes have no padding");

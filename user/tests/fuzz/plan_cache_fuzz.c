@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the loading of plans: saves the plan of a model, damages the model part as
- * the input says, and runs what can still be loaded on a data part that is noise and
- * changes meanwhile. Saved plans as inputs would be those of another build soon.
+ * Fuzzes the loading of plans. Saves the plan of a model, damages the model part as
+ * the input says, and runs it if it still loads. The data part is noise that changes
+ * meanwhile. Inputs are models, because saved plans are valid for one build only.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,10 +15,10 @@
 #define MAX_DATA_SIZE 65536
 #define MAX_DAMAGE 6
 
-/* What an input begins with; the wire form of a model without pools follows. */
+/* The head of an input. The wire form of a model without pools follows. */
 struct program {
 	uint8_t seed;
-	uint8_t noise;			/* 0: the data part is as it was saved */
+	uint8_t noise;			/* 0: the data part is the saved one */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
@@ -81,8 +81,8 @@ static void damage(struct nn_plan_image *image, const struct program *p)
 }
 
 /*
- * Makes the header agree with what is behind it, as whoever means harm would: else
- * most of what was damaged is refused before it can do any.
+ * Makes the header agree with the rest, as an attacker would. Otherwise most damaged
+ * plans would be refused early.
  */
 static void mend_header(struct nn_plan_image *image, const void *data)
 {
@@ -116,7 +116,7 @@ static void mend_header(struct nn_plan_image *image, const void *data)
 	nn_model_free(model);
 }
 
-/* Who writes the data part while a plan runs on it. */
+/* The thread that writes the data part while a plan runs on it. */
 struct scribbler {
 	uint8_t *data;
 	size_t size;
@@ -158,7 +158,7 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 
 	if (nn_plan_load(image->model, image->model_size, data, image->data_size, &options, &plan,
 			 &err)) {
-		/* What was not damaged can be loaded, if there was the time. */
+		/* An undamaged plan loads, unless the deadline passed. */
 		if (!err.message[0] || (!p->num_damage && clock_ns() < options.deadline_ns))
 			abort();
 		return;
@@ -176,8 +176,8 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Plans that were saved, by the models that they were made of: most inputs differ from another one
- * by the damage alone, and to compile and save takes ten times as long as to load.
+ * Saved plans, by their models. Most inputs differ from an earlier one only in the damage, and to
+ * compile and save takes ten times as long as to load.
  */
 #define MAX_SAVED 256
 
@@ -185,7 +185,7 @@ static struct saved_plan {
 	uint8_t *wire;			/* the model; NULL: none is here */
 	size_t wire_size;
 	uint8_t kernels;
-	struct nn_plan_image image;	/* `model` is NULL where there is no such plan */
+	struct nn_plan_image image;	/* `model` is NULL if the model cannot be saved */
 	uint8_t *data;
 } saved_plans[MAX_SAVED];
 
@@ -214,7 +214,7 @@ static void save(const struct nn_plan *plan, struct saved_plan *s)
 	nn_plan_image_free(&image);
 }
 
-/* Makes a plan of a model and saves it, where there can be such a one. */
+/* Makes a plan of a model and saves it, if that is possible. */
 static void make_saved(struct saved_plan *s)
 {
 	struct nn_error err = { "" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzers of models and of saved plans share: a word of a wire form
- * changed, and a plan run once on arguments of a byte that they give.
+ * The common part of the fuzzers of models and of saved plans: the change of a word in a
+ * wire form, and a run of a plan on arguments that a seed byte gives.
  */
 #ifndef NN_TESTS_RUN_PLAN_H
 #define NN_TESTS_RUN_PLAN_H
@@ -26,8 +26,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 const char *__asan_default_options(void);
 
 /*
- * Models that want much memory fail as they do in a worker's cgroup. Who allocated is told by two calls,
- * as to follow the stack takes long: ASAN_OPTIONS=malloc_context_size=30 tells more.
+ * Large allocations fail, as in a worker's cgroup. Reports name two callers of an allocation,
+ * because unwinding is slow; ASAN_OPTIONS=malloc_context_size=30 names more.
  */
 const char *__asan_default_options(void)
 {
@@ -35,7 +35,7 @@ const char *__asan_default_options(void)
 	       "malloc_context_size=2";
 }
 
-/* Replaces one word behind `header` bytes; false where there is none. */
+/* Replaces one word behind `header` bytes. Returns false if there is no such word. */
 static bool replace_word(uint8_t *data, size_t size, size_t header)
 {
 	uint32_t word;
@@ -65,7 +65,7 @@ static bool replace_word(uint8_t *data, size_t size, size_t header)
 
 static uint8_t arg_memory[2 * MAX_ARGS][MAX_ARG_SIZE];
 
-/* An input of the model's shape; false where it is larger than our memory. */
+/* Sets an input of the model's shape. Returns false if it is larger than our memory. */
 static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg *arg)
 {
 	struct nn_operand known = *o;
@@ -81,7 +81,7 @@ static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg
 	return true;
 }
 
-/* Where the model has not too many arguments, and none too large. */
+/* Runs the plan, unless the model has too many arguments or too large ones. */
 static void run_plan(const struct nn_plan *plan, uint8_t seed)
 {
 	const struct nn_subgraph *s = nn_plan_main(plan);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine for tests of the kit: nnacceld's operations, but buffers of memory domains lie in a
- * layout of its own, lines of the log go through a function, and some inputs make an execution
- * last.
+ * An engine for tests of the kit. It has nnacceld's operations and a layout of its own for buffers
+ * of memory domains. Lines of the log go through a function, and some inputs make an execution take
+ * long.
  */
 #include <linux/random.h>
 #include <poll.h>
@@ -26,7 +26,7 @@
 
 #define MASK 0xa5
 
-/* What the engine knows a buffer by. */
+/* The engine's buffer. */
 struct own_buffer {
 	uint64_t capacity;
 };
@@ -37,7 +37,7 @@ static void convert(void *to, const void *from, uint64_t length)
 		((uint8_t *)to)[i] = ((const uint8_t *)from)[i] ^ MASK;
 }
 
-/* Those of scalars, or of one element, lie as they are. */
+/* Buffers of a scalar or of one element have the common layout. */
 static enum nn_status create(const struct nna_engine *engine, const struct nn_operand *operand,
 			     uint64_t capacity, void **buffer, struct nn_error *err)
 {
@@ -147,7 +147,7 @@ static bool use_file(unsigned long request)
 	       !ioctl(nna_engine_file(0), request, &bits);
 }
 
-/* Does what the first input asks for, where it is one number. */
+/* Obeys the first input, if it is one number. Returns whether it was a command. */
 static bool obey(const struct nn_execution *e)
 {
 	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };

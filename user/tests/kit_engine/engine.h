@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engine for tests of the kit does when an execution's first input is one number.
+ * Commands to the engine for tests of the kit: an execution's first input, if it is one number.
  */
 #ifndef NN_TESTS_KIT_ENGINE_H
 #define NN_TESTS_KIT_ENGINE_H
@@ -9,11 +9,11 @@
 
 #include "runner.h"
 
-/* It computes for this long, whatever the deadline is. */
+/* It computes for this long, even beyond the deadline. */
 #define KIT_ENGINE_LATE 666.0F
 #define KIT_ENGINE_LATE_NS scaled(4000000000)
 
-/* It waits until it is told that the client is gone, and logs this before and after. */
+/* It waits until the client is gone, and logs this before and after. */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
 #define KIT_ENGINE_WAITS "waits for the client's end"
 #define KIT_ENGINE_TOLD "was told of the client's end"
@@ -23,7 +23,7 @@
 #define KIT_ENGINE_FENCE_US 500000
 #define KIT_ENGINE_SIGNALS "signals the fence"
 
-/* It looks at its input through the dma-buf of the memory, and fails where that is another. */
+/* It reads its input through the dma-buf of the memory, and fails if that differs. */
 #define KIT_ENGINE_EXPORT 669.0F
 
 /* It reads a file of its own, and makes an ioctl of it that is allowed, or one that is not. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory as C's and the kernel's models allow it, for spin. A word remembers its stores; a thread
- * knows of each word the oldest store that it may still read, and reads that or any later one. A
- * release store carries what its thread knew, an acquire load takes it over; a full barrier
- * exchanges it with all threads that had one. Loads and stores of a thread are done in its order,
- * but for late_load(), which ends at any time before something waits for it: what is not in the
- * model is a store that is seen before a condition on which it depends.
+ * Memory by the models of C and the kernel, for spin. A word remembers its stores. A thread has for
+ * each word the oldest store that it may still read, and reads that or any later one. A release
+ * store carries this knowledge of its thread, and an acquire load takes it over. A full barrier
+ * exchanges it with all threads that had one. A thread's loads and stores are done in its order,
+ * except late_load(), which ends at any time before late_wait(). The model lacks stores that are
+ * seen before a condition on which they depend.
  *
  * A model defines THREADS, WORDS and STORES (of a word at most), and includes this.
  */
@@ -80,8 +80,8 @@ inline put(thread, name, with, order)
 }
 
 /*
- * A load that ends when it likes: late_load() begins it, `late_loads` does it, and late_wait() is
- * where it has to have ended. One at a time, of LATE_THREAD.
+ * A load that ends at any time: late_load() begins it, `late_loads` does it, and it has ended when
+ * late_wait() returns. LATE_THREAD has one at a time.
  */
 #ifdef LATE_THREAD
 bool late;

@@ -28,8 +28,9 @@ static bool is_half(void)
 }
 
 /*
- * What halves lose, also between operations that are interpreted, is in proportion to what was summed:
- * to the largest of an output, not to one where much cancelled.
+ * The error of float16, also between interpreted operations, is in proportion to the terms of a
+ * sum. So it is compared with the largest element of an output, not with one in which terms
+ * cancelled.
  */
 static bool is_close(float a, float b, float largest)
 {

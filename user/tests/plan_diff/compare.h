@@ -10,7 +10,7 @@
 /* An element of a tensor of the graph's type. */
 float graph_element(const void *data, uint32_t i);
 
-/* The first element in which output number `output` is not what is right; -1: there is none. */
+/* Returns the first wrong element of output number `output`, or -1. */
 int64_t graph_differs(uint32_t output, const void *data, const void *right);
 
 #endif /* NN_TESTS_PLAN_DIFF_COMPARE_H */

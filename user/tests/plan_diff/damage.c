@@ -127,7 +127,7 @@ void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *c
 	}
 }
 
-/* Whatever a step is made of, its kernel refuses it or keeps within what it was told. */
+/* The kernel of a damaged step refuses it or keeps its bounds. */
 static void damage_step(const struct saved_header *h, const struct form_steps *s,
 			struct damage_counts *counts)
 {
@@ -139,7 +139,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 
 	for (uint32_t i = 0; i < 6; i++) {
 		memcpy(words, s->words, s->step->words * sizeof(*words));
-		/* The first time as it is. */
+		/* The first round has no damage. */
 		if (i)
 			damage_words(words, s->step->words);
 		ready = (struct nn_ready){ .isa = nn_isa_find(h->kernels), .threads = pick(1, 3) };

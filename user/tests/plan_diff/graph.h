@@ -55,7 +55,7 @@ uint32_t add_int(int32_t value);
 uint32_t add_bool(bool value);
 uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
 
-/* Of the graph's type, or FLOAT32. */
+/* Adds a scalar of the graph's type, or FLOAT32. */
 uint32_t add_float_scalar(float value);
 
 /* Random elements; floats are within `range` of 0. */

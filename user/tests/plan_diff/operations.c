@@ -270,7 +270,7 @@ static uint32_t omitted(void)
 	return index;
 }
 
-/* What a cell has besides its weights. */
+/* The parts of a cell besides its weights. */
 struct cell {
 	uint32_t batch, size, units, outputs;
 	bool cifg, peephole, projection, normalized;

@@ -5,7 +5,7 @@
 #ifndef NN_TESTS_PLAN_DIFF_OPERATIONS_H
 #define NN_TESTS_PLAN_DIFF_OPERATIONS_H
 
-/* Makes the graph anew, of what random_start() began. */
+/* Makes a new graph from the seed of random_start(). */
 void make_graph(void);
 
 #endif /* NN_TESTS_PLAN_DIFF_OPERATIONS_H */

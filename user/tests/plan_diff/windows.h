@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that have a filter or go over images in windows: each adds one that fits
- * to the graph, or none; then it returns false, and may have left operands behind.
+ * Operations that have a filter or go over images in windows. Each function adds one that
+ * fits to the graph, or returns false and may leave operands behind.
  */
 #ifndef NN_TESTS_PLAN_DIFF_WINDOWS_H
 #define NN_TESTS_PLAN_DIFF_WINDOWS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes of libneuralnetworks.so one whose CPU device has plug-ins, as a worker has:
- * both examples join its tables before anybody calls it. For conformance runs, in which
- * the operations of the NNAPI must not notice.
+ * Gives the CPU device of libneuralnetworks.so plug-ins, as a worker has: both examples join
+ * its tables before the first call. It is for conformance runs, in which this must not
+ * change NNAPI operations.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of the soak: opens the device, has random graphs prepared, executes each in its way
- * over and over, compares what comes out with the reference kernels, closes all and begins anew.
+ * A client of the soak. It opens the device, prepares random graphs, executes each in its way over
+ * and over, compares outputs with the reference kernels, closes everything and begins again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@
 #define MOST		400	/* executions of a model */
 #define RATIOS		7	/* of the extension's model */
 #define KEPT		40	/* graphs that a caching client comes back to */
-/* What a life may leave behind in a client's heap, once it has lived twice. */
+/* The growth of a client's heap that is allowed in a life after the second. */
 #define HEAP_SLACK	((size_t)256 << 10)
 
 const char *const soak_kinds[SOAK_KINDS] = {
@@ -188,7 +188,7 @@ static int open_part(const char *part)
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* From the cache where it is there and whole, else anew and into the cache. */
+/* Prepares a model from the cache, or if that fails, prepares it and saves it to the cache. */
 static enum nn_status prepare_cached(struct job *j)
 {
 	int model = open_part("model"), data = open_part("data");
@@ -238,7 +238,7 @@ static bool prepare_graph(struct job *j)
 
 /* ---- memory ---- */
 
-/* A frame is another driver's memory, or where there is no such driver another context's. */
+/* Opens a frame: memory of another driver, or of another context if there is no such driver. */
 static bool open_frame(struct job *j)
 {
 	static struct nna_device *other;
@@ -523,7 +523,7 @@ static bool do_job(void)
 	bool done;
 
 	make_input(&j);
-	/* What comes now is another sequence than the graph's. */
+	/* The values are another random sequence than the graph's. */
 	random_start(seed ^ atomic_load(&me->executions));
 	began = clock_ns();
 	done = begin_job(&j);

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "tests/soak/soak.h"
 
-/* What a life of a broker that is not cut short serves, by all clients together. */
+/* The executions of all clients that a broker's full life serves. */
 #define SERVED		10
-/* How far one part is ahead of another. */
+/* The lead of one part over another. */
 #define AHEAD		3
 /* An engine that is ready serves before that, or never. */
 #define NEVER_NS	(120 * NS_PER_S)

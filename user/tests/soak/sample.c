@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a soak looks at: the module's counters, the kernel's memory, and the engine's processes.
+ * The samples of a soak: the module's counters, the kernel's memory, and the engine's processes.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "open-files", 0, 64 },		/* of the whole machine */
 };
 
-/* The number after `name` in a file of lines; -1: there is none. */
+/* Returns the number after `name` in a file of lines, or -1. */
 static long long number_in(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -85,7 +85,7 @@ static bool is_copy(const char *pid, const char *name)
 	return is_named(parent, name);
 }
 
-/* One of the processes of a name, any of them as `turn` says; 0: there is none. */
+/* Returns one of the processes of a name, which `turn` chooses, or 0. */
 static pid_t find(const char *name, unsigned int turn)
 {
 	pid_t found[256] = { 0 };

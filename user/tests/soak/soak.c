@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The device under load for long: ten clients of different kinds, whose answers are compared with
- * the reference. In rounds: between two all clients end, and what the module, the kernel and
- * the engine have then must not grow from round to round. See --help. For root, in a VM (make soak).
+ * the reference. In rounds: between two all clients end, and what the module, the kernel and the
+ * engine have then must not grow from round to round. See --help. For root, in a VM (make soak).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -167,7 +167,7 @@ static void blame(int kind, const char *what)
 	failed++;
 }
 
-/* What has ended: one that was killed is started again. */
+/* Looks for clients that have ended. Restarts those that were killed. */
 static void look_after_clients(void)
 {
 	char text[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the soak share: the clients, what they tell the program that watches them,
- * and what that one samples.
+ * The common part of the soak: the clients, their counters for the program that watches them, and
+ * the samples of that program.
  */
 #ifndef NN_TESTS_SOAK_SOAK_H
 #define NN_TESTS_SOAK_SOAK_H
@@ -17,11 +17,11 @@ enum soak_kind {
 	SOAK_BUFFERS, SOAK_CACHED, SOAK_EXTENSION, SOAK_FRAMES, SOAK_KINDS,
 };
 
-/* Of one client, in memory that all share. */
+/* The state of a client, in shared memory. */
 struct soak_client {
 	atomic_ullong executions;
 	atomic_uint models;		/* of which all executions succeeded */
-	atomic_uint refused;		/* calls that failed, where that may be */
+	atomic_uint refused;		/* calls that failed and were allowed to */
 	atomic_uint cached;		/* models that came from the cache */
 	atomic_ullong longest_ns;	/* that a preparation or an execution took, failed or not */
 	char refusal[200];		/* the reason of the last of those calls */
@@ -41,7 +41,7 @@ extern const char *const soak_kinds[SOAK_KINDS];
 /* Is client number `kind` until soak.stop, then ends the process. */
 _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
 
-/* Kills a process of the engine, "nnacceld", its keeper or a worker; false: there is none. */
+/* Kills a process of the engine: "nnacceld", its keeper or a worker. Returns false if none runs. */
 bool soak_kill(const char *name);
 
 /* ---- deaths ---- */
@@ -75,7 +75,7 @@ struct soak_sample {
 	long long values[SOAK_VALUES];	/* -1: this machine does not tell */
 };
 
-/* What a value is, and what it may grow by from rest to rest, in percent and at the least. */
+/* A sampled value, and its allowed growth from rest to rest: in percent, and at the least. */
 struct soak_value {
 	const char *name;
 	unsigned int percent;

@@ -2,15 +2,14 @@
 /*
  * usage: storms [SECONDS [STORM...]]
  *
- * What one user can do to others: user A, with 65,536 subordinate ids, takes the device by
- * storm in several ways, or those that are named, each for so many seconds (60), while user B
- * opens the device, prepares a model and executes it, and root asks the device for its
- * description. Before each storm A's processes compute as long without the device: what the
- * machine alone gives A. It is quiet for a third of that time before that and after the storm.
- * Prints B's times in all three as a table, and a TAP line for each storm: it passes where neither
- * B nor root was refused.
- * For root, in a VM (make storms), where nnacceld runs. The users have cgroups of their own, as
- * a login gives them.
+ * Measures the effect of one user on others. User A, with 65,536 subordinate ids, floods the device
+ * in all ways or the named ones, for some seconds each (default 60). Meanwhile user B opens the
+ * device, prepares a model and executes it, and root asks the device for its description. Before
+ * each storm A's processes compute as long without the device, which shows the machine's own share.
+ * Before that and after the storm it is quiet for a third of that time. Prints B's times in all
+ * three phases as a table, and a TAP line for each storm, which passes if neither B nor root was
+ * refused. For root, in a VM (make storms) with nnacceld. The users have cgroups of their own, as
+ * after a login.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -56,7 +55,7 @@ enum { OP_ADD = 0, OP_MUL = 18, OP_REDUCE_MAX = 77, OP_FILL = 100 };
 
 enum step { OPEN, PREPARE, EXECUTE, STEPS };
 
-/* What the processes tell this one. */
+/* The results of the processes. */
 static struct shared {
 	atomic_bool stop;
 	atomic_uint tries, refused;		/* A's */
@@ -88,7 +87,7 @@ static uint64_t now_us(void)
 
 /* ---- who is who ---- */
 
-/* Enters a cgroup of one's own, where there are cgroups. */
+/* Enters a new cgroup, if the machine has cgroups. */
 static void enter_cgroup(const char *name)
 {
 	char path[128], text[16];
@@ -106,7 +105,7 @@ static void enter_cgroup(const char *name)
 	close(fd);
 }
 
-/* Who may open the device by its group. */
+/* Becomes a user who may open the device by its group. */
 static void become(uid_t uid)
 {
 	struct stat node;
@@ -121,7 +120,7 @@ static void become(uid_t uid)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* As newuidmap does for who has a line in /etc/subuid. */
+/* Maps subordinate ids, as newuidmap does for a user with a line in /etc/subuid. */
 static void map_subids(pid_t pid)
 {
 	char path[64], map[64];
@@ -509,7 +508,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The quantile, in tenths, of samples that become sorted; 0: there are none. */
+/* Sorts samples. Returns the quantile, in tenths, or 0 without samples. */
 static double quantile(uint32_t *samples, unsigned int count, unsigned int tenths)
 {
 	if (!count)
@@ -539,7 +538,7 @@ static void print_head(unsigned int seconds)
 	       "root f.");
 }
 
-/* A's processes do this, NULL: nothing, so long. What happened is in *shared. */
+/* Lets A's processes do this (NULL: nothing) for a time. The results are in *shared. */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
 	pid_t pids[STORMERS + 3];
@@ -560,11 +559,11 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	/* What is left of it goes with A's processes. */
+	/* Its rest ends with A's processes. */
 	sleep(1);
 }
 
-/* Takes what blow() left. Whether nobody but A was refused; adds to the message that says who. */
+/* Takes the results of blow(). Returns whether only A was refused; adds others to the message. */
 static bool take_times(struct times *times, char message[200])
 {
 	times->count = atomic_load(&shared->rounds);
@@ -603,7 +602,7 @@ static void print_times(struct times *alone, struct times *during)
 	}
 }
 
-/* What comes before a storm, the storm and the quiet after it. Whether nobody but A was refused. */
+/* Runs the phases before a storm, the storm and the quiet after it. True: only A was refused. */
 static bool run(const struct storm *storm, unsigned int seconds, char message[200])
 {
 	static struct times alone, during;
