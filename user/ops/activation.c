@@ -9,37 +9,9 @@
 #include "ops/check.h"
 #include "ops/q8.h"
 #include "ops/quant.h"
+#include "ops/traits.h"
 
-/* FuseCode of the operations that clamp. */
-enum { RELU = 1, RELU1 = 2, RELU6 = 3 };
-
-/* ---- Signatures and shapes ---- */
-
-static enum nn_status check_one(const struct nn_check *c, uint8_t max_rank)
-{
-	const struct nn_rule inputs[] = { { NN_FLOATS | NN_QUANT8, 0, max_rank } };
-	const struct nn_rule outputs[] = { { NN_SAME, 0, max_rank } };
-
-	return NN_CHECK_RULES(c, inputs, 1, outputs);
-}
-
-static enum nn_status check_4d(const struct nn_check *c)
-{
-	return check_one(c, 4);
-}
-
-static enum nn_status check_any_rank(const struct nn_check *c)
-{
-	return check_one(c, 0);
-}
-
-static enum nn_status check_elu(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = { { NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT };
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
+/* ---- Shapes ---- */
 
 /* Quantised as the input. */
 static enum nn_status infer_same(struct nn_run *r)
@@ -154,28 +126,15 @@ static void clamp_q8(const struct nn_run *r, int32_t activation)
 	}
 }
 
-static enum nn_status execute_clamp(struct nn_run *r, int32_t activation)
+static enum nn_status execute_clamp(struct nn_run *r)
 {
+	const int32_t activation = nn_traits(r->op->code)->fused_code;
+
 	if (r->inputs[0].type == NN_TENSOR_FLOAT32)
 		clamp_float(r, activation);
 	else
 		clamp_q8(r, activation);
 	return NN_OK;
-}
-
-static enum nn_status execute_relu(struct nn_run *r)
-{
-	return execute_clamp(r, RELU);
-}
-
-static enum nn_status execute_relu1(struct nn_run *r)
-{
-	return execute_clamp(r, RELU1);
-}
-
-static enum nn_status execute_relu6(struct nn_run *r)
-{
-	return execute_clamp(r, RELU6);
 }
 
 /* ---- LOGISTIC and TANH ---- */
@@ -219,14 +178,19 @@ static int32_t tanh_q8(int32_t x, const struct quantised *p)
 	return nn_rdp(nn_quant_tanh(fixed_input(x, p), 4), 24);
 }
 
-static enum nn_status execute_sigmoid(struct nn_run *r, float (*on_float)(float, float),
-				      int32_t (*on_q8)(int32_t, const struct quantised *))
+struct kernels {
+	float (*on_float)(float x, float alpha);
+	int32_t (*on_q8)(int32_t x, const struct quantised *p);
+};
+
+static enum nn_status execute_sigmoid(struct nn_run *r)
 {
+	const struct kernels *k = r->op->kernels;
 	const struct nn_tensor *in = &r->inputs[0];
 	struct quantised p = { 0 };
 
 	if (in->type == NN_TENSOR_FLOAT32) {
-		map_float(r, on_float, 0);
+		map_float(r, k->on_float, 0);
 		return NN_OK;
 	}
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
@@ -235,18 +199,8 @@ static enum nn_status execute_sigmoid(struct nn_run *r, float (*on_float)(float,
 	/* A single step is beyond it: 0 alone is computed, and needs no factor. */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
-	map_q8(r, on_q8, &p);
+	map_q8(r, k->on_q8, &p);
 	return NN_OK;
-}
-
-static enum nn_status execute_logistic(struct nn_run *r)
-{
-	return execute_sigmoid(r, logistic_float, logistic_q8);
-}
-
-static enum nn_status execute_tanh(struct nn_run *r)
-{
-	return execute_sigmoid(r, tanh_float, tanh_q8);
 }
 
 /* ---- ELU ---- */
@@ -336,72 +290,23 @@ static enum nn_status execute_hard_swish(struct nn_run *r)
 
 /* ---- The operations ---- */
 
-const struct nn_op nn_op_LOGISTIC = {
-	.code = NN_OP_LOGISTIC,
-	.name = "LOGISTIC",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_4d,
-	.infer = infer_logistic,
-	.execute = execute_logistic,
-};
+#define ACTIVATION(which, most_rank, ...)						\
+NN_OPERATION(which,									\
+	NN_INPUTS(1, { NN_FLOATS | NN_QUANT8, 0, most_rank }),				\
+	NN_OUTPUTS({ NN_SAME, 0, most_rank }),						\
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true, __VA_ARGS__)
 
-const struct nn_op nn_op_RELU = {
-	.code = NN_OP_RELU,
-	.name = "RELU",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_4d,
-	.infer = infer_same,
-	.execute = execute_relu,
-};
+ACTIVATION(RELU, 4, .infer = infer_same, .execute = execute_clamp);
+ACTIVATION(RELU1, 4, .infer = infer_same, .execute = execute_clamp);
+ACTIVATION(RELU6, 4, .infer = infer_same, .execute = execute_clamp);
+ACTIVATION(LOGISTIC, 4, .infer = infer_logistic, .execute = execute_sigmoid,
+	   .kernels = &(const struct kernels){ logistic_float, logistic_q8 });
+ACTIVATION(TANH, 4, .infer = infer_tanh, .execute = execute_sigmoid,
+	   .kernels = &(const struct kernels){ tanh_float, tanh_q8 });
+ACTIVATION(HARD_SWISH, 0, .infer = infer_hard_swish, .execute = execute_hard_swish);
 
-const struct nn_op nn_op_RELU1 = {
-	.code = NN_OP_RELU1,
-	.name = "RELU1",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_4d,
-	.infer = infer_same,
-	.execute = execute_relu1,
-};
-
-const struct nn_op nn_op_RELU6 = {
-	.code = NN_OP_RELU6,
-	.name = "RELU6",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_4d,
-	.infer = infer_same,
-	.execute = execute_relu6,
-};
-
-const struct nn_op nn_op_TANH = {
-	.code = NN_OP_TANH,
-	.name = "TANH",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_4d,
-	.infer = infer_tanh,
-	.execute = execute_tanh,
-};
-
-const struct nn_op nn_op_ELU = {
-	.code = NN_OP_ELU,
-	.name = "ELU",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_elu,
-	.infer = infer_same,
-	.execute = execute_elu,
-};
-
-const struct nn_op nn_op_HARD_SWISH = {
-	.code = NN_OP_HARD_SWISH,
-	.name = "HARD_SWISH",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_any_rank,
-	.infer = infer_hard_swish,
-	.execute = execute_hard_swish,
-};
+NN_OPERATION(ELU,
+	NN_INPUTS(2, { NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.infer = infer_same, .execute = execute_elu);

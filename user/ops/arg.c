@@ -52,9 +52,10 @@ static double value_at(const struct nn_tensor *t, size_t i)
 	}
 }
 
-/* sign 1 finds the largest, -1 the smallest; the first of equals. */
-static enum nn_status find_best(struct nn_run *r, double sign)
+/* The first of equals. */
+static enum nn_status execute_arg(struct nn_run *r)
 {
+	const double sign = r->op->code == NN_OP_ARGMAX ? 1 : -1;
 	const struct nn_tensor *in = &r->inputs[0];
 	int32_t *out = r->outputs[0].data;
 	uint32_t axis = 0, outer, inner;
@@ -80,16 +81,6 @@ static enum nn_status find_best(struct nn_run *r, double sign)
 		}
 	}
 	return NN_OK;
-}
-
-static enum nn_status execute_argmax(struct nn_run *r)
-{
-	return find_best(r, 1);
-}
-
-static enum nn_status execute_argmin(struct nn_run *r)
-{
-	return find_best(r, -1);
 }
 
 static enum nn_status infer_topk(struct nn_run *r)
@@ -248,51 +239,17 @@ static enum nn_status execute_topk(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_arg(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_T(NN_TENSOR_INT32), 0, 0 } };
+#define ARG(which)									\
+NN_OPERATION(which,									\
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_INT), \
+	NN_OUTPUTS({ NN_T(NN_TENSOR_INT32), 0, 0 }),					\
+	.float16_as_float32 = true, .infer = infer_arg, .execute = execute_arg)
 
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
+ARG(ARGMAX);
+ARG(ARGMIN);
 
-const struct nn_op nn_op_ARGMAX = {
-	.code = NN_OP_ARGMAX,
-	.name = "ARGMAX",
+NN_OPERATION(TOPK_V2,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	.float16_as_float32 = true,
-	.check = check_arg,
-	.infer = infer_arg,
-	.execute = execute_argmax,
-};
-
-const struct nn_op nn_op_ARGMIN = {
-	.code = NN_OP_ARGMIN,
-	.name = "ARGMIN",
-	.float16_as_float32 = true,
-	.check = check_arg,
-	.infer = infer_arg,
-	.execute = execute_argmin,
-};
-
-static enum nn_status check_topk(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 }, { NN_T(NN_TENSOR_INT32), 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_TOPK_V2 = {
-	.code = NN_OP_TOPK_V2,
-	.name = "TOPK_V2",
-	.float16_as_float32 = true,
-	.check = check_topk,
-	.infer = infer_topk,
-	.execute = execute_topk,
-};
+	.infer = infer_topk, .execute = execute_topk);

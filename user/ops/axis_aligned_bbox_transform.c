@@ -11,15 +11,9 @@ enum { ROIS, DELTAS, BATCH, IMAGE_INFO };
 
 static enum nn_status check(const struct nn_check *c)
 {
-	struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_T(NN_TENSOR_QUANT16_ASYMM), 2, 2 }, { NN_SAME, 2, 2 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_SAME, 2, 2 },
-	};
-	const struct nn_rule outputs[] = { { NN_SAME, 2, 2 } };
+	const bool is_q8 = nn_check_in(c, ROIS)->type == NN_TENSOR_QUANT16_ASYMM;
 
-	if (c->operation->num_inputs && nn_check_in(c, ROIS)->type == NN_TENSOR_QUANT16_ASYMM)
-		inputs[DELTAS].types = NN_QUANT8;
-	return NN_CHECK_RULES(c, inputs, 4, outputs);
+	return nn_check_input(c, DELTAS, (struct nn_rule){ is_q8 ? NN_QUANT8 : NN_SAME, 2, 2 });
 }
 
 static enum nn_status infer(struct nn_run *r)
@@ -76,13 +70,9 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_AXIS_ALIGNED_BBOX_TRANSFORM = {
-	.code = NN_OP_AXIS_ALIGNED_BBOX_TRANSFORM,
-	.name = "AXIS_ALIGNED_BBOX_TRANSFORM",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.steering = NN_IN(BATCH),
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+NN_OPERATION(AXIS_ALIGNED_BBOX_TRANSFORM,
+	NN_INPUTS(4, { NN_FLOATS | NN_T(NN_TENSOR_QUANT16_ASYMM), 2, 2 },
+		  { NN_QUANT8 | NN_SAME, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_SAME, 2, 2 }),
+	NN_OUTPUTS({ NN_SAME, 2, 2 }),
+	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(BATCH), .float16_as_float32 = true,
+	.check = check, .infer = infer, .execute = execute);

@@ -167,13 +167,9 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 /* Four inputs in a row. */
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
-const struct nn_op nn_op_BIDIRECTIONAL_SEQUENCE_LSTM = {
-	.code = NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM,
-	.name = "BIDIRECTIONAL_SEQUENCE_LSTM",
+NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 	.omissible = OPTIONAL(FW_WEIGHTS) | OPTIONAL(BW_WEIGHTS) | NN_IN(AUX) | FOUR(FW_AUX) |
-		     FOUR(BW_AUX) | FOUR(FW_NORM) | FOUR(BW_NORM),
+		    FOUR(BW_AUX) | FOUR(FW_NORM) | FOUR(BW_NORM),
 	.float16_as_float32 = true,
-	.check = check_bidirectional_lstm,
-	.infer = infer_bidirectional_lstm,
-	.execute = execute_bidirectional_lstm,
-};
+	.check = check_bidirectional_lstm, .infer = infer_bidirectional_lstm,
+	.execute = execute_bidirectional_lstm);

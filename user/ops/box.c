@@ -42,14 +42,6 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 
 #define STEP 0.125f
 
-struct nn_rule nn_box_rule(const struct nn_check *c, uint8_t rank)
-{
-	int32_t type = c->operation->num_inputs ? nn_check_in(c, 0)->type : NN_TENSOR_FLOAT32;
-	bool is_float = type == NN_TENSOR_FLOAT32 || type == NN_TENSOR_FLOAT16;
-
-	return (struct nn_rule){ is_float ? NN_SAME : NN_T(NN_TENSOR_QUANT16_ASYMM), rank, rank };
-}
-
 enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index)
 {
 	const struct nn_tensor *t = &r->inputs[index];

@@ -47,13 +47,7 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
 struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width);
 
 /*
- * Rule for a tensor of coordinates: the type of input 0 for float types, else
- * TENSOR_QUANT16_ASYMM.
- */
-struct nn_rule nn_box_rule(const struct nn_check *c, uint8_t rank);
-
-/*
- * Same at run time: quantised coordinates must have scale 1/8 and zero point 0.
+ * Quantised coordinates (NN_BOX_OF) must have scale 1/8 and zero point 0.
  * nn_box_quantise() gives an output of such coordinates these.
  */
 enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index);

@@ -23,21 +23,6 @@ struct result {
 	struct nn_candidate *detections;	/* those that stay */
 };
 
-static enum nn_status check(const struct nn_check *c)
-{
-	const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 2, 2 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
-		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
-	};
-	const struct nn_rule outputs[] = {
-		{ NN_SAME, 1, 1 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-
-	return NN_CHECK_RULES(c, inputs, 9, outputs);
-}
-
 static enum nn_status check_shapes(const struct nn_run *r)
 {
 	const struct nn_tensor *scores = &r->inputs[SCORES], *boxes = &r->inputs[BOXES];
@@ -222,13 +207,11 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_BOX_WITH_NMS_LIMIT = {
-	.code = NN_OP_BOX_WITH_NMS_LIMIT,
-	.name = "BOX_WITH_NMS_LIMIT",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.steering = NN_IN(BATCH),
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+NN_OPERATION(BOX_WITH_NMS_LIMIT,
+	NN_INPUTS(9, { NN_FLOATS | NN_QUANT8, 2, 2 }, { NN_BOX_OF, 2, 2 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
+		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT),
+	NN_OUTPUTS({ NN_SAME, 1, 1 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(BATCH), .float16_as_float32 = true,
+	.infer = infer, .execute = execute);

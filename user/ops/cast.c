@@ -9,21 +9,13 @@
 
 #define CONVERTIBLE (NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM))
 
+/* Other types than convertible ones are copied only. */
 static enum nn_status check(const struct nn_check *c)
 {
-	static const struct nn_rule inputs[] = {
-		{ NN_ANY_TENSOR & ~NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 0 },
-	};
-	static const struct nn_rule outputs[] = {
-		{ NN_ANY_TENSOR & ~NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 0 },
-	};
-	static const struct nn_rule converted = { CONVERTIBLE, 0, 0 }, same = { NN_SAME, 0, 0 };
-	enum nn_status status = NN_CHECK_RULES(c, inputs, 1, outputs);
+	const bool converts = NN_T(nn_check_in(c, 0)->type) & CONVERTIBLE;
+	enum nn_status status = nn_check_output(c, 0, (struct nn_rule){
+		converts ? CONVERTIBLE : NN_SAME, 0, 0 });
 
-	if (status)
-		return status;
-	status = nn_check_output(c, 0,
-				 NN_T(nn_check_in(c, 0)->type) & CONVERTIBLE ? converted : same);
 	if (!status && !nn_check_shapes_agree(nn_check_in(c, 0), nn_check_out(c, 0)))
 		return nn_check_fail_output(c, 0, "has other dimensions than input 0");
 	return status;
@@ -100,11 +92,8 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_CAST = {
-	.code = NN_OP_CAST,
-	.name = "CAST",
+NN_OPERATION(CAST,
+	NN_INPUTS(1, { NN_ANY_TENSOR & ~NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 0 }),
+	NN_OUTPUTS({ NN_ANY_TENSOR & ~NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 0 }),
 	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+	.check = check, .infer = infer, .execute = execute);

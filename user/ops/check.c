@@ -87,17 +87,30 @@ enum nn_status nn_check_counts(const struct nn_check *c, uint32_t min_inputs, ui
 					     min_outputs, max_outputs);
 }
 
+static uint32_t type_of(const struct nn_check *c, uint32_t input)
+{
+	int32_t type = nn_check_in(c, input)->type;
+
+	return type >= 0 && type < NN_TYPE_COUNT ? NN_T(type) : 0;
+}
+
 /* The set of types that a rule means in this operation. */
 static uint32_t type_set(const struct nn_check *c, uint32_t types)
 {
-	int32_t first;
+	uint32_t set = types & (NN_T(NN_TYPE_COUNT) - 1);
 
-	if (!(types & (NN_SAME | NN_SCALAR_OF)))
-		return types;
-	first = nn_check_in(c, 0)->type;
+	if (types & NN_SAME)
+		set |= type_of(c, 0);
+	if (types & NN_SAME_1)
+		set |= type_of(c, 1);
+	if (types & NN_SAME_2)
+		set |= type_of(c, 2);
 	if (types & NN_SCALAR_OF)
-		return first == NN_TENSOR_FLOAT16 ? NN_T(NN_FLOAT16) : NN_T(NN_FLOAT32);
-	return first >= 0 && first < NN_TYPE_COUNT ? NN_T(first) : 0;
+		set |= type_of(c, 0) & NN_T(NN_TENSOR_FLOAT16) ? NN_T(NN_FLOAT16) : NN_T(NN_FLOAT32);
+	if (types & (NN_BOX_OF | NN_ANCHOR_OF))
+		set |= type_of(c, 0) & NN_FLOATS ? type_of(c, 0) :
+		       types & NN_BOX_OF ? NN_T(NN_TENSOR_QUANT16_ASYMM) : NN_T(NN_TENSOR_QUANT16_SYMM);
+	return set;
 }
 
 /* "FLOAT32 or FLOAT16" */
@@ -159,16 +172,16 @@ enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct 
 	return NN_OK;
 }
 
-enum nn_status nn_check_rules(const struct nn_check *c, const struct nn_rule *inputs,
-			      uint32_t required, uint32_t num_inputs,
-			      const struct nn_rule *outputs, uint32_t num_outputs)
+enum nn_status nn_check_rules(const struct nn_check *c)
 {
-	enum nn_status status = nn_check_counts(c, required, num_inputs, num_outputs, num_outputs);
+	const struct nn_op *op = c->op;
+	enum nn_status status = nn_check_counts(c, op->least_inputs, op->num_inputs,
+						op->least_outputs, op->num_outputs);
 
 	for (uint32_t i = 0; !status && i < c->operation->num_inputs; i++)
-		status = nn_check_input(c, i, inputs[i]);
-	for (uint32_t i = 0; !status && i < num_outputs; i++)
-		status = nn_check_output(c, i, outputs[i]);
+		status = nn_check_input(c, i, op->inputs[i]);
+	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
+		status = nn_check_output(c, i, op->outputs[i]);
 	return status;
 }
 

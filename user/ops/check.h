@@ -16,9 +16,13 @@
 		       NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) | NN_T(NN_TENSOR_QUANT16_SYMM) | \
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
-/* Instead of a set of types: relations to the type of input 0. */
-#define NN_SAME (1u << 30)		/* the same type */
-#define NN_SCALAR_OF (1u << 31)		/* scalar FLOAT16 for TENSOR_FLOAT16, else FLOAT32 */
+/* Types by those of inputs, alone or beside a set. */
+#define NN_SAME (1u << 31)		/* the type of input 0, */
+#define NN_SAME_1 (1u << 30)		/* of input 1, */
+#define NN_SAME_2 (1u << 29)		/* or of input 2 */
+#define NN_SCALAR_OF (1u << 28)		/* scalar FLOAT16 for TENSOR_FLOAT16 of input 0, else FLOAT32 */
+#define NN_BOX_OF (1u << 27)		/* input 0's for floats, else TENSOR_QUANT16_ASYMM */
+#define NN_ANCHOR_OF (1u << 26)		/* the same with TENSOR_QUANT16_SYMM */
 
 /* A scalar operand of one type. */
 #define NN_SCALAR_INT { NN_T(NN_INT32), 0, 0 }
@@ -27,23 +31,25 @@
 
 /* A rule for one operand. Ranks count only where the operand's rank is known. */
 struct nn_rule {
-	uint32_t types;		/* a set, NN_SAME or NN_SCALAR_OF */
+	uint32_t types;
 	uint8_t min_rank;	/* 0: any */
 	uint8_t max_rank;	/* 0: any */
 };
 
-/*
- * Checks an operation against rules: `required` to `num_inputs` inputs and as
- * many outputs as there are rules.
- */
-enum nn_status nn_check_rules(const struct nn_check *c, const struct nn_rule *inputs,
-			      uint32_t required, uint32_t num_inputs,
-			      const struct nn_rule *outputs, uint32_t num_outputs);
+#define NN_RULES(...) (const struct nn_rule[]){ __VA_ARGS__ }
+#define NN_NUM_RULES(...) (sizeof(NN_RULES(__VA_ARGS__)) / sizeof(struct nn_rule))
 
-/* The same for arrays whose sizes are known: all inputs from `required` on are optional. */
-#define NN_CHECK_RULES(c, inputs, required, outputs)					\
-	nn_check_rules(c, inputs, required, sizeof(inputs) / sizeof((inputs)[0]),	\
-		       outputs, sizeof(outputs) / sizeof((outputs)[0]))
+/* The rules of an operation's inputs, of which those from `least` on may be left out. */
+#define NN_INPUTS(least, ...) .inputs = NN_RULES(__VA_ARGS__), .least_inputs = least,	\
+			      .num_inputs = NN_NUM_RULES(__VA_ARGS__)
+
+/* The same of its outputs: of all, or of those before `least`. */
+#define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
+#define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \
+				    .num_outputs = NN_NUM_RULES(__VA_ARGS__)
+
+/* Checks an operation against the rules of its entry. */
+enum nn_status nn_check_rules(const struct nn_check *c);
 
 /* Number of inputs and outputs; a maximum of UINT32_MAX is none. */
 enum nn_status nn_check_counts(const struct nn_check *c, uint32_t min_inputs, uint32_t max_inputs,

@@ -8,17 +8,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-static enum nn_status check(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_BOOL8), 0, 0 },
-		{ NN_SAME, 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_T(NN_TENSOR_BOOL8), 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
 /* The real number of each stored byte of both operands. */
 struct reals {
 	float a[256];
@@ -33,23 +22,22 @@ static void fill_reals(float *reals, const struct nn_tensor *t)
 		reals[byte] = t->scale * (float)nn_q8_value(q, (uint8_t)byte);
 }
 
-#define COMPARISON(name, operator)							\
+/* The kernels of an operator. */
+#define OPERATOR(name, operator)							\
 NN_ROW_FN(name##_float, float, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_int, int32_t, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_bool, uint8_t, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_signed, int8_t, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_q8, uint8_t, uint8_t, struct reals, p->a[x] operator p->b[y])
 
-COMPARISON(equal, ==)
-COMPARISON(not_equal, !=)
-COMPARISON(greater, >)
-COMPARISON(greater_equal, >=)
-COMPARISON(less, <)
-COMPARISON(less_equal, <=)
+OPERATOR(equal, ==)
+OPERATOR(not_equal, !=)
+OPERATOR(greater, >)
+OPERATOR(greater_equal, >=)
+OPERATOR(less, <)
+OPERATOR(less_equal, <=)
 
-/* The kernels of an operation. */
 struct kernels {
-	int32_t code;
 	nn_row_fn *on_float;
 	nn_row_fn *on_int;
 	nn_row_fn *on_bool;		/* and on unsigned bytes that are quantised alike */
@@ -57,28 +45,9 @@ struct kernels {
 	nn_row_fn *on_q8;
 };
 
-#define KERNELS(code, name) { code, name##_float, name##_int, name##_bool, name##_signed, name##_q8 }
-
-static const struct kernels *kernels_of(int32_t code)
-{
-	static const struct kernels all[] = {
-		KERNELS(NN_OP_EQUAL, equal),
-		KERNELS(NN_OP_NOT_EQUAL, not_equal),
-		KERNELS(NN_OP_GREATER, greater),
-		KERNELS(NN_OP_GREATER_EQUAL, greater_equal),
-		KERNELS(NN_OP_LESS, less),
-		KERNELS(NN_OP_LESS_EQUAL, less_equal),
-	};
-	const struct kernels *k = all;
-
-	while (k->code != code)
-		k++;
-	return k;
-}
-
 static enum nn_status execute(struct nn_run *r)
 {
-	const struct kernels *k = kernels_of(r->op->code);
+	const struct kernels *k = r->op->kernels;
 	struct reals reals;
 
 	switch (r->inputs[0].type) {
@@ -106,9 +75,18 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-NN_FLOAT_OP(EQUAL, check, nn_broadcast_infer, execute);
-NN_FLOAT_OP(GREATER, check, nn_broadcast_infer, execute);
-NN_FLOAT_OP(GREATER_EQUAL, check, nn_broadcast_infer, execute);
-NN_FLOAT_OP(LESS, check, nn_broadcast_infer, execute);
-NN_FLOAT_OP(LESS_EQUAL, check, nn_broadcast_infer, execute);
-NN_FLOAT_OP(NOT_EQUAL, check, nn_broadcast_infer, execute);
+#define COMPARISON(which, name)								\
+NN_OPERATION(which,									\
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32) |			\
+		       NN_T(NN_TENSOR_BOOL8), 0, 0 }, { NN_SAME, 0, 0 }),		\
+	NN_OUTPUTS({ NN_T(NN_TENSOR_BOOL8), 0, 0 }),					\
+	.float16_as_float32 = true, .infer = nn_broadcast_infer, .execute = execute,	\
+	.kernels = &(const struct kernels){ name##_float, name##_int, name##_bool,	\
+					    name##_signed, name##_q8 })
+
+COMPARISON(EQUAL, equal);
+COMPARISON(NOT_EQUAL, not_equal);
+COMPARISON(GREATER, greater);
+COMPARISON(GREATER_EQUAL, greater_equal);
+COMPARISON(LESS, less);
+COMPARISON(LESS_EQUAL, less_equal);

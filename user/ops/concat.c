@@ -147,14 +147,10 @@ static enum nn_status check_concatenation(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_CONCATENATION = {
-	.code = NN_OP_CONCATENATION,
-	.name = "CONCATENATION",
+NN_OPERATION(CONCATENATION,
 	.zero_sized = NN_ZERO_ALLOWED,
-	.check = check_concatenation,
-	.infer = infer_concatenation,
-	.execute = execute_concatenation,
-};
+	.check = check_concatenation, .infer = infer_concatenation,
+	.execute = execute_concatenation);
 
 static enum nn_status check_pack(const struct nn_check *c)
 {
@@ -183,10 +179,5 @@ static enum nn_status check_pack(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_PACK = {
-	.code = NN_OP_PACK,
-	.name = "PACK",
-	.check = check_pack,
-	.infer = infer_pack,
-	.execute = execute_pack,
-};
+NN_OPERATION(PACK,
+	.check = check_pack, .infer = infer_pack, .execute = execute_pack);

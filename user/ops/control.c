@@ -158,14 +158,8 @@ static enum nn_status check_while(const struct nn_check *c)
 	return status ? status : check_body(c);
 }
 
-const struct nn_op nn_op_IF = {
-	.code = NN_OP_IF,
-	.name = "IF",
-	.check = check_if,
-};
+NN_OPERATION(IF,
+	.check = check_if);
 
-const struct nn_op nn_op_WHILE = {
-	.code = NN_OP_WHILE,
-	.name = "WHILE",
-	.check = check_while,
-};
+NN_OPERATION(WHILE,
+	.check = check_while);

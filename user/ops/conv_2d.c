@@ -108,21 +108,10 @@ static enum nn_status execute(struct nn_run *r)
 	return status ? status : nn_conv_execute(r, &v);
 }
 
-const struct nn_op nn_op_CONV_2D = {
-	.code = NN_OP_CONV_2D,
-	.name = "CONV_2D",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_conv,
-	.infer = infer,
-	.execute = execute,
-};
+NN_OPERATION(CONV_2D,
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.check = check_conv, .infer = infer, .execute = execute);
 
-const struct nn_op nn_op_GROUPED_CONV_2D = {
-	.code = NN_OP_GROUPED_CONV_2D,
-	.name = "GROUPED_CONV_2D",
+NN_OPERATION(GROUPED_CONV_2D,
 	.float16_as_float32 = true,
-	.check = check_grouped,
-	.infer = infer,
-	.execute = execute,
-};
+	.check = check_grouped, .infer = infer, .execute = execute);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/check.h"
 #include "ops/float16.h"
 #include "ops/op.h"
 
@@ -215,11 +216,13 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 		.operation = operation,
 		.err = err,
 	};
+	enum nn_status status;
 
 	if (!c.op)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "%s: not an operation that is known",
 			       nn_op_name(operation->type));
-	return c.op->check(&c);
+	status = c.op->inputs ? nn_check_rules(&c) : NN_OK;
+	return status || !c.op->check ? status : c.op->check(&c);
 }
 
 /* Whether all subgraphs that an operation refers to are `good`. */

@@ -195,12 +195,6 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_DEPTHWISE_CONV_2D = {
-	.code = NN_OP_DEPTHWISE_CONV_2D,
-	.name = "DEPTHWISE_CONV_2D",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+NN_OPERATION(DEPTHWISE_CONV_2D,
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.check = check, .infer = infer, .execute = execute);

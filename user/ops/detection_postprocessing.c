@@ -19,22 +19,6 @@ enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_COUNTS };
 /* Order of an anchor, its delta and the deltas' scales. */
 enum { Y, X, H, W };
 
-static enum nn_status check(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 3, 3 }, { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 },
-		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
-		NN_SCALAR_BOOL, NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_INT,
-		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = {
-		{ NN_SAME, 2, 2 }, { NN_SAME, 3, 3 }, { NN_T(NN_TENSOR_INT32), 2, 2 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-
-	return NN_CHECK_RULES(c, inputs, 14, outputs);
-}
-
 static enum nn_status check_shapes(const struct nn_run *r)
 {
 	const struct nn_tensor *scores = &r->inputs[SCORES], *deltas = &r->inputs[DELTAS];
@@ -358,11 +342,11 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_DETECTION_POSTPROCESSING = {
-	.code = NN_OP_DETECTION_POSTPROCESSING,
-	.name = "DETECTION_POSTPROCESSING",
+NN_OPERATION(DETECTION_POSTPROCESSING,
+	NN_INPUTS(14, { NN_FLOATS, 3, 3 }, { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, NN_SCALAR_FLOAT,
+		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL, NN_SCALAR_INT,
+		  NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_SAME, 3, 3 }, { NN_T(NN_TENSOR_INT32), 2, 2 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+	.infer = infer, .execute = execute);

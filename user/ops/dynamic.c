@@ -443,7 +443,15 @@ static enum nn_status execute_conv(struct nn_run *r)
 	return NN_OK;
 }
 
-NN_FLOAT_OP(DYNAMIC_FULLY_CONNECTED, check_fully_connected, infer_fully_connected,
-	    execute_fully_connected);
-NN_FLOAT_OP(DYNAMIC_BATCH_MATMUL, check_batch_matmul, infer_batch_matmul, execute_batch_matmul);
-NN_FLOAT_OP(DYNAMIC_CONV_2D, check_conv, infer_conv, execute_conv);
+NN_OPERATION(DYNAMIC_FULLY_CONNECTED,
+	.float16_as_float32 = true,
+	.check = check_fully_connected, .infer = infer_fully_connected,
+	.execute = execute_fully_connected);
+
+NN_OPERATION(DYNAMIC_BATCH_MATMUL,
+	.float16_as_float32 = true,
+	.check = check_batch_matmul, .infer = infer_batch_matmul, .execute = execute_batch_matmul);
+
+NN_OPERATION(DYNAMIC_CONV_2D,
+	.float16_as_float32 = true,
+	.check = check_conv, .infer = infer_conv, .execute = execute_conv);

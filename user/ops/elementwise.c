@@ -9,38 +9,16 @@
 
 enum { A, B, ACTIVATION };
 
-/* ---- Signatures ---- */
-
-static enum nn_status check_types(const struct nn_check *c, uint32_t types)
-{
-	const struct nn_rule inputs[] = { { types, 0, 4 }, { NN_SAME, 0, 4 }, NN_SCALAR_INT };
-	const struct nn_rule outputs[] = { { NN_SAME, 0, 4 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-static enum nn_status check_sum(const struct nn_check *c)
-{
-	return check_types(c, NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32));
-}
-
+/* The output of a product must have a scale above the product of those of the inputs. */
 static enum nn_status check_mul(const struct nn_check *c)
 {
-	enum nn_status status = check_sum(c);
-	const struct nn_operand *out;
+	const struct nn_operand *a = nn_check_in(c, A), *b = nn_check_in(c, B);
+	const struct nn_operand *out = nn_check_out(c, 0);
 
-	if (status || !(NN_T(nn_check_in(c, A)->type) & NN_QUANT8))
-		return status;
-	out = nn_check_out(c, 0);
-	if (!(out->scale > nn_check_in(c, A)->scale * nn_check_in(c, B)->scale))
+	if (NN_T(a->type) & NN_QUANT8 && !(out->scale > a->scale * b->scale))
 		return nn_check_fail_output(c, 0, "scale %g, must be above the product of those of the inputs",
 					    (double)out->scale);
 	return NN_OK;
-}
-
-static enum nn_status check_div(const struct nn_check *c)
-{
-	return check_types(c, NN_FLOATS | NN_T(NN_TENSOR_INT32));
 }
 
 /* ---- Float ---- */
@@ -178,75 +156,36 @@ static enum nn_status execute_q8(struct nn_run *r, nn_row_fn *fn)
 
 /* ---- The operations ---- */
 
-static enum nn_status execute(struct nn_run *r, nn_row_fn *on_float, nn_row_fn *on_int,
-			      nn_row_fn *on_q8)
+struct kernels {
+	nn_row_fn *on_float;
+	nn_row_fn *on_int;
+	nn_row_fn *on_q8;
+};
+
+static enum nn_status execute(struct nn_run *r)
 {
+	const struct kernels *k = r->op->kernels;
+
 	switch (r->inputs[A].type) {
 	case NN_TENSOR_FLOAT32:
-		return execute_float(r, on_float);
+		return execute_float(r, k->on_float);
 	case NN_TENSOR_INT32:
-		return execute_int(r, on_int);
+		return execute_int(r, k->on_int);
 	default:
-		return execute_q8(r, on_q8);
+		return execute_q8(r, k->on_q8);
 	}
 }
 
-static enum nn_status execute_add(struct nn_run *r)
-{
-	return execute(r, add_float, add_int, sum_q8);
-}
+#define ARITHMETIC(which, types, ...)							\
+NN_OPERATION(which,									\
+	NN_INPUTS(3, { types, 0, 4 }, { NN_SAME, 0, 4 }, NN_SCALAR_INT),		\
+	NN_OUTPUTS({ NN_SAME, 0, 4 }),							\
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,			\
+	.infer = nn_broadcast_infer, .execute = execute,				\
+	.kernels = &(const struct kernels)__VA_ARGS__)
 
-static enum nn_status execute_sub(struct nn_run *r)
-{
-	return execute(r, sub_float, sub_int, sum_q8);
-}
-
-static enum nn_status execute_mul(struct nn_run *r)
-{
-	return execute(r, mul_float, mul_int, mul_q8);
-}
-
-static enum nn_status execute_div(struct nn_run *r)
-{
-	return execute(r, div_float, div_int, NULL);
-}
-
-const struct nn_op nn_op_ADD = {
-	.code = NN_OP_ADD,
-	.name = "ADD",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_sum,
-	.infer = nn_broadcast_infer,
-	.execute = execute_add,
-};
-
-const struct nn_op nn_op_MUL = {
-	.code = NN_OP_MUL,
-	.name = "MUL",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_mul,
-	.infer = nn_broadcast_infer,
-	.execute = execute_mul,
-};
-
-const struct nn_op nn_op_DIV = {
-	.code = NN_OP_DIV,
-	.name = "DIV",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_div,
-	.infer = nn_broadcast_infer,
-	.execute = execute_div,
-};
-
-const struct nn_op nn_op_SUB = {
-	.code = NN_OP_SUB,
-	.name = "SUB",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_sum,
-	.infer = nn_broadcast_infer,
-	.execute = execute_sub,
-};
+#define ALL (NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32))
+ARITHMETIC(ADD, ALL, { add_float, add_int, sum_q8 });
+ARITHMETIC(SUB, ALL, { sub_float, sub_int, sum_q8 });
+ARITHMETIC(MUL, ALL, { mul_float, mul_int, mul_q8 }, .check = check_mul);
+ARITHMETIC(DIV, NN_FLOATS | NN_T(NN_TENSOR_INT32), { div_float, div_int, NULL });

@@ -9,23 +9,14 @@
 
 enum { DIMS, VALUE };
 
+/* A tensor of the value's type. */
 static enum nn_status check(const struct nn_check *c)
 {
-	static const struct nn_rule inputs[] = {
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_FLOAT32) | NN_T(NN_FLOAT16) | NN_T(NN_INT32), 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_FLOATS | NN_T(NN_TENSOR_INT32), 0, 0 } };
-	enum nn_status status = NN_CHECK_RULES(c, inputs, 2, outputs);
-	struct nn_rule rule = { NN_T(NN_TENSOR_FLOAT32), 0, 0 };
+	const int32_t type = nn_check_in(c, VALUE)->type;
 
-	if (status)
-		return status;
-	if (nn_check_in(c, VALUE)->type == NN_FLOAT16)
-		rule.types = NN_T(NN_TENSOR_FLOAT16);
-	else if (nn_check_in(c, VALUE)->type == NN_INT32)
-		rule.types = NN_T(NN_TENSOR_INT32);
-	return nn_check_output(c, 0, rule);
+	return nn_check_output(c, 0, (struct nn_rule){
+		NN_T(type == NN_INT32 ? NN_TENSOR_INT32 :
+		     type == NN_FLOAT16 ? NN_TENSOR_FLOAT16 : NN_TENSOR_FLOAT32), 0, 0 });
 }
 
 static enum nn_status infer(struct nn_run *r)
@@ -56,11 +47,9 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_FILL = {
-	.code = NN_OP_FILL,
-	.name = "FILL",
+NN_OPERATION(FILL,
+	NN_INPUTS(2, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  { NN_T(NN_FLOAT32) | NN_T(NN_FLOAT16) | NN_T(NN_INT32), 0, 0 }),
+	NN_OUTPUTS({ NN_FLOATS | NN_T(NN_TENSOR_INT32), 0, 0 }),
 	.steering = NN_IN(DIMS),
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+	.check = check, .infer = infer, .execute = execute);

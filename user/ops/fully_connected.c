@@ -126,12 +126,6 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_FULLY_CONNECTED = {
-	.code = NN_OP_FULLY_CONNECTED,
-	.name = "FULLY_CONNECTED",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = nn_fully_connected_infer,
-	.execute = execute,
-};
+NN_OPERATION(FULLY_CONNECTED,
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.check = check, .infer = nn_fully_connected_infer, .execute = execute);

@@ -128,75 +128,24 @@ static enum nn_status execute_hashtable_lookup(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_gather(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		NN_SCALAR_INT,
-		{ NN_T(NN_TENSOR_INT32), 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_GATHER = {
-	.code = NN_OP_GATHER,
-	.name = "GATHER",
+NN_OPERATION(GATHER,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_INT,
+		  { NN_T(NN_TENSOR_INT32), 0, 0 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(2),
-	.check = check_gather,
-	.infer = infer_gather,
-	.execute = execute_gather,
-};
+	.infer = infer_gather, .execute = execute_gather);
 
-static enum nn_status check_embedding_lookup(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 2, 0 },
-	};
-	enum nn_status status = nn_check_counts(c, 2, 2, 1, 1);
-
-	for (uint32_t i = 0; !status && i < 2; i++)
-		status = nn_check_input(c, i, inputs[i]);
-	if (!status)
-		status = nn_check_output(c, 0, (struct nn_rule){ NN_T(nn_check_in(c, 1)->type), 0, 0 });
-	return status;
-}
-
-const struct nn_op nn_op_EMBEDDING_LOOKUP = {
-	.code = NN_OP_EMBEDDING_LOOKUP,
-	.name = "EMBEDDING_LOOKUP",
+NN_OPERATION(EMBEDDING_LOOKUP,
+	NN_INPUTS(2, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 2, 0 }),
+	NN_OUTPUTS({ NN_SAME_1, 0, 0 }),
 	.steering = NN_IN(0),
-	.check = check_embedding_lookup,
-	.infer = infer_embedding_lookup,
-	.execute = execute_embedding_lookup,
-};
+	.infer = infer_embedding_lookup, .execute = execute_embedding_lookup);
 
-static enum nn_status check_hashtable_lookup(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_FLOAT32) | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM),
-		  1, 0 },
-	};
-	enum nn_status status = nn_check_counts(c, 3, 3, 2, 2);
-
-	for (uint32_t i = 0; !status && i < 3; i++)
-		status = nn_check_input(c, i, inputs[i]);
-	if (!status)
-		status = nn_check_output(c, 0, (struct nn_rule){ NN_T(nn_check_in(c, 2)->type), 0, 0 });
-	if (!status)
-		status = nn_check_output(c, 1, (struct nn_rule){ NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 1 });
-	return status;
-}
-
-const struct nn_op nn_op_HASHTABLE_LOOKUP = {
-	.code = NN_OP_HASHTABLE_LOOKUP,
-	.name = "HASHTABLE_LOOKUP",
+NN_OPERATION(HASHTABLE_LOOKUP,
+	NN_INPUTS(3, { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  { NN_T(NN_TENSOR_FLOAT32) | NN_T(NN_TENSOR_INT32) |
+		    NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 0 }),
+	NN_OUTPUTS({ NN_SAME_2, 0, 0 }, { NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 1 }),
 	.steering = NN_IN(0) | NN_IN(1),
-	.check = check_hashtable_lookup,
-	.infer = infer_hashtable_lookup,
-	.execute = execute_hashtable_lookup,
-};
+	.infer = infer_hashtable_lookup, .execute = execute_hashtable_lookup);

@@ -41,23 +41,6 @@ struct job {
 	uint32_t n;			/* the image */
 };
 
-static enum nn_status check(const struct nn_check *c)
-{
-	struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, nn_box_rule(c, 2),
-		nn_box_rule(c, 2), NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
-		NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL,
-	};
-	const struct nn_rule outputs[] = {
-		{ NN_SAME, 1, 1 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-
-	/* Anchors are relative, hence signed. */
-	if (inputs[ANCHORS].types == NN_T(NN_TENSOR_QUANT16_ASYMM))
-		inputs[ANCHORS].types = NN_T(NN_TENSOR_QUANT16_SYMM);
-	return NN_CHECK_RULES(c, inputs, 11, outputs);
-}
-
 static enum nn_status check_shapes(const struct nn_run *r, struct nn_image *shape)
 {
 	const struct nn_tensor *anchors = &r->inputs[ANCHORS], *info = &r->inputs[IMAGE_INFO];
@@ -221,11 +204,11 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_GENERATE_PROPOSALS = {
-	.code = NN_OP_GENERATE_PROPOSALS,
-	.name = "GENERATE_PROPOSALS",
+NN_OPERATION(GENERATE_PROPOSALS,
+	/* Anchors are relative, hence signed. */
+	NN_INPUTS(11, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, { NN_ANCHOR_OF, 2, 2 },
+		  { NN_BOX_OF, 2, 2 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
+		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 1, 1 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+	.infer = infer, .execute = execute);

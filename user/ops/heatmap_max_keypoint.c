@@ -35,16 +35,6 @@ struct peak {
 	float score;
 };
 
-static enum nn_status check(const struct nn_check *c)
-{
-	const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 }, nn_box_rule(c, 2), NN_SCALAR_BOOL,
-	};
-	const struct nn_rule outputs[] = { { NN_SAME, 2, 2 }, nn_box_rule(c, 3) };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
 static enum nn_status infer(struct nn_run *r)
 {
 	const struct nn_tensor *heatmap = &r->inputs[HEATMAP], *boxes = &r->inputs[BOXES];
@@ -263,11 +253,8 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_HEATMAP_MAX_KEYPOINT = {
-	.code = NN_OP_HEATMAP_MAX_KEYPOINT,
-	.name = "HEATMAP_MAX_KEYPOINT",
+NN_OPERATION(HEATMAP_MAX_KEYPOINT,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_BOX_OF, 3, 3 }),
 	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+	.infer = infer, .execute = execute);

@@ -8,22 +8,6 @@
 
 #define BOOLS NN_T(NN_TENSOR_BOOL8)
 
-static enum nn_status check_two(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = { { BOOLS, 0, 0 }, { BOOLS, 0, 0 } };
-	static const struct nn_rule outputs[] = { { BOOLS, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-static enum nn_status check_not(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = { { BOOLS, 0, 0 } };
-	static const struct nn_rule outputs[] = { { BOOLS, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 1, outputs);
-}
-
 static enum nn_status infer_not(struct nn_run *r)
 {
 	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
@@ -33,15 +17,9 @@ static enum nn_status infer_not(struct nn_run *r)
 NN_ROW_FN(logical_and, uint8_t, uint8_t, void, !!x & !!y)
 NN_ROW_FN(logical_or, uint8_t, uint8_t, void, !!(x | y))
 
-static enum nn_status execute_and(struct nn_run *r)
+static enum nn_status execute(struct nn_run *r)
 {
-	nn_broadcast(r, logical_and, NULL);
-	return NN_OK;
-}
-
-static enum nn_status execute_or(struct nn_run *r)
-{
-	nn_broadcast(r, logical_or, NULL);
+	nn_broadcast(r, *(nn_row_fn *const *)r->op->kernels, NULL);
 	return NN_OK;
 }
 
@@ -56,26 +34,17 @@ static enum nn_status execute_not(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_LOGICAL_AND = {
-	.code = NN_OP_LOGICAL_AND,
-	.name = "LOGICAL_AND",
-	.check = check_two,
-	.infer = nn_broadcast_infer,
-	.execute = execute_and,
-};
+#define LOGICAL(which, kernel)								\
+NN_OPERATION(which,									\
+	NN_INPUTS(2, { BOOLS, 0, 0 }, { BOOLS, 0, 0 }),					\
+	NN_OUTPUTS({ BOOLS, 0, 0 }),							\
+	.infer = nn_broadcast_infer, .execute = execute,				\
+	.kernels = &(nn_row_fn *const){ kernel })
 
-const struct nn_op nn_op_LOGICAL_NOT = {
-	.code = NN_OP_LOGICAL_NOT,
-	.name = "LOGICAL_NOT",
-	.check = check_not,
-	.infer = infer_not,
-	.execute = execute_not,
-};
+LOGICAL(LOGICAL_AND, logical_and);
+LOGICAL(LOGICAL_OR, logical_or);
 
-const struct nn_op nn_op_LOGICAL_OR = {
-	.code = NN_OP_LOGICAL_OR,
-	.name = "LOGICAL_OR",
-	.check = check_two,
-	.infer = nn_broadcast_infer,
-	.execute = execute_or,
-};
+NN_OPERATION(LOGICAL_NOT,
+	NN_INPUTS(1, { BOOLS, 0, 0 }),
+	NN_OUTPUTS({ BOOLS, 0, 0 }),
+	.infer = infer_not, .execute = execute_not);

@@ -83,24 +83,10 @@ static enum nn_status execute_lsh_projection(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_lsh_projection(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 2, 2 },
-		{ NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM), 0, 0 },
-		{ NN_SAME, 1, 1 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_T(NN_TENSOR_INT32), 1, 1 } };
-
-	return NN_CHECK_RULES(c, inputs, 4, outputs);
-}
-
-const struct nn_op nn_op_LSH_PROJECTION = {
-	.code = NN_OP_LSH_PROJECTION,
-	.name = "LSH_PROJECTION",
+NN_OPERATION(LSH_PROJECTION,
+	NN_INPUTS(4, { NN_FLOATS, 2, 2 },
+		  { NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM), 0, 0 },
+		  { NN_SAME, 1, 1 }, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_T(NN_TENSOR_INT32), 1, 1 }),
 	.omissible = NN_IN(WEIGHT),
-	.check = check_lsh_projection,
-	.infer = infer_lsh_projection,
-	.execute = execute_lsh_projection,
-};
+	.infer = infer_lsh_projection, .execute = execute_lsh_projection);

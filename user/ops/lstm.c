@@ -146,16 +146,11 @@ static enum nn_status check_lstm(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_LSTM = {
-	.code = NN_OP_LSTM,
-	.name = "LSTM",
-	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
-		     NN_IN(17) | NN_IN(23) | NN_IN(24) | NN_IN(25) | NN_IN(26),
+NN_OPERATION(LSTM,
+	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
+		    NN_IN(16) | NN_IN(17) | NN_IN(23) | NN_IN(24) | NN_IN(25) | NN_IN(26),
 	.float16_as_float32 = true,
-	.check = check_lstm,
-	.infer = infer_lstm,
-	.execute = execute_lstm,
-};
+	.check = check_lstm, .infer = infer_lstm, .execute = execute_lstm);
 
 static enum nn_status check_unidirectional_lstm(const struct nn_check *c)
 {
@@ -174,13 +169,9 @@ static enum nn_status check_unidirectional_lstm(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_UNIDIRECTIONAL_SEQUENCE_LSTM = {
-	.code = NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM,
-	.name = "UNIDIRECTIONAL_SEQUENCE_LSTM",
-	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) | NN_IN(16) |
-		     NN_IN(17) | NN_IN(24) | NN_IN(25) | NN_IN(26) | NN_IN(27),
+NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_LSTM,
+	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
+		    NN_IN(16) | NN_IN(17) | NN_IN(24) | NN_IN(25) | NN_IN(26) | NN_IN(27),
 	.float16_as_float32 = true,
-	.check = check_unidirectional_lstm,
-	.infer = infer_unidirectional_lstm,
-	.execute = execute_unidirectional_lstm,
-};
+	.check = check_unidirectional_lstm, .infer = infer_unidirectional_lstm,
+	.execute = execute_unidirectional_lstm);

@@ -182,24 +182,10 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_batch_matmul(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED) | NN_T(NN_TENSOR_INT32), 2, 4 },
-		{ NN_SAME, 2, 4 },
-		NN_SCALAR_BOOL,
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 2, 4 } };
-
-	return NN_CHECK_RULES(c, inputs, 4, outputs);
-}
-
-const struct nn_op nn_op_BATCH_MATMUL = {
-	.code = NN_OP_BATCH_MATMUL,
-	.name = "BATCH_MATMUL",
+NN_OPERATION(BATCH_MATMUL,
+	NN_INPUTS(4,
+		  { NN_FLOATS | NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED) | NN_T(NN_TENSOR_INT32), 2, 4 },
+		  { NN_SAME, 2, 4 }, NN_SCALAR_BOOL, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 2, 4 }),
 	.float16_as_float32 = true,
-	.check = check_batch_matmul,
-	.infer = nn_matmul_infer,
-	.execute = execute_batch_matmul,
-};
+	.infer = nn_matmul_infer, .execute = execute_batch_matmul);

@@ -8,16 +8,6 @@
 #include "ops/check.h"
 #include "ops/quant.h"
 
-static enum nn_status check(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, { NN_SAME, 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
 /* What each stored byte of both operands is in the output. */
 struct requantised {
 	uint8_t a[256];
@@ -41,57 +31,48 @@ NN_ROW_FN(min_bytes, uint8_t, uint8_t, void, x < y ? x : y)
 NN_ROW_FN(max_signed, int8_t, int8_t, void, x > y ? x : y)
 NN_ROW_FN(min_signed, int8_t, int8_t, void, x < y ? x : y)
 
-static enum nn_status execute(struct nn_run *r, bool is_max, nn_row_fn *on_float, nn_row_fn *on_int,
-			      nn_row_fn *on_uint8, nn_row_fn *on_int8)
+struct kernels {
+	nn_row_fn *on_float;
+	nn_row_fn *on_int;
+	nn_row_fn *on_q8[2];		/* by sign */
+	nn_row_fn *on_bytes[2];
+};
+
+static enum nn_status execute(struct nn_run *r)
 {
 	const struct nn_tensor *a = &r->inputs[0], *b = &r->inputs[1], *out = &r->outputs[0];
 	const bool is_signed = a->type != NN_TENSOR_QUANT8_ASYMM;
+	const struct kernels *k = r->op->kernels;
 	struct requantised requantised;
 
 	switch (a->type) {
 	case NN_TENSOR_FLOAT32:
-		nn_broadcast(r, on_float, NULL);
+		nn_broadcast(r, k->on_float, NULL);
 		break;
 	case NN_TENSOR_INT32:
-		nn_broadcast(r, on_int, NULL);
+		nn_broadcast(r, k->on_int, NULL);
 		break;
 	default:
 		if (nn_tensor_quantised_alike(a, out) && nn_tensor_quantised_alike(b, out)) {
-			nn_broadcast(r, is_max ? is_signed ? max_signed : max_bytes :
-				     is_signed ? min_signed : min_bytes, NULL);
+			nn_broadcast(r, k->on_bytes[is_signed], NULL);
 			break;
 		}
 		nn_requantize_table(a, out, requantised.a);
 		nn_requantize_table(b, out, requantised.b);
-		nn_broadcast(r, is_signed ? on_int8 : on_uint8, &requantised);
+		nn_broadcast(r, k->on_q8[is_signed], &requantised);
 	}
 	return NN_OK;
 }
 
-static enum nn_status execute_maximum(struct nn_run *r)
-{
-	return execute(r, true, max_float, max_int, max_uint8, max_int8);
-}
+#define EXTREME(which, name)								\
+NN_OPERATION(which,									\
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },		\
+		  { NN_SAME, 0, 0 }),							\
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),							\
+	.float16_as_float32 = true, .infer = nn_broadcast_infer, .execute = execute,	\
+	.kernels = &(const struct kernels){						\
+		name##_float, name##_int, { name##_uint8, name##_int8 },		\
+		{ name##_bytes, name##_signed } })
 
-static enum nn_status execute_minimum(struct nn_run *r)
-{
-	return execute(r, false, min_float, min_int, min_uint8, min_int8);
-}
-
-const struct nn_op nn_op_MAXIMUM = {
-	.code = NN_OP_MAXIMUM,
-	.name = "MAXIMUM",
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = nn_broadcast_infer,
-	.execute = execute_maximum,
-};
-
-const struct nn_op nn_op_MINIMUM = {
-	.code = NN_OP_MINIMUM,
-	.name = "MINIMUM",
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = nn_broadcast_infer,
-	.execute = execute_minimum,
-};
+EXTREME(MAXIMUM, max);
+EXTREME(MINIMUM, min);

@@ -43,16 +43,6 @@ static void same_shape(struct nn_run *r)
 
 /* L2_NORMALIZATION */
 
-static enum nn_status check_l2(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 1, 4 }, NN_SCALAR_INT,
-	};
-	static const struct nn_rule output = { NN_SAME, 1, 4 };
-
-	return nn_check_rules(c, inputs, 1, 2, &output, 1);
-}
-
 static enum nn_status infer_l2(struct nn_run *r)
 {
 	struct nn_tensor *y = &r->outputs[0];
@@ -123,17 +113,6 @@ static enum nn_status execute_l2(struct nn_run *r)
 
 /* LOCAL_RESPONSE_NORMALIZATION */
 
-static enum nn_status check_lrn(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 1, 4 }, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
-		NN_SCALAR_FLOAT, NN_SCALAR_INT,
-	};
-	static const struct nn_rule output = { NN_SAME, 1, 4 };
-
-	return nn_check_rules(c, inputs, 5, 6, &output, 1);
-}
-
 struct response {
 	struct axis axis;
 	size_t radius;
@@ -197,17 +176,6 @@ static enum nn_status execute_lrn(struct nn_run *r)
 
 /* INSTANCE_NORMALIZATION */
 
-static enum nn_status check_instance(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 4, 4 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule output = { NN_SAME, 4, 4 };
-
-	return nn_check_rules(c, inputs, 5, 5, &output, 1);
-}
-
 static enum nn_status infer_instance(struct nn_run *r)
 {
 	if (r->inputs[0].rank != 4)
@@ -252,29 +220,22 @@ static enum nn_status execute_instance(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_L2_NORMALIZATION = {
-	.code = NN_OP_L2_NORMALIZATION,
-	.name = "L2_NORMALIZATION",
+NN_OPERATION(L2_NORMALIZATION,
+	NN_INPUTS(1, { NN_FLOATS | NN_QUANT8, 1, 4 }, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 1, 4 }),
 	.float16_as_float32 = true,
-	.check = check_l2,
-	.infer = infer_l2,
-	.execute = execute_l2,
-};
+	.infer = infer_l2, .execute = execute_l2);
 
-const struct nn_op nn_op_LOCAL_RESPONSE_NORMALIZATION = {
-	.code = NN_OP_LOCAL_RESPONSE_NORMALIZATION,
-	.name = "LOCAL_RESPONSE_NORMALIZATION",
+NN_OPERATION(LOCAL_RESPONSE_NORMALIZATION,
+	NN_INPUTS(5, { NN_FLOATS, 1, 4 }, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
+		  NN_SCALAR_FLOAT, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 1, 4 }),
 	.float16_as_float32 = true,
-	.check = check_lrn,
-	.infer = infer_lrn,
-	.execute = execute_lrn,
-};
+	.infer = infer_lrn, .execute = execute_lrn);
 
-const struct nn_op nn_op_INSTANCE_NORMALIZATION = {
-	.code = NN_OP_INSTANCE_NORMALIZATION,
-	.name = "INSTANCE_NORMALIZATION",
+NN_OPERATION(INSTANCE_NORMALIZATION,
+	NN_INPUTS(5, { NN_FLOATS, 4, 4 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
+		  NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 4, 4 }),
 	.float16_as_float32 = true,
-	.check = check_instance,
-	.infer = infer_instance,
-	.execute = execute_instance,
-};
+	.infer = infer_instance, .execute = execute_instance);

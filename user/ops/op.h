@@ -83,6 +83,8 @@ enum nn_zero_sized {
 	NN_ZERO_ALLOWED,	/* any that the shape rule accepts */
 };
 
+struct nn_rule;
+
 /* Sets of input positions, for up to 64 inputs. */
 #define NN_IN(i) (UINT64_C(1) << (i))
 
@@ -104,7 +106,18 @@ struct nn_op {
 	bool every_time;
 
 	/*
-	 * Types, counts and what is known of ranks and dimensions. Needs no
+	 * The operands, a rule each: NN_INPUTS() and NN_OUTPUTS() of check.h. Inputs from
+	 * `least_inputs` on may be left out, and so may outputs.
+	 */
+	const struct nn_rule *inputs;
+	const struct nn_rule *outputs;
+	uint8_t least_inputs;
+	uint8_t num_inputs;
+	uint8_t least_outputs;
+	uint8_t num_outputs;
+
+	/*
+	 * Checks what these rules leave open; NULL: nothing. It comes after them, and needs no
 	 * values and no producers. NN_OK or NN_INVALID_ARGUMENT.
 	 */
 	enum nn_status (*check)(const struct nn_check *c);
@@ -120,6 +133,9 @@ struct nn_op {
 	/* The reference kernel. Must not write past what infer said. */
 	enum nn_status (*execute)(struct nn_run *r);
 
+	/* Tells apart operations with the same `execute`: a structure of their file. */
+	const void *kernels;
+
 	/*
 	 * May be NULL: makes what is the same in every execution of one operation of
 	 * a checked model, whose pools are mapped; release frees it. `attributes`
@@ -133,15 +149,12 @@ struct nn_op {
 	void (*release)(const struct nn_op *op, void *state);
 };
 
-/* One of several operations of a file that look at run->op->code; floats of 16 bits are widened. */
-#define NN_FLOAT_OP(which, check_fn, infer_fn, execute_fn)	\
+/* Defines the entry of an operation, whose other fields follow. */
+#define NN_OPERATION(which, ...)				\
 const struct nn_op nn_op_##which = {				\
 	.code = NN_OP_##which,					\
 	.name = #which,						\
-	.float16_as_float32 = true,				\
-	.check = check_fn,					\
-	.infer = infer_fn,					\
-	.execute = execute_fn,					\
+	__VA_ARGS__						\
 }
 
 /*

@@ -146,85 +146,42 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 }
 
 /* As the NNAPI has it, the paddings' rank is looked at when they are used. */
-static enum nn_status check_pad(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_PAD = {
-	.code = NN_OP_PAD,
-	.name = "PAD",
+NN_OPERATION(PAD,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
-	.check = check_pad,
-	.infer = infer_pad,
-	.execute = execute_pad,
-};
+	.infer = infer_pad, .execute = execute_pad);
 
 /* The value of PAD_V2 is a raw INT32 for quantised tensors, else a float of their kind. */
 static enum nn_status check_pad_v2(const struct nn_check *c)
 {
-	static const struct nn_rule tensors[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 0, 0 },
-	};
-	static const struct nn_rule integer = NN_SCALAR_INT, real = NN_SCALAR_FLOAT;
-	enum nn_status status = nn_check_counts(c, 3, 3, 1, 1);
+	const bool is_q8 = NN_T(nn_check_in(c, 0)->type) & NN_QUANT8;
 
-	for (uint32_t i = 0; !status && i < 2; i++)
-		status = nn_check_input(c, i, tensors[i]);
-	if (!status)
-		status = nn_check_input(c, 2, NN_T(nn_check_in(c, 0)->type) & NN_QUANT8 ? integer :
-											  real);
-	if (!status)
-		status = nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 0, 0 });
-	return status;
+	return nn_check_input(c, 2, (struct nn_rule){ is_q8 ? NN_T(NN_INT32) : NN_SCALAR_OF, 0, 0 });
 }
 
-const struct nn_op nn_op_PAD_V2 = {
-	.code = NN_OP_PAD_V2,
-	.name = "PAD_V2",
+NN_OPERATION(PAD_V2,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 },
+		  { NN_T(NN_INT32) | NN_SCALAR_OF, 0, 0 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
-	.check = check_pad_v2,
-	.infer = infer_pad,
-	.execute = execute_pad,
-};
+	.check = check_pad_v2, .infer = infer_pad, .execute = execute_pad);
 
 static enum nn_status check_mirror_pad(const struct nn_check *c)
 {
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		{ NN_T(NN_TENSOR_INT32), 2, 2 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-	enum nn_status status = NN_CHECK_RULES(c, inputs, 3, outputs);
-	const struct nn_operand *in, *paddings, *out;
-	struct nn_operand pairs = { .rank = 2, .dims = { 0, 2 } };
+	const struct nn_operand *in = nn_check_in(c, 0), *out = nn_check_out(c, 0);
+	const struct nn_operand pairs = { .rank = 2, .dims = { in->rank, 2 } };
 
-	if (status)
-		return status;
-	in = nn_check_in(c, 0);
-	paddings = nn_check_in(c, 1);
-	out = nn_check_out(c, 0);
-	pairs.dims[0] = in->rank;
-	if (!nn_check_shapes_agree(paddings, &pairs))
+	if (!nn_check_shapes_agree(nn_check_in(c, 1), &pairs))
 		return nn_check_fail_input(c, 1, "must be a pair for each dimension of input 0");
 	if (in->rank && out->rank && in->rank != out->rank)
 		return nn_check_fail_output(c, 0, "%u dimensions, must be %u", out->rank, in->rank);
 	return nn_check_same_quant(c, 0, 0);
 }
 
-const struct nn_op nn_op_MIRROR_PAD = {
-	.code = NN_OP_MIRROR_PAD,
-	.name = "MIRROR_PAD",
+NN_OPERATION(MIRROR_PAD,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		  { NN_T(NN_TENSOR_INT32), 2, 2 }, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
-	.check = check_mirror_pad,
-	.infer = infer_mirror_pad,
-	.execute = execute_mirror_pad,
-};
+	.check = check_mirror_pad, .infer = infer_mirror_pad, .execute = execute_mirror_pad);

@@ -19,26 +19,6 @@ struct pool {
 	struct nn_window window;
 };
 
-static enum nn_status check_types(const struct nn_check *c, uint32_t types)
-{
-	struct nn_window_args args = nn_window_check_args(c);
-	enum nn_status status = nn_window_check(c, &args, NN_WINDOW_FLAG_OPTIONAL);
-
-	if (!status)
-		status = nn_check_input(c, 0, (struct nn_rule){ types, 4, 4 });
-	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 4, 4 });
-}
-
-static enum nn_status check(const struct nn_check *c)
-{
-	return check_types(c, NN_FLOATS | NN_QUANT8);
-}
-
-static enum nn_status check_l2(const struct nn_check *c)
-{
-	return check_types(c, NN_FLOATS);
-}
-
 static enum nn_status read_filter(const struct nn_run *r, uint32_t index, struct nn_axis *a)
 {
 	int32_t size = nn_run_int(r, index, 0);
@@ -104,6 +84,11 @@ struct job {
 
 /* Makes one output pixel of the cells from `in` on. */
 typedef void reduce_fn(const struct job *j, const struct cells *cells, const void *in, void *out);
+
+struct kernels {
+	reduce_fn *on_float;
+	reduce_fn *on_q8;		/* NULL: takes no bytes */
+};
 
 static float clamp_float(const struct job *j, float value)
 {
@@ -233,8 +218,9 @@ static void walk(const struct pool *p, const struct job *j, reduce_fn *reduce, s
 	}
 }
 
-static enum nn_status execute(struct nn_run *r, reduce_fn *reduce_float, reduce_fn *reduce_q8)
+static enum nn_status execute(struct nn_run *r)
 {
+	const struct kernels *k = r->op->kernels;
 	const struct nn_tensor *x = &r->inputs[0];
 	bool is_float = x->type == NN_TENSOR_FLOAT32;
 	struct job j = { .q = nn_q8_of(x) };
@@ -257,52 +243,29 @@ static enum nn_status execute(struct nn_run *r, reduce_fn *reduce_float, reduce_
 	j.sums = nn_run_alloc(r, p.in.c, sizeof(*j.sums));
 	if (!in || !out || !j.sums)
 		return NN_OUT_OF_MEMORY;
-	walk(&p, &j, is_float ? reduce_float : reduce_q8, is_float ? sizeof(float) : 1, in, out);
+	walk(&p, &j, is_float ? k->on_float : k->on_q8, is_float ? sizeof(float) : 1, in, out);
 	nn_image_finish(&r->outputs[0], p.nchw, out);
 	return NN_OK;
 }
 
-static enum nn_status execute_average(struct nn_run *r)
+static enum nn_status check(const struct nn_check *c)
 {
-	return execute(r, average_float, average_q8);
+	const struct kernels *k = c->op->kernels;
+	struct nn_window_args args = nn_window_check_args(c);
+	enum nn_status status = nn_window_check(c, &args, NN_WINDOW_FLAG_OPTIONAL);
+
+	if (!status)
+		status = nn_check_input(c, 0, (struct nn_rule){
+			NN_FLOATS | (k->on_q8 ? NN_QUANT8 : 0), 4, 4 });
+	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 4, 4 });
 }
 
-static enum nn_status execute_max(struct nn_run *r)
-{
-	return execute(r, max_float, max_q8);
-}
+#define POOL(which, ...)								\
+NN_OPERATION(which,									\
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,			\
+	.check = check, .infer = infer, .execute = execute,				\
+	.kernels = &(const struct kernels)__VA_ARGS__)
 
-static enum nn_status execute_l2(struct nn_run *r)
-{
-	return execute(r, l2_float, NULL);
-}
-
-const struct nn_op nn_op_AVERAGE_POOL_2D = {
-	.code = NN_OP_AVERAGE_POOL_2D,
-	.name = "AVERAGE_POOL_2D",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute_average,
-};
-
-const struct nn_op nn_op_L2_POOL_2D = {
-	.code = NN_OP_L2_POOL_2D,
-	.name = "L2_POOL_2D",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_l2,
-	.infer = infer,
-	.execute = execute_l2,
-};
-
-const struct nn_op nn_op_MAX_POOL_2D = {
-	.code = NN_OP_MAX_POOL_2D,
-	.name = "MAX_POOL_2D",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute_max,
-};
+POOL(AVERAGE_POOL_2D, { average_float, average_q8 });
+POOL(L2_POOL_2D, { l2_float, NULL });
+POOL(MAX_POOL_2D, { max_float, max_q8 });

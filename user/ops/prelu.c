@@ -9,16 +9,6 @@
 
 enum { X, ALPHA };
 
-static enum nn_status check(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 0 }, { NN_SAME, 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
 struct quantised {
 	struct nn_q8 x;
 	struct nn_q8 alpha;
@@ -61,11 +51,8 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_PRELU = {
-	.code = NN_OP_PRELU,
-	.name = "PRELU",
+NN_OPERATION(PRELU,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 0 }, { NN_SAME, 0, 0 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.float16_as_float32 = true,
-	.check = check,
-	.infer = nn_broadcast_infer,
-	.execute = execute,
-};
+	.infer = nn_broadcast_infer, .execute = execute);

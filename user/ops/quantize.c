@@ -8,14 +8,6 @@
 
 /* ---- QUANTIZE ---- */
 
-static enum nn_status check_quantize(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = { { NN_FLOATS, 0, 0 } };
-	static const struct nn_rule outputs[] = { { NN_QUANT8, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 1, outputs);
-}
-
 /* The type and quantisation of the output are the model's. */
 static enum nn_status infer(struct nn_run *r)
 {
@@ -43,17 +35,6 @@ static enum nn_status execute_quantize(struct nn_run *r)
 }
 
 /* ---- DEQUANTIZE ---- */
-
-static enum nn_status check_dequantize(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) |
-		  NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 4 },
-	};
-	static const struct nn_rule outputs[] = { { NN_FLOATS, 0, 4 } };
-
-	return NN_CHECK_RULES(c, inputs, 1, outputs);
-}
 
 static void dequantize(const struct nn_tensor *t, const uint8_t *in, float *out, size_t count,
 		       float scale)
@@ -97,22 +78,15 @@ static enum nn_status execute_dequantize(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_DEQUANTIZE = {
-	.code = NN_OP_DEQUANTIZE,
-	.name = "DEQUANTIZE",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_dequantize,
-	.infer = infer,
-	.execute = execute_dequantize,
-};
+NN_OPERATION(DEQUANTIZE,
+	NN_INPUTS(1,
+		  { NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 4 }),
+	NN_OUTPUTS({ NN_FLOATS, 0, 4 }),
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.infer = infer, .execute = execute_dequantize);
 
-const struct nn_op nn_op_QUANTIZE = {
-	.code = NN_OP_QUANTIZE,
-	.name = "QUANTIZE",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_quantize,
-	.infer = infer,
-	.execute = execute_quantize,
-};
+NN_OPERATION(QUANTIZE,
+	NN_INPUTS(1, { NN_FLOATS, 0, 0 }),
+	NN_OUTPUTS({ NN_QUANT8, 0, 0 }),
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.infer = infer, .execute = execute_quantize);

@@ -149,10 +149,6 @@ static enum nn_status check_quantized_16bit_lstm(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_QUANTIZED_16BIT_LSTM = {
-	.code = NN_OP_QUANTIZED_16BIT_LSTM,
-	.name = "QUANTIZED_16BIT_LSTM",
-	.check = check_quantized_16bit_lstm,
-	.infer = infer_quantized_16bit_lstm,
-	.execute = execute_quantized_16bit_lstm,
-};
+NN_OPERATION(QUANTIZED_16BIT_LSTM,
+	.check = check_quantized_16bit_lstm, .infer = infer_quantized_16bit_lstm,
+	.execute = execute_quantized_16bit_lstm);

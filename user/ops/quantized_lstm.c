@@ -369,12 +369,8 @@ static enum nn_status check_quantized_lstm(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_QUANTIZED_LSTM = {
-	.code = NN_OP_QUANTIZED_LSTM,
-	.name = "QUANTIZED_LSTM",
+NN_OPERATION(QUANTIZED_LSTM,
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
-		     NN_IN(16) | NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
-	.check = check_quantized_lstm,
-	.infer = infer_quantized_lstm,
-	.execute = execute_quantized_lstm,
-};
+		    NN_IN(16) | NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
+	.check = check_quantized_lstm, .infer = infer_quantized_lstm,
+	.execute = execute_quantized_lstm);

@@ -120,23 +120,8 @@ static enum nn_status execute_random_multinomial(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_random_multinomial(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 2, 2 },
-		NN_SCALAR_INT,
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-	static const struct nn_rule outputs[] = { { NN_T(NN_TENSOR_INT32), 2, 2 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_RANDOM_MULTINOMIAL = {
-	.code = NN_OP_RANDOM_MULTINOMIAL,
-	.name = "RANDOM_MULTINOMIAL",
+NN_OPERATION(RANDOM_MULTINOMIAL,
+	NN_INPUTS(3, { NN_FLOATS, 2, 2 }, NN_SCALAR_INT, { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	NN_OUTPUTS({ NN_T(NN_TENSOR_INT32), 2, 2 }),
 	.float16_as_float32 = true,
-	.check = check_random_multinomial,
-	.infer = infer_random_multinomial,
-	.execute = execute_random_multinomial,
-};
+	.infer = infer_random_multinomial, .execute = execute_random_multinomial);

@@ -124,171 +124,39 @@ REDUCE(any_bool, uint8_t, uint8_t, 0, a || b, a)
 
 typedef void reduce_fn(const void *data, void *to, uint32_t count, uint32_t row);
 
-static enum nn_status reduce(struct nn_run *r, reduce_fn *on_float, reduce_fn *on_uint8,
-			     reduce_fn *on_int8)
+struct kernels {
+	reduce_fn *on_float;
+	reduce_fn *on_bytes;
+	reduce_fn *on_int8;
+};
+
+static enum nn_status execute(struct nn_run *r)
 {
 	const struct nn_tensor *out = &r->outputs[0];
-	reduce_fn *fn = on_uint8;
+	const struct kernels *k = r->op->kernels;
 	uint32_t row;
 	const void *data = reduced_last(r, &row);
 
 	if (!data)
 		return NN_OUT_OF_MEMORY;
-	if (out->type == NN_TENSOR_FLOAT32)
-		fn = on_float;
-	else if (out->type == NN_TENSOR_QUANT8_ASYMM_SIGNED)
-		fn = on_int8;
-	fn(data, out->data, nn_tensor_count(out), row);
+	(out->type == NN_TENSOR_FLOAT32 ? k->on_float :
+	 out->type == NN_TENSOR_QUANT8_ASYMM_SIGNED ? k->on_int8 : k->on_bytes)
+		(data, out->data, nn_tensor_count(out), row);
 	return NN_OK;
 }
 
-static enum nn_status execute_mean(struct nn_run *r)
-{
-	return reduce(r, mean_float, mean_uint8, mean_int8);
-}
+#define REDUCTION(which, types, flag, ...)						\
+NN_OPERATION(which,									\
+	NN_INPUTS(3, { types, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, flag),		\
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),							\
+	.steering = NN_IN(1), .float16_as_float32 = true,				\
+	.infer = infer_reduce, .execute = execute,					\
+	.kernels = &(const struct kernels)__VA_ARGS__)
 
-static enum nn_status execute_reduce_sum(struct nn_run *r)
-{
-	return reduce(r, sum_float, NULL, NULL);
-}
-
-static enum nn_status execute_reduce_prod(struct nn_run *r)
-{
-	return reduce(r, prod_float, NULL, NULL);
-}
-
-static enum nn_status execute_reduce_max(struct nn_run *r)
-{
-	return reduce(r, max_float, max_uint8, max_int8);
-}
-
-static enum nn_status execute_reduce_min(struct nn_run *r)
-{
-	return reduce(r, min_float, min_uint8, min_int8);
-}
-
-static enum nn_status execute_reduce_all(struct nn_run *r)
-{
-	return reduce(r, NULL, all_bool, NULL);
-}
-
-static enum nn_status execute_reduce_any(struct nn_run *r)
-{
-	return reduce(r, NULL, any_bool, NULL);
-}
-
-static enum nn_status check_mean(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_MEAN = {
-	.code = NN_OP_MEAN,
-	.name = "MEAN",
-	.steering = NN_IN(1),
-	.float16_as_float32 = true,
-	.check = check_mean,
-	.infer = infer_reduce,
-	.execute = execute_mean,
-};
-
-static enum nn_status check_reduce_float(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-static enum nn_status check_reduce_any_number(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-static enum nn_status check_reduce_bool(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_T(NN_TENSOR_BOOL8), 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_REDUCE_ALL = {
-	.code = NN_OP_REDUCE_ALL,
-	.name = "REDUCE_ALL",
-	.steering = NN_IN(1),
-	.check = check_reduce_bool,
-	.infer = infer_reduce,
-	.execute = execute_reduce_all,
-};
-
-const struct nn_op nn_op_REDUCE_ANY = {
-	.code = NN_OP_REDUCE_ANY,
-	.name = "REDUCE_ANY",
-	.steering = NN_IN(1),
-	.check = check_reduce_bool,
-	.infer = infer_reduce,
-	.execute = execute_reduce_any,
-};
-
-const struct nn_op nn_op_REDUCE_MAX = {
-	.code = NN_OP_REDUCE_MAX,
-	.name = "REDUCE_MAX",
-	.steering = NN_IN(1),
-	.float16_as_float32 = true,
-	.check = check_reduce_any_number,
-	.infer = infer_reduce,
-	.execute = execute_reduce_max,
-};
-
-const struct nn_op nn_op_REDUCE_MIN = {
-	.code = NN_OP_REDUCE_MIN,
-	.name = "REDUCE_MIN",
-	.steering = NN_IN(1),
-	.float16_as_float32 = true,
-	.check = check_reduce_any_number,
-	.infer = infer_reduce,
-	.execute = execute_reduce_min,
-};
-
-const struct nn_op nn_op_REDUCE_PROD = {
-	.code = NN_OP_REDUCE_PROD,
-	.name = "REDUCE_PROD",
-	.steering = NN_IN(1),
-	.float16_as_float32 = true,
-	.check = check_reduce_float,
-	.infer = infer_reduce,
-	.execute = execute_reduce_prod,
-};
-
-const struct nn_op nn_op_REDUCE_SUM = {
-	.code = NN_OP_REDUCE_SUM,
-	.name = "REDUCE_SUM",
-	.steering = NN_IN(1),
-	.float16_as_float32 = true,
-	.check = check_reduce_float,
-	.infer = infer_reduce,
-	.execute = execute_reduce_sum,
-};
+REDUCTION(MEAN, NN_FLOATS | NN_QUANT8, NN_SCALAR_INT, { mean_float, mean_uint8, mean_int8 });
+REDUCTION(REDUCE_ALL, NN_T(NN_TENSOR_BOOL8), NN_SCALAR_BOOL, { .on_bytes = all_bool });
+REDUCTION(REDUCE_ANY, NN_T(NN_TENSOR_BOOL8), NN_SCALAR_BOOL, { .on_bytes = any_bool });
+REDUCTION(REDUCE_MAX, NN_FLOATS | NN_QUANT8, NN_SCALAR_BOOL, { max_float, max_uint8, max_int8 });
+REDUCTION(REDUCE_MIN, NN_FLOATS | NN_QUANT8, NN_SCALAR_BOOL, { min_float, min_uint8, min_int8 });
+REDUCTION(REDUCE_PROD, NN_FLOATS, NN_SCALAR_BOOL, { .on_float = prod_float });
+REDUCTION(REDUCE_SUM, NN_FLOATS, NN_SCALAR_BOOL, { .on_float = sum_float });

@@ -104,62 +104,20 @@ static enum nn_status infer_expand_dims(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_reshape(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 0, 0 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_RESHAPE = {
-	.code = NN_OP_RESHAPE,
-	.name = "RESHAPE",
+NN_OPERATION(RESHAPE,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 4 },
+		  { NN_T(NN_TENSOR_INT32), 0, 0 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
-	.check = check_reshape,
-	.infer = infer_reshape,
-	.execute = copy_data,
-};
+	.infer = infer_reshape, .execute = copy_data);
 
-static enum nn_status check_squeeze(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+NN_OPERATION(SQUEEZE,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.omissible = NN_IN(1), .steering = NN_IN(1),
+	.infer = infer_squeeze, .execute = copy_data);
 
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_SQUEEZE = {
-	.code = NN_OP_SQUEEZE,
-	.name = "SQUEEZE",
-	.omissible = NN_IN(1),
-	.steering = NN_IN(1),
-	.check = check_squeeze,
-	.infer = infer_squeeze,
-	.execute = copy_data,
-};
-
-static enum nn_status check_expand_dims(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_EXPAND_DIMS = {
-	.code = NN_OP_EXPAND_DIMS,
-	.name = "EXPAND_DIMS",
-	.check = check_expand_dims,
-	.infer = infer_expand_dims,
-	.execute = copy_data,
-};
+NN_OPERATION(EXPAND_DIMS,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.infer = infer_expand_dims, .execute = copy_data);

@@ -13,27 +13,10 @@
 
 enum { X, WIDTH, HEIGHT, NCHW, ALIGN_CORNERS, HALF_PIXELS };
 
-static enum nn_status check(const struct nn_check *c, uint32_t required)
+/* The width and the height are both sizes or both factors. */
+static enum nn_status check(const struct nn_check *c)
 {
-	static const struct nn_rule output = { NN_SAME, 4, 4 };
-	struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 }, NN_SCALAR_INT, NN_SCALAR_INT,
-		NN_SCALAR_BOOL, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
-	};
-
-	if (c->operation->num_inputs > WIDTH && nn_check_in(c, WIDTH)->type != NN_INT32)
-		inputs[WIDTH] = inputs[HEIGHT] = (struct nn_rule)NN_SCALAR_FLOAT;
-	return nn_check_rules(c, inputs, required, 6, &output, 1);
-}
-
-static enum nn_status check_bilinear(const struct nn_check *c)
-{
-	return check(c, 3);
-}
-
-static enum nn_status check_nearest(const struct nn_check *c)
-{
-	return check(c, 4);
+	return nn_check_same_type(c, WIDTH, HEIGHT);
 }
 
 /* An output size: given, or a scale of the input's. */
@@ -211,9 +194,14 @@ static void run_nearest(const struct job *j, const void *in, uint8_t *out)
 	}
 }
 
-static enum nn_status execute(struct nn_run *r, source_fn *source,
-			      void (*run)(const struct job *j, const void *in, uint8_t *out))
+struct kernels {
+	source_fn *source;
+	void (*run)(const struct job *j, const void *in, uint8_t *out);
+};
+
+static enum nn_status execute(struct nn_run *r)
 {
+	const struct kernels *k = r->op->kernels;
 	const struct nn_tensor *x = &r->inputs[X];
 	struct nn_resize v;
 	struct job j = { .v = &v, .flip = nn_q8_of(x).flip };
@@ -224,43 +212,26 @@ static enum nn_status execute(struct nn_run *r, source_fn *source,
 	if (status || !nn_tensor_count(&r->outputs[0]))
 		return status;
 	j.element = nn_type_info(x->type)->element_size;
-	j.y = all_sources(r, &v, source, v.in.h, v.out.h);
-	j.x = all_sources(r, &v, source, v.in.w, v.out.w);
+	j.y = all_sources(r, &v, k->source, v.in.h, v.out.h);
+	j.x = all_sources(r, &v, k->source, v.in.w, v.out.w);
 	in = nn_image_input(r, x, v.nchw);
 	out = nn_image_output(r, &r->outputs[0], v.nchw);
 	if (!j.y || !j.x || !in || !out)
 		return NN_OUT_OF_MEMORY;
-	run(&j, in, out);
+	k->run(&j, in, out);
 	nn_image_finish(&r->outputs[0], v.nchw, out);
 	return NN_OK;
 }
 
-static enum nn_status execute_bilinear(struct nn_run *r)
-{
-	return execute(r, nn_resize_bilinear, run_bilinear);
-}
+#define RESIZE(which, least, ...)							\
+NN_OPERATION(which,									\
+	NN_INPUTS(least, { NN_FLOATS | NN_QUANT8, 4, 4 },				\
+		  { NN_T(NN_INT32) | NN_SCALAR_OF, 0, 0 }, { NN_T(NN_INT32) | NN_SCALAR_OF, 0, 0 }, \
+		  NN_SCALAR_BOOL, NN_SCALAR_BOOL, NN_SCALAR_BOOL),			\
+	NN_OUTPUTS({ NN_SAME, 4, 4 }),							\
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,			\
+	.check = check, .infer = infer, .execute = execute,				\
+	.kernels = &(const struct kernels)__VA_ARGS__)
 
-static enum nn_status execute_nearest(struct nn_run *r)
-{
-	return execute(r, nearest, run_nearest);
-}
-
-const struct nn_op nn_op_RESIZE_BILINEAR = {
-	.code = NN_OP_RESIZE_BILINEAR,
-	.name = "RESIZE_BILINEAR",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_bilinear,
-	.infer = infer,
-	.execute = execute_bilinear,
-};
-
-const struct nn_op nn_op_RESIZE_NEAREST_NEIGHBOR = {
-	.code = NN_OP_RESIZE_NEAREST_NEIGHBOR,
-	.name = "RESIZE_NEAREST_NEIGHBOR",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_nearest,
-	.infer = infer,
-	.execute = execute_nearest,
-};
+RESIZE(RESIZE_BILINEAR, 3, { nn_resize_bilinear, run_bilinear });
+RESIZE(RESIZE_NEAREST_NEIGHBOR, 4, { nearest, run_nearest });

@@ -255,83 +255,26 @@ static enum nn_status execute_bidirectional_rnn(struct nn_run *r)
 			    states ? r->outputs[sequences + 1].data : NULL);
 }
 
-static enum nn_status check_rnn(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 2, 2 },
-		{ NN_SAME, 2, 2 },
-		{ NN_SAME, 2, 2 },
-		{ NN_SAME, 1, 1 },
-		{ NN_SAME, 2, 2 },
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 } };
-
-	return NN_CHECK_RULES(c, inputs, 6, outputs);
-}
-
-const struct nn_op nn_op_RNN = {
-	.code = NN_OP_RNN,
-	.name = "RNN",
+NN_OPERATION(RNN,
+	NN_INPUTS(6, { NN_FLOATS, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 },
+		  { NN_SAME, 2, 2 }, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }),
 	.float16_as_float32 = true,
-	.check = check_rnn,
-	.infer = infer_rnn,
-	.execute = execute_rnn,
-};
+	.infer = infer_rnn, .execute = execute_rnn);
 
-static enum nn_status check_unidirectional_rnn(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 3, 3 },
-		{ NN_SAME, 2, 2 },
-		{ NN_SAME, 2, 2 },
-		{ NN_SAME, 1, 1 },
-		{ NN_SAME, 2, 2 },
-		NN_SCALAR_INT,
-		NN_SCALAR_INT,
-	};
-	enum nn_status status = nn_check_counts(c, 7, 7, 1, 2);
-
-	for (uint32_t i = 0; !status && i < 7; i++)
-		status = nn_check_input(c, i, inputs[i]);
-	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
-		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 3 });
-	return status;
-}
-
-const struct nn_op nn_op_UNIDIRECTIONAL_SEQUENCE_RNN = {
-	.code = NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN,
-	.name = "UNIDIRECTIONAL_SEQUENCE_RNN",
+NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_RNN,
+	NN_INPUTS(7, { NN_FLOATS, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 },
+		  { NN_SAME, 2, 2 }, NN_SCALAR_INT, NN_SCALAR_INT),
+	NN_OUTPUTS_FROM(1, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }),
 	.float16_as_float32 = true,
-	.check = check_unidirectional_rnn,
-	.infer = infer_unidirectional_rnn,
-	.execute = execute_unidirectional_rnn,
-};
+	.infer = infer_unidirectional_rnn, .execute = execute_unidirectional_rnn);
 
-static enum nn_status check_bidirectional_rnn(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 3, 3 },
-		{ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 }, { NN_SAME, 2, 2 },
-		{ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 }, { NN_SAME, 2, 2 },
-		{ NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 },
-		NN_SCALAR_INT, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
-	};
-	enum nn_status status = nn_check_counts(c, 15, 15, 1, 4);
-
-	for (uint32_t i = 0; !status && i < 15; i++)
-		status = nn_check_input(c, i, inputs[i]);
-	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
-		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 3 });
-	return status;
-}
-
-const struct nn_op nn_op_BIDIRECTIONAL_SEQUENCE_RNN = {
-	.code = NN_OP_BIDIRECTIONAL_SEQUENCE_RNN,
-	.name = "BIDIRECTIONAL_SEQUENCE_RNN",
-	.omissible = NN_IN(9) | NN_IN(10) | NN_IN(11),
-	.float16_as_float32 = true,
-	.check = check_bidirectional_rnn,
-	.infer = infer_bidirectional_rnn,
-	.execute = execute_bidirectional_rnn,
-};
+NN_OPERATION(BIDIRECTIONAL_SEQUENCE_RNN,
+	NN_INPUTS(15, { NN_FLOATS, 3, 3 },
+		  { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 }, { NN_SAME, 2, 2 },
+		  { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 }, { NN_SAME, 2, 2 },
+		  { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 },
+		  NN_SCALAR_INT, NN_SCALAR_BOOL, NN_SCALAR_BOOL),
+	NN_OUTPUTS_FROM(1, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }),
+	.omissible = NN_IN(9) | NN_IN(10) | NN_IN(11), .float16_as_float32 = true,
+	.infer = infer_bidirectional_rnn, .execute = execute_bidirectional_rnn);

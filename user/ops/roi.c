@@ -21,31 +21,6 @@ static uint32_t nchw_input(const struct nn_run *r)
 	return r->num_inputs - 1;
 }
 
-/* `samples`: ROI_ALIGN's numbers of samples, before the flag. */
-static enum nn_status check(const struct nn_check *c, uint32_t samples)
-{
-	static const struct nn_rule output = { NN_SAME, 4, 4 };
-	struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 }, nn_box_rule(c, 2), { NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT,
-		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_BOOL,
-	};
-	uint32_t count = HEIGHT_SAMPLES + samples + 1;
-
-	inputs[count - 1] = (struct nn_rule)NN_SCALAR_BOOL;
-	return nn_check_rules(c, inputs, count, count, &output, 1);
-}
-
-static enum nn_status check_align(const struct nn_check *c)
-{
-	return check(c, 2);
-}
-
-static enum nn_status check_pooling(const struct nn_check *c)
-{
-	return check(c, 0);
-}
-
 /*
  * Samples of a cell, at most: their sum in 8 bits times weights of 255 is that of 32 bits, and who
  * asks for more asks for time only.
@@ -734,23 +709,19 @@ static enum nn_status execute_pooling(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_ROI_ALIGN = {
-	.code = NN_OP_ROI_ALIGN,
-	.name = "ROI_ALIGN",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.steering = NN_IN(ROIS) | NN_IN(BATCH),
-	.float16_as_float32 = true,
-	.check = check_align,
-	.infer = infer_align,
-	.execute = execute_align,
-};
+/* The first inputs of both: images, regions and where they go. */
+#define REGIONS { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, \
+		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT
 
-const struct nn_op nn_op_ROI_POOLING = {
-	.code = NN_OP_ROI_POOLING,
-	.name = "ROI_POOLING",
-	.steering = NN_IN(ROIS) | NN_IN(BATCH),
+NN_OPERATION(ROI_ALIGN,
+	NN_INPUTS(10, REGIONS, NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 4, 4 }),
+	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(ROIS) | NN_IN(BATCH),
 	.float16_as_float32 = true,
-	.check = check_pooling,
-	.infer = infer_pooling,
-	.execute = execute_pooling,
-};
+	.infer = infer_align, .execute = execute_align);
+
+NN_OPERATION(ROI_POOLING,
+	NN_INPUTS(8, REGIONS, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 4, 4 }),
+	.steering = NN_IN(ROIS) | NN_IN(BATCH), .float16_as_float32 = true,
+	.infer = infer_pooling, .execute = execute_pooling);

@@ -10,26 +10,6 @@
 
 enum { CONDITION, A, B };
 
-static enum nn_status check(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_T(NN_TENSOR_BOOL8), 0, 0 },
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-	};
-	static const struct nn_rule outputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-	};
-	enum nn_status status = NN_CHECK_RULES(c, inputs, 3, outputs);
-
-	if (!status)
-		status = nn_check_same_type(c, A, B);
-	if (!status && nn_check_out(c, 0)->type != nn_check_in(c, A)->type)
-		return nn_check_fail_output(c, 0, "must be %s, as input 1",
-					    nn_type_name(nn_check_in(c, A)->type));
-	return status;
-}
-
 static bool same_shape(const struct nn_tensor *a, const struct nn_tensor *b)
 {
 	return a->rank == b->rank && !memcmp(a->dims, b->dims, a->rank * sizeof(*a->dims));
@@ -100,11 +80,9 @@ static enum nn_status execute(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_SELECT = {
-	.code = NN_OP_SELECT,
-	.name = "SELECT",
+NN_OPERATION(SELECT,
+	NN_INPUTS(3, { NN_T(NN_TENSOR_BOOL8), 0, 0 },
+		  { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, { NN_SAME_1, 0, 0 }),
+	NN_OUTPUTS({ NN_SAME_1, 0, 0 }),
 	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+	.infer = infer, .execute = execute);

@@ -197,52 +197,20 @@ static enum nn_status execute_tile(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_slice(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+NN_OPERATION(SLICE,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(1) | NN_IN(2),
+	.infer = infer_slice, .execute = execute_slice);
 
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_SLICE = {
-	.code = NN_OP_SLICE,
-	.name = "SLICE",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.steering = NN_IN(1) | NN_IN(2),
-	.check = check_slice,
-	.infer = infer_slice,
-	.execute = execute_slice,
-};
-
-static enum nn_status check_strided_slice(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_INT,
-		NN_SCALAR_INT,
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 7, outputs);
-}
-
-const struct nn_op nn_op_STRIDED_SLICE = {
-	.code = NN_OP_STRIDED_SLICE,
-	.name = "STRIDED_SLICE",
+NN_OPERATION(STRIDED_SLICE,
+	NN_INPUTS(7, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, NN_SCALAR_INT,
+		  NN_SCALAR_INT, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1) | NN_IN(2) | NN_IN(3),
-	.check = check_strided_slice,
-	.infer = infer_strided_slice,
-	.execute = execute_strided_slice,
-};
+	.infer = infer_strided_slice, .execute = execute_strided_slice);
 
 static enum nn_status check_split(const struct nn_check *c)
 {
@@ -260,30 +228,12 @@ static enum nn_status check_split(const struct nn_check *c)
 	return status;
 }
 
-const struct nn_op nn_op_SPLIT = {
-	.code = NN_OP_SPLIT,
-	.name = "SPLIT",
-	.check = check_split,
-	.infer = infer_split,
-	.execute = execute_split,
-};
+NN_OPERATION(SPLIT,
+	.check = check_split, .infer = infer_split, .execute = execute_split);
 
-static enum nn_status check_tile(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_TILE = {
-	.code = NN_OP_TILE,
-	.name = "TILE",
+NN_OPERATION(TILE,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
-	.check = check_tile,
-	.infer = infer_tile,
-	.execute = execute_tile,
-};
+	.infer = infer_tile, .execute = execute_tile);

@@ -11,26 +11,6 @@
 
 enum { X, BETA, AXIS };
 
-static enum nn_status check_softmax(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 }, NN_SCALAR_FLOAT, NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 4 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-static enum nn_status check_log_softmax(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT, NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
 static enum nn_status infer(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[X];
@@ -161,21 +141,14 @@ static enum nn_status execute_log_softmax(struct nn_run *r)
 	return NN_OK;
 }
 
-const struct nn_op nn_op_SOFTMAX = {
-	.code = NN_OP_SOFTMAX,
-	.name = "SOFTMAX",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.float16_as_float32 = true,
-	.check = check_softmax,
-	.infer = infer_softmax,
-	.execute = execute_softmax,
-};
+NN_OPERATION(SOFTMAX,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, NN_SCALAR_FLOAT, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 4 }),
+	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.infer = infer_softmax, .execute = execute_softmax);
 
-const struct nn_op nn_op_LOG_SOFTMAX = {
-	.code = NN_OP_LOG_SOFTMAX,
-	.name = "LOG_SOFTMAX",
+NN_OPERATION(LOG_SOFTMAX,
+	NN_INPUTS(3, { NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.float16_as_float32 = true,
-	.check = check_log_softmax,
-	.infer = infer,
-	.execute = execute_log_softmax,
-};
+	.infer = infer, .execute = execute_log_softmax);

@@ -260,74 +260,29 @@ static enum nn_status execute_space_to_batch(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_depth(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 },
-		NN_SCALAR_INT,
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
+#define DEPTH_OPERANDS										\
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, NN_SCALAR_INT, NN_SCALAR_BOOL),		\
+	NN_OUTPUTS({ NN_SAME, 0, 0 })
 
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
+NN_OPERATION(DEPTH_TO_SPACE,
+	DEPTH_OPERANDS,
+	.infer = infer_depth_to_space, .execute = execute_depth_to_space);
 
-const struct nn_op nn_op_DEPTH_TO_SPACE = {
-	.code = NN_OP_DEPTH_TO_SPACE,
-	.name = "DEPTH_TO_SPACE",
-	.check = check_depth,
-	.infer = infer_depth_to_space,
-	.execute = execute_depth_to_space,
-};
+NN_OPERATION(SPACE_TO_DEPTH,
+	DEPTH_OPERANDS,
+	.infer = infer_space_to_depth, .execute = execute_space_to_depth);
 
-const struct nn_op nn_op_SPACE_TO_DEPTH = {
-	.code = NN_OP_SPACE_TO_DEPTH,
-	.name = "SPACE_TO_DEPTH",
-	.check = check_depth,
-	.infer = infer_space_to_depth,
-	.execute = execute_space_to_depth,
-};
-
-static enum nn_status check_batch_to_space(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_BATCH_TO_SPACE_ND = {
-	.code = NN_OP_BATCH_TO_SPACE_ND,
-	.name = "BATCH_TO_SPACE_ND",
+NN_OPERATION(BATCH_TO_SPACE_ND,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
-	.check = check_batch_to_space,
-	.infer = infer_batch_to_space,
-	.execute = execute_batch_to_space,
-};
+	.infer = infer_batch_to_space, .execute = execute_batch_to_space);
 
 /* As the NNAPI has it, the paddings' rank is looked at when they are used. */
-static enum nn_status check_space_to_batch(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 4, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-		{ NN_T(NN_TENSOR_INT32), 0, 0 },
-		NN_SCALAR_BOOL,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_SPACE_TO_BATCH_ND = {
-	.code = NN_OP_SPACE_TO_BATCH_ND,
-	.name = "SPACE_TO_BATCH_ND",
+NN_OPERATION(SPACE_TO_BATCH_ND,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  { NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_BOOL),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1) | NN_IN(2),
-	.check = check_space_to_batch,
-	.infer = infer_space_to_batch,
-	.execute = execute_space_to_batch,
-};
+	.infer = infer_space_to_batch, .execute = execute_space_to_batch);

@@ -82,28 +82,9 @@ static enum nn_status execute_svdf(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_svdf(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS, 2, 2 },
-		{ NN_SAME, 2, 2 },
-		{ NN_SAME, 2, 2 },
-		{ NN_SAME, 1, 1 },
-		{ NN_SAME, 2, 2 },
-		NN_SCALAR_INT,
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 } };
-
-	return NN_CHECK_RULES(c, inputs, 7, outputs);
-}
-
-const struct nn_op nn_op_SVDF = {
-	.code = NN_OP_SVDF,
-	.name = "SVDF",
-	.omissible = NN_IN(NN_SVDF_BIAS),
-	.float16_as_float32 = true,
-	.check = check_svdf,
-	.infer = infer_svdf,
-	.execute = execute_svdf,
-};
+NN_OPERATION(SVDF,
+	NN_INPUTS(7, { NN_FLOATS, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 },
+		  { NN_SAME, 2, 2 }, NN_SCALAR_INT, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }),
+	.omissible = NN_IN(NN_SVDF_BIAS), .float16_as_float32 = true,
+	.infer = infer_svdf, .execute = execute_svdf);

@@ -120,39 +120,14 @@ static enum nn_status execute_channel_shuffle(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_transpose(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 2, outputs);
-}
-
-const struct nn_op nn_op_TRANSPOSE = {
-	.code = NN_OP_TRANSPOSE,
-	.name = "TRANSPOSE",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.omissible = NN_IN(1),
-	.steering = NN_IN(1),
-	.check = check_transpose,
-	.infer = infer_transpose,
-	.execute = execute_transpose,
-};
+NN_OPERATION(TRANSPOSE,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.zero_sized = NN_ZERO_ALLOWED, .omissible = NN_IN(1), .steering = NN_IN(1),
+	.infer = infer_transpose, .execute = execute_transpose);
 
 static enum nn_status check_reverse(const struct nn_check *c)
 {
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 8 },
-		{ NN_T(NN_TENSOR_INT32), 1, 1 },
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 8 } };
-	enum nn_status status = NN_CHECK_RULES(c, inputs, 2, outputs);
-
-	if (status)
-		return status;
 	if (nn_check_in(c, 1)->rank && nn_check_in(c, 1)->dims[0] > 1)
 		return nn_check_fail_input(c, 1, "%u axes, must be one axis",
 					   nn_check_in(c, 1)->dims[0]);
@@ -161,31 +136,14 @@ static enum nn_status check_reverse(const struct nn_check *c)
 	return nn_check_same_quant(c, 0, 0);
 }
 
-const struct nn_op nn_op_REVERSE = {
-	.code = NN_OP_REVERSE,
-	.name = "REVERSE",
+NN_OPERATION(REVERSE,
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 8 },
+		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	NN_OUTPUTS({ NN_SAME, 0, 8 }),
 	.steering = NN_IN(1),
-	.check = check_reverse,
-	.infer = infer_reverse,
-	.execute = execute_reverse,
-};
+	.check = check_reverse, .infer = infer_reverse, .execute = execute_reverse);
 
-static enum nn_status check_channel_shuffle(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8, 0, 4 },
-		NN_SCALAR_INT,
-		NN_SCALAR_INT,
-	};
-	static const struct nn_rule outputs[] = { { NN_SAME, 0, 0 } };
-
-	return NN_CHECK_RULES(c, inputs, 3, outputs);
-}
-
-const struct nn_op nn_op_CHANNEL_SHUFFLE = {
-	.code = NN_OP_CHANNEL_SHUFFLE,
-	.name = "CHANNEL_SHUFFLE",
-	.check = check_channel_shuffle,
-	.infer = infer_channel_shuffle,
-	.execute = execute_channel_shuffle,
-};
+NN_OPERATION(CHANNEL_SHUFFLE,
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 0, 4 }, NN_SCALAR_INT, NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.infer = infer_channel_shuffle, .execute = execute_channel_shuffle);

@@ -126,13 +126,6 @@ static enum nn_status execute(struct nn_run *r)
 	return status ? status : nn_conv_execute(r, &v);
 }
 
-const struct nn_op nn_op_TRANSPOSE_CONV_2D = {
-	.code = NN_OP_TRANSPOSE_CONV_2D,
-	.name = "TRANSPOSE_CONV_2D",
-	.zero_sized = NN_ZERO_ALLOWED,
-	.steering = NN_IN(SHAPE),
-	.float16_as_float32 = true,
-	.check = check,
-	.infer = infer,
-	.execute = execute,
-};
+NN_OPERATION(TRANSPOSE_CONV_2D,
+	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(SHAPE), .float16_as_float32 = true,
+	.check = check, .infer = infer, .execute = execute);

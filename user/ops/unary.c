@@ -9,20 +9,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-static enum nn_status check(const struct nn_check *c)
-{
-	int32_t code = c->op->code;
-	bool on_int = code == NN_OP_ABS || code == NN_OP_NEG, on_q8 = code == NN_OP_RSQRT;
-	uint8_t max_rank = code == NN_OP_FLOOR ? 4 : 0;
-	const struct nn_rule inputs[] = {
-		{ NN_FLOATS | (on_int ? NN_T(NN_TENSOR_INT32) : 0) | (on_q8 ? NN_QUANT8 : 0), 0,
-		  max_rank },
-	};
-	const struct nn_rule outputs[] = { { NN_SAME, 0, max_rank } };
-
-	return NN_CHECK_RULES(c, inputs, 1, outputs);
-}
-
 static enum nn_status infer(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0];
@@ -83,38 +69,34 @@ static void rsqrt_q8(const struct nn_run *r)
 	}
 }
 
+struct kernels {
+	void (*on_float)(const struct nn_run *r);
+	void (*on_others)(const struct nn_run *r);
+};
+
 static enum nn_status execute(struct nn_run *r)
 {
-	static const struct {
-		int32_t code;
-		void (*on_float)(const struct nn_run *r);
-		void (*on_others)(const struct nn_run *r);
-	} kernels[] = {
-		{ NN_OP_FLOOR, floor_float, NULL },
-		{ NN_OP_ABS, abs_float, abs_int },
-		{ NN_OP_EXP, exp_float, NULL },
-		{ NN_OP_LOG, log_float, NULL },
-		{ NN_OP_NEG, neg_float, neg_int },
-		{ NN_OP_RSQRT, rsqrt_float, rsqrt_q8 },
-		{ NN_OP_SIN, sin_float, NULL },
-		{ NN_OP_SQRT, sqrt_float, NULL },
-	};
-	uint32_t i = 0;
+	const struct kernels *k = r->op->kernels;
 
-	while (kernels[i].code != r->op->code)
-		i++;
 	if (r->inputs[0].type == NN_TENSOR_FLOAT32)
-		kernels[i].on_float(r);
+		k->on_float(r);
 	else
-		kernels[i].on_others(r);
+		k->on_others(r);
 	return NN_OK;
 }
 
-NN_FLOAT_OP(FLOOR, check, infer, execute);
-NN_FLOAT_OP(ABS, check, infer, execute);
-NN_FLOAT_OP(EXP, check, infer, execute);
-NN_FLOAT_OP(LOG, check, infer, execute);
-NN_FLOAT_OP(NEG, check, infer, execute);
-NN_FLOAT_OP(RSQRT, check, infer, execute);
-NN_FLOAT_OP(SIN, check, infer, execute);
-NN_FLOAT_OP(SQRT, check, infer, execute);
+#define UNARY(which, others, most_rank, ...)						\
+NN_OPERATION(which,									\
+	NN_INPUTS(1, { NN_FLOATS | (others), 0, most_rank }),				\
+	NN_OUTPUTS({ NN_SAME, 0, most_rank }),						\
+	.float16_as_float32 = true, .infer = infer, .execute = execute,			\
+	.kernels = &(const struct kernels)__VA_ARGS__)
+
+UNARY(FLOOR, 0, 4, { floor_float, NULL });
+UNARY(ABS, NN_T(NN_TENSOR_INT32), 0, { abs_float, abs_int });
+UNARY(EXP, 0, 0, { exp_float, NULL });
+UNARY(LOG, 0, 0, { log_float, NULL });
+UNARY(NEG, NN_T(NN_TENSOR_INT32), 0, { neg_float, neg_int });
+UNARY(RSQRT, NN_QUANT8, 0, { rsqrt_float, rsqrt_q8 });
+UNARY(SIN, 0, 0, { sin_float, NULL });
+UNARY(SQRT, 0, 0, { sqrt_float, NULL });

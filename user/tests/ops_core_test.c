@@ -26,7 +26,7 @@ static void test_table(void **state)
 
 		assert_ptr_equal(nn_op_find(op->code), op);
 		assert_string_equal(nn_op_name(op->code), op->name);
-		assert_non_null(op->check);
+		assert_true(op->check || op->inputs);
 		if (i)
 			assert_true(nn_op_at(i - 1)->code < op->code);
 		/* A plan runs control flow. */
