@@ -102,7 +102,7 @@ ops	:= $(call objects,user/ops/*.c)
 $(ops): private vectors := $(if $(san)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
 plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
 ring	:= $(call objects,user/ring/*.c)
-hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c))
+hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c user/base/packet.c))
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c user/base/allowlist.c))
 tflite	:= $(call objects,user/clients/*.c user/clients/tflite/*.c user/clients/tflite/*/*.c)
@@ -439,7 +439,7 @@ $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) 
 	$(test_link) -lnnaccel -lcmocka -lm
 # Their exporter is that of the selftests.
 exporters := $(obj)/selftests/lib/exporters.o
-$(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test kit_engine/engine): \
+$(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test libnnaccel_direct_test kit_engine/engine): \
 	base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
 $(patsubst %,$(BUILD)/tests/%,hal_dmabuf_test hal_reach_test hal_kit_test kit_engine): $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
@@ -450,7 +450,7 @@ $(filter $(BUILD)/tests/engine_% %/keeper_loop_test,$(tests)): $(obj)/user/tests
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.
-$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/kit/%.o,message log)
+$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/message kit/log base/packet)
 # They play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
@@ -478,6 +478,8 @@ $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain ben
 # Tests of the library's inside, some with a played kernel: their own ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
 	$(test_link) $(failing_calls) -lcmocka -lm
+# It starts this engine.
+$(BUILD)/tests/libnnaccel_direct_test: $(obj)/user/tests/model_builder.o | $(kit_engine)
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
 $(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o)
@@ -539,9 +541,9 @@ $(fuzz_obj)/%.o: %.c
 	$(call short,CC)$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
-$(BUILD)/fuzz/keeper_fuzz: $(fuzz_obj)/user/kit/message.o
+$(BUILD)/fuzz/keeper_fuzz: $(patsubst %,$(fuzz_obj)/user/%.o,kit/message base/packet)
 # The plug-ins' run on the CPU device of the library, which is in them.
-fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/hal/*.c user/hwbuffer/*.c) \
+fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/hal/*.c user/hwbuffer/*.c user/base/packet.c) \
 	user/base/allowlist.c)
 $(patsubst %,$(BUILD)/fuzz/%_fuzz,onnxruntime tflite): $(fuzz_library)
 $(BUILD)/fuzz/onnxruntime_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(onnx))
@@ -549,7 +551,7 @@ $(BUILD)/fuzz/tflite_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(tflite))
 # The same over its corpus alone, by the compiler of all else.
 $(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
 	$(test_link) -lm -ldl
-$(BUILD)/replay/keeper_fuzz: $(obj)/user/kit/message.o
+$(BUILD)/replay/keeper_fuzz: $(patsubst %,$(obj)/user/%.o,kit/message base/packet)
 $(BUILD)/replay/onnxruntime_fuzz: $(onnx) $(runtime) $(hal) $(hwbuffer)
 $(BUILD)/replay/tflite_fuzz: $(tflite) $(runtime) $(hal) $(hwbuffer)
 replays: $(replays)

@@ -4,16 +4,10 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "kit/message.h"
-
-/* Room for one file. */
-union file_room {
-	char buffer[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
 
 /* Fields that a kind uses besides its serial. */
 enum { TOKEN = 1, HASH = 2, SIZES = 4, USER = 8, ALL_USERS = 16 };
@@ -62,58 +56,14 @@ bool message_parse(const void *bytes, size_t size, enum message_way way, struct 
 
 bool message_send(int socket, const struct message *m, int file)
 {
-	union file_room room = { { 0 } };
-	struct iovec data = { .iov_base = (void *)m, .iov_len = sizeof(*m) };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
-	struct cmsghdr *part;
-
-	if (file >= 0) {
-		message.msg_control = room.buffer;
-		message.msg_controllen = sizeof(room.buffer);
-		part = CMSG_FIRSTHDR(&message);
-		part->cmsg_level = SOL_SOCKET;
-		part->cmsg_type = SCM_RIGHTS;
-		part->cmsg_len = CMSG_LEN(sizeof(file));
-		memcpy(CMSG_DATA(part), &file, sizeof(file));
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*m);
-}
-
-/* Takes the file out of a message that carries one. Others, and several of them, are closed. */
-static int take_file(struct msghdr *message)
-{
-	int files[sizeof(union file_room) / sizeof(int)], file = -1;
-
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part;
-	     part = CMSG_NXTHDR(message, part)) {
-		size_t size = part->cmsg_len - CMSG_LEN(0), count = size / sizeof(files[0]);
-
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-			continue;
-		memcpy(files, CMSG_DATA(part), size);
-		if (count == 1)
-			file = files[0];
-		for (size_t i = 0; count > 1 && i < count; i++)
-			close(files[i]);
-	}
-	return file;
+	return packet_send(socket, m, sizeof(*m), file);
 }
 
 int message_receive(int socket, enum message_way way, int flags, struct message *m, int *file)
 {
-	union file_room room;
 	char bytes[sizeof(*m) + 1];
-	struct iovec data = { .iov_base = bytes, .iov_len = sizeof(bytes) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = file ? room.buffer : NULL,
-		.msg_controllen = file ? sizeof(room.buffer) : 0,
-	};
-	ssize_t n = recvmsg(socket, &message, flags);
+	ssize_t n = packet_receive(socket, bytes, sizeof(bytes), flags, file);
 
-	if (file)
-		*file = n >= 0 ? take_file(&message) : -1;
 	if (n <= 0)
 		return (int)n;
 	if (message_parse(bytes, (size_t)n, way, m))
