@@ -18,6 +18,7 @@
 #include "kit/executor.h"
 #include "kit/guard.h"
 #include "kit/log.h"
+#include "kit/session.h"
 #include "ring/ring.h"
 
 /* How long a thread stays with a burst that asks for nothing. */
@@ -103,7 +104,7 @@ static bool map_region(const struct bursts *bursts, uint32_t number, uint64_t wh
 	void *base;
 
 	length = round_up(length, page);
-	base = mmap(NULL, length, prot, MAP_SHARED, bursts->grants->session, (off_t)offset);
+	base = session_map(bursts->grants->session, length, prot, offset);
 	if (base == MAP_FAILED)
 		return false;
 	*region = (struct region){ base, length };

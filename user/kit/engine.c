@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "kit/broker.h"
 #include "kit/device.h"
+#include "kit/direct.h"
 #include "kit/engine.h"
 #include "kit/files.h"
 #include "kit/log.h"
@@ -56,6 +57,8 @@ static const struct option_row rows[] = {
 	{ "clients", "WHAT", "processes, one for each, or threads of this process, which is then\n"
 	  "trusted with what any client sends (unless the engine says: processes)", OPTION_CALL,
 	  .take = take_clients },
+	{ "direct", "SOCKET", "serve clients of this socket, without the module and without a\n"
+	  "sandbox: for tests (nnaccel engine-test --in-process)", OPTION_TEXT, AT(direct) },
 	{ "keeper", "PATH", "the keeper's program (nnaccel-keeper, beside this one or installed)",
 	  OPTION_TEXT, AT(keeper.program) },
 	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(max),
@@ -202,7 +205,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	options->keeper.identity = identify(engine, &info, identity, sizeof(identity));
 	if (!engine->save)
 		options->keeper.folder = NULL;
-	return broker_run(options);
+	return options->direct ? direct_run(options) : broker_run(options);
 }
 
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "kit/executor.h"
 #include "kit/log.h"
+#include "kit/session.h"
 
 /* Places that the table has at first. */
 #define FIRST_SIZE 16
@@ -87,7 +87,7 @@ static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping 
 	};
 
 	e->misses++;
-	if (ioctl(e->grants->session, NNACCEL_SESSION_SLOT, &s))
+	if (session_call(e->grants->session, NNACCEL_SESSION_SLOT, &s))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "slot %u: %s", slot, strerror(errno));
 	return grants_get(e->grants, &s.out_grant,
 			  s.out_grant.prot & NNACCEL_PROT_FORMATTED ? &s.out_format : NULL,

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "kit/engine.h"
 #include "kit/grants.h"
 #include "kit/log.h"
+#include "kit/session.h"
 #include "kit/worker.h"
 
 /* Of this process: one for each client that it serves. */
@@ -221,8 +221,8 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	m->is_foreign = grant->prot & NNACCEL_PROT_SYNC;
 	if (format)
 		m->format = *format;
-	m->base = mmap(NULL, m->mapped, mmap_prot(m->prot), MAP_SHARED, grants->session,
-		       (off_t)grant->grant << NNACCEL_GRANT_SHIFT);
+	m->base = session_map(grants->session, m->mapped, mmap_prot(m->prot),
+			      (uint64_t)grant->grant << NNACCEL_GRANT_SHIFT);
 	if (m->base == MAP_FAILED) {
 		int error = errno;
 
@@ -288,7 +288,7 @@ static enum nn_status sync_one(struct grants *grants, const struct mapping *mapp
 		.grant = mapping->grant,
 	};
 
-	while (ioctl(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
+	while (session_call(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
 		/* A file's memory is the CPU's; only what is marked is known to be no file. */
 		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
 			return NN_OK;

@@ -26,6 +26,7 @@ struct engine_options {
 	struct extensions extensions;	/* change as their folder does */
 	const struct cgroup_options *cgroup;	/* NULL: workers have no cgroups of their own */
 	const struct nna_engine *engine;	/* of the kit's, or NULL */
+	const char *direct;		/* a socket to serve clients at, without the module; NULL */
 	const struct client_threads *threads;	/* which serve clients, NULL: processes do */
 };
 

@@ -162,6 +162,25 @@ static void add_plugins(const struct nna_engine *engine, char *const *files, boo
 		      result == NNA_ENGINE_PLUGIN_WAITS ? WORKER_EXIT_WAITS : WORKER_EXIT_REFUSED);
 }
 
+void worker_serve(const struct nna_engine *engine, int session, int cache)
+{
+	struct worker w;
+
+	if (!files_open(engine))
+		_exit(WORKER_EXIT_FAILURE);
+	if (!server_init(&w.server, engine, session, cache) || !digest_init())
+		fail("server");
+	w.server.models.lazy = false;
+	if (!device_register_extensions(engine))
+		_exit(WORKER_EXIT_FAILURE);
+	start_threads(engine, &w);
+	if (!server_attach(&w.server))
+		_exit(WORKER_EXIT_FAILURE);
+	pthread_barrier_wait(&w.barrier);
+	server_run(&w.server);
+	_exit(0);
+}
+
 void worker_main(const struct nna_engine *engine, int argc, char **argv)
 {
 	struct worker_options options = { .plugins = NULL };

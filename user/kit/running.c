@@ -3,12 +3,12 @@
  * What a thread executes, for the functions of <nnaccel/engine.h> that an engine calls meanwhile.
  */
 #include <errno.h>
-#include <sys/ioctl.h>
 
 #include <linux/nnaccel.h>
 #include <nnaccel/engine.h>
 
 #include "kit/running.h"
+#include "kit/session.h"
 
 static _Thread_local struct running *current;
 static _Thread_local int gone_file = -1;
@@ -68,7 +68,7 @@ int nna_engine_region_file(const void *data)
 		return -1;
 	arg.grant = current->pools[i]->grant;
 	arg.prot = current->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
-	return ioctl(current->grants->session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
+	return session_call(current->grants->session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
 }
 
 bool nna_engine_end_with_fence(int sync_file)

@@ -4,13 +4,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,6 +21,7 @@
 #include "kit/rows.h"
 #include "kit/running.h"
 #include "kit/serve.h"
+#include "kit/session.h"
 #include "kit/worker.h"
 #include "model/attribute.h"
 #include "model/times.h"
@@ -529,7 +528,7 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 		commit.flags |= NNACCEL_COMMIT_FENCE;
 		commit.fence = answer->fence;
 	}
-	if (!ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit))
+	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
 	/* Once the answer was taken the rest is what a fetch can do too, and says. */
 	if (!commit.buffer || commit.cookie)
@@ -560,7 +559,7 @@ static size_t fetch(struct server *server, struct room *room)
 			.buffer = (uintptr_t)room->data,
 			.buffer_size = (uint32_t)room->size,
 		};
-		if (!ioctl(server->session, NNACCEL_SESSION_FETCH, &fetch))
+		if (!session_call(server->session, NNACCEL_SESSION_FETCH, &fetch))
 			return fetch.out_size <= room->size ? fetch.out_size : 0;
 		if (errno == EINTR)
 			continue;
@@ -725,7 +724,7 @@ bool server_attach(struct server *server)
 		.flags = server->shared ? NNACCEL_ATTACH_SHARED : 0,
 	};
 
-	if (!ioctl(server->session, NNACCEL_SESSION_ATTACH, &attach))
+	if (!session_call(server->session, NNACCEL_SESSION_ATTACH, &attach))
 		return true;
 	if (errno != ESHUTDOWN)
 		log_error("cannot attach to the session: %s", strerror(errno));
@@ -771,7 +770,7 @@ void server_answer_late(struct server *server, uint64_t before_ns)
 	for (const struct due *due = server->shared->due; due; due = due->next) {
 		commit.cookie = due->cookie;
 		if (due->at_ns <= before_ns &&
-		    ioctl(server->session, NNACCEL_SESSION_COMMIT, &commit) && errno != ENOENT)
+		    session_call(server->session, NNACCEL_SESSION_COMMIT, &commit) && errno != ENOENT)
 			log_error("cannot answer in an engine's place: %s", strerror(errno));
 	}
 	pthread_mutex_unlock(&server->shared->lock);
@@ -787,14 +786,9 @@ void server_end(struct server *server)
 /* The session's number stays taken: threads that do not end would call another file otherwise. */
 void server_abandon(struct server *server)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
 	grants_revoke(&server->grants);
 	bursts_revoke(&server->bursts);
-	if (null < 0 || dup3(null, server->session, O_CLOEXEC) < 0)
-		log_error("a session that has ended stays: %s", strerror(errno));
-	if (null >= 0)
-		close(null);
+	session_abandon(server->session);
 	/* Last, for it calls the engine, which may not return. */
 	grants_sweep(&server->grants);
 }
@@ -806,5 +800,5 @@ void server_free(struct server *server)
 	buffers_free(&server->buffers);
 	grants_free(&server->grants);
 	pthread_mutex_destroy(&server->cache.lock);
-	close(server->session);
+	session_close(server->session);
 }

@@ -21,6 +21,7 @@
 #include "kit/log.h"
 #include "kit/running.h"
 #include "kit/serve.h"
+#include "kit/session.h"
 #include "kit/threads.h"
 
 /* How long threads may go on after the client, or what they were told to end. */
@@ -248,7 +249,7 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 		c = NULL;
 	}
 	if (!c) {
-		close(session);
+		session_close(session);
 		if (cache >= 0)
 			close(cache);
 		return NULL;
