@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "buffer.h"
@@ -67,7 +66,7 @@ static void kernel_free(const struct nna_buffer *b, uint32_t id)
 	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
 
 	if (id)
-		ioctl(b->device->fd, NNACCEL_DESTROY, &d);
+		nna_device_call(b->device, NNACCEL_DESTROY, &d);
 }
 
 /* Under the lock. What it holds is lost; whoever calls is about to replace it. */

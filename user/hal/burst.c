@@ -53,6 +53,13 @@ struct nna_burst {
 	char message[NN_RESULT_MESSAGE];
 };
 
+static int burst_call(const struct nna_burst *b, struct nnaccel_burst_slot *slot)
+{
+	return b->device->direct ?
+	       direct_burst_call(b->device->direct, b->fd, NNACCEL_BURST_SLOT, slot) :
+	       ioctl(b->fd, NNACCEL_BURST_SLOT, slot);
+}
+
 /* ---- the list of a device's bursts ---- */
 
 static void link_burst(struct nna_burst *b)
@@ -89,7 +96,7 @@ void nna_bursts_forget(struct nna_memory *memory)
 	pthread_mutex_lock(&memory->device->bursts_lock);
 	for (struct nna_burst *b = memory->device->bursts; b; b = b->next)
 		if (nna_slots_remove(&b->slots, memory, &f.slot))
-			ioctl(b->fd, NNACCEL_BURST_SLOT, &f);
+			burst_call(b, &f);
 	pthread_mutex_unlock(&memory->device->bursts_lock);
 }
 
@@ -102,7 +109,10 @@ static bool map_region(const struct nna_burst *b, uint64_t offset, size_t length
 	void *base;
 
 	length = round_up(length, page);
-	base = mmap(NULL, length, prot, MAP_SHARED, b->fd, (off_t)offset);
+	if (b->device->direct)
+		base = direct_burst_map(b->device->direct, b->fd, length, prot, offset);
+	else
+		base = mmap(NULL, length, prot, MAP_SHARED, b->fd, (off_t)offset);
 	if (base == MAP_FAILED)
 		return false;
 	*region = (struct region){ base, length };
@@ -188,7 +198,9 @@ static void delete(struct nna_burst *b)
 	unmap_region(&b->requests);
 	unmap_region(&b->results);
 	unmap_region(&b->doorbell);
-	if (b->fd >= 0)
+	if (b->fd >= 0 && b->device->direct)
+		direct_burst_close(b->device->direct, b->fd);
+	else if (b->fd >= 0)
 		close(b->fd);
 	nna_slots_destroy(&b->slots);
 	nna_device_put(b->device);
@@ -286,7 +298,7 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 	};
 
 	nn_ring_count_miss(&b->ring);
-	if (ioctl(b->fd, NNACCEL_BURST_SLOT, &bind))
+	if (burst_call(b, &bind))
 		return false;
 	/* Before it can be found: whoever frees the memory must look for it. */
 	memory->has_slots = true;
@@ -295,7 +307,7 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 		return true;
 	bind.pool = 0;
 	bind.prot = 0;
-	ioctl(b->fd, NNACCEL_BURST_SLOT, &bind);
+	burst_call(b, &bind);
 	return false;
 }
 

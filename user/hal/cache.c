@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "cache.h"
 #include "cache_files.h"
@@ -57,7 +56,7 @@ static enum nn_status import_file(const struct nna_device *device, int fd, uint6
 	*pool = 0;
 	if (!size)
 		return NN_OK;
-	if (ioctl(device->fd, NNACCEL_POOL_IMPORT, &i))
+	if (nna_device_call(device, NNACCEL_POOL_IMPORT, &i))
 		return nna_fail_errno(device, "cache", errno, err);
 	*pool = i.out_id;
 	return NN_OK;
@@ -68,7 +67,7 @@ static void drop_pool(const struct nna_device *device, uint32_t pool)
 	struct nnaccel_destroy d = { .size = sizeof(d), .id = pool };
 
 	if (pool)
-		ioctl(device->fd, NNACCEL_DESTROY, &d);
+		nna_device_call(device, NNACCEL_DESTROY, &d);
 }
 
 static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepare_cached *p,

@@ -18,6 +18,12 @@
 #include "sized.h"
 #include "submit.h"
 
+int nna_device_call(const struct nna_device *device, unsigned long request, void *arg)
+{
+	return device->direct ? direct_call(device->direct, request, arg) :
+				ioctl(device->fd, request, arg);
+}
+
 struct nna_device *nna_device_get(struct nna_device *device)
 {
 	atomic_fetch_add_explicit(&device->users, 1, memory_order_relaxed);
@@ -31,6 +37,8 @@ void nna_device_put(struct nna_device *device)
 	if (atomic_fetch_sub_explicit(&device->users, 1, memory_order_acq_rel) != 1)
 		return;
 	nna_watcher_destroy(&device->watcher);
+	if (device->direct)
+		direct_close(device->direct);
 	close(device->fd);
 	nna_fences_forget(device);
 	while ((extensions = device->extensions)) {
@@ -60,7 +68,7 @@ static enum nn_status get_info(const struct nna_device *device, const char *call
 			       struct nnaccel_info *info, struct nn_error *err)
 {
 	*info = (struct nnaccel_info){ .size = sizeof(*info) };
-	if (ioctl(device->fd, NNACCEL_INFO, info))
+	if (nna_device_call(device, NNACCEL_INFO, info))
 		return nna_fail_errno(device, call, errno, err);
 	return NN_OK;
 }
@@ -89,13 +97,19 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 	nna_error_clear(err);
 	if (!d)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "open: out of memory");
+	if (!path)
+		path = secure_getenv("NNACCEL_DEVICE");
 	path = path ? path : NNA_DEVICE_PATH;
 	d->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (d->fd < 0 && errno == ENXIO && (d->direct = direct_open(path)))
+		d->fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (d->fd < 0) {
 		status = nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: %s%s", path,
 				 strerrordesc_np(errno),
 				 errno == ENOENT && !strcmp(path, NNA_DEVICE_PATH) ?
 				 " (is the module nnaccel loaded?)" : "");
+		if (d->direct)
+			direct_close(d->direct);
 		free(d);
 		return status;
 	}

@@ -12,6 +12,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "direct.h"
 #include "watcher.h"
 
 /* Lists of extensions, each kept as long as its device: callers have pointers into them. */
@@ -25,6 +26,7 @@ struct nna_extensions {
 
 struct nna_device {
 	int fd;
+	struct direct *direct;	/* NULL: the module's device */
 	pid_t process;		/* that opened it: see nna_device_is_ours() */
 	atomic_uint users;	/* the handle, and each memory, buffer, prepared model and burst */
 
@@ -53,6 +55,9 @@ struct nna_device {
 	struct nna_burst *bursts;
 	struct nna_watcher watcher;	/* of bursts that die */
 };
+
+/* ioctl() of the device: 0, or -1 with errno. */
+int nna_device_call(const struct nna_device *device, unsigned long request, void *arg);
 
 struct nna_device *nna_device_get(struct nna_device *device);
 void nna_device_put(struct nna_device *device);

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "error.h"
 
@@ -67,10 +66,10 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 	size_t i;
 
 	/* EACCES has two meanings; NNACCEL_INFO has only this one. */
-	if (error == EACCES && ioctl(device->fd, NNACCEL_INFO, &info) && errno == EACCES)
+	if (error == EACCES && nna_device_call(device, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
 			       "process: each must open its own", call);
-	if (error == ETIMEDOUT && !ioctl(device->fd, NNACCEL_INFO, &info))
+	if (error == ETIMEDOUT && !nna_device_call(device, NNACCEL_INFO, &info))
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the engine is running, but no "
 			       "worker came within %u ms: try again, or raise the module's "
 			       "engine_wait_ms", call, info.engine_wait_ms);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "error.h"
 #include "execute.h"
@@ -190,7 +189,7 @@ static int wait_once(const struct nna_device *device, uint32_t id, int fd, struc
 		.out_driver_ns = NNACCEL_TIME_NONE,
 		.out_fenced_ns = NNACCEL_TIME_NONE,
 	} };
-	if (ioctl(device->fd, NNACCEL_WAIT, &w))
+	if (nna_device_call(device, NNACCEL_WAIT, &w))
 		return errno;
 	return w.out_state == NNACCEL_STATE_DONE ? 0 : EINPROGRESS;
 }

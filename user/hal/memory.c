@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -52,7 +51,7 @@ static int make_pool(struct nna_memory *m, unsigned long request, void *argument
 {
 	if (!nna_device_is_ours(m->device))
 		return EACCES;
-	if (ioctl(m->device->fd, request, argument))
+	if (nna_device_call(m->device, request, argument))
 		return errno;
 	m->pool = *id;
 	return 0;
@@ -68,7 +67,7 @@ void nna_memory_put(struct nna_memory *memory)
 	if (nna_device_is_ours(device)) {
 		if (memory->has_slots)
 			nna_bursts_forget(memory);
-		ioctl(device->fd, NNACCEL_DESTROY, &d);
+		nna_device_call(device, NNACCEL_DESTROY, &d);
 	}
 	memory_delete(memory);
 }
@@ -237,7 +236,7 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 	};
 
 	nna_error_clear(err);
-	if (ioctl(memory->device->fd, NNACCEL_POOL_EXPORT, &e))
+	if (nna_device_call(memory->device, NNACCEL_POOL_EXPORT, &e))
 		return nna_fail_errno(memory->device, "export of memory", errno, err);
 	*fd = e.out_fd;
 	return NN_OK;

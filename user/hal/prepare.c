@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -135,7 +134,7 @@ static enum nn_status import_wire(const struct nna_device *device, const void *w
 	i.fd = sealed_memfd(wire, size);
 	if (i.fd < 0)
 		return nna_fail_errno(device, "model", errno, err);
-	if (ioctl(device->fd, NNACCEL_POOL_IMPORT, &i))
+	if (nna_device_call(device, NNACCEL_POOL_IMPORT, &i))
 		error = errno;
 	close(i.fd);
 	if (error)
@@ -158,7 +157,7 @@ static void model_end(const struct nna_device *device, struct sent_model *sent)
 	struct nnaccel_destroy d = { .size = sizeof(d), .id = sent->wire_pool };
 
 	if (sent->wire_pool)
-		ioctl(device->fd, NNACCEL_DESTROY, &d);
+		nna_device_call(device, NNACCEL_DESTROY, &d);
 	nna_memories_release(sent->memories, sent->num_pools);
 	free(sent->pools);
 }
@@ -395,7 +394,7 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 	struct nna_prepared_model *p = calloc(1, sizeof(*p));
 
 	if (!p) {
-		ioctl(device->fd, NNACCEL_DESTROY, &d);
+		nna_device_call(device, NNACCEL_DESTROY, &d);
 		return nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
 	}
 	p->id = id;
@@ -489,7 +488,7 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 		return;
 	nna_late_end(prepared);
 	d.id = prepared->id;
-	ioctl(prepared->device->fd, NNACCEL_DESTROY, &d);
+	nna_device_call(prepared->device, NNACCEL_DESTROY, &d);
 	nna_device_put(prepared->device);
 	nna_signature_free(prepared->signature);
 	free(prepared);

@@ -3,14 +3,13 @@
  * Work for the engine, handed to the kernel, and its answer: one system call, if no signal comes.
  */
 #include <errno.h>
-#include <sys/ioctl.h>
 
 #include "fence.h"
 #include "submit.h"
 
 static int submit_once(const struct nna_device *device, struct nnaccel_submit *submit)
 {
-	return ioctl(device->fd, NNACCEL_SUBMIT, submit) ? errno : 0;
+	return nna_device_call(device, NNACCEL_SUBMIT, submit) ? errno : 0;
 }
 
 int nna_submit(struct nna_device *device, struct nnaccel_submit *submit)
@@ -28,11 +27,11 @@ static int await(const struct nna_device *device, uint32_t id, void *work)
 	int error;
 
 	do
-		error = ioctl(device->fd, NNACCEL_WAIT, &w) ? errno : 0;
+		error = nna_device_call(device, NNACCEL_WAIT, &w) ? errno : 0;
 	while (error == EINTR);
 	/* The submission may still be there after an error, and only this function knows its id. */
 	if (error)
-		ioctl(device->fd, NNACCEL_DESTROY, &d);
+		nna_device_call(device, NNACCEL_DESTROY, &d);
 	return error;
 }
 

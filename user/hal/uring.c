@@ -6,7 +6,6 @@
 #include <linux/io_uring.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include <nnaccel/uring.h>
 
@@ -153,7 +152,7 @@ enum nn_status nna_submission_cancel(struct nna_submission *s, struct nn_error *
 	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .tag = (uintptr_t)s };
 
 	nna_error_clear(err);
-	if (!ioctl(s->prepared->device->fd, NNACCEL_CANCEL, &cancel))
+	if (!nna_device_call(s->prepared->device, NNACCEL_CANCEL, &cancel))
 		return NN_OK;
 	if (errno == ENOENT)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "cancel: the execution is not in flight");

@@ -41,9 +41,13 @@ const char *nna_status_name(enum nn_status status);
 #define NNA_TIME_NONE UINT64_MAX
 
 /*
- * Opens a device (path NULL: NNA_DEVICE_PATH). The file is close-on-exec and
- * belongs to this address space: a child must open its own. Does not wait for an
- * engine. NN_DEVICE_UNAVAILABLE: no such device, no permission, or another ABI.
+ * Opens a device (path NULL: what the variable NNACCEL_DEVICE of the environment says, or
+ * NNA_DEVICE_PATH). The file is close-on-exec and belongs to this address space: a child must open its
+ * own. Does not wait for an engine. NN_DEVICE_UNAVAILABLE: no such device, no permission, or another ABI.
+ *
+ * The path of a socket is a device without the module: an engine that was started with --direct
+ * serves it, for tests. It has no fenced executions, io_uring, pictures and dma-bufs (NN_GENERAL_FAILURE
+ * or NN_INVALID_ARGUMENT), and no limits of memory.
  */
 enum nn_status nna_device_open(const char *path, struct nna_device **device,
 			       struct nn_error *err);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device without the module: this process does what the module does, and speaks to an engine
+ * that was started with --direct. See base/direct.h.
+ *
+ * It has synchronous work, memory that is files, buffers and bursts. Fenced executions, io_uring,
+ * pictures and dma-bufs answer EOPNOTSUPP.
+ */
+#ifndef NN_HAL_DIRECT_H
+#define NN_HAL_DIRECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct direct;
+
+/* Returns the device of an engine's socket, to which nothing is sent yet; NULL with errno. */
+struct direct *direct_open(const char *path);
+void direct_close(struct direct *d);
+
+/* ioctl() of a device: 0, or -1 with errno. */
+int direct_call(struct direct *d, unsigned long request, void *arg);
+
+/* ioctl(), mmap() and close() of a burst, by the number of its file. */
+int direct_burst_call(struct direct *d, int burst, unsigned long request, void *arg);
+void *direct_burst_map(struct direct *d, int burst, size_t length, int prot, uint64_t offset);
+void direct_burst_close(struct direct *d, int burst);
+
+#endif /* NN_HAL_DIRECT_H */
