@@ -567,6 +567,110 @@ static void test_failures(void **unused)
 	unload(factory);
 }
 
+/* What the type of each device is said to be; 0: what it is. */
+static int32_t played_type;
+
+int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
+{
+	int (*next)(const ANeuralNetworksDevice *, int32_t *), result;
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	result = next(device, type);
+	if (played_type)
+		*type = played_type;
+	return result;
+}
+
+static int count_text(const char *text, const char *wanted)
+{
+	int found = 0;
+
+	for (; (text = strstr(text, wanted)); text++)
+		found++;
+	return found;
+}
+
+/* A run is tried twice on a device, and then once on the CPU, which computes all that come later. */
+static void test_cpu_takes_over(void **unused)
+{
+	static const struct {
+		const char *disallow_cpu;
+		int failing, runs, later;
+		bool is_good;
+	} cases[] = {
+		{ "0", 0, 1, 0, true }, { "0", 1, 2, 0, true }, { "0", 2, 3, 0, true }, { "0", 3, 3, 1, false },
+		{ "1", 1, 2, 0, true }, { "1", 2, 2, 1, false },
+	};
+	struct ort_ep_factory *factory = load();
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	float data[] = { 1, 2 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+
+	(void)unused;
+	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = provider(factory, "ep.nn.disallow_cpu", cases[i].disallow_cpu);
+		struct OrtKernelContext context = { .in = { NULL } };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+
+		assert_non_null(ep);
+		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		nnapi_failing.times = cases[i].failing;
+		nnapi_failing.result = ANEURALNETWORKS_DEAD_OBJECT;
+		nnapi_calls[0] = '\0';
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		assert_int_equal(!last, cases[i].is_good);
+		assert_int_equal(count_text(nnapi_calls, "run"), cases[i].runs);
+		assert_int_equal(count_text(nnapi_calls, "for 1, "), cases[i].runs);
+		nnapi_failing.times = 0;
+		nnapi_calls[0] = '\0';
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		assert_null(last);
+		assert_true(((float *)context.out[0].data)[0] == 7);
+		assert_int_equal(count_text(nnapi_calls, "for 1, "), cases[i].later);
+		free(context.out[0].data);
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release(factory, ep);
+	}
+	played_type = 0;
+	unload(factory);
+}
+
+/* An input has eight dimensions at most. */
+static void test_ranks(void **unused)
+{
+	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 8, { -1, 1, 1, 1, 1, 1, 1, 2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 8, { -1, 1, 1, 1, 1, 1, 1, 2 } }, NULL, true };
+	static const struct OrtNode node = { .op = "Relu", .version = 14, .in = { &in }, .out = { &out },
+					     .in_count = 1, .out_count = 1 };
+	const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &graph };
+	const struct OrtNode *nodes[] = { &fused };
+	struct OrtKernelContext context = { .in = { NULL } };
+	float data[] = { -1, 2 };
+	struct OrtValue value = { { ONNX_FLOAT, 8, { 1, 1, 1, 1, 1, 1, 1, 2 } }, data, sizeof(data) };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_null(last);
+	assert_int_equal(context.out[0].info.rank, 8);
+	assert_true(((float *)context.out[0].data)[0] == 0 && ((float *)context.out[0].data)[1] == 2);
+	value.info = (struct OrtTensorTypeAndShapeInfo){ ONNX_FLOAT, 9, { 1, 1, 1, 1, 1, 1, 1, 2, 1 } };
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_non_null(strstr(last->text, "input 0"));
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
 /* int64 is int32 inside: a run with a number that does not fit fails, and the next one is good. */
 static void test_numbers_that_do_not_fit(void **unused)
 {
@@ -846,6 +950,21 @@ static void test_concat_overflows(void **unused)
 	free_constant(piece);
 }
 
+static void test_missing_input(void **unused)
+{
+	static const struct OrtValueInfo value = { "x", { ONNX_FLOAT, 2, { 2, 2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 2, { 2, 2 } }, NULL, true };
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		const struct OrtNode node = { .op = "Add", .version = 14, .in = { i ? &value : NULL, i ? NULL : &value },
+					      .out = { &out }, .in_count = 2, .out_count = 1 };
+		const struct OrtGraph graph = { { &node }, { &value }, { &out }, 1, 1, 1 };
+
+		refused(&graph, i ? "Add: input 1 is missing" : "Add: input 0 is missing");
+	}
+}
+
 /* An output of another type than its node's result has other bytes than ONNX Runtime makes room for. */
 static void test_other_type(void **unused)
 {
@@ -1109,7 +1228,7 @@ static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {
 		test_devices, test_older_runtime, test_options, test_capability, test_refused_operation,
-		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_run_while_compiling, test_compilation_fails,
+		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_cpu_takes_over, test_run_while_compiling, test_compilation_fails,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1144,9 +1263,12 @@ int main(void)
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_cpu_takes_over),
+		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),
+		cmocka_unit_test(test_missing_input),
 		cmocka_unit_test(test_other_type),
 		cmocka_unit_test(test_short_recurrent),
 		cmocka_unit_test(test_short_bias),

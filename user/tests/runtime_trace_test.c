@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,21 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 	assert_true(length >= 0);
 	child.said[length] = '\0';
 	close(log);
+}
+
+/* What becomes of writing: so many bytes at once at most (0: all), and every second call is interrupted. */
+static size_t most_bytes;
+
+__attribute__((visibility("default"))) ssize_t write(int fd, const void *bytes, size_t size)
+{
+	static bool interrupts;
+
+	interrupts = most_bytes && !interrupts;
+	if (interrupts) {
+		errno = EINTR;
+		return -1;
+	}
+	return syscall(SYS_write, fd, bytes, most_bytes && size > most_bytes ? most_bytes : size);
 }
 
 static unsigned int count(const char *text, char c)
@@ -353,6 +369,19 @@ static void run_in_two(void)
 		_exit(1);
 }
 
+/* The file takes little at once. */
+static void run_by_bytes(void)
+{
+	most_bytes = 1;
+	run_on_device();
+}
+
+static void run_by_parts(void)
+{
+	most_bytes = 100;
+	run_on_device();
+}
+
 static void run_refused(void)
 {
 	accel.refuses_times = true;
@@ -413,6 +442,8 @@ static const struct {
 	{ "device", run_on_device, false, 2, 3, 3, 0, 0 },
 	{ "killed", run_and_be_killed, true, 2, 3, 3, 0, 0 },
 	{ "two", run_in_two, false, 4, 9, 9, 0, 0 },
+	{ "bytes", run_by_bytes, false, 2, 3, 3, 0, 0 },
+	{ "parts", run_by_parts, false, 2, 3, 3, 0, 0 },
 	{ "refused", run_refused, false, 1, 0, 0, 0, 0 },
 	{ "early", run_early, false, 1, 0, 0, 0, 0 },
 	{ "late", run_late, false, 1, 0, 0, 0, 0 },

@@ -206,6 +206,17 @@ static void test_libraries(void **state)
 	assert_non_null(strstr(error, "/nothing.so: install libnnaccel-plugins"));
 }
 
+/* There is no memory for a stream. */
+static bool no_stream;
+
+FILE *fdopen(int fd, const char *mode)
+{
+	FILE *(*next)(int, const char *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	return no_stream ? NULL : next(fd, mode);
+}
+
 /* Lines come to the standard error after they were caught, while `files` files could be opened. */
 static const char *caught(unsigned int files)
 {
@@ -244,6 +255,9 @@ static void test_standard_error(void **state)
 	/* Without files nothing is kept back. */
 	for (unsigned int files = 0; files < 2; files++)
 		assert_string_equal(caught(files), "first\nAPI: not wanted\n\nAPI\nlast\n");
+	no_stream = true;
+	assert_string_equal(caught(2), "");
+	no_stream = false;
 	assert_int_equal(count_files(), open_files);
 }
 
