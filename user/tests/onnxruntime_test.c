@@ -567,7 +567,7 @@ static void test_failures(void **unused)
 	unload(factory);
 }
 
-/* What the type of each device is said to be; 0: what it is. */
+/* The type of each device is said to be this; 0: what it is. */
 static int32_t played_type;
 
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)

@@ -68,6 +68,7 @@ static uint32_t count_calls(uint32_t preference)
 	struct nn_output_shape shapes[2];
 	struct nn_arg inputs[3], outputs[2];
 	struct nn_error err = { "" };
+	struct nn_plan_memory memory;
 	struct nn_execution e = {
 		.num_inputs = s->num_inputs,
 		.num_outputs = s->num_outputs,
@@ -102,6 +103,11 @@ static uint32_t count_calls(uint32_t preference)
 	before = atomic_load(&calls) - before;
 	/* Sections were compiled. */
 	assert_true(plan->compiled || sections_made(plan));
+	/* One execution at a time keeps the memory of one. */
+	if (plan->compiled) {
+		compiled_memory(plan->compiled, &memory);
+		assert_int_equal(compiled_kept(plan->compiled), memory.execution);
+	}
 	nn_plan_free(plan);
 	return before;
 }

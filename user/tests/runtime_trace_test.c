@@ -53,7 +53,7 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 	close(log);
 }
 
-/* What becomes of writing: so many bytes at once at most (0: all), and every second call is interrupted. */
+/* A call writes so many bytes at most (0: all of them), and every second one is interrupted. */
 static size_t most_bytes;
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *bytes, size_t size)
