@@ -289,8 +289,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 			     rt_result_name(result), reason.message);
 		return run_whole(execution, err);
 	}
-	nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
-	return result;
+	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);
 }
 
 /* Memories made from descriptions learn whether and with what shape they were written. */
