@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,12 @@ static void choose_level(void)
 	atomic_store(&current, &first);
 }
 
+/* The buffer that the errors of this thread's calls go to instead. */
+static _Thread_local struct {
+	char *line;			/* NULL: to the sink */
+	size_t size;
+} kept;
+
 static struct sink *get_sink(void)
 {
 	pthread_once(&once, choose_level);
@@ -80,16 +87,29 @@ void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level)
 		;
 }
 
+void nna_log_keep_error(char *line, size_t size)
+{
+	if (line && size)
+		line[0] = '\0';
+	kept.line = line;
+	kept.size = size;
+}
+
 void nna_log(enum nna_log_level level, const char *format, ...)
 {
 	const struct sink *sink = get_sink();
 	char line[NN_MESSAGE_SIZE + 128];
 	va_list args;
 
-	if (level == NNA_LOG_NONE || level > sink->level)
+	bool is_kept = level == NNA_LOG_ERROR && kept.line;
+
+	if (level == NNA_LOG_NONE || (level > sink->level && !is_kept))
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	sink->fn(sink->context, level, line);
+	if (is_kept)
+		snprintf(kept.line, kept.size, "%s", line);
+	else
+		sink->fn(sink->context, level, line);
 }

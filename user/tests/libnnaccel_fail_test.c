@@ -177,7 +177,7 @@ static const struct call {
 
 static const char *const silent[] = {
 	"nna_buffer_free", "nna_buffer_size", "nna_burst_free", "nna_device_close",
-	"nna_device_status", "nna_log", "nna_log_level_name", "nna_log_set", "nna_memory_free",
+	"nna_device_status", "nna_log", "nna_log_keep_error", "nna_log_level_name", "nna_log_set", "nna_memory_free",
 	"nna_memory_size", "nna_prepared_model_free", "nna_status_name", "nna_submission_free",
 };
 

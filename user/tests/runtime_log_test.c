@@ -189,6 +189,43 @@ static void test_function(void **state)
 	assert_null(strstr(own + 25, "error|"));
 }
 
+/* An error that its caller can do without is written to the caller's text at each level. */
+static void kept_errors(void)
+{
+	char kept[24] = "before", whole[256];
+
+	nna_log_keep_error(kept, sizeof(kept));
+	nna_log(NNA_LOG_NOTE, "kept: %s.", kept);
+	refused_operand();
+	nna_log_keep_error(whole, sizeof(whole));
+	refused_operand();
+	nna_log_set(NULL, NULL, NNA_LOG_NONE);
+	refused_operand();
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	nna_log_keep_error(NULL, 0);
+	nna_log(NNA_LOG_NOTE, "kept: %s.", kept);
+	refused_operand();
+	nna_log(NNA_LOG_ERROR, "%s", whole);
+}
+
+static void test_kept(void **state)
+{
+	char text[4096], *line, *rest = text;
+	const char *expected[] = {
+		"nnaccel: note: kept: .", "nnaccel: note: kept: ANeuralNetworksModel_ad.",
+		"nnaccel: error: ANeuralNetworksModel_addOperand: ", "nnaccel: error: ANeuralNetworksModel_addOperand: ",
+	};
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s", log_of(NULL, kept_errors));
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		line = strsep(&rest, "\n");
+		assert_non_null(line);
+		assert_int_equal(strncmp(line, expected[i], strlen(expected[i])), 0);
+	}
+	assert_string_equal(rest, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_unknown_level),
 		cmocka_unit_test(test_function),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_deprecated),
 		cmocka_unit_test(test_on_the_cpu),
 	};

@@ -6,6 +6,8 @@
 #ifndef NNACCEL_LOG_H
 #define NNACCEL_LOG_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,6 +35,12 @@ typedef void nna_log_fn(void *context, enum nna_log_level level, const char *lin
  * The function must not call functions that log. A forked child keeps its parent's function.
  */
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
+
+/*
+ * Keeps errors from the log, for a caller that can do without what fails. The last line of NNA_LOG_ERROR that calls
+ * of this thread cause goes to `line` from now on, cut at `size`; NULL: to the log again. Empties `line` first.
+ */
+void nna_log_keep_error(char *line, size_t size);
 
 /* Writes a line, printf-like, if that level is wanted. */
 void nna_log(enum nna_log_level level, const char *format, ...)
