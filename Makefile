@@ -288,11 +288,11 @@ $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o \
 
 # ONNX Runtime loads it by the path that it is given, so it has no version in its name.
 $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
-		user/clients/onnxruntime/onnxruntime.map $(libnn)
+		user/clients/onnxruntime/onnxruntime.map $(libnn) $(libhal)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/clients/onnxruntime/onnxruntime.map \
-		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
+		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lnnaccel -lm
 
 # It stands before symbols of other libraries, and finds theirs by a jump to dlsym().
 $(obj)/user/run/real.o: private base += -foptimize-sibling-calls
@@ -454,7 +454,7 @@ $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/message kit/lo
 # They play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
-	$(test_link) -lneuralnetworks -lcmocka -lm
+	$(test_link) -lneuralnetworks -lnnaccel -lcmocka -lm
 $(BUILD)/tests/onnxruntime_nodes_test: $(failing)
 $(BUILD)/tests/onnxruntime_nodes_test: private ldflags += $(failing_calls)
 # It loads the library.
@@ -462,7 +462,7 @@ $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | 
 	$(test_link) -lcmocka -ldl
 $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(libtflite) \
 		$(archives)
-	$(test_link) -lnnaccel_tflite -lcmocka -lm
+	$(test_link) -lnnaccel_tflite -lnnaccel -lcmocka -lm
 $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/tool.o $(call objects,user/base/*.c) \
 		$(libnn)
 	$(test_link) -lneuralnetworks -lcmocka -lsqlite3 -lm

@@ -3,11 +3,12 @@
  * Result codes: names, mapping from status codes, and lines of the log for calls that fail.
  */
 #include "runtime/log.h"
-#include "runtime/trace.h"
 
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
+
+#include "base/first.h"
+#include "runtime/trace.h"
 
 static const char *const result_names[] = {
 	[ANEURALNETWORKS_NO_ERROR] = "NO_ERROR",
@@ -45,17 +46,14 @@ static const int results[] = {
 
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 {
-	static atomic_uint said[NUM_FALL_BACKS];	/* by result, a bit each */
-	unsigned int bit = 1u << (result & 31);
+	static atomic_uint said[NUM_FALL_BACKS];	/* by result */
 	char message[NN_MESSAGE_SIZE];
-	bool first;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	first = !(atomic_fetch_or(&said[why], bit) & bit);
-	nna_log(first ? NNA_LOG_NOTE : NNA_LOG_WARN, "%s", message);
+	nna_log(first_time(&said[why], result) ? NNA_LOG_NOTE : NNA_LOG_WARN, "%s", message);
 	if (trace_is_on())
 		trace_instant("fallback", message);
 }

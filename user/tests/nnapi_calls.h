@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <android/NeuralNetworks.h>
+#include <nnaccel/log.h>
 
 static char nnapi_calls[512];
 
@@ -46,7 +47,10 @@ static void nnapi_called(const char *format, ...)
 		int (*next) parameters; \
 		*(void **)&next = dlsym(RTLD_NEXT, #name); \
 		nnapi_called(text); \
-		return nnapi_failing.times-- > 0 ? nnapi_failing.result : next arguments; \
+		if (nnapi_failing.times-- <= 0) \
+			return next arguments; \
+		nna_log(NNA_LOG_ERROR, #name ": told to fail"); \
+		return nnapi_failing.result; \
 	}
 
 NNAPI_CALL(ANeuralNetworksModel_relaxComputationFloat32toFloat16,

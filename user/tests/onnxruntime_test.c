@@ -671,6 +671,109 @@ static void test_ranks(void **unused)
 	unload(factory);
 }
 
+/* A compilation stops here while the gate is shut. So many that are next have the result. */
+static struct {
+	atomic_bool shut, reached;
+	int times, result;
+} gate;
+
+int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
+{
+	static int (*finish)(ANeuralNetworksCompilation *compilation);
+
+	if (!finish)
+		*(void **)&finish = dlsym(RTLD_NEXT, __func__);
+	if (gate.shut)
+		gate.reached = true;
+	while (gate.shut)
+		sched_yield();
+	if (!gate.times)
+		return finish(compilation);
+	gate.times--;
+	nna_log(NNA_LOG_ERROR, "%s: told to fail", __func__);
+	return gate.result;
+}
+
+static void take_line(void *context, enum nna_log_level level, const char *line)
+{
+	char *text = context;
+
+	sprintf(text + strlen(text), "%s: %s\n", nna_log_level_name(level), line);
+}
+
+#define FAILED(name) "ANeuralNetworks" name ": told to fail\n"
+#define TAKES_PLACE(level, name) \
+	level ": onnxruntime: the CPU takes the place of nnapi-reference, after " FAILED(name)
+#define RUN "Execution_burstCompute"
+#define COMPILATION "Compilation_finish"
+
+/* One line says that the CPU takes the device's place, for two parts that fail for one cause. */
+static void test_fallbacks(void **unused)
+{
+	static const struct {
+		const char *name;
+		int runs, compilations;	/* of each part, that fail */
+		int result;
+		const char *option;
+		enum nna_log_level level;
+		const char *told;
+		bool fails;
+	} cases[] = {
+		{ "runs", 2, 0, ANEURALNETWORKS_OP_FAILED, NULL, NNA_LOG_ERROR, TAKES_PLACE("note", RUN), false },
+		{ "compilations", 0, 1, ANEURALNETWORKS_UNAVAILABLE_DEVICE, NULL, NNA_LOG_NOTE,
+		  TAKES_PLACE("note", COMPILATION), false },
+		{ "a known cause", 2, 0, ANEURALNETWORKS_OP_FAILED, NULL, NNA_LOG_ERROR, "", false },
+		{ "a run that is good again", 1, 0, ANEURALNETWORKS_OP_FAILED, NULL, NNA_LOG_ERROR, "", false },
+		{ "all lines", 2, 0, ANEURALNETWORKS_OP_FAILED, NULL, NNA_LOG_WARN,
+		  "warn: " FAILED(RUN) TAKES_PLACE("warn", RUN) "warn: " FAILED(RUN) TAKES_PLACE("warn", RUN), false },
+		{ "no line", 2, 0, ANEURALNETWORKS_DEAD_OBJECT, NULL, NNA_LOG_NONE, "", false },
+		{ "the CPU not allowed", 2, 0, ANEURALNETWORKS_OP_FAILED, "ep.nn.disallow_cpu", NNA_LOG_ERROR,
+		  "error: " FAILED(RUN) "error: " FAILED(RUN), true },
+		{ "compilations without the CPU", 0, 1, ANEURALNETWORKS_OP_FAILED, "ep.nn.disallow_cpu",
+		  NNA_LOG_ERROR, "error: " FAILED(COMPILATION) "error: " FAILED(COMPILATION), true },
+		{ "no failure of the device", 1, 0, ANEURALNETWORKS_BAD_DATA, NULL, NNA_LOG_ERROR,
+		  "error: " FAILED(RUN) "error: " FAILED(RUN), true },
+	};
+	const struct OrtGraph *graphs[] = { &part, &part };
+	const struct OrtNode *nodes[] = { &fused, &fused };
+	float data[] = { 1, 2 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = provider(factory, cases[i].option, "1");
+		OrtNodeComputeInfo *infos[2];
+		OrtNode *none_made[2];
+		char told[2048] = "";
+
+		assert_non_null(ep);
+		nna_log_set(take_line, told, cases[i].level);
+		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 2, infos, none_made));
+		nnapi_failing.result = gate.result = cases[i].result;
+		for (int k = 0; k < 2; k++) {
+			struct OrtKernelContext context = { .in = { NULL } };
+
+			nnapi_calls[0] = '\0';
+			nnapi_failing.times = cases[i].runs;
+			gate.times = cases[i].compilations;
+			run((struct ort_node_compute_info *)infos[k], &value, &context);
+			if (!last != !cases[i].fails || (!last && ((float *)context.out[0].data)[0] != 7))
+				fail_msg("%s: %s", cases[i].name, last ? last->text : "wrong");
+			free(context.out[0].data);
+		}
+		if (strcmp(told, cases[i].told))
+			fail_msg("%s: %s", cases[i].name, told);
+		nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 2);
+		release(factory, ep);
+	}
+	played_type = 0;
+	nnapi_failing.times = gate.times = 0;
+	unload(factory);
+}
+
 /* int64 is int32 inside: a run with a number that does not fit fails, and the next one is good. */
 static void test_numbers_that_do_not_fit(void **unused)
 {
@@ -756,25 +859,6 @@ static void test_usual_shapes(void **unused)
 
 /* ---- runs of several threads ---- */
 
-/* A compilation stops here while the gate is shut, and may fail. */
-static struct {
-	atomic_bool shut, reached;
-	int result;
-} gate;
-
-int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
-{
-	static int (*finish)(ANeuralNetworksCompilation *compilation);
-
-	if (!finish)
-		*(void **)&finish = dlsym(RTLD_NEXT, "ANeuralNetworksCompilation_finish");
-	if (gate.shut)
-		gate.reached = true;
-	while (gate.shut)
-		sched_yield();
-	return gate.result ? gate.result : finish(compilation);
-}
-
 static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
 {
 	float data[] = { 1, 2, 3, 4, 5, 6 };
@@ -802,13 +886,13 @@ static void test_compilation_fails(void **unused)
 	(void)unused;
 	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
 	gate.result = ANEURALNETWORKS_OP_FAILED;
+	gate.times = 2;
 	for (int i = 0; i < 2; i++) {
 		status = run_rows((struct ort_node_compute_info *)infos[0], 2);
 		assert_non_null(status);
 		assert_string_equal(status->text, "nnaccel: cannot compile 2 operations: OP_FAILED");
 		release_status(status);
 	}
-	gate.result = 0;
 	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 	release(factory, ep);
@@ -1265,6 +1349,7 @@ int main(void)
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_cpu_takes_over),
 		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_fallbacks),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_concat_overflows),

@@ -220,7 +220,7 @@ static int set_up(struct job *job, ANeuralNetworksCompilation *compilation)
 	return result ? result : ANeuralNetworksCompilation_finish(compilation);
 }
 
-static bool compile(struct job *job, const struct devices *devices)
+static int compile(struct job *job, const struct devices *devices)
 {
 	struct compiled *c = job->c;
 	uint32_t made = 0;
@@ -229,7 +229,7 @@ static bool compile(struct job *job, const struct devices *devices)
 	for (uint32_t i = 0; i < c->out_count; i++)
 		made += !c->out[i].data;
 	if (!made)
-		return true;
+		return ANEURALNETWORKS_NO_ERROR;
 	result = builder_model(&job->b, c->options->allow_fp16, c->in_count, job->model_in, made,
 			       job->model_out, &c->model);
 	if (!result)
@@ -240,14 +240,13 @@ static bool compile(struct job *job, const struct devices *devices)
 	if (result)
 		snprintf(job->message, job->size, "cannot compile %u operations: %s",
 			 job->b.operation_count, result_name(result));
-	return !result;
+	return result;
 }
 
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
-			      const uint32_t *out, bool *device_failed, char *message,
-			      size_t size)
+			      const uint32_t *out, int *result, char *message, size_t size)
 {
 	struct compiled *c = calloc(1, sizeof(*c));
 	struct job job = { .graph = graph, .c = c, .in = in, .out = out, .in_count = in_count,
@@ -255,7 +254,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	bool good;
 
 	snprintf(message, size, "there is no memory");
-	*device_failed = false;
+	*result = ANEURALNETWORKS_NO_ERROR;
 	if (!c)
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
@@ -270,10 +269,8 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	if (good && in_count)
 		memcpy(c->shapes, shapes, in_count * sizeof(*shapes));
 	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job);
-	if (good && !compile(&job, devices)) {
-		*device_failed = true;
-		good = false;
-	}
+	if (good)
+		good = !(*result = compile(&job, devices));
 	if (good)
 		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
 		    "outputs", graph->node_count, job.b.operation_count, c->in_count, c->out_count);

@@ -36,14 +36,13 @@ struct compiled {
 
 /*
  * Translates a graph for inputs of these shapes and compiles it. `in` and `out` are the values of
- * the run's inputs and outputs. NULL: with a message; `device_failed` says whether that is the
- * devices', who took the operations before.
+ * the run's inputs and outputs. NULL: with a message. `result` is then the ResultCode of the devices, who took the
+ * operations before, or NO_ERROR: it is not their failure.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
-			      const uint32_t *out, bool *device_failed, char *message,
-			      size_t size);
+			      const uint32_t *out, int *result, char *message, size_t size);
 void compiled_drop(struct compiled *compiled);
 
 /* Runs it with a burst, if there are any; a ResultCode. */

@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <nnaccel/log.h>
+
+#include "base/first.h"
 #include "compiled.h"
+
+enum { REASON = 512 };			/* a line of the log */
 
 /* A compilation that a run is at, without the program's lock. Other runs of these shapes wait for it. */
 struct making {
@@ -71,32 +76,49 @@ static bool all_known(const struct program *p)
 	return true;
 }
 
-/* The CPU takes the device's place from now on. */
-static void go_to_cpu(struct program *p, const char *message)
+static void log_reason(enum nna_log_level level, const char *reason)
 {
+	if (*reason)
+		nna_log(level, "%s", reason);
+}
+
+/* The CPU takes the devices' place from now on. It says so as the NNAPI does of programs that name no device. */
+static void go_to_cpu(struct program *p, int result, const char *reason)
+{
+	static atomic_uint said;	/* by result, of all programs */
+	char names[256];
+	bool is_new;
+
 	pthread_mutex_lock(&p->lock);
-	if (!p->on_cpu)
-		say(p->options->verbosity, 0, "the CPU takes the device's place: %s", message);
+	is_new = !p->on_cpu;
 	p->on_cpu = true;
 	pthread_mutex_unlock(&p->lock);
+	devices_names(p->devices, names, sizeof(names));
+	if (is_new)
+		nna_log(first_time(&said, result) ? NNA_LOG_NOTE : NNA_LOG_WARN,
+			"onnxruntime: the CPU takes the place of %s, after %s", names,
+			*reason ? reason : result_name(result));
 }
 
 /* Compiles for these shapes, which takes long: without the lock. */
 static struct compiled *compile(struct program *p, bool on_cpu, const struct shape *shapes,
 				char *message, size_t size)
 {
-	struct compiled *c = NULL;
-	bool failed = on_cpu;
+	const struct devices *devices = on_cpu ? &p->cpu : p->devices;
+	struct compiled *c;
+	char reason[REASON];
+	int result;
 
-	if (!on_cpu)
-		c = compiled_new(p->graph, p->options, p->devices, shapes, p->in_count, p->in,
-				 p->out_count, p->out, &failed, message, size);
-	if (!c && failed && p->cpu.count) {
-		go_to_cpu(p, message);
-		c = compiled_new(p->graph, p->options, &p->cpu, shapes, p->in_count, p->in,
-				 p->out_count, p->out, &failed, message, size);
+	nna_log_keep_error(reason, sizeof(reason));
+	c = compiled_new(p->graph, p->options, devices, shapes, p->in_count, p->in, p->out_count,
+			 p->out, &result, message, size);
+	nna_log_keep_error(NULL, 0);
+	if (c || !result || on_cpu || !p->cpu.count) {
+		log_reason(NNA_LOG_ERROR, reason);
+		return c;
 	}
-	return c;
+	go_to_cpu(p, result, reason);
+	return compile(p, true, shapes, message, size);
 }
 
 /* Inputs of known shape: what is wrong with them is wrong now. */
@@ -446,21 +468,26 @@ static bool attempts(struct run *run)
 
 	for (int attempt = 0;; attempt++) {
 		struct compiled *c = acquire(run);
+		char reason[REASON];
 		int result;
 
 		if (!c)
 			return false;
+		nna_log_keep_error(reason, sizeof(reason));
 		result = execute(run, c);
+		nna_log_keep_error(NULL, 0);
 		release(p, c, result > 0);
-		if (result <= 0)
-			return !result;
-		if (!worth_another(result) || attempt == 2)
+		if (result < 0 || (result && (!worth_another(result) || attempt == 2 ||
+					      (attempt == 1 && !p->cpu.count)))) {
+			log_reason(NNA_LOG_ERROR, reason);
 			return false;
-		if (attempt == 1) {
-			if (!p->cpu.count)
-				return false;
-			go_to_cpu(p, run->message);
 		}
+		if (attempt == 1 && result)
+			go_to_cpu(p, result, reason);
+		else
+			log_reason(NNA_LOG_WARN, reason);
+		if (!result)
+			return true;
 	}
 }
 

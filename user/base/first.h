@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Causes of which only the first is to be told.
+ */
+#ifndef NN_BASE_FIRST_H
+#define NN_BASE_FIRST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Whether this is the first call with this cause, a number below 32; `met` has a bit for each. */
+static inline bool first_time(atomic_uint *met, int cause)
+{
+	unsigned int bit = 1u << (cause & 31);
+
+	return !(atomic_fetch_or(met, bit) & bit);
+}
+
+#endif /* NN_BASE_FIRST_H */
