@@ -57,9 +57,23 @@ static bool take(const struct option_row *row, const char *text, char *into,
 	}
 }
 
+/* Says that an option is unknown, and which there are if that fits. */
+static void tell_options(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
+{
+	int length = snprintf(fault, OPTION_FAULT, "wrong option %.100s", word), used = length;
+
+	for (const char *before = " (there are"; rows->kind != OPTION_END && used < OPTION_FAULT; rows++, before = ",")
+		used += snprintf(fault + used, (size_t)(OPTION_FAULT - used), "%s --%s", before, rows->name);
+	if (used < OPTION_FAULT - 1)
+		strcpy(fault + used, ")");
+	else
+		fault[length] = '\0';
+}
+
 /* Says that an option is unknown, or which ones it may be the beginning of. */
 static void explain(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
+	const struct option_row *const all = rows;
 	const int length = (int)strcspn(word, "=");
 	bool is_long = length > 2 && !strncmp(word, "--", 2);
 	int candidates = 0, used;
@@ -68,13 +82,15 @@ static void explain(const struct option_row *rows, const char *word, char fault[
 	for (; rows->kind != OPTION_END && is_long && used < OPTION_FAULT; rows++) {
 		if (strncmp(rows->name, word + 2, (size_t)length - 2))
 			continue;
-		if (!rows->name[length - 2])
-			candidates = -MAX_ROWS;	/* it is that one, with or without a value */
+		if (!rows->name[length - 2]) {
+			snprintf(fault, OPTION_FAULT, "%.*s takes no value", length, word);
+			return;
+		}
 		candidates++;
 		used += snprintf(fault + used, (size_t)(OPTION_FAULT - used), " --%s", rows->name);
 	}
 	if (candidates < 2)
-		snprintf(fault, OPTION_FAULT, "wrong option %s", word);
+		tell_options(all, word, fault);
 }
 
 /* Says what is wrong with a value that take() refused without a reason of its own. */

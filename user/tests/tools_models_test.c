@@ -60,7 +60,8 @@ static struct {
 	bool fault_of_cpu;
 	unsigned int fault_at;		/* the run or the seed */
 	bool is_endless;		/* callers end only when they are told to */
-	bool is_terminal, has_no_gnuplot;
+	bool is_terminal;
+	int gnuplot_status;		/* of wait() */
 	unsigned int num_outputs;
 	struct output outputs[2][MOST_OUTPUTS];	/* of the device and of the CPU */
 	unsigned int wrong_seed;	/* the device's are computed for it alone; 0: for all */
@@ -158,7 +159,7 @@ SEEN FILE *popen(const char *command, const char *mode)
 {
 	assert_string_equal(command, "gnuplot 2>/dev/null");
 	assert_int_equal(*mode, 'w');
-	return played.has_no_gnuplot ? NULL : file_of("");
+	return file_of("");
 }
 
 SEEN int pclose(FILE *file)
@@ -169,7 +170,7 @@ SEEN int pclose(FILE *file)
 	size = fread(drawn, 1, sizeof(drawn) - 1, file);
 	drawn[size] = '\0';
 	fclose(file);
-	return 0;
+	return played.gnuplot_status;
 }
 
 int ANeuralNetworks_getDeviceCount(uint32_t *count)
@@ -593,13 +594,19 @@ static void test_bench_forms(void **state)
 		assert_non_null(strstr(drawn, lines[i]));
 	set_up(state);
 	play_outputs(0);
-	played.has_no_gnuplot = played.is_terminal = played.is_endless = true;
+	played.gnuplot_status = 127 << 8;
+	played.is_terminal = played.is_endless = true;
 	assert_int_equal(call(tool_bench, "--plot p.png --seconds 1 " MODEL), TOOL_FAILED);
 	/* A bar is drawn on a terminal, and wiped off. */
 	bar = strstr(printed[1], "1 clients of 1 threads   ");
 	assert_true(bar > printed[1] + 24 && !memcmp(bar - 24, "\r[", 2) && !memcmp(bar - 3, ".] ", 3));
 	assert_non_null(strstr(printed[1], "\r                                                               \r"
-			       "nnaccel bench: p.png was not drawn: it takes gnuplot\n"));
+			       "nnaccel bench: p.png was not drawn: it takes gnuplot, which is not installed\n"));
+	set_up(state);
+	play_outputs(0);
+	played.gnuplot_status = 1 << 8;
+	assert_int_equal(call(tool_bench, "--plot p.png --seconds 1 " MODEL), TOOL_FAILED);
+	assert_non_null(strstr(printed[1], "p.png was not drawn: gnuplot cannot draw to that file\n"));
 }
 
 static void test_bench_failures(void **state)

@@ -73,14 +73,20 @@ static void test_kinds(void **state)
 	} files[] = {
 		{ "....TFL3....", &runtime_tflite },
 		{ "....TFL3", &runtime_tflite },
-		{ "....TFL", &runtime_onnxruntime },
 		{ "....ORTM", &runtime_onnxruntime },
-		{ "TFL3TFL4", &runtime_onnxruntime },
 		{ "\x08", &runtime_onnxruntime },
+		{ "\x12\x07" "pytorch", &runtime_onnxruntime },
+		{ ":\x05graph", &runtime_onnxruntime },
+		{ "....TFL", NULL },
+		{ "TFL3TFL4", NULL },
+		{ "\x7f" "ELF\x02\x01", NULL },
+		{ "PK\x03\x04", NULL },
+		{ "root:x:0", NULL },
 		{ "", NULL },
 	};
 	const int open_files = count_files();
 	char error[RUNTIME_ERROR] = "", expected[64], path[32];
+	int model;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -91,6 +97,8 @@ static void test_kinds(void **state)
 		opened.kind = NULL;
 		assert_ptr_equal(runtime_open(path, NULL, error), files[i].kind ? &opened : NULL);
 		assert_ptr_equal(opened.kind, files[i].kind);
+		if (!files[i].kind && files[i].text[0])
+			assert_non_null(strstr(error, "is no model of ONNX (.onnx, .ort) or TensorFlow Lite (.tflite)"));
 		close(fd);
 	}
 	snprintf(expected, sizeof(expected), "%s: the file is empty", path);
@@ -100,9 +108,13 @@ static void test_kinds(void **state)
 	assert_null(runtime_open("/", NULL, error));
 	assert_string_equal(error, "/: Is a directory");
 	is_refused = true;
-	assert_null(runtime_open("/proc/self/exe", NULL, error));
+	model = memfd_create("model", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", model);
+	assert_int_equal(write(model, "\x08\x07", 2), 2);
+	assert_null(runtime_open(path, NULL, error));
 	is_refused = false;
-	runtime_close(runtime_open("/proc/self/exe", NULL, error));
+	runtime_close(runtime_open(path, NULL, error));
+	close(model);
 	assert_int_equal(closed, 1);
 	runtime_close(NULL);
 	assert_int_equal(closed, 1);

@@ -23,6 +23,9 @@
 #include "tool.h"
 #include "tools/runtime/runtime.h"
 
+/* A shell returns it for a command that is not there. */
+enum { SHELL_NOT_FOUND = 127 };
+
 enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 };
 
 /* More than this is wrong: of floats, as a share of the largest value; of bytes, in their steps. */
@@ -463,16 +466,17 @@ static void print_json(const struct bench *b)
 	       is_right(d) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
 }
 
-/* Draws which share of the runs took how long at most. */
-static bool plot(const struct bench *b)
+/* Draws which share of the runs took how long at most. NULL, or why it did not. */
+static const char *plot(const struct bench *b)
 {
+	int status;
 	FILE *gnuplot;
 
 	/* A shell that does not find gnuplot ends before it reads. */
 	signal(SIGPIPE, SIG_IGN);
 	gnuplot = popen("gnuplot 2>/dev/null", "we");
 	if (!gnuplot)
-		return false;
+		return strerror(errno);
 	fprintf(gnuplot, "set terminal pngcairo size 900,500\nset output '%s'\nset key bottom right\n"
 		"set xlabel 'latency, ms'\nset ylabel 'share of runs, %%'\nset grid\n"
 		"plot '-' with lines lw 2 title '%s', '-' with lines lw 2 title 'CPU'\n", b->a->plot, b->a->device);
@@ -482,7 +486,11 @@ static bool plot(const struct bench *b)
 				100.0 * (i + 1) / b->r->runs[side]);
 		fputs("e\n", gnuplot);
 	}
-	return !pclose(gnuplot);
+	status = pclose(gnuplot);
+	if (!status)
+		return NULL;
+	return WIFEXITED(status) && WEXITSTATUS(status) == SHELL_NOT_FOUND ?
+	       "it takes gnuplot, which is not installed" : "gnuplot cannot draw to that file";
 }
 
 /* ---- the command ---- */
@@ -507,6 +515,7 @@ static int bench(const struct arguments *a, const char *model)
 {
 	struct bench b = { .a = a, .model = model, .begun_s = seconds(),
 			   .expected_s = 2 + a->seconds * (1.0 + 2.0 * a->clients.count * a->threads.count) };
+	const char *why;
 	bool measured;
 
 	b.r = mmap(NULL, sizeof(*b.r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -522,8 +531,8 @@ static int bench(const struct arguments *a, const char *model)
 		print_json(&b);
 	else
 		print_text(&b);
-	if (a->plot && !plot(&b))
-		return tool_fail("bench", "%s was not drawn: it takes gnuplot", a->plot);
+	if (a->plot && (why = plot(&b)))
+		return tool_fail("bench", "%s was not drawn: %s", a->plot, why);
 	return is_right(&b.r->difference) ? TOOL_OK :
 	       tool_fail("bench", "the device computes something else than the runtime's CPU");
 }

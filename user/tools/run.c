@@ -256,6 +256,9 @@ int tool_run(int argc, char **argv)
 
 	while (first < argc && strcmp(argv[first], "--"))
 		first++;
+	for (int i = 1; first == argc && i < argc; i++)
+		if (argv[i][0] != '-' && strcmp(argv[i - 1], "--device"))
+			return tool_usage("run", "%s: a program follows --, as in nnaccel run -- %s", argv[i], argv[i]);
 	status = tool_options(&command, first, argv, &a, NULL);
 	if (status != TOOL_GO_ON)
 		return status;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +14,33 @@
 
 #include "../tool.h"
 
-/* Both formats of TensorFlow Lite and of ONNX Runtime's own have a name behind an offset; ONNX has none. */
+static bool is_text(const char *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!isprint((unsigned char)bytes[i]) && !isspace((unsigned char)bytes[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Finds the runtime by the first bytes, whatever the file's name. Both formats of TensorFlow Lite and of ONNX Runtime's
+ * own have a name behind an offset. ONNX begins with the tag of a field of its ModelProto. NULL: it is none of them.
+ */
+static const struct runtime_kind *find_kind(const char *begin, size_t length)
+{
+	static const unsigned char tags[] = { 0x08, 0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72, 0xa2, 0xca };
+
+	if (length == 8 && !memcmp(begin + 4, "TFL3", 4))
+		return &runtime_tflite;
+	if (length == 8 && !memcmp(begin + 4, "ORTM", 4))
+		return &runtime_onnxruntime;
+	return memchr(tags, (unsigned char)begin[0], sizeof(tags)) && !is_text(begin, length) ?
+	       &runtime_onnxruntime : NULL;
+}
+
 static const struct runtime_kind *kind_of(const char *model, char error[RUNTIME_ERROR])
 {
+	const struct runtime_kind *kind;
 	FILE *file = fopen(model, "re");
 	char begin[8] = "";
 	size_t length = file ? fread(begin, 1, sizeof(begin), file) : 0;
@@ -28,8 +53,11 @@ static const struct runtime_kind *kind_of(const char *model, char error[RUNTIME_
 		return NULL;
 	}
 	fclose(file);
-	return length == sizeof(begin) && !memcmp(begin + 4, "TFL3", 4) ? &runtime_tflite :
-	       &runtime_onnxruntime;
+	kind = find_kind(begin, length);
+	if (!kind)
+		snprintf(error, RUNTIME_ERROR, "%.300s is no model of ONNX (.onnx, .ort) or TensorFlow Lite (.tflite)",
+			 model);
+	return kind;
 }
 
 struct runtime *runtime_open(const char *model, const struct runtime_options *options,
