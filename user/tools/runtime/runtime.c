@@ -23,8 +23,8 @@ static bool is_text(const char *bytes, size_t count)
 }
 
 /*
- * Finds the runtime by the first bytes, whatever the file's name. Both formats of TensorFlow Lite and of ONNX Runtime's
- * own have a name behind an offset. ONNX begins with the tag of a field of its ModelProto. NULL: it is none of them.
+ * Finds the runtime by the first bytes. The file's name does not count. TensorFlow Lite's format and ONNX Runtime's
+ * own have a name behind an offset. ONNX begins with the tag of a field of its ModelProto. NULL: another format.
  */
 static const struct runtime_kind *find_kind(const char *begin, size_t length)
 {

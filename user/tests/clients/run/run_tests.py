@@ -24,7 +24,7 @@ import tracefile  # noqa: E402
 
 PAGE = os.path.join(HERE, "../../../../Documentation/programs.rst")
 MULTIARCH = "usr/lib/x86_64-linux-gnu"
-TAKEN = re.compile(r"^nnaccel: (.*): (?:warning: )?(\d+) of (\d+) nodes of (\S+) in (\d+) part.*(?:on|for) (\S+?)(?:,.*)?$",
+TAKEN = re.compile(r"^nnaccel: (.*): (?:warning: )?(\d+) of (\d+) nodes of (?:a model in )?(\S+) in (\d+) part.*(?:on|for) (\S+?)(?:,.*)?$",
                    re.M)
 # What GStreamer has to know of the tensors.
 INFO = """[modelinfo]
@@ -366,6 +366,14 @@ def test_node(w):
         raise ValueError(done.stdout)
 
 
+def test_node_tflite(w):
+    """node with tfjs-tflite-node"""
+    done = w.run("node", os.path.join(HERE, "interpreter.js"), os.path.join(w.programs, "tflite.node"), w.image)
+    taken(done, "TensorFlow Lite 2.", "memory", device=w.device)
+    if done.stdout != "1,1,1,8\n":
+        raise ValueError(done.stdout)
+
+
 def test_cpp(w):
     """an interpreter of the C++ interface is not reached, and runs"""
     says(w.run(*w.by_loader(os.path.join(w.programs, "interpreter"), w.image)),
@@ -506,6 +514,15 @@ def test_children(w):
     taken(done, "TensorFlow Lite 2.14.1", w.image, device=w.device)
 
 
+def lacks(w, test):
+    """The package of npm that a test needs and that is not there, or None."""
+    if test is test_node and not w.node:
+        return "onnxruntime-node"
+    if test is test_node_tflite and not os.path.exists(os.path.join(w.programs, "tflite.node")):
+        return "tfjs-tflite-node"
+    return None
+
+
 def main():
     nnaccel = os.path.realpath(sys.argv[1])
     tests = [(f, f.__doc__) for name, f in globals().items() if name.startswith(("test_", "page_"))]
@@ -518,8 +535,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         world = World(folder, nnaccel, *sys.argv[2:])
         for n, (test, name) in enumerate(tests, 1):
-            if test is test_node and not world.node:
-                print(f"ok {n} - {name} # SKIP there is no onnxruntime-node", flush=True)
+            package = lacks(world, test)
+            if package:
+                print(f"ok {n} - {name} # SKIP there is no {package}", flush=True)
                 continue
             try:
                 test(world)
