@@ -119,7 +119,7 @@ static inline void form_mend(struct saved_header *h)
 		free(state);
 		if (!kernel)
 			return;
-		if (kernel->pack && !ready.pack_tasks)
+		if (ready.packed_size && !ready.pack_tasks)
 			packed += round_up(ready.packed_size, SAVED_ALIGN);
 	}
 	h->packed_size = packed;

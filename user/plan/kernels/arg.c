@@ -4,7 +4,6 @@
  * axis squares of them are turned about before.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/axis.h"
@@ -41,36 +40,26 @@ static const struct nn_field fields[] = {
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct arg *a = state;
-	size_t count, tasks = nn_elementwise_divide(ready->threads, a->outer * a->size * a->inner,
-						    &count);
 
-	a->task_outer = (a->outer + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((a->outer + a->task_outer - 1) / a->task_outer);
+	a->task_outer = nn_elementwise_rows(ready, a->outer, a->outer * a->size * a->inner);
 	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[0];
+	struct arg *a = ready->state;
 	uint32_t axis;
-	struct arg *a;
 
-	if ((r->op->code != NN_OP_ARGMAX && r->op->code != NN_OP_ARGMIN) || !nn_tensor_count(x) ||
-	    (x->type != NN_TENSOR_FLOAT32 && x->type != NN_TENSOR_QUANT8_ASYMM &&
+	if ((x->type != NN_TENSOR_FLOAT32 && x->type != NN_TENSOR_QUANT8_ASYMM &&
 	     x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED) ||
 	    !nn_axis(nn_run_int(r, 1, 0), x->rank, &axis))
 		return false;
-	a = malloc(sizeof(*a));
-	if (!a)
-		return false;
-	ready->state = a;
-	*a = (struct arg){
-		.is_float = x->type == NN_TENSOR_FLOAT32,
-		.is_min = r->op->code == NN_OP_ARGMIN,
-		.outer = nn_tensor_product(x, 0, axis),
-		.size = x->dims[axis],
-		.inner = nn_tensor_product(x, axis + 1, x->rank),
-	};
+	a->is_float = x->type == NN_TENSOR_FLOAT32;
+	a->is_min = r->op->code == NN_OP_ARGMIN;
+	a->outer = nn_tensor_product(x, 0, axis);
+	a->size = x->dims[axis];
+	a->inner = nn_tensor_product(x, axis + 1, x->rank);
 	if (!a->is_float)
 		a->flip = nn_q8_of(x).flip ^ (a->is_min ? 0xff : 0);
 	return complete(a, ready);
@@ -282,6 +271,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_arg = {
 	.name = "index of the largest",
+	NN_TAKES(NN_OP_ARGMAX, NN_OP_ARGMIN),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -4,7 +4,6 @@
  * time, while it runs.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
@@ -29,15 +28,8 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	struct nn_matmul *m;
-
-	if (r->op->code != NN_OP_BATCH_MATMUL || r->inputs[X].type != NN_TENSOR_FLOAT32)
-		return false;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return false;
-	ready->state = m;
-	return nn_matmul_read(r, m) && complete(m, ready);
+	return r->inputs[X].type == NN_TENSOR_FLOAT32 && nn_matmul_read(r, ready->state) &&
+	       complete(ready->state, ready);
 }
 
 static const float *transpose(const struct nn_matmul *m, const float *x, float *to)
@@ -84,6 +76,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_batch_matmul = {
 	.name = "product of tensors",
+	NN_TAKES(NN_OP_BATCH_MATMUL),
 	.prepare = prepare,
 	.run = run,
 	.fields = nn_matmul_fields_f32,

@@ -3,8 +3,6 @@
  * BATCH_MATMUL of signed bytes: columns of the second factor are packed like
  * weights, a panel at a time, while it runs.
  */
-#include <stdlib.h>
-
 #include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
@@ -72,14 +70,10 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X], *y = &r->inputs[Y], *out = &r->outputs[0];
-	struct matmul_q8 *m;
+	struct matmul_q8 *m = ready->state;
 
-	if (r->op->code != NN_OP_BATCH_MATMUL || x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
+	if (x->type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
 		return false;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return false;
-	ready->state = m;
 	m->x_zero = x->zero_point;
 	m->y_zero = y->zero_point;
 	m->gemm.out.zero = out->zero_point;
@@ -160,6 +154,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_batch_matmul_q8 = {
 	.name = "product of tensors of bytes",
+	NN_TAKES(NN_OP_BATCH_MATMUL),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -4,7 +4,6 @@
  * the sums, products and PRELU of bytes too.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/broadcast.h"
 #include "ops/q8.h"
@@ -45,11 +44,7 @@ static const struct nn_field fields[] = {
 	REACH(INPUT(B), NUMBERS(number), AXES(axes.count), axes.dims, axes.steps_b),
 	END
 };
-
-static bool restore(struct nn_walk *w, void *state)
-{
-	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
-}
+NN_RESTORE(fields)
 
 static const struct {
 	int32_t code;
@@ -155,20 +150,14 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
+	struct binary *s = ready->state;
 	int32_t activation;
-	struct binary *s;
 	size_t i = 0;
 
-	while (i < sizeof(operations) / sizeof(operations[0]) &&
-	       operations[i].code != r->op->code)
+	while (operations[i].code != r->op->code)
 		i++;
-	if (i == sizeof(operations) / sizeof(operations[0]) ||
-	    !takes_type(ready, r->inputs[A].type, operations[i].operation) || !nn_tensor_count(&r->outputs[0]))
+	if (!takes_type(ready, r->inputs[A].type, operations[i].operation))
 		return false;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
-	ready->state = s;
 	s->number = r->inputs[A].type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
 		    r->inputs[A].type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
 	s->f32 = (struct nn_binary_f32){
@@ -289,6 +278,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_binary = {
 	.name = "arithmetic",
+	NN_TAKES_ROWS(operations),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -3,7 +3,6 @@
  * CONCATENATION: rows of each input, one after the other; bytes of another scale than the
  * output's by a table of 256, which the reference kernel makes.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/axis.h"
@@ -73,13 +72,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	size_t element;
 	uint32_t axis;
 
-	if (r->op->code != NN_OP_CONCATENATION || !nn_tensor_count(out) ||
-	    !nn_axis(nn_run_int(r, count, 0), out->rank, &axis))
+	if (!nn_axis(nn_run_int(r, count, 0), out->rank, &axis) ||
+	    (count > MAX_SAVED && !nn_kernel_enlarge(ready, sizeof(*c) + count * sizeof(c->inputs[0]))))
 		return false;
-	c = calloc(1, sizeof(*c) + count * sizeof(c->inputs[0]));
-	if (!c)
-		return false;
-	ready->state = c;
+	c = ready->state;
 	element = nn_type_info(out->type)->element_size;
 	c->rows = nn_tensor_product(out, 0, axis);
 	c->row = nn_tensor_product(out, axis, out->rank) * element;
@@ -155,6 +151,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_concatenation = {
 	.name = "concatenation",
+	NN_TAKES(NN_OP_CONCATENATION),
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,

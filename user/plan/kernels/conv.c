@@ -6,7 +6,6 @@
  * only what is partly outside the image is copied, and what is wholly outside is
  * not multiplied.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/image.h"
@@ -52,11 +51,7 @@ static const struct nn_field fields[] = {
 	     SPAN(INPUT(BIAS), NUMBERS(gemm.number), gemm.columns)),
 	END
 };
-
-static bool restore(struct nn_walk *w, void *state)
-{
-	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
-}
+NN_RESTORE(fields)
 
 /* Reads the window again, as the shape rule did, which found no fault. */
 static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
@@ -115,28 +110,15 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	struct conv *c;
+	struct conv *c = ready->state;
 	uint32_t activation;
 
-	if (r->op->code != NN_OP_CONV_2D)
-		return false;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return false;
-	ready->state = c;
 	if (!read_window(r, c, &activation))
 		return false;
 	c->gemm.columns = r->inputs[FILTER].dims[0];
 	c->packs = !nn_has_constants(r);
 	set_product(c);
 	return nn_gemm_prepare(r, activation, ready, &c->gemm) && complete(c, ready);
-}
-
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
-{
-	const struct conv *c = ready->state;
-
-	return nn_gemm_pack(r, &c->gemm, ready->isa, 0, c->gemm.columns, packed);
 }
 
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
@@ -405,8 +387,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_conv = {
 	.name = "convolution",
+	NN_TAKES(NN_OP_CONV_2D),
 	.prepare = prepare,
-	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,

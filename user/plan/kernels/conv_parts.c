@@ -4,7 +4,6 @@
  * in parts that are matrix products of their own: a group's channels,
  * the outputs that the same taps reach, or what becomes of one input channel.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/image.h"
@@ -172,12 +171,15 @@ static void set_parts(struct parts *s)
 		set_phases(s);
 }
 
-static struct parts *alloc_parts(uint32_t count)
+/* Makes the state one of so many parts. NULL: no memory. */
+static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 {
-	struct parts *s = calloc(1, sizeof(*s) + count * sizeof(s->parts[0]));
+	struct parts *s;
 
-	if (s)
-		s->count = count;
+	if (count > MAX_SAVED && !nn_kernel_enlarge(ready, sizeof(*s) + count * sizeof(s->parts[0])))
+		return NULL;
+	s = ready->state;
+	s->count = count;
 	return s;
 }
 
@@ -185,7 +187,7 @@ static struct parts *alloc_parts(uint32_t count)
  * All read the window again, as the shape rule did, which found no fault. Of a depthwise
  * convolution each input channel is a group, or where there are few of them all are one.
  */
-static struct parts *group_parts(struct nn_run *r)
+static struct parts *group_parts(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool depthwise = r->op->code == NN_OP_DEPTHWISE_CONV_2D;
 	const struct nn_window_args args = nn_window_run_args(r);
@@ -208,7 +210,7 @@ static struct parts *group_parts(struct nn_run *r)
 	window.w.in = in.w;
 	if (nn_run_bool(r, args.nchw, false) || nn_window_infer(r, &args, &window))
 		return NULL;
-	s = alloc_parts(groups);
+	s = parts_of(ready, groups);
 	if (!s)
 		return NULL;
 	s->activation = args.activation;
@@ -232,7 +234,7 @@ static bool is_sparse(const struct nn_axis *a)
 	return a->stride > a->filter && a->stride > MAX_SPARSE;
 }
 
-static struct parts *phase_parts(struct nn_run *r)
+static struct parts *phase_parts(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_window_args args =
 		nn_window_args(is_explicit(r) ? 3 : SHAPE + 1, 0, is_explicit(r));
@@ -253,7 +255,7 @@ static struct parts *phase_parts(struct nn_run *r)
 	    is_sparse(&window.h) || is_sparse(&window.w) ||
 	    (uint64_t)window.h.stride * window.w.stride > MAX_PHASES)
 		return NULL;
-	s = alloc_parts(window.h.stride * window.w.stride);
+	s = parts_of(ready, window.h.stride * window.w.stride);
 	if (!s)
 		return NULL;
 	s->activation = args.activation;
@@ -385,14 +387,14 @@ static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	bool transposed = r->op->code == NN_OP_TRANSPOSE_CONV_2D, fine;
+	const bool transposed = r->op->code == NN_OP_TRANSPOSE_CONV_2D;
+	struct parts *s;
+	bool fine;
 
-	if ((r->op->code != NN_OP_GROUPED_CONV_2D && !transposed &&
-	     r->op->code != NN_OP_DEPTHWISE_CONV_2D) ||
-	    !nn_tensor_count(&r->inputs[X]) || r->num_inputs > MAX_INPUTS)
+	if (r->num_inputs > MAX_INPUTS)
 		return false;
-	ready->state = transposed ? phase_parts(r) : group_parts(r);
-	fine = ready->state && prepare_parts(r, ready, ready->state);
+	s = transposed ? phase_parts(r, ready) : group_parts(r, ready);
+	fine = s && prepare_parts(r, ready, s);
 	if (transposed && !is_explicit(r))
 		ready->reads |= NN_IN(SHAPE);
 	return fine;
@@ -599,6 +601,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_conv_parts = {
 	.name = "convolution in parts",
+	NN_TAKES(NN_OP_DEPTHWISE_CONV_2D, NN_OP_GROUPED_CONV_2D, NN_OP_TRANSPOSE_CONV_2D),
 	.prepare = prepare,
 	.pack = pack,
 	.pack_task = pack_task,

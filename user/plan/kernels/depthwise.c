@@ -2,7 +2,6 @@
 /*
  * DEPTHWISE_CONV_2D with multiplier 1, by output rows.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/image.h"
@@ -53,11 +52,7 @@ static const struct nn_field fields[] = {
 	     SPAN(INPUT(BIAS), NUMBERS(number), in.c)),
 	END
 };
-
-static bool restore(struct nn_walk *w, void *state)
-{
-	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
-}
+NN_RESTORE(fields)
 
 static bool read_window(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d)
 {
@@ -199,14 +194,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	struct nn_window_args args;
-	struct depthwise *d;
+	struct depthwise *d = ready->state;
 
-	if (r->op->code != NN_OP_DEPTHWISE_CONV_2D || !nn_tensor_count(x))
-		return false;
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return false;
-	ready->state = d;
 	args = nn_window_run_args(r);
 	if (!read_window(r, &args, d))
 		return false;
@@ -405,11 +394,6 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 	return pack_q8(r, d, packed);
 }
 
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
-{
-	return pack_task(r, ready, 0, NULL, packed);
-}
-
 /* ---- Running ---- */
 
 static void run_row_f32(const struct nn_ready *ready, const struct depthwise *d,
@@ -477,8 +461,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_depthwise = {
 	.name = "depthwise convolution",
+	NN_TAKES(NN_OP_DEPTHWISE_CONV_2D),
 	.prepare = prepare,
-	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,

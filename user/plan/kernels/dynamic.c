@@ -185,16 +185,11 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const bool is_conv = r->op->code == NN_OP_DYNAMIC_CONV_2D;
 	const bool is_matmul = r->op->code == NN_OP_DYNAMIC_BATCH_MATMUL;
 	const uint32_t activation = nn_run_activation(r);
-	struct dynamic *d;
+	struct dynamic *d = ready->state;
 
-	if ((!is_conv && !is_matmul && r->op->code != NN_OP_DYNAMIC_FULLY_CONNECTED) ||
-	    r->inputs[X].type != NN_TENSOR_FLOAT32 || !weights->data ||
+	if (r->inputs[X].type != NN_TENSOR_FLOAT32 || !weights->data ||
 	    (!is_matmul && !r->inputs[BIAS].data))
 		return false;
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return false;
-	ready->state = d;
 	if (is_conv ? !read_conv(r, d) : is_matmul && !read_matmul(r, d))
 		return false;
 	if (!is_conv && !is_matmul)
@@ -203,7 +198,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	d->form = (enum nn_dynamic_form)nn_run_int(r, nn_dynamic_form_input(r), 0);
 	nn_fused_range_float(activation ? nn_run_int(r, activation, 0) : 0, &d->gemm.low,
 			     &d->gemm.high);
-	return nn_tensor_count(&r->outputs[0]) && complete(d, ready);
+	return complete(d, ready);
 }
 
 /* ---- Packing ---- */
@@ -536,6 +531,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_dynamic = {
 	.name = "dynamic product",
+	NN_TAKES(NN_OP_DYNAMIC_FULLY_CONNECTED, NN_OP_DYNAMIC_BATCH_MATMUL, NN_OP_DYNAMIC_CONV_2D),
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,

@@ -5,8 +5,7 @@
 #ifndef NN_PLAN_KERNELS_ELEMENTWISE_H
 #define NN_PLAN_KERNELS_ELEMENTWISE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "plan/kernels/kernel.h"
 
 #define NN_MIN_SHARED 50000	/* elements that are worth a second thread */
 
@@ -17,6 +16,16 @@ static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, siz
 	if (threads > 1 && count >= NN_MIN_SHARED)
 		*task_count = (count / (4 * threads) + 64) / 64 * 64;
 	return (uint32_t)((count + *task_count - 1) / *task_count);
+}
+
+/* Cuts `rows` rows of `elements` in all in tasks; returns how many rows each but the last one has. */
+static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, size_t elements)
+{
+	size_t count, of_task, tasks = nn_elementwise_divide(ready->threads, elements, &count);
+
+	of_task = (rows + tasks - 1) / tasks;
+	ready->tasks = (uint32_t)((rows + of_task - 1) / of_task);
+	return of_task;
 }
 
 #endif /* NN_PLAN_KERNELS_ELEMENTWISE_H */

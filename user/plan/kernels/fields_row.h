@@ -215,4 +215,11 @@ static inline ALWAYS_INLINE bool nn_restore_rows(struct nn_walk *walk, const str
 	return true;
 }
 
+/* Defines nn_kernel.restore() of a table. */
+#define NN_RESTORE(fields)								\
+static bool restore(struct nn_walk *w, void *state)					\
+{											\
+	return nn_restore_rows(w, fields, sizeof(fields) / sizeof((fields)[0]), state);	\
+}
+
 #endif /* NN_PLAN_KERNELS_FIELDS_ROW_H */

@@ -3,7 +3,6 @@
  * FULLY_CONNECTED as a matrix product, of packed weights. A few rows of floats are multiplied with
  * weights as they lie, where those are no constants.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/kernels/families.h"
@@ -36,11 +35,7 @@ static const struct nn_field fields[] = {
 	WHEN(weights, IS(PLAIN), LIMIT(MAX_PLAIN_ROWS, gemm.rows), ONLY(gemm.number, IS(NN_IN_FLOATS))),
 	END
 };
-
-static bool restore(struct nn_walk *w, void *state)
-{
-	return nn_restore_rows(w, fields, sizeof(fields) / sizeof(fields[0]), state);
-}
+NN_RESTORE(fields)
 
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -65,16 +60,9 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const uint32_t *weights = r->inputs[WEIGHTS].dims;
-	struct fully *f;
-	struct nn_gemm *g;
+	struct fully *f = ready->state;
+	struct nn_gemm *g = &f->gemm;
 
-	if (r->op->code != NN_OP_FULLY_CONNECTED)
-		return false;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return false;
-	ready->state = f;
-	g = &f->gemm;
 	g->rows = r->outputs[0].dims[0];
 	g->columns = weights[0];
 	g->depth = weights[1];
@@ -86,21 +74,13 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return complete(f, ready);
 }
 
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
-{
-	const struct fully *f = ready->state;
-	const struct nn_gemm *g = &f->gemm;
-
-	return f->weights == PLAIN || nn_gemm_pack(r, g, ready->isa, 0, g->columns, packed);
-}
-
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
 {
 	const struct fully *f = ready->state;
 
 	(void)scratch;
-	return nn_gemm_pack_task(r, &f->gemm, ready, task, packed);
+	return f->weights == PLAIN || nn_gemm_pack_task(r, &f->gemm, ready, task, packed);
 }
 
 static const void *copy_rows(const struct nn_gemm *g, const char *from, size_t rows, char *to)
@@ -151,8 +131,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_fully_connected = {
 	.name = "fully connected",
+	NN_TAKES(NN_OP_FULLY_CONNECTED),
 	.prepare = prepare,
-	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,

@@ -320,7 +320,7 @@ uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g)
 bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
 		       uint32_t task, void *packed)
 {
-	const size_t most = ready->pack_tasks == 1 ? g->columns : PACK_COLUMNS;
+	const size_t most = ready->pack_tasks <= 1 ? g->columns : PACK_COLUMNS;
 	const size_t first = task * most, left = g->columns - first;
 
 	return nn_gemm_pack(r, g, ready->isa, first, left < most ? left : most, packed);

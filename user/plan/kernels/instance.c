@@ -3,8 +3,6 @@
  * INSTANCE_NORMALIZATION of floats: in NHWC a vector of channels of an image at a time; in NCHW
  * each channel is an image.
  */
-#include <stdlib.h>
-
 #include "ops/image.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
@@ -34,19 +32,12 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
-	struct nn_image image;
-	bool nchw;
-	struct instance *s;
+	const bool nchw = nn_run_bool(r, NCHW, false);
+	struct nn_image image = nn_image_of(x, nchw);
+	struct instance *s = ready->state;
 
-	if (r->op->code != NN_OP_INSTANCE_NORMALIZATION || x->type != NN_TENSOR_FLOAT32 ||
-	    !nn_tensor_count(x))
+	if (x->type != NN_TENSOR_FLOAT32)
 		return false;
-	s = malloc(sizeof(*s));
-	if (!s)
-		return false;
-	ready->state = s;
-	nchw = nn_run_bool(r, NCHW, false);
-	image = nn_image_of(x, nchw);
 	if (nchw) {
 		image.n *= image.c;
 		image.c = 1;
@@ -78,6 +69,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_instance = {
 	.name = "instance normalization",
+	NN_TAKES(NN_OP_INSTANCE_NORMALIZATION),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -13,29 +13,25 @@ static const struct nn_kernel *const kernels[] = {
 	&nn_kernel_batch_matmul_q8,
 	&nn_kernel_table,
 	&nn_kernel_binary,
-	&nn_kernel_cast,
 	&nn_kernel_concatenation,
 	&nn_kernel_conv,
 	&nn_kernel_depthwise,
 	&nn_kernel_conv_parts,
-	&nn_kernel_dequantize,
 	&nn_kernel_dynamic,
 	&nn_kernel_fully_connected,
+	&nn_kernel_function,
 	&nn_kernel_instance,
 	&nn_kernel_l2_normalization,
 	&nn_kernel_local_response,
 	&nn_kernel_lstm,
 	&nn_kernel_pool,
-	&nn_kernel_quantize,
 	&nn_kernel_quantized_lstm,
 	&nn_kernel_reduce,
 	&nn_kernel_resize,
 	&nn_kernel_rnn,
 	&nn_kernel_softmax,
-	&nn_kernel_softmax_q8,
 	&nn_kernel_svdf,
 	&nn_kernel_transpose,
-	&nn_kernel_unary,
 };
 
 const struct nn_kernel *nn_kernel_at(uint32_t number)
@@ -43,13 +39,36 @@ const struct nn_kernel *nn_kernel_at(uint32_t number)
 	return number < sizeof(kernels) / sizeof(kernels[0]) ? kernels[number] : NULL;
 }
 
+bool nn_kernel_enlarge(struct nn_ready *ready, size_t size)
+{
+	free(ready->state);
+	ready->state = calloc(1, size);
+	return ready->state;
+}
+
+static bool takes(const struct nn_kernel *kernel, int32_t code)
+{
+	const char *at = (const char *)kernel->codes;
+
+	for (uint32_t i = 0; i < kernel->num_codes; i++, at += kernel->code_step)
+		if (*(const int32_t *)at == code)
+			return true;
+	return false;
+}
+
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
 {
+	if (!nn_tensor_count(&r->inputs[0]) || !nn_tensor_count(&r->outputs[0]))
+		return false;
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		const struct nn_kernel *kernel = kernels[i];
 		struct nn_ready found = { .isa = ready->isa, .threads = ready->threads };
 
-		if (kernels[i]->prepare(r, &found)) {
-			found.kernel = kernels[i];
+		if (!takes(kernel, r->op->code))
+			continue;
+		found.kernel = kernel;
+		found.state = calloc(1, kernel->state_size);
+		if (found.state && kernel->prepare(r, &found)) {
 			found.reads |= ready->reads;
 			*ready = found;
 			return true;
@@ -58,4 +77,10 @@ bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
 		free(found.state);
 	}
 	return false;
+}
+
+bool nn_kernel_pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
+{
+	return ready->kernel->pack ? ready->kernel->pack(r, ready, packed) :
+				     ready->kernel->pack_task(r, ready, 0, NULL, packed);
 }

@@ -46,7 +46,7 @@ struct nn_ready {
 	const struct nn_isa *isa;
 	uint32_t threads;		/* that will share its tasks */
 	const struct nn_kernel *kernel;
-	void *state;			/* the kernel's own, from malloc(); freed with the plan */
+	void *state;			/* the kernel's own, from calloc(); freed with the plan */
 	uint64_t reads;			/* tensor inputs whose values it depends on */
 	size_t packed_size;		/* bytes of packed weights */
 	const void *packed;		/* in a run of weights that are no constants: of that run */
@@ -79,10 +79,14 @@ struct nn_bounds {
 
 struct nn_kernel {
 	const char *name;
+	/* The operations that prepare() looks at: NN_TAKES() or NN_TAKES_ROWS(). */
+	const int32_t *codes;
+	uint32_t num_codes;
+	uint32_t code_step;		/* from a code to the next one, in bytes */
 	/*
-	 * Takes an operation whose shapes are inferred, and whose constant
-	 * inputs alone have data. False: not one for this kernel, or no memory;
-	 * the operation then runs on its reference kernel.
+	 * Takes one of these operations, whose shapes are inferred, and whose constant inputs alone
+	 * have data; input 0 and output 0 have elements. ready->state is zeros, state_size of them.
+	 * False: not one for this kernel, or no memory; the operation then runs on its reference kernel.
 	 *
 	 * A plan that is loaded runs it on weights that were packed before: so
 	 * the packed form depends on types, shapes, scalars and `isa` only, not
@@ -91,8 +95,8 @@ struct nn_kernel {
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*
-	 * Writes packed_size bytes, aligned to 64; false: no memory, or a constant that the
-	 * operation refuses. NULL: there are none.
+	 * Packs weights that are constants: writes packed_size bytes, aligned to 64. False: no memory,
+	 * or a constant that the operation refuses. NULL: as task 0 of pack_task(), without scratch.
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/*
@@ -125,10 +129,22 @@ struct nn_kernel {
 	size_t state_size;
 };
 
+/* Operations, or rows of a table that have a `code`. */
+#define NN_TAKES(...) .codes = (const int32_t[]){ __VA_ARGS__ }, .code_step = sizeof(int32_t),	\
+		      .num_codes = sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
+#define NN_TAKES_ROWS(rows) .codes = &(rows)[0].code, .code_step = sizeof((rows)[0]),		\
+			    .num_codes = sizeof(rows) / sizeof((rows)[0])
+
+/* Makes ready->state `size` zeros, where state_size is too little. False: no memory. */
+bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
+
 /* The kernels by number, the same in one build; NULL: beyond the last one. */
 const struct nn_kernel *nn_kernel_at(uint32_t number);
 
 /* The first kernel that takes the operation; false: none does. */
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready);
+
+/* Packs weights that are constants; see nn_kernel.pack. */
+bool nn_kernel_pack(struct nn_run *r, const struct nn_ready *ready, void *packed);
 
 #endif /* NN_PLAN_KERNELS_KERNEL_H */

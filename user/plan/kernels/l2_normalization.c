@@ -5,7 +5,6 @@
  * of bytes are turned about to rows, and back.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/axis.h"
 #include "ops/dot.h"
@@ -46,13 +45,10 @@ static const struct nn_field fields[] = {
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct l2 *l = state;
-	size_t blocks, count, tasks = nn_elementwise_divide(ready->threads,
-							    l->outer * l->size * l->inner, &count);
 
 	l->matrix_blocks = (l->inner + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-	blocks = l->outer * l->matrix_blocks;
-	l->task_blocks = (blocks + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((blocks + l->task_blocks - 1) / l->task_blocks);
+	l->task_blocks = nn_elementwise_rows(ready, l->outer * l->matrix_blocks,
+					     l->outer * l->size * l->inner);
 	if (l->is_float)
 		return true;
 	if (l->inner > 1)
@@ -63,22 +59,15 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[0];
+	struct l2 *l = ready->state;
 	uint32_t axis;
-	struct l2 *l;
 
-	if (r->op->code != NN_OP_L2_NORMALIZATION || !nn_tensor_count(x) ||
-	    x->type == NN_TENSOR_FLOAT16 || !nn_axis(nn_run_int(r, 1, -1), x->rank, &axis))
+	if (x->type == NN_TENSOR_FLOAT16 || !nn_axis(nn_run_int(r, 1, -1), x->rank, &axis))
 		return false;
-	l = malloc(sizeof(*l));
-	if (!l)
-		return false;
-	ready->state = l;
-	*l = (struct l2){
-		.is_float = x->type == NN_TENSOR_FLOAT32,
-		.outer = nn_tensor_product(x, 0, axis),
-		.size = x->dims[axis],
-		.inner = nn_tensor_product(x, axis + 1, x->rank),
-	};
+	l->is_float = x->type == NN_TENSOR_FLOAT32;
+	l->outer = nn_tensor_product(x, 0, axis);
+	l->size = x->dims[axis];
+	l->inner = nn_tensor_product(x, axis + 1, x->rank);
 	if (!l->is_float)
 		l->q = nn_q8_of(x);
 	return complete(l, ready);
@@ -196,6 +185,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_l2_normalization = {
 	.name = "L2 normalization",
+	NN_TAKES(NN_OP_L2_NORMALIZATION),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

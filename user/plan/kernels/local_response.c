@@ -77,16 +77,11 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
-	struct response *s;
+	struct response *s = ready->state;
 	uint32_t axis;
 
-	if (r->op->code != NN_OP_LOCAL_RESPONSE_NORMALIZATION || x->type != NN_TENSOR_FLOAT32 ||
-	    !nn_tensor_count(x) || !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis))
+	if (x->type != NN_TENSOR_FLOAT32 || !nn_axis(nn_run_int(r, AXIS, -1), x->rank, &axis))
 		return false;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
-	ready->state = s;
 	s->f32.bias = nn_run_float(r, BIAS, 0);
 	s->f32.alpha = nn_run_float(r, ALPHA, 0);
 	s->beta = nn_run_float(r, BETA, 0);
@@ -186,6 +181,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_local_response = {
 	.name = "local response normalization",
+	NN_TAKES(NN_OP_LOCAL_RESPONSE_NORMALIZATION),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -4,7 +4,6 @@
  * products of recurrent.c.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/lstm_cell.h"
@@ -232,16 +231,10 @@ static bool read_both(const struct nn_run *r, struct cells *cells)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool both = r->op->code == NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM;
-	struct cells *cells;
+	struct cells *cells = ready->state;
 
-	if ((r->op->code != NN_OP_LSTM && !both &&
-	     r->op->code != NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM) ||
-	    r->inputs[0].type != NN_TENSOR_FLOAT32)
+	if (r->inputs[0].type != NN_TENSOR_FLOAT32)
 		return false;
-	cells = calloc(1, sizeof(*cells));
-	if (!cells)
-		return false;
-	ready->state = cells;
 	if (!(both ? read_both(r, cells) : read_one(r, cells)))
 		return false;
 	for (uint32_t i = 0; i < cells->count; i++)
@@ -285,11 +278,6 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 	for (uint32_t i = 0; i < cells->count; i++)
 		pack_cell(r, ready, &cells->lstm[i], packed);
 	return true;
-}
-
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
-{
-	return pack_task(r, ready, 0, NULL, packed);
 }
 
 /* ---- Running ---- */
@@ -428,8 +416,9 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_lstm = {
 	.name = "LSTM",
+	NN_TAKES(NN_OP_LSTM, NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM,
+		 NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM),
 	.prepare = prepare,
-	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,

@@ -51,7 +51,7 @@ bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m)
 {
 	const struct nn_tensor *x = &r->inputs[X], *out = &r->outputs[0];
 
-	if (x->rank > 2 + NN_MATMUL_AXES || !nn_tensor_count(out))
+	if (x->rank > 2 + NN_MATMUL_AXES)
 		return false;
 	*m = (struct nn_matmul){
 		.transpose_x = nn_run_bool(r, TRANSPOSE_X, false),

@@ -28,7 +28,7 @@ struct nn_matmul {
 	size_t steps_y[NN_MATMUL_AXES];
 };
 
-/* Reads the shapes of a BATCH_MATMUL; false: too many axes, or nothing to compute. */
+/* Reads the shapes of a BATCH_MATMUL; false: too many axes. */
 bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 
 /* Its fields, of a product of floats or of bytes. */

@@ -2,7 +2,6 @@
 /*
  * AVERAGE_POOL_2D, MAX_POOL_2D and, of floats, L2_POOL_2D, a few channels of a window at a time.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/image.h"
@@ -77,16 +76,10 @@ static bool read_window(struct nn_run *r, struct pool *p)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const int32_t type = r->inputs[0].type, code = r->op->code;
-	struct pool *p;
+	struct pool *p = ready->state;
 
-	if ((code != NN_OP_AVERAGE_POOL_2D && code != NN_OP_MAX_POOL_2D &&
-	     (code != NN_OP_L2_POOL_2D || type != NN_TENSOR_FLOAT32)) ||
-	    !nn_tensor_count(&r->inputs[0]) || type == NN_TENSOR_FLOAT16)
+	if (type == NN_TENSOR_FLOAT16 || (code == NN_OP_L2_POOL_2D && type != NN_TENSOR_FLOAT32))
 		return false;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return false;
-	ready->state = p;
 	p->kind = code == NN_OP_MAX_POOL_2D ? NN_POOL_MAX :
 		  code == NN_OP_L2_POOL_2D ? NN_POOL_L2 : NN_POOL_MEAN;
 	p->is_float = type == NN_TENSOR_FLOAT32;
@@ -233,6 +226,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_pool = {
 	.name = "pool",
+	NN_TAKES(NN_OP_AVERAGE_POOL_2D, NN_OP_MAX_POOL_2D, NN_OP_L2_POOL_2D),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -3,7 +3,6 @@
  * QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: products of weights where they lie, which need not be
  * constant, and the gates in vectors of 16 bits. Bit for bit what ops/ computes.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/quantized_lstm.h"
@@ -159,14 +158,8 @@ static bool complete_step(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool is_16bit = r->op->code == NN_OP_QUANTIZED_16BIT_LSTM;
-	struct lstm *l;
+	struct lstm *l = ready->state;
 
-	if (!is_16bit && r->op->code != NN_OP_QUANTIZED_LSTM)
-		return false;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return false;
-	ready->state = l;
 	if (!(is_16bit ? read_16bit(r, l) : read_8bit(r, l)) || !is_shape(&l->cell))
 		return false;
 	return complete_step(l, ready);
@@ -481,6 +474,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_quantized_lstm = {
 	.name = "quantized LSTM",
+	NN_TAKES(NN_OP_QUANTIZED_LSTM, NN_OP_QUANTIZED_16BIT_LSTM),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

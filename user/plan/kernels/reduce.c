@@ -3,7 +3,6 @@
  * MEAN and the REDUCE_ operations along axes that are neighbours: of columns beside each other, or
  * of rows.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/axis.h"
@@ -54,32 +53,19 @@ static bool read_axes(const struct nn_run *r, uint32_t *first, uint32_t *end)
 	return true;
 }
 
-/* What an operation does; false: it is none of these. */
-static bool read_operation(int32_t code, struct reduce *d)
-{
-	static const struct {
-		int32_t code;
-		enum nn_reduction reduction;
-		bool is_bool;
-	} operations[] = {
-		{ NN_OP_MEAN, NN_REDUCE_MEAN, false },
-		{ NN_OP_REDUCE_SUM, NN_REDUCE_SUM, false },
-		{ NN_OP_REDUCE_PROD, NN_REDUCE_PROD, false },
-		{ NN_OP_REDUCE_MAX, NN_REDUCE_MAX, false },
-		{ NN_OP_REDUCE_MIN, NN_REDUCE_MIN, false },
-		{ NN_OP_REDUCE_ANY, NN_REDUCE_MAX, true },
-		{ NN_OP_REDUCE_ALL, NN_REDUCE_MIN, true },
-	};
-
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
-		if (operations[i].code != code)
-			continue;
-		d->reduction = operations[i].reduction;
-		d->is_bool = operations[i].is_bool;
-		return true;
-	}
-	return false;
-}
+static const struct {
+	int32_t code;
+	enum nn_reduction reduction;
+	bool is_bool;
+} operations[] = {
+	{ NN_OP_MEAN, NN_REDUCE_MEAN, false },
+	{ NN_OP_REDUCE_SUM, NN_REDUCE_SUM, false },
+	{ NN_OP_REDUCE_PROD, NN_REDUCE_PROD, false },
+	{ NN_OP_REDUCE_MAX, NN_REDUCE_MAX, false },
+	{ NN_OP_REDUCE_MIN, NN_REDUCE_MIN, false },
+	{ NN_OP_REDUCE_ANY, NN_REDUCE_MAX, true },
+	{ NN_OP_REDUCE_ALL, NN_REDUCE_MIN, true },
+};
 
 #define NN_STATE struct reduce
 static const struct nn_field fields[] = {
@@ -94,11 +80,8 @@ static const struct nn_field fields[] = {
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;
-	size_t count, tasks = nn_elementwise_divide(ready->threads, d->outer * d->count * d->stride,
-						    &count);
 
-	d->task_outer = (d->outer + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((d->outer + d->task_outer - 1) / d->task_outer);
+	d->task_outer = nn_elementwise_rows(ready, d->outer, d->outer * d->count * d->stride);
 	return d->is_float || d->reduction == NN_REDUCE_MAX || d->reduction == NN_REDUCE_MIN ||
 	       (d->reduction == NN_REDUCE_MEAN && d->count <= MAX_SUM);
 }
@@ -106,28 +89,26 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
-	struct reduce found = { .is_float = x->type == NN_TENSOR_FLOAT32 };
+	struct reduce *d = ready->state;
 	uint32_t first, end;
+	size_t i = 0;
 
-	if (!read_operation(r->op->code, &found))
-		return false;
 	ready->reads = NN_IN(AXES);
-	if (x->type == NN_TENSOR_FLOAT16 || !nn_tensor_count(x) || !read_axes(r, &first, &end))
+	if (x->type == NN_TENSOR_FLOAT16 || !read_axes(r, &first, &end))
 		return false;
-	found.outer = nn_tensor_product(x, 0, first);
-	found.count = nn_tensor_product(x, first, end);
-	found.stride = nn_tensor_product(x, end, x->rank);
-	if (!found.is_float && !found.is_bool)
-		found.flip = nn_q8_of(x).flip;
-	if (found.reduction == NN_REDUCE_MIN)
-		found.flip ^= 0xff;
-	if (!complete(&found, ready))
-		return false;
-	ready->state = malloc(sizeof(found));
-	if (!ready->state)
-		return false;
-	*(struct reduce *)ready->state = found;
-	return true;
+	while (operations[i].code != r->op->code)
+		i++;
+	d->reduction = operations[i].reduction;
+	d->is_bool = operations[i].is_bool;
+	d->is_float = x->type == NN_TENSOR_FLOAT32;
+	d->outer = nn_tensor_product(x, 0, first);
+	d->count = nn_tensor_product(x, first, end);
+	d->stride = nn_tensor_product(x, end, x->rank);
+	if (!d->is_float && !d->is_bool)
+		d->flip = nn_q8_of(x).flip;
+	if (d->reduction == NN_REDUCE_MIN)
+		d->flip ^= 0xff;
+	return complete(d, ready);
 }
 
 /* ---- Floats ---- */
@@ -298,6 +279,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_reduce = {
 	.name = "reduction",
+	NN_TAKES_ROWS(operations),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

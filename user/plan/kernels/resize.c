@@ -2,8 +2,6 @@
 /*
  * RESIZE_BILINEAR of floats and bytes, a row at a time.
  */
-#include <stdlib.h>
-
 #include "ops/q8.h"
 #include "ops/resize.h"
 #include "plan/kernels/elementwise.h"
@@ -32,11 +30,9 @@ static bool complete(void *state, struct nn_ready *ready)
 {
 	struct resize *s = state;
 	const struct nn_image *out = &s->v.out;
-	size_t rows = (size_t)out->n * out->h, count;
-	size_t tasks = nn_elementwise_divide(ready->threads, rows * out->w * out->c, &count);
+	const size_t rows = (size_t)out->n * out->h;
 
-	s->task_rows = (uint32_t)((rows + tasks - 1) / tasks);
-	ready->tasks = (uint32_t)((rows + s->task_rows - 1) / s->task_rows);
+	s->task_rows = (uint32_t)nn_elementwise_rows(ready, rows, rows * out->w * out->c);
 	ready->scratch_size = out->w * sizeof(struct nn_source);
 	return true;
 }
@@ -44,17 +40,11 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[0];
-	struct nn_resize v;
-	struct resize *s;
+	struct resize *s = ready->state;
 
-	if (r->op->code != NN_OP_RESIZE_BILINEAR || x->type == NN_TENSOR_FLOAT16 ||
-	    nn_resize_prepare(r, &v) || v.nchw || !nn_tensor_count(x))
+	if (x->type == NN_TENSOR_FLOAT16 || nn_resize_prepare(r, &s->v) || s->v.nchw)
 		return false;
-	s = malloc(sizeof(*s));
-	if (!s)
-		return false;
-	ready->state = s;
-	*s = (struct resize){ .v = v, .is_byte = x->type != NN_TENSOR_FLOAT32 };
+	s->is_byte = x->type != NN_TENSOR_FLOAT32;
 	if (s->is_byte)
 		s->flip = nn_q8_of(x).flip;
 	return complete(s, ready);
@@ -94,6 +84,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_resize = {
 	.name = "resize",
+	NN_TAKES(NN_OP_RESIZE_BILINEAR),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

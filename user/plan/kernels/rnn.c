@@ -3,7 +3,6 @@
  * RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN of floats: the products of
  * recurrent.c and a function.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/rnn.h"
@@ -139,16 +138,10 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool both = r->op->code == NN_OP_BIDIRECTIONAL_SEQUENCE_RNN;
-	struct cells *cells;
+	struct cells *cells = ready->state;
 
-	if ((r->op->code != NN_OP_RNN && !both &&
-	     r->op->code != NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN) ||
-	    r->inputs[0].type != NN_TENSOR_FLOAT32)
+	if (r->inputs[0].type != NN_TENSOR_FLOAT32)
 		return false;
-	cells = calloc(1, sizeof(*cells));
-	if (!cells)
-		return false;
-	ready->state = cells;
 	if (!(both ? read_both(r, cells) : read_one(r, cells)))
 		return false;
 	for (uint32_t i = 0; i < cells->count; i++)
@@ -173,11 +166,6 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 	return true;
 }
 
-static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
-{
-	return pack_task(r, ready, 0, NULL, packed);
-}
-
 static void run_step(const struct nn_kernel_call *call, void *arg, float *gates, float *next)
 {
 	const struct rnn *rnn = arg;
@@ -200,8 +188,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_rnn = {
 	.name = "RNN",
+	NN_TAKES(NN_OP_RNN, NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN, NN_OP_BIDIRECTIONAL_SEQUENCE_RNN),
 	.prepare = prepare,
-	.pack = pack,
 	.pack_task = pack_task,
 	.run = run,
 	.fields = fields,

@@ -4,7 +4,6 @@
  * the memory that sums and moves it.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/dot.h"
@@ -52,19 +51,13 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	struct nn_svdf shape;
-	struct svdf *s;
+	struct svdf *s = ready->state;
 
-	if (r->op->code != NN_OP_SVDF || r->inputs[0].type != NN_TENSOR_FLOAT32 ||
-	    !r->inputs[NN_SVDF_FEATURE].data || nn_svdf_shape(r, &shape) ||
-	    !nn_tensor_count(&r->inputs[0]) || !nn_tensor_count(&r->inputs[NN_SVDF_TIME]))
+	if (r->inputs[0].type != NN_TENSOR_FLOAT32 || !r->inputs[NN_SVDF_FEATURE].data ||
+	    nn_svdf_shape(r, &s->shape) || !nn_tensor_count(&r->inputs[NN_SVDF_TIME]))
 		return false;
-	s = malloc(sizeof(*s));
-	if (!s)
-		return false;
-	ready->state = s;
-	*s = (struct svdf){ shape, nn_run_int(r, NN_SVDF_ACTIVATION, 0),
-			    !r->inputs[NN_SVDF_BIAS].omitted };
+	s->activation = nn_run_int(r, NN_SVDF_ACTIVATION, 0);
+	s->has_bias = !r->inputs[NN_SVDF_BIAS].omitted;
 	return complete(s, ready);
 }
 
@@ -78,11 +71,6 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 }
 
 /* ---- Running ---- */
-
-static void store(float *to, nn_dot_four v)
-{
-	memcpy(to, &v, sizeof(v));
-}
 
 /*
  * A filter's memory, of which the oldest output is first: its product with the weights, where
@@ -101,7 +89,7 @@ static float remember(const float *memory, const float *weights, size_t count, f
 	for (; k < old; k++)
 		sum += memory[k] * weights[k];
 	for (k = 1; k + QUAD <= old; k += QUAD)
-		store(next + k - 1, nn_dot_load(memory + k));
+		nn_dot_store(next + k - 1, nn_dot_load(memory + k));
 	for (; k < old; k++)
 		next[k - 1] = memory[k];
 	if (old)
@@ -150,6 +138,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_svdf = {
 	.name = "SVDF",
+	NN_TAKES(NN_OP_SVDF),
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,

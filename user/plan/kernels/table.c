@@ -2,7 +2,6 @@
 /*
  * Functions of one byte, arithmetic with a constant among them: a table of 256, which the reference kernel makes.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/kernels/elementwise.h"
@@ -32,34 +31,20 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-static bool is_function(int32_t code)
-{
-	static const int32_t codes[] = {
-		NN_OP_LOGISTIC,
-		NN_OP_RELU,
-		NN_OP_RELU1,
-		NN_OP_RELU6,
-		NN_OP_TANH,
-		NN_OP_RSQRT,
-		NN_OP_HARD_SWISH,
-	};
-
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i] == code)
-			return true;
-	return false;
-}
-
 /* Arithmetic of bytes with a constant of one element is a function of one byte, too. */
+static const struct {
+	int32_t code;
+	bool is_arithmetic;
+} functions[] = {
+	{ NN_OP_LOGISTIC, false }, { NN_OP_RELU, false }, { NN_OP_RELU1, false },
+	{ NN_OP_RELU6, false }, { NN_OP_TANH, false }, { NN_OP_RSQRT, false },
+	{ NN_OP_HARD_SWISH, false }, { NN_OP_ADD, true }, { NN_OP_MUL, true }, { NN_OP_SUB, true },
+};
+
 static bool is_with_constant(const struct nn_run *r)
 {
-	static const int32_t codes[] = { NN_OP_ADD, NN_OP_MUL, NN_OP_SUB };
-
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i] == r->op->code)
-			return r->inputs[1].data && nn_tensor_count(&r->inputs[1]) == 1 &&
-			       r->inputs[1].rank <= r->inputs[0].rank;
-	return false;
+	return r->inputs[1].data && nn_tensor_count(&r->inputs[1]) == 1 &&
+	       r->inputs[1].rank <= r->inputs[0].rank;
 }
 
 /* Writes what becomes of each byte; false where the operation fails. */
@@ -91,20 +76,19 @@ static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	int32_t type = r->inputs[0].type;
+	const int32_t type = r->inputs[0].type;
+	struct table *t = ready->state;
 	uint8_t table[ENTRIES];
-	struct table *t;
+	size_t i = 0;
 
-	if (r->num_inputs > MAX_INPUTS || !nn_tensor_count(&r->inputs[0]) ||
+	if (r->num_inputs > MAX_INPUTS ||
 	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
 		return false;
+	while (functions[i].code != r->op->code)
+		i++;
 	/* What a constant holds is for pack() to see. */
-	if (is_function(r->op->code) ? !make_table(r, table) : !is_with_constant(r))
+	if (functions[i].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return false;
-	ready->state = t;
 	t->count = nn_tensor_count(&r->inputs[0]);
 	return complete(t, ready);
 }
@@ -128,6 +112,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_table = {
 	.name = "table",
+	NN_TAKES_ROWS(functions),
 	.prepare = prepare,
 	.pack = pack,
 	.run = run,

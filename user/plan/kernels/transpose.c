@@ -3,7 +3,6 @@
  * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes: in rows where the last axis
  * stays, else in squares, or in vectors where these are narrow.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/axis.h"
@@ -49,17 +48,14 @@ static void add_axis(struct transpose *t, size_t dim, size_t step)
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct transpose *t = state;
-	size_t stride = 1, count;
-	uint32_t tasks;
+	size_t stride = 1;
 
 	for (uint32_t i = t->count; i-- > 0; stride *= t->dims[i])
 		t->strides[i] = stride;
 	t->unit = 0;
 	while (t->unit < t->count && t->steps[t->unit] != 1)
 		t->unit++;
-	tasks = nn_elementwise_divide(ready->threads, stride, &count);
-	t->task_rows = (t->dims[0] + tasks - 1) / tasks;
-	ready->tasks = (uint32_t)((t->dims[0] + t->task_rows - 1) / t->task_rows);
+	t->task_rows = nn_elementwise_rows(ready, t->dims[0], stride);
 	return t->unit < t->count;
 }
 
@@ -100,15 +96,8 @@ static void read_permutation(const struct nn_run *r, struct transpose *t)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[0];
-	struct transpose *t;
+	struct transpose *t = ready->state;
 
-	if ((r->op->code != NN_OP_TRANSPOSE && r->op->code != NN_OP_CHANNEL_SHUFFLE) ||
-	    !nn_tensor_count(x))
-		return false;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return false;
-	ready->state = t;
 	t->element = nn_type_info(x->type)->element_size;
 	if (r->op->code == NN_OP_CHANNEL_SHUFFLE) {
 		read_shuffle(r, t);
@@ -339,6 +328,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 const struct nn_kernel nn_kernel_transpose = {
 	.name = "transpose",
+	NN_TAKES(NN_OP_TRANSPOSE, NN_OP_CHANNEL_SHUFFLE),
 	.prepare = prepare,
 	.run = run,
 	.fields = fields,

@@ -410,7 +410,7 @@ static bool find_kernels(struct compiler *k)
 /* Whether a step has constants that are packed once. */
 static bool packs_once(const struct compiled_step *step)
 {
-	return step->ready.kernel && step->ready.kernel->pack && !step->ready.pack_tasks;
+	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
 }
 
 /* Tells each kernel where its packed weights are, or will be. */
@@ -423,9 +423,7 @@ static void place_weights(struct compiled *c, const char *next)
 		if (!packs_once(&c->steps[i]))
 			continue;
 		ready->packed = next;
-		/* There may be no memory where nobody needs any. */
-		if (ready->packed_size)
-			next += nn_kernel_aligned(ready->packed_size);
+		next += nn_kernel_aligned(ready->packed_size);
 	}
 }
 
@@ -435,7 +433,7 @@ static const void *pack_shared(const struct compiled *c, const struct nn_ready *
 {
 	void *memory = weights_alloc(ready->packed_size);
 
-	if (!memory || !ready->kernel->pack(r, ready, memory)) {
+	if (!memory || !nn_kernel_pack(r, ready, memory)) {
 		weights_release(memory, ready->packed_size);
 		return NULL;
 	}
@@ -460,15 +458,14 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 	struct nn_error err = { "" };
 	struct nn_run r;
 
-	if (c->plan->weights ? !packs_once(step) || !ready->packed_size : !ready->packed)
+	if (!packs_once(step))
 		return;
 	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
 			  p->outputs + thread * (c->max_outputs + 1), &r);
 	r.err = &err;
 	if (c->plan->weights)
 		ready->packed = pack_shared(c, ready, &r);
-	if (c->plan->weights ? !ready->packed :
-			       !ready->kernel->pack(&r, ready, (void *)ready->packed))
+	if (c->plan->weights ? !ready->packed : !nn_kernel_pack(&r, ready, (void *)ready->packed))
 		p->failed = true;
 	nn_op_finish(&r);
 }
