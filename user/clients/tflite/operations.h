@@ -53,17 +53,17 @@ typedef void convert_fn(struct graph *g, const struct operation *op);
 convert_fn convert_conv, convert_depthwise, convert_transpose_conv, convert_fully_connected,
 	convert_batch_matmul;
 convert_fn convert_pool;
-convert_fn convert_add, convert_mul, convert_div, convert_floor_div, convert_maximum,
+convert_fn convert_add, convert_mul, convert_div, convert_floor_div, convert_floor_mod, convert_maximum,
 	convert_compare, convert_logical, convert_square, convert_squared_difference,
 	convert_add_n, convert_select, convert_pow;
-convert_fn convert_unary, convert_ceil, convert_relu, convert_relu_0_to_1, convert_sigmoid,
+convert_fn convert_unary, convert_ceil, convert_cos, convert_relu, convert_relu_0_to_1, convert_sigmoid,
 	convert_softmax, convert_log_softmax, convert_elu, convert_gelu, convert_hard_swish,
 	convert_leaky_relu, convert_prelu, convert_l2_normalization, convert_response_norm;
 convert_fn convert_reshape, convert_transpose, convert_concatenation, convert_split,
 	convert_split_v, convert_pack, convert_unpack, convert_slice, convert_strided_slice,
 	convert_tile, convert_broadcast_to, convert_pad, convert_pad_v2, convert_mirror_pad,
 	convert_gather, convert_embedding_lookup, convert_space_to_batch, convert_batch_to_space,
-	convert_block, convert_reverse, convert_fill, convert_shape, convert_hashtable_lookup,
+	convert_block, convert_reverse, convert_fill, convert_zeros_like, convert_shape, convert_hashtable_lookup,
 	convert_lsh_projection;
 convert_fn convert_cast, convert_quantize, convert_dequantize;
 convert_fn convert_mean, convert_reduce, convert_arg, convert_top_k;

@@ -47,6 +47,24 @@ void convert_ceil(struct graph *g, const struct operation *op)
 	emit(g, ANEURALNETWORKS_NEG, graph_out(g, 0), floored);
 }
 
+/* cos(x) = 1 - 2 sin(x/2)^2, which is exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
+void convert_cos(struct graph *g, const struct operation *op)
+{
+	struct value v = graph_float(graph_output(g, 0));
+	uint32_t half = graph_temporary(g, &v), sine = graph_temporary(g, &v);
+	uint32_t square = graph_temporary(g, &v), twice = graph_temporary(g, &v);
+	uint32_t none = graph_i32(g, ANEURALNETWORKS_FUSED_NONE);
+
+	(void)op;
+	if (!same_type(g, 0, 0))
+		return;
+	emit(g, ANEURALNETWORKS_MUL, half, graph_in(g, 0), graph_floats(g, 1, 0.5f), none);
+	emit(g, ANEURALNETWORKS_SIN, sine, half);
+	emit(g, ANEURALNETWORKS_MUL, square, sine, sine, none);
+	emit(g, ANEURALNETWORKS_MUL, twice, square, graph_floats(g, 1, 2), none);
+	emit(g, ANEURALNETWORKS_SUB, graph_out(g, 0), graph_floats(g, 1, 1), twice, none);
+}
+
 void convert_relu(struct graph *g, const struct operation *op)
 {
 	const struct tfl_tensor *x = graph_input(g, 0);

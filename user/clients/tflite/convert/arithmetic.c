@@ -94,21 +94,40 @@ static bool may_be_zero(struct graph *g, const struct tfl_tensor *t)
 	return !data;
 }
 
-void convert_floor_div(struct graph *g, const struct operation *op)
+static bool may_floor(struct graph *g)
 {
 	const struct tfl_tensor *b = graph_input(g, 1);
 
-	(void)op;
 	if (!pair(g) || !same_type(g, 0, 0))
-		return;
+		return false;
 	/* -9.9 by -3.3 is just below 3 in double, and 3 in float32. */
 	if (b->type != TFL_INT32)
-		return graph_refuse(g, "%s, which TensorFlow Lite divides in double",
-				    tensor_type_name(b->type));
-	if (may_be_zero(g, b))
-		return graph_refuse(g, "a divisor that may be 0, which has to be an error");
-	emit(g, ANEURALNETWORKS_DIV, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
-	     no_activation(g));
+		graph_refuse(g, "%s, which TensorFlow Lite divides in double", tensor_type_name(b->type));
+	else if (may_be_zero(g, b))
+		graph_refuse(g, "a divisor that may be 0, which has to be an error");
+	return !g->refused;
+}
+
+void convert_floor_div(struct graph *g, const struct operation *op)
+{
+	(void)op;
+	if (may_floor(g))
+		emit(g, ANEURALNETWORKS_DIV, graph_out(g, 0), graph_in(g, 0), graph_in(g, 1),
+		     no_activation(g));
+}
+
+/* a - floor(a / b) * b */
+void convert_floor_mod(struct graph *g, const struct operation *op)
+{
+	struct value v = graph_value_of(g, graph_output(g, 0));
+	uint32_t quotient = graph_temporary(g, &v), product = graph_temporary(g, &v);
+
+	(void)op;
+	if (!may_floor(g))
+		return;
+	emit(g, ANEURALNETWORKS_DIV, quotient, graph_in(g, 0), graph_in(g, 1), no_activation(g));
+	emit(g, ANEURALNETWORKS_MUL, product, quotient, graph_in(g, 1), no_activation(g));
+	emit(g, ANEURALNETWORKS_SUB, graph_out(g, 0), graph_in(g, 0), product, no_activation(g));
 }
 
 static bool all_same_quant(struct graph *g)

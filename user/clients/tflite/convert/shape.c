@@ -338,6 +338,20 @@ void convert_fill(struct graph *g, const struct operation *op)
 	     graph_reshaped(g, graph_in(g, 1), v.rank, ones), graph_ints(g, times, v.rank));
 }
 
+void convert_zeros_like(struct graph *g, const struct operation *op)
+{
+	const struct tfl_tensor *out = graph_output(g, 0);
+
+	(void)op;
+	if (!same_type(g, 0, 0))
+		return;
+	if (!out->dims->size)
+		return graph_refuse(g, "a scalar");
+	emit(g, ANEURALNETWORKS_FILL, graph_out(g, 0),
+	     graph_ints(g, out->dims->data, (uint32_t)out->dims->size),
+	     out->type == TFL_INT32 ? graph_i32(g, 0) : graph_f32(g, 0));
+}
+
 /* Shapes are known when a partition is compiled: of other shapes it is compiled again. */
 void convert_shape(struct graph *g, const struct operation *op)
 {

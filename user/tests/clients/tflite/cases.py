@@ -297,6 +297,7 @@ case("div float32", binary("DIV", FLOAT32, constant=True))
 case("div int32", binary("DIV", INT32, constant=True), left="int32")
 case("floor div float32", binary("FLOOR_DIV", FLOAT32, constant=True), left="in double")
 case("floor div int32", binary("FLOOR_DIV", INT32, constant=True))
+case("floor mod int32", binary("FLOOR_MOD", INT32, constant=True))
 case("floor div int32 of an input", binary("FLOOR_DIV", INT32), left="may be 0")
 case("squared difference float32", binary("SQUARED_DIFFERENCE", FLOAT32))
 case("squared difference int32", binary("SQUARED_DIFFERENCE", INT32))
@@ -362,7 +363,7 @@ def unary(name, kind, low=-1.0, high=1.0, out=None, shape=(2, 3, 5), *options):
     return make
 
 
-for name in ("FLOOR", "CEIL", "EXP", "SIN", "NEG", "ABS", "SQUARE"):
+for name in ("FLOOR", "CEIL", "EXP", "SIN", "COS", "NEG", "ABS", "SQUARE", "ZEROS_LIKE"):
     case(f"{name.lower()} float32", unary(name, FLOAT32))
 
 
