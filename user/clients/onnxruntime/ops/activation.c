@@ -315,6 +315,18 @@ void gelu_op(struct translation *t)
 	set(t, arithmetic(t, NN(ADD), half, with_number(t, NN(MUL), inner, 0.5f)));
 }
 
+/* cos(x) = 1 - 2 sin(x/2)^2, which is exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
+void cos_op(struct translation *t)
+{
+	uint32_t x = float_in(t);
+
+	if (operand_of(t, x)->type == NN(TENSOR_FLOAT16))
+		refuse(t, "of float16, which is too coarse for its parts");
+	x = unary(t, NN(SIN), with_number(t, NN(MUL), x, 0.5f));
+	x = with_number(t, NN(MUL), arithmetic(t, NN(MUL), x, x), -2);
+	set(t, with_number(t, NN(ADD), x, 1));
+}
+
 void reciprocal_op(struct translation *t)
 {
 	uint32_t x = float_in(t);
