@@ -447,6 +447,7 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
 $(filter $(BUILD)/tests/engine_% %/keeper_loop_test,$(tests)): $(obj)/user/tests/locks/locks.o
+$(BUILD)/tests/engine_broker_test: private ldflags += -Wl,--wrap=cgroup_user_set_low
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.
@@ -475,6 +476,10 @@ $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
 $(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)
+# It plays a device, a camera and the clock.
+$(BUILD)/tests/tools_demo_test: $(patsubst %,$(obj)/user/tools/%.o,demo demo_camera) $(call objects,user/tools/camera/*.c) \
+	$(libdemo) $(call archive,plan ops model)
+$(BUILD)/tests/tools_demo_test: private ldflags += -lpng -lnativewindow $(patsubst %,-Wl$(comma)--wrap=%,open ioctl poll fopen clock_gettime)
 # It plays the runtime.
 $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
 # Tests of the library's inside, some with a played kernel: their own ioctl().
