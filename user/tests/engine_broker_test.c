@@ -34,6 +34,7 @@
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
 #include "kit/broker.h"
+#include "kit/cgroup.h"
 #include "kit/message.h"
 #include "kit/log.h"
 #include "tests/heap_blocks.h"
@@ -224,6 +225,15 @@ static void await_logged(const char *part, unsigned int count)
 		usleep(1000);
 	if (count_logged(part) < count)
 		fail_msg("not logged: %s", part);
+}
+
+/* There is no cgroup to set: what a user's would be is a line of the log. */
+void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
+void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
+{
+	(void)cgroup;
+	(void)leaf;
+	take_line(NULL, LOG_DEBUG, low ? "a user is low" : "a user is not low");
 }
 
 /* ---- the broker ---- */
@@ -442,6 +452,34 @@ static void test_serves(void **state)
 	await_logged("context 1): ended", 1);
 	assert_int_equal(count_logged(": ended"), 1);
 	assert_int_equal(count_logged("[0]") + count_logged("[1]"), 0);
+}
+
+/* A user has less of the CPUs while all of its workers have models of low priority only. Other users do not count. */
+static void test_priorities(void **state)
+{
+	static const struct {
+		uint64_t context;
+		uint32_t priority;
+		bool is_low;
+	} steps[] = {
+		{ 1, NNACCEL_PRIORITY_LOW, false }, { 2, NNACCEL_PRIORITY_LOW, true }, { 3, NNACCEL_PRIORITY_HIGH, false },
+		{ 1, NNACCEL_PRIORITY_MEDIUM, false }, { 3, NNACCEL_PRIORITY_LOW, true }, { 1, NNACCEL_PRIORITY_LOW, true },
+	};
+	unsigned int low = 0;
+
+	(void)state;
+	start_broker();
+	for (uint64_t i = 1; i < 4; i++) {
+		offer(i, i < 3 ? 5 : 6, WITH_CONTEXT);
+		await_served(i);
+	}
+	assert_int_equal(count_logged("a user is not low"), 3);
+	for (unsigned int i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		tell(NNACCEL_ENGINE_PRIORITY, steps[i].context, 0, steps[i].priority);
+		await_logged("a user is ", 4 + i);
+		low += steps[i].is_low;
+		assert_int_equal(count_logged("a user is low"), low);
+	}
 }
 
 /* Offers contexts of a user until one is served. */
@@ -681,6 +719,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(serves),
+		TEST(priorities),
 		TEST(outlives),
 		TEST(too_many),
 		TEST(crashes),
