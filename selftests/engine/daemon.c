@@ -26,7 +26,7 @@
 
 /* nnacceld's defaults; a usual run sets fewer workers. */
 #define WORKERS_PER_USER 64
-#define FEW_WORKERS "6"
+#define FEW_WORKERS "3"
 #define FREE_CRASHES 3
 
 /* Users of the tests, each its own: what one does to its limits stays with it. */
@@ -233,7 +233,7 @@ TEST_F(engine, killed_worker_is_replaced)
 	pid_t worker;
 	int fd;
 
-	for (int i = 0; i < how_often(3, 1) * FREE_CRASHES + 2; i++) {
+	for (int i = 0; i < how_often(3 * FREE_CRASHES + 2, FREE_CRASHES + 1); i++) {
 		worker = open_served(&fd);
 		ASSERT_GT(worker, 0);
 		ASSERT_TRUE(end_worker(worker, SIGKILL));

@@ -40,11 +40,11 @@
 #define NOBODY		65534
 #define OP_ADD		0
 #define PROCESSES	3
-#define ROUNDS		6
-#define FLIPS		how_often(300, 15)
+#define ROUNDS		how_often(6, PROCESSES)
+#define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* operations of a large model */
 #define BIT_STEP	how_often(1, 61)	/* in a small one's file; odd */
-#define SAMPLE		how_often(1000, 30)	/* bits of a large one's */
+#define SAMPLE		how_often(1000, 15)	/* bits of a large one's */
 #define KEEPER_LIFE_S	11	/* after which the next one is started at once */
 
 /* ---- saving and loading ---- */

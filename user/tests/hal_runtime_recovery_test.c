@@ -21,10 +21,11 @@
 #include "tests/runtime_fixture.h"
 #include "tests/workers.h"
 
-#define DEATHS 3
-#define CHILDREN how_often(8, 4)
+#define DEATHS how_often(3, 2)
+#define CHILDREN how_often(8, 2)
 #define COMPUTING 2		/* threads that execute while the engine is restarted: by name, and not */
 #define COMPILING 2		/* and that compile */
+#define PAUSE_US (useconds_t)how_often(0, 5000)	/* between those of a thread: an emulated CPU has an engine to start */
 #define NOBODY 65534
 
 static void engine(const char *command)
@@ -100,6 +101,7 @@ static void *keep_computing(void *compilation)
 	while (!load.stop) {
 		compute(compilation, NULL);
 		load.computed++;
+		usleep(PAUSE_US);
 	}
 	return NULL;
 }
@@ -109,6 +111,7 @@ static void *keep_compiling(void *unused)
 	while (!load.stop) {
 		compile_and_compute(false);
 		load.compiled++;
+		usleep(PAUSE_US);
 	}
 	return unused;
 }
@@ -267,7 +270,7 @@ static void end_client(struct client *client)
 /* One process more than its user may have workers: it is on the device once another has gone. */
 static void test_one_client_too_many(void **state)
 {
-	int room = how_often(64, 3);
+	int room = how_often(64, 2);
 	struct client *clients = calloc((size_t)room + 1, sizeof(*clients));
 	char command[64];
 	struct stat node;

@@ -683,13 +683,14 @@ static void test_locked(void **state)
 /* Processes that remove, make and use one entry all the time: no result is wrong. */
 static void test_processes_at_a_time(void **state)
 {
+	const int count = how_often(4, 2);
 	pid_t pids[4];
 
 	(void)state;
 	remove_all();
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+	for (int i = 0; i < count; i++)
 		pids[i] = start_child("busy");
-	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+	for (int i = 0; i < count; i++)
 		end_child(pids[i]);
 	run(&usual);
 	assert_hit();
