@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the device of the one, the camera of
- * the other, the clock, and what the kernel tells of a process. The networks compute for real.
+ * the other, the clock, and files of /proc. The networks compute for real.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -622,7 +622,7 @@ static void test_camera_reports(void **state)
 
 static void test_camera_promises(void **state)
 {
-	/* Of 60, 57 are 95 %. */
+	/* 57 of 60 are 95 %. */
 	for (uint32_t right = 56; right < 58; right++) {
 		set_up_camera(state);
 		camera.late = UINT32_MAX;
@@ -691,7 +691,7 @@ static void test_camera_fails(void **state)
 		camera.num_buffers -= i == 1;
 		camera.caps &= ~(uint32_t)(i == 2 ? V4L2_CAP_VIDEO_CAPTURE : i == 3 ? V4L2_CAP_STREAMING : 0);
 		camera.has_no_frame = i == 4;
-		/* Of ten digits the first eight are looked at, of which seven stay the same for long. */
+		/* The first eight of ten digits are looked at, and seven of these stay the same for long. */
 		camera.sequence = i == 5 ? 1000000000 : 0;
 		assert_int_equal(run(tool_demo, CAMERA), TOOL_FAILED);
 		assert_non_null(strstr(said, reasons[i]));
