@@ -472,6 +472,7 @@ $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(
 $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/message)
 # It plays the runtimes.
 $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
+$(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)
 # It plays the machine, and the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
