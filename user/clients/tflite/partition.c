@@ -365,7 +365,6 @@ static bool choose_partitions(struct choice *c, int *kept)
 	int count = 0;
 	bool whole;
 
-	*kept = 0;
 	if (!list)
 		return false;
 	whole = list->size == c->count;
