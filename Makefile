@@ -116,6 +116,12 @@ worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
 # check-abi compares types of what these export.
 $(model) $(hal) $(hwbuffer) $(runtime) $(kit): private types := $(if $(filter -g1,$(CFLAGS)),-g)
+# The engine on Vulkan is built where the headers and the compiler of its shaders are.
+vulkan_header := $(wildcard $(sysroot)/usr/include/vulkan/vulkan.h)
+glslang	:= $(shell command -v glslangValidator)
+shaders	:= $(patsubst user/vulkan/shaders/%.comp,$(obj)/shaders/%.o,$(wildcard user/vulkan/shaders/*.comp))
+vulkan	:= $(if $(and $(vulkan_header),$(glslang)),$(call objects,user/vulkan/*.c) $(shaders))
+vulkan_core := $(filter-out %/vulkan/main.o %/vulkan/engine.o,$(vulkan))
 worker_libs := -lseccomp -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/message.c \
 		user/tools/*.c user/tools/*/*.c))
@@ -136,12 +142,12 @@ libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
 major_1	:= $(libhw) $(libnn)
 major_2	:= $(libengine) $(libhal)
 versioned := $(major_1:%=%.1) $(major_2:%=%.2)
-programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper) $(if $(tools),$(BUILD)/bin/nnaccel)
+programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper $(if $(vulkan),nnaccel-vulkan)) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
 # uring is a part of the area memory.
 benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c,$(wildcard user/bench/*.c)))
-test_src := $(wildcard user/tests/*_test.c)
+test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
 # The programs that the VMs of `make test` run. They are built first.
@@ -198,7 +204,7 @@ help:
 # ---- user space: objects, archives, libraries, programs ----
 
 user: $(archives) $(libengine) $(libhal) $(libhw) $(libnn) $(libtflite) $(libonnx) $(librun) $(run_python) \
-	$(programs) $(trainer) \
+	$(programs) $(trainer) $(if $(vulkan),,no-vulkan) \
 	$(BUILD)/lib/libnnapi_sl_nnaccel.so
 
 # Objects are rebuilt when the compiler or its flags change.
@@ -222,7 +228,7 @@ $(obj)/user/plan/saved/fingerprint.o $(fuzz_obj)/user/plan/saved/fingerprint.o: 
 $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
 	$(call short,GEN)echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
-$(patsubst %,$(obj)/user/%.o,runtime/device_cpu engine/broker/main tools/main tools/doctor \
+$(patsubst %,$(obj)/user/%.o,runtime/device_cpu tests/vulkan/device_cpu engine/broker/main tools/main tools/doctor \
 	clients/onnxruntime/factory): $(gen)/version.h
 
 $(obj)/user/tools/tool.o: private base += -DNN_PLUGIN_DIR=\"$(PLUGINDIR)\"
@@ -315,6 +321,15 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
+# The same with a software driver of Vulkan as its device.
+vulkan_library := $(BUILD)/tests/vulkan/libneuralnetworks.so
+$(vulkan_library): $(filter-out %/device_cpu.o,$(runtime)) $(obj)/user/hal/cache_files.o $(call objects,user/tests/vulkan/*.c) \
+		$(vulkan_core) user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw)
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
+		-Wl,--version-script,user/runtime/libneuralnetworks.map \
+		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lvulkan -lm -ldl
+
 # The kit with the models that it decodes, for engines outside of this tree.
 $(libengine).2: $(kit) $(ring) $(model) user/kit/libnnaccel-engine.map
 	@mkdir -p $(@D)
@@ -337,6 +352,23 @@ $(BUILD)/sbin/nnaccel-worker: $(worker) $(BUILD)/lib/libnnkit.a $(archives)
 $(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
+
+$(gen)/shaders/%.c: user/vulkan/shaders/%.comp $(wildcard user/vulkan/shaders/*.glsl) user/vulkan/shaders/params.h
+	@mkdir -p $(@D)
+	$(call show,GLSL) glslangValidator -V --quiet --target-env vulkan1.1 -Iuser/vulkan/shaders --vn vulkan_$* -o $(@:.c=.h) $< && \
+	printf '#include <stddef.h>\n#include <stdint.h>\n#include "%s"\nconst size_t vulkan_%s_size = sizeof(vulkan_%s);\n' \
+		$*.h $* $* > $@
+$(shaders): $(obj)/shaders/%.o: $(gen)/shaders/%.c $(obj)/flags
+	@mkdir -p $(@D)
+	$(call short,CC)$(CC) $(cflags) -c -o $@ $<
+
+$(BUILD)/sbin/nnaccel-vulkan: $(vulkan) $(BUILD)/lib/libnnkit.a $(archives)
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -Wl,--build-id $(worker_libs) -lvulkan
+
+.PHONY: no-vulkan
+no-vulkan:
+	@echo 'nnaccel-vulkan is not built: it takes libvulkan-dev and glslang-tools, which scripts/setup installs'
 
 # Another build of the worker, for tests. Only its identity differs, which is a hash of all of
 # it. The broker finds what lies beside it.
@@ -426,7 +458,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
 tests: $(tests) $(kit_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
-	$(plugged)
+	$(plugged) $(if $(vulkan),$(vulkan_library))
 test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
 
@@ -508,6 +540,11 @@ $(BUILD)/tests/camera_test: private ldflags += -lpng
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)
+# Calls of Vulkan fail if the test says so. Its random graphs are those of plans.
+$(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
+		$(patsubst %,$(obj)/user/tests/plan_diff/%.o,graph operations windows compare) $(BUILD)/lib/libnnkit.a $(archives)
+	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,vkAllocateMemory vkQueueSubmit vkWaitForFences) $(worker_libs) \
+		-lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
 

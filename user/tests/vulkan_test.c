@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine on Vulkan, with a software driver: random graphs against the reference, what is refused
+ * and why, fusing and memory, and calls of Vulkan that fail.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../selftests/lib/runner.h"
+#include "base/clock.h"
+#include "ops/op.h"
+#include "plan/plan.h"
+#include "tests/model_builder.h"
+#include "tests/plan_diff/compare.h"
+#include "tests/plan_diff/graph.h"
+#include "tests/plan_diff/operations.h"
+#include "tests/random.h"
+#include "vulkan/engine.h"
+#include "vulkan/prepared.h"
+
+#define GRAPHS (uint32_t)how_often(400, 60)
+#define MAX_ARGS 8
+
+static struct gpu *gpu;
+static struct model_builder b;
+
+static int set_up(void **unused)
+{
+	struct nn_error err = { "" };
+
+	(void)unused;
+	vulkan_engine_choose("software");
+	g.values = malloc(VALUES_SIZE);
+	assert_non_null(g.values);
+	return gpu_open("software", &gpu, &err);
+}
+
+static int tear_down(void **unused)
+{
+	(void)unused;
+	gpu_release(gpu);
+	free(g.values);
+	return 0;
+}
+
+/* ---- Calls of Vulkan that fail ---- */
+
+static struct {
+	VkResult allocate;
+	VkResult submit;
+	VkResult wait;
+} failures;
+
+VkResult __real_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory);
+VkResult __wrap_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory);
+VkResult __real_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits,
+			      VkFence fence);
+VkResult __wrap_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits,
+			      VkFence fence);
+VkResult __real_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
+				uint64_t timeout);
+VkResult __wrap_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
+				uint64_t timeout);
+
+VkResult __wrap_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory)
+{
+	return failures.allocate ? failures.allocate :
+				   __real_vkAllocateMemory(device, info, allocator, memory);
+}
+
+VkResult __wrap_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits,
+			      VkFence fence)
+{
+	return failures.submit ? failures.submit :
+				 __real_vkQueueSubmit(queue, count, submits, fence);
+}
+
+/* A wait without end succeeds. */
+VkResult __wrap_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
+				uint64_t timeout)
+{
+	if (failures.wait && (failures.wait != VK_TIMEOUT || timeout != UINT64_MAX))
+		return failures.wait;
+	return __real_vkWaitForFences(device, count, fences, all, timeout);
+}
+
+/* ---- Running ---- */
+
+/* Arguments of a model: random inputs, and outputs. */
+struct arguments {
+	struct nn_arg inputs[MAX_ARGS];
+	struct nn_arg outputs[MAX_ARGS];
+	struct nn_output_shape shapes[MAX_ARGS];
+	struct nn_execution execution;
+};
+
+static struct nn_arg argument_of(const struct nn_operand *o)
+{
+	uint32_t size;
+	struct nn_arg arg = { 0 };
+
+	assert_true(nn_operand_size(o, &size));
+	arg.length = size;
+	arg.data = calloc(1, size + 1);
+	assert_non_null(arg.data);
+	return arg;
+}
+
+static void make_arguments(const struct nn_model *model, struct arguments *a)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+
+	memset(a, 0, sizeof(*a));
+	a->execution = (struct nn_execution){
+		.num_inputs = main->num_inputs, .num_outputs = main->num_outputs,
+		.inputs = a->inputs, .outputs = a->outputs, .shapes = a->shapes,
+	};
+	for (uint32_t i = 0; i < main->num_inputs; i++) {
+		const struct nn_operand *o = &main->operands[main->inputs[i]];
+
+		a->inputs[i] = argument_of(o);
+		if (o->type != NN_TENSOR_INT32)
+			fill(o->type, a->inputs[i].data, (uint32_t)a->inputs[i].length, 2);
+	}
+	for (uint32_t i = 0; i < main->num_outputs; i++)
+		a->outputs[i] = argument_of(&main->operands[main->outputs[i]]);
+}
+
+static void free_arguments(struct arguments *a)
+{
+	for (uint32_t i = 0; i < a->execution.num_inputs; i++)
+		free(a->inputs[i].data);
+	for (uint32_t i = 0; i < a->execution.num_outputs; i++)
+		free(a->outputs[i].data);
+}
+
+static struct prepared *must_prepare(const struct nn_model *model)
+{
+	struct nn_error err = { "" };
+	struct prepared *p;
+
+	if (nn_model_check(model, &err) || nn_ops_check_model(model, NULL, &err) ||
+	    prepared_create(gpu, model, &p, &err))
+		fail_msg("%s", err.message);
+	return p;
+}
+
+/* ---- Random graphs ---- */
+
+/* Whether all of the graph is supported; which operations are, does not matter here. */
+static bool is_supported(void)
+{
+	struct nn_error err = { "" };
+	bool supported[MAX_OPERATIONS];
+
+	void ignore(uint32_t operation, const char *reason)
+	{
+		(void)operation;
+		(void)reason;
+	}
+	if (nn_model_check(&g.model, &err) || nn_ops_check_model(&g.model, NULL, &err) ||
+	    graph_supported(&g.model, &gpu->limits, supported, ignore, &err))
+		fail_msg("%s", err.message);
+	for (uint32_t i = 0; i < g.subgraph.num_operations; i++)
+		if (!supported[i])
+			return false;
+	return true;
+}
+
+static bool compute_reference(struct arguments *a)
+{
+	const struct nn_plan_options options = { .kernels = "none" };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	enum nn_status status;
+
+	assert_int_equal(nn_plan_create(&g.model, &options, &plan, &err), NN_OK);
+	status = nn_plan_execute(plan, &a->execution, &err);
+	nn_plan_free(plan);
+	return status == NN_OK;
+}
+
+/* Executed twice: what was recorded is submitted again. */
+static void check_graph(uint64_t seed)
+{
+	struct arguments right, got;
+	struct nn_error err = { "" };
+	struct prepared *p;
+
+	make_arguments(&g.model, &right);
+	make_arguments(&g.model, &got);
+	memcpy(got.inputs[0].data, right.inputs[0].data, right.inputs[0].length);
+	if (compute_reference(&right)) {
+		p = must_prepare(&g.model);
+		for (uint32_t round = 0; round < 2; round++) {
+			if (prepared_execute(p, &got.execution, -1, &err))
+				fail_msg("seed %llu: %s", (unsigned long long)seed, err.message);
+			for (uint32_t i = 0; i < g.subgraph.num_outputs; i++) {
+				int64_t k = graph_differs(i, got.outputs[i].data,
+							  right.outputs[i].data);
+
+				assert_memory_equal(&got.shapes[i], &right.shapes[i],
+						    sizeof(right.shapes[i]));
+				if (k >= 0)
+					fail_msg("seed %llu, type %s, output %u element %lld: %g, "
+						 "not %g", (unsigned long long)seed,
+						 nn_type_name(g.type), i, (long long)k,
+						 (double)graph_element(got.outputs[i].data, (uint32_t)k),
+						 (double)graph_element(right.outputs[i].data, (uint32_t)k));
+			}
+		}
+		prepared_release(p);
+	}
+	free_arguments(&right);
+	free_arguments(&got);
+}
+
+static void test_random_graphs(void **unused)
+{
+	const char *given = getenv("NN_SEED");
+	uint64_t first = given ? strtoull(given, NULL, 0) : 1;
+	uint32_t checked = 0;
+
+	(void)unused;
+	for (uint32_t i = 0; i < GRAPHS; i++) {
+		random_start((first + i) * 7919);
+		make_graph();
+		if (!is_supported())
+			continue;
+		check_graph(first + i);
+		checked++;
+	}
+	print_message("%u of %u graphs from seed %llu on are supported\n", checked, GRAPHS,
+		      (unsigned long long)first);
+	assert_true(checked >= GRAPHS / 8);
+	assert_true(pipelines_count(gpu) <= 300);
+}
+
+/* ---- Models of one or two operations ---- */
+
+static const uint32_t shape[] = { 1, 4, 4, 8 };
+
+static uint32_t tensor(int32_t type, enum nn_lifetime lifetime)
+{
+	const uint32_t index = mb_operand(&b, type, lifetime, 4, shape);
+	struct nn_operand *o = &b.operands[0][index];
+
+	if (type == NN_TENSOR_QUANT8_ASYMM)
+		o->scale = 0.5f;
+	return index;
+}
+
+/* ADD of two inputs, whose activation is an operand. */
+static void add_of(int32_t type, uint32_t activation)
+{
+	const uint32_t x = tensor(type, NN_SUBGRAPH_INPUT), y = tensor(type, NN_SUBGRAPH_INPUT);
+	const uint32_t out = tensor(type, NN_SUBGRAPH_OUTPUT);
+
+	mb_operation(&b, NN_OP_ADD, MB_LIST(x, y, activation), MB_LIST(out));
+}
+
+static void make_add(void)
+{
+	mb_init(&b);
+	add_of(NN_TENSOR_FLOAT32, mb_int32(&b, 0));
+}
+
+static void make_open_activation(void)
+{
+	mb_init(&b);
+	add_of(NN_TENSOR_FLOAT32, mb_operand(&b, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE));
+}
+
+static void make_open_shape(void)
+{
+	make_add();
+	b.operands[0][b.inputs[0][0]].dims[1] = 0;
+}
+
+static void make_logical(void)
+{
+	uint32_t x, out;
+
+	mb_init(&b);
+	x = tensor(NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT);
+	out = tensor(NN_TENSOR_BOOL8, NN_SUBGRAPH_OUTPUT);
+	mb_operation(&b, NN_OP_LOGICAL_NOT, MB_LIST(x), MB_LIST(out));
+}
+
+static void make_div(void)
+{
+	uint32_t x, out;
+
+	mb_init(&b);
+	x = tensor(NN_TENSOR_INT32, NN_SUBGRAPH_INPUT);
+	out = tensor(NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT);
+	mb_operation(&b, NN_OP_DIV, MB_LIST(x, x, mb_int32(&b, 0)), MB_LIST(out));
+}
+
+/* GATHER of two of four rows, by `indices`. */
+static void gather_by(uint32_t indices)
+{
+	const uint32_t x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	const uint32_t out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT,
+					MB_DIMS(1, 2, 4, 8));
+
+	mb_operation(&b, NN_OP_GATHER, MB_LIST(x, mb_int32(&b, 1), indices), MB_LIST(out));
+}
+
+static void make_gather_constant(void)
+{
+	static const int32_t indices[] = { 0, 4 };
+
+	mb_init(&b);
+	gather_by(mb_constant(&b, NN_TENSOR_INT32, indices, sizeof(indices), MB_DIMS(2)));
+}
+
+static void make_gather_input(void)
+{
+	mb_init(&b);
+	gather_by(mb_operand(&b, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, MB_DIMS(2)));
+}
+
+static void make_gather_computed(void)
+{
+	uint32_t x, indices;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
+	indices = mb_operand(&b, NN_TENSOR_INT32, NN_TEMPORARY, MB_DIMS(2));
+	mb_operation(&b, NN_OP_ABS, MB_LIST(x), MB_LIST(indices));
+	gather_by(indices);
+}
+
+static void make_wide_softmax(void)
+{
+	uint32_t x, out;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, 5000));
+	out = mb_operand(&b, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 5000));
+	b.operands[0][x].scale = 0.5f;
+	b.operands[0][out].scale = 1.0f / 256;
+	mb_operation(&b, NN_OP_SOFTMAX, MB_LIST(x, mb_float32(&b, 1)), MB_LIST(out));
+}
+
+static char reason[NN_MESSAGE_SIZE];
+
+static void hear(uint32_t operation, const char *why)
+{
+	(void)operation;
+	snprintf(reason, sizeof(reason), "%s", why);
+}
+
+/* The reason of a refusal names the operation. The model is not prepared either. */
+static void test_refused(void **unused)
+{
+	static const struct {
+		void (*make)(void);
+		const char *reason;
+	} cases[] = {
+		{ make_logical, "LOGICAL_NOT: not supported" },
+		{ make_div, "DIV: not supported for TENSOR_INT32" },
+		{ make_open_shape, "ADD: input 0 has no fixed shape" },
+		{ make_open_activation,
+		  "ADD: input 2 steers the operation and is not a constant" },
+		{ make_gather_constant, "GATHER: index 1 is 4, there are 4" },
+		{ make_gather_computed,
+		  "GATHER: the indices are neither constants nor an input of the model" },
+		{ make_wide_softmax, "SOFTMAX: 5000 bytes in a row, at most 4096 are supported" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool supported[2] = { true, true };
+		struct nn_error err = { "" };
+		struct prepared *p;
+		uint32_t last;
+
+		cases[i].make();
+		last = b.model.subgraphs[0].num_operations - 1;
+		assert_int_equal(nn_model_check(&b.model, &err), NN_OK);
+		assert_int_equal(graph_supported(&b.model, &gpu->limits, supported, hear, &err), NN_OK);
+		assert_string_equal(reason, cases[i].reason);
+		assert_false(supported[last]);
+		assert_int_equal(prepared_create(gpu, &b.model, &p, &err), NN_INVALID_ARGUMENT);
+	}
+}
+
+/* ---- What a model becomes ---- */
+
+/* x + y, then RELU6, then times a constant, of which one dispatch is made. */
+static void make_chain(void)
+{
+	static const float factor = 0.5f;
+	uint32_t x, y, sum, clamped, out, c;
+
+	mb_init(&b);
+	x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(8));
+	sum = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
+	clamped = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
+	out = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT);
+	c = mb_constant(&b, NN_TENSOR_FLOAT32, &factor, sizeof(factor), MB_DIMS(1));
+	mb_operation(&b, NN_OP_ADD, MB_LIST(y, x, mb_int32(&b, 0)), MB_LIST(sum));
+	mb_operation(&b, NN_OP_RELU6, MB_LIST(sum), MB_LIST(clamped));
+	mb_operation(&b, NN_OP_MUL, MB_LIST(c, clamped, mb_int32(&b, 0)), MB_LIST(out));
+}
+
+/* A product with an activation behind it. */
+static void make_product(void)
+{
+	static const float weights[2 * 8] = { 1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8 };
+	static const float bias[2] = { 1, -1 };
+	uint32_t x, w, c, product, out;
+
+	mb_init(&b);
+	x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	w = mb_constant(&b, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 8));
+	c = mb_constant(&b, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
+	product = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(16, 2));
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(16, 2));
+	mb_operation(&b, NN_OP_FULLY_CONNECTED, MB_LIST(x, w, c, mb_int32(&b, 0)), MB_LIST(product));
+	mb_operation(&b, NN_OP_RELU1, MB_LIST(product), MB_LIST(out));
+}
+
+/* Poolings one after the other, which nothing joins. */
+static void make_poolings(void)
+{
+	uint32_t from, to, one, valid;
+
+	mb_init(&b);
+	one = mb_int32(&b, 1);
+	valid = mb_int32(&b, 2);
+	from = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	for (uint32_t i = 0; i < 6; i++, from = to) {
+		to = tensor(NN_TENSOR_FLOAT32, i == 5 ? NN_SUBGRAPH_OUTPUT : NN_TEMPORARY);
+		mb_operation(&b, NN_OP_MAX_POOL_2D,
+			     MB_LIST(from, valid, one, one, one, one, mb_int32(&b, 0)), MB_LIST(to));
+	}
+}
+
+static struct prepared_facts facts_of(struct prepared *p)
+{
+	struct prepared_facts facts;
+
+	prepared_facts(p, &facts);
+	return facts;
+}
+
+static void check_against_plan(struct prepared *p)
+{
+	const struct nn_plan_options options = { .kernels = "none" };
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct nn_plan *plan;
+	float *right;
+
+	make_arguments(&b.model, &a);
+	right = calloc(1, a.outputs[0].length);
+	assert_non_null(right);
+	assert_int_equal(nn_plan_create(&b.model, &options, &plan, &err), NN_OK);
+	assert_int_equal(nn_plan_execute(plan, &a.execution, &err), NN_OK);
+	memcpy(right, a.outputs[0].data, a.outputs[0].length);
+	memset(a.outputs[0].data, 0, a.outputs[0].length);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+	for (uint64_t i = 0; i < a.outputs[0].length / sizeof(float); i++)
+		assert_float_equal(((float *)a.outputs[0].data)[i], right[i], 1e-5);
+	nn_plan_free(plan);
+	free(right);
+	free_arguments(&a);
+}
+
+static void test_fused(void **unused)
+{
+	static void (*const makers[])(void) = { make_chain, make_product };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		struct prepared *p;
+
+		makers[i]();
+		p = must_prepare(&b.model);
+		assert_int_equal(facts_of(p).dispatches, 1);
+		check_against_plan(p);
+		prepared_release(p);
+	}
+}
+
+/* The model has seven tensors, two of which are needed at a time. */
+static void test_shared_memory(void **unused)
+{
+	struct prepared_facts facts;
+	struct prepared *p;
+
+	(void)unused;
+	make_poolings();
+	p = must_prepare(&b.model);
+	facts = facts_of(p);
+	assert_int_equal(facts.dispatches, 6);
+	assert_int_equal(facts.unshared, 7 * 512);
+	assert_int_equal(facts.temporaries, 2 * 512);
+	check_against_plan(p);
+	prepared_release(p);
+}
+
+/* Two products of 4 million multiply-adds are two submissions until one was measured to be quick. */
+static void test_submissions(void **unused)
+{
+	const uint32_t depth = 2048, rows = 64, units = 32;
+	uint32_t x, w, c, zero, out;
+	struct prepared *p;
+	float *pool = calloc(units * depth + units, sizeof(float));
+
+	(void)unused;
+	assert_non_null(pool);
+	random_start(1);
+	fill(NN_TENSOR_FLOAT32, pool, (units * depth + units) * sizeof(float), 0.001f);
+	mb_init(&b);
+	b.pools[0] = (struct nn_pool){ pool, (units * depth + units) * sizeof(float) };
+	b.model.num_pools = 1;
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(rows, depth));
+	w = mb_reference(&b, NN_TENSOR_FLOAT32, 0, 0, units * depth * 4, MB_DIMS(units, depth));
+	c = mb_reference(&b, NN_TENSOR_FLOAT32, 0, units * depth * 4, units * 4, MB_DIMS(units));
+	zero = mb_int32(&b, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(rows, units));
+		mb_operation(&b, NN_OP_FULLY_CONNECTED, MB_LIST(x, w, c, zero), MB_LIST(out));
+	}
+	p = must_prepare(&b.model);
+	assert_int_equal(facts_of(p).submissions, 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		check_against_plan(p);
+		assert_true(facts_of(p).submissions >= 1 && facts_of(p).submissions <= 2);
+	}
+	prepared_release(p);
+	free(pool);
+}
+
+/* ---- Executions that fail ---- */
+
+static void test_arguments(void **unused)
+{
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct prepared *p;
+
+	(void)unused;
+	make_add();
+	p = must_prepare(&b.model);
+	make_arguments(&b.model, &a);
+	a.inputs[0].length--;
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_INVALID_ARGUMENT);
+	a.inputs[0].length++;
+	a.outputs[0].length--;
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_true(a.execution.shapes_known);
+	assert_false(a.shapes[0].sufficient);
+	assert_memory_equal(a.shapes[0].dims, shape, sizeof(shape));
+	a.outputs[0].length++;
+	a.execution.num_inputs = 1;
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_INVALID_ARGUMENT);
+	a.execution.num_inputs = 2;
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+	free_arguments(&a);
+	prepared_release(p);
+}
+
+static void test_index(void **unused)
+{
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct prepared *p;
+	int32_t *indices;
+
+	(void)unused;
+	make_gather_input();
+	p = must_prepare(&b.model);
+	make_arguments(&b.model, &a);
+	indices = a.inputs[a.inputs[0].length == 8 ? 0 : 1].data;
+	for (int32_t i = -1; i <= 4; i++) {
+		indices[1] = i;
+		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
+				 i < 0 || i == 4 ? NN_GENERAL_FAILURE : NN_OK);
+	}
+	free_arguments(&a);
+	prepared_release(p);
+}
+
+/* The missed submission goes on, and the next execution is right. */
+static void test_deadline(void **unused)
+{
+	struct nn_error err = { "" };
+	int gone = eventfd(1, EFD_CLOEXEC);
+	struct arguments a;
+	struct prepared *p;
+
+	(void)unused;
+	make_chain();
+	p = must_prepare(&b.model);
+	make_arguments(&b.model, &a);
+	a.execution.deadline_ns = 1;
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
+	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
+	failures.wait = VK_TIMEOUT;
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
+	failures.wait = VK_SUCCESS;
+	assert_int_equal(prepared_execute(p, &a.execution, gone, &err), NN_GENERAL_FAILURE);
+	check_against_plan(p);
+	close(gone);
+	free_arguments(&a);
+	prepared_release(p);
+}
+
+/* ---- GPUs that fail ---- */
+
+static enum nn_status engine_prepare(void **prepared, struct nn_error *err)
+{
+	const struct nna_engine_preparation how = { 0 };
+
+	return vulkan_engine.prepare(&vulkan_engine, &b.model, &how, prepared, err);
+}
+
+static void test_out_of_memory(void **unused)
+{
+	static const struct {
+		VkResult result;
+		enum nn_status status;
+	} cases[] = {
+		{ VK_ERROR_OUT_OF_DEVICE_MEMORY, NN_RESOURCE_EXHAUSTED_TRANSIENT },
+		{ VK_ERROR_OUT_OF_HOST_MEMORY, NN_OUT_OF_MEMORY },
+	};
+	void *prepared = NULL;
+
+	(void)unused;
+	make_add();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nn_error err = { "" };
+
+		failures.allocate = cases[i].result;
+		assert_int_equal(engine_prepare(&prepared, &err), cases[i].status);
+		assert_null(prepared);
+		failures.allocate = VK_SUCCESS;
+		assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+		vulkan_engine.release(&vulkan_engine, prepared);
+	}
+}
+
+/* A lost GPU ends executions of all that was prepared before; what is prepared next works. */
+static void test_lost(void **unused)
+{
+	static VkResult *const calls[] = { &failures.submit, &failures.wait };
+	void *lost, *next;
+	struct arguments a;
+
+	(void)unused;
+	make_add();
+	make_arguments(&b.model, &a);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct nn_error err = { "" };
+
+		assert_int_equal(engine_prepare(&lost, &err), NN_OK);
+		*calls[i] = VK_ERROR_DEVICE_LOST;
+		assert_int_equal(vulkan_engine.execute(&vulkan_engine, lost, &a.execution, &err),
+				 NN_DEVICE_UNAVAILABLE);
+		*calls[i] = VK_SUCCESS;
+		assert_int_equal(vulkan_engine.execute(&vulkan_engine, lost, &a.execution, &err),
+				 NN_DEVICE_UNAVAILABLE);
+		assert_int_equal(engine_prepare(&next, &err), NN_OK);
+		assert_int_equal(vulkan_engine.execute(&vulkan_engine, next, &a.execution, &err),
+				 NN_OK);
+		vulkan_engine.release(&vulkan_engine, lost);
+		vulkan_engine.release(&vulkan_engine, next);
+	}
+	free_arguments(&a);
+}
+
+/* ---- Which GPU ---- */
+
+static void test_choice(void **unused)
+{
+	struct gpu_name names[8];
+	struct nn_error err = { "" };
+	struct gpu *chosen = NULL;
+	int count = gpu_list(names, 8, &err), software = 0;
+
+	(void)unused;
+	assert_true(count > 0);
+	for (int i = 0; i < count && i < 8; i++) {
+		assert_int_equal(strlen(names[i].uuid), 36);
+		software += names[i].is_software;
+		if (!names[i].is_software)
+			continue;
+		/* It is not chosen by its name or its UUID. */
+		assert_int_equal(gpu_open(names[i].name, &chosen, &err), NN_DEVICE_UNAVAILABLE);
+		assert_int_equal(gpu_open(names[i].uuid, &chosen, &err), NN_DEVICE_UNAVAILABLE);
+	}
+	assert_true(software > 0);
+	if (software < count)
+		return;
+	err.message[0] = '\0';
+	assert_int_equal(gpu_open(NULL, &chosen, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "--gpu=software"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fused),
+		cmocka_unit_test(test_shared_memory),
+		cmocka_unit_test(test_submissions),
+		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_random_graphs),
+	};
+
+	struct gpu_name names[8];
+	int count = gpu_list(names, 8, NULL), software = 0;
+
+	for (int i = 0; i < count && i < 8; i++)
+		software += names[i].is_software;
+	if (!software) {
+		puts("1..0 # SKIP Vulkan has no software driver: install mesa-vulkan-drivers");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Chooses and opens a GPU.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "vulkan/device.h"
+#include "vulkan/pipeline.h"
+
+#define MAX_GPUS 16
+
+static pthread_mutex_t reference_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Which there are ---- */
+
+static void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char text[GPU_UUID_TEXT])
+{
+	for (uint32_t i = 0, at = 0; i < VK_UUID_SIZE; i++)
+		at += (uint32_t)snprintf(text + at, GPU_UUID_TEXT - at,
+					 i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+					 uuid[i]);
+}
+
+/* Returns the first queue family that computes, or -1. */
+static int family_of(VkPhysicalDevice physical)
+{
+	VkQueueFamilyProperties families[32];
+	uint32_t count = 32;
+
+	vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+	for (uint32_t i = 0; i < count; i++)
+		if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)
+			return (int)i;
+	return -1;
+}
+
+struct features {
+	VkPhysicalDeviceFeatures2 all;
+	VkPhysicalDevice16BitStorageFeatures storage16;
+	VkPhysicalDevice8BitStorageFeatures storage8;
+};
+
+static void chain_features(struct features *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+	f->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+	f->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+	f->all.pNext = &f->storage16;
+	f->storage16.pNext = &f->storage8;
+}
+
+static void describe(VkPhysicalDevice physical, struct gpu_name *name)
+{
+	VkPhysicalDeviceIDProperties id = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+	};
+	VkPhysicalDeviceProperties2 all = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id,
+	};
+	struct features f;
+	const char *lack = "";
+
+	chain_features(&f);
+	vkGetPhysicalDeviceProperties2(physical, &all);
+	vkGetPhysicalDeviceFeatures2(physical, &f.all);
+	if (all.properties.apiVersion < VK_API_VERSION_1_1)
+		lack = "Vulkan 1.1";
+	else if (family_of(physical) < 0)
+		lack = "a queue that computes";
+	else if (!f.storage8.storageBuffer8BitAccess)
+		lack = "storageBuffer8BitAccess";
+	else if (!f.storage16.storageBuffer16BitAccess)
+		lack = "storageBuffer16BitAccess";
+	snprintf(name->name, sizeof(name->name), "%s", all.properties.deviceName);
+	snprintf(name->lack, sizeof(name->lack), "%s", lack);
+	uuid_text(id.deviceUUID, name->uuid);
+	name->is_software = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+static enum nn_status open_instance(VkInstance *instance, struct nn_error *err)
+{
+	const VkApplicationInfo application = {
+		.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+		.pApplicationName = "nnaccel-vulkan",
+		.apiVersion = VK_API_VERSION_1_1,
+	};
+	const VkInstanceCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+		.pApplicationInfo = &application,
+	};
+
+	if (vkCreateInstance(&info, NULL, instance))
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+			       "no Vulkan driver: install mesa-vulkan-drivers or the GPU vendor's");
+	return NN_OK;
+}
+
+static uint32_t list_of(VkInstance instance, VkPhysicalDevice *list)
+{
+	uint32_t count = MAX_GPUS;
+
+	return vkEnumeratePhysicalDevices(instance, &count, list) < 0 ? 0 : count;
+}
+
+int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err)
+{
+	VkPhysicalDevice list[MAX_GPUS];
+	VkInstance instance;
+	uint32_t found;
+
+	if (open_instance(&instance, err))
+		return -1;
+	found = list_of(instance, list);
+	for (uint32_t i = 0; i < found && i < count; i++)
+		describe(list[i], &names[i]);
+	vkDestroyInstance(instance, NULL);
+	return (int)found;
+}
+
+static bool is_wanted(const struct gpu_name *name, const char *wanted)
+{
+	if (!wanted)
+		return !name->is_software;
+	if (!strcmp(wanted, "software"))
+		return name->is_software;
+	return !name->is_software &&
+	       (!strcasecmp(name->uuid, wanted) || strcasestr(name->name, wanted));
+}
+
+static enum nn_status choose(struct gpu *gpu, const char *wanted, struct nn_error *err)
+{
+	VkPhysicalDevice list[MAX_GPUS];
+	uint32_t count = list_of(gpu->instance, list);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct gpu_name name;
+
+		describe(list[i], &name);
+		if (!is_wanted(&name, wanted))
+			continue;
+		if (name.lack[0])
+			return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%.200s lacks %s", name.name,
+				       name.lack);
+		gpu->physical = list[i];
+		gpu->name = name;
+		return NN_OK;
+	}
+	if (!wanted)
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "of %u Vulkan drivers none has a GPU; "
+			       "--gpu=software takes one that computes on the CPU", count);
+	return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+		       "no GPU is '%s'; --list-gpus prints names and UUIDs", wanted);
+}
+
+/* ---- Opening ---- */
+
+static VkResult open_device(struct gpu *gpu)
+{
+	const float priority = 0.5f;
+	const VkDeviceQueueCreateInfo queue = {
+		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+		.queueFamilyIndex = gpu->family,
+		.queueCount = 1,
+		.pQueuePriorities = &priority,
+	};
+	static const char *const extensions[] = { VK_KHR_8BIT_STORAGE_EXTENSION_NAME };
+	struct features f;
+	const VkDeviceCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+		.pNext = &f.all,
+		.queueCreateInfoCount = 1,
+		.pQueueCreateInfos = &queue,
+		.enabledExtensionCount = 1,
+		.ppEnabledExtensionNames = extensions,
+	};
+	const VkCommandPoolCreateInfo pool = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+		.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+		.queueFamilyIndex = gpu->family,
+	};
+	VkResult result;
+
+	chain_features(&f);
+	f.storage8.storageBuffer8BitAccess = VK_TRUE;
+	f.storage16.storageBuffer16BitAccess = VK_TRUE;
+	result = vkCreateDevice(gpu->physical, &info, NULL, &gpu->device);
+	if (result)
+		return result;
+	vkGetDeviceQueue(gpu->device, gpu->family, 0, &gpu->queue);
+	return vkCreateCommandPool(gpu->device, &pool, NULL, &gpu->pool);
+}
+
+static void read_properties(struct gpu *gpu)
+{
+	VkPhysicalDeviceIDProperties id = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+	};
+	VkPhysicalDeviceProperties2 all = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id,
+	};
+
+	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
+	vkGetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
+	gpu->limits = all.properties.limits;
+	gpu->driver_version = all.properties.driverVersion;
+	memcpy(gpu->driver_uuid, id.driverUUID, sizeof(gpu->driver_uuid));
+	gpu->family = (uint32_t)family_of(gpu->physical);
+}
+
+static void close_gpu(struct gpu *gpu)
+{
+	if (gpu->device) {
+		pipelines_destroy(gpu);
+		vkDestroyCommandPool(gpu->device, gpu->pool, NULL);
+		vkDestroyDevice(gpu->device, NULL);
+	}
+	if (gpu->instance)
+		vkDestroyInstance(gpu->instance, NULL);
+	pthread_mutex_destroy(&gpu->lock);
+	free(gpu);
+}
+
+enum nn_status gpu_open(const char *wanted, struct gpu **opened, struct nn_error *err)
+{
+	struct gpu *gpu = calloc(1, sizeof(*gpu));
+	enum nn_status status;
+
+	if (!gpu)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	gpu->references = 1;
+	pthread_mutex_init(&gpu->lock, NULL);
+	status = open_instance(&gpu->instance, err);
+	if (!status)
+		status = choose(gpu, wanted, err);
+	if (!status) {
+		read_properties(gpu);
+		status = gpu_fail(gpu, open_device(gpu), "cannot open the GPU", err);
+	}
+	if (!status)
+		status = pipelines_create(gpu, err);
+	if (status)
+		close_gpu(gpu);
+	else
+		*opened = gpu;
+	return status;
+}
+
+struct gpu *gpu_hold(struct gpu *gpu)
+{
+	pthread_mutex_lock(&reference_lock);
+	gpu->references++;
+	pthread_mutex_unlock(&reference_lock);
+	return gpu;
+}
+
+void gpu_release(struct gpu *gpu)
+{
+	bool is_last;
+
+	if (!gpu)
+		return;
+	pthread_mutex_lock(&reference_lock);
+	is_last = !--gpu->references;
+	pthread_mutex_unlock(&reference_lock);
+	if (is_last)
+		close_gpu(gpu);
+}
+
+/* ---- Failures ---- */
+
+enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct nn_error *err)
+{
+	switch (result) {
+	case VK_SUCCESS:
+		return NN_OK;
+	case VK_ERROR_OUT_OF_HOST_MEMORY:
+		return nn_fail(err, NN_OUT_OF_MEMORY, "%s: out of memory", what);
+	case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+		return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+			       "%s: the GPU is out of memory", what);
+	case VK_ERROR_DEVICE_LOST:
+		__atomic_store_n(&gpu->is_lost, true, __ATOMIC_RELAXED);
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+			       "%s: the GPU was lost; prepare the model again", what);
+	default:
+		return nn_fail(err, NN_GENERAL_FAILURE, "%s: VkResult %d", what, (int)result);
+	}
+}
+
+bool gpu_is_lost(struct gpu *gpu)
+{
+	return __atomic_load_n(&gpu->is_lost, __ATOMIC_RELAXED);
+}
+
+void gpu_wait(struct gpu *gpu)
+{
+	pthread_mutex_lock(&gpu->lock);
+	vkDeviceWaitIdle(gpu->device);
+	pthread_mutex_unlock(&gpu->lock);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A GPU: which one, its queue, its memory, and the pipelines that were made on it.
+ */
+#ifndef NN_VULKAN_DEVICE_H
+#define NN_VULKAN_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vulkan/vulkan.h>
+
+#include <nnaccel/status.h>
+
+#define GPU_UUID_TEXT 37
+
+/* The names of a GPU. */
+struct gpu_name {
+	char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
+	char uuid[GPU_UUID_TEXT];
+	bool is_software;
+	char lack[64];			/* of what the engine needs; empty: nothing */
+};
+
+struct pipelines;
+
+struct gpu {
+	VkInstance instance;
+	VkPhysicalDevice physical;
+	VkDevice device;
+	VkQueue queue;
+	uint32_t family;
+	struct gpu_name name;
+	VkPhysicalDeviceLimits limits;
+	VkPhysicalDeviceMemoryProperties memory;
+	uint8_t driver_uuid[VK_UUID_SIZE];
+	uint32_t driver_version;
+	uint32_t references;		/* under the lock of device.c */
+	bool is_lost;			/* atomic */
+	pthread_mutex_t lock;		/* of the queue, the pool and the pipelines */
+	VkCommandPool pool;
+	struct pipelines *pipelines;
+};
+
+/* Fills up to `count` names; returns how many GPUs there are, or -1 with the reason. */
+int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
+
+/*
+ * Opens the GPU whose name contains `wanted`, or whose UUID it is. NULL means the first one that
+ * is hardware, "software" the first software driver. NN_DEVICE_UNAVAILABLE with the reason.
+ */
+enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
+
+/* Everything that was made on a GPU holds it. */
+struct gpu *gpu_hold(struct gpu *gpu);
+void gpu_release(struct gpu *gpu);
+
+/*
+ * Returns the status for what a Vulkan call returned, with `what` as the reason. After
+ * VK_ERROR_DEVICE_LOST the GPU is lost: nothing more runs on it, and it has to be opened again.
+ */
+enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct nn_error *err);
+bool gpu_is_lost(struct gpu *gpu);
+
+/* Waits until the GPU does nothing more; one that is lost does nothing. */
+void gpu_wait(struct gpu *gpu);
+
+/* A buffer with memory of its own; `base` is NULL where the host does not reach it. */
+struct gpu_buffer {
+	VkBuffer buffer;
+	VkDeviceMemory memory;
+	uint64_t size;
+	uint8_t *base;
+	bool is_coherent;
+};
+
+/* Makes a buffer of the device's memory, or one that the host reaches. */
+enum nn_status gpu_buffer_create(struct gpu *gpu, uint64_t size, bool host,
+				 struct gpu_buffer *buffer, struct nn_error *err);
+void gpu_buffer_destroy(struct gpu *gpu, struct gpu_buffer *buffer);
+
+/* After the host wrote, and before it reads. */
+VkResult gpu_buffer_flush(struct gpu *gpu, const struct gpu_buffer *buffer);
+VkResult gpu_buffer_invalidate(struct gpu *gpu, const struct gpu_buffer *buffer);
+
+#endif /* NN_VULKAN_DEVICE_H */

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The functions that the kit calls. All clients share the GPU. After a loss it is opened again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/build_id.h"
+#include "vulkan/engine.h"
+#include "vulkan/lower.h"
+#include "vulkan/prepared.h"
+
+static struct {
+	pthread_mutex_t lock;
+	const char *wanted;
+	struct gpu *gpu;		/* under the lock */
+} state = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void vulkan_engine_choose(const char *wanted)
+{
+	state.wanted = wanted;
+}
+
+/* The GPU, held for the caller. */
+static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	pthread_mutex_lock(&state.lock);
+	if (state.gpu && gpu_is_lost(state.gpu)) {
+		nna_engine_log(NNA_ENGINE_WARNING, "%s was lost: it is opened again",
+			       state.gpu->name.name);
+		gpu_release(state.gpu);
+		state.gpu = NULL;
+	}
+	if (!state.gpu)
+		status = gpu_open(state.wanted, &state.gpu, err);
+	if (!status)
+		*gpu = gpu_hold(state.gpu);
+	pthread_mutex_unlock(&state.lock);
+	return status;
+}
+
+/* A software driver is slower than plans. The figure of a GPU is not measured. */
+static struct nn_performance performance_of(const struct gpu *gpu)
+{
+	return gpu->name.is_software ? (struct nn_performance){ 2, 2 } :
+				       (struct nn_performance){ 0.5f, 0.5f };
+}
+
+static void describe(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	static const int32_t types[] = {
+		NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16, NN_TENSOR_INT32, NN_TENSOR_BOOL8,
+		NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED, NN_TENSOR_QUANT8_SYMM,
+		NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, NN_FLOAT32, NN_FLOAT16, NN_INT32, NN_BOOL,
+	};
+	char build[BUILD_ID_TEXT];
+	struct nn_error err = { "" };
+	struct gpu *gpu = NULL;
+	const struct vulkan_op *op;
+
+	(void)engine;
+	build_id(build);
+	if (take_gpu(&gpu, &err))
+		nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
+	snprintf(info->version, sizeof(info->version), "%.40s-%08x", build,
+		 gpu ? gpu->driver_version : 0);
+	info->type = NN_DEVICE_GPU;
+	info->feature_level = 8;
+	for (uint32_t i = 0; gpu && i < sizeof(types) / sizeof(types[0]); i++)
+		info->operand[types[i]] = performance_of(gpu);
+	if (gpu)
+		info->relaxed_scalar = info->relaxed_tensor = performance_of(gpu);
+	for (uint32_t i = 0; (op = vulkan_op_at(i)); i++)
+		info->operations[op->code / 8] |= (uint8_t)(1 << op->code % 8);
+	gpu_release(gpu);
+}
+
+static void refused(uint32_t operation, const char *reason)
+{
+	nna_engine_log(NNA_ENGINE_DEBUG, "operation %u: %s", operation, reason);
+}
+
+static enum nn_status supported(const struct nna_engine *engine, const struct nn_model *model,
+				bool *operations, struct nn_error *err)
+{
+	enum nn_status status = nn_ops_check_model(model, operations, err);
+	struct gpu *gpu = NULL;
+
+	(void)engine;
+	if (!status)
+		status = take_gpu(&gpu, err);
+	if (!status)
+		status = graph_supported(model, &gpu->limits, operations, refused, err);
+	gpu_release(gpu);
+	return status;
+}
+
+static enum nn_status prepare(const struct nna_engine *engine, const struct nn_model *model,
+			      const struct nna_engine_preparation *how, void **prepared,
+			      struct nn_error *err)
+{
+	enum nn_status status = nn_ops_check_model(model, NULL, err);
+	struct prepared *made = NULL;
+	struct gpu *gpu = NULL;
+
+	(void)engine;
+	(void)how;
+	if (!status)
+		status = take_gpu(&gpu, err);
+	if (!status)
+		status = prepared_create(gpu, model, &made, err);
+	gpu_release(gpu);
+	*prepared = made;
+	return status;
+}
+
+static void release(const struct nna_engine *engine, void *prepared)
+{
+	(void)engine;
+	prepared_release(prepared);
+}
+
+static void memory(const struct nna_engine *engine, const void *prepared,
+		   struct nna_engine_memory *memory)
+{
+	struct prepared_facts facts;
+
+	(void)engine;
+	prepared_facts((struct prepared *)prepared, &facts);
+	*memory = (struct nna_engine_memory){ .weights = facts.weights + facts.temporaries };
+}
+
+static enum nn_status execute(const struct nna_engine *engine, void *prepared,
+			      struct nn_execution *execution, struct nn_error *err)
+{
+	(void)engine;
+	return prepared_execute(prepared, execution, nna_engine_gone_file(), err);
+}
+
+/* Reports a missing GPU before there are clients. */
+static bool start(const struct nna_engine *engine)
+{
+	struct nn_error err = { "" };
+	struct gpu *gpu = NULL;
+
+	(void)engine;
+	if (take_gpu(&gpu, &err)) {
+		nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
+		return false;
+	}
+	nna_engine_log(NNA_ENGINE_INFO, "computes on %s", gpu->name.name);
+	gpu_release(gpu);
+	return true;
+}
+
+const struct nna_engine vulkan_engine = {
+	.size = sizeof(vulkan_engine),
+	.clients = NNA_ENGINE_CLIENTS_THREADS,
+	.name = "vulkan",
+	.describe = describe,
+	.supported = supported,
+	.prepare = prepare,
+	.release = release,
+	.memory = memory,
+	.execute = execute,
+	.start = start,
+	.help = "  --gpu=NAME             a part of the GPU's name, or its UUID (the first GPU);\n"
+		"                         software: a driver that computes on the CPU, for tests\n"
+		"  --list-gpus            prints names and UUIDs, and ends\n"
+		"  --list-operations      prints supported operations and types, and ends\n",
+};

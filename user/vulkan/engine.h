@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine of the kit on one GPU.
+ */
+#ifndef NN_VULKAN_ENGINE_H
+#define NN_VULKAN_ENGINE_H
+
+#include <nnaccel/engine.h>
+
+/* Chooses the GPU, as gpu_open() has it; to be called before the engine runs. */
+void vulkan_engine_choose(const char *wanted);
+
+extern const struct nna_engine vulkan_engine;
+
+#endif /* NN_VULKAN_ENGINE_H */

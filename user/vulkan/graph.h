@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model as a list of dispatches: what each shader reads and writes, and where that lies in one
+ * buffer. Nothing here calls Vulkan.
+ */
+#ifndef NN_VULKAN_GRAPH_H
+#define NN_VULKAN_GRAPH_H
+
+#include "ops/op.h"
+#include "vulkan/pipeline.h"
+
+typedef uint32_t uint;
+#include "vulkan/shaders/params.h"
+
+#define NO_VALUE UINT32_MAX
+
+/* Bytes in the buffer that dispatches read or write. */
+struct value {
+	uint64_t size;
+	uint32_t element;		/* bytes of an element */
+	const void *data;		/* of a constant; NULL: it is computed or an input */
+	void *owned;			/* freed with the graph */
+	bool is_input;
+	bool is_output;
+	uint32_t first;			/* dispatches that use it */
+	uint32_t last;
+	uint64_t at;			/* in the buffer */
+};
+
+struct elementwise_params { ELEMENTWISE_PARAMS };
+struct copy_params { COPY_PARAMS };
+struct window_params { WINDOW_PARAMS };
+struct rows_params { ROWS_PARAMS };
+struct resize_params { RESIZE_PARAMS };
+struct gather_params { GATHER_PARAMS };
+
+struct dispatch {
+	enum shader shader;		/* SHADERS: it was fused with another */
+	uint32_t constants[SHADER_CONSTANTS];
+	uint32_t groups[3];
+	uint32_t tensors[TENSORS];	/* values, or NO_VALUE */
+	uint32_t operation;		/* of the model */
+	uint64_t cost;			/* multiply-adds or elements */
+	union {
+		uint8_t bytes[PARAMS_BYTES];
+		struct elementwise_params elementwise;
+		struct copy_params copy;
+		struct window_params window;
+		struct rows_params rows;
+		struct resize_params resize;
+		struct gather_params gather;
+		uint32_t at[TENSORS];	/* all begin with these */
+	} params;
+};
+
+/* Indices that an argument has, which lie in [0, limit). */
+struct index_check {
+	uint32_t input;
+	uint32_t limit;
+};
+
+/* The buffer begins with the parameters of the dispatches, then constants, then the rest. */
+struct graph {
+	const struct nn_model *model;
+	struct nn_tensor *tensors;	/* by operand: as the shape rules have them */
+	uint32_t *operand_values;	/* by operand */
+	struct value *values;
+	uint32_t num_values;
+	struct dispatch *dispatches;
+	uint32_t num_dispatches;
+	struct index_check *checks;
+	uint32_t num_checks;
+	uint64_t params_step;		/* bytes between parameters of dispatches */
+	uint64_t constants_at;
+	uint64_t constants_end;
+	uint64_t size;			/* bytes of the buffer */
+	uint64_t unshared;		/* bytes that temporaries would take side by side */
+};
+
+/*
+ * Makes a graph of a checked model, whose constants stay the model's. NN_INVALID_ARGUMENT with the
+ * reason for what is not supported.
+ */
+enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
+			    struct graph *graph, struct nn_error *err);
+void graph_destroy(struct graph *graph);
+
+/*
+ * Finds which operations of the main subgraph are supported. Calls `refused` with the reason for
+ * each of the others.
+ */
+enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
+			       bool *supported,
+			       void (*refused)(uint32_t operation, const char *reason),
+			       struct nn_error *err);
+
+/* Gives each value its place: temporaries that are not needed at the same time share theirs. */
+enum nn_status arena_plan(struct graph *graph, uint64_t alignment, struct nn_error *err);
+
+/* Joins chains of elementwise dispatches, and activations with the products before them. */
+void fuse(struct graph *graph);
+
+#endif /* NN_VULKAN_GRAPH_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An operation becomes dispatches: what the functions of the table in operations.c are given, and
+ * what they call.
+ */
+#ifndef NN_VULKAN_LOWER_H
+#define NN_VULKAN_LOWER_H
+
+#include "ops/check.h"
+#include "ops/image.h"
+#include "vulkan/graph.h"
+
+struct lower {
+	struct graph *graph;
+	const struct nn_operation *operation;
+	uint32_t index;			/* of the operation */
+	uint32_t argument;		/* of the row in the table */
+	struct nn_run run;		/* its shapes are known; float16 is float32 there */
+	bool out_of_memory;
+};
+
+typedef enum nn_status lower_fn(struct lower *l);
+
+/* A row of the table: an operation, the types of an input it is supported with, its function. */
+struct vulkan_op {
+	int32_t code;
+	uint32_t types;			/* NN_T() */
+	lower_fn *lower;
+	uint32_t argument;
+	uint32_t subject;		/* the input that has the type */
+};
+
+const struct vulkan_op *vulkan_op_at(uint32_t index);
+const struct vulkan_op *vulkan_op_find(int32_t code);
+
+/* Fails with "NAME: <reason>". */
+enum nn_status lower_refuse(const struct lower *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The type in memory of an operand. */
+uint32_t lower_input_type(const struct lower *l, uint32_t input);
+uint32_t lower_output_type(const struct lower *l, uint32_t output);
+
+/* The value of an operand, made when it is first used. */
+uint32_t lower_input(struct lower *l, uint32_t input);
+uint32_t lower_output(struct lower *l, uint32_t output);
+
+/* A constant of malloc()ed memory, which becomes the graph's; NULL: there was none. */
+uint32_t lower_constant(struct lower *l, void *data, uint64_t size, uint32_t element);
+uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
+
+/* A dispatch without tensors, of one invocation for each of `count` elements. */
+struct dispatch lower_linear(const struct lower *l, enum shader shader, uint64_t count);
+/* The same with a work group for each. */
+struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count);
+
+/* Adds a dispatch. */
+enum nn_status lower_add(struct lower *l, const struct dispatch *d);
+
+/*
+ * Returns a table of what the reference computes of bytes: input 0 of `inputs` stands for each
+ * byte. With `arity` 2, input 1 does as well. NULL: no memory, or the operation fails.
+ */
+void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_inputs,
+		  uint32_t arity);
+
+/* Distances of an image's elements. */
+struct strides {
+	uint32_t image;
+	uint32_t pixel;
+	uint32_t channel;
+};
+
+struct strides lower_strides(const struct nn_image *image, bool nchw);
+
+lower_fn lower_unary, lower_binary, lower_cast, lower_quantize, lower_dequantize;
+lower_fn lower_conv, lower_depthwise, lower_transposed, lower_fully_connected, lower_matmul,
+	 lower_pool;
+lower_fn lower_reshape, lower_transpose, lower_concat, lower_pack, lower_split, lower_slice,
+	 lower_strided_slice, lower_pad, lower_tile, lower_reverse, lower_shuffle, lower_space,
+	 lower_batch_space;
+lower_fn lower_softmax, lower_reduce, lower_arg, lower_norm;
+lower_fn lower_resize, lower_gather;
+
+/* Converts bytes to the output's quantisation, into a new temporary. For CONCATENATION. */
+uint32_t lower_requantised(struct lower *l, uint32_t input);
+
+#endif /* NN_VULKAN_LOWER_H */

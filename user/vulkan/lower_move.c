@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Operations that move elements: copies between strided views.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/axis.h"
+#include "ops/quant.h"
+#include "ops/strided.h"
+#include "vulkan/lower.h"
+
+static uint32_t element_of(const struct lower *l)
+{
+	return nn_type_info(l->graph->model->subgraphs[0]
+			    .operands[l->operation->outputs[0]].type)->element_size;
+}
+
+/* The view of all of a dense array of the dimensions of another view. */
+static struct nn_strided dense_of(const struct nn_strided *view)
+{
+	struct nn_strided dense = { .rank = view->rank };
+	int64_t step = 1;
+
+	for (uint32_t i = view->rank; i-- > 0;) {
+		dense.dims[i] = view->dims[i];
+		dense.strides[i] = step;
+		step *= view->dims[i];
+	}
+	return dense;
+}
+
+/* Axes of one element go, and those that both views run through in one become one. */
+static bool set_views(struct copy_params *p, const struct nn_strided *from,
+		      const struct nn_strided *to)
+{
+	p->from = (int32_t)from->offset;
+	p->to = (int32_t)to->offset;
+	p->count = 1;
+	for (uint32_t i = 0; i < from->rank; i++) {
+		const int32_t dim = (int32_t)from->dims[i];
+		const uint32_t last = p->rank - 1;
+
+		p->count *= from->dims[i];
+		if (dim == 1)
+			continue;
+		if (p->rank && p->from_moves[last] == from->strides[i] * dim &&
+		    p->to_moves[last] == to->strides[i] * dim) {
+			p->dims[last] *= from->dims[i];
+			p->from_moves[last] = (int32_t)from->strides[i];
+			p->to_moves[last] = (int32_t)to->strides[i];
+			continue;
+		}
+		if (p->rank == MAX_AXES)
+			return false;
+		p->dims[p->rank] = from->dims[i];
+		p->from_moves[p->rank] = (int32_t)from->strides[i];
+		p->to_moves[p->rank++] = (int32_t)to->strides[i];
+	}
+	return true;
+}
+
+static enum nn_status copy(struct lower *l, uint32_t value_from, const struct nn_strided *from,
+			   uint32_t value_to, const struct nn_strided *to)
+{
+	static const uint32_t types[] = { 0, TYPE_U8, TYPE_F16, 0, TYPE_I32 };
+	struct copy_params p = { 0 };
+	struct dispatch d;
+
+	if (!set_views(&p, from, to))
+		return lower_refuse(l, "more than %d axes", MAX_AXES);
+	d = lower_linear(l, SHADER_copy, p.count);
+	d.params.copy = p;
+	d.constants[0] = types[element_of(l)];
+	d.tensors[0] = value_from;
+	d.tensors[OUTPUT] = value_to;
+	return lower_add(l, &d);
+}
+
+/* Output 0 is what a view of input 0 shows. */
+static enum nn_status read_view(struct lower *l, const struct nn_strided *view)
+{
+	const struct nn_strided dense = dense_of(view);
+
+	return copy(l, lower_input(l, 0), view, lower_output(l, 0), &dense);
+}
+
+/* Input 0 becomes what a view of output 0 shows. */
+static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
+{
+	const struct nn_strided dense = dense_of(view);
+
+	return copy(l, lower_input(l, 0), &dense, lower_output(l, 0), view);
+}
+
+/* The same bytes are the output's, unless both are arguments of the model. */
+enum nn_status lower_reshape(struct lower *l)
+{
+	struct nn_strided all;
+	const uint32_t in = lower_input(l, 0);
+	const struct nn_operand *out = &l->graph->model->subgraphs[0].operands[l->operation->outputs[0]];
+
+	if (in != NO_VALUE && out->lifetime == NN_TEMPORARY) {
+		l->graph->operand_values[l->operation->outputs[0]] = in;
+		return NN_OK;
+	}
+	nn_strided_dense(&all, &l->run.inputs[0]);
+	return read_view(l, &all);
+}
+
+enum nn_status lower_transpose(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0], *axes = &l->run.inputs[1];
+	struct nn_strided view = { 0 };
+
+	for (uint32_t i = 0; i < in->rank; i++) {
+		uint32_t axis = axes->omitted ? in->rank - 1 - i :
+						(uint32_t)((const int32_t *)axes->data)[i];
+
+		nn_strided_axis(&view, in->dims[axis], nn_strided_step(in, axis));
+	}
+	return read_view(l, &view);
+}
+
+/* Inputs [first, first + count) lie one after the other along an axis of the output. */
+static enum nn_status join(struct lower *l, uint32_t first, uint32_t count, uint32_t axis,
+			   bool is_new)
+{
+	const struct nn_tensor *out = &l->run.outputs[0];
+	enum nn_status status = NN_OK;
+	int64_t offset = 0;
+
+	for (uint32_t i = first; !status && i < first + count; i++) {
+		const struct nn_tensor *in = &l->run.inputs[i];
+		struct nn_strided view, dense;
+		uint32_t from;
+
+		nn_strided_dense(&view, out);
+		view.dims[axis] = is_new ? 1 : in->dims[axis];
+		view.offset = offset;
+		offset += view.dims[axis] * view.strides[axis];
+		dense = dense_of(&view);
+		from = element_of(l) != 1 || nn_tensor_quantised_alike(in, out) ?
+		       lower_input(l, i) : lower_requantised(l, i);
+		status = copy(l, from, &dense, lower_output(l, 0), &view);
+	}
+	return status;
+}
+
+enum nn_status lower_concat(struct lower *l)
+{
+	const uint32_t count = l->run.num_inputs - 1;
+
+	return join(l, 0, count, (uint32_t)nn_run_int(&l->run, count, 0), false);
+}
+
+enum nn_status lower_pack(struct lower *l)
+{
+	uint32_t axis = 0;
+
+	if (!nn_axis(nn_run_int(&l->run, 0, 0), l->run.outputs[0].rank, &axis))
+		return lower_refuse(l, "input 0 is no axis");
+	return join(l, 1, l->run.num_inputs - 1, axis, true);
+}
+
+enum nn_status lower_split(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	enum nn_status status = NN_OK;
+	struct nn_strided view;
+	uint32_t axis = 0;
+
+	nn_axis(nn_run_int(&l->run, 1, 0), in->rank, &axis);
+	nn_strided_dense(&view, in);
+	view.dims[axis] = l->run.outputs[0].dims[axis];
+	for (uint32_t i = 0; !status && i < l->run.num_outputs; i++) {
+		const struct nn_strided dense = dense_of(&view);
+
+		status = copy(l, lower_input(l, 0), &view, lower_output(l, i), &dense);
+		view.offset += view.dims[axis] * view.strides[axis];
+	}
+	return status;
+}
+
+enum nn_status lower_slice(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	const int32_t *begin = l->run.inputs[1].data;
+	struct nn_strided view;
+
+	nn_strided_dense(&view, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		view.offset += begin[i] * view.strides[i];
+		view.dims[i] = l->run.outputs[0].dims[i];
+	}
+	return read_view(l, &view);
+}
+
+/* The first element of an axis of STRIDED_SLICE. */
+static int64_t first_of(int64_t index, int64_t dim, bool is_forward, bool is_masked)
+{
+	const int64_t low = is_forward ? 0 : -1, high = is_forward ? dim : dim - 1;
+
+	if (is_masked)
+		return is_forward ? 0 : dim - 1;
+	if (index < 0)
+		index += dim;
+	return index < low ? low : index > high ? high : index;
+}
+
+enum nn_status lower_strided_slice(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	const int32_t *begin = l->run.inputs[1].data, *strides = l->run.inputs[3].data;
+	const uint32_t mask = (uint32_t)nn_run_int(&l->run, 4, 0);
+	const uint32_t shrink = (uint32_t)nn_run_int(&l->run, 6, 0);
+	struct nn_strided view;
+	uint32_t kept = 0;
+
+	nn_strided_dense(&view, in);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		view.offset += first_of(begin[i], in->dims[i], strides[i] > 0, mask & 1u << i) *
+			       view.strides[i];
+		view.strides[i] *= strides[i];
+		view.dims[i] = shrink & 1u << i ? 1 : l->run.outputs[0].dims[kept++];
+	}
+	return read_view(l, &view);
+}
+
+/* Fills output 0 with a value of one element. */
+static enum nn_status fill(struct lower *l, const void *value)
+{
+	const uint32_t element = element_of(l);
+	void *constant = malloc(sizeof(float));
+	struct nn_strided from, to;
+
+	if (constant)
+		memcpy(constant, value, element);
+	nn_strided_dense(&to, &l->run.outputs[0]);
+	from = to;
+	memset(from.strides, 0, sizeof(from.strides));
+	return copy(l, lower_constant(l, constant, element, element), &from, lower_output(l, 0), &to);
+}
+
+enum nn_status lower_pad(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	const int32_t *paddings = l->run.inputs[1].data;
+	const float zero = 0;
+	const void *value = &zero;
+	struct nn_strided view;
+	enum nn_status status;
+	uint8_t byte;
+
+	if (element_of(l) == 1) {
+		byte = (uint8_t)nn_run_int(&l->run, 2, in->zero_point);
+		value = &byte;
+	} else if (l->run.num_inputs > 2) {
+		value = l->run.inputs[2].data;
+	}
+	status = fill(l, value);
+	nn_strided_dense(&view, &l->run.outputs[0]);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		view.offset += paddings[2 * i] * view.strides[i];
+		view.dims[i] = in->dims[i];
+	}
+	return status ? status : write_view(l, &view);
+}
+
+enum nn_status lower_tile(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	struct nn_strided view = { 0 };
+
+	for (uint32_t i = 0; i < in->rank; i++) {
+		nn_strided_axis(&view, l->run.outputs[0].dims[i] / in->dims[i], 0);
+		nn_strided_axis(&view, in->dims[i], nn_strided_step(in, i));
+	}
+	return read_view(l, &view);
+}
+
+enum nn_status lower_reverse(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	const uint32_t axis = *(const uint32_t *)l->run.inputs[1].data;
+	struct nn_strided view;
+
+	nn_strided_dense(&view, in);
+	view.offset = ((int64_t)in->dims[axis] - 1) * view.strides[axis];
+	view.strides[axis] = -view.strides[axis];
+	return read_view(l, &view);
+}
+
+enum nn_status lower_shuffle(struct lower *l)
+{
+	const struct nn_tensor *in = &l->run.inputs[0];
+	const uint32_t groups = (uint32_t)nn_run_int(&l->run, 1, 1);
+	struct nn_strided view = { 0 };
+	uint32_t axis = 0, size;
+	int64_t step;
+
+	nn_axis(nn_run_int(&l->run, 2, 0), in->rank, &axis);
+	step = nn_strided_step(in, axis);
+	size = in->dims[axis] / groups;
+	nn_strided_axis(&view, nn_tensor_product(in, 0, axis), step * in->dims[axis]);
+	nn_strided_axis(&view, size, step);
+	nn_strided_axis(&view, groups, step * size);
+	nn_strided_axis(&view, (uint32_t)step, 1);
+	return read_view(l, &view);
+}
+
+/* ---- Blocks between space and channels or batches ---- */
+
+/* Axes of height, width and channels. */
+struct axes {
+	uint32_t h, w, c;
+};
+
+static struct axes axes_of(const struct lower *l, uint32_t flag)
+{
+	return nn_run_bool(&l->run, flag, false) ? (struct axes){ 2, 3, 1 } : (struct axes){ 1, 2, 3 };
+}
+
+/* SPACE_TO_DEPTH reads the large image in the order of the small one, and DEPTH_TO_SPACE writes it. */
+enum nn_status lower_space(struct lower *l)
+{
+	const struct nn_tensor *big = l->argument ? &l->run.inputs[0] : &l->run.outputs[0];
+	const uint32_t block = (uint32_t)nn_run_int(&l->run, 1, 1);
+	const struct axes a = axes_of(l, 2);
+	const int64_t h = nn_strided_step(big, a.h), w = nn_strided_step(big, a.w);
+	const uint32_t rows = big->dims[a.h] / block, columns = big->dims[a.w] / block;
+	struct nn_strided view = { 0 };
+
+	nn_strided_axis(&view, big->dims[0], nn_strided_step(big, 0));
+	if (a.c == 3) {
+		nn_strided_axis(&view, rows, h * block);
+		nn_strided_axis(&view, columns, w * block);
+	}
+	nn_strided_axis(&view, block, h);
+	nn_strided_axis(&view, block, w);
+	nn_strided_axis(&view, big->dims[a.c], nn_strided_step(big, a.c));
+	if (a.c == 1) {
+		nn_strided_axis(&view, rows, h * block);
+		nn_strided_axis(&view, columns, w * block);
+	}
+	return l->argument ? read_view(l, &view) : write_view(l, &view);
+}
+
+/* The view of the large image in the order of the small ones. */
+static struct nn_strided batch_view(const struct nn_tensor *big, const struct axes *a,
+				    const int32_t *block)
+{
+	const uint32_t bh = (uint32_t)block[0], bw = (uint32_t)block[1];
+	const int64_t h = nn_strided_step(big, a->h), w = nn_strided_step(big, a->w);
+	struct nn_strided view = { 0 };
+
+	nn_strided_axis(&view, bh, h);
+	nn_strided_axis(&view, bw, w);
+	nn_strided_axis(&view, big->dims[0], nn_strided_step(big, 0));
+	if (a->c == 1)
+		nn_strided_axis(&view, big->dims[1], nn_strided_step(big, 1));
+	nn_strided_axis(&view, big->dims[a->h] / bh, h * bh);
+	nn_strided_axis(&view, big->dims[a->w] / bw, w * bw);
+	if (a->c == 3)
+		nn_strided_axis(&view, big->dims[3], 1);
+	return view;
+}
+
+/* With a border the image is copied into a temporary first. */
+enum nn_status lower_batch_space(struct lower *l)
+{
+	const struct axes a = axes_of(l, l->argument ? 3 : 2);
+	struct nn_tensor big = l->argument ? l->run.inputs[0] : l->run.outputs[0];
+	const int32_t *pad = l->argument ? l->run.inputs[2].data : NULL;
+	struct nn_strided view, middle, dense, from;
+	const uint32_t element = element_of(l);
+	uint32_t bordered, value;
+	enum nn_status status;
+	uint8_t *zero;
+
+	if (pad) {
+		big.dims[a.h] += (uint32_t)(pad[0] + pad[1]);
+		big.dims[a.w] += (uint32_t)(pad[2] + pad[3]);
+	}
+	view = batch_view(&big, &a, l->run.inputs[1].data);
+	if (!pad)
+		return write_view(l, &view);
+	if (!pad[0] && !pad[1] && !pad[2] && !pad[3])
+		return read_view(l, &view);
+	zero = calloc(1, element);
+	if (zero && element == 1)
+		*zero = (uint8_t)big.zero_point;
+	value = lower_constant(l, zero, element, element);
+	bordered = lower_temporary(l, (uint64_t)nn_tensor_count(&big) * element, element);
+	nn_strided_dense(&middle, &big);
+	from = middle;
+	memset(from.strides, 0, sizeof(from.strides));
+	status = copy(l, value, &from, bordered, &middle);
+	middle.offset = pad[0] * middle.strides[a.h] + pad[2] * middle.strides[a.w];
+	memcpy(middle.dims, l->run.inputs[0].dims, 4 * sizeof(*middle.dims));
+	dense = dense_of(&middle);
+	if (!status)
+		status = copy(l, lower_input(l, 0), &dense, bordered, &middle);
+	dense = dense_of(&view);
+	return status ? status : copy(l, bordered, &view, lower_output(l, 0), &dense);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program nnaccel-vulkan.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "vulkan/device.h"
+#include "vulkan/engine.h"
+#include "vulkan/lower.h"
+
+#define MAX_GPUS 16
+
+static int list_gpus(void)
+{
+	struct gpu_name names[MAX_GPUS];
+	struct nn_error err = { "" };
+	int count = gpu_list(names, MAX_GPUS, &err);
+
+	if (count < 0) {
+		fprintf(stderr, "nnaccel-vulkan: %s\n", err.message);
+		return 1;
+	}
+	for (int i = 0; i < count; i++)
+		printf("%s  %s%s%s%s\n", names[i].uuid, names[i].name,
+		       names[i].is_software ? " (software)" : "",
+		       names[i].lack[0] ? ", not usable: it lacks " : "", names[i].lack);
+	return 0;
+}
+
+/* A line an operation, as Documentation/vulkan.rst has them. */
+static int list_operations(void)
+{
+	static const struct {
+		uint32_t types;
+		const char *name;
+	} columns[] = {
+		{ NN_T(NN_TENSOR_FLOAT32), "float32" },
+		{ NN_T(NN_TENSOR_FLOAT16), "float16" },
+		{ NN_T(NN_TENSOR_QUANT8_ASYMM), "uint8" },
+		{ NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED), "int8" },
+		{ NN_T(NN_TENSOR_INT32), "int32" },
+		{ NN_T(NN_TENSOR_BOOL8), "bool" },
+	};
+	const struct vulkan_op *op;
+
+	for (uint32_t i = 0; (op = vulkan_op_at(i)); i++) {
+		printf("%s\t", nn_op_name(op->code));
+		for (uint32_t k = 0, count = 0; k < sizeof(columns) / sizeof(columns[0]); k++)
+			if (op->types & columns[k].types)
+				printf("%s%s", count++ ? ", " : "", columns[k].name);
+		printf("\n");
+	}
+	return 0;
+}
+
+/* Takes --gpu=NAME out of the arguments. */
+static int take_gpu(int argc, char **argv)
+{
+	static const char option[] = "--gpu=";
+	int kept = 0;
+
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], option, strlen(option)))
+			vulkan_engine_choose(argv[i] + strlen(option));
+		else
+			argv[kept++] = argv[i];
+	}
+	argv[kept] = NULL;
+	return kept;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--list-gpus"))
+		return list_gpus();
+	if (argc == 2 && !strcmp(argv[1], "--list-operations"))
+		return list_operations();
+	argc = take_gpu(argc, argv);
+	return nna_engine_main(&vulkan_engine, argc, argv);
+}

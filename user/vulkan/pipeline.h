@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pipelines of a GPU: one for each shader and its constants, made when it is first needed.
+ */
+#ifndef NN_VULKAN_PIPELINE_H
+#define NN_VULKAN_PIPELINE_H
+
+#include "vulkan/device.h"
+
+enum shader {
+#define SHADER(name) SHADER_##name,
+#include "vulkan/shaders.def"
+#undef SHADER
+	SHADERS
+};
+
+#define SHADER_CONSTANTS 3
+
+/* Bindings: 0 is the buffer with all tensors, 1 the parameters, at an offset of the dispatch. */
+enum nn_status pipelines_create(struct gpu *gpu, struct nn_error *err);
+void pipelines_destroy(struct gpu *gpu);
+
+VkDescriptorSetLayout pipelines_set_layout(const struct gpu *gpu);
+VkPipelineLayout pipelines_layout(const struct gpu *gpu);
+uint32_t pipelines_count(const struct gpu *gpu);
+
+/* Returns a pipeline that lives as long as the GPU. The caller holds its lock. */
+VkResult pipeline_get(struct gpu *gpu, enum shader shader, const uint32_t constants[SHADER_CONSTANTS],
+		      VkPipeline *pipeline);
+
+#endif /* NN_VULKAN_PIPELINE_H */

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Models on a GPU: memory, arguments, submissions.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "vulkan/commands.h"
+#include "vulkan/prepared.h"
+
+/* A longer submission would hold up a desktop, or a watchdog would reset the GPU. */
+#define SUBMISSION_NS	20000000
+
+/* Cost that surely takes less, before anything was measured. */
+#define FIRST_COST	4000000
+
+/* Executions after which submissions are cut again. */
+#define TUNINGS		4
+
+#define ARGUMENT_ALIGN	256
+
+struct prepared {
+	struct gpu *gpu;
+	struct graph graph;
+	struct gpu_buffer memory;
+	struct gpu_buffer staging;
+	struct transfer *transfers;	/* of inputs, then of outputs */
+	VkDescriptorPool pool;
+	VkDescriptorSet set;
+	VkFence fence;
+
+	pthread_mutex_t lock;		/* of all below, and of an execution */
+	struct commands commands;
+	bool is_running;		/* after a deadline: the fence has not signalled */
+	uint32_t tunings;
+};
+
+static const struct nn_subgraph *main_of(const struct prepared *p)
+{
+	return &p->graph.model->subgraphs[0];
+}
+
+/* ---- Making it ---- */
+
+/* The place of each argument in the host's buffer; returns its size. */
+static uint64_t place_arguments(struct prepared *p)
+{
+	const struct nn_subgraph *main = main_of(p);
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < main->num_inputs + main->num_outputs; i++) {
+		uint32_t operand = i < main->num_inputs ? main->inputs[i] :
+				   main->outputs[i - main->num_inputs];
+		const struct value *v = &p->graph.values[p->graph.operand_values[operand]];
+
+		p->transfers[i] = (struct transfer){ at, v->at, v->size };
+		at += (v->size + ARGUMENT_ALIGN - 1) / ARGUMENT_ALIGN * ARGUMENT_ALIGN;
+	}
+	return at + ARGUMENT_ALIGN;
+}
+
+static void fill_constants(const struct prepared *p, uint8_t *base)
+{
+	const struct graph *g = &p->graph;
+
+	for (uint32_t i = 0; i < g->num_dispatches; i++)
+		memcpy(base + i * g->params_step, &g->dispatches[i].params, PARAMS_BYTES);
+	for (uint32_t i = 0; i < g->num_values; i++)
+		if (g->values[i].data && g->values[i].first != UINT32_MAX)
+			memcpy(base + g->values[i].at, g->values[i].data, g->values[i].size);
+}
+
+/* Parameters and constants go to the GPU once. */
+static enum nn_status upload(struct prepared *p, struct nn_error *err)
+{
+	struct gpu_buffer buffer;
+	VkResult result;
+	enum nn_status status;
+
+	if (!p->graph.constants_end)
+		return NN_OK;
+	status = gpu_buffer_create(p->gpu, p->graph.constants_end, true, &buffer, err);
+	if (status)
+		return status;
+	memset(buffer.base, 0, p->graph.constants_end);
+	fill_constants(p, buffer.base);
+	result = gpu_buffer_flush(p->gpu, &buffer);
+	if (!result)
+		result = commands_copy(p->gpu, buffer.buffer, p->memory.buffer,
+				       p->graph.constants_end);
+	gpu_buffer_destroy(p->gpu, &buffer);
+	return gpu_fail(p->gpu, result, "cannot copy weights", err);
+}
+
+static VkResult make_set(struct prepared *p)
+{
+	static const VkDescriptorPoolSize sizes[] = {
+		{ VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1 },
+		{ VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 1 },
+	};
+	const VkDescriptorPoolCreateInfo pool = {
+		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+		.maxSets = 1,
+		.poolSizeCount = 2,
+		.pPoolSizes = sizes,
+	};
+	const VkDescriptorSetLayout layout = pipelines_set_layout(p->gpu);
+	VkDescriptorSetAllocateInfo set = {
+		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+		.descriptorSetCount = 1,
+		.pSetLayouts = &layout,
+	};
+	VkResult result = vkCreateDescriptorPool(p->gpu->device, &pool, NULL, &p->pool);
+
+	if (result)
+		return result;
+	set.descriptorPool = p->pool;
+	return vkAllocateDescriptorSets(p->gpu->device, &set, &p->set);
+}
+
+static void write_set(const struct prepared *p)
+{
+	const VkDescriptorBufferInfo buffers[] = {
+		{ p->memory.buffer, 0, VK_WHOLE_SIZE }, { p->memory.buffer, 0, PARAMS_BYTES },
+	};
+	const VkWriteDescriptorSet writes[] = {
+		{ .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = p->set, .dstBinding = 0,
+		  .descriptorCount = 1, .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+		  .pBufferInfo = &buffers[0] },
+		{ .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = p->set, .dstBinding = 1,
+		  .descriptorCount = 1,
+		  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+		  .pBufferInfo = &buffers[1] },
+	};
+
+	vkUpdateDescriptorSets(p->gpu->device, 2, writes, 0, NULL);
+}
+
+static VkResult record(struct prepared *p, uint64_t cost)
+{
+	const struct nn_subgraph *main = main_of(p);
+	const struct commands_target target = {
+		.gpu = p->gpu, .graph = &p->graph, .set = p->set, .memory = p->memory.buffer,
+		.staging = p->staging.buffer,
+		.inputs = p->transfers, .num_inputs = main->num_inputs,
+		.outputs = p->transfers + main->num_inputs, .num_outputs = main->num_outputs,
+	};
+
+	return commands_record(&p->commands, &target, cost);
+}
+
+static enum nn_status make(struct prepared *p, struct nn_error *err)
+{
+	const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+	const uint64_t staged = place_arguments(p);
+	enum nn_status status = gpu_buffer_create(p->gpu, p->graph.size, false, &p->memory, err);
+
+	if (!status)
+		status = gpu_buffer_create(p->gpu, staged, true, &p->staging, err);
+	if (!status)
+		status = upload(p, err);
+	if (!status)
+		status = gpu_fail(p->gpu, vkCreateFence(p->gpu->device, &fence, NULL, &p->fence),
+				  "cannot make a fence", err);
+	if (!status)
+		status = gpu_fail(p->gpu, make_set(p), "cannot make descriptors", err);
+	if (status)
+		return status;
+	write_set(p);
+	return gpu_fail(p->gpu, record(p, FIRST_COST), "cannot record commands", err);
+}
+
+enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
+			       struct prepared **prepared, struct nn_error *err)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+	struct prepared *p = calloc(1, sizeof(*p));
+	enum nn_status status;
+
+	if (!p)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	p->gpu = gpu_hold(gpu);
+	pthread_mutex_init(&p->lock, NULL);
+	p->transfers = calloc(main->num_inputs + main->num_outputs + 1, sizeof(*p->transfers));
+	status = p->transfers ? graph_create(model, &gpu->limits, &p->graph, err) :
+				nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	if (!status)
+		status = make(p, err);
+	if (status)
+		prepared_release(p);
+	else
+		*prepared = p;
+	return status;
+}
+
+/* Waits for a submission whose deadline has passed. */
+static VkResult finish(struct prepared *p)
+{
+	VkResult result = VK_SUCCESS;
+
+	if (p->is_running)
+		result = vkWaitForFences(p->gpu->device, 1, &p->fence, VK_TRUE, UINT64_MAX);
+	p->is_running = false;
+	return result;
+}
+
+void prepared_release(struct prepared *p)
+{
+	VkDevice device = p->gpu->device;
+
+	finish(p);
+	/* A lost GPU may still hold the commands. */
+	if (gpu_is_lost(p->gpu))
+		gpu_wait(p->gpu);
+	commands_free(&p->commands, p->gpu);
+	vkDestroyFence(device, p->fence, NULL);
+	vkDestroyDescriptorPool(device, p->pool, NULL);
+	gpu_buffer_destroy(p->gpu, &p->staging);
+	gpu_buffer_destroy(p->gpu, &p->memory);
+	graph_destroy(&p->graph);
+	free(p->transfers);
+	pthread_mutex_destroy(&p->lock);
+	gpu_release(p->gpu);
+	free(p);
+}
+
+void prepared_facts(struct prepared *p, struct prepared_facts *facts)
+{
+	pthread_mutex_lock(&p->lock);
+	*facts = (struct prepared_facts){
+		.weights = p->graph.constants_end, .unshared = p->graph.unshared,
+		.temporaries = p->graph.size - p->graph.constants_end,
+		.dispatches = p->graph.num_dispatches, .submissions = p->commands.count,
+	};
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- Arguments ---- */
+
+/* Checks all arguments, and tells the outputs' shapes. */
+static enum nn_status check_arguments(const struct prepared *p, struct nn_execution *e,
+				      struct nn_error *err)
+{
+	const struct nn_subgraph *main = main_of(p);
+	enum nn_status status = NN_OK;
+
+	if (e->num_inputs != main->num_inputs || e->num_outputs != main->num_outputs)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%u inputs and %u outputs, must be %u and %u",
+			       e->num_inputs, e->num_outputs, main->num_inputs, main->num_outputs);
+	for (uint32_t i = 0; i < e->num_inputs + e->num_outputs; i++) {
+		const bool is_output = i >= e->num_inputs;
+		const uint32_t k = is_output ? i - e->num_inputs : i;
+		const struct nn_arg *arg = is_output ? &e->outputs[k] : &e->inputs[k];
+		struct nn_operand o = main->operands[is_output ? main->outputs[k] : main->inputs[k]];
+		const uint64_t size = p->transfers[i].size;
+
+		if (arg->omitted || !nn_operand_merge_dims(&o, arg->rank, arg->dims) ||
+		    (!is_output && arg->length != size))
+			return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u does not fit the model",
+				       is_output ? "output" : "input", k);
+		if (!is_output || !e->shapes)
+			continue;
+		e->shapes[k] = (struct nn_output_shape){ .rank = o.rank };
+		memcpy(e->shapes[k].dims, o.dims, sizeof(o.dims));
+		e->shapes[k].sufficient = arg->length >= size;
+		if (arg->length < size)
+			status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE,
+					 "output %u has %llu bytes, needs %llu", k,
+					 (unsigned long long)arg->length, (unsigned long long)size);
+	}
+	e->shapes_known = e->shapes;
+	return status;
+}
+
+/* Checks indices of GATHER in the host's buffer, which clients do not reach. */
+static enum nn_status check_indices(const struct prepared *p, struct nn_error *err)
+{
+	for (uint32_t c = 0; c < p->graph.num_checks; c++) {
+		const struct index_check *check = &p->graph.checks[c];
+		const struct transfer *t = &p->transfers[check->input];
+
+		for (uint64_t i = 0; i < t->size / sizeof(int32_t); i++) {
+			int32_t index;
+
+			memcpy(&index, p->staging.base + t->host + i * sizeof(index), sizeof(index));
+			if (index < 0 || (uint32_t)index >= check->limit)
+				return nn_fail(err, NN_GENERAL_FAILURE,
+					       "index %d of input %u, there are %u", index,
+					       check->input, check->limit);
+		}
+	}
+	return NN_OK;
+}
+
+/* ---- Submissions ---- */
+
+static bool is_gone(int gone)
+{
+	struct pollfd file = { .fd = gone, .events = POLLIN };
+
+	return gone >= 0 && poll(&file, 1, 0) > 0;
+}
+
+static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e, struct nn_error *err)
+{
+	const uint64_t now = clock_ns();
+	uint64_t patience = UINT64_MAX;
+	VkResult result;
+
+	if (e->deadline_ns)
+		patience = e->deadline_ns > now ? e->deadline_ns - now : 0;
+	p->is_running = true;
+	result = vkWaitForFences(p->gpu->device, 1, &p->fence, VK_TRUE, patience);
+	if (result == VK_TIMEOUT)
+		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
+	p->is_running = false;
+	return gpu_fail(p->gpu, result, "the GPU failed", err);
+}
+
+static VkResult submit(struct prepared *p, uint32_t index)
+{
+	const VkSubmitInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.commandBufferCount = 1,
+		.pCommandBuffers = &p->commands.buffers[index],
+	};
+	VkResult result = vkResetFences(p->gpu->device, 1, &p->fence);
+
+	if (result)
+		return result;
+	pthread_mutex_lock(&p->gpu->lock);
+	result = vkQueueSubmit(p->gpu->queue, 1, &info, p->fence);
+	pthread_mutex_unlock(&p->gpu->lock);
+	return result;
+}
+
+static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e, int gone,
+				 struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < p->commands.count; i++) {
+		if (e->deadline_ns && clock_ns() >= e->deadline_ns)
+			return nn_fail(err, i ? NN_MISSED_DEADLINE_TRANSIENT :
+				       NN_MISSED_DEADLINE_PERSISTENT, "the deadline has passed");
+		if (is_gone(gone))
+			return nn_fail(err, NN_GENERAL_FAILURE, "the client is gone");
+		status = gpu_fail(p->gpu, submit(p, i), "cannot submit", err);
+		if (!status)
+			status = wait_for(p, e, err);
+	}
+	return status;
+}
+
+/* Cuts the commands again, by the time that all of them took. */
+static enum nn_status tune(struct prepared *p, uint64_t ns, struct nn_error *err)
+{
+	uint64_t cost = 0;
+
+	if (p->tunings++ >= TUNINGS)
+		return NN_OK;
+	for (uint32_t i = 0; i < p->graph.num_dispatches; i++)
+		cost += p->graph.dispatches[i].cost;
+	cost = (uint64_t)((double)cost / (double)(ns + 1) * SUBMISSION_NS) + 1;
+	return gpu_fail(p->gpu, record(p, cost), "cannot record commands", err);
+}
+
+static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, struct nn_error *err)
+{
+	enum nn_status status = gpu_fail(p->gpu, finish(p), "the GPU failed", err);
+	uint64_t begin;
+
+	for (uint32_t i = 0; !status && i < e->num_inputs; i++)
+		memcpy(p->staging.base + p->transfers[i].host, e->inputs[i].data,
+		       p->transfers[i].size);
+	if (!status)
+		status = check_indices(p, err);
+	if (!status)
+		status = gpu_fail(p->gpu, gpu_buffer_flush(p->gpu, &p->staging), "cannot flush", err);
+	begin = clock_ns();
+	if (!status)
+		status = submit_all(p, e, gone, err);
+	if (!status)
+		status = gpu_fail(p->gpu, gpu_buffer_invalidate(p->gpu, &p->staging),
+				  "cannot invalidate", err);
+	for (uint32_t i = 0; !status && i < e->num_outputs; i++) {
+		const struct transfer *t = &p->transfers[e->num_inputs + i];
+
+		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
+	}
+	return status ? status : tune(p, clock_ns() - begin, err);
+}
+
+enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e, int gone,
+				struct nn_error *err)
+{
+	enum nn_status status = check_arguments(p, e, err);
+
+	if (status)
+		return status;
+	if (gpu_is_lost(p->gpu))
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+			       "the GPU was lost; prepare the model again");
+	pthread_mutex_lock(&p->lock);
+	status = run(p, e, gone, err);
+	pthread_mutex_unlock(&p->lock);
+	return status;
+}

@@ -1,0 +1,9 @@
+#version 450
+/* SPDX-License-Identifier: MIT */
+/*
+ * Products of bytes: convolutions, FULLY_CONNECTED and BATCH_MATMUL.
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "params.h"
+#include "window_q.glsl"
+#include "conv.glsl"

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parameters of shaders, for C and GLSL: names and order are the same in both. They lie in a buffer, a
+ * block of PARAMS_BYTES for each dispatch. `at` says where its tensors begin, in their elements.
+ */
+#ifndef NN_VULKAN_PARAMS_H
+#define NN_VULKAN_PARAMS_H
+
+#define PARAMS_BYTES	512
+
+/* The tensors of a dispatch: up to four inputs, and the output. */
+#define TENSORS		5
+#define OUTPUT		4
+
+/* Types of elements in memory. */
+#define TYPE_F32	0
+#define TYPE_F16	1
+#define TYPE_I32	2
+#define TYPE_U8		3
+#define TYPE_I8		4
+
+/* Invocations of a work group, and the tile of a product's work group. */
+#define GROUP_SIZE	64
+#define TILE		32
+#define TILE_DEPTH	16
+
+/* Steps of a chain of elementwise operations; `o` is the operand of the step, R the reverse order. */
+#define MAX_STEPS	8
+#define STEP_ADD	0
+#define STEP_SUB	1
+#define STEP_RSUB	2
+#define STEP_MUL	3
+#define STEP_DIV	4
+#define STEP_RDIV	5
+#define STEP_MAX	6
+#define STEP_MIN	7
+#define STEP_POW	8
+#define STEP_RPOW	9
+#define STEP_PRELU	10
+#define STEP_EQUAL	11
+#define STEP_NOT_EQUAL	12
+#define STEP_LESS	13
+#define STEP_LESS_EQUAL	14
+#define STEP_GREATER	15
+#define STEP_GREATER_EQUAL 16
+#define STEP_CLAMP	17
+#define STEP_ABS	18
+#define STEP_NEG	19
+#define STEP_FLOOR	20
+#define STEP_EXP	21
+#define STEP_LOG	22
+#define STEP_SQRT	23
+#define STEP_RSQRT	24
+#define STEP_SIN	25
+#define STEP_LOGISTIC	26
+#define STEP_TANH	27
+#define STEP_ELU	28
+#define STEP_HARD_SWISH	29
+#define STEP_QUANTIZE	30
+#define STEP_TO_INT	31
+
+#define MAX_AXES	10
+
+/* Tensors 0 to 2 broadcast to the output; steps have operand 0 (none), 1 or 2, and numbers x and y. */
+#define ELEMENTWISE_PARAMS								\
+	uint at[TENSORS];								\
+	uint count;									\
+	uint rank;									\
+	uint num_steps;									\
+	uint num_operands;								\
+	uint dims[MAX_AXES];								\
+	uint moves[3 * MAX_AXES];							\
+	uint steps[MAX_STEPS];								\
+	uint operands[MAX_STEPS];							\
+	float x[MAX_STEPS];								\
+	float y[MAX_STEPS];
+
+/* Elements of a view of tensor 0 go to a view of the output. */
+#define COPY_PARAMS									\
+	uint at[TENSORS];								\
+	uint count;									\
+	uint rank;									\
+	int from;									\
+	int to;										\
+	uint dims[MAX_AXES];								\
+	int from_moves[MAX_AXES];							\
+	int to_moves[MAX_AXES];
+
+/*
+ * Products and windows. Element (n, pixel, channel) of an image lies at n * image + pixel *
+ * in_pixel + channel * in_channel. A batch is `outer * inner_batches + inner`; a group of channels
+ * is a batch, too.
+ */
+#define WINDOW_PARAMS									\
+	uint at[TENSORS];								\
+	uint images;									\
+	uint in_h;									\
+	uint in_w;									\
+	uint out_h;									\
+	uint out_w;									\
+	uint depth;									\
+	uint width;									\
+	uint kernel_h;									\
+	uint kernel_w;									\
+	uint stride_h;									\
+	uint stride_w;									\
+	uint dilation_h;								\
+	uint dilation_w;								\
+	int head_h;									\
+	int head_w;									\
+	uint in_image;									\
+	uint in_pixel;									\
+	uint in_channel;								\
+	uint out_image;									\
+	uint out_pixel;									\
+	uint out_channel;								\
+	uint filter_depth;								\
+	uint filter_width;								\
+	uint inner_batches;								\
+	uint in_outer;									\
+	uint in_inner;									\
+	uint filter_outer;								\
+	uint filter_inner;								\
+	uint out_batch;									\
+	uint bias_batch;								\
+	uint has_bias;									\
+	uint multiplier;								\
+	float low;									\
+	float high;									\
+	int in_zero;									\
+	int filter_zero;								\
+	int out_zero;									\
+	int low_q;									\
+	int high_q;
+
+/*
+ * Rows: `outer` times `inner` of them, of `size` elements that are `inner` apart; REDUCE has axes
+ * instead, those kept first.
+ */
+#define ROWS_PARAMS									\
+	uint at[TENSORS];								\
+	uint count;									\
+	uint size;									\
+	uint inner;									\
+	uint radius;									\
+	float x;									\
+	float y;									\
+	float z;									\
+	uint kept;									\
+	uint rank;									\
+	uint dims[MAX_AXES];								\
+	uint moves[MAX_AXES];
+
+/* Ways of reducing, a constant of the shader. */
+#define REDUCE_SUM	0
+#define REDUCE_MEAN	1
+#define REDUCE_PROD	2
+#define REDUCE_MAX	3
+#define REDUCE_MIN	4
+#define REDUCE_ARGMAX	5
+#define REDUCE_ARGMIN	6
+
+/* Ways of pooling. */
+#define POOL_AVERAGE	0
+#define POOL_MAX	1
+#define POOL_L2		2
+
+/* Normalisations. */
+#define NORM_L2		0
+#define NORM_RESPONSE	1
+#define NORM_INSTANCE	2
+
+/* Tensor 1 has the sources of rows, tensor 2 those of columns: low, high and the bits of a weight. */
+#define RESIZE_PARAMS									\
+	uint at[TENSORS];								\
+	uint count;									\
+	uint in_h;									\
+	uint in_w;									\
+	uint out_h;									\
+	uint out_w;									\
+	uint channels;									\
+	uint in_image;									\
+	uint in_pixel;									\
+	uint in_channel;								\
+	uint out_image;									\
+	uint out_pixel;									\
+	uint out_channel;
+
+/* Slices of `inner` elements of tensor 0 that tensor 1 names, of `size` in each of `outer`. */
+#define GATHER_PARAMS									\
+	uint at[TENSORS];								\
+	uint count;									\
+	uint size;									\
+	uint inner;									\
+	uint indices;
+
+#endif /* NN_VULKAN_PARAMS_H */

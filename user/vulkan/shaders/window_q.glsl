@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Windows of bytes: accumulators are integers.
+ */
+#define PARAMS WINDOW_PARAMS
+#include "common.glsl"
+#include "fixed.glsl"
+
+#define NUMBER int
+#define load load_int
+#define finish(sum, channel, to)							\
+	store_int(TYPE, to, requantised(sum + (p.has_bias != 0u ?			\
+		i32[p.at[2] + (channel)] : 0), channel))
