@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device in this process, whose plans run on Vulkan.
+ */
+#include "ops/op.h"
+#include "tests/vulkan/played.h"
+
+#define nn_ops_check_model played_check_model
+#define nn_plan_create played_create
+#define nn_plan_execute played_execute
+#define nn_plan_free played_free
+#include "../../runtime/device_cpu.c"
