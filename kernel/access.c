@@ -358,42 +358,6 @@ static bool nnaccel_command_may_lack(const struct nnaccel_command *cmd, u32 i)
 }
 
 /**
- * nnaccel_command_begin_access() - Wait until a command's memory can be used; its caller waits
- * @cmd: the command, not queued yet
- *
- * A model's constants are begun when it is prepared; they must not change from then on, so its
- * executions need not look at them again. What a model is asked about is answered without the
- * constants that cannot be reached: their grants have no protection.
- *
- * Return: 0, or what nnaccel_access_begin() returned; then some may have begun.
- */
-int nnaccel_command_begin_access(struct nnaccel_command *cmd)
-{
-	int ret = 0;
-
-	for (; cmd->num_accessed < cmd->head.num_grants; cmd->num_accessed++) {
-		const struct nnaccel_pool *pool = cmd->pools[cmd->num_accessed];
-		struct dma_buf *dmabuf = pool->dmabuf;
-		u32 prot = cmd->grants[cmd->num_accessed].prot;
-
-		if (!dmabuf)
-			continue;
-		if (nnaccel_access_is_foreign(pool))
-			ret = nnaccel_access_begin(dmabuf, prot, cmd->head.deadline_ns);
-		else
-			ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE,
-						  cmd->head.deadline_ns);
-		if (ret == -EIO && nnaccel_command_may_lack(cmd, cmd->num_accessed)) {
-			cmd->grants[cmd->num_accessed].prot = 0;
-			ret = 0;
-		}
-		if (ret)
-			break;
-	}
-	return ret;
-}
-
-/**
  * nnaccel_command_sync_own() - Give this module's memory to the CPU, or back to devices
  * @cmd: the command; ctx->lock is held
  * @begin: to the CPU

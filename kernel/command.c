@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: commands. What a client asks of its worker: built from one copy of the arguments,
- * queued to the session, waited for.
+ * queued to the session, watched until their end.
  */
 
 #include <linux/file.h>
@@ -41,24 +41,23 @@ static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 	case NNACCEL_COMMAND_DONE:
 		return U64_MAX;
 	case NNACCEL_COMMAND_ENDING:
-		if (!async || async->ended)
+		if (async->ended)
 			return U64_MAX;
 		return async->bound_ns ?: killed_ns;
 	case NNACCEL_COMMAND_FENCED:
-		if (async && async->may_leave && !async->ended)
+		if (async->may_leave && !async->ended)
 			return min(nnaccel_after_ms(deadline_ns,
 						    READ_ONCE(nnaccel_deadline_grace_ms)),
 				   nnaccel_commit_fence_due_ns(cmd));
 		return nnaccel_commit_fence_due_ns(cmd);
 	case NNACCEL_COMMAND_IN_FLIGHT:
-		if (async && async->may_leave && !async->ended)
+		if (async->may_leave && !async->ended)
 			return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
 		if (cmd->head.kind != NNACCEL_DO_EXECUTE)
 			return U64_MAX;
-		return async && async->bound_ns ? min(killed_ns, async->kill_ns) : killed_ns;
+		return async->bound_ns ? min(killed_ns, async->kill_ns) : killed_ns;
 	default:
-		return async && async->engine_due_ns ? min(async->engine_due_ns, deadline_ns) :
-						       deadline_ns;
+		return async->engine_due_ns ? min(async->engine_due_ns, deadline_ns) : deadline_ns;
 	}
 }
 
@@ -81,7 +80,7 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	const struct nnaccel_async *async = cmd->async;
 	u64 due_ns = nnaccel_command_due_ns(cmd), poll_ns = 0;
 
-	if (async && !async->ended) {
+	if (!async->ended) {
 		if (cmd->state == NNACCEL_COMMAND_ENDING && async->bound_ns)
 			poll_ns = NNACCEL_END_POLL_NS;
 		else if (async->must_leave)
@@ -104,8 +103,7 @@ static void nnaccel_command_overdue(struct nnaccel_command *cmd)
 		return;
 	}
 	cmd->abandoned = true;
-	if (cmd->async)
-		nnaccel_async_end(cmd, -ETIME);
+	nnaccel_async_end(cmd, -ETIME);
 }
 
 /* Return: true: the command was finished, and the count of the list that it was in is to be put. */
@@ -117,7 +115,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 	int error = -ETIME;
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (async && !async->ended && async->must_leave && async->must_leave(cmd)) {
+	if (!async->ended && async->must_leave && async->must_leave(cmd)) {
 		if (!nnaccel_async_cancel(cmd))
 			return true;
 		if (cmd->state == NNACCEL_COMMAND_FENCED)
@@ -131,7 +129,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 		/* The fence does not wait for an exporter that may be waiting for the fence. */
 		if (due)
 			nnaccel_async_end(cmd, -ETIME);
-		else if (async && async->bound_ns && nnaccel_command_end_is_awaited(cmd))
+		else if (async->bound_ns && nnaccel_command_end_is_awaited(cmd))
 			nnaccel_async_end(cmd, cmd->error);
 		break;
 	case NNACCEL_COMMAND_FENCED:
@@ -147,7 +145,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (!due)
 			break;
-		if (!async || !async->may_leave || async->ended) {
+		if (!async->may_leave || async->ended) {
 			nnaccel_command_overdue(cmd);
 			return false;
 		}
@@ -160,7 +158,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 		if (!due)
 			break;
 		/* Either the deadline is past, or a wait for a worker is to be looked at. */
-		if (async && async->engine_due_ns)
+		if (async->engine_due_ns)
 			error = nnaccel_async_begin(cmd);
 		if (!error)
 			break;
@@ -291,7 +289,6 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	nnaccel_command_init_access_work(cmd);
 	cmd->ctx = ctx;
-	cmd->wait_state = TASK_KILLABLE;
 	cmd->start_ns = ktime_get_ns();
 	cmd->head.kind = kind;
 	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
@@ -524,18 +521,6 @@ bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 	return cmd->model->session;
 }
 
-/* Locks the context with the session that the command is for; 0: it is locked. */
-static int nnaccel_command_lock_session(struct nnaccel_command *cmd)
-{
-	if (nnaccel_command_wants_engine(cmd))
-		return nnaccel_engine_lock_session(cmd);
-	mutex_lock(&cmd->ctx->lock);
-	if (nnaccel_command_is_served(cmd))
-		return 0;
-	mutex_unlock(&cmd->ctx->lock);
-	return -ESTALE;
-}
-
 /**
  * nnaccel_command_count() - Let a command be one of those that its context has
  * @cmd: the command, counted already or not; ctx->lock is held
@@ -595,29 +580,6 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 		nnaccel_command_uncount(cmd);
 }
 
-/* Takes a count from the caller's when it returns 0. */
-static int nnaccel_command_queue(struct nnaccel_command *cmd)
-{
-	struct nnaccel_context *ctx = cmd->ctx;
-	int ret;
-
-	ret = nnaccel_command_lock_session(cmd);
-	if (ret)
-		return ret;
-
-	ret = nnaccel_command_count(cmd);
-	if (!ret)
-		ret = nnaccel_buffer_begin_all(cmd);
-	if (!ret) {
-		kref_get(&cmd->refs);
-		nnaccel_command_submit(cmd);
-	} else if (!cmd->foreign) {
-		nnaccel_command_uncount(cmd);
-	}
-	mutex_unlock(&ctx->lock);
-	return ret;
-}
-
 /**
  * nnaccel_command_submit() - Give a command to its session; from now on its memory is accessed
  * @cmd: the command, counted; ctx->lock is held; the session takes a count of the caller's
@@ -631,31 +593,6 @@ void nnaccel_command_submit(struct nnaccel_command *cmd)
 	cmd->accessed = cmd->foreign;
 	nnaccel_session_queue(cmd->ctx->session, cmd);
 	trace_nnaccel_command_queue(cmd);
-}
-
-/*
- * The caller no longer waits. What is queued goes; what is in flight stays until its end, which
- * its worker does not survive where an execution is @late.
- */
-static void nnaccel_command_abandon(struct nnaccel_command *cmd, bool late)
-{
-	struct nnaccel_context *ctx = cmd->ctx;
-	bool queued;
-
-	mutex_lock(&ctx->lock);
-	queued = cmd->state == NNACCEL_COMMAND_QUEUED;
-	if (queued) {
-		list_del_init(&cmd->node);
-		nnaccel_command_finish(cmd, -ECANCELED);
-	}
-	cmd->abandoned = true;
-	if (late && cmd->state == NNACCEL_COMMAND_IN_FLIGHT &&
-	    cmd->head.kind == NNACCEL_DO_EXECUTE)
-		nnaccel_command_watch(cmd);
-	trace_nnaccel_command_abandon(cmd);
-	mutex_unlock(&ctx->lock);
-	if (queued)
-		nnaccel_command_put(cmd);
 }
 
 /**
@@ -676,96 +613,6 @@ unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns)
 	return min_t(u64, nsecs_to_jiffies64(end - now) + 1, MAX_SCHEDULE_TIMEOUT);
 }
 
-static int nnaccel_command_wait(struct nnaccel_command *cmd)
-{
-	u64 grace_ns = (u64)READ_ONCE(nnaccel_deadline_grace_ms) * NSEC_PER_MSEC;
-	unsigned long timeout = MAX_SCHEDULE_TIMEOUT;
-	long ret;
-
-	if (cmd->head.deadline_ns)
-		timeout = nnaccel_deadline_left(cmd->head.deadline_ns, grace_ns);
-	/* Pairs with the release in nnaccel_command_finish(). */
-	ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->done), cmd->wait_state,
-					 timeout);
-	if (ret > 0)
-		return cmd->error;
-	if (ret && cmd->wait_state == TASK_INTERRUPTIBLE && !fatal_signal_pending(current))
-		return -ERESTARTSYS;
-	nnaccel_command_abandon(cmd, !ret);
-	return ret ? -EINTR : -ETIME;
-}
-
-/* Gives a new command to the worker; goes on where a signal interrupted it. */
-static int nnaccel_command_start(struct nnaccel_command *cmd)
-{
-	int ret;
-
-	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
-		return -ETIME;
-	ret = nnaccel_command_init_access(cmd);
-	if (!ret && cmd->foreign) {
-		/* What begins has to be ended, and that counts: an exporter may block for ever. */
-		mutex_lock(&cmd->ctx->lock);
-		ret = nnaccel_command_count(cmd);
-		mutex_unlock(&cmd->ctx->lock);
-	}
-	return ret ?: nnaccel_command_begin_access(cmd) ?: nnaccel_command_queue(cmd);
-}
-
-/* A command that no worker was given: the access that has begun is ended. */
-static void nnaccel_command_drop_new(struct nnaccel_command *cmd, int error)
-{
-	mutex_lock(&cmd->ctx->lock);
-	if (cmd->foreign && cmd->counted) {
-		cmd->accessed = cmd->num_accessed;
-		nnaccel_command_finish(cmd, error);
-	}
-	mutex_unlock(&cmd->ctx->lock);
-}
-
-/**
- * nnaccel_command_cancel() - Give up a command whose interrupted call does not come back
- * @cmd: the command; the caller's count stays
- */
-void nnaccel_command_cancel(struct nnaccel_command *cmd)
-{
-	/* Only its caller, who does not come back, would have given it to a worker. */
-	if (cmd->state == NNACCEL_COMMAND_NEW)
-		nnaccel_command_drop_new(cmd, -ECANCELED);
-	else
-		nnaccel_command_abandon(cmd, false);
-}
-
-/**
- * nnaccel_command_run() - Send a command to the worker and wait for the answer
- * @ucmd: the ioctl; what it resumes is not sent again
- * @cmd: the command
- *
- * Return: 0: the engine answered, see @cmd; -ERESTARTNOINTR: a signal came: the call will be
- * resumed, with what is in @cmd; or -ETIME, -EINTR, -EPIPE, -ESTALE, -EXFULL, -ENOTCONN,
- * -ETIMEDOUT, -EUSERS, -EAGAIN; -EBUSY, -ENODATA: of a buffer; or what
- * nnaccel_command_begin_access() returned.
- */
-int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
-{
-	int ret = 0;
-
-	cmd->wait_state = ucmd->resume ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
-	if (cmd->state == NNACCEL_COMMAND_NEW)
-		ret = nnaccel_command_start(cmd);
-	if (!ret)
-		ret = nnaccel_command_wait(cmd);
-	if (ret == -ERESTARTSYS && ucmd->resume && !fatal_signal_pending(current)) {
-		ret = nnaccel_park(ucmd, cmd);
-		if (!ret)
-			return -ERESTARTNOINTR;
-		nnaccel_command_cancel(cmd);
-	} else if (ret && cmd->state == NNACCEL_COMMAND_NEW) {
-		nnaccel_command_drop_new(cmd, ret);
-	}
-	return ret;
-}
-
 /* Everything is over: the client is told. */
 static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -775,18 +622,14 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE && cmd->head.flags & NNACCEL_EXECUTE_MEASURE)
 		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
-	/* Neither is the last count: the caller has one. */
+	/* The caller holds a reference, so this put never frees the command. */
 	if (cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
 	nnaccel_command_cancel_access(cmd);
 	/* While an exporter is being called the command counts. */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
-	if (cmd->async)
-		nnaccel_async_end(cmd, cmd->error);
-	/* Pairs with the caller's look, for what the answer is. */
-	smp_store_release(&cmd->done, true);
-	wake_up(&cmd->wait);
+	nnaccel_async_end(cmd, cmd->error);
 }
 
 /**
@@ -811,8 +654,7 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 	}
 	cmd->state = NNACCEL_COMMAND_ENDING;
 	nnaccel_command_queue_access(cmd);
-	if (cmd->async)
-		nnaccel_command_watch(cmd);
+	nnaccel_command_watch(cmd);
 }
 
 /**
@@ -900,7 +742,7 @@ static const char *const nnaccel_command_kinds[] = {
 /* Does no call wait for it? */
 static bool nnaccel_command_is_alone(const struct nnaccel_command *cmd)
 {
-	return cmd->async && (!cmd->async->submitted || cmd->kept);
+	return !cmd->async->submitted || cmd->kept;
 }
 
 static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_file *m)

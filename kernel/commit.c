@@ -296,7 +296,7 @@ static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 	__module_get(THIS_MODULE);
 	end->cmd = cmd;
 	end->due_ns = ktime_get_ns() + bound_ns;
-	if (cmd->async && cmd->async->bound_ns)
+	if (cmd->async->bound_ns)
 		end->due_ns = min(end->due_ns, cmd->async->bound_ns);
 	cmd->fence = end;
 	cmd->state = NNACCEL_COMMAND_FENCED;

@@ -110,7 +110,6 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&ctx->bursts);
 	INIT_LIST_HEAD(&ctx->asyncs);
 	INIT_LIST_HEAD(&ctx->fenced);
-	INIT_LIST_HEAD(&ctx->parked);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	ctx->uid = nnaccel_account_uid(ctx->account);
@@ -177,7 +176,6 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	nnaccel_unlock_signalling(ctx, signalling);
 	list_for_each_entry_safe(cmd, next, &dead, node)
 		nnaccel_command_put(cmd);
-	nnaccel_park_cancel_all(ctx);
 
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);
@@ -281,9 +279,6 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 #define NNACCEL_OP(_name, _fn, _struct, _last)	\
 	NNACCEL_IOCTL_OP(INFO, _name, _fn, _struct, _last)
 
-#define NNACCEL_WAIT_OP(_name, _fn, _struct, _last)	\
-	NNACCEL_IOCTL_WAIT_OP(INFO, _name, _fn, _struct, _last)
-
 static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(INFO, nnaccel_info_ioctl, struct nnaccel_info, engine_ns),
 	NNACCEL_OP(DESTROY, nnaccel_destroy_ioctl, struct nnaccel_destroy, id),
@@ -292,13 +287,6 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(POOL_IMPORT, nnaccel_pool_import_ioctl, struct nnaccel_pool_import, planes),
 	NNACCEL_OP(POOL_EXPORT, nnaccel_pool_export_ioctl, struct nnaccel_pool_export,
 		   out_fd),
-	NNACCEL_WAIT_OP(QUERY, nnaccel_work_ioctl, struct nnaccel_query, out_status),
-	NNACCEL_WAIT_OP(SUPPORTED, nnaccel_work_ioctl, struct nnaccel_supported,
-			__reserved),
-	NNACCEL_WAIT_OP(PREPARE, nnaccel_work_ioctl, struct nnaccel_prepare, attributes_size),
-	NNACCEL_WAIT_OP(EXECUTE, nnaccel_work_ioctl, struct nnaccel_execute, num_buffers),
-	NNACCEL_WAIT_OP(BURST_CREATE, nnaccel_work_ioctl, struct nnaccel_burst_create,
-			__reserved),
 	NNACCEL_OP(EXECUTE_FENCED, nnaccel_execute_fenced_ioctl,
 		   struct nnaccel_execute_fenced, tag),
 	NNACCEL_OP(FENCE_INFO, nnaccel_fence_info_ioctl, struct nnaccel_fence_info,
@@ -306,14 +294,6 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
 	NNACCEL_OP(SUBMIT, nnaccel_submit_ioctl, struct nnaccel_submit, duration_ns),
 	NNACCEL_OP(WAIT, nnaccel_wait_ioctl, struct nnaccel_wait, __reserved),
-	NNACCEL_WAIT_OP(PREPARE_CACHED, nnaccel_work_ioctl, struct nnaccel_prepare_cached,
-			attributes_size),
-	NNACCEL_WAIT_OP(CACHE_SAVE, nnaccel_work_ioctl, struct nnaccel_cache_save,
-			out_status),
-	NNACCEL_WAIT_OP(BUFFER_ALLOC, nnaccel_work_ioctl, struct nnaccel_buffer_alloc,
-			out_buffer),
-	NNACCEL_WAIT_OP(BUFFER_COPY, nnaccel_work_ioctl, struct nnaccel_buffer_copy,
-			offset),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

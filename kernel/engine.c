@@ -18,7 +18,6 @@
  * SERVED where the broker knows another priority than it has.
  */
 
-#include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/ctype.h>
 #include <linux/file.h>
@@ -50,7 +49,6 @@ void nnaccel_engine_init(struct nnaccel_engine *engine)
 /* Something that may end the waits of a context for a worker. */
 static void nnaccel_engine_changed(struct nnaccel_context *ctx)
 {
-	atomic_inc(&ctx->changes);
 	wake_up_all(&ctx->changes_wait);
 }
 
@@ -243,37 +241,6 @@ static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 			return -ETIME;
 	}
 	return left;
-}
-
-/**
- * nnaccel_engine_lock_session() - Wait until a worker is attached, and lock the context
- * @cmd: what the worker is wanted for; its wait goes on where a signal interrupted it
- *
- * Return: 0 with ctx->lock held, or without it -ENOTCONN, -ETIMEDOUT, -ETIME, -EINTR, -ERESTARTSYS,
- * -EPIPE or what the broker refused with.
- */
-int nnaccel_engine_lock_session(struct nnaccel_command *cmd)
-{
-	struct nnaccel_context *ctx = cmd->ctx;
-	int changes;
-	long left;
-
-	for (;;) {
-		changes = atomic_read(&ctx->changes);
-		mutex_lock(&ctx->lock);
-		if (ctx->session && ctx->session->mm)
-			return 0;
-		mutex_unlock(&ctx->lock);
-
-		left = nnaccel_engine_time_left(cmd);
-		if (left < 0)
-			return left;
-		left = nnaccel_wait_event_timeout(ctx->changes_wait,
-						  atomic_read(&ctx->changes) != changes,
-						  cmd->wait_state, left);
-		if (left < 0)
-			return fatal_signal_pending(current) ? -EINTR : left;
-	}
 }
 
 /**

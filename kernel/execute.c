@@ -192,7 +192,6 @@ int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *c
 	const size_t end = offsetofend(struct nnaccel_execute, out_driver_ns);
 	const size_t last = offsetof(struct nnaccel_execute, out_fenced_ns);
 	bool measured = cmd->head.flags & NNACCEL_EXECUTE_MEASURE;
-	u64 ready_ns = cmd->async ? cmd->async->ready_ns : cmd->start_ns;
 	struct nnaccel_execute *arg = ucmd->cmd;
 	int ret;
 
@@ -200,7 +199,7 @@ int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *c
 	arg->out_num_shapes = 0;
 	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
 	arg->out_driver_ns = measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE;
-	arg->out_fenced_ns = measured ? cmd->end_ns - ready_ns : NNACCEL_TIME_NONE;
+	arg->out_fenced_ns = measured ? cmd->end_ns - cmd->async->ready_ns : NNACCEL_TIME_NONE;
 	if (arg->shapes && cmd->payload_size) {
 		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
 				 cmd->head.num_outputs * sizeof(struct nnaccel_shape)))

@@ -156,7 +156,7 @@ static struct nnaccel_command *nnaccel_fenced_create(struct nnaccel_context *ctx
 	if (ret)
 		return ERR_PTR(ret);
 	/* Nobody waits for these. */
-	if (execute.shapes || execute.message || execute.message_size || execute.resume)
+	if (execute.shapes || execute.message || execute.message_size)
 		return ERR_PTR(-EINVAL);
 	cmd = nnaccel_execute_create(ctx, &execute);
 	if (IS_ERR(cmd))

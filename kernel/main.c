@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
+#include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
@@ -120,18 +121,18 @@ static_assert(sizeof(struct nnaccel_destroy) == 8);
 static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
 static_assert(sizeof(struct nnaccel_pool_import) == 112);
 static_assert(sizeof(struct nnaccel_pool_export) == 16);
-static_assert(sizeof(struct nnaccel_query) == 32);
-static_assert(sizeof(struct nnaccel_supported) == 80);
-static_assert(sizeof(struct nnaccel_prepare) == 96);
-static_assert(sizeof(struct nnaccel_prepare_cached) == 136);
-static_assert(sizeof(struct nnaccel_cache_save) == 128);
+static_assert(sizeof(struct nnaccel_query) == 24);
+static_assert(sizeof(struct nnaccel_supported) == 72);
+static_assert(sizeof(struct nnaccel_prepare) == 88);
+static_assert(sizeof(struct nnaccel_prepare_cached) == 128);
+static_assert(sizeof(struct nnaccel_cache_save) == 120);
 static_assert(sizeof(struct nnaccel_cache_sizes) == 16);
 static_assert(sizeof(struct nnaccel_arg) == 96);
 static_assert(sizeof(struct nnaccel_shape) == 72);
-static_assert(sizeof(struct nnaccel_execute) == 144);
+static_assert(sizeof(struct nnaccel_execute) == 136);
 static_assert(sizeof(struct nnaccel_role) == 16);
-static_assert(sizeof(struct nnaccel_buffer_alloc) == 56);
-static_assert(sizeof(struct nnaccel_buffer_copy) == 64);
+static_assert(sizeof(struct nnaccel_buffer_alloc) == 48);
+static_assert(sizeof(struct nnaccel_buffer_copy) == 56);
 static_assert(sizeof(struct nnaccel_execute_fenced) == 48);
 static_assert(sizeof(struct nnaccel_fence_info) == 64);
 static_assert(sizeof(struct nnaccel_uring_execute) == 16);
@@ -155,7 +156,7 @@ static_assert(sizeof(struct nnaccel_format) == 176);
 static_assert(sizeof(struct nnaccel_plane) == 16);
 static_assert(sizeof(struct nnaccel_format_plane) == 40);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
-static_assert(sizeof(struct nnaccel_burst_create) == 48);
+static_assert(sizeof(struct nnaccel_burst_create) == 40);
 static_assert(sizeof(struct nnaccel_submit) == 56);
 static_assert(sizeof(struct nnaccel_wait) == 32);
 static_assert(sizeof(struct nnaccel_burst_slot) == 24);
@@ -209,12 +210,9 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 		.object = object,
 		.ubuffer = (void __user *)arg,
 		.cmd = buffer,
-		.ioctl_num = cmd,
-		.new_fd = -1,
 	};
 	const struct nnaccel_ioctl_op *op;
 	unsigned int nr = _IOC_NR(cmd) - _IOC_NR(ops[0].ioctl_num);
-	u64 cookie;
 	int ret;
 
 	if (nr >= num_ops)
@@ -224,18 +222,7 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 		return -ENOTTY;
 
 	ret = nnaccel_copy_struct(&ucmd, op->size, op->min_size);
-	if (ret)
-		return ret;
-	if (!op->resume || ucmd.user_size < op->resume + sizeof(u64))
-		return op->execute(&ucmd);
-
-	ucmd.resume = ucmd.ubuffer + op->resume;
-	cookie = *(u64 *)((void *)buffer + op->resume);
-	ret = cookie ? nnaccel_resume(&ucmd, cookie) : 0;
-	ret = ret ?: op->execute(&ucmd);
-	if (cookie && ret != -ERESTARTNOINTR && put_user(0, ucmd.resume))
-		return -EFAULT;
-	return ret;
+	return ret ?: op->execute(&ucmd);
 }
 
 /**
@@ -274,6 +261,49 @@ void *nnaccel_copy_in(u64 from, size_t n, size_t size)
 		return ERR_PTR(-EFAULT);
 	}
 	return copy;
+}
+
+static s64 nnaccel_time_offset(void)
+{
+#ifdef CONFIG_TIME_NS
+	return timespec64_to_ns(&current->nsproxy->time_ns->offsets.monotonic);
+#else
+	return 0;
+#endif
+}
+
+/**
+ * nnaccel_time_from_user() - A time of the caller's CLOCK_MONOTONIC
+ * @ns: as its time namespace has it, 0: none
+ *
+ * Return: as the module has it; a time before the machine's start is 1, which is past.
+ */
+u64 nnaccel_time_from_user(u64 ns)
+{
+	s64 offset = nnaccel_time_offset();
+
+	if (!ns || !offset)
+		return ns;
+	if (offset > 0)
+		return ns > offset ? ns - offset : 1;
+	return ns > U64_MAX + offset ? U64_MAX : ns - offset;
+}
+
+/**
+ * nnaccel_time_to_user() - The inverse of nnaccel_time_from_user()
+ * @ns: a time of CLOCK_MONOTONIC as the module has it, 0: none
+ *
+ * Return: as the caller's time namespace has it.
+ */
+u64 nnaccel_time_to_user(u64 ns)
+{
+	s64 offset = nnaccel_time_offset();
+
+	if (!ns || !offset)
+		return ns;
+	if (offset < 0)
+		return ns > -offset ? ns + offset : 1;
+	return ns > U64_MAX - offset ? U64_MAX : ns + offset;
 }
 
 static struct miscdevice nnaccel_engine_misc = {

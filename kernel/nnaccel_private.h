@@ -131,10 +131,6 @@ extern struct workqueue_struct *nnaccel_free_wq;
  * @ubuffer: the caller's structure
  * @user_size: bytes that the caller says it has
  * @cmd: the module's copy, as long as the module knows the structure
- * @ioctl_num: its number
- * @resume: where the caller keeps the cookie of an interrupted call; NULL: the call cannot be
- *	interrupted
- * @resumed: the command that an interrupted call had made, with a count; NULL: the call is new
  * @new_id: reserved for the model or the buffer that the answer makes, 0: none
  * @new_fd: the same for a burst's file, -1: none
  */
@@ -143,9 +139,6 @@ struct nnaccel_ucmd {
 	void __user *ubuffer;
 	u32 user_size;
 	void *cmd;
-	unsigned int ioctl_num;
-	u64 __user *resume;
-	struct nnaccel_command *resumed;
 	u32 new_id;
 	int new_fd;
 };
@@ -155,14 +148,12 @@ struct nnaccel_ucmd {
  * @ioctl_num: number; 0: none
  * @size: bytes of the structure
  * @min_size: bytes of its first published version
- * @resume: where its cookie is, for what can be interrupted; 0: it has none
  * @execute: what it does
  */
 struct nnaccel_ioctl_op {
 	unsigned int ioctl_num;
 	unsigned int size;
 	unsigned int min_size;
-	unsigned int resume;
 	int (*execute)(struct nnaccel_ucmd *ucmd);
 };
 
@@ -179,21 +170,12 @@ struct nnaccel_ioctl_op {
 		.execute = _fn,							\
 	}
 
-/* The same for an ioctl that waits for the engine. */
-#define NNACCEL_IOCTL_WAIT_OP(_first, _name, _fn, _struct, _last)		\
-	[NNACCEL_CMD_##_name - NNACCEL_CMD_##_first] = {			\
-		.ioctl_num = NNACCEL_##_name,					\
-		.size = sizeof(_struct) +					\
-			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
-		.min_size = offsetofend(_struct, _last),			\
-		.resume = offsetof(_struct, resume),				\
-		.execute = _fn,							\
-	}
-
 long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
 		   unsigned int cmd, unsigned long arg);
 int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size);
 int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
+u64 nnaccel_time_from_user(u64 ns);
+u64 nnaccel_time_to_user(u64 ns);
 void *nnaccel_copy_in(u64 from, size_t n, size_t size);
 
 /* ---- account.c ---- */
@@ -247,8 +229,7 @@ enum nnaccel_object_type {
  * @account: what it is charged
  * @doorbell: its bursts' common page; NULL until the first; never changes after
  * @access: its threads that call exporters; NULL until the first; never changes after
- * @changes: counts what may end a wait for a worker
- * @changes_wait: where its calls wait for one
+ * @changes_wait: where its commands wait for a worker
  * @answers_wait: pollers of its file
  * @lock: protects what follows, up to @stage
  * @closed: the file is closed; waits look at it without the lock
@@ -264,9 +245,6 @@ enum nnaccel_object_type {
  * @fenced: @lock: commands that end with a fence of hardware
  * @num_answers: answers to be fetched, of submissions without a file; poll() looks at it without
  *	the lock
- * @parked: calls that were interrupted, the oldest first; see park.c
- * @num_parked: how many
- * @last_park: cookie of the last of them
  * @num_sessions: sessions so far
  * @import_bytes: bytes of imported pools that exist
  * @copied_in: bytes that copies into buffers were asked to move
@@ -295,7 +273,6 @@ struct nnaccel_context {
 	struct nnaccel_account *account;
 	struct file *doorbell;
 	struct nnaccel_access_queue *access;
-	atomic_t changes;
 	wait_queue_head_t changes_wait;
 	wait_queue_head_t answers_wait;
 
@@ -312,9 +289,6 @@ struct nnaccel_context {
 	struct list_head asyncs;
 	struct list_head fenced;
 	u32 num_answers;
-	struct list_head parked;
-	u32 num_parked;
-	u64 last_park;
 	u64 num_sessions;
 	u64 import_bytes;
 	u64 copied_in;
@@ -541,7 +515,6 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns);
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot);
 int nnaccel_command_init_access(struct nnaccel_command *cmd);
 void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
-int nnaccel_command_begin_access(struct nnaccel_command *cmd);
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
 void nnaccel_command_cancel_access(struct nnaccel_command *cmd);
@@ -775,7 +748,7 @@ enum nnaccel_command_state {
 };
 
 /**
- * struct nnaccel_engine_wait - A wait for a worker, which signals may interrupt
+ * struct nnaccel_engine_wait - A wait for a worker
  * @begun: all below is valid
  * @start: when it began, in jiffies
  * @refusals: refusals that its context had by then
@@ -888,8 +861,7 @@ struct nnaccel_async {
  * @start: jiffies, when it was made
  * @ctx: its context; counted with @async only: else the caller's file and the session hold it
  * @node: ctx->lock: in the session's queue, its list of commands in flight, or ctx->fenced
- * @wait_state: how its caller waits: TASK_INTERRUPTIBLE or TASK_KILLABLE
- * @engine_wait: its caller's wait for an engine
+ * @engine_wait: its wait for an engine
  * @burst_file: the file of the burst that it announces, until that is installed; counted
  * @cloexec: exec is to close that file
  * @copy: what a copy of a buffer reads or writes, or NULL
@@ -918,13 +890,11 @@ struct nnaccel_async {
  * @access: calls the exporters; holds a count until it is done
  * @access_delay: jiffies to wait before an exporter is called again; @access's own
  * @access_error: 0 or -EIO: an exporter refused the end; @access's own
- * @num_accessed: of @pools, those before this one are accessed; the caller's until the command is
- *	queued, @access's own while @accessing
+ * @num_accessed: of @pools, those before this one are accessed; @access's own while @accessing
  * @fetched_ns: when the worker took it
  * @fence: of hardware, whose end is the command's; written once, with ctx->lock held
  * @fence_error: 0 or the error with which it ended
- * @wait: the caller
- * @done: @state is DONE, and all below is written; the caller looks at it without the lock
+ * @wait: the call that waits for it
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
  * @payload: the answer, checked: @room or allocated; NULL: none
@@ -951,7 +921,6 @@ struct nnaccel_command {
 	struct nnaccel_context *ctx;
 	struct list_head node;
 	enum nnaccel_command_state state;
-	unsigned int wait_state;
 	struct nnaccel_engine_wait engine_wait;
 	struct file *burst_file;
 	bool cloexec;
@@ -985,7 +954,6 @@ struct nnaccel_command {
 	struct nnaccel_commit_fence *fence;
 	int fence_error;
 	wait_queue_head_t wait;
-	bool done;
 	int error;
 	u32 status;
 	void *payload;
@@ -1053,8 +1021,6 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
-int nnaccel_command_run(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
-void nnaccel_command_cancel(struct nnaccel_command *cmd);
 int nnaccel_command_count(struct nnaccel_command *cmd);
 void nnaccel_command_keep(struct nnaccel_command *cmd);
 void nnaccel_command_release(struct nnaccel_command *cmd);
@@ -1066,14 +1032,6 @@ void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m);
 int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
-
-/* ---- park.c ---- */
-
-u64 nnaccel_time_from_user(u64 ns);
-u64 nnaccel_time_to_user(u64 ns);
-int nnaccel_park(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
-int nnaccel_resume(struct nnaccel_ucmd *ucmd, u64 cookie);
-void nnaccel_park_cancel_all(struct nnaccel_context *ctx);
 
 /* ---- query.c ---- */
 
@@ -1122,10 +1080,8 @@ __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
 
 /**
  * struct nnaccel_kind - A kind of work
- * @ioctl_num: the older command of that kind
  * @size: bytes of its structure
  * @min_size: bytes of its first published version
- * @resume: where @resume is in it
  * @message_size: where @message_size is in it, 0: it has none
  * @makes_object: its answer makes a model or a buffer
  * @makes_file: its answer makes a file
@@ -1136,10 +1092,8 @@ __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
  * @publish: the answer is written: lets the client have what the work made; cannot fail
  */
 struct nnaccel_kind {
-	unsigned int ioctl_num;
 	u32 size;
 	u32 min_size;
-	u32 resume;
 	u32 message_size;
 	bool makes_object;
 	bool makes_file;
@@ -1166,7 +1120,6 @@ struct nnaccel_submission {
 	bool waited;
 };
 
-int nnaccel_work_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd);
 struct nnaccel_event *nnaccel_submission_event(int fd);
@@ -1321,7 +1274,6 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
-int nnaccel_engine_lock_session(struct nnaccel_command *cmd);
 int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns);
 void nnaccel_engine_attached(struct nnaccel_context *ctx);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: submissions. Work that a client hands over by SUBMIT, and whose answer it fetches by
- * WAIT; and the older commands, which do both in one call.
+ * WAIT.
  *
  * A table has the kinds of work: how a command is made of the client's description, and how its
  * answer is written. All waits but those of copies are in async.c. So a call hands its work over
@@ -22,13 +22,11 @@
 
 #include "nnaccel_private.h"
 
-#define NNACCEL_KIND(_work, _ioctl, _struct, _last, _prefix, ...)		\
+#define NNACCEL_KIND(_work, _struct, _last, _prefix, ...)			\
 	[NNACCEL_WORK_##_work] = {						\
-		.ioctl_num = NNACCEL_##_ioctl,					\
 		.size = sizeof(_struct) +					\
 			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
 		.min_size = offsetofend(_struct, _last),			\
-		.resume = offsetof(_struct, resume),				\
 		.create = _prefix##_create,					\
 		.respond = _prefix##_respond,					\
 		__VA_ARGS__							\
@@ -37,26 +35,26 @@
 #define NNACCEL_MESSAGE(_struct)	.message_size = offsetof(_struct, message_size)
 
 static const struct nnaccel_kind nnaccel_kinds[] = {
-	NNACCEL_KIND(QUERY, QUERY, struct nnaccel_query, out_status, nnaccel_query),
-	NNACCEL_KIND(SUPPORTED, SUPPORTED, struct nnaccel_supported, __reserved, nnaccel_supported,
+	NNACCEL_KIND(QUERY, struct nnaccel_query, out_status, nnaccel_query),
+	NNACCEL_KIND(SUPPORTED, struct nnaccel_supported, __reserved, nnaccel_supported,
 		     NNACCEL_MESSAGE(struct nnaccel_supported)),
-	NNACCEL_KIND(PREPARE, PREPARE, struct nnaccel_prepare, attributes_size, nnaccel_prepare,
+	NNACCEL_KIND(PREPARE, struct nnaccel_prepare, attributes_size, nnaccel_prepare,
 		     NNACCEL_MESSAGE(struct nnaccel_prepare),
 		     .makes_object = true, .publish = nnaccel_model_publish),
-	NNACCEL_KIND(PREPARE_CACHED, PREPARE_CACHED, struct nnaccel_prepare_cached,
-		     attributes_size, nnaccel_prepare_cached,
+	NNACCEL_KIND(PREPARE_CACHED, struct nnaccel_prepare_cached, attributes_size,
+		     nnaccel_prepare_cached,
 		     NNACCEL_MESSAGE(struct nnaccel_prepare_cached),
 		     .makes_object = true, .publish = nnaccel_model_publish),
-	NNACCEL_KIND(CACHE_SAVE, CACHE_SAVE, struct nnaccel_cache_save, out_status,
-		     nnaccel_cache_save, NNACCEL_MESSAGE(struct nnaccel_cache_save)),
-	NNACCEL_KIND(EXECUTE, EXECUTE, struct nnaccel_execute, num_buffers, nnaccel_execute,
+	NNACCEL_KIND(CACHE_SAVE, struct nnaccel_cache_save, out_status, nnaccel_cache_save,
+		     NNACCEL_MESSAGE(struct nnaccel_cache_save)),
+	NNACCEL_KIND(EXECUTE, struct nnaccel_execute, num_buffers, nnaccel_execute,
 		     NNACCEL_MESSAGE(struct nnaccel_execute)),
-	NNACCEL_KIND(BUFFER_ALLOC, BUFFER_ALLOC, struct nnaccel_buffer_alloc, out_buffer,
-		     nnaccel_buffer_alloc, NNACCEL_MESSAGE(struct nnaccel_buffer_alloc),
+	NNACCEL_KIND(BUFFER_ALLOC, struct nnaccel_buffer_alloc, out_buffer, nnaccel_buffer_alloc,
+		     NNACCEL_MESSAGE(struct nnaccel_buffer_alloc),
 		     .makes_object = true, .publish = nnaccel_buffer_publish),
-	NNACCEL_KIND(BUFFER_COPY, BUFFER_COPY, struct nnaccel_buffer_copy, offset, nnaccel_copy,
+	NNACCEL_KIND(BUFFER_COPY, struct nnaccel_buffer_copy, offset, nnaccel_copy,
 		     NNACCEL_MESSAGE(struct nnaccel_buffer_copy)),
-	NNACCEL_KIND(BURST, BURST_CREATE, struct nnaccel_burst_create, __reserved, nnaccel_burst,
+	NNACCEL_KIND(BURST, struct nnaccel_burst_create, __reserved, nnaccel_burst,
 		     NNACCEL_MESSAGE(struct nnaccel_burst_create),
 		     .makes_file = true, .publish = nnaccel_burst_publish),
 };
@@ -100,54 +98,6 @@ static void nnaccel_work_finish(const struct nnaccel_kind *kind, struct nnaccel_
 		nnaccel_object_unreserve(cmd->ctx, work->new_id);
 	if (work->new_fd >= 0)
 		put_unused_fd(work->new_fd);
-}
-
-static const struct nnaccel_kind *nnaccel_kind_of_ioctl(unsigned int ioctl_num)
-{
-	const struct nnaccel_kind *kind = &nnaccel_kinds[NNACCEL_WORK_QUERY];
-
-	while (kind->ioctl_num != ioctl_num)
-		kind++;
-	return kind;
-}
-
-/**
- * nnaccel_work_ioctl() - The older commands of all kinds
- * @ucmd: the ioctl
- *
- * Return: 0, -EINVAL, -EMFILE, -ENOSPC, -ENOMEM, or what the kind's functions or
- * nnaccel_command_run() returned.
- */
-int nnaccel_work_ioctl(struct nnaccel_ucmd *ucmd)
-{
-	const struct nnaccel_kind *kind = nnaccel_kind_of_ioctl(ucmd->ioctl_num);
-	struct nnaccel_command *cmd = ucmd->resumed;
-	int ret;
-
-	if (!cmd) {
-		if (!nnaccel_kind_may_respond(kind, ucmd))
-			return -EINVAL;
-		cmd = kind->create(ucmd->object, ucmd->cmd);
-	}
-	if (IS_ERR(cmd)) {
-		ret = PTR_ERR(cmd);
-		/* Nothing was done yet: the call begins again. */
-		return ret == -ERESTARTSYS && ucmd->resume ? -ERESTARTNOINTR : ret;
-	}
-	if (!cmd)
-		return kind->respond(ucmd, NULL);
-	ret = nnaccel_work_reserve(kind, cmd, ucmd);
-	if (ret) {
-		/* A resumed call has its command in the queue or with the worker. */
-		nnaccel_command_cancel(cmd);
-	} else {
-		ret = nnaccel_command_run(ucmd, cmd) ?: kind->respond(ucmd, cmd);
-		nnaccel_work_finish(kind, cmd, ucmd, ret);
-		if (ret == -ERESTARTSYS && ucmd->resume && !fatal_signal_pending(current))
-			ret = nnaccel_park(ucmd, cmd) ?: -ERESTARTNOINTR;
-	}
-	nnaccel_command_put(cmd);
-	return ret;
 }
 
 /* ---- the life of a submission ---- */
@@ -541,7 +491,7 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 	ret = nnaccel_copy_struct(&work, kind->size, kind->min_size);
 	if (ret)
 		return ret;
-	if (*(u64 *)((void *)buffer + kind->resume) || !nnaccel_kind_may_respond(kind, &work))
+	if (!nnaccel_kind_may_respond(kind, &work))
 		return -EINVAL;
 	cmd = kind->create(ucmd->object, buffer);
 	if (IS_ERR(cmd))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. The same description and the same checks as NNACCEL_EXECUTE;
+ * nnaccel: executions by io_uring. The same description and the same checks as NNACCEL_WORK_EXECUTE;
  * the completion queue entry is the end that it tells.
  */
 
@@ -126,7 +126,7 @@ static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring
 	if (ret)
 		return ret;
 	uring->user_size = ucmd.user_size;
-	if (uring->execute.message_size > NNACCEL_MAX_MESSAGE || uring->execute.resume)
+	if (uring->execute.message_size > NNACCEL_MAX_MESSAGE)
 		return -EINVAL;
 	cmd = nnaccel_execute_create(ctx, &uring->execute);
 	if (IS_ERR(cmd))
@@ -205,7 +205,7 @@ static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
  * @issue_flags: how the ring issues it
  *
  * Return: -EIOCBQUEUED, or what the completion queue entry is to say: -EOPNOTSUPP, -EACCES,
- * -ENOTTY, or what NNACCEL_EXECUTE refuses with.
+ * -ENOTTY, or what NNACCEL_WORK_EXECUTE refuses with.
  */
 int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {

@@ -100,7 +100,7 @@ static int do_model(FIXTURE_DATA(account) *self)
 	int error;
 
 	prepare_init(&prepare, self->pool, 1);
-	error = xioctl(self->s.fd, NNACCEL_PREPARE, &prepare);
+	error = xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare);
 	return error ?: object_destroy(self->s.fd, prepare.out_model);
 }
 
@@ -115,7 +115,7 @@ static int do_model_with_constants(FIXTURE_DATA(account) *self)
 	prepare_init(&prepare, self->pool, 1);
 	prepare.pools = (uintptr_t)pools;
 	prepare.num_pools = ARRAY_SIZE(pools);
-	error = xioctl(self->s.fd, NNACCEL_PREPARE, &prepare);
+	error = xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare);
 	return error ?: object_destroy(self->s.fd, prepare.out_model);
 }
 
@@ -149,7 +149,7 @@ static int do_query(FIXTURE_DATA(account) *self)
 	char data[NNACCEL_MAX_QUERY];
 
 	query_init(&query, NNACCEL_QUERY_DEVICE, data, sizeof(data));
-	return xioctl(self->s.fd, NNACCEL_QUERY, &query);
+	return xioctl(self->s.fd, NNACCEL_WORK_QUERY, &query);
 }
 
 static int do_execution(FIXTURE_DATA(account) *self)
@@ -157,7 +157,7 @@ static int do_execution(FIXTURE_DATA(account) *self)
 	struct execution e;
 
 	execution_init(&e, self->model, self->pool, self->pool);
-	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
+	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
 /* Submits a fenced execution and waits for its end. */
@@ -255,9 +255,9 @@ static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(accou
 
 	EXPECT_EQ(do_execution(self), 0);
 	summary_becomes(-1, "commands", 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, execute), EDQUOT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, execute), EDQUOT);
 	param_set("max_user_kernel_bytes", old);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, execute), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, execute), 0);
 	EXPECT_EQ(kernel_bytes_at_rest(self), before);
 }
 
@@ -329,9 +329,9 @@ TEST_F(account, roles_are_charged)
 	old = param_set("max_user_kernel_bytes", before + 16 * 1024);
 	EXPECT_EQ(do_buffer(self), 0);
 	summary_becomes(-1, "commands", 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc), EDQUOT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), EDQUOT);
 	param_set("max_user_kernel_bytes", old);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), 0);
 	/* As long as the buffer is there. */
 	EXPECT_GT(kernel_bytes_at_rest(self), before + NNACCEL_MAX_ROLES * 16);
 	EXPECT_EQ(object_destroy(self->s.fd, alloc.out_buffer), 0);
@@ -512,7 +512,7 @@ TEST_F(account, memory_cgroup)
 	EXPECT_GE(pool - before, POOL);
 	allocation_with_roles(&alloc, self->model);
 	for (int i = 0; i < BUFFERS; i++)
-		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc), 0);
+		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), 0);
 	roles = group_bytes();
 	EXPECT_GT(roles - pool, BUFFERS * NNACCEL_MAX_ROLES * 16);
 	for (int i = 0; i < SLOTS; i++)

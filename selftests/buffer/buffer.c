@@ -48,7 +48,7 @@ static uint32_t prepare(struct served *s, uint32_t pool)
 	struct nnaccel_prepare arg;
 
 	prepare_init(&arg, pool, 1);
-	return answered(s, NNACCEL_PREPARE, &arg) ? 0 : arg.out_model;
+	return answered(s, NNACCEL_WORK_PREPARE, &arg) ? 0 : arg.out_model;
 }
 
 static uint32_t allocate(struct served *s, uint32_t model, uint64_t capacity)
@@ -56,7 +56,7 @@ static uint32_t allocate(struct served *s, uint32_t model, uint64_t capacity)
 	struct allocation a;
 
 	allocation_init(&a, model, capacity);
-	return answered(s, NNACCEL_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_buffer;
+	return answered(s, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd) ? 0 : a.cmd.out_buffer;
 }
 
 FIXTURE_SETUP(buffers)
@@ -129,7 +129,7 @@ TEST_F(buffers, tell_the_worker)
 	a.roles[0].kind = NNACCEL_ROLE_OUTPUT;
 	a.roles[0].index = NNACCEL_MAX_ARGS - 1;
 	a.roles[1].model = self->model;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd));
 	memset(&self->cmd, 0xa5, sizeof(self->cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BUFFER);
@@ -168,7 +168,7 @@ TEST_F(buffers, refused_by_the_engine)
 	struct allocation a;
 
 	allocation_init(&a, self->model, CAPACITY);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_INVALID_ARGUMENT, NULL, 0, "no such shape"), 0);
@@ -202,11 +202,11 @@ TEST_F(buffers, alloc_refusals)
 			       EINVAL),
 		};
 
-		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd),
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd),
 					 cases, ARRAY_SIZE(cases)), 0);
 	}
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 1));
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd), 0, true),
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd, sizeof(a.cmd), 0, true),
 		  0);
 }
 
@@ -235,7 +235,7 @@ TEST_F(buffers, role_refusals)
 		allocation_init(&a, self->model, CAPACITY);
 		a.roles[1].kind = NNACCEL_ROLE_INPUT;
 		a.roles[i % 2] = cases[i / 2].role;
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), cases[i / 2].error)
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd), cases[i / 2].error)
 			TH_LOG("%s, role %zu", cases[i / 2].what, i % 2);
 	}
 }
@@ -359,14 +359,14 @@ TEST_F(buffers, copy_refusals)
 		REFUSE(struct nnaccel_buffer_copy, data, 0xffff888000000000UL, EFAULT),
 	};
 
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), cases,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg, sizeof(arg), cases,
 				 ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
 	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
 	/* The message is empty if there is nothing to say. */
 	arg.message = (uintptr_t)message;
 	arg.message_size = sizeof(message);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &arg), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg), 0);
 	EXPECT_EQ(memcmp(message, "\0one", sizeof("none")), 0);
 }
 
@@ -388,7 +388,7 @@ static int copy_with_pool(FIXTURE_DATA(buffers) *self, uint32_t way, uint32_t po
 			  uint64_t offset, uint64_t length)
 {
 	struct nnaccel_buffer_copy arg = pool_copy(self, way, pool, offset, length);
-	int error = xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &arg);
+	int error = xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg);
 
 	return error ?: arg.out_status ? EREMOTEIO : 0;
 }
@@ -471,7 +471,7 @@ TEST_F(buffers, copy_with_other_drivers)
 	/* Another driver's fence is waited for; meanwhile the buffer is anybody's. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_FENCE, 1), 0);
 	arg = pool_copy(self, NNACCEL_COPY_IN, pool, 5, 500);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, &arg));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg));
 	usleep(100000);
 	EXPECT_EQ(exporter_counts(&x).begun[2], 4);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 10), 0);
@@ -517,9 +517,9 @@ TEST_F(buffers, pool_copy_refusals)
 		REFUSE(struct nnaccel_buffer_copy, length, UINT64_MAX, EINVAL),
 	};
 
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BUFFER_COPY, &good, sizeof(good), cases,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BUFFER_COPY, &good, sizeof(good), 0, true),
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &good, sizeof(good), 0, true),
 		  0);
 }
 
@@ -553,7 +553,7 @@ TEST_F(buffers, execute)
 
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 1000), 0);
 	buffer_execution_init(&e, self->model, self->buffer, output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
 	EXPECT_EQ(self->cmd.head.max_payload, sizeof(struct nnaccel_shape) + sizeof(uint64_t));
@@ -600,7 +600,7 @@ TEST_F(buffers, execute_with_pools)
 	e.base.cmd.num_outputs = 1;
 	e.base.args[0] = (struct nnaccel_arg){ .length = 16 };
 	e.base.args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(self->cmd.head.num_grants, 2);
 	EXPECT_EQ(command_grants(&self->cmd)[0].length, PAGE);
@@ -612,7 +612,7 @@ TEST_F(buffers, execute_with_pools)
 	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
 	/* A pool's argument does not reach a buffer. */
 	e.base.args[0].pool = 1;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EINVAL);
 }
 
 TEST_F(buffers, execute_refusals)
@@ -656,18 +656,18 @@ TEST_F(buffers, execute_refusals)
 			e.base.args[a] = cases[i].args[a];
 			e.base.args[a].flags = NNACCEL_ARG_BUFFER;
 		}
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), cases[i].error)
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), cases[i].error)
 			TH_LOG("%s", cases[i].what);
 		EXPECT_TRUE(holds(self, full, 8));
 		EXPECT_EQ(is_empty(self, empty), !!cases[i].error) TH_LOG("%s", cases[i].what);
 		if (!i) {
-			EXPECT_EQ(check_structure(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd,
+			EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd,
 						  sizeof(e.base.cmd), 0, true), 0);
 		}
 		EXPECT_EQ(object_destroy(self->s.fd, empty), 0);
 	}
 	buffer_execution_init(&e, self->other_model, full, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 }
 
 /* Each argument needs its own role: model, input or output, and index. */
@@ -683,7 +683,7 @@ TEST_F(buffers, roles_at_use)
 		a.roles[0].kind = i & 1;
 		a.roles[0].index = i >> 1;
 		a.cmd.num_roles = 1;
-		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), 0);
+		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd), 0);
 		for (uint32_t use = 0; use < 4; use++) {
 			/* Used as one of two inputs or of two outputs, the rest omitted. */
 			struct nnaccel_arg args[4] = {
@@ -698,10 +698,10 @@ TEST_F(buffers, roles_at_use)
 			e.base.cmd.num_inputs = 2;
 			e.base.cmd.num_outputs = 2;
 			e.base.cmd.shapes = (uintptr_t)shapes;
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd),
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd),
 				  use == i ? 0 : EPERM) TH_LOG("role %u as %u", i, use);
 			e.base.cmd.model = self->other_model;
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 		}
 	}
 }
@@ -725,21 +725,21 @@ TEST_F(buffers, many_arguments)
 	allocation_init(&a, self->model, CAPACITY);
 	a.cmd.roles = (uintptr_t)roles;
 	a.cmd.num_roles = 4;
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd), 0);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, a.cmd.out_buffer, self->data, 1), 0);
 	buffer_execution_init(&e, self->model, a.cmd.out_buffer, 0);
 	e.base.cmd.args = (uintptr_t)args;
 	e.base.cmd.shapes = (uintptr_t)shapes;
 	e.base.cmd.num_inputs = 2;
 	e.base.cmd.num_outputs = 2;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), 0);
 	args[2].flags = NNACCEL_ARG_BUFFER;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EINVAL);
 	args[0].flags = NNACCEL_ARG_NO_VALUE;
 	args[1].flags = NNACCEL_ARG_NO_VALUE;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), 0);
 	args[3].flags = NNACCEL_ARG_BUFFER;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EINVAL);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
@@ -753,7 +753,7 @@ TEST_F(buffers, failed_executions)
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
 		ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 		buffer_execution_init(&e, self->model, self->buffer, output);
-		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 		ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(commit(self, status, 8), 0);
 		ASSERT_EQ(async_wait(&self->async), 0);
@@ -763,7 +763,7 @@ TEST_F(buffers, failed_executions)
 	/* One that was refused did not touch it. */
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	buffer_execution_init(&e, self->other_model, self->buffer, output);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 	EXPECT_TRUE(holds(self, output, 8));
 }
 
@@ -775,7 +775,7 @@ TEST_F(buffers, answers_that_are_wrong)
 
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	buffer_execution_init(&e, self->model, self->buffer, output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	cookie = self->cmd.head.cookie;
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, CAPACITY + 1), EINVAL);
@@ -800,19 +800,19 @@ TEST_F(buffers, in_use)
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	buffer_execution_init(&e, self->model, self->buffer, output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	/* What is written is nobody else's. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), EBUSY);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, output, self->back, 8), EBUSY);
 	buffer_execution_init(&again, self->model, output, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &again.base.cmd), EBUSY);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EBUSY);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &again.base.cmd), EBUSY);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EBUSY);
 	/* What is read may be read, and not written. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_TRUE(holds(self, self->buffer, 8));
 	buffer_execution_init(&again, self->model, self->buffer, 0);
-	ASSERT_TRUE(async_start(&reader, self->s.fd, NNACCEL_EXECUTE, &again.base.cmd));
+	ASSERT_TRUE(async_start(&reader, self->s.fd, NNACCEL_WORK_EXECUTE, &again.base.cmd));
 	first = self->cmd;
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(session_answer(self->s.session, &first), 0);
@@ -836,7 +836,7 @@ TEST_F(buffers, abandoned)
 	e.base.args[1].pool = 0;
 	e.base.cmd.num_outputs = 1;
 	e.base.cmd.deadline_ns = deadline_soon();
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
@@ -844,7 +844,7 @@ TEST_F(buffers, abandoned)
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	/* One that was never fetched did not write, but who can tell. */
 	e.base.cmd.deadline_ns = now_ns() + 50000000;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ETIME);
 	EXPECT_TRUE(is_empty(self, self->buffer));
 }
 
@@ -856,7 +856,7 @@ TEST_F(buffers, freed_in_use)
 
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	buffer_execution_init(&e, self->model, self->buffer, output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, self->buffer), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, output), 0);
@@ -891,9 +891,9 @@ TEST_F(buffers, model_is_destroyed)
 	model = prepare(&self->s, self->pool);
 	ASSERT_NE(model, 0);
 	buffer_execution_init(&e, self->model, self->buffer, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ENOENT);
 	e.base.cmd.model = model;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 }
 
 /* The worker dies; what it was writing is lost, what it was reading is not. */
@@ -910,7 +910,7 @@ static uint32_t prepare_anew(FIXTURE_DATA(buffers) *self)
 	uint64_t context;
 
 	prepare_init(&arg, self->pool, 1);
-	if (!async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &arg))
+	if (!async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &arg))
 		return 0;
 	if (broker_await_new(self->s.broker, &context) ||
 	    broker_session(self->s.broker, context, &self->s.session) ||
@@ -929,7 +929,7 @@ TEST_F(buffers, worker_dies)
 	ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 1000), 0);
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	buffer_execution_init(&e, self->model, self->buffer, output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	next_worker(self);
 	EXPECT_EQ(async_wait(&self->async), EPIPE);
@@ -937,14 +937,14 @@ TEST_F(buffers, worker_dies)
 	EXPECT_TRUE(holds(self, self->buffer, 1000));
 	EXPECT_EQ(memcmp(self->back, self->data, 1000), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), ESTALE);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ESTALE);
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
 	/* The next worker's models have their own numbers, and these buffers no roles there. */
 	model = prepare_anew(self);
 	ASSERT_NE(model, 0);
 	e.base.cmd.model = model;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd), EPERM);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->other_model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
 	EXPECT_NE(allocate(&self->s, model, 1), 0);
@@ -956,7 +956,7 @@ TEST_F(buffers, worker_dies_judging)
 	struct allocation a;
 
 	allocation_init(&a, self->model, CAPACITY);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	next_worker(self);
 	EXPECT_EQ(async_wait(&self->async), EPIPE);
@@ -978,7 +978,7 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	struct allocation a;
 
 	allocation_init(&a, self->model, CAPACITY);
-	if (!async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd) || fetch(self) ||
+	if (!async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd) || fetch(self) ||
 	    session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, sizeof(layout),
 			   NULL))
 		return 0;
@@ -1025,7 +1025,7 @@ static bool start_copy(FIXTURE_DATA(buffers) *self, struct nnaccel_buffer_copy *
 		.length = length,
 		.out_status = POISON,
 	};
-	return async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, copy);
+	return async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, copy);
 }
 
 TEST_F(buffers, engine_layout)
@@ -1049,7 +1049,7 @@ TEST_F(buffers, engine_layout)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), pools);
 	/* An execution finds the engine's layout. */
 	buffer_execution_init(&e, self->model, buffer, 0);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.base.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	own = session_map(self->s.session, command_grants(&self->cmd)->grant, 4 * PAGE, PROT_READ);
 	ASSERT_NE(own, NULL);
@@ -1087,7 +1087,7 @@ TEST_F(buffers, engine_layout_fails)
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
 	};
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(fetch(self), 0);
 	/* Meanwhile it can be read, not written. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, 1), EBUSY);
@@ -1136,7 +1136,7 @@ TEST_F(buffers, layouts_that_are_wrong)
 	struct allocation a;
 
 	allocation_init(&a, self->model, CAPACITY);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &layout, 4, NULL),
 		  EINVAL);
@@ -1162,14 +1162,14 @@ static void be_client(struct actor *actor, void *data)
 	uint32_t buffers[2];
 
 	prepare_init(&prepare, pool, 1);
-	if (!pool || xioctl(fd, NNACCEL_PREPARE, &prepare))
+	if (!pool || xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		_exit(1);
 	for (int i = 0; i < 2; i++)
 		buffers[i] = buffer_alloc(fd, prepare.out_model, CAPACITY);
 	if (!buffers[0] || !buffers[1] || buffer_copy_in(fd, buffers[0], data, CAPACITY))
 		_exit(1);
 	buffer_execution_init(&e, prepare.out_model, buffers[0], buffers[1]);
-	xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
+	xioctl(fd, NNACCEL_WORK_EXECUTE, &e.base.cmd);
 }
 
 /* Its worker, until the execution waits to be fetched. */

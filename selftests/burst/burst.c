@@ -65,7 +65,7 @@ TEST_F(bursts, tell_the_worker)
 
 	burst_init(&create, self->model, 7);
 	create.flags |= NNACCEL_BURST_NO_SPIN;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BURST_CREATE, &create));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BURST, &create));
 	memset(&self->cmd, 0xa5, sizeof(self->cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.size, sizeof(self->cmd.head));
@@ -98,7 +98,7 @@ TEST_F(bursts, end_where_the_worker_refuses)
 	burst_init(&create, self->model, 0);
 	create.message = (uintptr_t)message;
 	create.message_size = sizeof(message);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BURST_CREATE, &create));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BURST, &create));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT, NULL, 0, "full"), 0);
@@ -137,12 +137,12 @@ TEST_F(bursts, refuse_fields)
 	struct nnaccel_burst_create create;
 
 	burst_init(&create, self->model, 0);
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create), cases,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_BURST, &create, sizeof(create), cases,
 				 ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_no_fd(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create)), 0);
+	EXPECT_EQ(check_no_fd(self->s.fd, NNACCEL_WORK_BURST, &create, sizeof(create)), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-bursts"), 1);
 	create.model = self->pool;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BURST_CREATE, &create), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BURST, &create), ENOENT);
 	EXPECT_EQ(check_refusals(self->burst, NNACCEL_BURST_SLOT, &bind, sizeof(bind), bind_cases,
 				 ARRAY_SIZE(bind_cases)), 0);
 	bind.pool = self->model;
@@ -160,7 +160,7 @@ TEST_F(bursts, check_structures)
 	uint32_t number;
 
 	burst_init(&create, 0, 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create),
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_BURST, &create, sizeof(create),
 				  ENOENT, true), 0);
 	EXPECT_EQ(check_structure(self->burst, NNACCEL_BURST_SLOT, &bind, sizeof(bind), 0, true), 0);
 	EXPECT_EQ(check_structure(self->burst, NNACCEL_BURST_SLOT, &free_arg, sizeof(free_arg),
@@ -184,7 +184,7 @@ TEST_F(bursts, publish_nothing_that_cannot_be_told)
 	mprotect(create, PAGE, PROT_READ);
 	next = dup(self->burst);
 	close(next);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BURST_CREATE, create));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BURST, create));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), EFAULT);
@@ -643,7 +643,7 @@ TEST_F(bursts, die_while_being_created)
 
 	for (fetched = 0; fetched < 2; fetched++) {
 		burst_init(&create, self->model, 0);
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BURST_CREATE, &create));
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BURST, &create));
 		while (summary_get(self->s.fd, "nnaccel-commands") != 1)
 			usleep(1000);
 		if (fetched)
@@ -652,7 +652,7 @@ TEST_F(bursts, die_while_being_created)
 		EXPECT_EQ(async_wait(&async), EPIPE);
 		EXPECT_EQ(create.out_fd, -1);
 		/* A new worker, for the other half of the test. */
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY,
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY,
 					&(struct nnaccel_query){
 						.size = sizeof(struct nnaccel_query) }));
 		ASSERT_EQ(broker_await_new(self->s.broker, &self->s.context), 0);
@@ -677,7 +677,7 @@ static void client_steps(struct actor *self, void *data)
 	actor_reached(self);
 	pool = pool_alloc(fd, LENGTH);
 	prepare_init(&prepare, pool, 1);
-	if (xioctl(fd, NNACCEL_PREPARE, &prepare))
+	if (xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		_exit(1);
 	model = prepare.out_model;
 	actor_reached(self);
@@ -794,7 +794,7 @@ static void *use_worker(void *data)
 	struct nnaccel_prepare prepare;
 
 	prepare_init(&prepare, pool, 1);
-	if (xioctl(client->fd, NNACCEL_PREPARE, &prepare) ||
+	if (xioctl(client->fd, NNACCEL_WORK_PREPARE, &prepare) ||
 	    burst_create(client->fd, prepare.out_model, 0, &client->burst))
 		return NULL;
 	slot_bind(client->burst, pool, POOL_RW, NULL);
@@ -838,71 +838,6 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
 }
 
-/* A worker that is busy while its client wants a burst, and then fetches until it is killed. */
-static void busy_worker(struct actor *self, void *data)
-{
-	int session = *(int *)data;
-	union command cmd;
-
-	if (session_attach(session) || session_fetch(session, 0, &cmd) ||
-	    session_answer(session, &cmd))
-		_exit(1);
-	actor_reached(self);
-	session_serve(session);
-}
-
-/* The thread that a signal interrupts may open no file from then on. */
-static void forbid_files(int signal)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = 0;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* The call that is resumed finds no room for the file: the burst dies before it was announced. */
-TEST_F(bursts, leave_the_queue_when_the_resumed_call_fails)
-{
-	const struct sigaction action = { .sa_handler = forbid_files };
-	struct nnaccel_burst_create create;
-	struct nnaccel_prepare prepare;
-	struct nnaccel_query query;
-	struct rlimit files;
-	struct async async;
-	struct actor actor;
-	uint64_t context;
-	int session, fd = device_open();
-	uint32_t answer;
-
-	older_calls = true;
-	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
-	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
-	ASSERT_TRUE(actor_start(&actor, busy_worker, &session));
-	close(session);
-	prepare_init(&prepare, pool_alloc(fd, LENGTH), 1);
-	ASSERT_EQ(xioctl(fd, NNACCEL_PREPARE, &prepare), 0);
-	ASSERT_TRUE(actor_await(&actor));
-
-	ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
-	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-	burst_init(&create, prepare.out_model, 0);
-	ASSERT_TRUE(async_start(&async, fd, NNACCEL_BURST_CREATE, &create));
-	await_commands(fd, 1);
-	ASSERT_EQ(pthread_kill(async.thread, SIGUSR1), 0);
-	EXPECT_EQ(async_wait(&async), EMFILE);
-	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
-	EXPECT_EQ(create.out_fd, -1);
-	EXPECT_EQ(summary_get(fd, "nnaccel-commands"), 0);
-
-	/* The worker serves what comes next, and can be killed while it waits for more. */
-	actor_go(&actor);
-	query_init(&query, 1, &answer, sizeof(answer));
-	EXPECT_EQ(xioctl(fd, NNACCEL_QUERY, &query), 0);
-	actor_kill(&actor);
-	close(fd);
-}
-
 /* ---- many ---- */
 
 TEST_F(bursts, come_by_the_hundreds)
@@ -914,7 +849,7 @@ TEST_F(bursts, come_by_the_hundreds)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	burst_init(&create, self->model, 0);
-	EXPECT_EQ(check_fd_0(self->s.fd, NNACCEL_BURST_CREATE, &create, sizeof(create),
+	EXPECT_EQ(check_fd_0(self->s.fd, NNACCEL_WORK_BURST, &create, sizeof(create),
 			     offsetof(struct nnaccel_burst_create, out_fd)), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
 	for (i = 0; i < 300; i++)
@@ -937,7 +872,7 @@ static int open_and_close(int order)
 	uint32_t pool = pool_alloc(fd, LENGTH);
 
 	prepare_init(&prepare, pool, 1);
-	if (xioctl(fd, NNACCEL_PREPARE, &prepare))
+	if (xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		return 1;
 	for (i = 0; i < BURSTS_EACH; i++) {
 		if (burst_create(fd, prepare.out_model, 16, &burst) ||

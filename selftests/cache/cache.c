@@ -49,7 +49,7 @@ TEST_F(cache, prepare_tells_the_worker)
 	prepare.deadline_ns = UINT64_MAX;
 	prepare.attributes = (uintptr_t)"attributes";
 	prepare.attributes_size = 3;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE_CACHED, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare));
 	memset(&cmd, 0xa5, sizeof(cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(cmd.head.size, sizeof(cmd.head) + 2 * sizeof(*grants) + 3);
@@ -92,7 +92,7 @@ TEST_F(cache, prepare_without_data)
 	union command cmd;
 
 	prepare_cached_init(&prepare, self->model_pool, LENGTH, 0, 0);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE_CACHED, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(cmd.head.num_grants, 1);
 	EXPECT_EQ(cmd.head.data_length, 0);
@@ -111,9 +111,9 @@ TEST_F(cache, largest_model_part)
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, NNACCEL_MAX_WIRE + PAGE,
 			      &pool), 0);
 	prepare_cached_init(&prepare, pool, NNACCEL_MAX_WIRE, 0, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare), 0);
 	prepare_cached_init(&prepare, pool, NNACCEL_MAX_WIRE + 1, 0, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare), EINVAL);
 	close(file);
 }
 
@@ -128,7 +128,7 @@ TEST_F(cache, prepare_fails_in_the_engine)
 	prepare_cached_init(&prepare, self->model_pool, LENGTH, self->data_pool, DATA);
 	prepare.message = (uintptr_t)text;
 	prepare.message_size = sizeof(text);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE_CACHED, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(session_commit(self->s.session, cmd.head.cookie, NNACCEL_STATUS_GENERAL_FAILURE,
 				 "x", 1, NULL), EINVAL);
@@ -150,7 +150,7 @@ TEST_F(cache, model_holds_its_data)
 	union command cmd;
 
 	prepare_cached_init(&prepare, self->model_pool, LENGTH, self->data_pool, DATA);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE_CACHED, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	model = cmd.head.model;
 	for (int i = 0; i < 2; i++)
@@ -182,7 +182,7 @@ TEST_F(cache, prepare_refusals)
 	for (int i = 0; i < 12; i++)
 		foreign = pool_alloc(other, DATA);
 	prepare_cached_init(&good, self->model_pool, LENGTH, self->data_pool, DATA);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &good), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &good), 0);
 	model = good.out_model;
 	{
 		const struct refusal cases[] = {
@@ -216,11 +216,11 @@ TEST_F(cache, prepare_refusals)
 			REFUSE(struct nnaccel_prepare_cached, message_size, 1, EFAULT),
 		};
 
-		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_PREPARE_CACHED, &good, sizeof(good),
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &good, sizeof(good),
 					 cases, ARRAY_SIZE(cases)), 0);
 	}
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_PREPARE_CACHED, &good, sizeof(good), 0, true),
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &good, sizeof(good), 0, true),
 		  0);
 	close(other);
 }
@@ -233,7 +233,7 @@ static uint32_t prepared(struct served *s, uint32_t pool)
 	union command cmd;
 
 	prepare_init(&prepare, pool, LENGTH);
-	if (!async_start(&async, s->fd, NNACCEL_PREPARE, &prepare) ||
+	if (!async_start(&async, s->fd, NNACCEL_WORK_PREPARE, &prepare) ||
 	    session_fetch(s->session, 0, &cmd) || session_answer(s->session, &cmd) ||
 	    async_wait(&async))
 		return 0;
@@ -254,7 +254,7 @@ TEST_F(cache, save_tells_the_worker)
 	cache_save_init(&save, model, self->model_pool, LENGTH - 10, self->data_pool, PAGE);
 	save.model_offset = 10;
 	save.data_offset = PAGE;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_CACHE_SAVE, &save));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_CACHE_SAVE);
 	EXPECT_NE(cmd.head.model, 0);
@@ -288,7 +288,7 @@ TEST_F(cache, sizes_alone)
 	union command cmd;
 
 	cache_save_init(&save, model, 0, 0, 0, 0);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_CACHE_SAVE, &save));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(cmd.head.num_grants, 0);
 	EXPECT_EQ(session_commit(self->s.session, cmd.head.cookie, 0, &sizes, sizeof(sizes), NULL),
@@ -324,7 +324,7 @@ TEST_F(cache, commits_are_checked)
 	uint64_t room[3];
 
 	cache_save_init(&save, model, self->model_pool, LENGTH, self->data_pool, DATA);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_CACHE_SAVE, &save));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		memcpy(room, &cases[i].sizes, sizeof(cases[i].sizes));
@@ -348,7 +348,7 @@ TEST_F(cache, save_fails_in_the_engine)
 	cache_save_init(&save, model, self->model_pool, LENGTH, 0, 0);
 	save.message = (uintptr_t)text;
 	save.message_size = sizeof(text);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_CACHE_SAVE, &save));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(session_commit(self->s.session, cmd.head.cookie, NNACCEL_STATUS_GENERAL_FAILURE,
 				 NULL, 0, "no index"), 0);
@@ -371,7 +371,7 @@ TEST_F(cache, save_refusals)
 		foreign = pool_alloc(other, DATA);
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, DATA, &read_only), 0);
 	prepare_init(&prepare, self->model_pool, LENGTH);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	model = prepare.out_model;
 	cache_save_init(&good, model, self->model_pool, LENGTH, self->data_pool, DATA);
 	{
@@ -401,12 +401,12 @@ TEST_F(cache, save_refusals)
 			REFUSE(struct nnaccel_cache_save, message_size, 1, EFAULT),
 		};
 
-		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_CACHE_SAVE, &good, sizeof(good), cases,
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &good, sizeof(good), cases,
 					 ARRAY_SIZE(cases)), 0);
 	}
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_CACHE_SAVE, &good, sizeof(good), 0, true), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &good, sizeof(good), 0, true), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, model), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &good), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &good), ENOENT);
 	close(file);
 	close(other);
 }
@@ -422,15 +422,15 @@ TEST_F(cache, worker_dies)
 
 	cache_save_init(&save, model, self->model_pool, LENGTH, self->data_pool, DATA);
 	prepare_cached_init(&prepare, self->model_pool, LENGTH, self->data_pool, DATA);
-	ASSERT_TRUE(async_start(&saving, self->s.fd, NNACCEL_CACHE_SAVE, &save));
+	ASSERT_TRUE(async_start(&saving, self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
-	ASSERT_TRUE(async_start(&preparing, self->s.fd, NNACCEL_PREPARE_CACHED, &prepare));
+	ASSERT_TRUE(async_start(&preparing, self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	close(self->s.session);
 	self->s.session = -1;
 	EXPECT_EQ(async_wait(&saving), EPIPE);
 	EXPECT_EQ(async_wait(&preparing), EPIPE);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &save), ESTALE);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save), ESTALE);
 	EXPECT_EQ(save.out_status, POISON);
 	EXPECT_EQ(prepare.out_model, POISON);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));

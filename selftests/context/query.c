@@ -33,7 +33,7 @@ TEST_F(query, answer)
 	ASSERT_EQ(served_start(&self->s), 0);
 	memset(answer, 0xa5, sizeof(answer));
 	query_init(&query, 4711, answer, sizeof(answer));
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_QUERY, &query), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_QUERY, &query), 0);
 	EXPECT_EQ(query.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_EQ(query.data_size, sizeof(answer[0]));
 	EXPECT_EQ(answer[0], 4711);
@@ -56,9 +56,9 @@ TEST_F(query, refusals)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	query_init(&good, 1, &answer, sizeof(answer));
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_QUERY, &good, sizeof(good), cases,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_QUERY, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_QUERY, &good, sizeof(good), 0, true), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_QUERY, &good, sizeof(good), 0, true), 0);
 }
 
 /* Starts a query that this thread answers with @status and a payload of @size bytes. */
@@ -69,7 +69,7 @@ static int query_answered(struct served *s, struct nnaccel_query *query, uint32_
 	union command cmd;
 	int error;
 
-	if (!async_start(&async, s->fd, NNACCEL_QUERY, query))
+	if (!async_start(&async, s->fd, NNACCEL_WORK_QUERY, query))
 		return EAGAIN;
 	error = session_fetch(s->session, 0, &cmd);
 	if (!error)
@@ -120,7 +120,7 @@ static int ask(int fd)
 	uint32_t answer;
 
 	query_init(&query, 0, &answer, sizeof(answer));
-	return xioctl(fd, NNACCEL_QUERY, &query);
+	return xioctl(fd, NNACCEL_WORK_QUERY, &query);
 }
 
 TEST_F(query, no_engine)
@@ -152,7 +152,7 @@ TEST_F(query, deadline_before_a_worker)
 	self->s.session = -1;
 	prepare_init(&prepare, pool, 1);
 	prepare.deadline_ns = now_ns() + 50000000;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), ETIME);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), ETIME);
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_GE(now_ns(), prepare.deadline_ns);
 }
@@ -169,7 +169,7 @@ TEST_F(query, refused_by_the_broker)
 		uint64_t context;
 
 		query_init(&query, 0, NULL, 0);
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &query));
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY, &query));
 		ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 		EXPECT_EQ(context, self->s.context);
 		EXPECT_EQ(broker_refuse(self->s.broker, context, errors[i]), 0);
@@ -188,7 +188,7 @@ TEST_F(query, too_many_commands)
 
 	ASSERT_GT(old, 1);
 	query_init(&query, 0, &answer, sizeof(answer));
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &query));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY, &query));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
 	EXPECT_EQ(ask(self->s.fd), EXFULL);

@@ -35,19 +35,19 @@ static unsigned long fill_in(struct client *client, enum request request, void *
 	case ASK_QUERY:
 		query_init(&client->query, 1, client->answer, sizeof(client->answer));
 		*arg = &client->query;
-		return NNACCEL_QUERY;
+		return NNACCEL_WORK_QUERY;
 	case ASK_SUPPORTED:
 		supported_init(&client->supported, client->pool, 1, client->answer, 4);
 		*arg = &client->supported;
-		return NNACCEL_SUPPORTED;
+		return NNACCEL_WORK_SUPPORTED;
 	case ASK_EXECUTE:
 		execution_init(&client->execution, client->model, client->pool, client->pool);
 		*arg = &client->execution.cmd;
-		return NNACCEL_EXECUTE;
+		return NNACCEL_WORK_EXECUTE;
 	default:
 		prepare_init(&client->prepare, client->pool, 1);
 		*arg = &client->prepare;
-		return NNACCEL_PREPARE;
+		return NNACCEL_WORK_PREPARE;
 	}
 }
 
@@ -254,7 +254,7 @@ TEST_F(death, of_the_worker)
 				TH_LOG("worker %s, client asks for %s", worker_stage_names[stage],
 				       request_names[request]);
 			if (self->client.model) {
-				EXPECT_EQ(xioctl(self->fd, NNACCEL_EXECUTE, &(struct nnaccel_execute){
+				EXPECT_EQ(xioctl(self->fd, NNACCEL_WORK_EXECUTE, &(struct nnaccel_execute){
 					.size = sizeof(struct nnaccel_execute),
 					.model = self->client.model }), ESTALE);
 			}

@@ -70,7 +70,7 @@ FIXTURE_TEARDOWN(access)
 static bool execute(FIXTURE_DATA(access) *self, uint32_t input, uint32_t output)
 {
 	execution_init(&self->e, self->model, input, output);
-	return async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd);
+	return async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd);
 }
 
 static int fetch(FIXTURE_DATA(access) *self)
@@ -120,7 +120,7 @@ TEST_F(access, is_around_a_preparation)
 	prepare_init(&self->prepare, self->own, 1);
 	self->prepare.pools = (uintptr_t)constants;
 	self->prepare.num_pools = 1;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &self->prepare));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &self->prepare));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
 	EXPECT_EQ(answer(self), 0);
@@ -132,7 +132,7 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 {
 	execution_init(&self->e, self->model, self->pool, self->own);
 	self->e.cmd.deadline_ns = deadline_soon();
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
@@ -166,11 +166,11 @@ TEST_F(access, refused_is_an_error)
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	/* What had begun is ended. */
 	execution_init(&self->e, self->model, self->pool, pool);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EIO);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	prepare_init(&self->prepare, pool, 1);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &self->prepare), EIO);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &self->prepare), EIO);
 	EXPECT_FALSE(command_waits(self));
 
 	ASSERT_EQ(ioctl(other.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
@@ -195,7 +195,7 @@ TEST_F(access, refused_denies_constants)
 	supported_init(&supported, self->own, 1, told, sizeof(told));
 	supported.pools = (uintptr_t)constants;
 	supported.num_pools = 2;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_SUPPORTED, &supported));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_SUPPORTED, &supported));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(command_grants(&self->cmd)[0].prot, NNACCEL_PROT_READ);
 	EXPECT_EQ(command_grants(&self->cmd)[1].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
@@ -210,7 +210,7 @@ TEST_F(access, refused_denies_constants)
 	EXPECT_EQ(counts.ended[BOTH] + counts.ended[TO_DEVICE] + counts.ended[FROM_DEVICE], 0);
 	/* It does not go on without the wire form. */
 	supported.wire_pool = constants[1];
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), EIO);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EIO);
 	exporter_close(&other);
 }
 
@@ -332,7 +332,7 @@ TEST_F(access, waits_until_the_deadline)
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	execution_init(&self->e, self->model, self->pool, self->own);
 	self->e.cmd.deadline_ns = now_ns() + 100000000;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), ETIME);
 	EXPECT_FALSE(command_waits(self));
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
 }
@@ -350,7 +350,7 @@ static void wait_for_fence(struct actor *actor, void *data)
 		return;
 	execution_init(&e, served_prepare(&s, pool_alloc(s.fd, LENGTH)), pool, pool);
 	if (ioctl(x->fd, EXPORTER_FENCE, 1) ||
-	    !async_start(&async, s.fd, NNACCEL_EXECUTE, &e.cmd))
+	    !async_start(&async, s.fd, NNACCEL_WORK_EXECUTE, &e.cmd))
 		return;
 	usleep(100000);
 	actor_reached(actor);

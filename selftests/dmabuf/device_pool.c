@@ -79,7 +79,7 @@ FIXTURE_TEARDOWN(device_pool)
 static bool begin(FIXTURE_DATA(device_pool) *self, uint32_t input, uint32_t output)
 {
 	execution_init(&self->e, self->model, input, output);
-	return async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd) &&
+	return async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd) &&
 	       !session_fetch(self->s.session, 0, &self->cmd);
 }
 
@@ -173,15 +173,15 @@ TEST_F(device_pool, nothing_else)
 	struct nnaccel_supported supported;
 
 	prepare_init(&prepare, self->pool, 16);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), EOPNOTSUPP);
 	prepare_init(&prepare, self->own, 16);
 	prepare.pools = (uintptr_t)others;
 	prepare.num_pools = 1;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), EOPNOTSUPP);
 	supported_init(&supported, self->pool, 16, answer, sizeof(answer));
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EOPNOTSUPP);
 	cache_save_init(&save, self->model, self->pool, PAGE, 0, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &save), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save), EOPNOTSUPP);
 	EXPECT_EQ(pool_export(self->s.fd, self->pool), -1);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 }
@@ -198,9 +198,9 @@ TEST_F(device_pool, copies)
 	ASSERT_EQ(served_start(&self->s), 0);
 	copy.buffer = buffer_alloc(self->s.fd, self->model, PAGE);
 	ASSERT_NE(copy.buffer, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &copy), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), EOPNOTSUPP);
 	copy.pool = self->own;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_BUFFER_COPY, &copy), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
 }
 
 TEST_F(device_pool, slots)
@@ -229,7 +229,7 @@ TEST_F(device_pool, another_engine)
 	EXPECT_EQ(import(self->s.fd, self->x.buffer, PROT_RW, &id), EOPNOTSUPP);
 	EXPECT_EQ(slot_bind(burst, self->pool, NNACCEL_PROT_READ, NULL), EOPNOTSUPP);
 	execution_init(&self->e, self->model, self->pool, self->own);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EOPNOTSUPP);
 	close(burst);
 }
 

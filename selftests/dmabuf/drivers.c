@@ -52,7 +52,7 @@ FIXTURE_TEARDOWN(drivers)
 static bool execute(FIXTURE_DATA(drivers) *self, uint32_t input, uint32_t output)
 {
 	execution_init(&self->e, self->model, input, output);
-	return async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd);
+	return async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd);
 }
 
 static int finish(FIXTURE_DATA(drivers) *self)

@@ -175,12 +175,12 @@ TEST_F(formats, are_used_whole)
 
 	ASSERT_NE(pool, 0);
 	execution_init(&self->e, self->model, pool, self->own);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EINVAL);
 	self->e.args[0].length = 0;
 	self->e.args[0].offset = 1;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EINVAL);
 	self->e.args[0].offset = 0;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(command_grants(&self->cmd)[0].prot, NNACCEL_PROT_READ | NNACCEL_PROT_FORMATTED);
 	EXPECT_EQ(command_grants(&self->cmd)[0].length,
@@ -198,13 +198,13 @@ TEST_F(formats, hold_no_model)
 
 	ASSERT_NE(pool, 0);
 	prepare_init(&prepare, pool, 1);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), EOPNOTSUPP);
 	prepare_init(&prepare, self->own, 1);
 	prepare.pools = (uintptr_t)pools;
 	prepare.num_pools = 1;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), EOPNOTSUPP);
 	supported_init(&supported, pool, 1, answer, 1);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), EOPNOTSUPP);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EOPNOTSUPP);
 }
 
 TEST_F(formats, are_pools_of_their_own)
@@ -256,7 +256,7 @@ TEST_F(formats, are_told)
 	self->e.args[1].offset = 0;
 	self->e.cmd.attributes = (uintptr_t)"odd";
 	self->e.cmd.attributes_size = 3;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.num_formats, 1);
 	EXPECT_EQ((char *)(command_formats(&self->cmd) + 1) - (char *)&self->cmd,
@@ -371,7 +371,7 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 3);
 	execution_init(&self->e, self->model, pool, self->own);
 	self->e.args[0].length = 0;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	/* The two pools of the caller, then the plane's. */
 	EXPECT_EQ(self->cmd.head.num_grants, 3);
@@ -390,18 +390,18 @@ TEST_F(formats, planes_in_files_are_accessed)
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
 	self->e.args[1].offset = 0;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, PROT_RW | NNACCEL_PROT_SYNC);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	self->e.args[1].pool = 2;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EINVAL);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EINVAL);
 
 	/* The exporter of any plane can refuse. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	self->e.args[1].pool = 1;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &self->e.cmd), EIO);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	/* A thread may still have the command that was refused. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-pools", 1));

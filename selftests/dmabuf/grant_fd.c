@@ -418,7 +418,7 @@ TEST_F(grant_fd, fences)
 
 	ASSERT_TRUE(exporter_lend_fence(&self->x, self->fd));
 	execution_init(&e, self->model, self->pool, self->pool);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	usleep(100000);
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &cmd), EAGAIN);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);

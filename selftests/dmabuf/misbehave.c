@@ -488,7 +488,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
 
 		execution_init(&e, self->model, self->pool, self->pool);
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 		if (!errors[i].seen) {
 			failures = (struct exporter_failures){ errors[i].error, 0, n };
 			ASSERT_EQ(fetch(self), 0);

@@ -156,7 +156,7 @@ TEST_F(broker, log_not_read)
 	fd = device_open();
 	ASSERT_GE(fd, 0);
 	query_init(&query, NNACCEL_QUERY_DEVICE, answer, sizeof(answer));
-	EXPECT_EQ(xioctl(fd, NNACCEL_QUERY, &query), 0);
+	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_QUERY, &query), 0);
 	close(fd);
 	EXPECT_EQ(kill(self->pid, SIGTERM), 0);
 	EXPECT_EQ(waitpid(self->pid, &fd, 0), self->pid);

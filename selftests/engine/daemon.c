@@ -41,7 +41,7 @@ static int query(int fd, uint32_t what, uint32_t *status)
 		.data = (uintptr_t)answer,
 		.data_size = sizeof(answer),
 	};
-	int error = xioctl(fd, NNACCEL_QUERY, &query);
+	int error = xioctl(fd, NNACCEL_WORK_QUERY, &query);
 
 	if (!error)
 		*status = query.out_status;

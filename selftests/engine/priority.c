@@ -86,7 +86,7 @@ static uint32_t prepare(FIXTURE_DATA(priority) *self, uint32_t priority)
 
 	prepare_init(&prepare, self->pool, 1);
 	prepare.priority = priority;
-	return xioctl(self->fd, NNACCEL_PREPARE, &prepare) ? 0 : prepare.out_model;
+	return xioctl(self->fd, NNACCEL_WORK_PREPARE, &prepare) ? 0 : prepare.out_model;
 }
 
 TEST_F(priority, is_the_highest)
@@ -165,7 +165,7 @@ TEST_F(priority, goes_with_the_session)
 	actor_kill(&self->worker);
 	EXPECT_EQ(next_event(self, &next), EAGAIN);
 	query_init(&query, 1, &answer, sizeof(answer));
-	ASSERT_TRUE(async_start(&async, self->fd, NNACCEL_QUERY, &query));
+	ASSERT_TRUE(async_start(&async, self->fd, NNACCEL_WORK_QUERY, &query));
 	ASSERT_EQ(broker_next(self->broker, 0, &next), 0);
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
 	EXPECT_EQ(next.out_priority, NNACCEL_PRIORITY_MEDIUM);

@@ -343,7 +343,7 @@ TEST_F(engines, death_of_one)
 	model = served_prepare(&alive, pool);
 	ASSERT_NE(model, 0);
 	execution_init(&e, model, pool, pool);
-	ASSERT_TRUE(async_start(&async, alive.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, alive.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	do {
 		ASSERT_EQ(session_fetch(alive.session, 0, cmd), 0);
 	} while (cmd->head.kind != NNACCEL_DO_EXECUTE);
@@ -355,9 +355,9 @@ TEST_F(engines, death_of_one)
 	close(dead.session);
 	close(self->brokers[2]);
 	execution_init(&e2, model, pool, pool);
-	EXPECT_EQ(xioctl(dead.fd, NNACCEL_EXECUTE, &e2.cmd), ESTALE);
+	EXPECT_EQ(xioctl(dead.fd, NNACCEL_WORK_EXECUTE, &e2.cmd), ESTALE);
 	query_init(&query, 0, answer, sizeof(answer));
-	EXPECT_EQ(xioctl(dead.fd, NNACCEL_QUERY, &query), ENOTCONN);
+	EXPECT_EQ(xioctl(dead.fd, NNACCEL_WORK_QUERY, &query), ENOTCONN);
 
 	EXPECT_EQ(session_answer(alive.session, cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);

@@ -56,7 +56,7 @@ TEST_F(executions, tell_the_worker)
 	e.args[0].rank = 2;
 	e.args[0].dims[0] = 2;
 	e.args[0].dims[1] = UINT32_MAX;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	memset(cmd, 0xa5, sizeof(*cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, cmd), 0);
 	EXPECT_EQ(cmd->head.size, sizeof(cmd->head) + 2 * sizeof(*grants) + sizeof(e.args));
@@ -111,7 +111,7 @@ TEST_F(executions, attributes)
 		execution_init(&e, self->model, self->input, self->output);
 		e.cmd.attributes = sizes[i] ? (uintptr_t)sent : 8;
 		e.cmd.attributes_size = sizes[i];
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 		memset(cmd, 0xa5, sizeof(*cmd));
 		ASSERT_EQ(session_fetch(self->s.session, 0, cmd), 0);
 		EXPECT_EQ(cmd->head.size, sizeof(cmd->head) + sizeof(e.args) + sizes[i] +
@@ -132,7 +132,7 @@ TEST_F(executions, unmeasured)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	execution_init(&e, self->model, self->input, self->output);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 	EXPECT_EQ(e.cmd.out_device_ns, NNACCEL_TIME_NONE);
 	EXPECT_EQ(e.cmd.out_driver_ns, NNACCEL_TIME_NONE);
 }
@@ -144,7 +144,7 @@ TEST_F(executions, unwanted_shapes)
 	ASSERT_EQ(served_start(&self->s), 0);
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.shapes = 0;
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 	EXPECT_EQ(e.cmd.out_num_shapes, 0);
 }
 
@@ -156,7 +156,7 @@ static int answered(struct served *s, struct execution *e, uint32_t status,
 	union command cmd;
 	int error;
 
-	if (!async_start(&async, s->fd, NNACCEL_EXECUTE, &e->cmd))
+	if (!async_start(&async, s->fd, NNACCEL_WORK_EXECUTE, &e->cmd))
 		return EAGAIN;
 	error = session_fetch(s->session, 0, &cmd);
 	if (!error)
@@ -243,18 +243,18 @@ TEST_F(executions, refusals)
 			{ UINT32_MAX, ENOENT }, { unwritable, EACCES },
 		};
 
-		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_EXECUTE, &e.cmd, sizeof(e.cmd), cases,
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd, sizeof(e.cmd), cases,
 					 ARRAY_SIZE(cases)), 0);
 		for (size_t i = 0; i < ARRAY_SIZE(pools); i++) {
 			e.pools[1] = pools[i].pool;
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), pools[i].error)
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), pools[i].error)
 				TH_LOG("pool %u", pools[i].pool);
 		}
 	}
 	/* An input may lie where nothing can be written. */
 	execution_init(&e, self->model, unwritable, self->output);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_EXECUTE, &e.cmd, sizeof(e.cmd), 0, true), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd, sizeof(e.cmd), 0, true), 0);
 	close(read_only);
 	close(other);
 }
@@ -302,7 +302,7 @@ TEST_F(executions, argument_refusals)
 
 		execution_init(&e, self->model, self->input, self->output);
 		e.args[i % 2] = cases[c].arg;
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), cases[c].error)
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), cases[c].error)
 			TH_LOG("%s of argument %zu", cases[c].what, i % 2);
 	}
 }
@@ -327,7 +327,7 @@ TEST_F(executions, most_arguments)
 	e.cmd.shapes = (uintptr_t)shapes;
 	e.cmd.num_inputs = 1;
 	e.cmd.num_outputs = NNACCEL_MAX_ARGS - 1;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &fetch), EMSGSIZE);
 	EXPECT_EQ(fetch.out_size, size);
 	fetch.buffer_size = fetch.out_size;
@@ -352,7 +352,7 @@ TEST_F(executions, no_pools_and_no_arguments)
 	e.cmd.num_inputs = 0;
 	e.cmd.num_outputs = 0;
 	e.cmd.args = 0;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 	EXPECT_EQ(e.cmd.out_num_shapes, 0);
 }
 
@@ -374,7 +374,7 @@ TEST_F(executions, are_fetched_by_priority)
 	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
 		execution_init(&e[i], models[priorities[i]], self->input, self->output);
 		e[i].cmd.loop_timeout_ns = i;
-		ASSERT_TRUE(async_start(&async[i], self->s.fd, NNACCEL_EXECUTE, &e[i].cmd));
+		ASSERT_TRUE(async_start(&async[i], self->s.fd, NNACCEL_WORK_EXECUTE, &e[i].cmd));
 		await_commands(self->s.fd, (long long)i + 1);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
@@ -394,7 +394,7 @@ TEST_F(executions, deadline_passes_in_the_queue)
 
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.deadline_ns = now_ns() + 100000000;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	EXPECT_EQ(e.cmd.out_status, POISON);
 	/* It is not done for nobody. */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
@@ -409,7 +409,7 @@ TEST_F(executions, deadline_passes_in_flight)
 
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.deadline_ns = deadline_soon();
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
 	/* The engine may go on: the pools stay granted, whatever the client does. */
@@ -433,7 +433,7 @@ TEST_F(executions, deadline_grace)
 
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.deadline_ns = deadline_soon();
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.deadline_ns, e.cmd.deadline_ns);
 	while (now_ns() < e.cmd.deadline_ns)
@@ -458,7 +458,7 @@ TEST_F(executions, signals_do_not_disturb)
 
 	ASSERT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
 	execution_init(&e, self->model, self->input, self->output);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	for (int i = 0; i < 10; i++) {
 		EXPECT_EQ(pthread_kill(async.thread, SIGUSR1), 0);
@@ -474,10 +474,10 @@ TEST_F(executions, of_a_destroyed_model)
 	struct async async;
 
 	execution_init(&e, self->model, self->input, self->output);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &(struct nnaccel_execute){
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &(struct nnaccel_execute){
 		.size = sizeof(e.cmd), .model = self->model }), ENOENT);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -495,27 +495,27 @@ TEST_F(executions, of_a_dead_model)
 	close(self->s.session);
 	self->s.session = -1;
 	execution_init(&e, self->model, self->input, self->output);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	/* Nor does a new worker have it. */
 	ASSERT_EQ(broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK,
 			      &(struct nnaccel_engine_next){}), EAGAIN);
 	wait_ms = param_set("engine_wait_ms", 10);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_QUERY, &(struct nnaccel_query){
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_QUERY, &(struct nnaccel_query){
 		.size = sizeof(struct nnaccel_query) }), ETIMEDOUT);
 	param_set("engine_wait_ms", wait_ms);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
 	ASSERT_EQ(session_attach(self->s.session), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(object_destroy(self->s.fd, self->model), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ENOENT);
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	self->model = served_prepare_as(&self->s, self->input, NNACCEL_PRIORITY_HIGH);
 	ASSERT_NE(self->model, 0);
 	ASSERT_EQ(served_start(&self->s), 0);
 	execution_init(&e, self->model, self->input, self->output);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 }
 
 /* ---- the system is suspended ---- */
@@ -531,10 +531,10 @@ static void execute_once(struct actor *self, void *data)
 	uint32_t pool = pool_alloc(fd, LENGTH);
 
 	prepare_init(&prepare, pool, 1);
-	if (xioctl(fd, NNACCEL_PREPARE, &prepare))
+	if (xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		_exit(1);
 	execution_init(&e, prepare.out_model, pool, pool);
-	_exit(xioctl(fd, NNACCEL_EXECUTE, &e.cmd));
+	_exit(xioctl(fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 }
 
 static bool write_to(const char *file, const char *text)

@@ -80,7 +80,7 @@ FIXTURE_SETUP(fail_nth)
 	self->buffer = pool_export(self->s.fd, self->pool);
 	self->file = file_new(4 * PAGE);
 	prepare_init(&prepare, self->pool, 1);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
@@ -88,7 +88,7 @@ FIXTURE_SETUP(fail_nth)
 	/* Touched: a page that this process cannot get is its end. */
 	memset(self->data, 1, sizeof(self->data));
 	allocation_init(&self->allocation, self->model, 4 * PAGE);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_BUFFER_ALLOC,
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC,
 				&self->allocation.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -184,7 +184,7 @@ static int call_query(FIXTURE_DATA(fail_nth) *self, int *made)
 	uint32_t answer;
 
 	query_init(&query, 1, &answer, sizeof(answer));
-	return xioctl(self->s.fd, NNACCEL_QUERY, &query);
+	return xioctl(self->s.fd, NNACCEL_WORK_QUERY, &query);
 }
 
 static int call_supported(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -195,7 +195,7 @@ static int call_supported(FIXTURE_DATA(fail_nth) *self, int *made)
 	supported_init(&supported, self->pool, 1, answer, sizeof(answer));
 	supported.pools = (uintptr_t)&self->pool;
 	supported.num_pools = 1;
-	return xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported);
+	return xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported);
 }
 
 static int call_prepare(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -208,7 +208,7 @@ static int call_prepare(FIXTURE_DATA(fail_nth) *self, int *made)
 	prepare.num_pools = 1;
 	prepare.attributes = (uintptr_t)"attributes";
 	prepare.attributes_size = 9;
-	error = xioctl(self->s.fd, NNACCEL_PREPARE, &prepare);
+	error = xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare);
 	*made = (int)prepare.out_model;
 	return error;
 }
@@ -221,7 +221,7 @@ static int call_prepare_cached(FIXTURE_DATA(fail_nth) *self, int *made)
 	prepare_cached_init(&prepare, self->pool, 1, self->pool, PAGE);
 	prepare.attributes = (uintptr_t)"attributes";
 	prepare.attributes_size = 9;
-	error = xioctl(self->s.fd, NNACCEL_PREPARE_CACHED, &prepare);
+	error = xioctl(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare);
 	*made = (int)prepare.out_model;
 	return error;
 }
@@ -231,7 +231,7 @@ static int call_cache_save(FIXTURE_DATA(fail_nth) *self, int *made)
 	struct nnaccel_cache_save save;
 
 	cache_save_init(&save, self->model, self->pool, 1, self->pool, PAGE);
-	return xioctl(self->s.fd, NNACCEL_CACHE_SAVE, &save);
+	return xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save);
 }
 
 static int call_execute(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -241,7 +241,7 @@ static int call_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 	execution_init(&e, self->model, self->pool, self->pool);
 	e.cmd.attributes = (uintptr_t)"attributes";
 	e.cmd.attributes_size = 9;
-	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
+	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
 static int call_execute_fenced(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -309,7 +309,7 @@ static int call_buffer_alloc(FIXTURE_DATA(fail_nth) *self, int *made)
 	int error;
 
 	allocation_init(&self->allocation, self->model, 4 * PAGE);
-	error = xioctl(self->s.fd, NNACCEL_BUFFER_ALLOC, &self->allocation.cmd);
+	error = xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &self->allocation.cmd);
 	*made = (int)self->allocation.cmd.out_buffer;
 	return error;
 }
@@ -328,7 +328,7 @@ static int call_buffer_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
 	e.base.cmd.num_outputs = 1;
 	e.base.args[1].pool = 0;
-	return xioctl(self->s.fd, NNACCEL_EXECUTE, &e.base.cmd);
+	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd);
 }
 
 static void undo_fd(FIXTURE_DATA(fail_nth) *self, int made)
@@ -356,7 +356,7 @@ static bool ready_queued(FIXTURE_DATA(fail_nth) *self)
 	if (self->queued)
 		return true;
 	execution_init(&self->execution, self->model, self->pool, self->pool);
-	self->queued = async_start(&self->async, self->s.fd, NNACCEL_EXECUTE,
+	self->queued = async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE,
 				   &self->execution.cmd);
 	return self->queued && poll(&poll_fd, 1, -1) == 1;
 }
@@ -434,7 +434,7 @@ static bool ready_announcement(FIXTURE_DATA(fail_nth) *self)
 	if (self->queued)
 		return true;
 	burst_init(&self->create, self->model, 0);
-	self->queued = async_start(&self->async, self->s.fd, NNACCEL_BURST_CREATE, &self->create);
+	self->queued = async_start(&self->async, self->s.fd, NNACCEL_WORK_BURST, &self->create);
 	return self->queued && poll(&poll_fd, 1, -1) == 1;
 }
 

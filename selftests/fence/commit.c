@@ -81,7 +81,7 @@ static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 {
 	execution_init(&self->e, self->model, self->pool, self->pool);
 	self->e.cmd.deadline_ns = deadline_ns;
-	if (!async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd))
+	if (!async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd))
 		return EAGAIN;
 	return session_fetch(self->s.session, 0, &self->cmd) ?: commit_fenced(self, self->hardware);
 }
@@ -215,7 +215,7 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 		self->e.cmd.args = (uintptr_t)args;
 		self->e.cmd.num_outputs = NUM;
 		self->e.cmd.shapes = (uintptr_t)told;
-		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+		ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		ASSERT_EQ(self->cmd.head.num_outputs, NUM);
 		commit.cookie = self->cmd.head.cookie;
@@ -362,7 +362,7 @@ TEST_F(commit, refusals)
 	struct nnaccel_query query = { .size = sizeof(query) };
 
 	execution_init(&self->e, self->model, self->pool, self->pool);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	good.cookie = self->cmd.head.cookie;
 	bad = good;
@@ -387,7 +387,7 @@ TEST_F(commit, refusals)
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	/* What no hardware does. */
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_QUERY, &query));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_QUERY, &query));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(commit_fenced(self, self->hardware), EINVAL);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,

@@ -298,7 +298,7 @@ static uint32_t serve_buffer(FIXTURE_DATA(fence) *self, const char *data, uint64
 	struct async async;
 
 	allocation_init(&a, self->model, length);
-	if (!async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &a.cmd) ||
+	if (!async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd) ||
 	    session_fetch(self->s.session, 0, &self->cmd) ||
 	    session_answer(self->s.session, &self->cmd) || async_wait(&async) ||
 	    buffer_copy_in(self->s.fd, a.cmd.out_buffer, data, length))

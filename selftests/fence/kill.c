@@ -44,7 +44,7 @@ static bool client_open(struct client *c, void (*work)(struct actor *self, void 
 		return false;
 	close(c->session);
 	prepare_init(&prepare, c->pool, 1);
-	if (xioctl(c->fd, NNACCEL_PREPARE, &prepare))
+	if (xioctl(c->fd, NNACCEL_WORK_PREPARE, &prepare))
 		return false;
 	c->model = prepare.out_model;
 	return true;
@@ -154,7 +154,7 @@ TEST_F(kill, worker_of_a_synchronous_execution)
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	e.cmd.deadline_ns = deadline_soon();
-	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	expect_dead(_metadata, self);
 }
@@ -168,7 +168,7 @@ TEST_F(kill, no_worker_without_a_deadline)
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	param_set("fence_bound_ms", 100);
-	ASSERT_TRUE(async_start(&async, self->c.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	while (!atomic_load(self->memory))
 		usleep(1000);
 	usleep(300000);
@@ -261,7 +261,7 @@ TEST_F(shared, loses_its_session)
 	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
 	close(f.cmd.out_fd);
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
-	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ESTALE);
+	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
 	EXPECT_EQ(info.si_pid, 0);
 	actor_go(&self->c.worker);
@@ -277,7 +277,7 @@ TEST_F(shared, keeps_its_session)
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	e.cmd.deadline_ns = deadline_soon();
-	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 }
 
@@ -309,7 +309,7 @@ static void be_client(struct actor *self, void *data)
 	uint32_t pool = pool_alloc(fd, LENGTH);
 
 	prepare_init(&prepare, pool, 1);
-	if (fd < 0 || xioctl(fd, NNACCEL_PREPARE, &prepare))
+	if (fd < 0 || xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		_exit(1);
 	first = fence_start(fd, prepare.out_model, pool, -1);
 	second = fence_start(fd, prepare.out_model, pool, first);

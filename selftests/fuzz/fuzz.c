@@ -221,34 +221,34 @@ static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 	struct room *r = f->room;
 
 	switch (request) {
-	case NNACCEL_QUERY:
+	case NNACCEL_WORK_QUERY:
 		query_init(arg, draw(f, 3), r->data, sizeof(r->data));
 		break;
-	case NNACCEL_SUPPORTED:
+	case NNACCEL_WORK_SUPPORTED:
 		supported_init(arg, world.pools[0], 16, (uint8_t *)r->data, draw(f, 8));
 		break;
-	case NNACCEL_PREPARE:
+	case NNACCEL_WORK_PREPARE:
 		prepare_init(arg, world.pools[0], 16);
 		r->pools[0] = world.pools[1];
 		((struct nnaccel_prepare *)arg)->pools = (uintptr_t)r->pools;
 		((struct nnaccel_prepare *)arg)->num_pools = draw(f, 3);
 		break;
-	case NNACCEL_PREPARE_CACHED:
+	case NNACCEL_WORK_PREPARE_CACHED:
 		prepare_cached_init(arg, world.pools[0], 16, world.pools[1], 16);
 		break;
-	case NNACCEL_CACHE_SAVE:
+	case NNACCEL_WORK_CACHE_SAVE:
 		cache_save_init(arg, world.model, world.pools[0], 16, world.pools[1], 16);
 		break;
-	case NNACCEL_EXECUTE:
+	case NNACCEL_WORK_EXECUTE:
 		good_execution(f, arg);
 		break;
 	case NNACCEL_EXECUTE_FENCED:
 		good_fenced(f, arg);
 		break;
-	case NNACCEL_BURST_CREATE:
+	case NNACCEL_WORK_BURST:
 		burst_init(arg, world.model, draw(f, 3));
 		break;
-	case NNACCEL_BUFFER_ALLOC:
+	case NNACCEL_WORK_BUFFER_ALLOC:
 		good_alloc(f, arg);
 		break;
 	}
@@ -290,7 +290,7 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 		((struct nnaccel_burst_slot *)arg)->pool = world.pools[draw(f, 2)];
 		((struct nnaccel_burst_slot *)arg)->prot = NNACCEL_PROT_READ;
 		break;
-	case NNACCEL_BUFFER_COPY:
+	case NNACCEL_WORK_BUFFER_COPY:
 		*(struct nnaccel_buffer_copy *)arg = (struct nnaccel_buffer_copy){
 			.flags = draw(f, 2),
 			.buffer = world.buffer,
@@ -313,24 +313,13 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 /* Describes work of a kind, and where its answer goes. */
 static void good_work(struct fuzzer *f, uint32_t kind)
 {
-	static const unsigned long requests[] = {
-		[NNACCEL_WORK_QUERY] = NNACCEL_QUERY,
-		[NNACCEL_WORK_SUPPORTED] = NNACCEL_SUPPORTED,
-		[NNACCEL_WORK_PREPARE] = NNACCEL_PREPARE,
-		[NNACCEL_WORK_PREPARE_CACHED] = NNACCEL_PREPARE_CACHED,
-		[NNACCEL_WORK_CACHE_SAVE] = NNACCEL_CACHE_SAVE,
-		[NNACCEL_WORK_EXECUTE] = NNACCEL_EXECUTE,
-		[NNACCEL_WORK_BUFFER_ALLOC] = NNACCEL_BUFFER_ALLOC,
-		[NNACCEL_WORK_BUFFER_COPY] = NNACCEL_BUFFER_COPY,
-		[NNACCEL_WORK_BURST] = NNACCEL_BURST_CREATE,
-	};
 	struct room *r = f->room;
 
 	memset(&r->work, 0, sizeof(r->work));
-	good_engine_call(f, requests[kind], &r->work);
-	good_pool_call(f, requests[kind], &r->work);
+	good_engine_call(f, kind, &r->work);
+	good_pool_call(f, kind, &r->work);
 	for (size_t i = 0; i < num_ioctls; i++) {
-		if (ioctls[i].request != requests[kind])
+		if (ioctls[i].request != kind)
 			continue;
 		*(uint32_t *)&r->work = (uint32_t)ioctls[i].size;
 		damage(f, &r->work, ioctls[i].size, 1);
@@ -461,7 +450,7 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 	case NNACCEL_POOL_EXPORT:
 		keep_file(f, ((const struct nnaccel_pool_export *)arg)->out_fd);
 		break;
-	case NNACCEL_BURST_CREATE:
+	case NNACCEL_WORK_BURST:
 		keep_file(f, ((const struct nnaccel_burst_create *)arg)->out_fd);
 		break;
 	case NNACCEL_EXECUTE_FENCED:
@@ -489,10 +478,10 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 	case NNACCEL_POOL_IMPORT:
 		world.last = ((const struct nnaccel_pool_import *)arg)->out_id;
 		break;
-	case NNACCEL_PREPARE:
+	case NNACCEL_WORK_PREPARE:
 		world.last = ((const struct nnaccel_prepare *)arg)->out_model;
 		break;
-	case NNACCEL_BUFFER_ALLOC:
+	case NNACCEL_WORK_BUFFER_ALLOC:
 		world.last = ((const struct nnaccel_buffer_alloc *)arg)->out_buffer;
 		break;
 	}

@@ -34,7 +34,7 @@ FIXTURE_SETUP(imports)
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->output = pool_alloc(self->s.fd, LENGTH);
 	prepare_init(&prepare, self->output, 1);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
@@ -52,7 +52,7 @@ static char *map_as_worker(FIXTURE_DATA(imports) *self, uint32_t pool, bool writ
 {
 	execution_init(&self->e, self->model, write ? self->output : pool,
 		       write ? pool : self->output);
-	if (!async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->e.cmd) ||
+	if (!async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd) ||
 	    session_fetch(self->s.session, 0, &self->cmd))
 		return NULL;
 	return session_map(self->s.session, command_grants(&self->cmd)[write].grant, length,

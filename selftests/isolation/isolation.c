@@ -52,7 +52,7 @@ static int start(FIXTURE_DATA(isolation) *self)
 	self->input = pool_alloc(self->s.fd, LENGTH);
 	self->output = pool_alloc(self->s.fd, LENGTH);
 	prepare_init(&prepare, self->input, 1);
-	if (!async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare))
+	if (!async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare))
 		return EAGAIN;
 	error = session_fetch(self->s.session, 0, &self->cmd) ?:
 		session_answer(self->s.session, &self->cmd);
@@ -61,7 +61,7 @@ static int start(FIXTURE_DATA(isolation) *self)
 	error = async_wait(&self->async);
 	self->model = prepare.out_model;
 	execution_init(&self->execution, self->model, self->input, self->output);
-	if (error || !async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &self->execution.cmd))
+	if (error || !async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd))
 		return error ?: EAGAIN;
 	error = session_fetch(self->s.session, 0, &self->cmd);
 	self->in_grant = command_grants(&self->cmd)[0].grant;
@@ -202,15 +202,15 @@ TEST_F(isolation, objects_of_another_context)
 	other = device_open();
 	for (uint32_t id = 0; id < 8; id++) {
 		prepare_init(&prepare, id, 1);
-		EXPECT_EQ(xioctl(other, NNACCEL_PREPARE, &prepare), ENOENT);
+		EXPECT_EQ(xioctl(other, NNACCEL_WORK_PREPARE, &prepare), ENOENT);
 		supported_init(&supported, id, 1, &answer, 1);
-		EXPECT_EQ(xioctl(other, NNACCEL_SUPPORTED, &supported), ENOENT);
+		EXPECT_EQ(xioctl(other, NNACCEL_WORK_SUPPORTED, &supported), ENOENT);
 		execution_init(&e, id, id, id);
-		EXPECT_EQ(xioctl(other, NNACCEL_EXECUTE, &e.cmd), ENOENT);
+		EXPECT_EQ(xioctl(other, NNACCEL_WORK_EXECUTE, &e.cmd), ENOENT);
 		e.cmd.num_pools = 0;
 		e.cmd.num_inputs = 0;
 		e.cmd.num_outputs = 0;
-		EXPECT_EQ(xioctl(other, NNACCEL_EXECUTE, &e.cmd), ENOENT);
+		EXPECT_EQ(xioctl(other, NNACCEL_WORK_EXECUTE, &e.cmd), ENOENT);
 		export = (struct nnaccel_pool_export){ .size = sizeof(export), .id = id };
 		EXPECT_EQ(xioctl(other, NNACCEL_POOL_EXPORT, &export), ENOENT);
 		EXPECT_EQ(object_destroy(other, id), ENOENT);
@@ -233,11 +233,11 @@ TEST_F(isolation, objects_of_another_type)
 	export.id = self->model;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_EXPORT, &export), ENOENT);
 	prepare_init(&prepare, self->model, 1);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), ENOENT);
 	execution_init(&e, self->input, self->input, self->output);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ENOENT);
 	execution_init(&e, self->model, self->model, self->output);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ENOENT);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ENOENT);
 }
 
 /* ---- memory ---- */
@@ -367,7 +367,7 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	EXPECT_EQ(finish(self), 0);
 	ASSERT_EQ(pool_import(self->s.fd, file, PROT_RW, 0, LENGTH, &pool), 0);
 	execution_init(&e, self->model, pool, self->output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	grant = command_grants(&self->cmd)[0].grant;
 	EXPECT_EQ(session_map(self->s.session, grant, LENGTH, PROT_READ | PROT_WRITE), NULL);
@@ -376,7 +376,7 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	EXPECT_EQ(finish(self), 0);
 	/* Once it is an output it may be written, and it keeps its number. */
 	execution_init(&e, self->model, self->input, pool);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(command_grants(&self->cmd)[1].grant, grant);
 	EXPECT_NE(session_map(self->s.session, grant, LENGTH, PROT_READ | PROT_WRITE), NULL);
@@ -396,7 +396,7 @@ TEST_F(isolation, constants_are_never_writable)
 	prepare_init(&prepare, self->input, LENGTH);
 	prepare.pools = (uintptr_t)&self->output;
 	prepare.num_pools = 1;
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	read_only_stays(_metadata, self->s.session, command_grants(&self->cmd)[0].grant);
 	read_only_stays(_metadata, self->s.session, command_grants(&self->cmd)[1].grant);
@@ -419,7 +419,7 @@ TEST_F(isolation, part_of_a_file)
 		mine[i * PAGE] = (char)('0' + i);
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, PAGE, PAGE + 1, &pool), 0);
 	execution_init(&e, self->model, pool, self->output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	grant = command_grants(&self->cmd)[0].grant;
 	EXPECT_EQ(command_grants(&self->cmd)[0].length, PAGE + 1);
@@ -476,7 +476,7 @@ TEST_F(isolation, forgotten)
 			EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
 			EXPECT_EQ(self->cmd.head.grant, self->out_grant);
 			execution_init(&e, self->model, self->input, pool);
-			ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+			ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 			ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 			EXPECT_EQ(command_grants(&self->cmd)[0].grant, self->in_grant);
 			EXPECT_NE(command_grants(&self->cmd)[1].grant, self->out_grant);
@@ -525,7 +525,7 @@ TEST_F(isolation, grants_of_the_next_session)
 	ASSERT_EQ(session_attach(self->s.session), 0);
 	model = served_prepare(&self->s, self->input);
 	execution_init(&e, model, self->output, self->input);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
 			      PROT_READ | PROT_WRITE), NULL);
@@ -563,7 +563,7 @@ TEST_F(isolation, grants_do_not_fork)
 	EXPECT_EQ(finish(self), 0);
 	ASSERT_EQ(pool_import(self->s.fd, file, PROT_RW, 0, LENGTH, &pool), 0);
 	execution_init(&e, self->model, pool, self->output);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	for (size_t i = 0; i < 2; i++) {
 		mapped = session_map(self->s.session, command_grants(&self->cmd)[i].grant, LENGTH,

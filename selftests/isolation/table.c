@@ -60,10 +60,10 @@ static int own(FIXTURE_DATA(table) *self)
 
 	a->pool = pool_alloc(a->s.fd, LENGTH);
 	prepare_init(&prepare, a->pool, 1);
-	error = error ?: answer(self, NNACCEL_PREPARE, &prepare);
+	error = error ?: answer(self, NNACCEL_WORK_PREPARE, &prepare);
 	a->model = prepare.out_model;
 	allocation_init(&allocation, a->model, LENGTH);
-	error = error ?: answer(self, NNACCEL_BUFFER_ALLOC, &allocation.cmd);
+	error = error ?: answer(self, NNACCEL_WORK_BUFFER_ALLOC, &allocation.cmd);
 	a->buffer = allocation.cmd.out_buffer;
 	error = error ?: buffer_copy_in(a->s.fd, a->buffer, &allocation, 8);
 	if (error)
@@ -71,7 +71,7 @@ static int own(FIXTURE_DATA(table) *self)
 	a->burst = served_burst(&a->s, a->model, &a->number);
 	error = slot_bind(a->burst, a->pool, PROT_RW, &a->slot);
 	execution_init(&self->execution, a->model, a->pool, a->pool);
-	if (error || !async_start(&self->async, a->s.fd, NNACCEL_EXECUTE, &self->execution.cmd))
+	if (error || !async_start(&self->async, a->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd))
 		return error ?: EAGAIN;
 	error = session_fetch(a->s.session, 0, &self->cmd);
 	a->grant = command_grants(&self->cmd)->grant;
@@ -106,7 +106,7 @@ static int try_pool_prepare(int fd)
 	struct nnaccel_prepare prepare;
 
 	prepare_init(&prepare, victim->pool, 1);
-	return xioctl(fd, NNACCEL_PREPARE, &prepare);
+	return xioctl(fd, NNACCEL_WORK_PREPARE, &prepare);
 }
 
 static int try_model_execute(int fd)
@@ -117,7 +117,7 @@ static int try_model_execute(int fd)
 	e.cmd.num_pools = 0;
 	e.cmd.num_inputs = 0;
 	e.cmd.num_outputs = 0;
-	return xioctl(fd, NNACCEL_EXECUTE, &e.cmd);
+	return xioctl(fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
 static int try_model_burst(int fd)
@@ -141,7 +141,7 @@ static int try_model_save(int fd)
 {
 	struct nnaccel_cache_save save = { .size = sizeof(save), .model = victim->model };
 
-	return xioctl(fd, NNACCEL_CACHE_SAVE, &save);
+	return xioctl(fd, NNACCEL_WORK_CACHE_SAVE, &save);
 }
 
 static int try_buffer_copy_in(int fd)
@@ -168,7 +168,7 @@ static int try_buffer_execute(int fd)
 	struct buffer_execution e;
 
 	buffer_execution_init(&e, victim->model, victim->buffer, 0);
-	return xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
+	return xioctl(fd, NNACCEL_WORK_EXECUTE, &e.base.cmd);
 }
 
 static int try_buffer_export(int fd)

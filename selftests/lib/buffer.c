@@ -30,7 +30,7 @@ uint32_t buffer_alloc(int fd, uint32_t model, uint64_t capacity)
 	struct allocation a;
 
 	allocation_init(&a, model, capacity);
-	errno = xioctl(fd, NNACCEL_BUFFER_ALLOC, &a.cmd);
+	errno = xioctl(fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd);
 	return errno ? 0 : a.cmd.out_buffer;
 }
 
@@ -44,7 +44,7 @@ static int copy(int fd, uint32_t flags, uint32_t buffer, const void *data, uint6
 		.length = length,
 		.out_status = POISON,
 	};
-	int error = xioctl(fd, NNACCEL_BUFFER_COPY, &arg);
+	int error = xioctl(fd, NNACCEL_WORK_BUFFER_COPY, &arg);
 
 	return !error && arg.out_status ? EREMOTEIO : error;
 }

@@ -27,7 +27,7 @@ int burst_create(int fd, uint32_t model, uint32_t capacity, int *burst)
 	int error;
 
 	burst_init(&create, model, capacity);
-	error = xioctl(fd, NNACCEL_BURST_CREATE, &create);
+	error = xioctl(fd, NNACCEL_WORK_BURST, &create);
 	*burst = create.out_fd;
 	return error;
 }
@@ -55,7 +55,7 @@ uint32_t served_prepare_as(struct served *s, uint32_t pool, uint32_t priority)
 
 	prepare_init(&prepare, pool, 1);
 	prepare.priority = priority;
-	return call(s, NNACCEL_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
+	return call(s, NNACCEL_WORK_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
 }
 
 uint32_t served_prepare_for(struct served *s, uint32_t pool, uint32_t preference)
@@ -65,7 +65,7 @@ uint32_t served_prepare_for(struct served *s, uint32_t pool, uint32_t preference
 
 	prepare_init(&prepare, pool, 1);
 	prepare.preference = preference;
-	return call(s, NNACCEL_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
+	return call(s, NNACCEL_WORK_PREPARE, &prepare, &cmd) ? 0 : prepare.out_model;
 }
 
 uint32_t served_prepare(struct served *s, uint32_t pool)
@@ -85,7 +85,7 @@ int served_burst_with(struct served *s, uint32_t model, uint32_t flags, uint32_t
 
 	burst_init(&create, model, 0);
 	create.flags |= flags;
-	if (call(s, NNACCEL_BURST_CREATE, &create, &cmd))
+	if (call(s, NNACCEL_WORK_BURST, &create, &cmd))
 		return -1;
 	if (number)
 		*number = cmd.head.burst;

@@ -12,7 +12,7 @@
 
 #include "engine.h"
 
-/** burst_init() - Fills in a BURST_CREATE. */
+/** burst_init() - Fills in the work BURST. */
 void burst_init(struct nnaccel_burst_create *create, uint32_t model, uint32_t capacity);
 
 /** burst_create() - Creates a burst while somebody serves the context. */
@@ -34,7 +34,7 @@ uint32_t served_prepare(struct served *s, uint32_t pool);
  */
 int served_burst(struct served *s, uint32_t model, uint32_t *number);
 
-/** served_burst_with() - The same with flags of NNACCEL_BURST_CREATE. */
+/** served_burst_with() - The same with flags of NNACCEL_WORK_BURST. */
 int served_burst_with(struct served *s, uint32_t model, uint32_t flags, uint32_t *number);
 
 /** slot_bind() - A new slot; @slot may be NULL. */

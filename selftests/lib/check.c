@@ -29,26 +29,29 @@
 #define IOCTL(_name, _struct, _kind) \
 	{ #_name, NNACCEL_##_name, sizeof(struct nnaccel_##_struct), FILE_##_kind }
 
+#define WORK(_name, _struct) \
+	{ #_name, NNACCEL_WORK_##_name, sizeof(struct nnaccel_##_struct), FILE_CONTEXT }
+
 const struct ioctl_desc ioctls[] = {
 	IOCTL(INFO, info, CONTEXT),
 	IOCTL(DESTROY, destroy, CONTEXT),
 	IOCTL(POOL_ALLOC, pool_alloc, CONTEXT),
 	IOCTL(POOL_IMPORT, pool_import, CONTEXT),
 	IOCTL(POOL_EXPORT, pool_export, CONTEXT),
-	IOCTL(QUERY, query, CONTEXT),
-	IOCTL(SUPPORTED, supported, CONTEXT),
-	IOCTL(PREPARE, prepare, CONTEXT),
-	IOCTL(EXECUTE, execute, CONTEXT),
-	IOCTL(BURST_CREATE, burst_create, CONTEXT),
+	WORK(QUERY, query),
+	WORK(SUPPORTED, supported),
+	WORK(PREPARE, prepare),
+	WORK(EXECUTE, execute),
+	WORK(BURST, burst_create),
 	IOCTL(EXECUTE_FENCED, execute_fenced, CONTEXT),
 	IOCTL(FENCE_INFO, fence_info, CONTEXT),
 	IOCTL(CANCEL, cancel, CONTEXT),
 	IOCTL(SUBMIT, submit, CONTEXT),
 	IOCTL(WAIT, wait, CONTEXT),
-	IOCTL(PREPARE_CACHED, prepare_cached, CONTEXT),
-	IOCTL(CACHE_SAVE, cache_save, CONTEXT),
-	IOCTL(BUFFER_ALLOC, buffer_alloc, CONTEXT),
-	IOCTL(BUFFER_COPY, buffer_copy, CONTEXT),
+	WORK(PREPARE_CACHED, prepare_cached),
+	WORK(CACHE_SAVE, cache_save),
+	WORK(BUFFER_ALLOC, buffer_alloc),
+	WORK(BUFFER_COPY, buffer_copy),
 	IOCTL(BURST_SLOT, burst_slot, BURST),
 	IOCTL(ENGINE_NEXT, engine_next, ENGINE),
 	IOCTL(ENGINE_SESSION, engine_session, ENGINE),
@@ -78,25 +81,13 @@ static uint32_t first_size(unsigned long request, size_t size)
 	switch (request) {
 	case NNACCEL_ENGINE_NEXT:
 		return offsetof(struct nnaccel_engine_next, out_priority);
-	case NNACCEL_QUERY:
-		return offsetof(struct nnaccel_query, resume);
-	case NNACCEL_SUPPORTED:
-		return offsetof(struct nnaccel_supported, resume);
-	case NNACCEL_CACHE_SAVE:
-		return offsetof(struct nnaccel_cache_save, resume);
-	case NNACCEL_BUFFER_ALLOC:
-		return offsetof(struct nnaccel_buffer_alloc, resume);
-	case NNACCEL_BURST_CREATE:
-		return offsetof(struct nnaccel_burst_create, resume);
 	case NNACCEL_INFO:
 		return offsetof(struct nnaccel_info, max_bursts);
-	case NNACCEL_PREPARE:
+	case NNACCEL_WORK_PREPARE:
 		return offsetof(struct nnaccel_prepare, attributes);
-	case NNACCEL_BUFFER_COPY:
-		return offsetof(struct nnaccel_buffer_copy, resume);
-	case NNACCEL_PREPARE_CACHED:
+	case NNACCEL_WORK_PREPARE_CACHED:
 		return offsetof(struct nnaccel_prepare_cached, attributes);
-	case NNACCEL_EXECUTE:
+	case NNACCEL_WORK_EXECUTE:
 		return offsetof(struct nnaccel_execute, buffers);
 	case NNACCEL_SESSION_COMMIT:
 		return offsetof(struct nnaccel_session_commit, buffer);

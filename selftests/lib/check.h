@@ -19,7 +19,7 @@ enum file_kind {
 	FILE_SESSION,
 };
 
-/** struct ioctl_desc - An ioctl */
+/** struct ioctl_desc - An ioctl, or work that xioctl() submits */
 struct ioctl_desc {
 	const char *name;
 	unsigned long request;

@@ -55,36 +55,6 @@ int device_open_unlimited(void)
 	return fd;
 }
 
-bool older_calls;
-
-/* The kind of work that an older command does, or 0. */
-static uint32_t kind_of(unsigned long request)
-{
-	switch (request) {
-	case NNACCEL_QUERY:
-		return NNACCEL_WORK_QUERY;
-	case NNACCEL_SUPPORTED:
-		return NNACCEL_WORK_SUPPORTED;
-	case NNACCEL_PREPARE:
-		return NNACCEL_WORK_PREPARE;
-	case NNACCEL_PREPARE_CACHED:
-		return NNACCEL_WORK_PREPARE_CACHED;
-	case NNACCEL_CACHE_SAVE:
-		return NNACCEL_WORK_CACHE_SAVE;
-	case NNACCEL_EXECUTE:
-		return NNACCEL_WORK_EXECUTE;
-	case NNACCEL_BUFFER_ALLOC:
-		return NNACCEL_WORK_BUFFER_ALLOC;
-	case NNACCEL_BUFFER_COPY:
-		return NNACCEL_WORK_BUFFER_COPY;
-	case NNACCEL_BURST_CREATE:
-		return NNACCEL_WORK_BURST;
-	default:
-		return 0;
-	}
-}
-
-/* An older command by the newer ones. */
 static int submit_and_wait(int fd, uint32_t kind, void *arg)
 {
 	struct nnaccel_submit submit;
@@ -104,10 +74,8 @@ static int submit_and_wait(int fd, uint32_t kind, void *arg)
 
 int xioctl(int fd, unsigned long request, void *arg)
 {
-	uint32_t kind = older_calls ? 0 : kind_of(request);
-
-	if (kind)
-		return submit_and_wait(fd, kind, arg);
+	if (request <= NNACCEL_WORK_BURST)
+		return submit_and_wait(fd, (uint32_t)request, arg);
 	return ioctl(fd, request, arg) ? errno : 0;
 }
 

@@ -28,10 +28,7 @@ int device_open(void);
 /** device_open_unlimited() - The same with the caller's right to override limits, if it has that. */
 int device_open_unlimited(void);
 
-/** older_calls - xioctl() makes the commands that wait for the engine without SUBMIT and WAIT. */
-extern bool older_calls;
-
-/** xioctl() - An ioctl; see older_calls. */
+/** xioctl() - An ioctl; or work, an enum nnaccel_work, which is submitted and waited for. */
 int xioctl(int fd, unsigned long request, void *arg);
 
 /** pool_alloc() - A new pool's id, or 0 and errno. */

@@ -60,7 +60,7 @@ TEST_F(models, prepare_tells_the_worker)
 	prepare.flags = NNACCEL_PREPARE_KEEP;
 	prepare.attributes = (uintptr_t)"attributes";
 	prepare.attributes_size = 9;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	memset(&cmd, 0xa5, sizeof(cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(cmd.head.size, sizeof(cmd.head) + 3 * sizeof(*grants) + 9);
@@ -123,7 +123,7 @@ TEST_F(models, memory_is_shown)
 
 	for (int round = 1; round <= 2; round++) {
 		prepare_init(&prepare, self->wire, LENGTH);
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 		for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 			EXPECT_EQ(session_commit(self->s.session, cmd.head.cookie, cases[i].status,
@@ -150,7 +150,7 @@ static int prepare_answered(struct served *s, struct nnaccel_prepare *prepare, u
 	union command cmd;
 	int error;
 
-	if (!async_start(&async, s->fd, NNACCEL_PREPARE, prepare))
+	if (!async_start(&async, s->fd, NNACCEL_WORK_PREPARE, prepare))
 		return EAGAIN;
 	do {
 		error = session_fetch(s->session, 0, &cmd);
@@ -232,7 +232,7 @@ TEST_F(models, prepare_refusals)
 		foreign = pool_alloc(other, 1);
 	prepare_init(&good, self->wire, LENGTH);
 	with_constants(&good, pools, 2);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &good), 0);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &good), 0);
 	model = good.out_model;
 	{
 		const struct refusal cases[] = {
@@ -269,17 +269,17 @@ TEST_F(models, prepare_refusals)
 		};
 		const uint32_t bad[] = { 0, foreign, model, self->wire + 4711, UINT32_MAX };
 
-		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_PREPARE, &good, sizeof(good), cases,
+		EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_PREPARE, &good, sizeof(good), cases,
 					 ARRAY_SIZE(cases)), 0);
 		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 			pools[1] = bad[i];
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &good), ENOENT);
+			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &good), ENOENT);
 		}
 	}
 	pools[1] = self->constants[1];
 	/* The worker's last call may still use a model that was refused after it was prepared. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_PREPARE, &good, sizeof(good), 0, true), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_PREPARE, &good, sizeof(good), 0, true), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 5));
 	close(other);
 }
@@ -294,7 +294,7 @@ TEST_F(models, most_pools)
 		pools[i] = self->constants[i % 2];
 	prepare_init(&prepare, self->wire, LENGTH);
 	with_constants(&prepare, pools, NNACCEL_MAX_CMD_POOLS - 1);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	/* One pool, named often, is granted once. */
 	EXPECT_EQ(summary_get(-1, "grants"), self->before.counter[9] + 3);
 	free(pools);
@@ -317,9 +317,9 @@ TEST_F(models, largest)
 		prepare_init(&prepare, pool, NNACCEL_MAX_WIRE + over);
 		prepare.attributes = (uintptr_t)attributes;
 		prepare.attributes_size = sizeof(attributes);
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), over ? EINVAL : 0);
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), over ? EINVAL : 0);
 		supported_init(&supported, pool, NNACCEL_MAX_WIRE + over, answer, sizeof(answer));
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), over ? EINVAL : 0);
+		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), over ? EINVAL : 0);
 	}
 	close(file);
 }
@@ -331,14 +331,14 @@ TEST_F(models, number_is_limited)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	prepare_init(&prepare, self->wire, LENGTH);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	prepare.out_status = POISON;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), ENOSPC);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), ENOSPC);
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	/* The worker's last call may still use it. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepare), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	EXPECT_EQ(param_set("max_models", old), 1);
 }
 
@@ -353,7 +353,7 @@ TEST_F(models, holds_its_pools)
 
 	prepare_init(&prepare, self->wire, LENGTH);
 	with_constants(&prepare, self->constants, 2);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	told_model = cmd.head.model;
 	for (int i = 0; i < 3; i++)
@@ -399,7 +399,7 @@ TEST_F(models, prepare_deadline_passes)
 	prepare_init(&prepare, self->wire, LENGTH);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	prepare.deadline_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 2000000000;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
 	EXPECT_EQ(prepare.out_status, POISON);
@@ -422,7 +422,7 @@ TEST_F(models, supported)
 	supported_init(&supported, self->wire, LENGTH, answer, NUM_OPERATIONS);
 	supported.pools = (uintptr_t)self->constants;
 	supported.num_pools = 2;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_SUPPORTED, &supported));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_SUPPORTED, &supported));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_SUPPORTED);
 	EXPECT_EQ(cmd.head.num_grants, 3);
@@ -447,7 +447,7 @@ TEST_F(models, supported_fails_in_the_engine)
 	supported_init(&supported, self->wire, LENGTH, answer, NUM_OPERATIONS);
 	supported.message = (uintptr_t)text;
 	supported.message_size = sizeof(text);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_SUPPORTED, &supported));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_SUPPORTED, &supported));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 	EXPECT_EQ(session_commit(self->s.session, cmd.head.cookie,
 				 NNACCEL_STATUS_INVALID_ARGUMENT, NULL, 0, "bad"), 0);
@@ -488,9 +488,9 @@ TEST_F(models, supported_refusals)
 	supported_init(&good, self->wire, LENGTH, answer, NUM_OPERATIONS);
 	good.pools = (uintptr_t)pools;
 	good.num_pools = 2;
-	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_SUPPORTED, &good, sizeof(good), cases,
+	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WORK_SUPPORTED, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
-	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_SUPPORTED, &good, sizeof(good), 0, true), 0);
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_SUPPORTED, &good, sizeof(good), 0, true), 0);
 }
 
 TEST_F(models, most_operations)
@@ -500,7 +500,7 @@ TEST_F(models, most_operations)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	supported_init(&supported, self->wire, LENGTH, answer, NNACCEL_MAX_OPERATIONS);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUPPORTED, &supported), 0);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), 0);
 	EXPECT_EQ(answer[NNACCEL_MAX_OPERATIONS - 1], 1);
 	free(answer);
 }

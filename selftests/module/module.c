@@ -153,7 +153,7 @@ TEST_F(module, reloads)
 		ASSERT_EQ(served_open(&s), 0);
 		ASSERT_EQ(served_start(&s), 0);
 		query_init(&query, 42, &answer, sizeof(answer));
-		EXPECT_EQ(xioctl(s.fd, NNACCEL_QUERY, &query), 0);
+		EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_QUERY, &query), 0);
 		EXPECT_EQ(answer, 42);
 		served_close(&s);
 	}

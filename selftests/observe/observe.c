@@ -94,7 +94,7 @@ TEST_F(observe, commands)
 	EXPECT_FALSE(shown_command(self->s.fd, &shown));
 	model = served_prepare_as(&self->s, self->pool, NNACCEL_PRIORITY_HIGH);
 	execution_init(&e, model, self->pool, self->pool);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
 	/* Not older than it can be; a tick of the kernel's is at most 10 ms. */
@@ -230,14 +230,14 @@ TEST_F(observe, summary)
 
 	execution_init(&e, self->model, self->pool, self->pool);
 	for (int i = 0; i < 4; i++) {
-		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 		EXPECT_EQ(async_wait(&async), 0);
 	}
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, PAGE + 1, NULL), 0);
 	ASSERT_NE(pool_alloc(self->s.fd, 2 * PAGE), 0);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_INFO, &info), 0);
 	EXPECT_EQ(info.pool_bytes, 3 * PAGE);
@@ -335,7 +335,7 @@ TEST_F(observe, events)
 	close(fence);
 	execution_init(&e, self->model, self->pool, self->pool);
 	e.cmd.deadline_ns = 1;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	write_file(TRACING "events/nnaccel/enable", "0");
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_fence_create", "status=NONE error=0"));
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_fence_signal", "status=NONE error=0"));
@@ -361,7 +361,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	/* The worker has this one until after its deadline. */
 	execution_init(&e, model, pool, pool);
 	e.cmd.deadline_ns = deadline_soon();
-	ASSERT_TRUE(async_start(&async, s->fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, s->fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(s->session, 0, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
 	EXPECT_EQ(session_answer(s->session, &cmd), 0);
@@ -380,7 +380,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	ASSERT_EQ(pool_import(s->fd, buffer, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, 0, 100,
 			      &foreign), 0);
 	execution_init(&e, model, foreign, pool);
-	EXPECT_EQ(xioctl(s->fd, NNACCEL_EXECUTE, &e.cmd), 0);
+	EXPECT_EQ(xioctl(s->fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 	fd = fence_start(s->fd, model, foreign, -1);
 	EXPECT_EQ(fence_await(fd), 1);
 	close(fd);
@@ -480,7 +480,7 @@ TEST_F(observe, access_events_of_own_memory)
 	ASSERT_TRUE(exporter_open(&device, 0));
 	ASSERT_EQ(xioctl(device.fd, EXPORTER_IMPORT, &import), 0);
 	execution_init(&e, self->model, self->pool, self->pool);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_access_begin:", " prot=3 error=0"));
 	EXPECT_FALSE(file_has(TRACING "trace", "nnaccel_access_end:", " prot=3 error=0"));
@@ -553,12 +553,12 @@ TEST_F(observe, log_of_a_kill)
 	ASSERT_TRUE(actor_start(&worker, never_answer, &session));
 	close(session);
 	prepare_init(&prepare, pool_alloc(fd, PAGE), 1);
-	ASSERT_EQ(xioctl(fd, NNACCEL_PREPARE, &prepare), 0);
+	ASSERT_EQ(xioctl(fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	execution_init(&e, prepare.out_model, prepare.wire_pool, prepare.wire_pool);
 	e.cmd.deadline_ns = deadline_soon();
 	sessions = summary_get(-1, "sessions");
 	traced = write_file(TRACING "events/nnaccel/nnaccel_session_kill/enable", "1");
-	EXPECT_EQ(xioctl(fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	snprintf(line, sizeof(line), "nnaccel: worker %d of context %llu killed", worker.pid,
 		 (unsigned long long)context);
 	EXPECT_TRUE(summary_becomes(-1, "sessions", sessions - 1));

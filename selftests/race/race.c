@@ -92,13 +92,13 @@ static void call_engine(struct client *c, unsigned int what)
 
 	if (what == 0) {
 		query_init(&query, 0, answer, sizeof(answer));
-		xioctl(c->fd, NNACCEL_QUERY, &query);
+		xioctl(c->fd, NNACCEL_WORK_QUERY, &query);
 	} else if (what == 1) {
 		supported_init(&supported, draw_id(c, pools), PAGE, answer, 4);
-		xioctl(c->fd, NNACCEL_SUPPORTED, &supported);
+		xioctl(c->fd, NNACCEL_WORK_SUPPORTED, &supported);
 	} else {
 		prepare_init(&prepare, draw_id(c, pools), PAGE);
-		if (!xioctl(c->fd, NNACCEL_PREPARE, &prepare))
+		if (!xioctl(c->fd, NNACCEL_WORK_PREPARE, &prepare))
 			remember(c, models, prepare.out_model);
 	}
 }
@@ -114,7 +114,7 @@ static void call_execute(struct client *c)
 		e.cmd.deadline_ns = now.tv_sec * 1000000000ULL + now.tv_nsec +
 				    draw(&c->seed, 2000) * 1000;
 	}
-	xioctl(c->fd, NNACCEL_EXECUTE, &e.cmd);
+	xioctl(c->fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
 /* Some are closed, and their numbers other files'; 0: none yet. */
@@ -216,7 +216,7 @@ static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint32_t buff
 			e.base.args[1].pool = 0;
 			e.base.cmd.num_outputs = 1;
 		}
-		xioctl(fd, NNACCEL_EXECUTE, &e.base.cmd);
+		xioctl(fd, NNACCEL_WORK_EXECUTE, &e.base.cmd);
 	}
 }
 
@@ -277,7 +277,7 @@ static void call_burst(struct client *c)
 	};
 	uint32_t slot;
 
-	if (xioctl(c->fd, NNACCEL_BURST_CREATE, &create) || create.out_fd < 0)
+	if (xioctl(c->fd, NNACCEL_WORK_BURST, &create) || create.out_fd < 0)
 		return;
 	map_burst(create.out_fd, 0, small_ring_bytes());
 	for (int i = 0; i < 4; i++) {
@@ -552,7 +552,7 @@ TEST(one_buffer)
 		ASSERT_EQ(served_open(&s), 0);
 		ASSERT_EQ(served_start(&s), 0);
 		prepare_init(&prepare, pool_alloc(s.fd, PAGE), 1);
-		ASSERT_EQ(xioctl(s.fd, NNACCEL_PREPARE, &prepare), 0);
+		ASSERT_EQ(xioctl(s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 		c.fd = s.fd;
 		c.model = prepare.out_model;
 		buffer = buffer_alloc(s.fd, c.model, PAGE);

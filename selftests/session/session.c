@@ -39,7 +39,7 @@ FIXTURE_TEARDOWN(sessions)
 /* A query is on its way from now on. */
 static bool ask(FIXTURE_DATA(sessions) *self)
 {
-	return async_start(&self->async, self->s.fd, NNACCEL_QUERY, &self->query);
+	return async_start(&self->async, self->s.fd, NNACCEL_WORK_QUERY, &self->query);
 }
 
 static short events_of(int fd, int timeout)
@@ -176,7 +176,7 @@ TEST_F(sessions, fetch_refusals)
 			EXPECT_EQ(async_wait(&self->async), 0);
 			EXPECT_EQ(self->answer, 7);
 			prepare_init(&prepare, pool_alloc(self->s.fd, 1), 1);
-			ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+			ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 			ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 			EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 			ASSERT_EQ(async_wait(&self->async), 0);
@@ -202,7 +202,7 @@ TEST_F(sessions, fetch_keeps_the_order)
 	late.data = (uintptr_t)&answer;
 	ASSERT_TRUE(ask(self));
 	ASSERT_EQ(events_of(self->s.session, -1), POLLIN);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &late));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY, &late));
 	while (summary_get(self->s.fd, "nnaccel-commands") != 2)
 		usleep(1000);
 	for (uint32_t i = 7; i <= 8; i++) {
@@ -334,7 +334,7 @@ static void *client_run(void *data)
 		uint32_t answer = POISON;
 
 		query_init(&query, i, &answer, sizeof(answer));
-		client->failed += xioctl(client->fd, NNACCEL_QUERY, &query) || answer != i;
+		client->failed += xioctl(client->fd, NNACCEL_WORK_QUERY, &query) || answer != i;
 	}
 	return NULL;
 }
@@ -424,7 +424,7 @@ static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 	*query = self->query;
 	query->query = 8;
 	query->data = (uintptr_t)answer;
-	return async_start(async, self->s.fd, NNACCEL_QUERY, query) &&
+	return async_start(async, self->s.fd, NNACCEL_WORK_QUERY, query) &&
 	       events_of(self->s.session, -1) == POLLIN;
 }
 
@@ -539,7 +539,7 @@ TEST_F(sessions, commit_and_fetch_restarts)
 	query = self->query;
 	query.query = 8;
 	query.data = (uintptr_t)&answer;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_QUERY, &query));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY, &query));
 	EXPECT_EQ(async_wait(&worker), 0);
 	EXPECT_EQ(commit.cookie, 0);
 	EXPECT_EQ(self->cmd.head.query, 8);
@@ -585,11 +585,11 @@ TEST_F(sessions, commit_payloads)
 			int error;
 		} commits[8];
 	} cases[] = {
-		{ "query", NNACCEL_QUERY, &self->query, {
+		{ "query", NNACCEL_WORK_QUERY, &self->query, {
 			{ NNACCEL_MAX_QUERY + 1, 0, 0, EINVAL },
 			{ 4, 0, 0, 0 },
 		} },
-		{ "supported", NNACCEL_SUPPORTED, &supported, {
+		{ "supported", NNACCEL_WORK_SUPPORTED, &supported, {
 			{ 0, 0, 0, EINVAL },
 			{ 3, 0, 0, EINVAL },
 			{ 5, 0, 0, EINVAL },
@@ -599,16 +599,16 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0x01000001, 0 },
 		} },
 		/* Longer than what a command has room for: flags are looked at in words. */
-		{ "supported by many", NNACCEL_SUPPORTED, &many, {
+		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },
 			{ sizeof(flags), 0, 0x01000000, 0 },
 		} },
-		{ "prepare", NNACCEL_PREPARE, &prepare, {
+		{ "prepare", NNACCEL_WORK_PREPARE, &prepare, {
 			{ 1, 0, 0, EINVAL },
 			{ 1, 2, 0, EINVAL },
 			{ 0, 0, 0, 0 },
 		} },
-		{ "execute", NNACCEL_EXECUTE, &e.cmd, {
+		{ "execute", NNACCEL_WORK_EXECUTE, &e.cmd, {
 			{ 1, 0, 0, EINVAL },
 			{ sizeof(struct nnaccel_shape) - 1, 0, 0, EINVAL },
 			{ sizeof(struct nnaccel_shape) + 1, 0, 0, EINVAL },
@@ -623,7 +623,7 @@ TEST_F(sessions, commit_payloads)
 	supported_init(&supported, pool, 1, answer, sizeof(answer));
 	supported_init(&many, pool, 1, flags, sizeof(flags));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (cases[i].request == NNACCEL_EXECUTE)
+		if (cases[i].request == NNACCEL_WORK_EXECUTE)
 			execution_init(&e, prepare.out_model, pool, pool);
 		ASSERT_TRUE(async_start(&self->async, self->s.fd, cases[i].request, cases[i].arg));
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -657,12 +657,12 @@ TEST_F(sessions, commit_shapes)
 	struct execution e;
 
 	prepare_init(&prepare, pool, 1);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_PREPARE, &prepare));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
 	execution_init(&e, prepare.out_model, pool, pool);
-	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie, 0, &cases[i].shape,

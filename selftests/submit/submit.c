@@ -476,7 +476,7 @@ TEST_F(submit, refused_work)
 	at.converted = converted_buffer(self);
 	ASSERT_NE(at.converted, 0);
 	for (size_t i = 0; i < NUM_KINDS; i++) {
-		uint32_t *size = &bad.work.size, resume = 0, message = 0;
+		uint32_t *size = &bad.work.size, message = 0;
 
 		memset(&good, 0, sizeof(good));
 		kinds[i].init(self, &good.work);
@@ -490,26 +490,21 @@ TEST_F(submit, refused_work)
 		bad.bytes[good.work.size] = 1;
 		*size = good.work.size + 1;
 		EXPECT_EQ(submit_work(self->s.fd, kinds[i].work, &bad, &id), E2BIG);
-#define FIELDS(_kind, _member, _message)						\
+#define MESSAGE(_kind, _member)								\
 		case _kind:								\
-			resume = offsetof(union work, _member.resume);			\
-			message = _message;						\
+			message = offsetof(union work, _member.message_size);		\
 			break
 		switch (kinds[i].work) {
-		FIELDS(NNACCEL_WORK_QUERY, query, 0);
-		FIELDS(NNACCEL_WORK_SUPPORTED, supported, offsetof(union work, supported.message_size));
-		FIELDS(NNACCEL_WORK_PREPARE, prepare, offsetof(union work, prepare.message_size));
-		FIELDS(NNACCEL_WORK_PREPARE_CACHED, cached, offsetof(union work, cached.message_size));
-		FIELDS(NNACCEL_WORK_CACHE_SAVE, save, offsetof(union work, save.message_size));
-		FIELDS(NNACCEL_WORK_EXECUTE, execute, offsetof(union work, execute.message_size));
-		FIELDS(NNACCEL_WORK_BUFFER_ALLOC, alloc, offsetof(union work, alloc.message_size));
-		FIELDS(NNACCEL_WORK_BUFFER_COPY, copy, offsetof(union work, copy.message_size));
-		FIELDS(NNACCEL_WORK_BURST, burst, offsetof(union work, burst.message_size));
+		MESSAGE(NNACCEL_WORK_SUPPORTED, supported);
+		MESSAGE(NNACCEL_WORK_PREPARE, prepare);
+		MESSAGE(NNACCEL_WORK_PREPARE_CACHED, cached);
+		MESSAGE(NNACCEL_WORK_CACHE_SAVE, save);
+		MESSAGE(NNACCEL_WORK_EXECUTE, execute);
+		MESSAGE(NNACCEL_WORK_BUFFER_ALLOC, alloc);
+		MESSAGE(NNACCEL_WORK_BUFFER_COPY, copy);
+		MESSAGE(NNACCEL_WORK_BURST, burst);
 		}
-#undef FIELDS
-		bad = good;
-		bad.bytes[resume + 7] = 1;
-		EXPECT_EQ(submit_work(self->s.fd, kinds[i].work, &bad, &id), EINVAL);
+#undef MESSAGE
 		if (message) {
 			const uint32_t much = NNACCEL_MAX_MESSAGE + 1;
 

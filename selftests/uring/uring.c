@@ -588,7 +588,7 @@ static void be_client(struct actor *self, void *data)
 	uint32_t pool = pool_alloc(fd, LENGTH);
 
 	prepare_init(&prepare, pool, 1);
-	if (fd < 0 || xioctl(fd, NNACCEL_PREPARE, &prepare) || io_uring_queue_init(4, &ring, 0))
+	if (fd < 0 || xioctl(fd, NNACCEL_WORK_PREPARE, &prepare) || io_uring_queue_init(4, &ring, 0))
 		_exit(1);
 	execution_init(&e, prepare.out_model, pool, pool);
 	if (submit(&ring, fd, &e.cmd, 1) != 1 || submit(&ring, fd, &e.cmd, 2) != 1)

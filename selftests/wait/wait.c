@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waits for the engine: a signal, a stop, a tracer and the freezer interrupt them, the call is
- * begun again, and the engine is asked once.
+ * Waits for the engine: a signal, a stop, a tracer and the freezer interrupt them, the wait goes
+ * on, and the engine is asked once.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +38,6 @@ FIXTURE_SETUP(wait)
 {
 	int broker = broker_open();
 
-	/* These calls are resumed by a number, which SUBMIT does not know. */
-	older_calls = true;
 	ASSERT_GE(broker, 0);
 	close(broker);
 	ASSERT_TRUE(summary_read(&self->before));
@@ -90,12 +87,11 @@ TEST_F(wait, signal_with_and_without_restart)
 	for (int i = 0; i < 2; i++) {
 		ASSERT_TRUE(handle(SIGUSR1, count_signal, flags[i]));
 		execution_init(&e, self->model, self->input, self->output);
-		EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &e.cmd), 0);
+		EXPECT_EQ(disturbed(self, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 		EXPECT_EQ(e.cmd.out_status, NNACCEL_STATUS_NONE);
 		EXPECT_EQ(e.cmd.out_num_shapes, 1);
 		EXPECT_EQ(e.shape.dims[0], 1);
-		EXPECT_EQ(e.cmd.resume, 0);
-		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), i + 1);
+			EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), i + 1);
 	}
 }
 
@@ -113,30 +109,30 @@ TEST_F(wait, each_call)
 
 	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	query_init(&query, 1, &answer, sizeof(answer));
-	EXPECT_EQ(disturbed(self, NNACCEL_QUERY, &query), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_QUERY, &query), 0);
 	EXPECT_EQ(answer, 1);
 	supported_init(&supports, self->input, 1, supported, 4);
-	EXPECT_EQ(disturbed(self, NNACCEL_SUPPORTED, &supports), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_SUPPORTED, &supports), 0);
 	EXPECT_EQ(supported[3], 1);
 	prepare_init(&prepare, self->input, 1);
-	EXPECT_EQ(disturbed(self, NNACCEL_PREPARE, &prepare), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_PREPARE, &prepare), 0);
 	EXPECT_NE(prepare.out_model, 0);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	prepare_cached_init(&cached, self->input, 1, 0, 0);
-	EXPECT_EQ(disturbed(self, NNACCEL_PREPARE_CACHED, &cached), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_PREPARE_CACHED, &cached), 0);
 	EXPECT_NE(cached.out_model, 0);
 	cache_save_init(&save, cached.out_model, self->input, PAGE, 0, 0);
-	EXPECT_EQ(disturbed(self, NNACCEL_CACHE_SAVE, &save), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_CACHE_SAVE, &save), 0);
 	allocation_init(&alloc, self->model, 16);
-	EXPECT_EQ(disturbed(self, NNACCEL_BUFFER_ALLOC, &alloc.cmd), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_BUFFER_ALLOC, &alloc.cmd), 0);
 	EXPECT_NE(alloc.cmd.out_buffer, 0);
 	EXPECT_EQ(object_destroy(self->s.fd, alloc.cmd.out_buffer), 0);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
 	burst_init(&burst, self->model, 0);
-	EXPECT_EQ(disturbed(self, NNACCEL_BURST_CREATE, &burst), 0);
+	EXPECT_EQ(disturbed(self, NNACCEL_WORK_BURST, &burst), 0);
 	EXPECT_GE(burst.out_fd, 0);
 	close(burst.out_fd);
 }
@@ -144,7 +140,7 @@ TEST_F(wait, each_call)
 /* A copy that the worker makes; the memory that went with it is forgotten afterwards. */
 static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
 {
-	int ret = disturbed(self, NNACCEL_BUFFER_COPY, copy);
+	int ret = disturbed(self, NNACCEL_WORK_BUFFER_COPY, copy);
 
 	if (ret || copy->out_status != NNACCEL_STATUS_NONE)
 		return ret ?: EIO;
@@ -160,7 +156,7 @@ static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA
 	struct async async;
 
 	allocation_init(&alloc, self->model, 16);
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_ALLOC, &alloc.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie, NNACCEL_STATUS_NONE,
 				 &layout, sizeof(layout), NULL), 0);
@@ -207,7 +203,7 @@ TEST_F(wait, copy)
 	/* What the worker left in new memory, and nothing beside it. */
 	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
 	/* The access ends if the worker fails the copy, too. */
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
@@ -232,7 +228,7 @@ static void free_buffer(int signal)
 	object_destroy(gone_fd, gone_buffer);
 }
 
-/* If the buffer is freed meanwhile, the copy that is interrupted goes on with it. */
+/* If the buffer is freed meanwhile, the copy that was interrupted goes on with it. */
 TEST_F(wait, copy_of_what_is_gone)
 {
 	struct nnaccel_buffer_copy copy = {
@@ -246,13 +242,12 @@ TEST_F(wait, copy_of_what_is_gone)
 	gone_fd = self->s.fd;
 	gone_buffer = copy.buffer = converted_buffer(_metadata, self);
 	ASSERT_TRUE(handle(SIGUSR1, free_buffer, 0));
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_BUFFER_COPY, &copy));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(disturb(async.thread));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
-	EXPECT_EQ(copy.resume, 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
 
@@ -270,8 +265,7 @@ TEST_F(wait, storm)
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
 	query_init(&query, 1, &answer, sizeof(answer));
-	EXPECT_EQ(xioctl(fd, NNACCEL_QUERY, &query), ETIMEDOUT);
-	EXPECT_EQ(query.resume, 0);
+	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_QUERY, &query), ETIMEDOUT);
 	/* How many came depends on the machine; the call ended however many did. */
 	EXPECT_GT(handled, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
@@ -288,9 +282,8 @@ TEST_F(wait, deadline)
 	execution_init(&e, self->model, self->input, self->output);
 	e.cmd.deadline_ns = now_ns() + 300000000;
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ETIME);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
-	EXPECT_EQ(e.cmd.resume, 0);
 	EXPECT_GE(now_ns(), e.cmd.deadline_ns);
 }
 
@@ -300,7 +293,7 @@ static int nested_fd, nested_error;
 static void execute_nested(int signal)
 {
 	if (!handled++)
-		nested_error = xioctl(nested_fd, NNACCEL_EXECUTE, &nested.cmd);
+		nested_error = xioctl(nested_fd, NNACCEL_WORK_EXECUTE, &nested.cmd);
 }
 
 TEST_F(wait, in_a_handler)
@@ -313,7 +306,7 @@ TEST_F(wait, in_a_handler)
 	execution_init(&nested, self->model, self->input, self->output);
 	nested_fd = self->s.fd;
 	nested_error = -1;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(disturb(async.thread));
 	await_commands(self->s.fd, 2);
@@ -327,166 +320,6 @@ TEST_F(wait, in_a_handler)
 	EXPECT_EQ(async_wait(&async), 0);
 	EXPECT_EQ(nested_error, 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 2);
-}
-
-static sigjmp_buf out;
-
-static void jump(int signal)
-{
-	siglongjmp(out, 1);
-}
-
-/* Calls that a handler leaves: their commands do not pile up, and go with the context. */
-TEST_F(wait, left_by_a_jump)
-{
-	const struct itimerval once = { .it_value.tv_usec = 20000 };
-	long long old = param_set("max_commands", 4);
-	static struct execution e;
-	static volatile int i;
-
-	ASSERT_TRUE(handle(SIGALRM, jump, 0));
-	for (i = 0; i < 10; i++) {
-		execution_init(&e, self->model, self->input, self->output);
-		if (!sigsetjmp(out, 1)) {
-			setitimer(ITIMER_REAL, &once, NULL);
-			/* EXFULL: as many as may be are with the worker, queued. */
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), EXFULL);
-			setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
-		}
-	}
-	EXPECT_LE(summary_get(self->s.fd, "nnaccel-commands"), 4);
-	EXPECT_EQ(param_set("max_commands", old), 4);
-}
-
-/* A structure that was used in a call that was left knows no call any more when that is gone. */
-TEST_F(wait, unknown_number)
-{
-	struct execution e;
-
-	execution_init(&e, self->model, self->input, self->output);
-	e.cmd.resume = 12345;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd), ECANCELED);
-	EXPECT_EQ(e.cmd.resume, 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
-}
-
-/* As many calls may be left as commands are allowed; the oldest of more is given up. */
-TEST_F(wait, too_many_are_left)
-{
-	const struct itimerval once = { .it_value.tv_usec = 20000 };
-	long long old = param_set("max_commands", 2);
-	static struct nnaccel_prepare prepares[3];
-	struct nnaccel_query query;
-	static volatile int i;
-	uint32_t answer;
-
-	/* They wait for a worker, so the context does not count them as commands. */
-	close(self->s.session);
-	self->s.session = -1;
-	ASSERT_TRUE(handle(SIGALRM, jump, 0));
-	for (i = 0; i < 3; i++) {
-		prepare_init(&prepares[i], self->input, 1);
-		if (!sigsetjmp(out, 1)) {
-			setitimer(ITIMER_REAL, &once, NULL);
-			xioctl(self->s.fd, NNACCEL_PREPARE, &prepares[i]);
-		}
-		EXPECT_NE(prepares[i].resume, 0);
-	}
-	/* A number is of one kind of call alone. */
-	query_init(&query, 1, &answer, sizeof(answer));
-	query.resume = prepares[1].resume;
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_QUERY, &query), ECANCELED);
-	EXPECT_EQ(query.resume, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepares[0]), ECANCELED);
-	EXPECT_EQ(prepares[0].resume, 0);
-	ASSERT_EQ(broker_await_new(self->s.broker, &self->s.context), 0);
-	ASSERT_EQ(broker_session(self->s.broker, self->s.context, &self->s.session), 0);
-	ASSERT_EQ(session_attach(self->s.session), 0);
-	ASSERT_EQ(served_start(&self->s), 0);
-	for (i = 1; i < 3; i++) {
-		EXPECT_EQ(xioctl(self->s.fd, NNACCEL_PREPARE, &prepares[i]), 0);
-		EXPECT_NE(prepares[i].out_model, 0);
-		EXPECT_EQ(prepares[i].resume, 0);
-	}
-	EXPECT_EQ(param_set("max_commands", old), 2);
-}
-
-static struct execution changed;
-static struct nnaccel_shape elsewhere;
-
-static void change(int signal)
-{
-	handled++;
-	changed.cmd.shapes = (uintptr_t)&elsewhere;
-	changed.cmd.num_outputs = 2;
-	changed.cmd.message_size = 0;
-}
-
-/* A call whose structure ends before @resume is not interrupted: the signal waits for its end. */
-TEST_F(wait, structure_without_a_number)
-{
-	struct execution e;
-	struct async async;
-
-	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
-	execution_init(&e, self->model, self->input, self->output);
-	e.cmd.size = offsetof(struct nnaccel_execute, resume);
-	e.cmd.resume = POISON;
-	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_EXECUTE, &e.cmd));
-	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	ASSERT_EQ(pthread_kill(async.thread, SIGUSR1), 0);
-	usleep(50000);
-	EXPECT_EQ(handled, 0);
-	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
-	EXPECT_EQ(async_wait(&async), 0);
-	EXPECT_EQ(handled, 1);
-	EXPECT_EQ(e.cmd.resume, POISON);
-}
-
-/* A call keeps its first arguments if a handler changes the structure. */
-TEST_F(wait, arguments_are_the_first)
-{
-	ASSERT_TRUE(handle(SIGUSR1, change, 0));
-	execution_init(&changed, self->model, self->input, self->output);
-	EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &changed.cmd), 0);
-	EXPECT_EQ(changed.cmd.out_num_shapes, 1);
-	EXPECT_EQ(changed.shape.rank, 1);
-	EXPECT_EQ(changed.message[0], '\0');
-	EXPECT_EQ(elsewhere.rank, 0);
-}
-
-static void end_thread(int signal)
-{
-	pthread_exit(NULL);
-}
-
-static void *execute_here(void *data)
-{
-	FIXTURE_DATA(wait) *self = data;
-	struct execution e;
-
-	execution_init(&e, self->model, self->input, self->output);
-	xioctl(self->s.fd, NNACCEL_EXECUTE, &e.cmd);
-	return NULL;
-}
-
-TEST_F(wait, left_by_a_thread)
-{
-	struct execution e;
-	pthread_t thread;
-
-	ASSERT_TRUE(handle(SIGUSR2, end_thread, 0));
-	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
-	ASSERT_EQ(pthread_create(&thread, NULL, execute_here, self), 0);
-	await_commands(self->s.fd, 1);
-	ASSERT_EQ(pthread_kill(thread, SIGUSR2), 0);
-	pthread_join(thread, NULL);
-	/* What another thread's interrupted call finds out cancels it: it was not fetched yet. */
-	execution_init(&e, self->model, self->input, self->output);
-	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
-	EXPECT_EQ(disturbed(self, NNACCEL_EXECUTE, &e.cmd), 0);
-	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
 
 /* A thread that leaves with a table of files of its own takes no execution along. */
@@ -528,10 +361,10 @@ static void be_client(struct actor *self, void *data)
 	fd = device_open();
 	pool = pool_alloc(fd, PAGE);
 	prepare_init(&prepare, pool, 1);
-	if (xioctl(fd, NNACCEL_PREPARE, &prepare))
+	if (xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		_exit(3);
 	execution_init(&e, prepare.out_model, pool, pool);
-	_exit(xioctl(fd, NNACCEL_EXECUTE, &e.cmd) || e.cmd.out_status ||
+	_exit(xioctl(fd, NNACCEL_WORK_EXECUTE, &e.cmd) || e.cmd.out_status ||
 	      summary_get(fd, "nnaccel-executions") != 1);
 }
 
@@ -709,7 +542,7 @@ static int execute_ahead(uint64_t deadline_ns)
 	for (int last = 0; last < 2; last++) {
 		execution_init(&e, model, pool, pool);
 		e.cmd.deadline_ns = last ? UINT64_MAX : now_ns() + deadline_ns;
-		if (!async_start(&async, s.fd, NNACCEL_EXECUTE, &e.cmd) ||
+		if (!async_start(&async, s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) ||
 		    session_fetch(s.session, 0, &cmd))
 			return 3;
 		/* The worker is in the namespace too, and sees what the client gave. */
@@ -721,7 +554,7 @@ static int execute_ahead(uint64_t deadline_ns)
 	/* A deadline before the machine's start is past. */
 	for (int first = 0; first < 2; first++) {
 		e.cmd.deadline_ns = first ? 1 : now_ns();
-		if (xioctl(s.fd, NNACCEL_EXECUTE, &e.cmd) != ETIME)
+		if (xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) != ETIME)
 			return 5;
 	}
 	served_close(&s);

@@ -15,7 +15,7 @@
  *   bound to another. The worker that serves the context attaches to it,
  *   fetches commands, maps the memory that was granted to it and commits the
  *   answers.
- * - a *burst*: made by NNACCEL_BURST_CREATE on a model. Client and worker map
+ * - a *burst*: made by NNACCEL_WORK_BURST on a model. Client and worker map
  *   its rings and exchange executions there without the kernel.
  * - a *submission's file*: made by NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE. It
  *   polls readable at the end of an execution, on which others may depend.
@@ -28,20 +28,7 @@
  * context answers as one that never existed, with ENOENT.
  *
  * Work for the engine: NNACCEL_SUBMIT hands it over and NNACCEL_WAIT fetches the
- * answer. The nine older commands, which wait for the engine themselves, remain
- * until all clients use these two.
- *
- * Interrupted calls of the older commands: QUERY, SUPPORTED, PREPARE, PREPARE_CACHED, CACHE_SAVE,
- * EXECUTE, BUFFER_ALLOC, BUFFER_COPY and BURST_CREATE wait for the engine. A
- * signal, a stop, a freezer or a tracer interrupts the wait, and the call is
- * begun again after it, whatever the handler's flags (SA_RESTART or not): no
- * caller sees EINTR, and the engine is asked once. Between the two the
- * structure's @resume holds a number by which the call finds what it asked for.
- * A caller sets @resume to 0 for a new call; who leaves a handler by
- * siglongjmp() and uses the structure again sets it to 0 again. ECANCELED:
- * nothing is known under the number: the context had more interrupted calls
- * than commands are allowed, and this was the oldest. A structure that ends
- * before @resume waits until a signal kills the caller.
+ * answer.
  *
  * Errors that every ioctl may return: EFAULT (bad pointer), EINVAL (size, flag
  * or reserved field), E2BIG (unknown non-zero tail, longer than a page), ENOTTY
@@ -85,7 +72,7 @@
 #define NNACCEL_MAX_QUERY	(64 * 1024)
 #define NNACCEL_MAX_WIRE	(256 * 1024 * 1024)
 
-/* Most operations for which NNACCEL_SUPPORTED can answer. */
+/* Most operations for which NNACCEL_WORK_SUPPORTED can answer. */
 #define NNACCEL_MAX_OPERATIONS	(1024 * 1024)
 
 /* Most bytes of the attributes of one preparation or one execution. */
@@ -97,19 +84,10 @@ enum {
 	NNACCEL_CMD_POOL_ALLOC = 0x02,
 	NNACCEL_CMD_POOL_IMPORT = 0x03,
 	NNACCEL_CMD_POOL_EXPORT = 0x04,
-	NNACCEL_CMD_QUERY = 0x05,
-	NNACCEL_CMD_SUPPORTED = 0x06,
-	NNACCEL_CMD_PREPARE = 0x07,
-	NNACCEL_CMD_EXECUTE = 0x08,
-	NNACCEL_CMD_BURST_CREATE = 0x09,
-	NNACCEL_CMD_BUFFER_ALLOC = 0x0A,
-	NNACCEL_CMD_BUFFER_COPY = 0x0B,
 	NNACCEL_CMD_EXECUTE_FENCED = 0x0D,
 	NNACCEL_CMD_FENCE_INFO = 0x0E,
 	NNACCEL_CMD_CANCEL = 0x0F,
 	NNACCEL_CMD_URING_EXECUTE = 0x10,
-	NNACCEL_CMD_PREPARE_CACHED = 0x11,
-	NNACCEL_CMD_CACHE_SAVE = 0x12,
 	NNACCEL_CMD_SUBMIT = 0x13,
 	NNACCEL_CMD_WAIT = 0x14,
 
@@ -331,7 +309,7 @@ struct nnaccel_plane {
  * With NNACCEL_IMPORT_DEVICE the dma-buf need not be one that can be mapped: only the
  * engine's device reaches it, and its exporter sees no access of a CPU. Arguments of
  * executions and slots of bursts name such a pool. Constants and wire forms of models,
- * parts of saved ones and NNACCEL_BUFFER_COPY give EOPNOTSUPP for it. So does this
+ * parts of saved ones and NNACCEL_WORK_BUFFER_COPY give EOPNOTSUPP for it. So does this
  * flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
  * An argument of an execution names an image whole, with offset and length 0, and
@@ -388,13 +366,12 @@ struct nnaccel_pool_export {
 #define NNACCEL_POOL_EXPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_EXPORT)
 
 /**
- * struct nnaccel_query - ioctl(NNACCEL_QUERY)
+ * struct nnaccel_query - Work NNACCEL_WORK_QUERY
  * @size: sizeof(struct nnaccel_query)
  * @query: what is asked, an NNACCEL_QUERY_ value; passed to the engine as is
  * @data: buffer for the answer
  * @data_size: in: bytes at @data, at most NNACCEL_MAX_QUERY; out: bytes written
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: unknown query
- * @resume: 0; see "Interrupted calls"
  *
  * The kernel does not read the answer.
  *
@@ -411,9 +388,7 @@ struct nnaccel_query {
 	__aligned_u64 data;
 	__u32 data_size;
 	__u32 out_status;
-	__aligned_u64 resume;
 };
-#define NNACCEL_QUERY _IO(NNACCEL_TYPE, NNACCEL_CMD_QUERY)
 
 /* The engine's description of the device. */
 #define NNACCEL_QUERY_DEVICE	0
@@ -422,7 +397,7 @@ struct nnaccel_query {
 #define NNACCEL_QUERY_EXTENSIONS	1
 
 /**
- * struct nnaccel_supported - ioctl(NNACCEL_SUPPORTED)
+ * struct nnaccel_supported - Work NNACCEL_WORK_SUPPORTED
  * @size: sizeof(struct nnaccel_supported)
  * @flags: must be 0
  * @wire_pool: pool that holds the model in its wire form
@@ -440,7 +415,6 @@ struct nnaccel_query {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
- * @resume: 0; see "Interrupted calls"
  *
  * Memory of constants that cannot be reached, because its exporter refuses or
  * is gone, denies the operations that use it and no others.
@@ -448,7 +422,7 @@ struct nnaccel_query {
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
  * pools; EOPNOTSUPP: a formatted pool; EIO: the exporter of a dma-buf that the
  * wire form lies in refused access; and those of reaching the engine
- * (NNACCEL_QUERY).
+ * (struct nnaccel_query).
  */
 struct nnaccel_supported {
 	__u32 size;
@@ -464,9 +438,7 @@ struct nnaccel_supported {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 __reserved;
-	__aligned_u64 resume;
 };
-#define NNACCEL_SUPPORTED _IO(NNACCEL_TYPE, NNACCEL_CMD_SUPPORTED)
 
 /**
  * enum nnaccel_preference - What a model is compiled for
@@ -493,13 +465,13 @@ enum nnaccel_priority {
 };
 
 /*
- * Flags of NNACCEL_PREPARE: the engine may keep what it compiles, for models of
+ * Flags of NNACCEL_WORK_PREPARE: the engine may keep what it compiles, for models of
  * this user that are the same, and use what it kept.
  */
 #define NNACCEL_PREPARE_KEEP	(1 << 0)
 
 /**
- * struct nnaccel_prepare - ioctl(NNACCEL_PREPARE)
+ * struct nnaccel_prepare - Work NNACCEL_WORK_PREPARE
  * @size: sizeof(struct nnaccel_prepare)
  * @flags: NNACCEL_PREPARE_KEEP
  * @wire_pool: pool that holds the model in its wire form
@@ -519,7 +491,6 @@ enum nnaccel_priority {
  * @attributes_size: bytes at @attributes, at most NNACCEL_MAX_ATTRIBUTES
  * @attributes: const __u8[attributes_size]: what extensions of the engine are
  *	told besides the model; the kernel does not read it
- * @resume: 0; see "Interrupted calls"
  *
  * The model dies with the worker that prepared it; its id then answers ESTALE
  * until it is destroyed.
@@ -527,7 +498,7 @@ enum nnaccel_priority {
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
  * pools, too many attributes, unknown preference or priority; ENOSPC: too many models; ETIME: the
  * deadline passed; EOPNOTSUPP: a formatted pool; EIO: the exporter of a
- * dma-buf refused access; and those of reaching the engine (NNACCEL_QUERY).
+ * dma-buf refused access; and those of reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_prepare {
 	__u32 size;
@@ -546,18 +517,16 @@ struct nnaccel_prepare {
 	__u32 message_size;
 	__u32 attributes_size;
 	__aligned_u64 attributes;
-	__aligned_u64 resume;
 };
-#define NNACCEL_PREPARE _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE)
 
 /* Bytes of a token, by which a client names what it saved. */
 #define NNACCEL_TOKEN_SIZE	32
 
 /**
- * struct nnaccel_prepare_cached - ioctl(NNACCEL_PREPARE_CACHED)
+ * struct nnaccel_prepare_cached - Work NNACCEL_WORK_PREPARE_CACHED
  * @size: sizeof(struct nnaccel_prepare_cached)
  * @flags: must be 0
- * @model_pool: pool that holds the model part that NNACCEL_CACHE_SAVE wrote
+ * @model_pool: pool that holds the model part that NNACCEL_WORK_CACHE_SAVE wrote
  * @data_pool: pool that holds the data part, or 0: there is none; the model
  *	holds it, the engine reads it where it lies and never writes it
  * @model_offset: bytes into @model_pool
@@ -573,18 +542,17 @@ struct nnaccel_prepare {
  *	what this engine saved under @token for this user, or are damaged
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @attributes_size: as of NNACCEL_PREPARE
- * @attributes: as of NNACCEL_PREPARE; those that the model was prepared with
- * @resume: 0; see "Interrupted calls"
+ * @attributes_size: as of NNACCEL_WORK_PREPARE
+ * @attributes: as of NNACCEL_WORK_PREPARE; those that the model was prepared with
  *
- * As NNACCEL_PREPARE, from what an earlier model left. The model part is copied
+ * As NNACCEL_WORK_PREPARE, from what an earlier model left. The model part is copied
  * and its hash must be known to the engine; the data part is neither, and can
  * change values of outputs only.
  *
  * Errors: ENOENT: no such pool; EINVAL: range outside the pool, a data range
  * without a pool, too many attributes, unknown preference or priority;
  * EOPNOTSUPP: a pool is formatted; ENOSPC: too many models;
- * ETIME: the deadline passed; and those of reaching the engine (NNACCEL_QUERY).
+ * ETIME: the deadline passed; and those of reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_prepare_cached {
 	__u32 size;
@@ -605,12 +573,10 @@ struct nnaccel_prepare_cached {
 	__u32 message_size;
 	__u32 attributes_size;
 	__aligned_u64 attributes;
-	__aligned_u64 resume;
 };
-#define NNACCEL_PREPARE_CACHED _IO(NNACCEL_TYPE, NNACCEL_CMD_PREPARE_CACHED)
 
 /**
- * struct nnaccel_cache_save - ioctl(NNACCEL_CACHE_SAVE)
+ * struct nnaccel_cache_save - Work NNACCEL_WORK_CACHE_SAVE
  * @size: sizeof(struct nnaccel_cache_save)
  * @flags: must be 0
  * @model: a model of this context
@@ -630,15 +596,14 @@ struct nnaccel_prepare_cached {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: there was not
  *	room for both, nothing was written
- * @resume: 0; see "Interrupted calls"
  *
- * Writes what NNACCEL_PREPARE_CACHED makes the model of again. The engine has
+ * Writes what NNACCEL_WORK_PREPARE_CACHED makes the model of again. The engine has
  * noted the hash of the model part durably, for this user and @token, before
  * it writes a byte. The memory holds nothing of use when the call fails.
  *
  * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
  * EINVAL: range outside the pool, a range without a pool; EACCES: a pool is not
- * writable; EOPNOTSUPP: a pool is formatted; and those of reaching the engine (NNACCEL_QUERY).
+ * writable; EOPNOTSUPP: a pool is formatted; and those of reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_cache_save {
 	__u32 size;
@@ -657,9 +622,7 @@ struct nnaccel_cache_save {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 out_status;
-	__aligned_u64 resume;
 };
-#define NNACCEL_CACHE_SAVE _IO(NNACCEL_TYPE, NNACCEL_CMD_CACHE_SAVE)
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
@@ -702,14 +665,14 @@ struct nnaccel_shape {
 	__u32 dims[NNACCEL_MAX_RANK];
 };
 
-/* Flags of NNACCEL_EXECUTE: measure, and fill the out times. */
+/* Flags of NNACCEL_WORK_EXECUTE: measure, and fill the out times. */
 #define NNACCEL_EXECUTE_MEASURE	(1 << 0)
 
 /* A time that was not measured. */
 #define NNACCEL_TIME_NONE	(~0ULL)
 
 /**
- * struct nnaccel_execute - ioctl(NNACCEL_EXECUTE)
+ * struct nnaccel_execute - Work NNACCEL_WORK_EXECUTE
  * @size: sizeof(struct nnaccel_execute)
  * @flags: NNACCEL_EXECUTE_MEASURE
  * @model: a model of this context
@@ -731,11 +694,10 @@ struct nnaccel_shape {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @num_buffers: buffers that arguments are, at most NNACCEL_MAX_CMD_BUFFERS
  * @buffers: const __u32[num_buffers]: their ids, each once
- * @attributes: const __u8[attributes_size]: as of NNACCEL_PREPARE, for this
+ * @attributes: const __u8[attributes_size]: as of NNACCEL_WORK_PREPARE, for this
  *	execution
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
- * @resume: 0; see "Interrupted calls"
  * @out_fenced_ns: out: time from the end of the last dependency to the engine's
  *	answer, or NNACCEL_TIME_NONE; NNACCEL_SUBMIT names the dependencies
  *
@@ -760,7 +722,7 @@ struct nnaccel_shape {
  * is not initialised; EBUSY: a buffer is being written, or one to be written
  * is being read; EACCES: an output in a pool that is not writable; ETIME: the
  * deadline passed; EIO: the exporter of a dma-buf refused access, or its end; and those
- * of reaching the engine (NNACCEL_QUERY).
+ * of reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_execute {
 	__u32 size;
@@ -785,10 +747,8 @@ struct nnaccel_execute {
 	__aligned_u64 attributes;
 	__u32 attributes_size;
 	__u32 __reserved;
-	__aligned_u64 resume;
 	__aligned_u64 out_fenced_ns;
 };
-#define NNACCEL_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE)
 
 /**
  * enum nnaccel_role_kind - What of a model a buffer can be
@@ -815,7 +775,7 @@ struct nnaccel_role {
 };
 
 /**
- * struct nnaccel_buffer_alloc - ioctl(NNACCEL_BUFFER_ALLOC)
+ * struct nnaccel_buffer_alloc - Work NNACCEL_WORK_BUFFER_ALLOC
  * @size: sizeof(struct nnaccel_buffer_alloc)
  * @flags: must be 0
  * @capacity: bytes, at least 1; charged in whole pages
@@ -826,7 +786,6 @@ struct nnaccel_role {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @out_buffer: out: the buffer, valid with NNACCEL_STATUS_NONE only, else 0
- * @resume: 0; see "Interrupted calls"
  *
  * Allocates zeroed memory that the engine maps and the client never does: a
  * buffer of a memory domain. It is not initialised. It outlives its models,
@@ -837,7 +796,7 @@ struct nnaccel_role {
  * EINVAL: capacity 0, no role, too many roles, an unknown kind, an index
  * beyond any model's, a role twice; EFBIG: capacity above max_pool_bytes;
  * EDQUOT: the context's or the user's limit; ENOSPC: too many buffers; and
- * those of reaching the engine (NNACCEL_QUERY).
+ * those of reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_buffer_alloc {
 	__u32 size;
@@ -849,12 +808,10 @@ struct nnaccel_buffer_alloc {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 out_buffer;
-	__aligned_u64 resume;
 };
-#define NNACCEL_BUFFER_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_ALLOC)
 
 /*
- * Flags of NNACCEL_BUFFER_COPY: which way, one of the first two; and whether the
+ * Flags of NNACCEL_WORK_BUFFER_COPY: which way, one of the first two; and whether the
  * other side is a pool.
  */
 #define NNACCEL_COPY_IN		(1 << 0)
@@ -862,7 +819,7 @@ struct nnaccel_buffer_alloc {
 #define NNACCEL_COPY_POOL	(1 << 2)
 
 /**
- * struct nnaccel_buffer_copy - ioctl(NNACCEL_BUFFER_COPY)
+ * struct nnaccel_buffer_copy - Work NNACCEL_WORK_BUFFER_COPY
  * @size: sizeof(struct nnaccel_buffer_copy)
  * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it;
  *	NNACCEL_COPY_POOL: from or to a pool
@@ -875,7 +832,6 @@ struct nnaccel_buffer_alloc {
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @offset: bytes into the pool, any; else 0
- * @resume: 0; see "Interrupted calls"
  *
  * A copy into the buffer initialises it; one that fails once begun (EFAULT,
  * EINTR, EIO, EPIPE, or a status) leaves it uninitialised.
@@ -893,7 +849,7 @@ struct nnaccel_buffer_alloc {
  * shorter; ENODATA: OUT of a buffer that is not initialised; EBUSY: it is being
  * written, or IN: being read; ESTALE: the worker that knows its layout is dead.
  * Of a buffer that the engine lays out itself also EDQUOT, and those of
- * reaching the engine (NNACCEL_QUERY).
+ * reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_buffer_copy {
 	__u32 size;
@@ -906,9 +862,7 @@ struct nnaccel_buffer_copy {
 	__u32 message_size;
 	__aligned_u64 message;
 	__aligned_u64 offset;
-	__aligned_u64 resume;
 };
-#define NNACCEL_BUFFER_COPY _IO(NNACCEL_TYPE, NNACCEL_CMD_BUFFER_COPY)
 
 /* Most sync_files that one execution can wait for. */
 #define NNACCEL_MAX_FENCES	1024
@@ -937,7 +891,7 @@ struct nnaccel_buffer_copy {
  * client and exporters of memory do. While the worker could still write it does
  * not signal: before the bound the worker is killed.
  *
- * Errors: those of NNACCEL_EXECUTE but ETIME, and EINVAL: too many fences, an
+ * Errors: those of NNACCEL_WORK_EXECUTE but ETIME, and EINVAL: too many fences, an
  * fd that is no sync_file; EMFILE. EXFULL: too many commands in flight.
  */
 struct nnaccel_execute_fenced {
@@ -963,10 +917,10 @@ struct nnaccel_execute_fenced {
  * what that points to, must stay until the completion queue entry, whose res is
  *
  * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written as
- *   NNACCEL_EXECUTE does;
+ *   NNACCEL_WORK_EXECUTE does;
  * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
  *   the engine failed it; the results are written likewise;
- * - -errno with out_status as it was: there is no answer. What NNACCEL_EXECUTE
+ * - -errno with out_status as it was: there is no answer. What NNACCEL_WORK_EXECUTE
  *   returns, and ECANCELED: cancelled, by NNACCEL_CANCEL or because ring or
  *   task ended; ETIME: the deadline passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
  *   the ring polls for completions.
@@ -974,7 +928,7 @@ struct nnaccel_execute_fenced {
  * So a ring stops what is linked to an execution that fails, and shows its
  * entry where it skips those of success. Set out_status to 0 before submitting.
  * There is no limit of time but the deadline, which holds as for
- * NNACCEL_EXECUTE.
+ * NNACCEL_WORK_EXECUTE.
  */
 struct nnaccel_uring_execute {
 	__aligned_u64 execute;
@@ -1055,13 +1009,13 @@ struct nnaccel_cancel {
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
 #define NNACCEL_BURST_DEFAULT_CAPACITY	1024
 
-/* Flags of NNACCEL_BURST_CREATE. */
+/* Flags of NNACCEL_WORK_BURST. */
 #define NNACCEL_BURST_CLOEXEC	(1 << 0)
 /* The worker is not to spin while it waits for requests. */
 #define NNACCEL_BURST_NO_SPIN	(1 << 1)
 
 /**
- * struct nnaccel_burst_create - ioctl(NNACCEL_BURST_CREATE)
+ * struct nnaccel_burst_create - Work NNACCEL_WORK_BURST
  * @size: sizeof(struct nnaccel_burst_create)
  * @flags: NNACCEL_BURST_CLOEXEC, NNACCEL_BURST_NO_SPIN
  * @model: a model of this context; the burst holds it
@@ -1072,14 +1026,13 @@ struct nnaccel_cancel {
  * @message: char[message_size]: out: what is wrong, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
- * @resume: 0; see "Interrupted calls"
  *
  * The burst is its file: it ends with the last close, with its context and
  * with the worker. It belongs to the address space of its context.
  *
  * Errors: ENOENT: no such model; ESTALE: the model's worker is dead; EINVAL:
  * capacity; EDQUOT: the context's or the user's limit of bytes; ENOSPC: too
- * many bursts; EMFILE; and those of reaching the engine (NNACCEL_QUERY).
+ * many bursts; EMFILE; and those of reaching the engine (struct nnaccel_query).
  */
 struct nnaccel_burst_create {
 	__u32 size;
@@ -1091,9 +1044,7 @@ struct nnaccel_burst_create {
 	__aligned_u64 message;
 	__u32 message_size;
 	__u32 __reserved;
-	__aligned_u64 resume;
 };
-#define NNACCEL_BURST_CREATE _IO(NNACCEL_TYPE, NNACCEL_CMD_BURST_CREATE)
 
 /* ------------------------------------------------------------------------
  * Submissions: work for the engine, and its answer
@@ -1122,8 +1073,7 @@ struct nnaccel_burst_create {
  * @NNACCEL_WORK_BUFFER_COPY: struct nnaccel_buffer_copy
  * @NNACCEL_WORK_BURST: struct nnaccel_burst_create
  *
- * The comments of these structures say which errors their work has. Their field
- * @resume must be 0, and is not written.
+ * The comments of these structures say which errors their work has.
  */
 enum nnaccel_work {
 	NNACCEL_WORK_QUERY = 1,
@@ -1208,7 +1158,7 @@ enum nnaccel_state {
  * their answer is fetched, and never if the submission ends otherwise.
  *
  * After an error nothing of the submission remains. Errors:
- * EINVAL: an unknown kind or flag, or a @resume that is not 0.
+ * EINVAL: an unknown kind or flag.
  * EINVAL: flags, dependencies or a duration that the kind does not have.
  * EINVAL: too many dependencies, or one that is neither a sync_file nor a file of a
  * submission.
@@ -1283,7 +1233,7 @@ struct nnaccel_submit {
  *
  * Errors that the submission ended with. They are its answer: it is gone, and
  * neither @work nor @out_state is written.
- * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: of reaching the engine (NNACCEL_QUERY).
+ * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: of reaching the engine (struct nnaccel_query).
  * ETIME: the deadline or @duration_ns passed.
  * ECANCELED: it was cancelled.
  * EREMOTEIO: a dependency ended with an error.
