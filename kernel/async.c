@@ -209,6 +209,54 @@ int nnaccel_async_begin(struct nnaccel_command *cmd)
 }
 
 /**
+ * struct nnaccel_async_step - What is left of a step of a command when its context is unlocked
+ * @first: the first of the waits to arm
+ * @end: behind the last of them
+ * @drop: the command has ended: a count of it is to be put
+ */
+struct nnaccel_async_step {
+	u32 first;
+	u32 end;
+	bool drop;
+};
+
+/* Takes a command that is WAITING one step on. */
+static void nnaccel_async_step(struct nnaccel_command *cmd, struct nnaccel_async_step *step)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_async *async = cmd->async;
+	int error = 0;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	step->first = async->num_armed;
+	step->end = step->first < async->num_fences ? async->num_fences : async->num_waits;
+	async->num_armed = step->end;
+	if (step->first == async->num_fences && async->duration_ns)
+		nnaccel_async_limit(cmd, async->ready_ns, async->duration_ns);
+	if (READ_ONCE(async->fence_error))
+		error = -EREMOTEIO;
+	else if (step->first == step->end)
+		error = nnaccel_async_begin(cmd);
+	if (!error) {
+		nnaccel_command_watch(cmd);
+		return;
+	}
+	nnaccel_command_finish(cmd, error);
+	step->end = step->first;
+	step->drop = true;
+}
+
+/* Does the rest of a step. */
+static void nnaccel_async_stepped(struct nnaccel_command *cmd,
+				  const struct nnaccel_async_step *step)
+{
+	if (step->first < step->end)
+		nnaccel_async_arm(cmd, step->first, step->end);
+	if (step->drop)
+		nnaccel_command_put(cmd);
+}
+
+/**
  * nnaccel_async_advance() - Take an execution one step on
  * @cmd: the execution, admitted; it may have ended meanwhile, and may be at its end on return
  *
@@ -217,35 +265,13 @@ int nnaccel_async_begin(struct nnaccel_command *cmd)
  */
 void nnaccel_async_advance(struct nnaccel_command *cmd)
 {
-	struct nnaccel_async *async = cmd->async;
-	bool signalling, drop = false;
-	u32 first = 0, end = 0;
-	int error = 0;
+	bool signalling = nnaccel_lock_signalling(cmd->ctx);
+	struct nnaccel_async_step step = {};
 
-	signalling = nnaccel_lock_signalling(cmd->ctx);
-	if (cmd->state != NNACCEL_COMMAND_WAITING || cmd->accessing)
-		goto unlock;
-	first = async->num_armed;
-	end = first < async->num_fences ? async->num_fences : async->num_waits;
-	async->num_armed = end;
-	if (first == async->num_fences && async->duration_ns)
-		nnaccel_async_limit(cmd, async->ready_ns, async->duration_ns);
-	if (READ_ONCE(async->fence_error))
-		error = -EREMOTEIO;
-	else if (first == end)
-		error = nnaccel_async_begin(cmd);
-	if (!error) {
-		nnaccel_command_watch(cmd);
-	} else {
-		nnaccel_command_finish(cmd, error);
-		drop = true;
-	}
-unlock:
+	if (cmd->state == NNACCEL_COMMAND_WAITING && !cmd->accessing)
+		nnaccel_async_step(cmd, &step);
 	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	if (first < end && !error)
-		nnaccel_async_arm(cmd, first, end);
-	if (drop)
-		nnaccel_command_put(cmd);
+	nnaccel_async_stepped(cmd, &step);
 }
 
 static void nnaccel_async_ready(struct work_struct *work)
@@ -417,6 +443,26 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
 	nnaccel_context_put(cmd->ctx);
 }
 
+static int nnaccel_async_admit_locked(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+	int ret;
+
+	lockdep_assert_held(&ctx->lock);
+	if (cmd->async->ended)
+		return -ECANCELED;
+	if (!nnaccel_command_wants_engine(cmd) && !nnaccel_command_is_served(cmd))
+		return -ESTALE;
+	ret = nnaccel_command_count(cmd);
+	if (ret)
+		return ret;
+	kref_get(&cmd->refs);
+	cmd->state = NNACCEL_COMMAND_WAITING;
+	list_add_tail(&cmd->async->node, &ctx->asyncs);
+	return 0;
+}
+
 /**
  * nnaccel_async_admit() - From now on the execution has an end that is told
  * @cmd: the execution; a count is taken that its end gives back
@@ -425,22 +471,31 @@ void nnaccel_async_free(struct nnaccel_command *cmd)
  */
 int nnaccel_async_admit(struct nnaccel_command *cmd)
 {
-	struct nnaccel_context *ctx = cmd->ctx;
 	int ret;
 
-	mutex_lock(&ctx->lock);
-	if (cmd->async->ended)
-		ret = -ECANCELED;
-	else if (!nnaccel_command_wants_engine(cmd) && !nnaccel_command_is_served(cmd))
-		ret = -ESTALE;
-	else
-		ret = nnaccel_command_count(cmd);
-	if (!ret) {
-		kref_get(&cmd->refs);
-		cmd->state = NNACCEL_COMMAND_WAITING;
-		list_add_tail(&cmd->async->node, &ctx->asyncs);
-	}
-	mutex_unlock(&ctx->lock);
+	mutex_lock(&cmd->ctx->lock);
+	ret = nnaccel_async_admit_locked(cmd);
+	mutex_unlock(&cmd->ctx->lock);
+	return ret;
+}
+
+/**
+ * nnaccel_async_start() - Admit an execution, and take it the first step on
+ * @cmd: the execution; it may be at its end on return
+ *
+ * Return: as nnaccel_async_admit().
+ */
+int nnaccel_async_start(struct nnaccel_command *cmd)
+{
+	bool signalling = nnaccel_lock_signalling(cmd->ctx);
+	struct nnaccel_async_step step = {};
+	int ret;
+
+	ret = nnaccel_async_admit_locked(cmd);
+	if (!ret)
+		nnaccel_async_step(cmd, &step);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	nnaccel_async_stepped(cmd, &step);
 	return ret;
 }
 

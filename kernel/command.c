@@ -242,6 +242,7 @@ static void nnaccel_command_place(struct nnaccel_command *cmd, const struct nnac
 	cmd->room = cmd->pools + layout->num_grants;
 	if (layout->num_uses) {
 		cmd->uses = cmd->room;
+		memset(cmd->uses, 0, layout->num_uses * sizeof(*cmd->uses));
 		cmd->room = cmd->uses + layout->num_uses;
 	}
 	cmd->head.attributes_size = layout->attributes_size;
@@ -273,13 +274,15 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	if (ret)
 		return ERR_PTR(ret);
 	if (arrays <= NNACCEL_SMALL_ARRAYS)
-		cmd = kmem_cache_zalloc(nnaccel_command_cache, GFP_KERNEL);
+		cmd = kmem_cache_alloc(nnaccel_command_cache, GFP_KERNEL);
 	else
-		cmd = kvzalloc(struct_size(cmd, told, arrays), GFP_KERNEL_ACCOUNT);
+		cmd = kvmalloc(struct_size(cmd, told, arrays), GFP_KERNEL_ACCOUNT);
 	if (!cmd) {
 		nnaccel_uncharge_kernel(ctx->account, charge);
 		return ERR_PTR(-ENOMEM);
 	}
+	/* Whoever adds to an array writes the whole element. */
+	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;
 	cmd->start = jiffies;

@@ -1054,6 +1054,7 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, 
 bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
 void nnaccel_async_free(struct nnaccel_command *cmd);
 int nnaccel_async_admit(struct nnaccel_command *cmd);
+int nnaccel_async_start(struct nnaccel_command *cmd);
 void nnaccel_async_advance(struct nnaccel_command *cmd);
 void nnaccel_async_end(struct nnaccel_command *cmd, int error);
 int nnaccel_async_cancel(struct nnaccel_command *cmd);

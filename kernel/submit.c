@@ -310,12 +310,10 @@ static struct file *nnaccel_submission_open(struct nnaccel_submission *sub, u32 
 
 static int nnaccel_submit_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 id, int fd)
 {
-	struct nnaccel_submit *arg = ucmd->cmd;
+	struct nnaccel_submit __user *to = ucmd->ubuffer;
 
-	arg->out_state = state;
-	arg->out_id = id;
-	arg->out_fd = fd;
-	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	return put_user(state, &to->out_state) || put_user(id, &to->out_id) ||
+	       put_user(fd, &to->out_fd) ? -EFAULT : 0;
 }
 
 /* Hands work over that no call waits for. */
@@ -409,9 +407,8 @@ static int nnaccel_submit_and_wait(struct nnaccel_ucmd *ucmd, struct nnaccel_ucm
 	ret = nnaccel_work_reserve(kind, cmd, work);
 	if (ret)
 		return ret;
-	ret = nnaccel_async_admit(cmd);
+	ret = nnaccel_async_start(cmd);
 	if (!ret) {
-		nnaccel_async_advance(cmd);
 		ret = nnaccel_submission_await(cmd);
 		if (!ret)
 			ret = cmd->async->error ?: kind->respond(work, cmd);

@@ -170,11 +170,9 @@ static int nnaccel_uring_execute(struct nnaccel_context *ctx, struct io_uring_cm
 	kref_get(&cmd->refs);
 	/* After its end the ring would be left with a request that is freed. */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
-	ret = nnaccel_async_admit(cmd);
+	ret = nnaccel_async_start(cmd);
 	/* From there on the end is nnaccel_uring_complete(), which may have come already. */
-	if (!ret) {
-		nnaccel_async_advance(cmd);
-	} else {
+	if (ret) {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
 		nnaccel_uring_free(uring);
 	}
