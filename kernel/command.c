@@ -281,7 +281,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		nnaccel_uncharge_kernel(ctx->account, charge);
 		return ERR_PTR(-ENOMEM);
 	}
-	/* Whoever adds to an array writes the whole element. */
+	/* The arrays need not be cleared: each element is written as a whole when it is added. */
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;

@@ -30,7 +30,8 @@
  *   one that no call drives -> its context; the fences and events that it waits for
  *   submission -> its command, until the answer is fetched; its event, until its own end
  *   command ...> submission	weak, under ctx->lock; cleared when the submission ends
- *   submission's file -> submission
+ *   submission's file -> submission; a submission whose file was closed, at its command's end: a
+ *				work, which ends it
  *   event			points to nothing: however long a chain of dependencies is, the
  *				end of one command frees one command
  *   context ...> that one	weak, under ctx->lock; cleared at its end
@@ -1110,7 +1111,9 @@ struct nnaccel_kind {
  * @id: its id
  * @event: its end, where it has a file; or NULL
  * @cmd: ctx->lock: its command, counted; NULL: its answer was fetched, or it was destroyed
- * @waited: ctx->lock: a call waits for it
+ * @waited: ctx->lock: a call waits for it, or fetches its answer
+ * @closed: ctx->lock: its file was closed: nobody fetches its answer
+ * @drop: of one that was closed: ends it; queued at its command's end
  */
 struct nnaccel_submission {
 	struct nnaccel_object obj;
@@ -1119,6 +1122,8 @@ struct nnaccel_submission {
 	struct nnaccel_event *event;
 	struct nnaccel_command *cmd;
 	bool waited;
+	bool closed;
+	struct work_struct drop;
 };
 
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);

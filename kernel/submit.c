@@ -118,6 +118,10 @@ static void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnacc
 	if (sub->event) {
 		nnaccel_event_happen(sub->event,
 				     async->error || cmd->status != NNACCEL_STATUS_NONE);
+		if (!sub->closed)
+			return;
+		refcount_inc(&sub->obj.refs);	/* the work's */
+		queue_work(nnaccel_wq, &sub->drop);
 		return;
 	}
 	async->answered = true;
@@ -181,6 +185,22 @@ void nnaccel_submission_end(struct nnaccel_object *obj)
 		nnaccel_command_put(cmd);
 }
 
+/* Ends a submission and its id. */
+static void nnaccel_submission_remove(struct nnaccel_submission *sub)
+{
+	if (nnaccel_object_take(&sub->obj, sub->id))
+		nnaccel_object_put(&sub->obj);
+	nnaccel_submission_end(&sub->obj);
+}
+
+static void nnaccel_submission_dropped(struct work_struct *work)
+{
+	struct nnaccel_submission *sub = container_of(work, struct nnaccel_submission, drop);
+
+	nnaccel_submission_remove(sub);
+	nnaccel_object_put(&sub->obj);
+}
+
 /**
  * nnaccel_submission_release() - Free a submission
  * @obj: the submission, which has no command any more
@@ -215,6 +235,7 @@ static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel
 		return ERR_PTR(ret);
 	}
 	kref_get(&cmd->refs);
+	INIT_WORK(&sub->drop, nnaccel_submission_dropped);
 	sub->kind = kind;
 	sub->cmd = cmd;
 	return sub;
@@ -230,10 +251,19 @@ static void nnaccel_submission_drop(struct nnaccel_submission *sub)
 
 /* ---- the file of a submission ---- */
 
+/* The answer goes with the file, at once or when it is there. */
 static int nnaccel_submission_close(struct inode *inode, struct file *file)
 {
 	struct nnaccel_submission *sub = file->private_data;
+	struct nnaccel_context *ctx = sub->obj.ctx;
+	bool told;
 
+	mutex_lock(&ctx->lock);
+	sub->closed = true;
+	told = sub->cmd && sub->cmd->async->told;
+	mutex_unlock(&ctx->lock);
+	if (told)
+		nnaccel_submission_remove(sub);
 	nnaccel_object_put(&sub->obj);
 	return 0;
 }
@@ -503,12 +533,11 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 
 /* ---- WAIT ---- */
 
-static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state)
+static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error)
 {
-	struct nnaccel_wait *arg = ucmd->cmd;
+	struct nnaccel_wait __user *to = ucmd->ubuffer;
 
-	arg->out_state = state;
-	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	return put_user(state, &to->out_state) || put_user(error, &to->out_error) ? -EFAULT : 0;
 }
 
 /* The submission that a call names, counted. */
@@ -538,8 +567,11 @@ static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
 	return sub;
 }
 
-/* The command of a submission, counted, for which the caller alone waits from now on. */
-static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub)
+/*
+ * The command of a submission, counted, for which the caller alone waits from now on; NULL: the
+ * caller does not wait, and there is no answer yet.
+ */
+static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub, bool waits)
 {
 	struct nnaccel_context *ctx = sub->obj.ctx;
 	struct nnaccel_command *cmd;
@@ -550,6 +582,8 @@ static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub
 		cmd = ERR_PTR(-ENOENT);
 	} else if (sub->waited) {
 		cmd = ERR_PTR(-EALREADY);
+	} else if (!waits && !cmd->async->told) {
+		cmd = NULL;
 	} else {
 		sub->waited = true;
 		kref_get(&cmd->refs);
@@ -568,30 +602,26 @@ static void nnaccel_wait_end(struct nnaccel_submission *sub, struct nnaccel_comm
 	nnaccel_command_put(cmd);
 }
 
-/* Waits for the answer, writes it and ends the submission. @error: out: what it ended with. */
+/* Waits for the answer, writes it and ends the submission. */
 static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
-			      struct nnaccel_submission *sub, struct nnaccel_command *cmd,
-			      int *error)
+			      struct nnaccel_submission *sub, struct nnaccel_command *cmd)
 {
-	int ret;
+	int ret, error = 0;
 
 	ret = nnaccel_work_reserve(sub->kind, cmd, work);
 	if (ret)
 		return ret;
 	ret = nnaccel_submission_await(cmd);
 	if (!ret) {
-		*error = cmd->async->error;
-		if (!*error)
-			ret = sub->kind->respond(work, cmd) ?:
-			      nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE);
+		error = cmd->async->error;
+		if (!error)
+			ret = sub->kind->respond(work, cmd);
+		ret = ret ?: nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE, -error);
 	}
-	nnaccel_work_finish(sub->kind, cmd, work, ret ?: *error);
-	if (ret)
-		return ret;
-	if (nnaccel_object_take(&sub->obj, sub->id))
-		nnaccel_object_put(&sub->obj);
-	nnaccel_submission_end(&sub->obj);
-	return 0;
+	nnaccel_work_finish(sub->kind, cmd, work, ret ?: error);
+	if (!ret)
+		nnaccel_submission_remove(sub);
+	return ret;
 }
 
 /**
@@ -599,7 +629,7 @@ static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *wo
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -E2BIG, -ENOENT, -EBADF, -EALREADY, -EMFILE, -ENOSPC, -ENOBUFS, -EFAULT,
- * -EIO, -EINTR, -ENOMEM, -ERESTARTSYS, or what the submission ended with.
+ * -EIO, -EINTR, -ENOMEM, -ERESTARTSYS.
  */
 int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -613,9 +643,9 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	};
 	struct nnaccel_submission *sub;
 	struct nnaccel_command *cmd;
-	int ret, error = 0;
+	int ret;
 
-	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || arg->__reserved || (arg->id && arg->fd))
+	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || (arg->id && arg->fd))
 		return -EINVAL;
 	sub = nnaccel_wait_find(ucmd->object, arg);
 	if (IS_ERR(sub))
@@ -625,18 +655,16 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = -EINVAL;
 	if (ret)
 		goto out;
-	cmd = nnaccel_wait_begin(sub);
-	if (IS_ERR(cmd)) {
+	cmd = nnaccel_wait_begin(sub, !(arg->flags & NNACCEL_WAIT_NONBLOCK));
+	if (!cmd) {
+		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING, 0);
+	} else if (IS_ERR(cmd)) {
 		ret = PTR_ERR(cmd);
-		goto out;
+	} else {
+		ret = nnaccel_wait_fetch(ucmd, &work, sub, cmd);
+		nnaccel_wait_end(sub, cmd);
 	}
-	/* Pairs with the release in nnaccel_submission_told(). */
-	if (arg->flags & NNACCEL_WAIT_NONBLOCK && !smp_load_acquire(&cmd->async->told))
-		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING);
-	else
-		ret = nnaccel_wait_fetch(ucmd, &work, sub, cmd, &error);
-	nnaccel_wait_end(sub, cmd);
 out:
 	nnaccel_object_put(&sub->obj);
-	return ret ?: error;
+	return ret;
 }

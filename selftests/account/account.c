@@ -519,7 +519,7 @@ TEST_F(account, memory_cgroup)
 		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), 0);
 	/* All but what the CPUs keep charged in advance: 64 pages each, all of it where they are large. */
 	slots = group_bytes();
-	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 4);
+	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 8);
 	TH_LOG("pool %lld, roles %lld, slots %lld KiB", (pool - before) >> 10,
 	       (roles - pool) >> 10, (slots - roles) >> 10);
 	ASSERT_TRUE(write_file("/sys/fs/cgroup/cgroup.procs", "0"));

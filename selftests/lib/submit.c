@@ -51,9 +51,13 @@ static int call(int fd, struct nnaccel_wait *wait, void *work)
 	wait->size = sizeof(*wait);
 	wait->work = (uintptr_t)work;
 	wait->out_state = POISON;
+	wait->out_error = POISON;
 	error = xioctl(fd, NNACCEL_WAIT, wait);
 	/* A call that fails leaves its structure alone. */
-	return error && wait->out_state != POISON ? EPROTO : error;
+	if (error)
+		return wait->out_state != POISON || wait->out_error != POISON ? EPROTO : error;
+	return wait->out_state == NNACCEL_STATE_DONE || !wait->out_error ?
+	       (int)wait->out_error : EPROTO;
 }
 
 int submission_wait(int fd, uint32_t id, void *work)

@@ -20,7 +20,7 @@ int submit_work(int fd, uint32_t kind, void *work, uint32_t *id);
 /** submit_file() - Hands an execution over, which depends on a file, -1: on none; its file, or -1 and errno. */
 int submit_file(int fd, struct nnaccel_execute *execute, int dependency);
 
-/** submission_wait() - Fetches the answer of a submission. */
+/** submission_wait() - Fetches the answer of a submission, or what it ended with. */
 int submission_wait(int fd, uint32_t id, void *work);
 
 /** submission_wait_file() - The same by the submission's file. */

@@ -431,7 +431,6 @@ TEST_F(submit, refused_fields)
 	};
 	static const struct refusal waits[] = {
 		REFUSE(struct nnaccel_wait, flags, 1 << 1, EINVAL),
-		REFUSE(struct nnaccel_wait, __reserved, 1, EINVAL),
 		REFUSE(struct nnaccel_wait, fd, 1, EINVAL),
 		REFUSE(struct nnaccel_wait, id, 0x7fffffff, ENOENT),
 		REFUSE(struct nnaccel_wait, work, 0, EFAULT),
@@ -853,8 +852,10 @@ TEST_F(submit, destroyed)
 		while (submission_try(self->s.fd, wait.id, &work, &done) != EALREADY)
 			usleep(1000);
 		EXPECT_EQ(object_destroy(self->s.fd, wait.id), 0);
-		EXPECT_EQ(async_wait(&async), ECANCELED)
+		EXPECT_EQ(async_wait(&async), 0)
 			TH_LOG("%s", kind->name);
+		EXPECT_EQ(wait.out_state, NNACCEL_STATE_DONE);
+		EXPECT_EQ(wait.out_error, ECANCELED);
 		EXPECT_EQ(submission_wait(self->s.fd, wait.id, &work), ENOENT);
 		EXPECT_FALSE(file_readable(self->s.fd, 0));
 		if (!fetched) {
@@ -1000,11 +1001,13 @@ TEST_F(submit, file_tells_the_end)
 	EXPECT_EQ(submission_wait_file(self->s.fd, self->s.session, &e->cmd), EINVAL);
 }
 
-/* The file may be closed at once: the submission has its id. */
+/* The last close of the file drops the answer, at once or when the execution ends. */
 TEST_F(submit, file_is_closed)
 {
 	struct nnaccel_submit submit;
 	union work work;
+	bool done;
+	int copy;
 
 	init_execute(self, &work);
 	submit_init(&submit, NNACCEL_WORK_EXECUTE, &work);
@@ -1014,9 +1017,54 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(fcntl(submit.out_fd, F_GETFD), 0);
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
+	/* Until then the id names it. */
+	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
+	EXPECT_FALSE(done);
+	EXPECT_EQ(commands(self), 1);
 	ASSERT_EQ(answer(self), 0);
-	EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
+	EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), ENOENT);
+	EXPECT_EQ(object_destroy(self->s.fd, submit.out_id), ENOENT);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
+
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(answer(self), 0);
+	copy = dup(submit.out_fd);
+	close(submit.out_fd);
+	EXPECT_TRUE(file_readable(copy, -1));
+	EXPECT_EQ(commands(self), 1);
+	close(copy);
+	EXPECT_EQ(commands(self), 0);
+	EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), ENOENT);
+}
+
+/* A call that waits when the file is closed gets the answer. */
+TEST_F(submit, file_is_closed_in_a_wait)
+{
+	struct nnaccel_wait wait = { .size = sizeof(wait) };
+	struct nnaccel_submit submit;
+	struct async async;
+	union work work, other;
+	bool done;
+
+	init_execute(self, &work);
+	other = work;
+	submit_init(&submit, NNACCEL_WORK_EXECUTE, &work);
+	submit.flags = NNACCEL_SUBMIT_FILE;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	wait.fd = submit.out_fd;
+	wait.work = (uintptr_t)&work;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WAIT, &wait));
+	while (submission_try(self->s.fd, submit.out_id, &other, &done) != EALREADY)
+		usleep(1000);
+	close(submit.out_fd);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(answer(self), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(wait.out_error, 0);
 	EXPECT_TRUE(has_execute(&work));
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
 TEST_F(submit, file_number)
@@ -1103,7 +1151,8 @@ TEST_F(submit, longest_chain)
 		ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(answer(self), 0);
 	}
-	EXPECT_EQ(commands(self), max);
+	/* The files of those that have ended are closed. */
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", max - max / 2));
 	/* The first that fails ends the rest. */
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,

@@ -20,11 +20,10 @@ struct end {
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/* An execution that was started; the kernel gives its answer once. */
+/* An execution whose answer was fetched; the kernel gives it once. */
 struct nna_fence {
 	struct nna_fence *next;
-	int fd;			/* that it was given; -1: the number is another one's now */
-	uint32_t id;		/* of the submission; 0: its answer is in `end` */
+	int fd;			/* that the answer was fetched by */
 	struct end end;
 };
 
@@ -72,53 +71,50 @@ static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 	return status;
 }
 
-/* Notes an execution under its fd. Another one that had this number is not asked for any more. */
-static void note(struct nna_device *device, struct nna_fence *f)
+/* Finds what points to the note of a file's answer, or to NULL behind the last one. */
+static struct nna_fence **find(struct nna_device *device, int fd)
+{
+	struct nna_fence **at = &device->fences;
+
+	while (*at && (*at)->fd != fd)
+		at = &(*at)->next;
+	return at;
+}
+
+/* An execution has a number that another one's file may have had. */
+static void forget(struct nna_device *device, int fd)
 {
 	struct nna_fence **at, *old;
 
 	pthread_mutex_lock(&device->fences_lock);
-	for (at = &device->fences; *at && (*at)->fd != f->fd;)
-		at = &(*at)->next;
+	at = find(device, fd);
 	old = *at;
-	if (old && !old->id) {
+	if (old)
 		*at = old->next;
-		free(old);
-	} else if (old) {
-		old->fd = -1;
-	}
-	f->next = device->fences;
-	device->fences = f;
 	pthread_mutex_unlock(&device->fences_lock);
+	free(old);
 }
 
 /* Its answer is asked for by the file; here buffers get what they will hold. */
 static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struct nn_error *err)
 {
 	struct nna_device *device = c->prepared->device;
-	struct nna_fence *f = calloc(1, sizeof(*f));
 	const struct nna_request *r = c->request;
 	bool again;
 	int error;
 
-	if (!f)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "execute: out of memory");
 	s->work = (uintptr_t)&c->execute;
 	c->execute.shapes = 0;
 	c->execute.message = 0;
 	c->execute.message_size = 0;
 	error = nna_submit(device, s);
-	if (error) {
-		free(f);
-		if (error == EINVAL)
-			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: refused by the kernel: "
-				       "a range is not valid, or an fd is neither a sync_file nor "
-				       "the file of an execution");
+	if (error == EINVAL)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: refused by the kernel: a range is "
+			       "not valid, or an fd is neither a sync_file nor the file of an "
+			       "execution");
+	if (error)
 		return nna_fail_errno(device, "execute", error, err);
-	}
-	f->fd = s->out_fd;
-	f->id = s->out_id;
-	note(device, f);
+	forget(device, s->out_fd);
 	if (r->num_tokens)
 		nna_buffers_out(&c->buffers, r, NN_OK, c->shapes, r->num_outputs, &again);
 	return NN_OK;
@@ -170,14 +166,13 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 /* ---- what became of one ---- */
 
-/* One call of WAIT, by id, or by file with id 0: 0, or an errno; EINPROGRESS: it has not ended. */
-static int wait_once(const struct nna_device *device, uint32_t id, int fd, struct end *e)
+/* Fetches the end of a file's execution. Returns 0, or an errno; EINPROGRESS: it has not ended. */
+static int fetch(const struct nna_device *device, int fd, struct end *e)
 {
 	struct nnaccel_wait w = {
 		.size = sizeof(w),
 		.flags = NNACCEL_WAIT_NONBLOCK,
-		.id = id,
-		.fd = id ? 0 : fd,
+		.fd = fd,
 		.work = (uintptr_t)&e->answer,
 	};
 
@@ -191,48 +186,8 @@ static int wait_once(const struct nna_device *device, uint32_t id, int fd, struc
 	} };
 	if (nna_device_call(device, NNACCEL_WAIT, &w))
 		return errno;
+	e->error = (int)w.out_error;
 	return w.out_state == NNACCEL_STATE_DONE ? 0 : EINPROGRESS;
-}
-
-/*
- * Fetches the end of an execution and returns 0; other results are those of wait_once(). An error
- * is the end if the submission is gone after it.
- */
-static int fetch(const struct nna_device *device, uint32_t id, int fd, struct end *e)
-{
-	int error = wait_once(device, id, fd, e), again;
-
-	if (!error || error == EINPROGRESS || error == ENOENT)
-		return error;
-	again = wait_once(device, id, fd, e);
-	if (again != ENOENT)
-		return again;
-	e->error = error;
-	return 0;
-}
-
-bool nna_fences_collect(struct nna_device *device)
-{
-	struct nna_fence **at, *f;
-	bool was_there = false;
-	int error;
-
-	pthread_mutex_lock(&device->fences_lock);
-	for (at = &device->fences; (f = *at);) {
-		error = f->id ? fetch(device, f->id, -1, &f->end) : EINPROGRESS;
-		if (!error)
-			f->id = 0;
-		was_there |= !error;
-		/* ENOENT: a duplicate of its file has fetched the answer. */
-		if (error == ENOENT || (!f->id && f->fd < 0)) {
-			*at = f->next;
-			free(f);
-		} else {
-			at = &f->next;
-		}
-	}
-	pthread_mutex_unlock(&device->fences_lock);
-	return was_there;
 }
 
 void nna_fences_forget(struct nna_device *device)
@@ -248,21 +203,26 @@ void nna_fences_forget(struct nna_device *device)
 /* Fetches the end of a file's execution, or takes it from what was noted. Returns as fetch() does. */
 static int look_up(struct nna_device *device, int fd, struct end *e)
 {
-	struct nna_fence *f;
+	struct nna_fence *f = malloc(sizeof(*f)), **at;
 	int error;
 
+	if (!f)
+		return ENOMEM;
 	pthread_mutex_lock(&device->fences_lock);
-	error = fetch(device, 0, fd, e);
-	for (f = device->fences; f && f->fd != fd;)
-		f = f->next;
-	if (f && !error) {
-		f->id = 0;
-		f->end = *e;
-	} else if (f && error == ENOENT && !f->id) {
-		*e = f->end;
+	error = fetch(device, fd, e);
+	at = find(device, fd);
+	if (!error && *at) {
+		(*at)->end = *e;
+	} else if (!error) {
+		*f = (struct nna_fence){ .fd = fd, .end = *e };
+		*at = f;
+		f = NULL;
+	} else if (error == ENOENT && *at) {
+		*e = (*at)->end;
 		error = 0;
 	}
 	pthread_mutex_unlock(&device->fences_lock);
+	free(f);
 	return error;
 }
 

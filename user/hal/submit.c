@@ -4,19 +4,11 @@
  */
 #include <errno.h>
 
-#include "fence.h"
 #include "submit.h"
 
-static int submit_once(const struct nna_device *device, struct nnaccel_submit *submit)
+int nna_submit(const struct nna_device *device, struct nnaccel_submit *submit)
 {
 	return nna_device_call(device, NNACCEL_SUBMIT, submit) ? errno : 0;
-}
-
-int nna_submit(struct nna_device *device, struct nnaccel_submit *submit)
-{
-	int error = submit_once(device, submit);
-
-	return error == EXFULL && nna_fences_collect(device) ? submit_once(device, submit) : error;
 }
 
 /* Fetches the answer of work that a signal found pending. */
@@ -29,13 +21,14 @@ static int await(const struct nna_device *device, uint32_t id, void *work)
 	do
 		error = nna_device_call(device, NNACCEL_WAIT, &w) ? errno : 0;
 	while (error == EINTR);
-	/* The submission may still be there after an error, and only this function knows its id. */
-	if (error)
-		nna_device_call(device, NNACCEL_DESTROY, &d);
+	if (!error)
+		return (int)w.out_error;
+	/* The submission is still there, and only this function knows its id. */
+	nna_device_call(device, NNACCEL_DESTROY, &d);
 	return error;
 }
 
-int nna_ask(struct nna_device *device, enum nnaccel_work kind, void *work)
+int nna_ask(const struct nna_device *device, enum nnaccel_work kind, void *work)
 {
 	struct nnaccel_submit s = {
 		.size = sizeof(s),

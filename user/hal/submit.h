@@ -7,16 +7,13 @@
 
 #include "device.h"
 
-/*
- * Hands work over. If too many commands are in flight, it fetches the answers of fenced executions
- * that have ended, and tries once more. Returns 0 or an errno.
- */
-int nna_submit(struct nna_device *device, struct nnaccel_submit *submit);
+/* Hands work over. Returns 0 or an errno. */
+int nna_submit(const struct nna_device *device, struct nnaccel_submit *submit);
 
 /*
  * Hands work over and waits for the answer, which is in the structure `work` of that kind then. No
  * signal ends the wait. Returns 0 or an errno.
  */
-int nna_ask(struct nna_device *device, enum nnaccel_work kind, void *work);
+int nna_ask(const struct nna_device *device, enum nnaccel_work kind, void *work);
 
 #endif /* NN_HAL_SUBMIT_H */

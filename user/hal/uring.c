@@ -11,7 +11,6 @@
 
 #include "error.h"
 #include "execute.h"
-#include "fence.h"
 #include "late.h"
 
 struct nna_submission {
@@ -135,9 +134,6 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*num_shapes = 0;
-	/* The caller's next try finds room if answers of fenced executions were in its way. */
-	if (res == -EXFULL)
-		nna_fences_collect(s->prepared->device);
 	/* What the engine failed is an error of the entry too; only then is there a status. */
 	answered = res >= 0 || s->call.execute.out_status;
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);

@@ -293,13 +293,18 @@ static struct fake_submission *fake_find(uint32_t id, int fd)
 	return NULL;
 }
 
-/* Returns the number of submissions with answers to be fetched. */
+/* Returns the number of submissions with answers to be fetched. Answers go with their files. */
 static inline unsigned int fake_pending(void)
 {
 	unsigned int count = 0;
 
-	for (uint32_t i = 0; i < FAKE_MOST_SUBMISSIONS; i++)
-		count += fake.submissions[i].id != 0;
+	for (uint32_t i = 0; i < FAKE_MOST_SUBMISSIONS; i++) {
+		struct fake_submission *s = &fake.submissions[i];
+
+		if (s->kind && s->fd >= 0 && fcntl(s->fd, F_GETFD) < 0)
+			*s = (struct fake_submission){ .id = 0 };
+		count += s->id != 0;
+	}
 	return count;
 }
 
@@ -327,10 +332,8 @@ static int fake_submission_file(void)
 	int fd = fake_file(0);
 	struct fake_submission *s = fake_find(0, fd);
 
-	if (s) {
-		s->fd = -1;
-		s->kind = s->id ? s->kind : 0;
-	}
+	if (s)
+		*s = (struct fake_submission){ .id = 0 };
 	return fd;
 }
 
@@ -374,7 +377,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	union fake_work *to = (void *)(uintptr_t)w->work, given;
 	uint32_t *status = NULL, size, kind;
 
-	fake.wrong += w->__reserved || (w->id && w->fd);
+	fake.wrong += w->id && w->fd;
 	if (!s)
 		return fake_fail(w->id ? ENOENT : fcntl(w->fd, F_GETFD) < 0 ? EBADF : EINVAL);
 	if (!s->id)
@@ -383,6 +386,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	size = fake_work_size(kind, &s->work, &status);
 	fake.wrong += to->size != size;
 	w->out_state = NNACCEL_STATE_PENDING;
+	w->out_error = 0;
 	if (w->flags & NNACCEL_WAIT_NONBLOCK && fake.is_busy)
 		return 0;
 	if (!(w->flags & NNACCEL_WAIT_NONBLOCK) && fake.signals) {
@@ -390,8 +394,10 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 		return fake_fail(EINTR);
 	}
 	fake_drop(s);
+	w->out_state = NNACCEL_STATE_DONE;
+	w->out_error = (uint32_t)fake.end;
 	if (fake.end)
-		return fake_fail(fake.end);
+		return 0;
 	/* The structure of this call says where the answer goes. */
 	given = *to;
 	if (refuses)
@@ -402,7 +408,6 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 		to->execute.message = given.execute.message;
 		to->execute.message_size = given.execute.message_size;
 	}
-	w->out_state = NNACCEL_STATE_DONE;
 	return 0;
 }
 

@@ -151,12 +151,13 @@ static void test_errors(void **state)
 		for (unsigned int signals = 0; signals <= MOST_SIGNALS; signals++) {
 			union fake_work work = kinds[NNACCEL_WORK_EXECUTE];
 
-			submits = works = 0;
+			submits = works = destroys = 0;
 			fake.end = errors[i];
 			fake.signals = signals;
 			assert_int_equal(nna_ask(device, NNACCEL_WORK_EXECUTE, &work), errors[i]);
 			assert_int_equal(submits, 1);
 			assert_int_equal(works, 1);
+			assert_int_equal(destroys, 0);
 			assert_int_equal(fake_pending(), 0);
 		}
 	}

@@ -94,7 +94,7 @@ static const struct entry offsets[] = {
 	OFFSET(nnaccel_execute, __reserved, 124),
 	OFFSET(nnaccel_execute, out_fenced_ns, 128),
 	OFFSET(nnaccel_submit, duration_ns, 48),
-	OFFSET(nnaccel_wait, __reserved, 28),
+	OFFSET(nnaccel_wait, out_error, 28),
 	OFFSET(nnaccel_execute_fenced, fences, 16),
 	OFFSET(nnaccel_execute_fenced, tag, 40),
 	OFFSET(nnaccel_fence_info, out_error, 16),

@@ -226,9 +226,10 @@ struct nnaccel_info {
  * @size: sizeof(struct nnaccel_destroy)
  * @id: pool, model, buffer or submission to destroy
  *
- * The id is gone at once. A submission that has not ended is cancelled. The
- * memory of a pool lives on while a model, a command in flight, a mapping or an
- * exported dma-buf refers to it, that of a buffer while a command in flight does.
+ * The id is gone at once. It names no other object before all other ids were used.
+ * A submission that has not ended is cancelled. The memory of a pool lives on while
+ * a model, a command in flight, a mapping or an exported dma-buf refers to it, that
+ * of a buffer while a command in flight does.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -603,7 +604,8 @@ struct nnaccel_prepare_cached {
  *
  * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
  * EINVAL: range outside the pool, a range without a pool; EACCES: a pool is not
- * writable; EOPNOTSUPP: a pool is formatted; and those of reaching the engine (struct nnaccel_query).
+ * writable; EOPNOTSUPP: a pool is formatted. Errors of reaching the engine (struct
+ * nnaccel_query) come besides.
  */
 struct nnaccel_cache_save {
 	__u32 size;
@@ -1032,7 +1034,7 @@ struct nnaccel_cancel {
  *
  * Errors: ENOENT: no such model; ESTALE: the model's worker is dead; EINVAL:
  * capacity; EDQUOT: the context's or the user's limit of bytes; ENOSPC: too
- * many bursts; EMFILE; and those of reaching the engine (struct nnaccel_query).
+ * many bursts; EMFILE. Errors of reaching the engine (struct nnaccel_query) come besides.
  */
 struct nnaccel_burst_create {
 	__u32 size;
@@ -1051,7 +1053,8 @@ struct nnaccel_burst_create {
  *
  * A submission is an object of its context, with an id of the context's one
  * table. It keeps its work, and then the answer, until one NNACCEL_WAIT fetches
- * it, NNACCEL_DESTROY ends it, or the context is closed.
+ * it, or until the submission is ended by NNACCEL_DESTROY, by the last close of its
+ * file, or by that of the context.
  *
  * A submission counts as one of the context's max_commands until then, and its
  * answer is charged to the user like all structures.
@@ -1150,9 +1153,10 @@ enum nnaccel_state {
  *
  * The file: poll() gives EPOLLIN when the execution is at its end, and always from
  * then on. Any process that has the file may poll it and name it as a dependency, be
- * it a forked child or one that it was passed to. Closing it does not end the
- * submission. Its number is reserved before the execution is handed over, and
- * appears when nothing can fail any more.
+ * it a forked child or one that it was passed to. The last close drops the answer and
+ * the id, at once or when the execution ends. It does not cancel the execution, and a
+ * call that waits already gets the answer. The file's number is reserved before the
+ * execution is handed over, and appears when nothing can fail any more.
  *
  * A model that PREPARE or PREPARE_CACHED makes, a buffer and a burst appear when
  * their answer is fetched, and never if the submission ends otherwise.
@@ -1195,7 +1199,8 @@ struct nnaccel_submit {
  * @fd: with @id 0: the submission's file; else 0
  * @work: user address of a structure of the submission's kind, for the answer
  * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
- * @__reserved: must be 0
+ * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno that the work ended with, of
+ *	those at the end; then @work is not written
  *
  * Fetches the answer once: it is written, and the submission is gone with its id. A
  * later call gives ENOENT. The file of the submission, if there is one, still polls
@@ -1211,12 +1216,14 @@ struct nnaccel_submit {
  * after a stop, and after a handler that was installed with SA_RESTART. After
  * another handler the call returns EINTR, and may be made again.
  *
- * One call at a time may wait for a submission. NNACCEL_DESTROY of the submission
- * cancels it, and so does the end of the process: the call that waits returns
- * ECANCELED. Work that the engine has taken goes on, and may read and write its pools
- * until it ends. A deadline that passes ends the wait with ETIME, likewise.
+ * One call at a time may wait for a submission. Calls with NNACCEL_WAIT_NONBLOCK may come
+ * from many threads: while there is no answer they return NNACCEL_STATE_PENDING, or
+ * EALREADY beside a call that waits. NNACCEL_DESTROY of the submission cancels it, and so
+ * does the end of the process: the call that waits gets ECANCELED as @out_error. Work that
+ * the engine has taken goes on, and may read and write its pools until it ends. A
+ * deadline that passes ends the submission with ETIME, likewise.
  *
- * Errors that do not change the submission:
+ * Errors do not change the submission:
  * ENOENT: no such submission, or the file is of another context's.
  * EBADF: no such fd.
  * EINVAL: an unknown flag, or @id and @fd both given.
@@ -1224,15 +1231,15 @@ struct nnaccel_submit {
  * EINVAL: @work is shorter than its first published version, or @message_size is
  * above NNACCEL_MAX_MESSAGE.
  * E2BIG: a tail of @work that is not 0.
- * EALREADY: another call waits for the submission.
+ * EALREADY: another call waits for the submission, or fetches its answer.
  * EMFILE: no number is left for the burst; ENOSPC: all ids are taken.
  * EFAULT: the answer could not be written; a part of it may be.
  * ENOBUFS: the answer of QUERY does not fit into @data_size.
+ * EIO: the exporter of the pool that BUFFER_COPY writes refused access.
  * EINTR: a signal, see above.
- * ENOMEM; the answer may say so, too, and then the next call gives ENOENT.
+ * ENOMEM.
  *
- * Errors that the submission ended with. They are its answer: it is gone, and
- * neither @work nor @out_state is written.
+ * @out_error is one of these:
  * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: of reaching the engine (struct nnaccel_query).
  * ETIME: the deadline or @duration_ns passed.
  * ECANCELED: it was cancelled.
@@ -1242,6 +1249,8 @@ struct nnaccel_submit {
  * ESTALE: the worker that knows a buffer's layout is dead.
  * EDQUOT: the answer takes more than the user may hold.
  * ENOMEM: there was none for the work.
+ *
+ * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns what would be @out_error here.
  */
 struct nnaccel_wait {
 	__u32 size;
@@ -1250,7 +1259,7 @@ struct nnaccel_wait {
 	__s32 fd;
 	__aligned_u64 work;
 	__u32 out_state;
-	__u32 __reserved;
+	__u32 out_error;
 };
 #define NNACCEL_WAIT _IO(NNACCEL_TYPE, NNACCEL_CMD_WAIT)
 
