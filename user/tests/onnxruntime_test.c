@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -581,6 +583,17 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 	return result;
 }
 
+/* The time stands still; 0: it does not. */
+static uint64_t played_ns;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (!played_ns || clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, now);
+	*now = (struct timespec){ (time_t)(played_ns / 1000000000), (long)(played_ns % 1000000000) };
+	return 0;
+}
+
 static int count_text(const char *text, const char *wanted)
 {
 	int found = 0;
@@ -609,6 +622,7 @@ static void test_cpu_takes_over(void **unused)
 
 	(void)unused;
 	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
+	played_ns = 1000000000;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ort_ep *ep = provider(factory, "ep.nn.disallow_cpu", cases[i].disallow_cpu);
 		struct OrtKernelContext context = { .in = { NULL } };
@@ -635,6 +649,56 @@ static void test_cpu_takes_over(void **unused)
 		release(factory, ep);
 	}
 	played_type = 0;
+	played_ns = 0;
+	unload(factory);
+}
+
+/* After pauses that grow the device is tried again, and compiled for if it can. */
+static void test_device_comes_back(void **unused)
+{
+	static const struct {
+		unsigned int ms;		/* that pass before a run, */
+		int failing, compiled;		/* which fails so often, and compiles so often */
+	} steps[] = {
+		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
+		/* The pause is one second again, and then doubled. */
+		{ 0, 2, 2 }, { 1000, 2, 3 }, { 1999, 0, 0 }, { 1, 2, 3 }, { 3999, 0, 0 }, { 1, 1, 2 }, { 60000, 0, 0 },
+		/* A minute is the longest one. */
+		{ 0, 2, 2 }, { 1000, 2, 3 }, { 2000, 2, 3 }, { 4000, 2, 3 }, { 8000, 2, 3 }, { 16000, 2, 3 },
+		{ 32000, 2, 3 }, { 59999, 0, 0 }, { 1, 2, 3 }, { 59999, 0, 0 }, { 1, 0, 1 },
+	};
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	struct OrtKernelContext context = { .in = { NULL } };
+	float data[] = { 1, 2 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
+	played_ns = 1000000000;
+	nna_log_set(NULL, NULL, NNA_LOG_NONE);
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		played_ns += steps[i].ms * UINT64_C(1000000);
+		nnapi_failing.times = steps[i].failing;
+		nnapi_failing.result = ANEURALNETWORKS_DEAD_OBJECT;
+		nnapi_calls[0] = '\0';
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		if (last || ((float *)context.out[0].data)[0] != 7 ||
+		    count_text(nnapi_calls, "for 1, ") != steps[i].compiled)
+			fail_msg("step %zu: %s: %s", i, last ? last->text : "no error", nnapi_calls);
+	}
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	nnapi_failing.times = 0;
+	played_type = 0;
+	played_ns = 0;
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
 	unload(factory);
 }
 
@@ -741,6 +805,7 @@ static void test_fallbacks(void **unused)
 	struct ort_ep_factory *factory = load();
 
 	(void)unused;
+	played_ns = 1000000000;
 	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ort_ep *ep = provider(factory, cases[i].option, "1");
@@ -769,6 +834,7 @@ static void test_fallbacks(void **unused)
 		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 2);
 		release(factory, ep);
 	}
+	played_ns = 0;
 	played_type = 0;
 	nnapi_failing.times = gate.times = 0;
 	unload(factory);
@@ -1348,6 +1414,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_cpu_takes_over),
+		cmocka_unit_test(test_device_comes_back),
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_fallbacks),
 		cmocka_unit_test(test_compilation_fails),

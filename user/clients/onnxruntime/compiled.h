@@ -30,6 +30,7 @@ struct compiled {
 	ANeuralNetworksBurst **bursts;	/* that nobody uses; their number is at most the runs' */
 	uint32_t burst_count, burst_room;
 	uint32_t users;			/* runs; under the program's lock */
+	bool stands_in;			/* for the CPU, in the place of devices that failed */
 	bool dropped;			/* nobody finds it any more: its last user frees it */
 	struct compiled *next;
 };

@@ -9,10 +9,13 @@
 
 #include <nnaccel/log.h>
 
+#include "base/clock.h"
 #include "base/first.h"
 #include "compiled.h"
 
 enum { REASON = 512 };			/* a line of the log */
+
+#define MOST_PAUSE_NS (60 * NS_PER_S)
 
 /* A compilation that a run is at, without the program's lock. Other runs of these shapes wait for it. */
 struct making {
@@ -32,7 +35,9 @@ struct program {
 	struct compiled *compiled;	/* the last used first */
 	struct making *making;
 	pthread_cond_t made;		/* one of them is over */
-	bool on_cpu;			/* the devices failed */
+	bool on_cpu;			/* the devices failed, */
+	uint64_t again_ns;		/* and are tried again then */
+	_Atomic uint64_t pause_ns;	/* the last one of them; 0: a run succeeded on the devices since */
 };
 
 /* The values of the graph that inputs or outputs of the fused node are. */
@@ -82,7 +87,10 @@ static void log_reason(enum nna_log_level level, const char *reason)
 		nna_log(level, "%s", reason);
 }
 
-/* The CPU takes the devices' place from now on. It says so as the NNAPI does of programs that name no device. */
+/*
+ * The CPU takes the devices' place for a pause, which grows from one to the next. Says so as the NNAPI does of
+ * programs that name no device.
+ */
 static void go_to_cpu(struct program *p, int result, const char *reason)
 {
 	static atomic_uint said;	/* by result, of all programs */
@@ -91,7 +99,13 @@ static void go_to_cpu(struct program *p, int result, const char *reason)
 
 	pthread_mutex_lock(&p->lock);
 	is_new = !p->on_cpu;
-	p->on_cpu = true;
+	if (is_new) {
+		p->on_cpu = true;
+		p->pause_ns = p->pause_ns ? p->pause_ns * 2 : NS_PER_S;
+		if (p->pause_ns > MOST_PAUSE_NS)
+			p->pause_ns = MOST_PAUSE_NS;
+		p->again_ns = clock_ns() + p->pause_ns;
+	}
 	pthread_mutex_unlock(&p->lock);
 	devices_names(p->devices, names, sizeof(names));
 	if (is_new)
@@ -115,6 +129,8 @@ static struct compiled *compile(struct program *p, bool on_cpu, const struct sha
 	nna_log_keep_error(NULL, 0);
 	if (c || !result || on_cpu || !p->cpu.count) {
 		log_reason(NNA_LOG_ERROR, reason);
+		if (c)
+			c->stands_in = on_cpu;
 		return c;
 	}
 	go_to_cpu(p, result, reason);
@@ -265,12 +281,34 @@ static struct compiled *make(struct run *run)
 	return c;
 }
 
+/* Has the devices tried again: what stands in for them is not found any more. Under the lock. */
+static void return_to_devices(struct program *p)
+{
+	struct compiled **at = &p->compiled;
+
+	p->on_cpu = false;
+	while (*at) {
+		struct compiled *c = *at;
+
+		if (!c->stands_in) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->dropped = true;
+		if (!c->users)
+			compiled_drop(c);
+	}
+}
+
 static struct compiled *acquire(struct run *run)
 {
 	struct program *p = run->program;
 	struct compiled *c;
 
 	pthread_mutex_lock(&p->lock);
+	if (p->on_cpu && clock_ns() >= p->again_ns)
+		return_to_devices(p);
 	/* If the other compilation failed, this run tries, and has its own message. */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
@@ -278,9 +316,13 @@ static struct compiled *acquire(struct run *run)
 	if (!c)
 		c = make(run);
 	if (c) {
+		c->users++;
+		/* The devices may have been tried again while it was compiled for the CPU. */
+		c->dropped = c->stands_in && !p->on_cpu;
+	}
+	if (c && !c->dropped) {
 		c->next = p->compiled;
 		p->compiled = c;
-		c->users++;
 		shrink(p);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -476,6 +518,8 @@ static bool attempts(struct run *run)
 		nna_log_keep_error(reason, sizeof(reason));
 		result = execute(run, c);
 		nna_log_keep_error(NULL, 0);
+		if (!result && !c->stands_in && p->pause_ns)
+			p->pause_ns = 0;
 		release(p, c, result > 0);
 		if (result < 0 || (result && (!worth_another(result) || attempt == 2 ||
 					      (attempt == 1 && !p->cpu.count)))) {
