@@ -377,7 +377,7 @@ def positive(name):
 
 for name in ("LOG", "SQRT", "RSQRT"):
     case(f"{name.lower()} float32", positive(name))
-case("cos float32", unary("COS", FLOAT32), left="NNAPI has no such operation")
+case("sign float32", unary("SIGN", FLOAT32), left="NNAPI has no such operation")
 case("logical_not", unary("LOGICAL_NOT", BOOL))
 for kind in ALL:
     t = NAMES[kind]
