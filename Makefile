@@ -149,7 +149,7 @@ examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/exa
 benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c,$(wildcard user/bench/*.c)))
 test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
-test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out $(test_src),$(wildcard user/tests/*.c)))
+test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)))
 # The programs that the VMs of `make test` run. They are built first.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
 replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
@@ -823,6 +823,7 @@ bench-onnxruntime: user
 
 man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run explain bench) \
 	-demo-camera) $(BUILD)/man/man1/nnaccel.1 $(BUILD)/man/man8/nnacceld.8 \
+	$(if $(vulkan),$(BUILD)/man/man8/nnaccel-vulkan.8) \
 	$(patsubst user/include/nnaccel/%,$(BUILD)/man/man3/nnaccel-%.3,$(wildcard user/include/nnaccel/*.h))
 man: $(man)
 
@@ -840,6 +841,9 @@ $(BUILD)/man/man1/nnaccel-%.1: $(BUILD)/bin/nnaccel scripts/man
 $(BUILD)/man/man8/nnacceld.8: $(BUILD)/sbin/nnacceld scripts/man
 	@mkdir -p $(@D)
 	$(call short,MAN)scripts/man $(VERSION) 8 nnacceld 'engine of neural network accelerators' $< --help > $@
+$(BUILD)/man/man8/nnaccel-vulkan.8: $(BUILD)/sbin/nnaccel-vulkan scripts/man
+	@mkdir -p $(@D)
+	$(call short,MAN)PATH="$(abspath $(<D)):$$PATH" scripts/man $(VERSION) 8 nnaccel-vulkan 'engine of neural network accelerators on a GPU' nnaccel-vulkan --help > $@
 $(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
 	@mkdir -p $(@D)
 	$(call short,MAN)scripts/man $(VERSION) 3 nnaccel-$* --header $< > $@
@@ -885,7 +889,7 @@ install: user man
 	$(call put,$(libsl) $(libtflite) $(libonnx) $(librun),$(PLUGINDIR),755)
 	$(call put,$(run_python),$(PLUGINDIR)/nnaccel-python,644)
 	$(call put,$(wildcard $(BUILD)/bin/nnaccel),$(PREFIX)/bin,755)
-	$(call put,$(wildcard $(BUILD)/sbin/nnacceld),$(PREFIX)/sbin,755)
+	$(call put,$(wildcard $(patsubst %,$(BUILD)/sbin/%,nnacceld $(if $(vulkan),nnaccel-vulkan))),$(PREFIX)/sbin,755)
 	$(call put,$(patsubst %,$(BUILD)/sbin/nnaccel-%,keeper worker),$(PREFIX)/libexec/nnaccel,755)
 	$(foreach s,1 3 8,$(call put,$(filter %.$(s),$(man)),$(PREFIX)/share/man/man$(s),644) &&) true
 	install -D -m 644 user/tools/dist/nnaccel.bash \
@@ -902,6 +906,8 @@ install: user man
 		install -D -m 644 /dev/stdin $(DESTDIR)/usr/lib/systemd/system/nnacceld.service
 	sed 's,@PREFIX@,$(PREFIX),g' $(dist)/nnacceld.service | scripts/unit-template | \
 		install -D -m 644 /dev/stdin $(DESTDIR)/usr/lib/systemd/system/nnacceld@.service
+	$(if $(vulkan),sed 's$(comma)@PREFIX@$(comma)$(PREFIX)$(comma)g' user/vulkan/dist/nnaccel-vulkan@.service | \
+		install -D -m 644 /dev/stdin $(DESTDIR)/usr/lib/systemd/system/nnaccel-vulkan@.service)
 	echo "$$nnaccel_pc" | \
 		install -D -m 644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/libnnaccel.pc
 	echo "$$neuralnetworks_pc" | \
