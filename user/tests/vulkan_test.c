@@ -3,6 +3,7 @@
  * The engine on Vulkan, with a software driver: random graphs against the reference, what is refused
  * and why, fusing and memory, and calls of Vulkan that fail.
  */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include "tests/plan_diff/graph.h"
 #include "tests/plan_diff/operations.h"
 #include "tests/random.h"
+#include "vulkan/capabilities.h"
 #include "vulkan/engine.h"
 #include "vulkan/prepared.h"
 
@@ -36,7 +38,7 @@ static int set_up(void **unused)
 	struct nn_error err = { "" };
 
 	(void)unused;
-	vulkan_engine_choose("software");
+	vulkan_engine_choose("software", NULL);
 	g.values = malloc(VALUES_SIZE);
 	assert_non_null(g.values);
 	return gpu_open("software", &gpu, &err);
@@ -713,10 +715,59 @@ static void test_choice(void **unused)
 	assert_non_null(strstr(err.message, "--gpu=software"));
 }
 
+/* ---- Its speed ---- */
+
+/* The path of the only file in a folder. */
+static void only_file(const char *folder, char path[600])
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			snprintf(path, 600, "%s/%s", folder, entry->d_name);
+	closedir(dir);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* What was measured is kept; what makes no sense is measured again. */
+static void test_capabilities(void **unused)
+{
+	char folder[] = "/tmp/nnaccel-vulkan-XXXXXX", path[600] = "";
+	struct nn_error err = { "" };
+	struct capabilities c;
+
+	(void)unused;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(capabilities_get(gpu, folder, &c, &err), NN_OK);
+	assert_true(c.float32 > 0 && c.float16 > 0 && c.quant8 > 0);
+	only_file(folder, path);
+	write_text(path, "0.5 0.25 0.125\n");
+	assert_int_equal(capabilities_get(gpu, folder, &c, &err), NN_OK);
+	assert_float_equal(c.float32, 0.5, 0);
+	assert_float_equal(c.float16, 0.25, 0);
+	assert_float_equal(c.quant8, 0.125, 0);
+	write_text(path, "0.5 -1 0.125\n");
+	assert_int_equal(capabilities_get(gpu, folder, &c, &err), NN_OK);
+	assert_true(c.float16 > 0);
+	unlink(path);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_fused),
 		cmocka_unit_test(test_shared_memory),

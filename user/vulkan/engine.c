@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/build_id.h"
+#include "vulkan/capabilities.h"
 #include "vulkan/engine.h"
 #include "vulkan/lower.h"
 #include "vulkan/prepared.h"
@@ -13,12 +14,14 @@
 static struct {
 	pthread_mutex_t lock;
 	const char *wanted;
+	const char *folder;
 	struct gpu *gpu;		/* under the lock */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-void vulkan_engine_choose(const char *wanted)
+void vulkan_engine_choose(const char *wanted, const char *folder)
 {
 	state.wanted = wanted;
+	state.folder = folder;
 }
 
 /* The GPU, held for the caller. */
@@ -41,20 +44,31 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 	return status;
 }
 
-/* A software driver is slower than plans. The figure of a GPU is not measured. */
-static struct nn_performance performance_of(const struct gpu *gpu)
+/* The power that a GPU takes is not known: it is that of the CPU for as long. */
+static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 {
-	return gpu->name.is_software ? (struct nn_performance){ 2, 2 } :
-				       (struct nn_performance){ 0.5f, 0.5f };
+	static const int32_t types[] = {
+		NN_TENSOR_FLOAT32, NN_TENSOR_INT32, NN_TENSOR_BOOL8, NN_FLOAT32, NN_INT32, NN_BOOL,
+	};
+	static const int32_t half_types[] = { NN_TENSOR_FLOAT16, NN_FLOAT16 };
+	static const int32_t byte_types[] = {
+		NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED, NN_TENSOR_QUANT8_SYMM,
+		NN_TENSOR_QUANT8_SYMM_PER_CHANNEL,
+	};
+	const struct nn_performance real = { c->float32, c->float32 };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		info->operand[types[i]] = real;
+	for (size_t i = 0; i < sizeof(half_types) / sizeof(half_types[0]); i++)
+		info->operand[half_types[i]] = (struct nn_performance){ c->float16, c->float16 };
+	for (size_t i = 0; i < sizeof(byte_types) / sizeof(byte_types[0]); i++)
+		info->operand[byte_types[i]] = (struct nn_performance){ c->quant8, c->quant8 };
+	info->relaxed_scalar = info->relaxed_tensor = real;
 }
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
 {
-	static const int32_t types[] = {
-		NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16, NN_TENSOR_INT32, NN_TENSOR_BOOL8,
-		NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED, NN_TENSOR_QUANT8_SYMM,
-		NN_TENSOR_QUANT8_SYMM_PER_CHANNEL, NN_FLOAT32, NN_FLOAT16, NN_INT32, NN_BOOL,
-	};
+	struct capabilities speed;
 	char build[BUILD_ID_TEXT];
 	struct nn_error err = { "" };
 	struct gpu *gpu = NULL;
@@ -62,16 +76,14 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 
 	(void)engine;
 	build_id(build);
-	if (take_gpu(&gpu, &err))
+	if (take_gpu(&gpu, &err) || capabilities_get(gpu, state.folder, &speed, &err))
 		nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
+	else
+		set_speed(info, &speed);
 	snprintf(info->version, sizeof(info->version), "%.40s-%08x", build,
 		 gpu ? gpu->driver_version : 0);
 	info->type = NN_DEVICE_GPU;
 	info->feature_level = 8;
-	for (uint32_t i = 0; gpu && i < sizeof(types) / sizeof(types[0]); i++)
-		info->operand[types[i]] = performance_of(gpu);
-	if (gpu)
-		info->relaxed_scalar = info->relaxed_tensor = performance_of(gpu);
 	for (uint32_t i = 0; (op = vulkan_op_at(i)); i++)
 		info->operations[op->code / 8] |= (uint8_t)(1 << op->code % 8);
 	gpu_release(gpu);

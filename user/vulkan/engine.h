@@ -7,8 +7,11 @@
 
 #include <nnaccel/engine.h>
 
-/* Chooses the GPU, as gpu_open() has it; to be called before the engine runs. */
-void vulkan_engine_choose(const char *wanted);
+/*
+ * Chooses the GPU, as gpu_open() has it, and the folder that keeps its speed, or NULL. To be called
+ * before the engine runs.
+ */
+void vulkan_engine_choose(const char *wanted, const char *folder);
 
 extern const struct nna_engine vulkan_engine;
 

@@ -54,19 +54,30 @@ static int list_operations(void)
 	return 0;
 }
 
-/* Takes --gpu=NAME out of the arguments. */
+/* Returns the value of an option, or NULL. */
+static const char *value_of(const char *argument, const char *option)
+{
+	const size_t length = strlen(option);
+
+	return strncmp(argument, option, length) ? NULL : argument + length;
+}
+
+/* Takes --gpu=NAME out of the arguments; --state=FOLDER is the library's as well. */
 static int take_gpu(int argc, char **argv)
 {
-	static const char option[] = "--gpu=";
+	const char *gpu = NULL, *folder = NULL;
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
-		if (!strncmp(argv[i], option, strlen(option)))
-			vulkan_engine_choose(argv[i] + strlen(option));
+		if (value_of(argv[i], "--state="))
+			folder = value_of(argv[i], "--state=");
+		if (value_of(argv[i], "--gpu="))
+			gpu = value_of(argv[i], "--gpu=");
 		else
 			argv[kept++] = argv[i];
 	}
 	argv[kept] = NULL;
+	vulkan_engine_choose(gpu, folder);
 	return kept;
 }
 
