@@ -451,13 +451,22 @@ $(own_engines): $(staged_headers) $(libengine)
 		-o $@ $(filter %.c,$^) -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
+# The sample engine with faults, which `nnaccel engine-test` has to find.
+faulty_engine := $(BUILD)/tests/faulty-engine
+$(faulty_engine): $(wildcard user/tests/faulty_engine/*) user/examples/engine/sample.c $(staged_headers) $(libengine)
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -D_GNU_SOURCE -std=gnu11 $(warnings) -Wno-unused-parameter $(CFLAGS) $(san) -fPIE -pie \
+		-I$(BUILD)/stage/include -o $@ $(filter %/faulty.c,$^) -Wl,--build-id $(call rpath,/../lib) \
+		-L$(BUILD)/lib -lnnaccel-engine
+	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
+
 # The programs that submit to a ring.
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
 	$(BUILD)/bench-bin/uring $(BUILD)/bench-bin/burst: private ldflags += -luring
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-tests: $(tests) $(kit_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
+tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged) $(if $(vulkan),$(vulkan_library))
 test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib

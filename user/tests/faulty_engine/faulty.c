@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The sample engine with one fault of faults.def, whose name is the variable NNACCEL_FAULT of the
+ * environment. Each fault breaks a rule that the sample keeps. Without the variable, or with
+ * NNACCEL_FAULT=NONE, nothing is changed.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <nnaccel/engine.h>
+
+static int run_faulty(const struct nna_engine *engine, int argc, char **argv);
+int sample_main(int argc, char **argv);
+
+#define nna_engine_main run_faulty
+#define main sample_main
+#include "../../examples/engine/sample.c"
+#undef main
+#undef nna_engine_main
+
+enum fault {
+	NONE,
+#define FAULT(name, text) name,
+#include "faults.def"
+#undef FAULT
+	NUM_FAULTS,
+};
+
+static const char *const names[] = {
+	"NONE",
+#define FAULT(name, text) #name,
+#include "faults.def"
+#undef FAULT
+};
+
+#define MAX_ARGS 32
+#define MAX_SET 1024
+#define LEAK 65536
+
+static enum fault fault;
+static const struct nna_engine *sample;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hang(void)
+{
+	for (;;)
+		pause();
+}
+
+/* ---- models ---- */
+
+static uint32_t operand_size(const struct nn_operand *o)
+{
+	uint32_t size = 0;
+
+	nn_operand_size(o, &size);
+	return size;
+}
+
+static enum nn_status faulty_supported(const struct nna_engine *engine, const struct nn_model *model,
+				       bool *operations, struct nn_error *err)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+
+	for (uint32_t i = 0; i < main->num_operations && fault == CRASH_SUPPORTED; i++)
+		if (main->operands[main->operations[i].inputs[0]].type != NN_TENSOR_FLOAT32)
+			abort();
+	for (uint32_t i = 0; i < main->num_operations && fault == CLAIMS_ALL; i++)
+		operations[i] = true;
+	return fault == CLAIMS_ALL ? NN_OK : sample->supported(engine, model, operations, err);
+}
+
+static void faulty_describe(const struct nna_engine *engine, struct nn_device_info *info)
+{
+	sample->describe(engine, info);
+	if (fault == CLAIMS_ALL)
+		memset(info->operations, 0xff, sizeof(info->operations));
+}
+
+/* Changes constants of a model: activations, or tensors of floats. */
+static void spoil(struct nn_model *model)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+
+	for (uint32_t i = 0; i < main->num_operands; i++) {
+		const struct nn_operand *o = &main->operands[i];
+		char *value = (char *)nn_operand_value(model, o);
+		int32_t activation;
+
+		if (!value)
+			continue;
+		if (fault == CONSTANT && o->type == NN_TENSOR_FLOAT32)
+			memset(value, 0, operand_size(o));
+		if (fault == CONSTANT || o->type != NN_INT32)
+			continue;
+		memcpy(&activation, value, sizeof(activation));
+		if (fault == LOADED_WRONG)
+			activation = 0;
+		else if (activation == 3)
+			activation = 1;
+		memcpy(value, &activation, sizeof(activation));
+	}
+}
+
+/* Gives a prepared model a copy of its model, whose constants are wrong. */
+static void spoil_copy(struct prepared *p)
+{
+	struct nn_model *copy = NULL;
+	struct nn_error err = { "" };
+	void *block = NULL;
+	size_t size;
+
+	if (nna_engine_pack(p->model, &block, &size, &err) ||
+	    nna_engine_unpack(block, size, &copy, &err))
+		abort();
+	free(block);
+	spoil(copy);
+	p->own = copy;
+	p->model = copy;
+}
+
+static struct prepared *last_prepared;
+static unsigned int num_models;
+
+static enum nn_status faulty_prepare(const struct nna_engine *engine, const struct nn_model *model,
+				     const struct nna_engine_preparation *how, void **prepared,
+				     struct nn_error *err)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+	enum nn_status status;
+
+	if (fault == CRASH_PREPARE && main->num_outputs == 2)
+		abort();
+	if (fault == HANG_PREPARE && main->num_outputs == 2)
+		hang();
+	if (fault == PREPARE_REFUSES && main->num_operations > 1)
+		return nn_fail(err, NN_GENERAL_FAILURE, "too many operations");
+	if (fault == MANY_MODELS && num_models >= 3)
+		return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT, "too many models");
+	status = sample->prepare(engine, model, how, prepared, err);
+	if (status)
+		return status;
+	if (fault == ACTIVATION || fault == CONSTANT)
+		spoil_copy(*prepared);
+	pthread_mutex_lock(&lock);
+	last_prepared = *prepared;
+	num_models++;
+	pthread_mutex_unlock(&lock);
+	return NN_OK;
+}
+
+/* Models that were executed. */
+static const void *executed[MAX_SET];
+
+static bool was_executed(const void *prepared)
+{
+	for (int i = 0; i < MAX_SET; i++)
+		if (executed[i] == prepared)
+			return true;
+	return false;
+}
+
+static void note_executed(const void *prepared)
+{
+	static unsigned int next;
+
+	pthread_mutex_lock(&lock);
+	if (!was_executed(prepared))
+		executed[next++ % MAX_SET] = prepared;
+	pthread_mutex_unlock(&lock);
+}
+
+static void faulty_release(const struct nna_engine *engine, void *prepared)
+{
+	pthread_mutex_lock(&lock);
+	if (fault == CRASH_RELEASE && !was_executed(prepared))
+		abort();
+	if (last_prepared == prepared)
+		last_prepared = NULL;
+	num_models--;
+	pthread_mutex_unlock(&lock);
+	sample->release(engine, prepared);
+}
+
+/* ---- executions ---- */
+
+/* The outputs of the last execution. */
+static struct {
+	void *data;
+	uint64_t size;
+} before;
+
+static void exchange_result(const struct nn_arg *out, uint64_t size)
+{
+	void *data = malloc(size);
+
+	if (!data)
+		abort();
+	memcpy(data, out->data, size);
+	pthread_mutex_lock(&lock);
+	if (before.data && before.size == size)
+		memcpy(out->data, before.data, size);
+	free(before.data);
+	before.data = data;
+	before.size = size;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The last float is gone with the bits that are left. */
+static void round_floats(const struct nn_arg *out, uint64_t size)
+{
+	uint32_t bits;
+
+	for (uint64_t i = 0; i + sizeof(bits) <= size; i += sizeof(bits)) {
+		memcpy(&bits, (char *)out->data + i, sizeof(bits));
+		bits = (bits + 0x800) & ~0xfffu;
+		memcpy((char *)out->data + i, &bits, sizeof(bits));
+	}
+}
+
+static bool has_zero(const struct nn_arg *in)
+{
+	for (uint64_t i = 0; i + sizeof(float) <= in->length; i += sizeof(float)) {
+		float f;
+
+		memcpy(&f, (char *)in->data + i, sizeof(f));
+		if (f == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Writes where no output is, in memory that can be written. */
+static void write_past(const struct nn_arg *out, uint64_t size)
+{
+	const float wrong = 42;
+	char *end = (char *)out->data + size;
+	struct nna_engine_region region;
+
+	if (nna_engine_region(out->data, &region) &&
+	    end + sizeof(wrong) <= (char *)region.base + region.length)
+		memcpy(end, &wrong, sizeof(wrong));
+}
+
+static void change_inputs(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *in)
+{
+	static char zeroes[65536];
+	struct nna_engine_region region;
+
+	for (uint32_t i = 0; i < e->num_inputs; i++) {
+		in[i] = e->inputs[i];
+		if (fault == OFFSET && in[i].length && nna_engine_region(in[i].data, &region) &&
+		    region.length >= in[i].length)
+			in[i].data = region.base;
+		if (fault == OMITTED && in[i].omitted && i < main->num_inputs) {
+			in[i].omitted = false;
+			in[i].data = zeroes;
+			in[i].length = operand_size(&main->operands[main->inputs[i]]);
+		}
+	}
+}
+
+/* Has what is too short in memory that is long enough. */
+static void lengthen(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *out)
+{
+	for (uint32_t i = 0; i < e->num_outputs; i++) {
+		uint64_t size = i < main->num_outputs ?
+				operand_size(&main->operands[main->outputs[i]]) : 0;
+
+		out[i] = e->outputs[i];
+		if (out[i].omitted || out[i].length >= size)
+			continue;
+		out[i].data = calloc(1, size);
+		out[i].length = size;
+		if (!out[i].data)
+			abort();
+	}
+}
+
+static void shorten(const struct nn_execution *e, const struct nn_arg *out)
+{
+	for (uint32_t i = 0; i < e->num_outputs; i++) {
+		if (out[i].data == e->outputs[i].data)
+			continue;
+		memcpy(e->outputs[i].data, out[i].data, e->outputs[i].length);
+		free(out[i].data);
+	}
+}
+
+/* An execution with temporaries that all executions share. */
+static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
+{
+	static char room[1 << 20];
+	struct value *values = calloc(p->model->subgraphs[0].num_operands + 1, sizeof(*values));
+	enum nn_status status;
+
+	if (!values || p->room > sizeof(room))
+		abort();
+	status = run(p, e, values, room, err);
+	free(values);
+	return status;
+}
+
+static bool is_alike(const struct nn_subgraph *a, const struct nn_subgraph *b)
+{
+	if (a->num_inputs != b->num_inputs || a->num_outputs != b->num_outputs)
+		return false;
+	for (uint32_t i = 0; i < a->num_inputs; i++)
+		if (!same_shape(&a->operands[a->inputs[i]], &b->operands[b->inputs[i]]))
+			return false;
+	for (uint32_t i = 0; i < a->num_outputs; i++)
+		if (!same_shape(&a->operands[a->outputs[i]], &b->operands[b->outputs[i]]))
+			return false;
+	return true;
+}
+
+static void spoil_result(const struct nn_subgraph *main, struct nn_execution *e)
+{
+	const struct nn_arg *out = &e->outputs[0], *in = &e->inputs[0];
+	uint64_t size = main->num_outputs ? operand_size(&main->operands[main->outputs[0]]) : 0;
+	struct nna_engine_region region;
+
+	if (!e->num_outputs || !e->num_inputs || size < sizeof(float))
+		return;
+	if (fault == ROUNDING)
+		round_floats(out, size);
+	else if (fault == PAST_END)
+		write_past(out, size);
+	else if (fault == SAME_RESULT)
+		exchange_result(out, size);
+	else if (fault == WRONG_SHAPE)
+		e->shapes[0].dims[0]++;
+	else if (fault == NO_SHAPE)
+		e->shapes_known = false;
+	else if (fault == IN_PLACE && nna_engine_region(in->data, &region) && region.is_writable)
+		memcpy(in->data, out->data, size < in->length ? size : in->length);
+}
+
+static enum nn_status faulty_execute(const struct nna_engine *engine, void *prepared,
+				     struct nn_execution *e, struct nn_error *err)
+{
+	struct prepared *p = prepared;
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
+	uint64_t size = main->num_outputs ? operand_size(&main->operands[main->outputs[0]]) : 0;
+	struct nn_arg in[MAX_ARGS], out[MAX_ARGS];
+	struct nn_execution changed = *e;
+	enum nn_status status;
+	float last = 0;
+	bool has_last;
+
+	if (e->num_inputs > MAX_ARGS || e->num_outputs > MAX_ARGS || fault == NONE)
+		return sample->execute(engine, prepared, e, err);
+	if (fault == HANG_EXECUTE && e->deadline_ns)
+		hang();
+	if (fault == CRASH_EXECUTE && e->num_inputs && !e->inputs[0].omitted && has_zero(&e->inputs[0]))
+		abort();
+	if (fault == LEAK)
+		memset(malloc(LEAK), 1, LEAK);
+	if (fault == MIXED_MODELS && last_prepared &&
+	    is_alike(main, &last_prepared->model->subgraphs[0]))
+		p = last_prepared;
+	note_executed(prepared);
+	change_inputs(main, e, in);
+	changed.inputs = in;
+	if (fault == DEADLINE)
+		changed.deadline_ns = 0;
+	if (fault == SHORT_OUTPUT) {
+		lengthen(main, e, out);
+		changed.outputs = out;
+	}
+	has_last = fault == LAST_ELEMENT && size >= sizeof(last) && e->outputs[0].length >= size;
+	if (has_last)
+		memcpy(&last, (char *)e->outputs[0].data + size - sizeof(last), sizeof(last));
+	status = fault == RACE ? execute_shared(p, &changed, err) :
+				 sample->execute(engine, p, &changed, err);
+	if (fault == SHORT_OUTPUT)
+		shorten(e, out);
+	if (has_last)
+		memcpy((char *)e->outputs[0].data + size - sizeof(last), &last, sizeof(last));
+	e->shapes_known = changed.shapes_known;
+	if (!status)
+		spoil_result(main, e);
+	return fault == WRONG_STATUS && status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
+}
+
+/* ---- bursts ---- */
+
+/* The sample's executor, and the first memory of each slot's place. */
+struct faulty_executor {
+	struct executor own;		/* the first: all of the sample's functions take it */
+	unsigned int executions;
+	struct nna_engine_slot first[64];
+};
+
+static enum nn_status faulty_create(const struct nna_engine *engine, void *prepared, void **executor,
+				    struct nn_error *err)
+{
+	struct faulty_executor *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	x->own.prepared = prepared;
+	*executor = x;
+	return NN_OK;
+}
+
+static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *slot, struct nn_error *err)
+{
+	struct faulty_executor *x = executor;
+
+	if (!x->first[slot->slot % 64].base) {
+		x->first[slot->slot % 64] = *slot;
+		x->first[slot->slot % 64].base = malloc(slot->length);
+		if (!x->first[slot->slot % 64].base)
+			abort();
+		memcpy(x->first[slot->slot % 64].base, slot->base, slot->length);
+	}
+	return burst_add(executor, slot, err);
+}
+
+/* Inputs come from what the slot's place had first, if that was another slot. */
+static void take_stale(struct faulty_executor *x, const uint32_t *slots, struct nn_arg *in, uint32_t count)
+{
+	struct nna_engine_region region;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nna_engine_slot *first = &x->first[slots[i] % 64];
+		uint64_t offset;
+
+		if (in[i].omitted || !first->base || first->slot == slots[i] ||
+		    !nna_engine_region(in[i].data, &region))
+			continue;
+		offset = (uint64_t)((char *)in[i].data - (char *)region.base);
+		if (offset + in[i].length <= first->length)
+			in[i].data = (char *)first->base + offset;
+	}
+}
+
+static enum nn_status faulty_burst(void *executor, const uint32_t *slots, struct nn_execution *e,
+				   struct nn_error *err)
+{
+	struct faulty_executor *x = executor;
+	struct nn_execution changed = *e;
+	struct nn_arg in[MAX_ARGS];
+	enum nn_status status;
+
+	if (fault == BURST_ONCE && x->executions++)
+		return nn_fail(err, NN_GENERAL_FAILURE, "executed already");
+	if (fault != STALE_SLOT || e->num_inputs > MAX_ARGS)
+		return faulty_execute(NULL, x->own.prepared, e, err);
+	memcpy(in, e->inputs, e->num_inputs * sizeof(*in));
+	take_stale(x, slots, in, e->num_inputs);
+	changed.inputs = in;
+	status = faulty_execute(NULL, x->own.prepared, &changed, err);
+	e->shapes_known = changed.shapes_known;
+	return status;
+}
+
+static void faulty_destroy(void *executor)
+{
+	struct faulty_executor *x = executor;
+
+	for (int i = 0; i < 64; i++)
+		free(x->first[i].base);
+	free(x);
+}
+
+static const struct nna_engine_burst faulty_executor = {
+	.size = sizeof(faulty_executor), .create = faulty_create, .destroy = faulty_destroy,
+	.add = faulty_add, .is_cached = burst_is_cached, .remove = burst_remove,
+	.execute = faulty_burst,
+};
+
+/* ---- caching ---- */
+
+static enum nn_status faulty_save(const struct nna_engine *engine, const void *prepared,
+				  struct nna_engine_image *image, struct nn_error *err)
+{
+	enum nn_status status = sample->save(engine, prepared, image, err);
+
+	image->data_size = fault == DAMAGED_DATA && !status ? NNA_ENGINE_DATA_ALIGN : 0;
+	return status;
+}
+
+static void faulty_write_data(const struct nna_engine *engine, const struct nna_engine_image *image,
+			      void *data)
+{
+	memset(data, 0, image->data_size);
+}
+
+static enum nn_status faulty_load(const struct nna_engine *engine, void *part, size_t size,
+				  const void *data, size_t data_size,
+				  const struct nna_engine_preparation *how, void **out,
+				  struct nn_error *err)
+{
+	enum nn_status status;
+	uint64_t offset = 0;
+
+	if (fault == DAMAGED_DATA && data_size >= sizeof(offset)) {
+		memcpy(&offset, data, sizeof(offset));
+		(void)*((const volatile char *)part + offset);
+		data_size = 0;
+	}
+	status = sample->load(engine, part, size, data, data_size, how, out, err);
+	if (!status && fault == LOADED_WRONG)
+		spoil(((struct prepared *)*out)->own);
+	return status;
+}
+
+/* ---- the engine ---- */
+
+static int run_faulty(const struct nna_engine *engine, int argc, char **argv)
+{
+	const char *name = getenv("NNACCEL_FAULT");
+	struct nna_engine faulty = *engine;
+
+	while (name && fault < NUM_FAULTS && strcmp(name, names[fault]))
+		fault++;
+	if (fault == NUM_FAULTS) {
+		fprintf(stderr, "no fault is called %s\n", name);
+		return 2;
+	}
+	sample = engine;
+	faulty.name = "faulty-engine";
+	faulty.describe = faulty_describe;
+	faulty.supported = faulty_supported;
+	faulty.prepare = faulty_prepare;
+	faulty.release = faulty_release;
+	faulty.execute = faulty_execute;
+	faulty.burst = &faulty_executor;
+	faulty.save = faulty_save;
+	faulty.write_data = faulty_write_data;
+	faulty.load = faulty_load;
+	return nna_engine_main(&faulty, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	return sample_main(argc, argv);
+}
