@@ -105,11 +105,11 @@ ring	:= $(call objects,user/ring/*.c)
 hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c user/base/packet.c))
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c user/base/allowlist.c))
-tflite	:= $(call objects,user/clients/*.c user/clients/tflite/*.c user/clients/tflite/*/*.c)
-onnx	:= $(call objects,user/clients/*.c user/clients/onnxruntime/*.c \
-		user/clients/onnxruntime/*/*.c)
-# The kit, and the three programs of an engine: only the worker computes, only the keeper has a
-# database.
+lower	:= user/clients/*.c user/clients/lower/*.c
+tflite	:= $(call objects,$(lower) user/clients/tflite/*.c user/clients/tflite/*/*.c)
+onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
+# What engines are made of, and the three programs of one: only the worker computes, only the keeper
+# has a database.
 kit	:= $(call objects,user/base/*.c user/kit/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
@@ -285,7 +285,7 @@ $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
 		-Wl,--version-script,$(sl_map) $(call rpath,) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
 # TensorFlow Lite loads it by the path that it is given, so it has no version in its name.
-$(libtflite): $(tflite) $(obj)/user/runtime/sha256.o \
+$(libtflite): $(tflite) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		user/clients/tflite/libnnaccel_tflite.map $(libnn)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \

@@ -32,7 +32,7 @@ static bool *used_operands(const struct builder *b)
 }
 
 /* An operand that an operation of its own writes: no input, no constant, no other output. */
-static uint32_t written(struct translation *t, uint32_t operand, const uint32_t *others,
+static uint32_t written(struct lowering *t, uint32_t operand, const uint32_t *others,
 			uint32_t count)
 {
 	const struct builder *b = t->b;
@@ -52,12 +52,12 @@ static uint32_t written(struct translation *t, uint32_t operand, const uint32_t 
 	of = operand_of(t, operand);
 	copy = *of;
 	copy.data = NULL;
-	if (of->type == ANEURALNETWORKS_TENSOR_BOOL8) {
+	if (of->type == NN(TENSOR_BOOL8)) {
 		out = builder_operand(t->b, &copy);
-		return EMIT(t, ANEURALNETWORKS_LOGICAL_OR, out, operand, operand);
+		return EMIT(t, NN(LOGICAL_OR), out, operand, operand);
 	}
 	out = builder_operand(t->b, &copy);
-	return EMIT(t, ANEURALNETWORKS_RESHAPE, out, operand,
+	return EMIT(t, NN(RESHAPE), out, operand,
 		    vector_int(t, copy.rank, (const int32_t *)copy.dims));
 }
 
@@ -77,7 +77,7 @@ static bool translate(struct job *job)
 {
 	struct translation *t = job->t;
 
-	quantised_values(t);
+	quantised_values(&t->l);
 	for (uint32_t i = 0; i < job->in_count; i++)
 		if (job->in[i] != NO_VALUE && !job->graph->values[job->in[i]].data)
 			translation_input(t, job->in[i], &job->c->shapes[i]);
@@ -86,7 +86,7 @@ static bool translate(struct job *job)
 
 		if (translate_node(t, node))
 			continue;
-		snprintf(job->message, job->size, "%s %s: %s", node->op, node->name, t->reason);
+		snprintf(job->message, job->size, "%s %s: %s", node->op, node->name, t->l.reason);
 		return false;
 	}
 	return true;
@@ -98,7 +98,7 @@ static bool find_outputs(struct job *job)
 	struct translation *t = job->t;
 	uint32_t made = 0;
 
-	t->refused = false;
+	t->l.refused = false;
 	for (uint32_t i = 0; i < job->out_count; i++) {
 		struct translated *value;
 		struct port *port = &c->out[i];
@@ -124,13 +124,13 @@ static bool find_outputs(struct job *job)
 			memcpy(port->data, value->data, port->size);
 			continue;
 		}
-		job->model_out[made] = written(t, value->operand, job->model_out, made);
-		if (t->refused || job->model_out[made] == NO_OPERAND) {
+		job->model_out[made] = written(&t->l, value->operand, job->model_out, made);
+		if (t->l.refused || job->model_out[made] == NO_OPERAND) {
 			snprintf(job->message, job->size, "output %s: %s",
-				 job->graph->values[job->out[i]].name, t->reason);
+				 job->graph->values[job->out[i]].name, t->l.reason);
 			return false;
 		}
-		set_port(port, i, type, &value->shape, operand_of(t, job->model_out[made]));
+		set_port(port, i, type, &value->shape, operand_of(&t->l, job->model_out[made]));
 		made++;
 	}
 	builder_prune(&job->b, made, job->model_out);
@@ -156,7 +156,7 @@ static bool find_inputs(struct job *job)
 		job->model_in[job->c->in_count] = value->operand;
 		set_port(&job->c->in[job->c->in_count++], i,
 			 job->graph->values[job->in[i]].type, &value->shape,
-			 operand_of(job->t, value->operand));
+			 operand_of(&job->t->l, value->operand));
 next:;
 	}
 	free(used);

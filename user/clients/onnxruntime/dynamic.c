@@ -96,9 +96,9 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 }
 
 /* Marks the nodes of all products of what `quantise` makes, if nothing else uses it. */
-static void mark(struct translation *t, const struct node *quantise)
+static void mark(struct lowering *t, const struct node *quantise)
 {
-	const struct graph *graph = t->graph;
+	const struct graph *graph = onnx(t)->graph;
 	uint32_t count = 0;
 	struct chain c;
 
@@ -112,70 +112,71 @@ static void mark(struct translation *t, const struct node *quantise)
 	for (uint32_t i = 0; i < 3; i++)
 		if (!count || graph->values[quantise->out[i]].consumers != count)
 			return;
-	t->dynamic[quantise->index] = (struct dynamic_node){ .part = SILENT, .quantise = quantise };
+	onnx(t)->dynamic[quantise->index] = (struct dynamic_node){ .part = SILENT,
+								    .quantise = quantise };
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		if (!graph->nodes[i].in_count || graph->nodes[i].in[0] != quantise->out[0] ||
 		    !find_chain(graph, quantise, &graph->nodes[i], &c))
 			continue;
-		t->dynamic[i] = t->dynamic[quantise->index];
-		t->dynamic[c.cast->index] = t->dynamic[quantise->index];
-		t->dynamic[c.scale->index] = t->dynamic[quantise->index];
-		t->dynamic[c.mul->index] = t->dynamic[quantise->index];
-		t->dynamic[c.last->index] = c.what;
+		onnx(t)->dynamic[i] = onnx(t)->dynamic[quantise->index];
+		onnx(t)->dynamic[c.cast->index] = onnx(t)->dynamic[quantise->index];
+		onnx(t)->dynamic[c.scale->index] = onnx(t)->dynamic[quantise->index];
+		onnx(t)->dynamic[c.mul->index] = onnx(t)->dynamic[quantise->index];
+		onnx(t)->dynamic[c.last->index] = c.what;
 	}
 }
 
-void dynamic_nodes(struct translation *t)
+void dynamic_nodes(struct lowering *t)
 {
-	for (uint32_t i = 0; i < t->graph->node_count; i++)
-		if (is_op(&t->graph->nodes[i], "DynamicQuantizeLinear") &&
-		    t->graph->nodes[i].in_count == 1)
-			mark(t, &t->graph->nodes[i]);
+	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++)
+		if (is_op(&onnx(t)->graph->nodes[i], "DynamicQuantizeLinear") &&
+		    onnx(t)->graph->nodes[i].in_count == 1)
+			mark(t, &onnx(t)->graph->nodes[i]);
 }
 
 /* ---- translating them ---- */
 
-void dynamic_op(struct translation *t)
+void dynamic_op(struct lowering *t)
 {
-	const struct dynamic_node *d = &t->dynamic[t->node->index];
+	const struct dynamic_node *d = &onnx(t)->dynamic[onnx(t)->node->index];
 
 	if (d->part == LAST && is_op(d->product, "MatMulInteger")) {
 		dynamic_matmul(t, d);
 	} else if (d->part == LAST) {
 		dynamic_conv(t, d);
 	} else {
-		for (uint32_t i = 0; i < t->node->out_count; i++)
+		for (uint32_t i = 0; i < onnx(t)->node->out_count; i++)
 			if (has_out(t, i))
-				t->values[t->node->out[i]].ready =
-					t->values[t->node->out[i]].elided = true;
+				onnx(t)->values[onnx(t)->node->out[i]].ready =
+					onnx(t)->values[onnx(t)->node->out[i]].elided = true;
 	}
 }
 
-uint32_t dynamic_in(struct translation *t, const struct dynamic_node *d, const struct shape **shape)
+uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const struct shape **shape)
 {
-	const struct node *node = t->node;
+	const struct node *node = onnx(t)->node;
 	uint32_t x;
 
-	t->node = d->quantise;
+	onnx(t)->node = d->quantise;
 	*shape = shape_in(t, 0);
 	x = in(t, 0);
 	if (type_in(t, 0) != ONNX_FLOAT)
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	t->node = node;
+	onnx(t)->node = node;
 	return x;
 }
 
-bool dynamic_is_known(struct translation *t)
+bool dynamic_is_known(struct lowering *t)
 {
-	return t->devices && devices_have_dynamic(t->devices);
+	return onnx(t)->devices && devices_have_dynamic(onnx(t)->devices);
 }
 
 /* A zero point, or one of each channel; missing ones are 0. False: there are others. */
-static bool read_zeros(struct translation *t, const struct node *product, uint32_t channels,
+static bool read_zeros(struct lowering *t, const struct node *product, uint32_t channels,
 		       int32_t *zeros)
 {
 	uint32_t value = product->in_count > 3 ? product->in[3] : NO_VALUE;
-	int type = t->graph->values[product->in[1]].type;
+	int type = value_at(t, product->in[1])->type;
 	const uint8_t *bytes = NULL;
 	int64_t count = 1;
 
@@ -211,10 +212,10 @@ static bool shift(uint8_t *elements, bool is_signed, const int32_t *zeros, uint3
 	return true;
 }
 
-uint32_t dynamic_weights(struct translation *t, const struct dynamic_node *d, uint8_t *elements,
+uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims)
 {
-	const bool is_signed = t->graph->values[d->product->in[1]].type == ONNX_INT8;
+	const bool is_signed = value_at(t, d->product->in[1])->type == ONNX_INT8;
 	const uint32_t channels = dims[0];
 	struct operand type = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = rank };
 	int32_t *zeros = builder_alloc(t->b, channels * sizeof(*zeros));
@@ -267,7 +268,7 @@ uint32_t dynamic_weights(struct translation *t, const struct dynamic_node *d, ui
 	return constant_bytes(t, &type, elements);
 }
 
-uint32_t dynamic_bias(struct translation *t, const struct dynamic_node *d, uint32_t channels)
+uint32_t dynamic_bias(struct lowering *t, const struct dynamic_node *d, uint32_t channels)
 {
 	const struct operand type = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 1,
 				      .dims = { channels } };

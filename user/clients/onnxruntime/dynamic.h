@@ -19,29 +19,29 @@ struct dynamic_node {
 };
 
 /* Finds these nodes, those of a DynamicQuantizeLinear all or none. */
-void dynamic_nodes(struct translation *t);
+void dynamic_nodes(struct lowering *t);
 
 /* The translator of a node that is a part of such a product. */
 translator dynamic_op;
 
 /* Input 0 of the product in float, and its shape. */
-uint32_t dynamic_in(struct translation *t, const struct dynamic_node *d, const struct shape **shape);
+uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const struct shape **shape);
 
 /* Whether the devices have the extension. */
-bool dynamic_is_known(struct translation *t);
+bool dynamic_is_known(struct lowering *t);
 
 /*
  * Weights of 8 bits, the elements of each of dims[0] channels together, as an operand: of 8 bits if
  * dynamic_is_known(), else of floats. The elements may be changed.
  */
-uint32_t dynamic_weights(struct translation *t, const struct dynamic_node *d, uint8_t *elements,
+uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims);
 
 /* The bias of so many channels, or zeros. */
-uint32_t dynamic_bias(struct translation *t, const struct dynamic_node *d, uint32_t channels);
+uint32_t dynamic_bias(struct lowering *t, const struct dynamic_node *d, uint32_t channels);
 
 /* Translates the last node (matmul.c, conv.c). */
-void dynamic_matmul(struct translation *t, const struct dynamic_node *d);
-void dynamic_conv(struct translation *t, const struct dynamic_node *d);
+void dynamic_matmul(struct lowering *t, const struct dynamic_node *d);
+void dynamic_conv(struct lowering *t, const struct dynamic_node *d);
 
 #endif

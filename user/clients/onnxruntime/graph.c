@@ -494,27 +494,3 @@ const char *onnx_name(int type)
 {
 	return type_known(type) ? types[type].name : "another type";
 }
-
-bool shape_known(const struct shape *shape)
-{
-	for (int i = 0; i < shape->rank; i++)
-		if (shape->dims[i] < 0)
-			return false;
-	return shape->rank >= 0;
-}
-
-int64_t shape_count(const struct shape *shape)
-{
-	int64_t count = 1;
-
-	if (!shape_known(shape))
-		return -1;
-	for (int i = 0; i < shape->rank; i++) {
-		if (shape->dims[i] > INT32_MAX)
-			return -1;
-		count *= shape->dims[i];
-		if (count > INT32_MAX)
-			return -1;
-	}
-	return count;
-}

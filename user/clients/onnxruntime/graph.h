@@ -7,15 +7,8 @@
 #ifndef NN_ORT_GRAPH_H
 #define NN_ORT_GRAPH_H
 
+#include "clients/lower/lower.h"
 #include "ort.h"
-
-enum { MAX_RANK = 8 };
-
-/* A shape: rank -1 is unknown, a dimension of -1 is too. */
-struct shape {
-	int rank;
-	int64_t dims[MAX_RANK];
-};
 
 struct value {
 	char *name;
@@ -88,9 +81,5 @@ const void *attribute_of_count(const struct attribute *attribute, int type, int6
 /* Bytes of an element; 0: a type of no fixed size, or one that the plug-in does not know. */
 size_t onnx_size(int type);
 const char *onnx_name(int type);
-
-/* Elements of a shape that is known; -1: not known, or more than fit 31 bits. */
-int64_t shape_count(const struct shape *shape);
-bool shape_known(const struct shape *shape);
 
 #endif

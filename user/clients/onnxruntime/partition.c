@@ -151,23 +151,24 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 		ANeuralNetworksMemory_free(probe.memory);
 		return false;
 	}
-	quantised_values(t);
+	quantised_values(&t->l);
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		const struct node *node = &graph->nodes[i];
 		uint32_t from = b.operation_count;
-		char reason[sizeof(t->reason)];
+		char reason[sizeof(t->l.reason)];
 		bool can;
 
 		for (uint32_t k = 0; k < node->in_count; k++)
 			if (node->in[k] != NO_VALUE && !graph->values[node->in[k]].producer)
 				trial_value(t, node->in[k], round);
 		can = costs[i].can && translate_node(t, node);
-		snprintf(reason, sizeof(reason), "%s", t->reason);
+		snprintf(reason, sizeof(reason), "%s", t->l.reason);
 		if (can)
 			can = asked(&b, from, devices, &probe, reason, sizeof(reason));
 		costs[i].computes = b.operation_count > from;
-		costs[i].work = t->work;
-		costs[i].dequantises = can && t->dynamic[i].part == LAST && !dynamic_is_known(t);
+		costs[i].work = t->l.work;
+		costs[i].dequantises = can && t->dynamic[i].part == LAST &&
+				       !dynamic_is_known(&t->l);
 		if (can)
 			continue;
 		if (costs[i].can) {

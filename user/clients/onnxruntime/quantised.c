@@ -27,20 +27,20 @@ static uint32_t input_of(const struct node *node, uint32_t index)
 	return index < node->in_count ? node->in[index] : NO_VALUE;
 }
 
-static int type_of(const struct translation *t, uint32_t value)
+static int type_of(struct lowering *t, uint32_t value)
 {
-	return value == NO_VALUE ? ONNX_NONE : t->graph->values[value].type;
+	return value == NO_VALUE ? ONNX_NONE : value_at(t, value)->type;
 }
 
 /* Returns the shape of a value of the graph, of no known rank if there is no value. */
-static const struct shape *shape_of(const struct translation *t, uint32_t value)
+static const struct shape *shape_of(struct lowering *t, uint32_t value)
 {
 	static const struct shape none = { .rank = -1 };
 
-	return value == NO_VALUE ? &none : &t->values[value].shape;
+	return value == NO_VALUE ? &none : &onnx(t)->values[value].shape;
 }
 
-bool scale_of_node(const struct translation *t, const struct node *node, uint32_t index,
+bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 		   float *scale, int32_t *zero)
 {
 	const uint32_t z = input_of(node, index + 1);
@@ -62,15 +62,15 @@ bool scale_of_node(const struct translation *t, const struct node *node, uint32_
 	return isfinite(*scale) && *scale > 0;
 }
 
-bool scale_in(struct translation *t, uint32_t index, float *scale, int32_t *zero)
+bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero)
 {
-	if (!t->refused && !scale_of_node(t, t->node, index, scale, zero))
+	if (!t->refused && !scale_of_node(t, onnx(t)->node, index, scale, zero))
 		refuse(t, "a scale or zero point that is not one constant");
 	return !t->refused;
 }
 
 /* Reads the scale and zero point of a node that quantises or dequantises; false: they are not constant. */
-static bool parameters(const struct translation *t, const struct node *node, float *scale,
+static bool parameters(struct lowering *t, const struct node *node, float *scale,
 		       int32_t *zero)
 {
 	return scale_of_node(t, node, 1, scale, zero);
@@ -81,13 +81,13 @@ static bool is_8bit(int type)
 	return type == ONNX_UINT8 || type == ONNX_INT8;
 }
 
-static void found(struct translation *t, uint32_t value, float scale, int32_t zero)
+static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {
 	struct translated *known;
 
-	if (value == NO_VALUE || !is_8bit(t->graph->values[value].type))
+	if (value == NO_VALUE || !is_8bit(value_at(t, value)->type))
 		return;
-	known = &t->values[value];
+	known = &onnx(t)->values[value];
 	if (known->quantised)
 		return;
 	known->quantised = true;
@@ -95,15 +95,15 @@ static void found(struct translation *t, uint32_t value, float scale, int32_t ze
 	known->zero = zero;
 }
 
-void quantised_values(struct translation *t)
+void quantised_values(struct lowering *t)
 {
 	float scale;
 	int32_t zero;
 
 	/* What a value was made with is known best. */
 	for (int want = 1; want >= 0; want--)
-		for (uint32_t i = 0; i < t->graph->node_count; i++) {
-			const struct node *node = &t->graph->nodes[i];
+		for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
+			const struct node *node = &onnx(t)->graph->nodes[i];
 
 			if (!(want ? is_quantise(node) : is_dequantise(node)) ||
 			    !node->in_count || !node->out_count ||
@@ -115,25 +115,25 @@ void quantised_values(struct translation *t)
 
 /* ---- the node and what is around it ---- */
 
-static const struct node *dequantiser(const struct translation *t, uint32_t index)
+static const struct node *dequantiser(struct lowering *t, uint32_t index)
 {
 	const struct node *node;
 
 	if (!has_in(t, index))
 		return NULL;
-	node = t->graph->values[t->node->in[index]].producer;
+	node = value_at(t, onnx(t)->node->in[index])->producer;
 	return is_dequantise(node) ? node : NULL;
 }
 
 /* Only one node uses the value. */
-static const struct node *only_consumer(const struct translation *t, uint32_t value)
+static const struct node *only_consumer(struct lowering *t, uint32_t value)
 {
-	const struct value *v = &t->graph->values[value];
+	const struct value *v = value_at(t, value);
 
 	return v->consumers == 1 && !v->is_output ? v->consumer : NULL;
 }
 
-static bool clip_bounds(const struct translation *t, const struct node *node, float *low,
+static bool clip_bounds(struct lowering *t, const struct node *node, float *low,
 			float *high)
 {
 	float bounds[2] = { -INFINITY, INFINITY };
@@ -153,7 +153,7 @@ static bool clip_bounds(const struct translation *t, const struct node *node, fl
 }
 
 /* The activation that a node is, FUSED_NONE where it is none. */
-static int32_t activation(const struct translation *t, const struct node *node)
+static int32_t activation(struct lowering *t, const struct node *node)
 {
 	float low, high;
 
@@ -168,7 +168,7 @@ static int32_t activation(const struct translation *t, const struct node *node)
 	return low == 0 && high > 1e30f ? ANEURALNETWORKS_FUSED_RELU : ANEURALNETWORKS_FUSED_NONE;
 }
 
-static struct translated *dequantised_value(struct translation *t, uint32_t index)
+static struct translated *dequantised_value(struct lowering *t, uint32_t index)
 {
 	const struct node *node = dequantiser(t, index);
 	struct translated *value;
@@ -176,41 +176,41 @@ static struct translated *dequantised_value(struct translation *t, uint32_t inde
 	int32_t zero;
 
 	if (!node || !parameters(t, node, &scale, &zero) || node->in[0] == NO_VALUE ||
-	    !is_8bit(t->graph->values[node->in[0]].type))
+	    !is_8bit(value_at(t, node->in[0])->type))
 		return NULL;
-	value = &t->values[node->in[0]];
+	value = &onnx(t)->values[node->in[0]];
 	return value->ready && value->quantised && value->scale == scale && value->zero == zero ?
 	       value : NULL;
 }
 
-bool quantised_node(struct translation *t, uint32_t count, bool fuse)
+bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 {
 	const struct node *next;
 	int type = ONNX_NONE;
 	float scale;
 	int32_t zero;
 
-	if (t->refused || t->node->out_count < 1 || t->node->out[0] == NO_VALUE)
+	if (t->refused || onnx(t)->node->out_count < 1 || onnx(t)->node->out[0] == NO_VALUE)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		int of;
 
 		if (!dequantised_value(t, i))
 			return false;
-		of = t->graph->values[dequantiser(t, i)->in[0]].type;
+		of = value_at(t, dequantiser(t, i)->in[0])->type;
 		if (type != ONNX_NONE && of != type)
 			return false;
 		type = of;
 	}
-	next = only_consumer(t, t->node->out[0]);
+	next = only_consumer(t, onnx(t)->node->out[0]);
 	if (next && fuse && activation(t, next) && next->out[0] != NO_VALUE) {
 		t->fused = activation(t, next);
 		next = only_consumer(t, next->out[0]);
 	}
 	if (next && is_quantise(next) && parameters(t, next, &scale, &zero) &&
-	    next->out[0] != NO_VALUE && t->graph->values[next->out[0]].type == type &&
-	    t->values[next->out[0]].quantised) {
-		t->quantised_out = next->out[0];
+	    next->out[0] != NO_VALUE && value_at(t, next->out[0])->type == type &&
+	    onnx(t)->values[next->out[0]].quantised) {
+		onnx(t)->quantised_out = next->out[0];
 		return true;
 	}
 	t->fused = ANEURALNETWORKS_FUSED_NONE;
@@ -218,25 +218,25 @@ bool quantised_node(struct translation *t, uint32_t count, bool fuse)
 }
 
 /* An input that is 8 bits is a value of another node: it is asked for in that node's stead. */
-uint32_t quantised_in(struct translation *t, uint32_t index)
+uint32_t quantised_in(struct lowering *t, uint32_t index)
 {
-	const struct node *node = t->node, *from = dequantiser(t, index);
+	const struct node *node = onnx(t)->node, *from = dequantiser(t, index);
 	uint32_t operand;
 
 	if (!from)
 		return NO_OPERAND;
-	t->node = from;
+	onnx(t)->node = from;
 	operand = in(t, 0);
-	t->node = node;
+	onnx(t)->node = node;
 	return operand;
 }
 
-uint32_t quantised_result(struct translation *t, uint32_t rank, const uint32_t *dims)
+uint32_t quantised_result(struct lowering *t, uint32_t rank, const uint32_t *dims)
 {
-	const struct translated *out = &t->values[t->quantised_out];
+	const struct translated *out = &onnx(t)->values[onnx(t)->quantised_out];
 	uint32_t operand;
 
-	operand = result_type(t, nnapi_type(t->graph->values[t->quantised_out].type), rank, dims);
+	operand = result_type(t, nnapi_type(value_at(t, onnx(t)->quantised_out)->type), rank, dims);
 	if (operand == NO_OPERAND)
 		return operand;
 	t->b->operands[operand].scale = out->scale;
@@ -244,10 +244,10 @@ uint32_t quantised_result(struct translation *t, uint32_t rank, const uint32_t *
 	return operand;
 }
 
-void set_quantised_out(struct translation *t, uint32_t operand, const struct shape *shape)
+void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape *shape)
 {
-	struct translated *out = &t->values[t->quantised_out];
-	const struct value *value = &t->graph->values[t->quantised_out];
+	struct translated *out = &onnx(t)->values[onnx(t)->quantised_out];
+	const struct value *value = value_at(t, onnx(t)->quantised_out);
 	uint32_t dims[MAX_DIMS], rank;
 
 	if (shape_count(shape) <= 0)
@@ -261,20 +261,20 @@ void set_quantised_out(struct translation *t, uint32_t operand, const struct sha
 	out->ready = true;
 	/* The float values between are never computed. */
 	for (const struct node *node = value->producer; node;) {
-		t->done[node->index] = true;
-		if (node == t->node)
+		onnx(t)->done[node->index] = true;
+		if (node == onnx(t)->node)
 			break;
-		t->values[node->in[0]].shape = *shape;
-		t->values[node->in[0]].ready = true;
-		t->values[node->in[0]].elided = true;
-		node = t->graph->values[node->in[0]].producer;
+		onnx(t)->values[node->in[0]].shape = *shape;
+		onnx(t)->values[node->in[0]].ready = true;
+		onnx(t)->values[node->in[0]].elided = true;
+		node = value_at(t, node->in[0])->producer;
 	}
 }
 
-bool same_quantisation(struct translation *t, uint32_t index)
+bool same_quantisation(struct lowering *t, uint32_t index)
 {
 	const struct translated *value = dequantised_value(t, index);
-	const struct translated *out = &t->values[t->quantised_out];
+	const struct translated *out = &onnx(t)->values[onnx(t)->quantised_out];
 
 	return value && value->scale == out->scale && value->zero == out->zero;
 }
@@ -282,7 +282,7 @@ bool same_quantisation(struct translation *t, uint32_t index)
 /* ---- weights ---- */
 
 /* The zero point of weights, one or `count` that are the same; false: they are not, or not known. */
-static bool weight_zero(const struct translation *t, uint32_t value, int type, int64_t count,
+static bool weight_zero(struct lowering *t, uint32_t value, int type, int64_t count,
 			int32_t *zero)
 {
 	const void *one = value_of_count(t, value, type, 1), *zeros;
@@ -304,7 +304,7 @@ static bool weight_zero(const struct translation *t, uint32_t value, int type, i
 	return true;
 }
 
-bool weights_read(struct translation *t, const struct node *node, uint32_t index,
+bool weights_read(struct lowering *t, const struct node *node, uint32_t index,
 		  const struct shape *shape, int axis, struct weights *weights)
 {
 	const uint32_t data = input_of(node, index), scales = input_of(node, index + 1);
@@ -330,7 +330,7 @@ bool weights_read(struct translation *t, const struct node *node, uint32_t index
 	return weights->scale_count == 1 || weights->zero == (weights->type == ONNX_INT8 ? 0 : 128);
 }
 
-bool quantised_weights(struct translation *t, uint32_t index, int axis, struct weights *weights)
+bool quantised_weights(struct lowering *t, uint32_t index, int axis, struct weights *weights)
 {
 	const struct node *node = dequantiser(t, index);
 	const struct shape *shape = node ? shape_in(t, index) : NULL;
@@ -351,13 +351,13 @@ struct bias {
 	bool one_unit;
 };
 
-static bool bias_read(struct translation *t, uint32_t index, int64_t count, struct bias *bias)
+static bool bias_read(struct lowering *t, uint32_t index, int64_t count, struct bias *bias)
 {
 	const struct node *node = dequantiser(t, index);
 
 	memset(bias, 0, sizeof(*bias));
 	if (!node) {
-		bias->floats = value_of_count(t, input_of(t->node, index), ONNX_FLOAT, count);
+		bias->floats = value_of_count(t, input_of(onnx(t)->node, index), ONNX_FLOAT, count);
 		return bias->floats;
 	}
 	bias->ints = value_of_count(t, input_of(node, 0), ONNX_INT32, count);
@@ -369,7 +369,7 @@ static bool bias_read(struct translation *t, uint32_t index, int64_t count, stru
 }
 
 /* Numbers of the accumulator: what ONNX Runtime adds, too, where the scales agree. */
-const int32_t *quantised_bias(struct translation *t, uint32_t index, float input,
+const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count)
 {
 	int32_t *bias = builder_alloc(t->b, (size_t)count * sizeof(*bias));
@@ -392,7 +392,7 @@ const int32_t *quantised_bias(struct translation *t, uint32_t index, float input
 	return bias;
 }
 
-uint32_t weights_operand(struct translation *t, const struct weights *weights, uint32_t input,
+uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint32_t input,
 			 uint32_t rank, const uint32_t *dims, uint32_t channel, int8_t *elements)
 {
 	bool is_signed = operand_of(t, input)->type == ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED;

@@ -15,7 +15,7 @@
 #include <android/NeuralNetworks.h>
 
 #include "clients/tflite/abi.h"
-#include "clients/tflite/constants.h"
+#include "clients/lower/constants.h"
 #include "runtime/sha256.h"
 
 #define GRAPH_MAX_RANK 8

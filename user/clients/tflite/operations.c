@@ -313,7 +313,7 @@ bool same_quant(struct graph *g, int input, int output)
 	return !g->refused;
 }
 
-uint32_t axis_of(struct graph *g, int32_t axis, int rank)
+uint32_t tfl_axis_of(struct graph *g, int32_t axis, int rank)
 {
 	if (axis < -rank || axis >= rank) {
 		graph_refuse(g, "axis %d of %d dimensions", axis, rank);

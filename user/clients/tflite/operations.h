@@ -84,7 +84,7 @@ bool same_quant(struct graph *g, int input, int output);
 /* Refuses unless output i has the type of input `input`. */
 bool same_type(struct graph *g, int input, int output);
 /* An axis counted from the front. GRAPH_NONE after a refusal. */
-uint32_t axis_of(struct graph *g, int32_t axis, int rank);
+uint32_t tfl_axis_of(struct graph *g, int32_t axis, int rank);
 uint32_t rank_of(const struct tfl_tensor *tensor);
 
 #endif /* NN_TFLITE_OPERATIONS_H */

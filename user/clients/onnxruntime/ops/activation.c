@@ -5,19 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
-/* The one float operand of a node whose output has its shape; anything else is refused. */
-static uint32_t float_in(struct translation *t)
-{
-	uint32_t x = in(t, 0);
-
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	return x;
-}
-
-static void set(struct translation *t, uint32_t x)
+static void set(struct lowering *t, uint32_t x)
 {
 	set_out(t, 0, x, shape_in(t, 0));
 }
@@ -26,7 +14,7 @@ static void set(struct translation *t, uint32_t x)
  * An activation between two 8-bit tensors: of one scale it is an operation, and of two it is what
  * ADD does to its result, with a zero to be added.
  */
-static bool quantised_activation(struct translation *t, int32_t type, int32_t fused)
+static bool quantised_activation(struct lowering *t, int32_t type, int32_t fused)
 {
 	const struct shape *shape = shape_in(t, 0);
 	uint32_t x, zero;
@@ -54,7 +42,7 @@ static bool quantised_activation(struct translation *t, int32_t type, int32_t fu
 	return true;
 }
 
-void relu_op(struct translation *t)
+void relu_op(struct lowering *t)
 {
 	uint32_t x;
 
@@ -69,14 +57,14 @@ void relu_op(struct translation *t)
 }
 
 /* A bound that is there as a constant, infinite where there is none. */
-static bool bound(struct translation *t, uint32_t index, const char *name, float otherwise,
+static bool bound(struct lowering *t, uint32_t index, const char *name, float otherwise,
 		  float *value)
 {
 	int type = type_in(t, index);
 	const int32_t *whole = NULL;
 	float *real = NULL;
 
-	*value = node_float(t->node, name, otherwise);
+	*value = attr_float(t, name, otherwise);
 	if (!has_in(t, index))
 		return true;
 	if (constant_count(t, index) != 1)
@@ -94,7 +82,7 @@ static bool bound(struct translation *t, uint32_t index, const char *name, float
 	return true;
 }
 
-void clip_op(struct translation *t)
+void clip_op(struct lowering *t)
 {
 	uint32_t x = in(t, 0);
 	float low, high;
@@ -128,79 +116,79 @@ void clip_op(struct translation *t)
 	set(t, x);
 }
 
-void leaky_relu_op(struct translation *t)
+void leaky_relu_op(struct lowering *t)
 {
-	uint32_t x = float_in(t);
+	uint32_t x = float_in(t, 0);
 
-	set(t, arithmetic(t, NN(PRELU), x, number(t, x, node_float(t->node, "alpha", 0.01f))));
+	set(t, arithmetic(t, NN(PRELU), x, number(t, x, attr_float(t, "alpha", 0.01f))));
 }
 
 /* The slope is broadcast to the input only. */
-void prelu_op(struct translation *t)
+void prelu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *slope = shape_in(t, 1);
-	uint32_t x = float_in(t);
+	uint32_t x = float_in(t, 0);
 
 	if (slope->rank > shape->rank)
 		refuse(t, "a slope of more dimensions");
 	set(t, broadcast(t, NN(PRELU), x, shape, in(t, 1), slope, shape));
 }
 
-static uint32_t elu(struct translation *t, uint32_t x, float alpha)
+static uint32_t elu(struct lowering *t, uint32_t x, float alpha)
 {
-	return EMIT(t, NN(ELU), result(t, x, operand_of(t, x)->rank, operand_of(t, x)->dims), x,
+	return EMIT(t, NN(ELU), result_like(t, x), x,
 		    scalar_float(t, x, alpha));
 }
 
-void elu_op(struct translation *t)
+void elu_op(struct lowering *t)
 {
-	set(t, elu(t, float_in(t), node_float(t->node, "alpha", 1)));
+	set(t, elu(t, float_in(t, 0), attr_float(t, "alpha", 1)));
 }
 
-void selu_op(struct translation *t)
+void selu_op(struct lowering *t)
 {
-	float alpha = node_float(t->node, "alpha", 1.67326319217681884765625f);
-	float gamma = node_float(t->node, "gamma", 1.05070102214813232421875f);
+	float alpha = attr_float(t, "alpha", 1.67326319217681884765625f);
+	float gamma = attr_float(t, "gamma", 1.05070102214813232421875f);
 
-	set(t, with_number(t, NN(MUL), elu(t, float_in(t), alpha), gamma));
+	set(t, with_number(t, NN(MUL), elu(t, float_in(t, 0), alpha), gamma));
 }
 
 /* alpha * elu(x / alpha) */
-void celu_op(struct translation *t)
+void celu_op(struct lowering *t)
 {
-	float alpha = node_float(t->node, "alpha", 1);
+	float alpha = attr_float(t, "alpha", 1);
 
 	if (alpha <= 0)
 		refuse(t, "alpha %g", alpha);
 	set(t, with_number(t, NN(MUL),
-			   elu(t, with_number(t, NN(DIV), float_in(t), alpha), 1), alpha));
+			   elu(t, with_number(t, NN(DIV), float_in(t, 0), alpha), 1), alpha));
 }
 
-void thresholded_relu_op(struct translation *t)
+void thresholded_relu_op(struct lowering *t)
 {
-	uint32_t x = float_in(t), rank = operand_of(t, x)->rank, dims[MAX_DIMS], above, zero;
+	uint32_t x = float_in(t, 0), rank = operand_of(t, x)->rank, dims[MAX_DIMS], above, zero;
 
 	for (uint32_t i = 0; i < rank; i++)
 		dims[i] = operand_of(t, x)->dims[i];
 	above = EMIT(t, NN(GREATER), result_type(t, NN(TENSOR_BOOL8), rank, dims), x,
-		     number(t, x, node_float(t->node, "alpha", 1)));
+		     number(t, x, attr_float(t, "alpha", 1)));
 	zero = filled(t, x, rank, dims, 0);
 	set(t, EMIT(t, NN(SELECT), result(t, x, rank, dims), above, x, zero));
 }
 
-static uint32_t hard_sigmoid(struct translation *t, uint32_t x, float alpha, float beta)
+static uint32_t hard_sigmoid(struct lowering *t, uint32_t x, float alpha, float beta)
 {
 	x = with_number(t, NN(ADD), with_number(t, NN(MUL), x, alpha), beta);
 	return with_number(t, NN(MINIMUM), with_number(t, NN(MAXIMUM), x, 0), 1);
 }
 
-void hard_sigmoid_op(struct translation *t)
+void hard_sigmoid_op(struct lowering *t)
 {
-	set(t, hard_sigmoid(t, float_in(t), node_float(t->node, "alpha", 0.2f),
-			    node_float(t->node, "beta", 0.5f)));
+	set(t, hard_sigmoid(t, float_in(t, 0), attr_float(t, "alpha", 0.2f),
+			    attr_float(t, "beta", 0.5f)));
 }
 
-void hard_swish_op(struct translation *t)
+void hard_swish_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	uint32_t x;
@@ -208,7 +196,7 @@ void hard_swish_op(struct translation *t)
 	if (quantised_node(t, 1, false)) {
 		x = quantised_in(t, 0);
 		/* The operation takes no result that is finer than an input by 128. */
-		if (operand_of(t, x)->scale / 128 < t->values[t->quantised_out].scale) {
+		if (operand_of(t, x)->scale / 128 < onnx(t)->values[onnx(t)->quantised_out].scale) {
 			set_quantised_out(t, EMIT(t, NN(HARD_SWISH),
 						  quantised_result(t, operand_of(t, x)->rank,
 								   operand_of(t, x)->dims), x),
@@ -216,11 +204,11 @@ void hard_swish_op(struct translation *t)
 			return;
 		}
 	}
-	set(t, unary(t, NN(HARD_SWISH), float_in(t)));
+	set(t, unary(t, NN(HARD_SWISH), float_in(t, 0)));
 }
 
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
-static uint32_t softplus(struct translation *t, uint32_t x)
+static uint32_t softplus(struct lowering *t, uint32_t x)
 {
 	uint32_t small = unary(t, NN(EXP), unary(t, NN(NEG), unary(t, NN(ABS), x)));
 
@@ -228,29 +216,29 @@ static uint32_t softplus(struct translation *t, uint32_t x)
 			  unary(t, NN(LOG), with_number(t, NN(ADD), small, 1)));
 }
 
-void softplus_op(struct translation *t)
+void softplus_op(struct lowering *t)
 {
-	set(t, softplus(t, float_in(t)));
+	set(t, softplus(t, float_in(t, 0)));
 }
 
-void softsign_op(struct translation *t)
+void softsign_op(struct lowering *t)
 {
-	uint32_t x = float_in(t);
+	uint32_t x = float_in(t, 0);
 
 	set(t, arithmetic(t, NN(DIV), x, with_number(t, NN(ADD), unary(t, NN(ABS), x), 1)));
 }
 
-void mish_op(struct translation *t)
+void mish_op(struct lowering *t)
 {
-	uint32_t x = float_in(t);
+	uint32_t x = float_in(t, 0);
 
 	set(t, arithmetic(t, NN(MUL), x, unary(t, NN(TANH), softplus(t, x))));
 }
 
-void swish_op(struct translation *t)
+void swish_op(struct lowering *t)
 {
-	float alpha = node_float(t->node, "alpha", 1);
-	uint32_t x = float_in(t);
+	float alpha = attr_float(t, "alpha", 1);
+	uint32_t x = float_in(t, 0);
 	uint32_t inner = alpha == 1 ? x : with_number(t, NN(MUL), x, alpha);
 
 	set(t, arithmetic(t, NN(MUL), x, unary(t, NN(LOGISTIC), inner)));
@@ -260,27 +248,27 @@ void swish_op(struct translation *t)
  * erf(x) = 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x), x >= 0, with an error of
  * 1.5e-7: formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
  */
-uint32_t erf_of_magnitude(struct translation *t, uint32_t x)
+uint32_t erf_of_magnitude(struct lowering *t, uint32_t x)
 {
 	static const float a[] = { 1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f,
 				   0.254829592f };
 	uint32_t k, sum, one = number(t, x, 1), e;
 
 	k = with_number(t, NN(ADD), with_number(t, NN(MUL), x, 0.3275911f), 1);
-	k = EMIT(t, NN(DIV), result(t, k, operand_of(t, k)->rank, operand_of(t, k)->dims), one, k,
+	k = EMIT(t, NN(DIV), result_like(t, k), one, k,
 		 scalar_int(t, NN(FUSED_NONE)));
 	sum = with_number(t, NN(MUL), k, a[0]);
 	for (int i = 1; i < 5; i++)
 		sum = arithmetic(t, NN(MUL), with_number(t, NN(ADD), sum, a[i]), k);
 	e = unary(t, NN(EXP), unary(t, NN(NEG), arithmetic(t, NN(MUL), x, x)));
 	sum = arithmetic(t, NN(MUL), sum, e);
-	return EMIT(t, NN(SUB), result(t, sum, operand_of(t, sum)->rank, operand_of(t, sum)->dims),
+	return EMIT(t, NN(SUB), result_like(t, sum),
 		    one, sum, scalar_int(t, NN(FUSED_NONE)));
 }
 
-void erf_op(struct translation *t)
+void erf_op(struct lowering *t)
 {
-	uint32_t x = float_in(t), e, negative, rank = operand_of(t, x)->rank;
+	uint32_t x = float_in(t, 0), e, negative, rank = operand_of(t, x)->rank;
 	uint32_t dims[MAX_DIMS];
 
 	if (operand_of(t, x)->type == NN(TENSOR_FLOAT16))
@@ -294,10 +282,10 @@ void erf_op(struct translation *t)
 }
 
 /* x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2): no sign is needed. */
-void gelu_op(struct translation *t)
+void gelu_op(struct lowering *t)
 {
-	uint32_t x = float_in(t), inner, half;
-	const char *kind = node_string(t->node, "approximate", "none");
+	uint32_t x = float_in(t, 0), inner, half;
+	const char *kind = attr_string(t, "approximate", "none");
 
 	if (operand_of(t, x)->type == NN(TENSOR_FLOAT16))
 		refuse(t, "of float16, which is too coarse for its parts");
@@ -315,33 +303,21 @@ void gelu_op(struct translation *t)
 	set(t, arithmetic(t, NN(ADD), half, with_number(t, NN(MUL), inner, 0.5f)));
 }
 
-/* cos(x) = 1 - 2 sin(x/2)^2, which is exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
-void cos_op(struct translation *t)
+void reciprocal_op(struct lowering *t)
 {
-	uint32_t x = float_in(t);
+	uint32_t x = float_in(t, 0);
 
-	if (operand_of(t, x)->type == NN(TENSOR_FLOAT16))
-		refuse(t, "of float16, which is too coarse for its parts");
-	x = unary(t, NN(SIN), with_number(t, NN(MUL), x, 0.5f));
-	x = with_number(t, NN(MUL), arithmetic(t, NN(MUL), x, x), -2);
-	set(t, with_number(t, NN(ADD), x, 1));
-}
-
-void reciprocal_op(struct translation *t)
-{
-	uint32_t x = float_in(t);
-
-	set(t, EMIT(t, NN(DIV), result(t, x, operand_of(t, x)->rank, operand_of(t, x)->dims),
+	set(t, EMIT(t, NN(DIV), result_like(t, x),
 		    number(t, x, 1), x, scalar_int(t, NN(FUSED_NONE))));
 }
 
-void ceil_op(struct translation *t)
+void ceil_op(struct lowering *t)
 {
-	set(t, unary(t, NN(NEG), unary(t, NN(FLOOR), unary(t, NN(NEG), float_in(t)))));
+	set(t, unary(t, NN(NEG), unary(t, NN(FLOOR), unary(t, NN(NEG), float_in(t, 0)))));
 }
 
 /* 1 where x > 0, -1 where x < 0, 0 elsewhere. */
-void sign_op(struct translation *t)
+void sign_op(struct lowering *t)
 {
 	uint32_t x = in(t, 0), rank = operand_of(t, x)->rank, dims[MAX_DIMS], above, below, other;
 

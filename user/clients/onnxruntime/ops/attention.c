@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 struct attention {
 	uint32_t batch, heads, groups;	/* groups: heads of K and V, which several of Q share */
 	uint32_t rows, past, columns;	/* positions of Q, of the past, of K with the past */
@@ -14,10 +12,10 @@ struct attention {
 };
 
 /* An input of three or four dimensions as [batch, heads, positions, depth]. */
-static uint32_t heads_in(struct translation *t, uint32_t index, const char *named, uint32_t dims[4])
+static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, uint32_t dims[4])
 {
 	const struct shape *shape = shape_in(t, index);
-	int64_t heads = node_int(t->node, named, 0);
+	int64_t heads = attr_int(t, named, 0);
 	uint32_t x = in(t, index);
 
 	if (!t->refused && !is_float(t, x))
@@ -39,7 +37,7 @@ static uint32_t heads_in(struct translation *t, uint32_t index, const char *name
 }
 
 /* What was there before, [batch, heads, past, depth], and behind it what is new. */
-static uint32_t with_past(struct translation *t, uint32_t index, uint32_t x, uint32_t dims[4],
+static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32_t dims[4],
 			  uint32_t out, uint32_t *past)
 {
 	struct shape shape = { .rank = 4 };
@@ -64,7 +62,7 @@ static uint32_t with_past(struct translation *t, uint32_t index, uint32_t x, uin
 }
 
 /* Numbers to add: 0 where a position may be seen, and else this one. */
-static uint32_t masked(struct translation *t, uint32_t x, uint32_t seen, const struct shape *shape,
+static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const struct shape *shape,
 		       float unseen)
 {
 	uint32_t dims[MAX_DIMS], rank = flat(shape, dims);
@@ -73,13 +71,13 @@ static uint32_t masked(struct translation *t, uint32_t x, uint32_t seen, const s
 		    filled(t, x, rank, dims, unseen));
 }
 
-static uint32_t add_mask(struct translation *t, const struct attention *a, uint32_t x,
+static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t x,
 			 const struct shape *shape)
 {
 	struct shape of, to;
 	uint32_t mask;
 
-	if (node_int(t->node, "is_causal", 0)) {
+	if (attr_int(t, "is_causal", 0)) {
 		uint8_t *seen = builder_alloc(t->b, (size_t)a->rows * a->columns);
 		struct operand type = { .type = NN(TENSOR_BOOL8), .rank = 2,
 					.dims = { a->rows, a->columns } };
@@ -106,12 +104,12 @@ static uint32_t add_mask(struct translation *t, const struct attention *a, uint3
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 }
 
-static bool read_attention(struct translation *t, struct attention *a, uint32_t *q, uint32_t *k,
+static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q, uint32_t *k,
 			   uint32_t *v)
 {
 	uint32_t qs[4] = {}, ks[4] = {}, vs[4] = {}, past;
 
-	if (has_in(t, 6) || node_attribute(t->node, "softmax_precision"))
+	if (has_in(t, 6) || attr(t, "softmax_precision"))
 		refuse(t, "lengths or a precision");
 	*q = heads_in(t, 0, "q_num_heads", qs);
 	*k = heads_in(t, 1, "kv_num_heads", ks);
@@ -136,7 +134,7 @@ static bool read_attention(struct translation *t, struct attention *a, uint32_t 
 }
 
 /* One product for each head of K or V: those of Q that share it are rows of it. */
-static uint32_t head_product(struct translation *t, const struct attention *a, uint32_t x,
+static uint32_t head_product(struct lowering *t, const struct attention *a, uint32_t x,
 			     uint32_t y, uint32_t inner, uint32_t columns, bool is_turned)
 {
 	uint32_t batch = a->batch * a->groups, rows = a->heads / a->groups * a->rows;
@@ -150,10 +148,10 @@ static uint32_t head_product(struct translation *t, const struct attention *a, u
 	return view(t, out, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
 }
 
-void attention_op(struct translation *t)
+void attention_op(struct lowering *t)
 {
-	int64_t mode = node_int(t->node, "qk_matmul_output_mode", 0);
-	float cap = node_float(t->node, "softcap", 0), scale;
+	int64_t mode = attr_int(t, "qk_matmul_output_mode", 0);
+	float cap = attr_float(t, "softcap", 0), scale;
 	struct shape shape = { .rank = 4 }, out;
 	struct attention a;
 	uint32_t q, k, v, x, stages[4], dims[4];
@@ -162,7 +160,7 @@ void attention_op(struct translation *t)
 		return;
 	shape = (struct shape){ 4, { a.batch, a.heads, a.rows, a.columns } };
 	flat(&shape, dims);
-	scale = node_float(t->node, "scale", 1 / sqrtf((float)a.depth));
+	scale = attr_float(t, "scale", 1 / sqrtf((float)a.depth));
 	x = head_product(t, &a, with_number(t, NN(MUL), q, scale), k, a.depth, a.columns, true);
 	stages[0] = x;
 	stages[1] = x = add_mask(t, &a, x, &shape);
@@ -190,7 +188,7 @@ void attention_op(struct translation *t)
 /* ---- positions ---- */
 
 /* Elements [first, first + count) of the last of three axes. */
-static uint32_t columns_of(struct translation *t, uint32_t x, uint32_t dims[3], uint32_t first,
+static uint32_t columns_of(struct lowering *t, uint32_t x, uint32_t dims[3], uint32_t first,
 			   uint32_t count)
 {
 	const int32_t at[3] = { 0, 0, (int32_t)first };
@@ -202,7 +200,7 @@ static uint32_t columns_of(struct translation *t, uint32_t x, uint32_t dims[3], 
 }
 
 /* Cosines or sines, [batch, 1, positions, half]: those of the positions that are named, or all. */
-static uint32_t angles_in(struct translation *t, uint32_t index, const uint32_t dims[4],
+static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dims[4],
 			  uint32_t half)
 {
 	const struct shape *shape = shape_in(t, index);
@@ -225,7 +223,7 @@ static uint32_t angles_in(struct translation *t, uint32_t index, const uint32_t 
 }
 
 /* The two halves of what is turned become the sides of a turned rectangle. */
-static void turn(struct translation *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
+static void turn(struct lowering *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
 {
 	const struct shape all = { 4, { dims[0], dims[1], dims[2], half } };
 	const struct shape one = { 4, { dims[0], 1, dims[2], half } };
@@ -241,10 +239,10 @@ static void turn(struct translation *t, uint32_t parts[2], const uint32_t dims[4
 	parts[1] = arithmetic(t, NN(ADD), by[0][1], by[1][0]);
 }
 
-void rotary_embedding_op(struct translation *t)
+void rotary_embedding_op(struct lowering *t)
 {
-	int64_t turned_size = node_int(t->node, "rotary_embedding_dim", 0);
-	bool interleaved = node_int(t->node, "interleaved", 0);
+	int64_t turned_size = attr_int(t, "rotary_embedding_dim", 0);
+	bool interleaved = attr_int(t, "interleaved", 0);
 	uint32_t dims[4] = {}, x = heads_in(t, 0, "num_heads", dims), flat_dims[3];
 	uint32_t parts[3], half, rows = dims[0] * dims[1] * dims[2], whole;
 

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-void constant_op(struct translation *t)
+void constant_op(struct lowering *t)
 {
-	const struct attribute *value = node_attribute(t->node, "value");
-	int type = t->graph->values[t->node->out[0]].type;
+	const struct attribute *value = attr(t, "value");
+	int type = type_out(t, 0);
 
 	const void *elements = value ? attribute_of_count(value, type, shape_count(&value->shape)) :
 				       NULL;
@@ -19,10 +19,10 @@ void constant_op(struct translation *t)
 	set_out_data(t, 0, type, elements, &value->shape);
 }
 
-void constant_of_shape_op(struct translation *t)
+void constant_of_shape_op(struct lowering *t)
 {
-	const struct attribute *value = node_attribute(t->node, "value");
-	int type = t->graph->values[t->node->out[0]].type;
+	const struct attribute *value = attr(t, "value");
+	int type = type_out(t, 0);
 	size_t size = onnx_size(type);
 	int64_t count = 0, *dims = ints_in(t, 0, &count), elements;
 	const void *element = attribute_of_count(value, type, 1);
@@ -49,10 +49,10 @@ void constant_of_shape_op(struct translation *t)
 }
 
 /* Shape and Size. */
-void shape_op(struct translation *t)
+void shape_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t begin = node_int(t->node, "start", 0), end = node_int(t->node, "end", INT32_MAX);
+	int64_t begin = attr_int(t, "start", 0), end = attr_int(t, "end", INT32_MAX);
 	int64_t *numbers = builder_alloc(t->b, MAX_RANK * sizeof(*numbers));
 	struct shape to = { 0 };
 	int rank = shape->rank;

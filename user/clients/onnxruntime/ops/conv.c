@@ -7,8 +7,6 @@
 #include "../dynamic.h"
 #include "clients/dynamic.h"
 
-#define NN(name) ANEURALNETWORKS_##name
-
 enum kind { WHOLE, DEPTHWISE, GROUPED };
 
 struct conv {
@@ -19,7 +17,7 @@ struct conv {
 };
 
 /* Filters [O, I, H, W] to [O, H, W, I], or to [1, H, W, O] where I is 1. */
-static void *turned(struct translation *t, const void *from, size_t size, const struct conv *c)
+static void *turned(struct lowering *t, const void *from, size_t size, const struct conv *c)
 {
 	size_t area = (size_t)(c->w.size[0] * c->w.size[1]);
 	size_t inner = c->kind == DEPTHWISE ? 1 : c->inner;
@@ -47,7 +45,7 @@ static void filter_dims(const struct conv *c, uint32_t dims[4])
 }
 
 /* A filter that is computed is turned by operations. */
-static uint32_t filter_operand(struct translation *t, const struct conv *c)
+static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
 	struct operand type = { .rank = 4 };
@@ -71,7 +69,7 @@ static uint32_t filter_operand(struct translation *t, const struct conv *c)
 	return view(t, x, 4, dims);
 }
 
-static uint32_t bias_operand(struct translation *t, uint32_t index, const struct conv *c)
+static uint32_t bias_operand(struct lowering *t, uint32_t index, const struct conv *c)
 {
 	struct operand type = { .type = operand_of(t, c->x)->type, .rank = 1,
 				.dims = { c->outputs } };
@@ -81,7 +79,7 @@ static uint32_t bias_operand(struct translation *t, uint32_t index, const struct
 	return constant_bytes(t, &type, builder_alloc(t->b, c->outputs * sizeof(float)));
 }
 
-static uint32_t int_bias(struct translation *t, const struct conv *c,
+static uint32_t int_bias(struct lowering *t, const struct conv *c,
 			 const struct weights *weights, const int32_t *bias)
 {
 	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { c->outputs } };
@@ -91,7 +89,7 @@ static uint32_t int_bias(struct translation *t, const struct conv *c,
 	return constant_bytes(t, &type, bias);
 }
 
-static uint32_t weights_of(struct translation *t, const struct conv *c,
+static uint32_t weights_of(struct lowering *t, const struct conv *c,
 			   const struct weights *weights)
 {
 	uint32_t dims[4];
@@ -101,10 +99,10 @@ static uint32_t weights_of(struct translation *t, const struct conv *c,
 			       turned(t, weights->elements, 1, c));
 }
 
-static void read_conv(struct translation *t, struct conv *c, const struct shape *shape,
+static void read_conv(struct lowering *t, struct conv *c, const struct shape *shape,
 		      const struct shape *filter)
 {
-	int64_t groups = node_int(t->node, "group", 1);
+	int64_t groups = attr_int(t, "group", 1);
 
 	if (!t->refused && filter->rank != shape->rank)
 		refuse(t, "a filter of %d dimensions", filter->rank);
@@ -125,7 +123,7 @@ static void read_conv(struct translation *t, struct conv *c, const struct shape 
 		  (uint64_t)(c->w.size[0] * c->w.size[1]);
 }
 
-static void emit_conv(struct translation *t, struct conv *c, uint32_t out)
+static void emit_conv(struct lowering *t, struct conv *c, uint32_t out)
 {
 	static const int32_t types[] = {
 		[WHOLE] = NN(CONV_2D),
@@ -163,7 +161,7 @@ static void emit_conv(struct translation *t, struct conv *c, uint32_t out)
 	emit(t, types[c->kind], out, count, ins);
 }
 
-static bool quantised_conv(struct translation *t, struct conv *c, const struct shape *shape)
+static bool quantised_conv(struct lowering *t, struct conv *c, const struct shape *shape)
 {
 	uint32_t dims[4] = { c->w.batch, c->outputs, c->w.out[0], c->w.out[1] }, out;
 	struct weights weights;
@@ -185,7 +183,7 @@ static bool quantised_conv(struct translation *t, struct conv *c, const struct s
 	return true;
 }
 
-void conv_op(struct translation *t)
+void conv_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
 	struct shape of;
@@ -211,7 +209,7 @@ void conv_op(struct translation *t)
 
 /* ---- ConvInteger and what is around it ---- */
 
-static uint32_t emit_dynamic(struct translation *t, struct conv *c, uint32_t out)
+static uint32_t emit_dynamic(struct lowering *t, struct conv *c, uint32_t out)
 {
 	for (int i = 0; i < 2; i++) {
 		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
@@ -229,10 +227,10 @@ static uint32_t emit_dynamic(struct translation *t, struct conv *c, uint32_t out
 		    scalar_int(t, (int32_t)c->w.dilation[0]));
 }
 
-void dynamic_conv(struct translation *t, const struct dynamic_node *d)
+void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 {
-	const struct value *filter = &t->graph->values[d->product->in[1]];
-	const struct node *node = t->node;
+	const struct value *filter = value_at(t, d->product->in[1]);
+	const struct node *node = onnx(t)->node;
 	const struct shape *shape;
 	uint32_t x = dynamic_in(t, d, &shape), dims[4], out;
 	const void *data;
@@ -240,9 +238,9 @@ void dynamic_conv(struct translation *t, const struct dynamic_node *d)
 	struct conv c;
 
 	memset(&c, 0, sizeof(c));
-	t->node = d->product;
+	onnx(t)->node = d->product;
 	read_conv(t, &c, shape, &filter->shape);
-	t->node = node;
+	onnx(t)->node = node;
 	if (t->refused)
 		return;
 	/* Weights are by channel, which those of a depthwise convolution on floats are not. */
@@ -268,7 +266,7 @@ void dynamic_conv(struct translation *t, const struct dynamic_node *d)
 /* ---- QLinearConv: x, scale, zero, w, scale, zero, y scale, zero, bias ---- */
 
 /* An 8-bit input, whose scale may not be known from elsewhere. */
-static uint32_t rescaled(struct translation *t, uint32_t index, float scale, int32_t zero)
+static uint32_t rescaled(struct lowering *t, uint32_t index, float scale, int32_t zero)
 {
 	uint32_t x = in(t, index);
 
@@ -279,7 +277,7 @@ static uint32_t rescaled(struct translation *t, uint32_t index, float scale, int
 	return x;
 }
 
-void qlinear_conv_op(struct translation *t)
+void qlinear_conv_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 3);
 	float scale, out_scale;
@@ -294,7 +292,7 @@ void qlinear_conv_op(struct translation *t)
 	read_conv(t, &c, shape, filter);
 	if (t->refused || !scale_in(t, 1, &scale, &zero) || !scale_in(t, 6, &out_scale, &out_zero))
 		return;
-	if (!weights_read(t, t->node, 3, filter, 0, &weights)) {
+	if (!weights_read(t, onnx(t)->node, 3, filter, 0, &weights)) {
 		refuse(t, "weights that are not constant, or whose scales or zero points the NNAPI "
 		       "has not: one scale, or one an output and symmetric weights");
 		return;
@@ -319,11 +317,11 @@ void qlinear_conv_op(struct translation *t)
 /* ---- transposed ---- */
 
 /* Where the border is not given, it is what makes the output of the size that is. */
-static void transposed_window(struct translation *t, struct window *w, const struct shape *shape)
+static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
-	const struct attribute *wanted = node_attribute(t->node, "output_shape");
-	const struct attribute *more = node_attribute(t->node, "output_padding");
-	const char *automatic = node_string(t->node, "auto_pad", "NOTSET");
+	const struct attribute *wanted = attr(t, "output_shape");
+	const struct attribute *more = attr(t, "output_padding");
+	const char *automatic = attr_string(t, "auto_pad", "NOTSET");
 	int first = 2 - w->spatial;
 
 	for (int i = first; i < 2; i++) {
@@ -358,7 +356,7 @@ static void transposed_window(struct translation *t, struct window *w, const str
 	(void)shape;
 }
 
-void conv_transpose_op(struct translation *t)
+void conv_transpose_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
 	struct conv c;
@@ -381,10 +379,10 @@ void conv_transpose_op(struct translation *t)
 		return;
 	for (int i = 0; i < c.w.spatial; i++)
 		c.w.in[2 - c.w.spatial + i] = (uint32_t)shape->dims[2 + i];
-	if (!strncmp(node_string(t->node, "auto_pad", "NOTSET"), "SAME_", 5))
+	if (!strncmp(attr_string(t, "auto_pad", "NOTSET"), "SAME_", 5))
 		memset(c.w.head, 0, sizeof(c.w.head)), memset(c.w.tail, 0, sizeof(c.w.tail));
 	transposed_window(t, &c.w, shape);
-	if (node_int(t->node, "group", 1) != 1)
+	if (attr_int(t, "group", 1) != 1)
 		refuse(t, "groups");
 	if (c.w.dilation[0] != 1 || c.w.dilation[1] != 1)
 		refuse(t, "dilated");

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const void *small_data_in(struct translation *t, uint32_t index, size_t *size)
+const void *small_data_in(struct lowering *t, uint32_t index, size_t *size)
 {
 	int type = type_in(t, index);
 	int64_t count = constant_count(t, index);
@@ -20,7 +20,7 @@ const void *small_data_in(struct translation *t, uint32_t index, size_t *size)
 	return data_of_count(t, index, type, count);
 }
 
-bool folded_picks(struct translation *t, int axis, const int64_t *at, int64_t count,
+bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count,
 		  const void **data, struct shape *shape)
 {
 	size_t size = onnx_size(type_in(t, 0)), inner = size;
@@ -70,13 +70,13 @@ static int64_t whole(int type, const void *data, int64_t at)
 static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 {
 	switch (type) {
-	case ANEURALNETWORKS_ADD:
+	case NN(ADD):
 		return !__builtin_add_overflow(a, b, result);
-	case ANEURALNETWORKS_SUB:
+	case NN(SUB):
 		return !__builtin_sub_overflow(a, b, result);
-	case ANEURALNETWORKS_MUL:
+	case NN(MUL):
 		return !__builtin_mul_overflow(a, b, result);
-	case ANEURALNETWORKS_DIV:
+	case NN(DIV):
 		if (!b || (a == INT64_MIN && b == -1))
 			return false;
 		*result = a / b;
@@ -86,7 +86,7 @@ static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 	}
 }
 
-bool folded_arithmetic(struct translation *t, int32_t operation, const struct shape *shape)
+bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape *shape)
 {
 	const struct shape *as = shape_in(t, 0), *bs = shape_in(t, 1);
 	int64_t count = shape_count(shape), x;
@@ -114,9 +114,9 @@ bool folded_arithmetic(struct translation *t, int32_t operation, const struct sh
 }
 
 /* Integers to integers and floats, where they fit. */
-bool folded_cast(struct translation *t)
+bool folded_cast(struct lowering *t)
 {
-	int from = type_in(t, 0), to = t->graph->values[t->node->out[0]].type;
+	int from = type_in(t, 0), to = type_out(t, 0);
 	const struct shape *shape = shape_in(t, 0);
 	int64_t count = shape_count(shape);
 	size_t size;

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 /* An input [batch, classes, rest] and the class of each element of [batch, rest]. */
 struct loss {
 	uint32_t batch, classes, rest;
@@ -13,7 +11,7 @@ struct loss {
 	uint32_t chosen;		/* bool, of the input's shape: the class that is named */
 };
 
-static bool read_loss(struct translation *t, struct loss *l)
+static bool read_loss(struct lowering *t, struct loss *l)
 {
 	const struct shape *shape = shape_in(t, 0), *of = shape_in(t, 1);
 	struct shape full, small;
@@ -53,7 +51,7 @@ static bool read_loss(struct translation *t, struct loss *l)
 }
 
 /* Of each element what `x` has for its class: [batch, 1, rest], 0 where no class is named. */
-static uint32_t of_class(struct translation *t, const struct loss *l, uint32_t x)
+static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
 	const bool marked[MAX_RANK] = { false, true };
@@ -64,11 +62,11 @@ static uint32_t of_class(struct translation *t, const struct loss *l, uint32_t x
 }
 
 /* The weight of each class, 0 for the one that is to be ignored, in the input's shape. */
-static uint32_t weights(struct translation *t, const struct loss *l, uint32_t like)
+static uint32_t weights(struct lowering *t, const struct loss *l, uint32_t like)
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
 	const struct shape small = { 3, { 1, l->classes, 1 } };
-	const int64_t ignored = node_int(t->node, "ignore_index", -1);
+	const int64_t ignored = attr_int(t, "ignore_index", -1);
 	float *ones = builder_alloc(t->b, l->classes * sizeof(*ones));
 	uint32_t x, dims[3] = { 1, l->classes, 1 };
 
@@ -83,9 +81,9 @@ static uint32_t weights(struct translation *t, const struct loss *l, uint32_t li
 	return broadcast(t, NN(MUL), filled(t, like, 3, l->dims, 1), &full, x, &small, &full);
 }
 
-static void set_loss(struct translation *t, const struct loss *l, uint32_t x)
+static void set_loss(struct lowering *t, const struct loss *l, uint32_t x)
 {
-	const char *reduction = node_string(t->node, "reduction", "mean");
+	const char *reduction = attr_string(t, "reduction", "mean");
 	const struct shape small = { 3, { l->batch, 1, l->rest } }, scalar = { 0 };
 	const bool marked[MAX_RANK] = { true, true, true };
 	uint32_t weight = of_class(t, l, weights(t, l, x)), loss;
@@ -103,7 +101,7 @@ static void set_loss(struct translation *t, const struct loss *l, uint32_t x)
 	set_out(t, 0, loss, &scalar);
 }
 
-void likelihood_loss_op(struct translation *t)
+void likelihood_loss_op(struct lowering *t)
 {
 	struct loss l;
 
@@ -111,7 +109,7 @@ void likelihood_loss_op(struct translation *t)
 		set_loss(t, &l, view(t, in(t, 0), 3, l.dims));
 }
 
-void cross_entropy_op(struct translation *t)
+void cross_entropy_op(struct lowering *t)
 {
 	struct loss l;
 	uint32_t x;

@@ -7,16 +7,7 @@
 #include "../dynamic.h"
 #include "clients/dynamic.h"
 
-#define NN(name) ANEURALNETWORKS_##name
-
-static uint32_t zeros(struct translation *t, uint32_t like, uint32_t count)
-{
-	struct operand type = { .type = operand_of(t, like)->type, .rank = 1, .dims = { count } };
-
-	return constant_bytes(t, &type, builder_alloc(t->b, count * sizeof(float)));
-}
-
-uint32_t product(struct translation *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
+uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
 		 uint32_t columns)
 {
 	uint32_t out = result(t, a, 2, (uint32_t[]){ rows, columns });
@@ -25,7 +16,7 @@ uint32_t product(struct translation *t, uint32_t a, uint32_t b, uint32_t bias, u
 }
 
 /* A constant matrix [rows, columns] of elements of a size, as [columns, rows]. */
-static void *turned(struct translation *t, const void *data, size_t size, int64_t rows,
+static void *turned(struct lowering *t, const void *data, size_t size, int64_t rows,
 		    int64_t columns)
 {
 	char *to = builder_alloc(t->b, size * (size_t)(rows * columns));
@@ -38,7 +29,7 @@ static void *turned(struct translation *t, const void *data, size_t size, int64_
 }
 
 /* Input 1 as weights [columns, inner]; `is_turned` where it is so already. */
-static uint32_t weights_in(struct translation *t, bool is_turned, uint32_t inner,
+static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 			   uint32_t columns)
 {
 	struct operand type = { .type = nnapi_type(type_in(t, 1)), .rank = 2,
@@ -57,7 +48,7 @@ static uint32_t weights_in(struct translation *t, bool is_turned, uint32_t inner
 }
 
 /* Rows of 8-bit numbers by constant 8-bit weights and a bias that is constant, or 0. */
-static bool quantised_product(struct translation *t, uint32_t rows, uint32_t inner,
+static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 			      uint32_t columns, bool is_turned, uint32_t bias_index,
 			      const struct shape *shape)
 {
@@ -92,10 +83,10 @@ static bool quantised_product(struct translation *t, uint32_t rows, uint32_t inn
 }
 
 /* alpha * A * B + beta * C */
-void gemm_op(struct translation *t)
+void gemm_op(struct lowering *t)
 {
-	bool at = node_int(t->node, "transA", 0), bt = node_int(t->node, "transB", 0);
-	float alpha = node_float(t->node, "alpha", 1), beta = node_float(t->node, "beta", 1);
+	bool at = attr_int(t, "transA", 0), bt = attr_int(t, "transB", 0);
+	float alpha = attr_float(t, "alpha", 1), beta = attr_float(t, "beta", 1);
 	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1), *c;
 	struct shape shape = { .rank = 2 };
 	uint32_t x, y, rows, inner, columns;
@@ -127,7 +118,7 @@ void gemm_op(struct translation *t)
 	    shape_count(c) == columns) {
 		x = product(t, x, y, view(t, in(t, 2), 1, &columns), rows, columns);
 	} else {
-		x = product(t, x, y, zeros(t, x, columns), rows, columns);
+		x = product(t, x, y, zeros(t, x, 1, &columns), rows, columns);
 		if (alpha != 1)
 			x = with_number(t, NN(MUL), x, alpha);
 		if (c && beta != 0) {
@@ -141,7 +132,7 @@ void gemm_op(struct translation *t)
 }
 
 /* Both as [batch, rows, columns], of one batch. */
-static void batched(struct translation *t, const struct shape *a, const struct shape *b,
+static void batched(struct lowering *t, const struct shape *a, const struct shape *b,
 		    const struct shape *shape, const struct shape *out_shape)
 {
 	struct shape as = *shape, bs = *shape;
@@ -168,7 +159,7 @@ static void batched(struct translation *t, const struct shape *a, const struct s
 }
 
 /* The shape of a product; vectors are a row and a column that vanish. */
-static struct shape matmul_shape(struct translation *t, struct shape *a, struct shape *b,
+static struct shape matmul_shape(struct lowering *t, struct shape *a, struct shape *b,
 				 struct shape *full)
 {
 	struct shape shape, ab, bb;
@@ -206,7 +197,7 @@ static struct shape matmul_shape(struct translation *t, struct shape *a, struct 
 	return shape;
 }
 
-void matmul_op(struct translation *t)
+void matmul_op(struct lowering *t)
 {
 	struct shape a = *shape_in(t, 0), b = *shape_in(t, 1), full = { 0 }, shape;
 	uint32_t rows, inner, columns, x;
@@ -227,13 +218,14 @@ void matmul_op(struct translation *t)
 	x = view(t, in(t, 0), 2, (uint32_t[]){ rows, inner });
 	if (!t->refused && !is_float(t, x))
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	set_out(t, 0, product(t, x, weights_in(t, false, inner, columns), zeros(t, x, columns),
-			      rows, columns), &shape);
+	x = product(t, x, weights_in(t, false, inner, columns), zeros(t, x, 1, &columns), rows,
+		    columns);
+	set_out(t, 0, x, &shape);
 }
 
-void dynamic_matmul(struct translation *t, const struct dynamic_node *d)
+void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 {
-	const struct shape *a, *b = &t->graph->values[d->product->in[1]].shape;
+	const struct shape *a, *b = &value_at(t, d->product->in[1])->shape;
 	uint32_t x = dynamic_in(t, d, &a), rows, inner, columns, w, out;
 	const void *data;
 	struct shape shape;
@@ -248,7 +240,7 @@ void dynamic_matmul(struct translation *t, const struct dynamic_node *d)
 	shape.dims[shape.rank - 1] = columns;
 	rows = (uint32_t)(shape_count(a) / inner);
 	t->work = (uint64_t)rows * inner * columns;
-	data = value_of_count(t, d->product->in[1], t->graph->values[d->product->in[1]].type,
+	data = value_of_count(t, d->product->in[1], value_at(t, d->product->in[1])->type,
 			      (int64_t)inner * columns);
 	x = view(t, x, 2, (uint32_t[]){ rows, inner });
 	w = dynamic_weights(t, d, data ? turned(t, data, 1, inner, columns) : NULL, 2,
@@ -263,7 +255,7 @@ void dynamic_matmul(struct translation *t, const struct dynamic_node *d)
 }
 
 /* a, scale, zero, b, scale, zero, y scale, zero */
-void qlinear_matmul_op(struct translation *t)
+void qlinear_matmul_op(struct lowering *t)
 {
 	struct shape a = *shape_in(t, 0), b = *shape_in(t, 3), full = { 0 }, shape;
 	struct operand filter = { .rank = 2 }, bias = { .type = NN(TENSOR_INT32), .rank = 1 };

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 /*
  * What is moved: 8-bit numbers where the node is between two of the same scale, and else what its
  * input is.
@@ -17,7 +15,7 @@ struct moved {
 	uint32_t x;
 };
 
-static struct moved moved_in(struct translation *t)
+static struct moved moved_in(struct lowering *t)
 {
 	struct moved m = { .quantised = quantised_node(t, 1, false) && same_quantisation(t, 0) };
 
@@ -28,7 +26,7 @@ static struct moved moved_in(struct translation *t)
 	return m;
 }
 
-static void moved_out(struct translation *t, struct moved m, const struct shape *shape)
+static void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 {
 	uint32_t dims[MAX_DIMS], rank;
 
@@ -45,7 +43,7 @@ static void moved_out(struct translation *t, struct moved m, const struct shape 
 /* ---- the same elements in the same order ---- */
 
 /* The input in another shape; of a constant a constant. */
-static void viewed(struct translation *t, const struct shape *shape)
+static void viewed(struct lowering *t, const struct shape *shape)
 {
 	size_t size;
 	const void *data = small_data_in(t, 0, &size);
@@ -59,12 +57,12 @@ static void viewed(struct translation *t, const struct shape *shape)
 		moved_out(t, moved_in(t), shape);
 }
 
-void identity_op(struct translation *t)
+void identity_op(struct lowering *t)
 {
 	viewed(t, shape_in(t, 0));
 }
 
-void dropout_op(struct translation *t)
+void dropout_op(struct lowering *t)
 {
 	const bool *training = has_in(t, 2) ? data_of_count(t, 2, ONNX_BOOL, 1) : NULL;
 	int64_t count;
@@ -85,10 +83,10 @@ void dropout_op(struct translation *t)
 	set_out_data(t, 1, ONNX_BOOL, mask, shape_in(t, 0));
 }
 
-void reshape_op(struct translation *t)
+void reshape_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool zero_is_zero = node_int(t->node, "allowzero", 0);
+	bool zero_is_zero = attr_int(t, "allowzero", 0);
 	struct shape to = { 0 };
 	int64_t count = 0, known = 1, all = shape_count(shape), *wanted;
 	int open = -1;
@@ -120,10 +118,10 @@ void reshape_op(struct translation *t)
 	viewed(t, &to);
 }
 
-void flatten_op(struct translation *t)
+void flatten_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t axis = node_int(t->node, "axis", 1);
+	int64_t axis = attr_int(t, "axis", 1);
 	struct shape to = { .rank = 2, .dims = { 1, 1 } };
 
 	axis = axis == shape->rank ? axis : axis_of(t, axis, shape->rank);
@@ -133,7 +131,7 @@ void flatten_op(struct translation *t)
 }
 
 /* Squeeze and Unsqueeze. */
-void squeeze_op(struct translation *t)
+void squeeze_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool marked[2 * MAX_RANK] = { false }, adds = is_node(t, "Unsqueeze");
@@ -166,7 +164,7 @@ void squeeze_op(struct translation *t)
 /* ---- another order ---- */
 
 /* Dimensions that stay neighbours are one, and those of 1 are none. */
-static uint32_t turned(struct translation *t, uint32_t x, const struct shape *shape,
+static uint32_t turned(struct lowering *t, uint32_t x, const struct shape *shape,
 		       const int *order)
 {
 	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
@@ -208,10 +206,10 @@ static uint32_t turned(struct translation *t, uint32_t x, const struct shape *sh
 	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
 }
 
-void transpose_op(struct translation *t)
+void transpose_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	const struct attribute *perm = node_attribute(t->node, "perm");
+	const struct attribute *perm = attr(t, "perm");
 	int order[MAX_RANK];
 	struct shape to = *shape;
 	struct moved m;
@@ -231,10 +229,10 @@ void transpose_op(struct translation *t)
 	moved_out(t, m, &to);
 }
 
-static void space_op(struct translation *t, int32_t type, bool grows)
+static void space_op(struct lowering *t, int32_t type, bool grows)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t block = node_int(t->node, "blocksize", 0), area;
+	int64_t block = attr_int(t, "blocksize", 0), area;
 	struct shape to = *shape;
 	struct moved m;
 	uint32_t dims[4];
@@ -259,10 +257,10 @@ static void space_op(struct translation *t, int32_t type, bool grows)
 }
 
 /* Channels [C, b, b] in that order: the two blocks are turned one after the other. */
-static void depth_column_row(struct translation *t)
+static void depth_column_row(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t block = node_int(t->node, "blocksize", 0);
+	int64_t block = attr_int(t, "blocksize", 0);
 	struct shape to = *shape;
 	uint32_t n, b, h, w;
 	struct moved m;
@@ -287,31 +285,20 @@ static void depth_column_row(struct translation *t)
 	moved_out(t, m, &to);
 }
 
-void depth_to_space_op(struct translation *t)
+void depth_to_space_op(struct lowering *t)
 {
-	if (!strcmp(node_string(t->node, "mode", "DCR"), "CRD"))
+	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD"))
 		depth_column_row(t);
 	else
 		space_op(t, NN(DEPTH_TO_SPACE), true);
 }
 
-void space_to_depth_op(struct translation *t)
+void space_to_depth_op(struct lowering *t)
 {
 	space_op(t, NN(SPACE_TO_DEPTH), false);
 }
 
 /* ---- parts ---- */
-
-/* The shape around an axis: [before, the axis, behind]. */
-static void around(const struct shape *shape, int axis, uint32_t dims[3])
-{
-	dims[0] = dims[2] = 1;
-	for (int i = 0; i < axis; i++)
-		dims[0] *= (uint32_t)shape->dims[i];
-	dims[1] = (uint32_t)shape->dims[axis];
-	for (int i = axis + 1; i < shape->rank; i++)
-		dims[2] *= (uint32_t)shape->dims[i];
-}
 
 /*
  * The same of an axis of an operand: four dimensions stay, as those of an image are turned
@@ -329,7 +316,7 @@ static uint32_t seen(const struct shape *shape, int axis, uint32_t *rank, uint32
 }
 
 /* Elements `begin`, `begin` + `step`, ... of an axis. */
-static uint32_t taken(struct translation *t, uint32_t x, const struct shape *shape, int axis,
+static uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
 		      int64_t begin, int64_t step, int64_t count)
 {
 	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims), from = dims[at], out;
@@ -376,7 +363,7 @@ static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
 }
 
 /* Cuts a range to what there is; false: that is nothing. */
-static bool cut_range(struct translation *t, const struct shape *shape, struct range *range)
+static bool cut_range(struct lowering *t, const struct shape *shape, struct range *range)
 {
 	int64_t size = shape->dims[range->axis], step = range->step;
 
@@ -400,7 +387,7 @@ static bool cut_range(struct translation *t, const struct shape *shape, struct r
 	return range->count;
 }
 
-static uint32_t sliced(struct translation *t, uint32_t x, struct shape *shape,
+static uint32_t sliced(struct lowering *t, uint32_t x, struct shape *shape,
 		       const struct range *range)
 {
 	const struct shape from = *shape;
@@ -410,7 +397,7 @@ static uint32_t sliced(struct translation *t, uint32_t x, struct shape *shape,
 		     range->count);
 }
 
-static bool folded_slice(struct translation *t, const void **data, struct shape *shape,
+static bool folded_slice(struct lowering *t, const void **data, struct shape *shape,
 			 const struct range *range)
 {
 	int64_t *at = builder_alloc(t->b, (size_t)range->count * sizeof(*at));
@@ -420,7 +407,7 @@ static bool folded_slice(struct translation *t, const void **data, struct shape 
 	return at && folded_picks(t, range->axis, at, range->count, data, shape);
 }
 
-void slice_op(struct translation *t)
+void slice_op(struct lowering *t)
 {
 	struct shape shape = *shape_in(t, 0);
 	int64_t count = 0, ends = 0, axis_count = 0, step_count = 0;
@@ -460,20 +447,20 @@ void slice_op(struct translation *t)
 		moved_out(t, m, &shape);
 }
 
-void split_op(struct translation *t)
+void split_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
+	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
 	uint32_t x = in(t, 0);
 
-	if (parts && count != t->node->out_count)
-		refuse(t, "%lld parts in %u outputs", (long long)count, t->node->out_count);
+	if (parts && count != out_count(t))
+		refuse(t, "%lld parts in %u outputs", (long long)count, out_count(t));
 	if (t->refused)
 		return;
 	size = shape->dims[axis];
-	part = (size + t->node->out_count - 1) / t->node->out_count;
-	for (uint32_t i = 0; !t->refused && i < t->node->out_count; i++) {
+	part = (size + out_count(t) - 1) / out_count(t);
+	for (uint32_t i = 0; !t->refused && i < out_count(t); i++) {
 		struct shape to = *shape;
 
 		to.dims[axis] = parts ? parts[i] : size - at < part ? size - at : part;
@@ -488,7 +475,7 @@ void split_op(struct translation *t)
 }
 
 /* Indices that may count from the end, as those that do not. */
-static uint32_t indices_in(struct translation *t, int64_t size)
+static uint32_t indices_in(struct lowering *t, int64_t size)
 {
 	const struct shape *shape = shape_in(t, 1);
 	struct operand type = { .type = NN(TENSOR_INT32) };
@@ -523,7 +510,7 @@ static uint32_t indices_in(struct translation *t, int64_t size)
 }
 
 /* Of a constant by constant indices. */
-static bool folded_gather(struct translation *t, int axis, const struct shape *to)
+static bool folded_gather(struct lowering *t, int axis, const struct shape *to)
 {
 	struct shape shape = *shape_in(t, 0);
 	int64_t count, *at;
@@ -544,10 +531,10 @@ static bool folded_gather(struct translation *t, int axis, const struct shape *t
 	return true;
 }
 
-void gather_op(struct translation *t)
+void gather_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
-	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
+	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	struct shape to = { 0 };
 	uint32_t dims[3], at;
 	struct moved m;
@@ -578,14 +565,14 @@ void gather_op(struct translation *t)
 /* ---- more ---- */
 
 /* Constants one after the other. */
-static bool folded_concat(struct translation *t, int axis)
+static bool folded_concat(struct lowering *t, int axis)
 {
 	struct shape to = *shape_in(t, 0);
 	size_t size = 0, row = 0, at = 0, outer = 1;
 	char *data;
 
 	to.dims[axis] = 0;
-	for (uint32_t i = 0; i < t->node->in_count; i++) {
+	for (uint32_t i = 0; i < in_count(t); i++) {
 		const struct shape *shape = shape_in(t, i);
 
 		if (!small_data_in(t, i, &size) || shape->rank != to.rank)
@@ -603,7 +590,7 @@ static bool folded_concat(struct translation *t, int axis)
 		outer *= (size_t)to.dims[d];
 	row = (size_t)shape_count(&to) / outer * size;
 	data = builder_alloc(t->b, row * outer);
-	for (uint32_t i = 0; data && i < t->node->in_count; i++) {
+	for (uint32_t i = 0; data && i < in_count(t); i++) {
 		const char *from = small_data_in(t, i, &size);
 		size_t part = (size_t)shape_count(shape_in(t, i)) / outer * size;
 
@@ -615,12 +602,12 @@ static bool folded_concat(struct translation *t, int axis)
 	return data;
 }
 
-void concat_op(struct translation *t)
+void concat_op(struct lowering *t)
 {
-	uint32_t count = t->node->in_count, *ins = calloc(count + 1, sizeof(*ins));
+	uint32_t count = in_count(t), *ins = calloc(count + 1, sizeof(*ins));
 	uint32_t dims[MAX_DIMS], rank, at, out;
 	const struct shape *first = shape_in(t, 0);
-	int axis = axis_of(t, node_int(t->node, "axis", 1), first->rank);
+	int axis = axis_of(t, attr_int(t, "axis", 1), first->rank);
 	bool quantised = count && quantised_node(t, count, false);
 	struct shape to = *first;
 
@@ -669,7 +656,7 @@ void concat_op(struct translation *t)
 	free(ins);
 }
 
-void expand_op(struct translation *t)
+void expand_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	struct shape wanted = { 0 }, to;
@@ -691,7 +678,7 @@ void expand_op(struct translation *t)
 	moved_out(t, m, &to);
 }
 
-void tile_op(struct translation *t)
+void tile_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	int64_t count = 0, *times = ints_in(t, 1, &count);
@@ -721,12 +708,12 @@ void tile_op(struct translation *t)
 }
 
 /* The constant that is around; 0 where none is given. */
-static bool pad_value(struct translation *t, float *value)
+static bool pad_value(struct lowering *t, float *value)
 {
 	int64_t count;
 	float *given;
 
-	*value = node_float(t->node, "value", 0);
+	*value = attr_float(t, "value", 0);
 	if (!has_in(t, 2))
 		return true;
 	if (type_in(t, 2) != ONNX_FLOAT && type_in(t, 2) != ONNX_FLOAT16) {
@@ -743,7 +730,7 @@ static bool pad_value(struct translation *t, float *value)
 }
 
 /* Amounts per axis, before and after; those not named are 0. */
-static bool read_pads(struct translation *t, const struct shape *shape, struct shape *to,
+static bool read_pads(struct lowering *t, const struct shape *shape, struct shape *to,
 		      int32_t *pads)
 {
 	int64_t count = 0, axis_count = 0, *given = ints_of(t, 1, "pads", &count), *axes = NULL;
@@ -771,10 +758,10 @@ static bool read_pads(struct translation *t, const struct shape *shape, struct s
 	return !t->refused;
 }
 
-void pad_op(struct translation *t)
+void pad_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	const char *mode = node_string(t->node, "mode", "constant");
+	const char *mode = attr_string(t, "mode", "constant");
 	struct shape to = *shape;
 	struct operand type = { .type = NN(TENSOR_INT32), .rank = 2, .dims = { 0, 2 } };
 	int32_t *pads = builder_alloc(t->b, 2 * MAX_DIMS * sizeof(*pads));
@@ -815,7 +802,7 @@ void pad_op(struct translation *t)
 
 /* ---- types ---- */
 
-static void cast_bool(struct translation *t, uint32_t x, int32_t type, const struct shape *shape)
+static void cast_bool(struct lowering *t, uint32_t x, int32_t type, const struct shape *shape)
 {
 	const struct operand *operand = operand_of(t, x);
 	uint32_t rank = operand->rank, dims[MAX_DIMS], like;
@@ -828,11 +815,11 @@ static void cast_bool(struct translation *t, uint32_t x, int32_t type, const str
 			   filled(t, like, rank, dims, 0)), shape);
 }
 
-void cast_op(struct translation *t)
+void cast_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	uint32_t x = in(t, 0), out, rank = operand_of(t, x)->rank, dims[MAX_DIMS];
-	int from = type_in(t, 0), to = t->graph->values[t->node->out[0]].type;
+	int from = type_in(t, 0), to = type_out(t, 0);
 	int32_t type = nnapi_type(to);
 
 	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));

@@ -5,17 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
-static uint32_t float_in(struct translation *t)
-{
-	uint32_t x = in(t, 0);
-
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	return x;
-}
-
 /* A shape with numbers for dimension 1 only. */
 static struct shape channel_shape(const struct shape *shape)
 {
@@ -27,7 +16,7 @@ static struct shape channel_shape(const struct shape *shape)
 }
 
 /* A vector of numbers as an operand of the shape that these are broadcast from. */
-static uint32_t by_channel(struct translation *t, uint32_t x, const struct shape *shape)
+static uint32_t by_channel(struct lowering *t, uint32_t x, const struct shape *shape)
 {
 	struct shape of = channel_shape(shape);
 	uint32_t dims[MAX_DIMS], rank = flat(&of, dims);
@@ -39,7 +28,7 @@ static uint32_t by_channel(struct translation *t, uint32_t x, const struct shape
 }
 
 /* x * scale + bias, vectors of a number for each channel. */
-static uint32_t per_channel(struct translation *t, uint32_t x, const struct shape *shape,
+static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *shape,
 			    uint32_t scale, uint32_t bias)
 {
 	const struct shape of = channel_shape(shape);
@@ -50,7 +39,7 @@ static uint32_t per_channel(struct translation *t, uint32_t x, const struct shap
 }
 
 /* Inputs of a number for each channel. */
-static bool are_by_channel(struct translation *t, const struct shape *shape, uint32_t first,
+static bool are_by_channel(struct lowering *t, const struct shape *shape, uint32_t first,
 			   uint32_t count)
 {
 	for (uint32_t i = first; !t->refused && i < first + count; i++)
@@ -62,7 +51,7 @@ static bool are_by_channel(struct translation *t, const struct shape *shape, uin
 }
 
 /* Numbers that are known are put together now. */
-static void folded_batch_norm(struct translation *t, const struct shape *shape, float epsilon)
+static void folded_batch_norm(struct lowering *t, const struct shape *shape, float epsilon)
 {
 	uint32_t channels = (uint32_t)shape->dims[1], x = in(t, 0);
 	float *numbers[4];
@@ -78,16 +67,16 @@ static void folded_batch_norm(struct translation *t, const struct shape *shape, 
 					  constant(t, x, 1, &channels, numbers[1])), shape);
 }
 
-void batch_norm_op(struct translation *t)
+void batch_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	float epsilon = node_float(t->node, "epsilon", 1e-5f);
-	uint32_t x = float_in(t), scale, bias;
+	float epsilon = attr_float(t, "epsilon", 1e-5f);
+	uint32_t x = float_in(t, 0), scale, bias;
 	bool is_known = true;
 
-	if (node_int(t->node, "training_mode", 0) || !node_int(t->node, "spatial", 1))
+	if (attr_int(t, "training_mode", 0) || !attr_int(t, "spatial", 1))
 		refuse(t, "training");
-	for (uint32_t i = 1; i < t->node->out_count; i++)
+	for (uint32_t i = 1; i < out_count(t); i++)
 		if (has_out(t, i))
 			refuse(t, "training");
 	if (shape->rank < 2)
@@ -107,7 +96,7 @@ void batch_norm_op(struct translation *t)
 }
 
 /* Each of `rows` lines of `count` elements around its mean, by its deviation. */
-static uint32_t normalised(struct translation *t, uint32_t x, uint32_t rows, uint32_t count,
+static uint32_t normalised(struct lowering *t, uint32_t x, uint32_t rows, uint32_t count,
 			   float epsilon)
 {
 	uint32_t dims[4] = { 1, rows, count, 1 };
@@ -118,10 +107,10 @@ static uint32_t normalised(struct translation *t, uint32_t x, uint32_t rows, uin
 		    scalar_bool(t, true));
 }
 
-void instance_norm_op(struct translation *t)
+void instance_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	uint32_t x = float_in(t), rows, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), rows, dims[MAX_DIMS], rank;
 
 	if (!t->refused && shape->rank < 3)
 		refuse(t, "without channels");
@@ -129,17 +118,17 @@ void instance_norm_op(struct translation *t)
 		return;
 	rows = (uint32_t)(shape->dims[0] * shape->dims[1]);
 	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
-		       node_float(t->node, "epsilon", 1e-5f));
+		       attr_float(t, "epsilon", 1e-5f));
 	rank = flat(shape, dims);
 	t->work = 4 * (uint64_t)shape_count(shape);
 	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, in(t, 1), in(t, 2)), shape);
 }
 
-void group_norm_op(struct translation *t)
+void group_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t groups = node_int(t->node, "num_groups", 0);
-	uint32_t x = float_in(t), rows, dims[MAX_DIMS], rank;
+	int64_t groups = attr_int(t, "num_groups", 0);
+	uint32_t x = float_in(t, 0), rows, dims[MAX_DIMS], rank;
 
 	if (!t->refused && (shape->rank < 3 || groups < 1 || shape->dims[1] % groups))
 		refuse(t, "%lld groups", (long long)groups);
@@ -147,16 +136,16 @@ void group_norm_op(struct translation *t)
 		return;
 	rows = (uint32_t)(shape->dims[0] * groups);
 	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
-		       node_float(t->node, "epsilon", 1e-5f));
+		       attr_float(t, "epsilon", 1e-5f));
 	rank = flat(shape, dims);
 	t->work = 4 * (uint64_t)shape_count(shape);
 	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, in(t, 1), in(t, 2)), shape);
 }
 
 /* The axes from one on. */
-static bool mark_from(struct translation *t, const struct shape *shape, bool *marked)
+static bool mark_from(struct lowering *t, const struct shape *shape, bool *marked)
 {
-	int axis = axis_of(t, node_int(t->node, "axis", -1), shape->rank);
+	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
 
 	for (int i = 0; i < shape->rank; i++)
 		marked[i] = i >= axis;
@@ -164,7 +153,7 @@ static bool mark_from(struct translation *t, const struct shape *shape, bool *ma
 }
 
 /* x - mean, 1 / deviation and the mean, over the axes that are marked. */
-static uint32_t deviation(struct translation *t, uint32_t x, const struct shape *shape,
+static uint32_t deviation(struct lowering *t, uint32_t x, const struct shape *shape,
 			  const bool *marked, float epsilon)
 {
 	uint32_t square = reduced(t, NN(MEAN), arithmetic(t, NN(MUL), x, x), shape, marked);
@@ -172,7 +161,7 @@ static uint32_t deviation(struct translation *t, uint32_t x, const struct shape 
 	return unary(t, NN(RSQRT), with_number(t, NN(ADD), square, epsilon));
 }
 
-static uint32_t scaled(struct translation *t, int32_t type, uint32_t x, uint32_t index,
+static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t index,
 		       const struct shape *shape)
 {
 	const struct shape *of = shape_in(t, index);
@@ -182,12 +171,12 @@ static uint32_t scaled(struct translation *t, int32_t type, uint32_t x, uint32_t
 	return broadcast(t, type, x, shape, in(t, index), of, shape);
 }
 
-void layer_norm_op(struct translation *t)
+void layer_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool marked[MAX_RANK] = { false };
 	struct shape small;
-	uint32_t x = float_in(t), mean, by, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), mean, by, dims[MAX_DIMS], rank;
 
 	if (t->refused || !mark_from(t, shape, marked))
 		return;
@@ -195,7 +184,7 @@ void layer_norm_op(struct translation *t)
 	small = reduced_shape(shape, marked, true);
 	mean = reduced(t, NN(MEAN), x, shape, marked);
 	x = view(t, broadcast(t, NN(SUB), x, shape, mean, &small, shape), rank, dims);
-	by = deviation(t, x, shape, marked, node_float(t->node, "epsilon", 1e-5f));
+	by = deviation(t, x, shape, marked, attr_float(t, "epsilon", 1e-5f));
 	x = view(t, broadcast(t, NN(MUL), x, shape, by, &small, shape), rank, dims);
 	x = view(t, scaled(t, NN(MUL), x, 1, shape), rank, dims);
 	if (has_in(t, 2))
@@ -206,31 +195,31 @@ void layer_norm_op(struct translation *t)
 	set_out(t, 2, by, &small);
 }
 
-void rms_norm_op(struct translation *t)
+void rms_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool marked[MAX_RANK] = { false };
 	struct shape small;
-	uint32_t x = float_in(t), by, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), by, dims[MAX_DIMS], rank;
 
 	if (t->refused || !mark_from(t, shape, marked))
 		return;
 	rank = flat(shape, dims);
 	small = reduced_shape(shape, marked, true);
-	by = deviation(t, x, shape, marked, node_float(t->node, "epsilon", 1e-5f));
+	by = deviation(t, x, shape, marked, attr_float(t, "epsilon", 1e-5f));
 	x = view(t, broadcast(t, NN(MUL), x, shape, by, &small, shape), rank, dims);
 	t->work = 4 * (uint64_t)shape_count(shape);
 	set_out(t, 0, scaled(t, NN(MUL), x, 1, shape), shape);
 	set_out(t, 1, by, &small);
 }
 
-void mean_variance_op(struct translation *t)
+void mean_variance_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	const struct attribute *axes = node_attribute(t->node, "axes");
+	const struct attribute *axes = attr(t, "axes");
 	bool marked[MAX_RANK] = { true, false, true, true };
 	struct shape small;
-	uint32_t x = float_in(t), by, mean, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), by, mean, dims[MAX_DIMS], rank;
 
 	for (size_t i = 0; axes && axes->ints && i < axes->count; i++) {
 		if (!i)
@@ -249,13 +238,13 @@ void mean_variance_op(struct translation *t)
 	set_out(t, 0, broadcast(t, NN(DIV), x, shape, by, &small, shape), shape);
 }
 
-void lp_norm_op(struct translation *t)
+void lp_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int axis = axis_of(t, node_int(t->node, "axis", -1), shape->rank);
-	uint32_t x = float_in(t), dims[MAX_DIMS], rank;
+	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
+	uint32_t x = float_in(t, 0), dims[MAX_DIMS], rank;
 
-	if (node_int(t->node, "p", 2) != 2)
+	if (attr_int(t, "p", 2) != 2)
 		refuse(t, "with p other than 2");
 	if (shape->rank > MAX_DIMS)
 		refuse(t, "more than four dimensions");
@@ -267,12 +256,12 @@ void lp_norm_op(struct translation *t)
 			   scalar_int(t, axis)), shape);
 }
 
-void lrn_op(struct translation *t)
+void lrn_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t size = node_int(t->node, "size", 1);
-	float alpha = node_float(t->node, "alpha", 1e-4f);
-	uint32_t x = float_in(t), dims[MAX_DIMS], rank;
+	int64_t size = attr_int(t, "size", 1);
+	float alpha = attr_float(t, "alpha", 1e-4f);
+	uint32_t x = float_in(t, 0), dims[MAX_DIMS], rank;
 
 	if (size % 2 != 1 || size > 1 << 20 || size < 1)
 		refuse(t, "a size of %lld", (long long)size);
@@ -284,18 +273,18 @@ void lrn_op(struct translation *t)
 	t->work = (uint64_t)size * (uint64_t)shape_count(shape);
 	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result(t, x, rank, dims), x,
 			   scalar_int(t, (int32_t)(size / 2)),
-			   scalar_float(t, x, node_float(t->node, "bias", 1)),
+			   scalar_float(t, x, attr_float(t, "bias", 1)),
 			   scalar_float(t, x, alpha / (float)size),
-			   scalar_float(t, x, node_float(t->node, "beta", 0.75f)),
+			   scalar_float(t, x, attr_float(t, "beta", 0.75f)),
 			   scalar_int(t, 1)), shape);
 }
 
 /* As of operator set 13 along an axis, before over all from an axis on. */
-void softmax_op(struct translation *t)
+void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool old = t->node->version < 13, quantised;
-	int64_t named = node_int(t->node, "axis", old ? 1 : -1);
+	bool old = op_set(t) < 13, quantised;
+	int64_t named = attr_int(t, "axis", old ? 1 : -1);
 	int axis = shape->rank ? axis_of(t, named, shape->rank) : 0;
 	uint32_t dims[3] = { 1, 1, 1 }, x, out;
 	const struct translated *to;
@@ -305,12 +294,12 @@ void softmax_op(struct translation *t)
 	t->work = 4 * (uint64_t)shape_count(shape);
 	quantised = is_node(t, "Softmax") && quantised_node(t, 1, false);
 	if (quantised) {
-		bool is_signed = t->graph->values[t->quantised_out].type == ONNX_INT8;
+		bool is_signed = value_at(t, onnx(t)->quantised_out)->type == ONNX_INT8;
 
-		to = &t->values[t->quantised_out];
+		to = &onnx(t)->values[onnx(t)->quantised_out];
 		quantised = to->scale == 1.f / 256 && to->zero == (is_signed ? -128 : 0);
 	}
-	x = view(t, quantised ? quantised_in(t, 0) : float_in(t), 3, dims);
+	x = view(t, quantised ? quantised_in(t, 0) : float_in(t, 0), 3, dims);
 	if (is_node(t, "LogSoftmax")) {
 		set_out(t, 0, EMIT(t, NN(LOG_SOFTMAX), result(t, x, 3, dims), x,
 				   scalar_float(t, x, 1), scalar_int(t, 1)), shape);

@@ -14,12 +14,12 @@ static const struct op {
 #undef OP
 };
 
-bool is_node(const struct translation *t, const char *op)
+bool is_node(struct lowering *t, const char *op)
 {
-	return !strcmp(t->node->op, op);
+	return !strcmp(onnx(t)->node->op, op);
 }
 
-translator *translator_of(struct translation *t, const struct node *node)
+translator *translator_of(struct lowering *t, const struct node *node)
 {
 	if (*node->domain || node->has_graphs) {
 		refuse(t, *node->domain ? "no operator of ONNX" : "control flow");

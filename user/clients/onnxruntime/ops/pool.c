@@ -2,8 +2,6 @@
 /* Poolings. */
 #include "ops.h"
 
-#define NN(name) ANEURALNETWORKS_##name
-
 /* A window must be larger than what is added on each side of it. */
 static bool pads_fit(const struct window *w)
 {
@@ -13,7 +11,7 @@ static bool pads_fit(const struct window *w)
 	return true;
 }
 
-static uint32_t pooled(struct translation *t, int32_t type, uint32_t x, const struct window *w,
+static uint32_t pooled(struct lowering *t, int32_t type, uint32_t x, const struct window *w,
 		       const struct shape *shape)
 {
 	uint32_t dims[4] = { w->batch, w->channels, w->out[0], w->out[1] };
@@ -39,7 +37,7 @@ static uint32_t pooled(struct translation *t, int32_t type, uint32_t x, const st
  * Windows of three dimensions: over rows and columns, then over the first dimension of space. The
  * greatest of the greatest is the greatest; a mean of means is the mean where all are of as many.
  */
-static void deep_pool(struct translation *t, bool average)
+static void deep_pool(struct lowering *t, bool average)
 {
 	const struct shape *shape = shape_in(t, 0);
 	struct window w[2];
@@ -72,7 +70,7 @@ static void deep_pool(struct translation *t, bool average)
 	set_out(t, 0, x, &out);
 }
 
-void pool_op(struct translation *t)
+void pool_op(struct lowering *t)
 {
 	bool average = is_node(t, "AveragePool"), quantised;
 	const struct shape *shape = shape_in(t, 0);
@@ -99,10 +97,10 @@ void pool_op(struct translation *t)
 	if (average && !quantised && is_quant8(t, x))
 		refuse(t, "a mean of 8-bit integers");
 	x = window_view(t, x, &w);
-	if (average && node_int(t->node, "count_include_pad", 0) &&
+	if (average && attr_int(t, "count_include_pad", 0) &&
 	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1])) {
 		/* What ceil_mode added does not count. */
-		if (node_int(t->node, "ceil_mode", 0))
+		if (attr_int(t, "ceil_mode", 0))
 			refuse(t, "count_include_pad with ceil_mode");
 		x = window_padded(t, x, &w);
 	}
@@ -115,7 +113,7 @@ void pool_op(struct translation *t)
 		set_out(t, 0, x, &out);
 }
 
-uint32_t global_pooled(struct translation *t, int32_t type, uint32_t x, const struct shape *shape)
+uint32_t global_pooled(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape)
 {
 	struct window w = {
 		.spatial = 2,
@@ -131,7 +129,7 @@ uint32_t global_pooled(struct translation *t, int32_t type, uint32_t x, const st
 }
 
 /* Over all dimensions of space, which are kept as 1. */
-void global_pool_op(struct translation *t)
+void global_pool_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool average = is_node(t, "GlobalAveragePool");

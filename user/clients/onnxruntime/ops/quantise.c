@@ -4,27 +4,25 @@
 
 #include <math.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 /* The scale and zero point that quantised_values() found must be this node's. */
-static bool is_known(struct translation *t, uint32_t value)
+static bool is_known(struct lowering *t, uint32_t value)
 {
-	const struct translated *known = &t->values[value];
+	const struct translated *known = &onnx(t)->values[value];
 	float scale;
 	int32_t zero;
 
-	if (scale_of_node(t, t->node, 1, &scale, &zero) && known->quantised &&
+	if (scale_of_node(t, onnx(t)->node, 1, &scale, &zero) && known->quantised &&
 	    known->scale == scale && known->zero == zero)
 		return true;
 	refuse(t, "a scale that is not one constant, or another than that of a second node");
 	return false;
 }
 
-void quantize_op(struct translation *t)
+void quantize_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	uint32_t out = t->node->out_count ? t->node->out[0] : NO_VALUE, operand, x = in(t, 0);
-	int type = out == NO_VALUE ? ONNX_NONE : t->graph->values[out].type;
+	uint32_t out = has_out(t, 0) ? onnx(t)->node->out[0] : NO_VALUE, operand, x = in(t, 0);
+	int type = out == NO_VALUE ? ONNX_NONE : value_at(t, out)->type;
 
 	if (type != ONNX_UINT8 && type != ONNX_INT8) {
 		refuse(t, "to %s", onnx_name(type));
@@ -35,13 +33,13 @@ void quantize_op(struct translation *t)
 	operand = result_type(t, nnapi_type(type), operand_of(t, x)->rank, operand_of(t, x)->dims);
 	if (operand == NO_OPERAND)
 		return;
-	t->b->operands[operand].scale = t->values[out].scale;
-	t->b->operands[operand].zero = t->values[out].zero;
+	t->b->operands[operand].scale = onnx(t)->values[out].scale;
+	t->b->operands[operand].zero = onnx(t)->values[out].zero;
 	set_out(t, 0, EMIT(t, NN(QUANTIZE), operand, x), shape);
 }
 
 /* Constants are computed here: what uses them may want them in another order. */
-static bool dequantise_constant(struct translation *t)
+static bool dequantise_constant(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	int64_t count = constant_count(t, 0), scale_count = constant_count(t, 1), inner = 1, axis = 0;
@@ -50,17 +48,17 @@ static bool dequantise_constant(struct translation *t)
 	int type = type_in(t, 0);
 	float *floats;
 
-	if (count < 1 || scale_count < 1 || node_int(t->node, "block_size", 0) ||
+	if (count < 1 || scale_count < 1 || attr_int(t, "block_size", 0) ||
 	    (type != ONNX_UINT8 && type != ONNX_INT8 && type != ONNX_INT32))
 		return false;
-	data = value_of_count(t, t->node->in[0], type, count);
-	scales = value_of_count(t, t->node->in[1], ONNX_FLOAT, scale_count);
+	data = value_of_count(t, onnx(t)->node->in[0], type, count);
+	scales = value_of_count(t, onnx(t)->node->in[1], ONNX_FLOAT, scale_count);
 	if (has_in(t, 2))
-		zeros = value_of_count(t, t->node->in[2], type, scale_count);
+		zeros = value_of_count(t, onnx(t)->node->in[2], type, scale_count);
 	if (!data || !scales || (has_in(t, 2) && !zeros))
 		return false;
 	if (scale_count != 1) {
-		axis = axis_of(t, node_int(t->node, "axis", 1), shape->rank);
+		axis = axis_of(t, attr_int(t, "axis", 1), shape->rank);
 		if (t->refused || shape->dims[axis] != scale_count)
 			return false;
 		for (int i = (int)axis + 1; i < shape->rank; i++)
@@ -88,27 +86,27 @@ static bool dequantise_constant(struct translation *t)
 }
 
 /* Refuses nodes that are no part of a product: the others have another translator. */
-void integer_op(struct translation *t)
+void integer_op(struct lowering *t)
 {
 	refuse(t, "it is no part of a product of constant weights and what DynamicQuantizeLinear makes");
 }
 
-void dequantize_op(struct translation *t)
+void dequantize_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	uint32_t x;
 	int type = type_in(t, 0);
 
-	if (t->graph->values[t->node->out[0]].type == ONNX_FLOAT && dequantise_constant(t))
+	if (type_out(t, 0) == ONNX_FLOAT && dequantise_constant(t))
 		return;
 	if (type != ONNX_UINT8 && type != ONNX_INT8) {
 		refuse(t, "of %s", onnx_name(type));
 		return;
 	}
-	if (t->refused || !is_known(t, t->node->in[0]))
+	if (t->refused || !is_known(t, onnx(t)->node->in[0]))
 		return;
 	x = in(t, 0);
 	set_out(t, 0, EMIT(t, NN(DEQUANTIZE),
-			   result_type(t, nnapi_type(t->graph->values[t->node->out[0]].type),
+			   result_type(t, nnapi_type(type_out(t, 0)),
 				       operand_of(t, x)->rank, operand_of(t, x)->dims), x), shape);
 }

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 enum { MAX_STEPS = 256 };
 
 struct recurrent {
@@ -19,16 +17,16 @@ struct recurrent {
 	uint32_t x;
 };
 
-static bool ordinary(struct translation *t, const struct recurrent *r)
+static bool ordinary(struct lowering *t, const struct recurrent *r)
 {
 	const int32_t *lengths = has_in(t, 4) ? data_of_count(t, 4, ONNX_INT32, r->batch) : NULL;
 
 	for (uint32_t i = 0; lengths && i < r->batch; i++)
 		if (lengths[i] != (int32_t)r->steps)
 			refuse(t, "sequences of different lengths");
-	if (node_attribute(t->node, "clip"))
+	if (attr(t, "clip"))
 		refuse(t, "clip");
-	if (node_int(t->node, "input_forget", 0))
+	if (attr_int(t, "input_forget", 0))
 		refuse(t, "input_forget");
 	if (r->directions == 2 && r->batch_first)
 		refuse(t, "layout 1 in two directions");
@@ -36,7 +34,7 @@ static bool ordinary(struct translation *t, const struct recurrent *r)
 }
 
 /* Whether the inputs that may be missing have as many elements as the weights want. */
-static bool are_of_shape(struct translation *t, const struct recurrent *r)
+static bool are_of_shape(struct lowering *t, const struct recurrent *r)
 {
 	const int64_t states = (int64_t)r->directions * r->batch * r->units;
 	const int64_t counts[] = {
@@ -53,10 +51,10 @@ static bool are_of_shape(struct translation *t, const struct recurrent *r)
 	return !t->refused;
 }
 
-static bool read_recurrent(struct translation *t, struct recurrent *r, uint32_t gates)
+static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gates)
 {
 	const struct shape *x = shape_in(t, 0), *w = shape_in(t, 1), *back = shape_in(t, 2);
-	const char *direction = node_string(t->node, "direction", "forward");
+	const char *direction = attr_string(t, "direction", "forward");
 
 	memset(r, 0, sizeof(*r));
 	if (!t->refused && (x->rank != 3 || w->rank != 3 || back->rank != 3))
@@ -64,7 +62,7 @@ static bool read_recurrent(struct translation *t, struct recurrent *r, uint32_t 
 	if (t->refused)
 		return false;
 	r->gates = gates;
-	r->batch_first = node_int(t->node, "layout", 0);
+	r->batch_first = attr_int(t, "layout", 0);
 	r->steps = (uint32_t)x->dims[r->batch_first];
 	r->batch = (uint32_t)x->dims[!r->batch_first];
 	r->inputs = (uint32_t)x->dims[2];
@@ -86,7 +84,7 @@ static bool read_recurrent(struct translation *t, struct recurrent *r, uint32_t 
 }
 
 /* Row `row` of an input seen as rows of a number for each unit. */
-static uint32_t row_of(struct translation *t, const struct recurrent *r, uint32_t index,
+static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t index,
 		       uint32_t row)
 {
 	uint32_t x = rows_from(t, in(t, index), (uint64_t)row * r->units, 1, r->units);
@@ -95,7 +93,7 @@ static uint32_t row_of(struct translation *t, const struct recurrent *r, uint32_
 }
 
 /* Weights of a gate in a direction: of the input (1) or the state (2). */
-static uint32_t gate(struct translation *t, const struct recurrent *r, uint32_t index,
+static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t index,
 		     uint32_t direction, uint32_t number)
 {
 	uint32_t columns = index == 1 ? r->inputs : r->units;
@@ -105,17 +103,8 @@ static uint32_t gate(struct translation *t, const struct recurrent *r, uint32_t 
 			 columns);
 }
 
-static uint32_t zeros(struct translation *t, uint32_t like, uint32_t rank, const uint32_t *dims)
-{
-	struct operand type = { .type = operand_of(t, like)->type, .rank = rank };
-
-	memcpy(type.dims, dims, rank * sizeof(*dims));
-	type.size = builder_size(&type);
-	return constant_bytes(t, &type, builder_alloc(t->b, type.size));
-}
-
 /* A gate's part of the biases [2 * gates * units]: `half` 0 for the input, 1 for the state. */
-static uint32_t half_bias(struct translation *t, const struct recurrent *r, uint32_t direction,
+static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 			  uint32_t number, uint32_t half)
 {
 	if (!has_in(t, 3))
@@ -124,7 +113,7 @@ static uint32_t half_bias(struct translation *t, const struct recurrent *r, uint
 }
 
 /* The sum of both, of constants computed here. */
-static uint32_t bias(struct translation *t, const struct recurrent *r, uint32_t direction,
+static uint32_t bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		     uint32_t number)
 {
 	const bool is_known = constant_count(t, 3) >= 0 && type_in(t, 3) == ONNX_FLOAT;
@@ -143,7 +132,7 @@ static uint32_t bias(struct translation *t, const struct recurrent *r, uint32_t 
 	return constant(t, r->x, 1, &r->units, sums);
 }
 
-static uint32_t state(struct translation *t, const struct recurrent *r, uint32_t index,
+static uint32_t state(struct lowering *t, const struct recurrent *r, uint32_t index,
 		      uint32_t direction)
 {
 	uint32_t dims[2] = { r->batch, r->units };
@@ -155,16 +144,16 @@ static uint32_t state(struct translation *t, const struct recurrent *r, uint32_t
 }
 
 /* Turned round in time. */
-static uint32_t reversed(struct translation *t, const struct recurrent *r, uint32_t x)
+static uint32_t reversed(struct lowering *t, const struct recurrent *r, uint32_t x)
 {
 	return EMIT(t, NN(REVERSE), result(t, x, 3, operand_of(t, x)->dims), x,
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
 /* Those that are named, if any are, must be these, in each direction. */
-static bool activations_are(struct translation *t, const char *const *names, size_t count)
+static bool activations_are(struct lowering *t, const char *const *names, size_t count)
 {
-	const struct attribute *given = node_attribute(t->node, "activations");
+	const struct attribute *given = attr(t, "activations");
 	size_t number = 0;
 
 	for (size_t at = 0; given && given->string && at < given->count; number++) {
@@ -177,7 +166,7 @@ static bool activations_are(struct translation *t, const char *const *names, siz
 	return !t->refused;
 }
 
-static uint32_t joined(struct translation *t, uint32_t a, uint32_t b, uint32_t before,
+static uint32_t joined(struct lowering *t, uint32_t a, uint32_t b, uint32_t before,
 		       uint32_t size)
 {
 	uint32_t dims[3] = { before, 1, size };
@@ -189,7 +178,7 @@ static uint32_t joined(struct translation *t, uint32_t a, uint32_t b, uint32_t b
 }
 
 /* All states, the last one, and of LSTM the last cell, of each direction. */
-static void set_outputs(struct translation *t, const struct recurrent *r, uint32_t out[2][3])
+static void set_outputs(struct lowering *t, const struct recurrent *r, uint32_t out[2][3])
 {
 	uint32_t size = r->batch * r->units;
 	struct shape all = { 4, { r->steps, r->directions, r->batch, r->units } };
@@ -211,13 +200,6 @@ static void set_outputs(struct translation *t, const struct recurrent *r, uint32
 		set_out(t, 2, out[0][2], &last);
 }
 
-static uint32_t omitted(struct translation *t, uint32_t like)
-{
-	struct operand operand = { .type = operand_of(t, like)->type, .rank = 1, .omitted = true };
-
-	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
-}
-
 static uint32_t sequence_dims(const struct recurrent *r, uint32_t last, uint32_t dims[3])
 {
 	dims[0] = r->batch_first ? r->batch : r->steps;
@@ -227,7 +209,7 @@ static uint32_t sequence_dims(const struct recurrent *r, uint32_t last, uint32_t
 }
 
 /* Gates of ONNX are in the order i, o, f, c; those of the NNAPI i, f, c, o. */
-static void lstm(struct translation *t, const struct recurrent *r, uint32_t direction,
+static void lstm(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		 bool backward, uint32_t out[3])
 {
 	static const uint32_t order[] = { 0, 2, 3, 1 };
@@ -241,15 +223,12 @@ static void lstm(struct translation *t, const struct recurrent *r, uint32_t dire
 	/* Peepholes i, o, f to i, f, o. */
 	for (uint32_t i = 0; i < 3; i++)
 		ins[count++] = has_in(t, 7) ? row_of(t, r, 7, direction * 3 + (i ? 3 - i : 0)) :
-					      omitted(t, r->x);
+					      omitted(t, r->x, 1);
 	for (int i = 0; i < 4; i++)
 		ins[count++] = bias(t, r, direction, order[i]);
 	/* No projection. */
-	ins[count] = omitted(t, r->x);
-	if (ins[count] != NO_OPERAND)
-		t->b->operands[ins[count]].rank = 2;
-	count++;
-	ins[count++] = omitted(t, r->x);
+	ins[count++] = omitted(t, r->x, 2);
+	ins[count++] = omitted(t, r->x, 1);
 	ins[count++] = state(t, r, 5, direction);
 	ins[count++] = state(t, r, 6, direction);
 	ins[count++] = scalar_int(t, 4);
@@ -257,7 +236,7 @@ static void lstm(struct translation *t, const struct recurrent *r, uint32_t dire
 	ins[count++] = scalar_float(t, r->x, 0);
 	ins[count++] = scalar_bool(t, !r->batch_first);
 	for (int i = 0; i < 4; i++)
-		ins[count++] = omitted(t, r->x);
+		ins[count++] = omitted(t, r->x, 1);
 	sequence_dims(r, r->units, dims);
 	out[0] = result(t, r->x, 3, dims);
 	out[1] = result(t, r->x, 2, state_dims);
@@ -267,7 +246,7 @@ static void lstm(struct translation *t, const struct recurrent *r, uint32_t dire
 		out[0] = reversed(t, r, out[0]);
 }
 
-void lstm_op(struct translation *t)
+void lstm_op(struct lowering *t)
 {
 	uint32_t out[2][3];
 	struct recurrent r;
@@ -280,7 +259,7 @@ void lstm_op(struct translation *t)
 	set_outputs(t, &r, out);
 }
 
-void rnn_op(struct translation *t)
+void rnn_op(struct lowering *t)
 {
 	uint32_t out[2][3], dims[3];
 	struct recurrent r;
@@ -313,7 +292,7 @@ void rnn_op(struct translation *t)
 /* ---- GRU: gates z, r, h ---- */
 
 /* Rows of a product of all steps with the weights of a gate: those of one step. */
-static uint32_t step_of(struct translation *t, const struct recurrent *r, uint32_t all,
+static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t all,
 			uint32_t step)
 {
 	uint32_t dims[2] = { r->batch, r->units };
@@ -328,10 +307,10 @@ struct gru {
 	uint32_t weights[3], biases[3];	/* of the state */
 };
 
-static uint32_t gru_step(struct translation *t, const struct recurrent *r, const struct gru *g,
+static uint32_t gru_step(struct lowering *t, const struct recurrent *r, const struct gru *g,
 			 uint32_t step, uint32_t h)
 {
-	bool linear = node_int(t->node, "linear_before_reset", 0);
+	bool linear = attr_int(t, "linear_before_reset", 0);
 	uint32_t gates[2], candidate, state;
 
 	for (int i = 0; i < 2; i++) {
@@ -354,7 +333,7 @@ static uint32_t gru_step(struct translation *t, const struct recurrent *r, const
 				     arithmetic(t, NN(SUB), h, candidate)));
 }
 
-static void gru(struct translation *t, const struct recurrent *r, uint32_t direction,
+static void gru(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		bool backward, uint32_t out[3])
 {
 	uint32_t x = view(t, r->x, 2, (uint32_t[]){ r->steps * r->batch, r->inputs });
@@ -382,7 +361,7 @@ static void gru(struct translation *t, const struct recurrent *r, uint32_t direc
 	out[2] = NO_OPERAND;
 }
 
-void gru_op(struct translation *t)
+void gru_op(struct lowering *t)
 {
 	uint32_t out[2][3];
 	struct recurrent r;

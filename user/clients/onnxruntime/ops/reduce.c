@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep)
 {
 	struct shape to = { 0 };
@@ -16,7 +14,7 @@ struct shape reduced_shape(const struct shape *shape, const bool *marked, bool k
 	return to;
 }
 
-uint32_t reduced(struct translation *t, int32_t type, uint32_t x, const struct shape *shape,
+uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape,
 		 const bool *marked)
 {
 	struct shape to = reduced_shape(shape, marked, true);
@@ -59,7 +57,7 @@ uint32_t reduced(struct translation *t, int32_t type, uint32_t x, const struct s
 }
 
 /* The axes of a node; all, or with noop_with_empty_axes none, where none are named. */
-static bool read_axes(struct translation *t, const struct shape *shape, bool *marked)
+static bool read_axes(struct lowering *t, const struct shape *shape, bool *marked)
 {
 	int64_t count = 0, *axes = ints_of(t, 1, "axes", &count);
 
@@ -67,7 +65,7 @@ static bool read_axes(struct translation *t, const struct shape *shape, bool *ma
 	for (int64_t i = 0; !t->refused && i < count; i++)
 		marked[axis_of(t, axes[i], shape->rank)] = true;
 	for (int i = 0; !count && i < shape->rank; i++)
-		marked[i] = !node_int(t->node, "noop_with_empty_axes", 0);
+		marked[i] = !attr_int(t, "noop_with_empty_axes", 0);
 	(void)axes;
 	return !t->refused;
 }
@@ -90,7 +88,7 @@ static const struct {
 };
 
 /* log(sum(exp(x))) = m + log(sum(exp(x - m))), m the greatest, which does not overflow. */
-static uint32_t log_sum_exp(struct translation *t, uint32_t x, const struct shape *shape,
+static uint32_t log_sum_exp(struct lowering *t, uint32_t x, const struct shape *shape,
 			    const bool *marked)
 {
 	struct shape small = reduced_shape(shape, marked, true);
@@ -101,10 +99,10 @@ static uint32_t log_sum_exp(struct translation *t, uint32_t x, const struct shap
 	return arithmetic(t, NN(ADD), unary(t, NN(LOG), x), most);
 }
 
-void reduce_op(struct translation *t)
+void reduce_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool marked[MAX_RANK], keep = node_int(t->node, "keepdims", 1);
+	bool marked[MAX_RANK], keep = attr_int(t, "keepdims", 1);
 	uint32_t x = in(t, 0);
 	struct shape to;
 	size_t i = 0;
@@ -131,37 +129,26 @@ void reduce_op(struct translation *t)
 	set_out(t, 0, x, &to);
 }
 
-/* [before, axis, behind] */
-static void around(const struct shape *shape, int axis, uint32_t dims[3])
-{
-	dims[0] = dims[2] = 1;
-	for (int i = 0; i < axis; i++)
-		dims[0] *= (uint32_t)shape->dims[i];
-	dims[1] = (uint32_t)shape->dims[axis];
-	for (int i = axis + 1; i < shape->rank; i++)
-		dims[2] *= (uint32_t)shape->dims[i];
-}
-
 /* Whether places along an axis, which are computed from its end, are exact as floats. */
-static void count_from_end(struct translation *t, int64_t size)
+static void count_from_end(struct lowering *t, int64_t size)
 {
 	if (size > 1 << 24)
 		refuse(t, "places of an axis of %lld elements; at most %d", (long long)size, 1 << 24);
 }
 
 /* The first of equals, as the NNAPI does; of the last ones by looking from the end. */
-void arg_op(struct translation *t)
+void arg_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
-	bool last = node_int(t->node, "select_last_index", 0), marked[MAX_RANK] = { false };
+	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
+	bool last = attr_int(t, "select_last_index", 0), marked[MAX_RANK] = { false };
 	struct shape to;
 	uint32_t x = in(t, 0), dims[3], out, size;
 
 	if (t->refused)
 		return;
 	marked[axis] = true;
-	to = reduced_shape(shape, marked, node_int(t->node, "keepdims", 1));
+	to = reduced_shape(shape, marked, attr_int(t, "keepdims", 1));
 	around(shape, axis, dims);
 	size = dims[1];
 	x = view(t, x, 3, dims);
@@ -183,11 +170,11 @@ void arg_op(struct translation *t)
  * Of equals ONNX takes the one with the lower index first, the NNAPI that with the higher: the
  * axis is looked at from its end.
  */
-void topk_op(struct translation *t)
+void topk_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int axis = axis_of(t, node_int(t->node, "axis", -1), shape->rank);
-	bool most = node_int(t->node, "largest", 1);
+	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
+	bool most = attr_int(t, "largest", 1);
 	int64_t count = 0, *k = has_in(t, 1) ? ints_in(t, 1, &count) : NULL;
 	struct shape to = *shape;
 	uint32_t x = in(t, 0), dims[3], turned[3], values, at, outs[2];

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
 /* The largest dimension: each position of an axis is computed when the graph is translated. */
 #define MAX_SIZE (1 << 20)
 
@@ -147,7 +145,7 @@ static float cubic_weight(float a, float x)
 }
 
 /* A row for each element of the result, a column for each of the input. */
-static float *matrix(struct translation *t, const struct resize *r, int axis)
+static float *matrix(struct lowering *t, const struct resize *r, int axis)
 {
 	int64_t in = r->in[axis], out = r->out[axis];
 	float *weights = builder_alloc(t->b, (size_t)(in * out) * sizeof(*weights));
@@ -178,7 +176,7 @@ static float *matrix(struct translation *t, const struct resize *r, int axis)
 	return weights;
 }
 
-static uint32_t along(struct translation *t, uint32_t x, const struct resize *r, int axis,
+static uint32_t along(struct lowering *t, uint32_t x, const struct resize *r, int axis,
 		      struct shape *shape)
 {
 	uint32_t before = 1, after = 1, in = (uint32_t)r->in[axis], out = (uint32_t)r->out[axis];
@@ -215,7 +213,7 @@ static uint32_t along(struct translation *t, uint32_t x, const struct resize *r,
 			  (int[]){ 0, 2, 1 });
 }
 
-static void resize(struct translation *t, const struct resize *r)
+static void resize(struct lowering *t, const struct resize *r)
 {
 	struct shape shape = *shape_in(t, 0), to = shape;
 	uint32_t x, dims[MAX_DIMS], rank, ins[6];
@@ -259,10 +257,10 @@ static void resize(struct translation *t, const struct resize *r)
 }
 
 /* Returns the number of an attribute's value among others, or 0. */
-static int number_of(struct translation *t, const char *name, const char *usual,
+static int number_of(struct lowering *t, const char *name, const char *usual,
 		     const char *const *values)
 {
-	const char *value = node_string(t->node, name, usual);
+	const char *value = attr_string(t, name, usual);
 
 	for (int i = 0; values[i]; i++)
 		if (!strcmp(value, values[i]))
@@ -270,7 +268,7 @@ static int number_of(struct translation *t, const char *name, const char *usual,
 	return 0;
 }
 
-static bool read_mode(struct translation *t, struct resize *r)
+static bool read_mode(struct lowering *t, struct resize *r)
 {
 	static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
 	static const char *const coordinates[] = { "half_pixel", "asymmetric", "align_corners",
@@ -284,11 +282,11 @@ static bool read_mode(struct translation *t, struct resize *r)
 	r->mode = (enum mode)number_of(t, "mode", "nearest", modes);
 	r->coordinates = (enum coordinates)number_of(
 		t, "coordinate_transformation_mode",
-		t->node->version < 11 ? "asymmetric" : "half_pixel", coordinates);
-	r->rounding = t->node->version < 11 ? BEFORE_11 :
+		op_set(t) < 11 ? "asymmetric" : "half_pixel", coordinates);
+	r->rounding = op_set(t) < 11 ? BEFORE_11 :
 		      (enum rounding)number_of(t, "nearest_mode", "round_prefer_floor", roundings);
-	r->cubic = node_float(t->node, "cubic_coeff_a", -0.75f);
-	r->exclude_outside = node_int(t->node, "exclude_outside", 0);
+	r->cubic = attr_float(t, "cubic_coeff_a", -0.75f);
+	r->exclude_outside = attr_int(t, "exclude_outside", 0);
 	r->rank = shape->rank;
 	for (int i = 0; i < r->rank; i++) {
 		r->in[i] = r->out[i] = shape->dims[i];
@@ -296,14 +294,14 @@ static bool read_mode(struct translation *t, struct resize *r)
 	}
 	if (r->coordinates == TF_CROP_AND_RESIZE)
 		refuse(t, "mode tf_crop_and_resize");
-	if (node_int(t->node, "antialias", 0))
+	if (attr_int(t, "antialias", 0))
 		refuse(t, "antialias");
 	if (r->exclude_outside && r->mode == LINEAR)
 		refuse(t, "exclude_outside");
 	return !t->refused;
 }
 
-static void set_scale(struct translation *t, struct resize *r, int axis, float scale)
+static void set_scale(struct lowering *t, struct resize *r, int axis, float scale)
 {
 	if (!(scale > 0) || scale * (float)r->in[axis] > MAX_SIZE) {
 		refuse(t, "a scale of %g", scale);
@@ -314,7 +312,7 @@ static void set_scale(struct translation *t, struct resize *r, int axis, float s
 }
 
 /* One scale for all axes, the smallest or the largest. */
-static void keep_ratio(struct translation *t, struct resize *r, const int *axes, int64_t count,
+static void keep_ratio(struct lowering *t, struct resize *r, const int *axes, int64_t count,
 		       const int64_t *sizes, bool larger)
 {
 	float scale = 0;
@@ -331,11 +329,11 @@ static void keep_ratio(struct translation *t, struct resize *r, const int *axes,
 	}
 }
 
-void resize_op(struct translation *t)
+void resize_op(struct lowering *t)
 {
-	uint32_t scale_index = t->node->version < 11 ? 1 : 2, size_index = 3;
-	const char *policy = node_string(t->node, "keep_aspect_ratio_policy", "stretch");
-	const struct attribute *named = node_attribute(t->node, "axes");
+	uint32_t scale_index = op_set(t) < 11 ? 1 : 2, size_index = 3;
+	const char *policy = attr_string(t, "keep_aspect_ratio_policy", "stretch");
+	const struct attribute *named = attr(t, "axes");
 	int axes[MAX_RANK];
 	int64_t count = 0, given = 0;
 	struct resize r;
@@ -354,7 +352,7 @@ void resize_op(struct translation *t)
 
 		for (int64_t i = 0; !t->refused && i < count; i++)
 			set_scale(t, &r, axes[i], scales[i]);
-	} else if (has_in(t, size_index) && t->node->version >= 11) {
+	} else if (has_in(t, size_index) && op_set(t) >= 11) {
 		int64_t *sizes = ints_in(t, size_index, &given);
 
 		if (given != count)
@@ -373,9 +371,9 @@ void resize_op(struct translation *t)
 	resize(t, &r);
 }
 
-void upsample_op(struct translation *t)
+void upsample_op(struct lowering *t)
 {
-	const struct attribute *attribute = node_attribute(t->node, "scales");
+	const struct attribute *attribute = attr(t, "scales");
 	const float *scales = attribute ? attribute->floats : NULL;
 	int64_t count = attribute ? (int64_t)attribute->count : 0;
 	struct resize r;

@@ -5,32 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NN(name) ANEURALNETWORKS_##name
-
-static uint32_t selected(struct translation *t, uint32_t mask, uint32_t a, uint32_t b)
-{
-	const struct operand *operand = operand_of(t, a);
-
-	return EMIT(t, NN(SELECT), result(t, a, operand->rank, operand->dims), mask, a, b);
-}
-
-static uint32_t compared(struct translation *t, int32_t type, uint32_t a, uint32_t b)
-{
-	const struct operand *operand = operand_of(t, a);
-
-	return EMIT(t, type, result_type(t, NN(TENSOR_BOOL8), operand->rank, operand->dims), a, b);
-}
-
-static uint32_t filled_like(struct translation *t, uint32_t x, float value)
-{
-	uint32_t dims[MAX_DIMS], rank = operand_of(t, x)->rank;
-
-	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));
-	return filled(t, x, rank, dims, value);
-}
-
 /* The one number of a constant input; where it is missing, another. */
-static int64_t number_in(struct translation *t, uint32_t index, int64_t otherwise)
+static int64_t number_in(struct lowering *t, uint32_t index, int64_t otherwise)
 {
 	int64_t count = 0, *given = has_in(t, index) ? ints_in(t, index, &count) : NULL;
 
@@ -40,10 +16,10 @@ static int64_t number_in(struct translation *t, uint32_t index, int64_t otherwis
 }
 
 /* The upper or lower triangle of matrices; the rest is 0. */
-void trilu_op(struct translation *t)
+void trilu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool upper = node_int(t->node, "upper", 1);
+	bool upper = attr_int(t, "upper", 1);
 	int64_t k = number_in(t, 1, 0), rows, columns;
 	struct operand type = { .type = NN(TENSOR_BOOL8) };
 	uint32_t x = in(t, 0);
@@ -76,7 +52,7 @@ void trilu_op(struct translation *t)
 }
 
 /* To the nearest whole number, halves to the even one. What is subtracted is exact. */
-void round_op(struct translation *t)
+void round_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	uint32_t x = in(t, 0), low, high, rest, half, even;
@@ -94,11 +70,11 @@ void round_op(struct translation *t)
 	set_out(t, 0, x, shape);
 }
 
-void is_inf_op(struct translation *t)
+void is_inf_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool above = node_int(t->node, "detect_positive", 1);
-	bool below = node_int(t->node, "detect_negative", 1);
+	bool above = attr_int(t, "detect_positive", 1);
+	bool below = attr_int(t, "detect_negative", 1);
 	uint32_t x = in(t, 0), out = NO_OPERAND, low;
 
 	if (!t->refused && (!is_float(t, x) || (!above && !below)))
@@ -112,10 +88,10 @@ void is_inf_op(struct translation *t)
 	set_out(t, 0, out, shape);
 }
 
-void shrink_op(struct translation *t)
+void shrink_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	float bias = node_float(t->node, "bias", 0), lambda = node_float(t->node, "lambd", 0.5f);
+	float bias = attr_float(t, "bias", 0), lambda = attr_float(t, "lambd", 0.5f);
 	uint32_t x = in(t, 0), other;
 
 	if (!t->refused && !is_float(t, x))
@@ -127,14 +103,14 @@ void shrink_op(struct translation *t)
 }
 
 /* The remainder of integers that has the sign of the divisor, as division rounds downwards. */
-void mod_op(struct translation *t)
+void mod_op(struct lowering *t)
 {
 	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
 	struct shape shape = broadcast_shape(t, a, b);
 	uint32_t x = in(t, 0), y = in(t, 1);
 
 	if (!t->refused && (operand_of(t, x)->type != NN(TENSOR_INT32) ||
-			    node_int(t->node, "fmod", 0)))
+			    attr_int(t, "fmod", 0)))
 		refuse(t, "of %s with that sign", onnx_name(type_in(t, 0)));
 	if (shape.rank > MAX_DIMS)
 		refuse(t, "more than four dimensions");
@@ -146,7 +122,7 @@ void mod_op(struct translation *t)
 				 arithmetic(t, NN(MUL), arithmetic(t, NN(DIV), x, y), y)), &shape);
 }
 
-void cosh_op(struct translation *t)
+void cosh_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	uint32_t x = in(t, 0);
@@ -160,7 +136,7 @@ void cosh_op(struct translation *t)
 /* ---- one of many ---- */
 
 /* 0, 1, ... along the middle of [1, count, 1]. */
-static uint32_t numbered(struct translation *t, uint32_t count)
+static uint32_t numbered(struct lowering *t, uint32_t count)
 {
 	struct operand type = { .type = NN(TENSOR_INT32), .rank = 3, .dims = { 1, count, 1 } };
 	int32_t *numbers = builder_alloc(t->b, (size_t)count * sizeof(*numbers));
@@ -171,7 +147,7 @@ static uint32_t numbered(struct translation *t, uint32_t count)
 }
 
 /* Where [before, 1, behind] names a place of [before, count, behind]. */
-static uint32_t named(struct translation *t, uint32_t at, uint32_t before, uint32_t count,
+static uint32_t named(struct lowering *t, uint32_t at, uint32_t before, uint32_t count,
 		      uint32_t behind)
 {
 	const struct shape one = { 3, { before, 1, behind } }, line = { 3, { 1, count, 1 } };
@@ -182,17 +158,17 @@ static uint32_t named(struct translation *t, uint32_t at, uint32_t before, uint3
 }
 
 /* Places that may count from the end, as those that do not. */
-static uint32_t from_start(struct translation *t, uint32_t x, uint32_t size)
+static uint32_t from_start(struct lowering *t, uint32_t x, uint32_t size)
 {
 	return selected(t, compared(t, NN(LESS), x, number(t, x, 0)),
 			with_number(t, NN(ADD), x, (float)size), x);
 }
 
-void hardmax_op(struct translation *t)
+void hardmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool old = t->node->version < 13;
-	int axis = axis_of(t, node_int(t->node, "axis", old ? 1 : -1), shape->rank);
+	bool old = op_set(t) < 13;
+	int axis = axis_of(t, attr_int(t, "axis", old ? 1 : -1), shape->rank);
 	uint32_t dims[3] = { 1, 1, 1 }, x = in(t, 0), at, mask;
 
 	if (!t->refused && !is_float(t, x))
@@ -207,10 +183,10 @@ void hardmax_op(struct translation *t)
 	set_out(t, 0, selected(t, mask, filled_like(t, x, 1), filled_like(t, x, 0)), shape);
 }
 
-void one_hot_op(struct translation *t)
+void one_hot_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t axis = node_int(t->node, "axis", -1), depth = 0;
+	int64_t axis = attr_int(t, "axis", -1), depth = 0;
 	struct shape to = { .rank = shape->rank + 1 };
 	uint32_t x = in(t, 0), dims[3] = { 1, 0, 1 }, mask, off, on;
 	float *values = NULL;
@@ -247,10 +223,10 @@ void one_hot_op(struct translation *t)
 /* ---- elements ---- */
 
 /* Where in memory each element is that is asked for: its place along an axis, and the rest. */
-void gather_elements_op(struct translation *t)
+void gather_elements_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *to = shape_in(t, 1);
-	int axis = axis_of(t, node_int(t->node, "axis", 0), shape->rank);
+	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	uint32_t x = in(t, 0), at = in(t, 1), rank, dims[MAX_DIMS], count, stride = 1;
 	struct operand type = { .type = NN(TENSOR_INT32) };
 	int64_t all = shape_count(shape);
@@ -291,11 +267,11 @@ void gather_elements_op(struct translation *t)
 
 /* ---- constants ---- */
 
-void eye_like_op(struct translation *t)
+void eye_like_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int type = t->graph->values[t->node->out[0]].type;
-	int64_t k = node_int(t->node, "k", 0);
+	int type = type_out(t, 0);
+	int64_t k = attr_int(t, "k", 0);
 	size_t size = onnx_size(type);
 	char *data;
 
@@ -316,7 +292,7 @@ void eye_like_op(struct translation *t)
 	set_out_data(t, 0, type, data, shape);
 }
 
-void range_op(struct translation *t)
+void range_op(struct lowering *t)
 {
 	const int64_t most = INT64_C(1) << 60;
 	struct shape to = { .rank = 1 };

@@ -5,10 +5,10 @@
 #include <string.h>
 
 /* One number a dimension, all between `low` and INT32_MAX; missing: `otherwise`. */
-static void read_numbers(struct translation *t, const char *name, int64_t otherwise, int64_t low,
+static void read_numbers(struct lowering *t, const char *name, int64_t otherwise, int64_t low,
 			 int count, int64_t *numbers)
 {
-	const struct attribute *attribute = node_attribute(t->node, name);
+	const struct attribute *attribute = attr(t, name);
 
 	for (int i = 0; i < count; i++)
 		numbers[i] = otherwise;
@@ -37,9 +37,9 @@ static void pad_automatically(struct window *w, int i, bool upper)
 	w->tail[i] = need - w->head[i];
 }
 
-static void read_pads(struct translation *t, struct window *w, int first)
+static void read_pads(struct lowering *t, struct window *w, int first)
 {
-	const char *automatic = node_string(t->node, "auto_pad", "NOTSET");
+	const char *automatic = attr_string(t, "auto_pad", "NOTSET");
 	int64_t pads[4] = { 0 };
 
 	if (!strncmp(automatic, "SAME_", 5)) {
@@ -70,11 +70,11 @@ static void widen_tail(struct window *w, int i)
 }
 
 /* How many windows there are along a dimension. */
-static void count_windows(struct translation *t, struct window *w, int i)
+static void count_windows(struct lowering *t, struct window *w, int i)
 {
 	int64_t room;
 
-	if (node_int(t->node, "ceil_mode", 0))
+	if (attr_int(t, "ceil_mode", 0))
 		widen_tail(w, i);
 	room = w->in[i] + w->head[i] + w->tail[i] - ((w->size[i] - 1) * w->dilation[i] + 1);
 	if (room < 0)
@@ -82,7 +82,7 @@ static void count_windows(struct translation *t, struct window *w, int i)
 	w->out[i] = room < 0 ? 0 : (uint32_t)(room / w->stride[i] + 1);
 }
 
-bool window_read(struct translation *t, const struct shape *shape, const int64_t *size,
+bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *w)
 {
 	int first;
@@ -112,10 +112,10 @@ bool window_read(struct translation *t, const struct shape *shape, const int64_t
 	return !t->refused;
 }
 
-bool windows_read(struct translation *t, const struct shape *shape, struct window w[2])
+bool windows_read(struct lowering *t, const struct shape *shape, struct window w[2])
 {
 	int64_t size[3], stride[3], dilation[3], pads[6];
-	const char *automatic = node_string(t->node, "auto_pad", "NOTSET");
+	const char *automatic = attr_string(t, "auto_pad", "NOTSET");
 
 	read_numbers(t, "kernel_shape", 1, 1, 3, size);
 	read_numbers(t, "strides", 1, 1, 3, stride);
@@ -159,12 +159,12 @@ struct shape window_shape(const struct window *w, uint32_t channels)
 	return shape;
 }
 
-uint32_t window_view(struct translation *t, uint32_t x, const struct window *w)
+uint32_t window_view(struct lowering *t, uint32_t x, const struct window *w)
 {
 	return view(t, x, 4, (uint32_t[]){ w->batch, w->channels, w->in[0], w->in[1] });
 }
 
-uint32_t window_padded(struct translation *t, uint32_t x, struct window *w)
+uint32_t window_padded(struct lowering *t, uint32_t x, struct window *w)
 {
 	int32_t pads[8] = { 0 };
 	uint32_t dims[4] = { w->batch, w->channels };
@@ -183,5 +183,5 @@ uint32_t window_padded(struct translation *t, uint32_t x, struct window *w)
 		t->b->operands[amounts].dims[0] = 4;
 		t->b->operands[amounts].dims[1] = 2;
 	}
-	return EMIT(t, ANEURALNETWORKS_PAD, result(t, x, 4, dims), x, amounts);
+	return EMIT(t, NN(PAD), result(t, x, 4, dims), x, amounts);
 }

@@ -14,7 +14,7 @@ static int read_axes(struct graph *g, int32_t axes[GRAPH_MAX_RANK])
 	bool seen[GRAPH_MAX_RANK] = { false };
 
 	for (int i = 0; i < count && !g->refused; i++) {
-		uint32_t axis = axis_of(g, all[i], rank);
+		uint32_t axis = tfl_axis_of(g, all[i], rank);
 
 		if (g->refused || seen[axis])
 			continue;
@@ -111,7 +111,7 @@ void convert_arg(struct graph *g, const struct operation *op)
 
 	if (graph_read_ints(g, graph_input(g, 1), "the axis", &axis, 1) != 1)
 		return graph_refuse(g, "no axis");
-	axis = (int32_t)axis_of(g, axis, x->dims->size);
+	axis = (int32_t)tfl_axis_of(g, axis, x->dims->size);
 	if (g->refused)
 		return;
 	if (out->type != TFL_INT32)

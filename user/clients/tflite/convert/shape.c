@@ -29,7 +29,7 @@ void convert_transpose(struct graph *g, const struct operation *op)
 	if (graph_read_ints(g, graph_input(g, 1), "the order of dimensions", order, 4) != rank)
 		return graph_refuse(g, "an order of another number of dimensions than %d", rank);
 	for (int i = 0; i < rank && !g->refused; i++)
-		order[i] = (int32_t)axis_of(g, order[i], rank);
+		order[i] = (int32_t)tfl_axis_of(g, order[i], rank);
 	emit(g, ANEURALNETWORKS_TRANSPOSE, graph_out(g, 0), graph_in(g, 0),
 	     graph_ints(g, order, (uint32_t)rank));
 }
@@ -37,7 +37,7 @@ void convert_transpose(struct graph *g, const struct operation *op)
 void convert_concatenation(struct graph *g, const struct operation *op)
 {
 	const struct tfl_concatenation *p = g->node->builtin_data;
-	uint32_t inputs[256], axis = axis_of(g, p->axis, graph_output(g, 0)->dims->size);
+	uint32_t inputs[256], axis = tfl_axis_of(g, p->axis, graph_output(g, 0)->dims->size);
 	int count = g->node->inputs->size;
 
 	(void)op;
@@ -65,7 +65,7 @@ static uint32_t read_axis(struct graph *g, int input, int rank)
 		graph_refuse(g, "no axis");
 		return GRAPH_NONE;
 	}
-	return axis_of(g, axis, rank);
+	return tfl_axis_of(g, axis, rank);
 }
 
 static int num_outputs(const struct graph *g)
@@ -130,7 +130,7 @@ void convert_pack(struct graph *g, const struct operation *op)
 	const struct tfl_pack *p = g->node->builtin_data;
 	const struct tfl_tensor *x = graph_input(g, 0), *out = graph_output(g, 0);
 	bool scalars = x->dims->size == 0;
-	uint32_t inputs[256], axis = axis_of(g, p->axis, out->dims->size), to;
+	uint32_t inputs[256], axis = tfl_axis_of(g, p->axis, out->dims->size), to;
 	int count = g->node->inputs->size;
 	struct value v;
 
@@ -155,7 +155,7 @@ void convert_unpack(struct graph *g, const struct operation *op)
 {
 	const struct tfl_unpack *p = g->node->builtin_data;
 	const struct tfl_tensor *x = graph_input(g, 0);
-	uint32_t axis = axis_of(g, p->axis, x->dims->size), parts[256];
+	uint32_t axis = tfl_axis_of(g, p->axis, x->dims->size), parts[256];
 	int count = num_outputs(g);
 	struct value v = graph_value_of(g, x);
 
@@ -426,7 +426,7 @@ void convert_gather(struct graph *g, const struct operation *op)
 {
 	const struct tfl_gather *p = g->node->builtin_data;
 	const struct tfl_tensor *x = graph_input(g, 0), *indices = graph_input(g, 1);
-	uint32_t axis = axis_of(g, p->axis, x->dims->size), to;
+	uint32_t axis = tfl_axis_of(g, p->axis, x->dims->size), to;
 	struct value v;
 
 	(void)op;
@@ -590,6 +590,6 @@ void convert_reverse(struct graph *g, const struct operation *op)
 		return;
 	if (graph_read_ints(g, graph_input(g, 1), "the axis", axes, GRAPH_MAX_RANK) != 1)
 		return graph_refuse(g, "not one axis");
-	axes[0] = (int32_t)axis_of(g, axes[0], rank);
+	axes[0] = (int32_t)tfl_axis_of(g, axes[0], rank);
 	emit(g, ANEURALNETWORKS_REVERSE, graph_out(g, 0), graph_in(g, 0), graph_ints(g, axes, 1));
 }

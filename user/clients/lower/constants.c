@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "clients/tflite/constants.h"
+#include "clients/lower/constants.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * Constants where they are: as parts of the model file, where it is mapped. NNAPI refers to a
  * memory made of the file, and copies nothing; values given by pointer it copies.
  */
-#ifndef NN_TFLITE_CONSTANTS_H
-#define NN_TFLITE_CONSTANTS_H
+#ifndef NN_LOWER_CONSTANTS_H
+#define NN_LOWER_CONSTANTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,4 +27,4 @@ const ANeuralNetworksMemory *constants_find(struct constants *constants, const v
 					    uint64_t size, uint64_t *offset);
 void constants_free(struct constants *constants);
 
-#endif /* NN_TFLITE_CONSTANTS_H */
+#endif /* NN_LOWER_CONSTANTS_H */

@@ -4,8 +4,8 @@
  * taken back to a mark, and become an ANeuralNetworksModel as a whole or, for asking a device
  * whether it can, in part. Once memory fails all calls do, and builder_failed() says so.
  */
-#ifndef NN_ORT_BUILDER_H
-#define NN_ORT_BUILDER_H
+#ifndef NN_LOWER_BUILDER_H
+#define NN_LOWER_BUILDER_H
 
 #include <android/NeuralNetworks.h>
 #include <stdarg.h>

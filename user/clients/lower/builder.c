@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Models of the NNAPI: recorded, then made. */
-#include "builder.h"
+#include "clients/lower/builder.h"
 
 #include <stdlib.h>
 #include <string.h>

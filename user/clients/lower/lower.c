@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: MIT
+/* Operands and operations of the NNAPI that nodes are lowered to. */
+#include "clients/lower/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/float16.h"
+#include <nnaccel/operation.h>
+
+void refuse(struct lowering *t, const char *format, ...)
+{
+	va_list args;
+
+	if (t->refused)
+		return;
+	t->refused = true;
+	va_start(args, format);
+	vsnprintf(t->reason, sizeof(t->reason), format, args);
+	va_end(args);
+}
+
+/* ---- types and shapes ---- */
+
+enum {
+	FLOATS = 1 << NN(TENSOR_FLOAT32) | 1 << NN(TENSOR_FLOAT16),
+	INT = 1 << NN(TENSOR_INT32),
+	BOOL = 1 << NN(TENSOR_BOOL8),
+	QUANT = 1 << NN(TENSOR_QUANT8_ASYMM),
+	QUANTS = QUANT | 1 << NN(TENSOR_QUANT8_ASYMM_SIGNED),
+};
+
+static const struct {
+	const char *name;
+	int types;
+} operations[] = {
+#define TYPES(name, types) [ANEURALNETWORKS_##name] = { #name, types },
+#include "clients/lower/op_types.def"
+#undef TYPES
+};
+
+const char *nnapi_type_name(int32_t type)
+{
+	switch (type) {
+	case NN(TENSOR_FLOAT32):
+		return "float32";
+	case NN(TENSOR_FLOAT16):
+		return "float16";
+	case NN(TENSOR_INT32):
+		return "int32";
+	case NN(TENSOR_BOOL8):
+		return "bool";
+	default:
+		return "8-bit tensors";
+	}
+}
+
+bool shape_known(const struct shape *shape)
+{
+	for (int i = 0; i < shape->rank; i++)
+		if (shape->dims[i] < 0)
+			return false;
+	return shape->rank >= 0;
+}
+
+int64_t shape_count(const struct shape *shape)
+{
+	int64_t count = 1;
+
+	if (!shape_known(shape))
+		return -1;
+	for (int i = 0; i < shape->rank; i++) {
+		if (shape->dims[i] > INT32_MAX)
+			return -1;
+		count *= shape->dims[i];
+		if (count > INT32_MAX)
+			return -1;
+	}
+	return count;
+}
+
+uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS])
+{
+	int lead = shape->rank > MAX_DIMS ? shape->rank - MAX_DIMS : 0;
+	uint32_t rank = 0;
+
+	dims[0] = 1;
+	for (int i = 0; i < lead; i++)
+		dims[0] *= (uint32_t)shape->dims[i];
+	for (int i = lead; i < shape->rank; i++, rank++)
+		dims[rank] = (lead && !rank ? dims[0] : 1) * (uint32_t)shape->dims[i];
+	return rank ? rank : 1;
+}
+
+void around(const struct shape *shape, int axis, uint32_t dims[3])
+{
+	dims[0] = dims[2] = 1;
+	for (int i = 0; i < axis; i++)
+		dims[0] *= (uint32_t)shape->dims[i];
+	dims[1] = (uint32_t)shape->dims[axis];
+	for (int i = axis + 1; i < shape->rank; i++)
+		dims[2] *= (uint32_t)shape->dims[i];
+}
+
+int axis_of(struct lowering *t, int64_t axis, int rank)
+{
+	if (axis < -rank || axis >= rank) {
+		refuse(t, "axis %lld of %d", (long long)axis, rank);
+		return 0;
+	}
+	return (int)(axis < 0 ? axis + rank : axis);
+}
+
+/* ---- operands ---- */
+
+const struct operand *operand_of(const struct lowering *t, uint32_t operand)
+{
+	static const struct operand none = { .rank = 1, .dims = { 1, 1, 1, 1 } };
+
+	return operand == NO_OPERAND ? &none : &t->b->operands[operand];
+}
+
+bool is_float(const struct lowering *t, uint32_t operand)
+{
+	int32_t type = operand_of(t, operand)->type;
+
+	return type == NN(TENSOR_FLOAT32) || type == NN(TENSOR_FLOAT16);
+}
+
+bool is_quant8(const struct lowering *t, uint32_t operand)
+{
+	int32_t type = operand_of(t, operand)->type;
+
+	return type == NN(TENSOR_QUANT8_ASYMM) ||
+	       type == NN(TENSOR_QUANT8_ASYMM_SIGNED);
+}
+
+bool is_type(const struct lowering *t, uint32_t operand, int32_t type)
+{
+	return operand_of(t, operand)->type == type;
+}
+
+bool is_alike(const struct lowering *t, uint32_t a, uint32_t b)
+{
+	const struct operand *x = operand_of(t, a), *y = operand_of(t, b);
+
+	return x->type == y->type && x->scale == y->scale && x->zero == y->zero;
+}
+
+/* A constant whose bytes are copied to the builder. */
+static uint32_t copied(struct lowering *t, struct operand *operand, const void *data)
+{
+	void *copy;
+
+	if (t->refused)
+		return NO_OPERAND;
+	operand->size = builder_size(operand);
+	copy = builder_alloc(t->b, operand->size);
+	if (!copy)
+		return NO_OPERAND;
+	memcpy(copy, data, operand->size);
+	operand->data = copy;
+	return builder_operand(t->b, operand);
+}
+
+uint32_t scalar_int(struct lowering *t, int32_t value)
+{
+	return copied(t, &(struct operand){ .type = NN(INT32) }, &value);
+}
+
+uint32_t scalar_bool(struct lowering *t, bool value)
+{
+	return copied(t, &(struct operand){ .type = NN(BOOL) }, &value);
+}
+
+uint32_t scalar_float(struct lowering *t, uint32_t like, float value)
+{
+	uint16_t half = nn_float_to_half(value);
+
+	if (operand_of(t, like)->type == NN(TENSOR_FLOAT16))
+		return copied(t, &(struct operand){ .type = NN(FLOAT16) }, &half);
+	return copied(t, &(struct operand){ .type = NN(FLOAT32) }, &value);
+}
+
+uint32_t vector_int(struct lowering *t, uint32_t count, const int32_t *values)
+{
+	return copied(t, &(struct operand){ .type = NN(TENSOR_INT32), .rank = 1,
+					    .dims = { count } }, values);
+}
+
+static struct operand shaped(int32_t type, uint32_t rank, const uint32_t *dims)
+{
+	struct operand operand = { .type = type, .rank = rank };
+
+	memcpy(operand.dims, dims, rank * sizeof(*dims));
+	return operand;
+}
+
+uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
+		  const float *values)
+{
+	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
+	size_t count = 1;
+	int32_t *ints;
+
+	for (uint32_t i = 0; i < rank; i++)
+		count *= dims[i];
+	if (t->refused || !values)
+		return NO_OPERAND;
+	if (operand.type == NN(TENSOR_FLOAT32))
+		return copied(t, &operand, values);
+	operand.size = builder_size(&operand);
+	operand.data = builder_alloc(t->b, operand.size);
+	if (!operand.data)
+		return NO_OPERAND;
+	ints = (int32_t *)operand.data;
+	if (operand.type == NN(TENSOR_FLOAT16))
+		nn_floats_to_halves(values, (void *)operand.data, count);
+	else if (operand.type == NN(TENSOR_INT32))
+		for (size_t i = 0; i < count; i++)
+			ints[i] = (int32_t)values[i];
+	else
+		refuse(t, "no constants of %s", nnapi_type_name(operand.type));
+	return builder_operand(t->b, &operand);
+}
+
+uint32_t number(struct lowering *t, uint32_t like, float value)
+{
+	return constant(t, like, 1, (uint32_t[]){ 1 }, &value);
+}
+
+uint32_t constant_bytes(struct lowering *t, const struct operand *type, const void *data)
+{
+	struct operand operand = *type;
+
+	if (t->refused || !data)
+		return NO_OPERAND;
+	operand.data = data;
+	operand.size = builder_size(&operand);
+	operand.view_of = 0;
+	return builder_operand(t->b, &operand);
+}
+
+uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims)
+{
+	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
+
+	return constant_bytes(t, &operand, builder_alloc(t->b, builder_size(&operand)));
+}
+
+uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank)
+{
+	const struct operand operand = { .type = operand_of(t, like)->type, .rank = rank,
+					 .omitted = true };
+
+	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
+}
+
+static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
+{
+	uint64_t count = 1;
+
+	/* More than fit 32 bits are no operand, and may not wrap. */
+	for (uint32_t i = 0; i < rank; i++)
+		count = count > UINT32_MAX ? count : count * dims[i];
+	return count;
+}
+
+static uint64_t operand_count(const struct operand *operand)
+{
+	return dims_count(operand->rank, operand->dims);
+}
+
+uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
+		   uint32_t columns)
+{
+	struct operand operand = *operand_of(t, x);
+	uint32_t dims[2] = { rows, columns };
+	uint64_t all = operand_count(&operand);
+
+	if (t->refused || x == NO_OPERAND)
+		return NO_OPERAND;
+	if (!columns || all % columns || first % columns || first > all ||
+	    dims_count(2, dims) > all - first) {
+		refuse(t, "rows of %u from element %llu on, of %llu", columns,
+		       (unsigned long long)first, (unsigned long long)all);
+		return NO_OPERAND;
+	}
+	if (!operand.data) {
+		x = view(t, x, 2, (uint32_t[]){ (uint32_t)(all / columns), columns });
+		return EMIT(t, NN(SLICE), result(t, x, 2, dims), x,
+			    vector_int(t, 2, (int32_t[]){ (int32_t)(first / columns), 0 }),
+			    vector_int(t, 2, (int32_t[]){ (int32_t)rows, (int32_t)columns }));
+	}
+	operand.data = (const char *)operand.data + operand.size / all * first;
+	operand.rank = 2;
+	memcpy(operand.dims, dims, sizeof(dims));
+	operand.size = builder_size(&operand);
+	return builder_operand(t->b, &operand);
+}
+
+uint32_t result(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims)
+{
+	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
+
+	operand.scale = operand_of(t, like)->scale;
+	operand.zero = operand_of(t, like)->zero;
+	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
+}
+
+uint32_t result_like(struct lowering *t, uint32_t x)
+{
+	return result(t, x, operand_of(t, x)->rank, operand_of(t, x)->dims);
+}
+
+uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims)
+{
+	struct operand operand = shaped(type, rank, dims);
+
+	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
+}
+
+static bool is_same_shape(const struct operand *operand, uint32_t rank, const uint32_t *dims)
+{
+	return operand->rank == rank && !memcmp(operand->dims, dims, rank * sizeof(*dims));
+}
+
+uint32_t bool_as_float(struct lowering *t, uint32_t x)
+{
+	const struct operand *operand = operand_of(t, x);
+	uint32_t like = result_type(t, NN(TENSOR_FLOAT32), operand->rank, operand->dims);
+
+	return EMIT(t, NN(SELECT), like, x, filled_like(t, like, 1), filled_like(t, like, 0));
+}
+
+uint32_t float_as_bool(struct lowering *t, uint32_t x)
+{
+	return compared_number(t, NN(NOT_EQUAL), x, 0);
+}
+
+uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dims)
+{
+	struct operand operand;
+	int32_t shape[MAX_DIMS];
+	uint32_t out;
+
+	if (t->refused || x == NO_OPERAND)
+		return NO_OPERAND;
+	/* A view of a view is one of the first. */
+	if (operand_of(t, x)->view_of && !is_same_shape(operand_of(t, x), rank, dims))
+		x = operand_of(t, x)->view_of - 1;
+	operand = *operand_of(t, x);
+	if (is_same_shape(&operand, rank, dims))
+		return x;
+	if (operand_count(&operand) != dims_count(rank, dims)) {
+		refuse(t, "%llu elements as a shape of %llu",
+		       (unsigned long long)operand_count(&operand),
+		       (unsigned long long)dims_count(rank, dims));
+		return NO_OPERAND;
+	}
+	if (operand.type == NN(TENSOR_BOOL8) && !operand.data)
+		return float_as_bool(t, view(t, bool_as_float(t, x), rank, dims));
+	operand.rank = rank;
+	for (uint32_t i = 0; i < rank; i++) {
+		operand.dims[i] = dims[i];
+		shape[i] = (int32_t)dims[i];
+	}
+	if (operand.data)
+		return builder_operand(t->b, &operand);
+	operand.view_of = x + 1;
+	out = builder_operand(t->b, &operand);
+	return EMIT(t, NN(RESHAPE), out, x, vector_int(t, rank, shape));
+}
+
+uint32_t view_shape(struct lowering *t, uint32_t x, const struct shape *shape)
+{
+	uint32_t dims[MAX_DIMS], rank = flat(shape, dims);
+
+	return view(t, x, rank, dims);
+}
+
+/* ---- operations ---- */
+
+void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint32_t *out,
+	       uint32_t count, const uint32_t *inputs)
+{
+	const struct operand *first = operand_of(t, count ? inputs[0] : NO_OPERAND);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (inputs[i] == NO_OPERAND)
+			refuse(t, "there is no memory");
+	if (t->refused)
+		return;
+	if (!nn_is_own(type) && !(operations[type].types & 1 << first->type)) {
+		refuse(t, "the NNAPI's %s does not take %s", operations[type].name,
+		       nnapi_type_name(first->type));
+		return;
+	}
+	builder_operation(t->b, type, count, inputs, out_count, out);
+}
+
+uint32_t emit(struct lowering *t, int32_t type, uint32_t out, uint32_t count,
+	      const uint32_t *inputs)
+{
+	emit_many(t, type, 1, &out, count, inputs);
+	return t->refused ? NO_OPERAND : out;
+}
+
+uint32_t unary(struct lowering *t, int32_t type, uint32_t x)
+{
+	return EMIT(t, type, result_like(t, x), x);
+}
+
+uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b)
+{
+	uint32_t out = result_like(t, a);
+
+	if (type == NN(ADD) || type == NN(SUB) ||
+	    type == NN(MUL) || type == NN(DIV))
+		return EMIT(t, type, out, a, b, scalar_int(t, NN(FUSED_NONE)));
+	return EMIT(t, type, out, a, b);
+}
+
+uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value)
+{
+	return arithmetic(t, type, x, number(t, x, value));
+}
+
+uint32_t number_with(struct lowering *t, int32_t type, float value, uint32_t x)
+{
+	uint32_t out = result_like(t, x);
+
+	return EMIT(t, type, out, number(t, x, value), x, scalar_int(t, NN(FUSED_NONE)));
+}
+
+uint32_t compared(struct lowering *t, int32_t type, uint32_t a, uint32_t b)
+{
+	const struct operand *operand = operand_of(t, a);
+
+	return EMIT(t, type, result_type(t, NN(TENSOR_BOOL8), operand->rank, operand->dims), a, b);
+}
+
+uint32_t compared_number(struct lowering *t, int32_t type, uint32_t x, float value)
+{
+	return compared(t, type, x, number(t, x, value));
+}
+
+uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b)
+{
+	return EMIT(t, NN(SELECT), result_like(t, a), mask, a, b);
+}
+
+struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b)
+{
+	struct shape shape = { .rank = a->rank > b->rank ? a->rank : b->rank };
+
+	for (int i = 1; i <= shape.rank; i++) {
+		int64_t x = i <= a->rank ? a->dims[a->rank - i] : 1;
+		int64_t y = i <= b->rank ? b->dims[b->rank - i] : 1;
+
+		if (x != y && x != 1 && y != 1)
+			refuse(t, "dimensions of %lld and %lld", (long long)x, (long long)y);
+		shape.dims[shape.rank - i] = x == 1 ? y : x;
+	}
+	return shape;
+}
+
+/*
+ * Neighbouring dimensions in which both are broadcast alike are one: the shapes of both and of
+ * the result in as few dimensions as can be.
+ */
+static uint32_t merged(const struct shape *a, const struct shape *b, const struct shape *shape,
+		       uint32_t *as, uint32_t *bs, uint32_t *dims, uint32_t room)
+{
+	uint32_t rank = 0;
+	int last = -1;
+
+	for (int i = 0; i < shape->rank; i++) {
+		int ai = i - (shape->rank - a->rank), bi = i - (shape->rank - b->rank);
+		uint32_t x = ai < 0 ? 1 : (uint32_t)a->dims[ai];
+		uint32_t y = bi < 0 ? 1 : (uint32_t)b->dims[bi];
+		int kind = x == y ? 0 : x == 1 ? 1 : 2;
+
+		if (shape->dims[i] == 1)
+			continue;
+		if (kind != last) {
+			if (rank == room)
+				return room + 1;
+			as[rank] = bs[rank] = dims[rank] = 1;
+			rank++;
+		}
+		last = kind;
+		as[rank - 1] *= x;
+		bs[rank - 1] *= y;
+		dims[rank - 1] *= (uint32_t)shape->dims[i];
+	}
+	if (!rank)
+		as[0] = bs[0] = dims[0] = 1;
+	return rank ? rank : 1;
+}
+
+static bool gives_bool(int32_t type)
+{
+	return type == NN(EQUAL) || type == NN(NOT_EQUAL) ||
+	       type == NN(LESS) || type == NN(LESS_EQUAL) ||
+	       type == NN(GREATER) || type == NN(GREATER_EQUAL);
+}
+
+uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
+		   uint32_t b, const struct shape *bs, const struct shape *shape)
+{
+	uint32_t adims[MAX_DIMS], bdims[MAX_DIMS], dims[MAX_DIMS], rank, out;
+
+	if (t->refused)
+		return NO_OPERAND;
+	if (shape->rank <= MAX_DIMS) {
+		rank = flat(shape, dims);
+	} else {
+		rank = merged(as, bs, shape, adims, bdims, dims, MAX_DIMS);
+		if (rank > MAX_DIMS) {
+			refuse(t, "broadcast in more than four dimensions");
+			return NO_OPERAND;
+		}
+		a = view(t, a, rank, adims);
+		b = view(t, b, rank, bdims);
+	}
+	out = gives_bool(type) ? result_type(t, NN(TENSOR_BOOL8), rank, dims) :
+				 result(t, a, rank, dims);
+	if (type == NN(ADD) || type == NN(SUB) ||
+	    type == NN(MUL) || type == NN(DIV))
+		return EMIT(t, type, out, a, b, scalar_int(t, t->fused));
+	return EMIT(t, type, out, a, b);
+}
+
+uint32_t transposed(struct lowering *t, uint32_t x, uint32_t rank, const int *order)
+{
+	const struct operand *operand = operand_of(t, x);
+	int32_t perm[MAX_DIMS];
+	uint32_t dims[MAX_DIMS];
+	bool same = true;
+
+	for (uint32_t i = 0; i < rank; i++) {
+		perm[i] = order[i];
+		dims[i] = operand->dims[order[i]];
+		same &= order[i] == (int)i;
+	}
+	if (same)
+		return x;
+	return EMIT(t, NN(TRANSPOSE), result(t, x, rank, dims), x,
+		    vector_int(t, rank, perm));
+}
+
+uint32_t expanded(struct lowering *t, uint32_t x, const struct shape *from,
+		  const struct shape *to)
+{
+	uint32_t as[MAX_DIMS], bs[MAX_DIMS], dims[MAX_DIMS], rank, flat_dims[MAX_DIMS];
+	int32_t times[MAX_DIMS];
+	bool same = true;
+
+	if (t->refused)
+		return NO_OPERAND;
+	rank = merged(from, to, to, as, bs, dims, MAX_DIMS);
+	if (rank > MAX_DIMS) {
+		refuse(t, "repeated in more than four dimensions");
+		return NO_OPERAND;
+	}
+	for (uint32_t i = 0; i < rank; i++) {
+		times[i] = (int32_t)(dims[i] / as[i]);
+		same &= times[i] == 1;
+	}
+	if (!same) {
+		x = view(t, x, rank, as);
+		x = EMIT(t, NN(TILE), result(t, x, rank, dims), x,
+			 vector_int(t, rank, times));
+	}
+	rank = flat(to, flat_dims);
+	return view(t, x, rank, flat_dims);
+}
+
+uint32_t filled(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
+		float value)
+{
+	int32_t shape[MAX_DIMS];
+	uint32_t scalar;
+
+	for (uint32_t i = 0; i < rank; i++)
+		shape[i] = (int32_t)dims[i];
+	scalar = operand_of(t, like)->type == NN(TENSOR_INT32) ?
+		 scalar_int(t, (int32_t)value) : scalar_float(t, like, value);
+	return EMIT(t, NN(FILL), result(t, like, rank, dims),
+		    vector_int(t, rank, shape), scalar);
+}
+
+uint32_t filled_like(struct lowering *t, uint32_t x, float value)
+{
+	const struct operand operand = *operand_of(t, x);
+
+	return filled(t, x, operand.rank, operand.dims, value);
+}
