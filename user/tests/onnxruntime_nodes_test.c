@@ -354,7 +354,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 			  const uint32_t *out);
 	static const char *const names[] = {
 #define TYPES(name, types) [ANEURALNETWORKS_##name] = #name,
-#include "clients/onnxruntime/op_types.def"
+#include "clients/lower/op_types.def"
 #undef TYPES
 	};
 	static const char *const own[] = {
@@ -615,7 +615,7 @@ static void test_without_extension(void **unused)
 		if (cases[i].kind != AS || !strstr(cases[i].text, "DYNAMIC_"))
 			continue;
 		read_case(&c, cases[i].graph, cases[i].outputs);
-		if (try_case(&c, refused ? REFUSED : NODES, "dilated groups", 0, 0))
+		if (try_case(&c, refused ? REFUSED : NODES, "groups with a dilation", 0, 0))
 			continue;
 		print_error("  %s\n", cases[i].graph);
 		failed++;

@@ -148,11 +148,11 @@ bool is_alike(const struct lowering *t, uint32_t a, uint32_t b)
 }
 
 /* A constant whose bytes are copied to the builder. */
-static uint32_t copied(struct lowering *t, struct operand *operand, const void *data)
+uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data)
 {
 	void *copy;
 
-	if (t->refused)
+	if (t->refused || !data)
 		return NO_OPERAND;
 	operand->size = builder_size(operand);
 	copy = builder_alloc(t->b, operand->size);
@@ -165,12 +165,12 @@ static uint32_t copied(struct lowering *t, struct operand *operand, const void *
 
 uint32_t scalar_int(struct lowering *t, int32_t value)
 {
-	return copied(t, &(struct operand){ .type = NN(INT32) }, &value);
+	return constant_copy(t, &(struct operand){ .type = NN(INT32) }, &value);
 }
 
 uint32_t scalar_bool(struct lowering *t, bool value)
 {
-	return copied(t, &(struct operand){ .type = NN(BOOL) }, &value);
+	return constant_copy(t, &(struct operand){ .type = NN(BOOL) }, &value);
 }
 
 uint32_t scalar_float(struct lowering *t, uint32_t like, float value)
@@ -178,14 +178,13 @@ uint32_t scalar_float(struct lowering *t, uint32_t like, float value)
 	uint16_t half = nn_float_to_half(value);
 
 	if (operand_of(t, like)->type == NN(TENSOR_FLOAT16))
-		return copied(t, &(struct operand){ .type = NN(FLOAT16) }, &half);
-	return copied(t, &(struct operand){ .type = NN(FLOAT32) }, &value);
+		return constant_copy(t, &(struct operand){ .type = NN(FLOAT16) }, &half);
+	return constant_copy(t, &(struct operand){ .type = NN(FLOAT32) }, &value);
 }
 
 uint32_t vector_int(struct lowering *t, uint32_t count, const int32_t *values)
 {
-	return copied(t, &(struct operand){ .type = NN(TENSOR_INT32), .rank = 1,
-					    .dims = { count } }, values);
+	return constant_ints(t, 1, &count, values);
 }
 
 static struct operand shaped(int32_t type, uint32_t rank, const uint32_t *dims)
@@ -208,7 +207,7 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 	if (t->refused || !values)
 		return NO_OPERAND;
 	if (operand.type == NN(TENSOR_FLOAT32))
-		return copied(t, &operand, values);
+		return constant_copy(t, &operand, values);
 	operand.size = builder_size(&operand);
 	operand.data = builder_alloc(t->b, operand.size);
 	if (!operand.data)
@@ -222,6 +221,14 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 	else
 		refuse(t, "no constants of %s", nnapi_type_name(operand.type));
 	return builder_operand(t->b, &operand);
+}
+
+uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
+		       const int32_t *values)
+{
+	struct operand operand = shaped(NN(TENSOR_INT32), rank, dims);
+
+	return constant_copy(t, &operand, values);
 }
 
 uint32_t number(struct lowering *t, uint32_t like, float value)
@@ -269,6 +276,11 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 static uint64_t operand_count(const struct operand *operand)
 {
 	return dims_count(operand->rank, operand->dims);
+}
+
+uint32_t elements_of(const struct lowering *t, uint32_t operand)
+{
+	return (uint32_t)operand_count(operand_of(t, operand));
 }
 
 uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
@@ -320,9 +332,10 @@ uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint
 	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
 }
 
-static bool is_same_shape(const struct operand *operand, uint32_t rank, const uint32_t *dims)
+bool is_of_shape(const struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dims)
 {
-	return operand->rank == rank && !memcmp(operand->dims, dims, rank * sizeof(*dims));
+	return operand_of(t, x)->rank == rank &&
+	       !memcmp(operand_of(t, x)->dims, dims, rank * sizeof(*dims));
 }
 
 uint32_t bool_as_float(struct lowering *t, uint32_t x)
@@ -347,10 +360,10 @@ uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dim
 	if (t->refused || x == NO_OPERAND)
 		return NO_OPERAND;
 	/* A view of a view is one of the first. */
-	if (operand_of(t, x)->view_of && !is_same_shape(operand_of(t, x), rank, dims))
+	if (operand_of(t, x)->view_of && !is_of_shape(t, x, rank, dims))
 		x = operand_of(t, x)->view_of - 1;
 	operand = *operand_of(t, x);
-	if (is_same_shape(&operand, rank, dims))
+	if (is_of_shape(t, x, rank, dims))
 		return x;
 	if (operand_count(&operand) != dims_count(rank, dims)) {
 		refuse(t, "%llu elements as a shape of %llu",
@@ -391,11 +404,14 @@ void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint3
 			refuse(t, "there is no memory");
 	if (t->refused)
 		return;
-	if (!nn_is_own(type) && !(operations[type].types & 1 << first->type)) {
+	if (!nn_is_own(type) && operations[type].types &&
+	    !(operations[type].types & 1 << first->type)) {
 		refuse(t, "the NNAPI's %s does not take %s", operations[type].name,
 		       nnapi_type_name(first->type));
 		return;
 	}
+	for (uint32_t i = 0; i < out_count && type != NN(RESHAPE); i++)
+		t->written += operand_count(operand_of(t, out[i]));
 	builder_operation(t->b, type, count, inputs, out_count, out);
 }
 

@@ -26,15 +26,23 @@ struct shape {
 	int64_t dims[MAX_RANK];
 };
 
+struct lowering;
+typedef uint32_t function(struct lowering *t, uint32_t x);
+
 /* A node that is being translated; a plug-in's own part is around it. */
 struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
 	uint64_t work;			/* multiplications; of other nodes elements */
+	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
+	/* These are of the node's row in the plug-in's table. */
+	int32_t code;			/* OperationCode */
+	function *function;
 };
 
+/* Translates a node, or refuses it. */
 typedef void translator(struct lowering *t);
 
 /* Fails the node. */
@@ -65,6 +73,8 @@ bool is_quant8(const struct lowering *t, uint32_t operand);
 bool is_type(const struct lowering *t, uint32_t operand, int32_t type);
 /* Whether both have one type, scale and zero point. */
 bool is_alike(const struct lowering *t, uint32_t a, uint32_t b);
+uint32_t elements_of(const struct lowering *t, uint32_t operand);
+bool is_of_shape(const struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
 
 uint32_t scalar_int(struct lowering *t, int32_t value);
 uint32_t scalar_bool(struct lowering *t, bool value);
@@ -74,10 +84,15 @@ uint32_t vector_int(struct lowering *t, uint32_t count, const int32_t *values);
 /* A constant of the type of `like`: a float type, or int32. */
 uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
 		  const float *values);
+/* Integers, which are copied. */
+uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
+		       const int32_t *values);
 /* One number of shape [1]. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
 /* A constant of bytes that live as long as the builder. */
 uint32_t constant_bytes(struct lowering *t, const struct operand *type, const void *data);
+/* A constant of bytes that are copied; sets their number. */
+uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data);
 /* A constant of the type of `like` whose bytes are 0. */
 uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
 /* An optional operand of the type of `like` that is absent. */

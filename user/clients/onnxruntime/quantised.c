@@ -271,6 +271,20 @@ void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape 
 	}
 }
 
+bool bytes_in(struct lowering *t, uint32_t *x, uint32_t *out)
+{
+	if (!quantised_node(t, 1, false))
+		return false;
+	*x = quantised_in(t, 0);
+	*out = quantised_result(t, operand_of(t, *x)->rank, operand_of(t, *x)->dims);
+	return !t->refused;
+}
+
+void set_bytes(struct lowering *t, uint32_t operand, const struct shape *shape)
+{
+	set_quantised_out(t, operand, shape);
+}
+
 bool same_quantisation(struct lowering *t, uint32_t index)
 {
 	const struct translated *value = dequantised_value(t, index);

@@ -34,6 +34,11 @@ int32_t nnapi_type(int type)
 
 /* ---- inputs of the node ---- */
 
+uint32_t in_count(struct lowering *t)
+{
+	return onnx(t)->node->in_count;
+}
+
 bool has_in(struct lowering *t, uint32_t index)
 {
 	return index < onnx(t)->node->in_count && onnx(t)->node->in[index] != NO_VALUE;
@@ -133,6 +138,14 @@ uint32_t float_in(struct lowering *t, uint32_t index)
 	if (!t->refused && !is_float(t, x))
 		refuse(t, "of %s", onnx_name(type_in(t, index)));
 	return x;
+}
+
+uint32_t number_in(struct lowering *t, uint32_t index)
+{
+	/* -2^63 has no negative; an int64 that is int32 has. */
+	if (type_in(t, index) == ONNX_INT64 && strcmp(onnx(t)->node->op, "Sign"))
+		refuse(t, "arithmetic of int64");
+	return in(t, index);
 }
 
 const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t count)

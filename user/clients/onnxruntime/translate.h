@@ -6,6 +6,7 @@
 #ifndef NN_ORT_TRANSLATE_H
 #define NN_ORT_TRANSLATE_H
 
+#include "clients/lower/reader.h"
 #include "device.h"
 #include "graph.h"
 
@@ -74,17 +75,7 @@ static inline int op_set(struct lowering *t)
 
 /* ---- inputs of the node ---- */
 
-static inline uint32_t in_count(struct lowering *t)
-{
-	return onnx(t)->node->in_count;
-}
-
-bool has_in(struct lowering *t, uint32_t index);
 int type_in(struct lowering *t, uint32_t index);
-const struct shape *shape_in(struct lowering *t, uint32_t index);
-uint32_t in(struct lowering *t, uint32_t index);
-/* The same; refuses what is no float. */
-uint32_t float_in(struct lowering *t, uint32_t index);
 
 /*
  * Reading constants, which nothing else does. data_of_count() returns the elements of an input that
@@ -94,13 +85,8 @@ uint32_t float_in(struct lowering *t, uint32_t index);
 const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t count);
 /* The same of a value of the graph, which may be NO_VALUE; nothing is refused. */
 const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t count);
-/* Returns the number of elements of a constant input; -1: it is not constant, or missing. */
-int64_t constant_count(struct lowering *t, uint32_t index);
-/* Constant numbers in memory of the builder; refuses what is not such a constant. */
-int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count);
+/* Constant floats in memory of the builder. */
 float *floats_in(struct lowering *t, uint32_t index, int64_t *count);
-/* The same of exactly so many. */
-float *floats_of_count(struct lowering *t, uint32_t index, int64_t count);
 /* A list that older operator sets have as an attribute, newer ones as an input; NULL: neither. */
 int64_t *ints_of(struct lowering *t, uint32_t index, const char *attribute, int64_t *count);
 
@@ -111,10 +97,7 @@ static inline uint32_t out_count(struct lowering *t)
 	return onnx(t)->node->out_count;
 }
 
-bool has_out(struct lowering *t, uint32_t index);
 int type_out(struct lowering *t, uint32_t index);
-/* An output is these elements; the shape of the operand may be another. */
-void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct shape *shape);
 /* An output is constant: elements of this type, which must be the value's, that outlive it. */
 void set_out_data(struct lowering *t, uint32_t index, int type, const void *data,
 		  const struct shape *shape);

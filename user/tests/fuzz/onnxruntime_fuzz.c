@@ -36,7 +36,9 @@ static const struct {
 } ops[] = {
 #define OP(name, first, last, translate) { #name, first, last },
 #include "clients/onnxruntime/ops/ops.def"
-#undef OP
+#define ONNX_FUNCTION(name, first, last, y) { #name, first, last },
+#define FUNCTION(name, first, last, tflite, y) ONNX_FUNCTION(name, first, last, y)
+#include "clients/lower/functions.def"
 };
 
 static const char *const names[] = {

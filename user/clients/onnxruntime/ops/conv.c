@@ -4,29 +4,26 @@
 
 #include <string.h>
 
+#include <nnaccel/operation.h>
 #include "../dynamic.h"
 #include "clients/dynamic.h"
 
-enum kind { WHOLE, DEPTHWISE, GROUPED };
-
-struct conv {
-	struct window w;
-	enum kind kind;
-	uint32_t outputs, groups, inner;	/* inner: channels of a filter */
-	uint32_t x, filter, bias;
-};
+static bool is_depthwise(const struct conv *c)
+{
+	return c->code == NN(DEPTHWISE_CONV_2D);
+}
 
 /* Filters [O, I, H, W] to [O, H, W, I], or to [1, H, W, O] where I is 1. */
 static void *turned(struct lowering *t, const void *from, size_t size, const struct conv *c)
 {
 	size_t area = (size_t)(c->w.size[0] * c->w.size[1]);
-	size_t inner = c->kind == DEPTHWISE ? 1 : c->inner;
+	size_t inner = is_depthwise(c) ? 1 : c->inner;
 	char *to = builder_alloc(t->b, size * c->outputs * inner * area);
 
 	for (size_t o = 0; to && o < c->outputs; o++)
 		for (size_t i = 0; i < inner; i++)
 			for (size_t p = 0; p < area; p++) {
-				size_t at = c->kind == DEPTHWISE ? p * c->outputs + o :
+				size_t at = is_depthwise(c) ? p * c->outputs + o :
 								   (o * area + p) * inner + i;
 
 				memcpy(to + size * at,
@@ -38,10 +35,10 @@ static void *turned(struct lowering *t, const void *from, size_t size, const str
 
 static void filter_dims(const struct conv *c, uint32_t dims[4])
 {
-	dims[0] = c->kind == DEPTHWISE ? 1 : c->outputs;
+	dims[0] = is_depthwise(c) ? 1 : c->outputs;
 	dims[1] = (uint32_t)c->w.size[0];
 	dims[2] = (uint32_t)c->w.size[1];
-	dims[3] = c->kind == DEPTHWISE ? c->outputs : c->inner;
+	dims[3] = is_depthwise(c) ? c->outputs : c->inner;
 }
 
 /* A filter that is computed is turned by operations. */
@@ -60,7 +57,7 @@ static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 		return constant_bytes(t, &type, data ? turned(t, data, onnx_size(from), c) : NULL);
 	}
 	x = in(t, 1);
-	if (c->kind == DEPTHWISE)
+	if (is_depthwise(c))
 		x = transposed(t, view(t, x, 2, (uint32_t[]){ c->outputs, area }), 2,
 			       (int[]){ 1, 0 });
 	else
@@ -95,8 +92,17 @@ static uint32_t weights_of(struct lowering *t, const struct conv *c,
 	uint32_t dims[4];
 
 	filter_dims(c, dims);
-	return weights_operand(t, weights, c->x, 4, dims, c->kind == DEPTHWISE ? 3 : 0,
+	return weights_operand(t, weights, c->x, 4, dims, is_depthwise(c) ? 3 : 0,
 			       turned(t, weights->elements, 1, c));
+}
+
+/* The result of a convolution, like its input. */
+static uint32_t image(struct lowering *t, const struct conv *c)
+{
+	uint32_t dims[4];
+
+	window_dims(&c->w, c->outputs, c->w.out, dims);
+	return result(t, c->x, 4, dims);
 }
 
 static void read_conv(struct lowering *t, struct conv *c, const struct shape *shape,
@@ -116,49 +122,10 @@ static void read_conv(struct lowering *t, struct conv *c, const struct shape *sh
 		return;
 	}
 	c->groups = (uint32_t)groups;
-	c->kind = groups == 1 ? WHOLE : groups == c->w.channels ? DEPTHWISE : GROUPED;
-	if (c->kind == GROUPED && (c->w.dilation[0] != 1 || c->w.dilation[1] != 1))
-		refuse(t, "dilated groups");
+	c->code = groups == 1 ? NN(CONV_2D) : groups == c->w.channels ? NN(DEPTHWISE_CONV_2D) :
+		  NN(GROUPED_CONV_2D);
 	t->work = (uint64_t)c->w.batch * c->outputs * c->w.out[0] * c->w.out[1] * c->inner *
 		  (uint64_t)(c->w.size[0] * c->w.size[1]);
-}
-
-static void emit_conv(struct lowering *t, struct conv *c, uint32_t out)
-{
-	static const int32_t types[] = {
-		[WHOLE] = NN(CONV_2D),
-		[DEPTHWISE] = NN(DEPTHWISE_CONV_2D),
-		[GROUPED] = NN(GROUPED_CONV_2D),
-	};
-	uint32_t ins[16], count = 0;
-
-	/* A window must be larger than the border on each of its sides. */
-	for (int i = 0; i < 2; i++) {
-		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
-
-		if (c->w.head[i] >= size || c->w.tail[i] >= size)
-			c->x = window_padded(t, c->x, &c->w);
-	}
-	ins[count++] = c->x;
-	ins[count++] = c->filter;
-	ins[count++] = c->bias;
-	ins[count++] = scalar_int(t, (int32_t)c->w.head[1]);
-	ins[count++] = scalar_int(t, (int32_t)c->w.tail[1]);
-	ins[count++] = scalar_int(t, (int32_t)c->w.head[0]);
-	ins[count++] = scalar_int(t, (int32_t)c->w.tail[0]);
-	ins[count++] = scalar_int(t, (int32_t)c->w.stride[1]);
-	ins[count++] = scalar_int(t, (int32_t)c->w.stride[0]);
-	if (c->kind == DEPTHWISE)
-		ins[count++] = scalar_int(t, (int32_t)(c->outputs / c->w.channels));
-	if (c->kind == GROUPED)
-		ins[count++] = scalar_int(t, (int32_t)c->groups);
-	ins[count++] = scalar_int(t, t->fused);
-	ins[count++] = scalar_bool(t, true);
-	if (c->kind != GROUPED) {
-		ins[count++] = scalar_int(t, (int32_t)c->w.dilation[1]);
-		ins[count++] = scalar_int(t, (int32_t)c->w.dilation[0]);
-	}
-	emit(t, types[c->kind], out, count, ins);
 }
 
 static bool quantised_conv(struct lowering *t, struct conv *c, const struct shape *shape)
@@ -178,7 +145,7 @@ static bool quantised_conv(struct lowering *t, struct conv *c, const struct shap
 	c->filter = weights_of(t, c, &weights);
 	c->bias = int_bias(t, c, &weights, bias);
 	out = quantised_result(t, 4, dims);
-	emit_conv(t, c, out);
+	convolved(t, c, out);
 	set_quantised_out(t, out, shape);
 	return true;
 }
@@ -202,30 +169,12 @@ void conv_op(struct lowering *t)
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
 	c.filter = filter_operand(t, &c);
 	c.bias = bias_operand(t, 2, &c);
-	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
-	emit_conv(t, &c, out);
+	out = image(t, &c);
+	convolved(t, &c, out);
 	set_out(t, 0, out, &of);
 }
 
 /* ---- ConvInteger and what is around it ---- */
-
-static uint32_t emit_dynamic(struct lowering *t, struct conv *c, uint32_t out)
-{
-	for (int i = 0; i < 2; i++) {
-		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
-
-		if (c->w.head[i] >= size || c->w.tail[i] >= size)
-			c->x = window_padded(t, c->x, &c->w);
-	}
-	return EMIT(t, NN_OP_DYNAMIC_CONV_2D, out, c->x, c->filter, c->bias,
-		    scalar_int(t, (int32_t)c->w.head[1]), scalar_int(t, (int32_t)c->w.tail[1]),
-		    scalar_int(t, (int32_t)c->w.head[0]), scalar_int(t, (int32_t)c->w.tail[0]),
-		    scalar_int(t, (int32_t)c->w.stride[1]), scalar_int(t, (int32_t)c->w.stride[0]),
-		    scalar_int(t, (int32_t)c->groups), scalar_int(t, DYNAMIC_TENSOR),
-		    scalar_int(t, NN(FUSED_NONE)), scalar_bool(t, true),
-		    scalar_int(t, (int32_t)c->w.dilation[1]),
-		    scalar_int(t, (int32_t)c->w.dilation[0]));
-}
 
 void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 {
@@ -244,10 +193,9 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	if (t->refused)
 		return;
 	/* Weights are by channel, which those of a depthwise convolution on floats are not. */
-	c.kind = c.groups == 1 ? WHOLE : GROUPED;
-	if (c.kind == GROUPED && (c.w.dilation[0] != 1 || c.w.dilation[1] != 1) &&
-	    !dynamic_is_known(t))
-		refuse(t, "dilated groups");
+	c.code = dynamic_is_known(t) ? NN_OP_DYNAMIC_CONV_2D :
+		 c.groups == 1 ? NN(CONV_2D) : NN(GROUPED_CONV_2D);
+	c.form = DYNAMIC_TENSOR;
 	of = window_shape(&c.w, c.outputs);
 	c.x = window_view(t, x, &c.w);
 	data = value_of_count(t, d->product->in[1], filter->type,
@@ -255,11 +203,8 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	filter_dims(&c, dims);
 	c.filter = dynamic_weights(t, d, data ? turned(t, data, 1, &c) : NULL, 4, dims);
 	c.bias = dynamic_bias(t, d, c.outputs);
-	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
-	if (dynamic_is_known(t))
-		emit_dynamic(t, &c, out);
-	else
-		emit_conv(t, &c, out);
+	out = image(t, &c);
+	convolved(t, &c, out);
 	set_out(t, 0, out, &of);
 }
 
@@ -305,12 +250,12 @@ void qlinear_conv_op(struct lowering *t)
 	bias = has_in(t, 8) ? data_of_count(t, 8, ONNX_INT32, c.outputs) :
 			      builder_alloc(t->b, c.outputs * sizeof(*bias));
 	c.bias = int_bias(t, &c, &weights, bias);
-	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
+	out = image(t, &c);
 	if (t->refused)
 		return;
 	t->b->operands[out].scale = out_scale;
 	t->b->operands[out].zero = out_zero;
-	emit_conv(t, &c, out);
+	convolved(t, &c, out);
 	set_out(t, 0, out, &of);
 }
 
@@ -361,7 +306,7 @@ void conv_transpose_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
 	struct conv c;
 	struct shape of;
-	uint32_t area, out, ins[11], x;
+	uint32_t area, x;
 	int64_t size[2];
 
 	memset(&c, 0, sizeof(c));
@@ -384,8 +329,6 @@ void conv_transpose_op(struct lowering *t)
 	transposed_window(t, &c.w, shape);
 	if (attr_int(t, "group", 1) != 1)
 		refuse(t, "groups");
-	if (c.w.dilation[0] != 1 || c.w.dilation[1] != 1)
-		refuse(t, "dilated");
 	c.inner = (uint32_t)filter->dims[0];
 	c.outputs = (uint32_t)filter->dims[1];
 	if (c.inner != c.w.channels)
@@ -401,19 +344,9 @@ void conv_transpose_op(struct lowering *t)
 	/* [I, O, area] to [O, area, I]; constants are turned when the model is compiled. */
 	x = view(t, in(t, 1), 3, (uint32_t[]){ c.inner, c.outputs, area });
 	x = transposed(t, x, 3, (int[]){ 1, 2, 0 });
-	ins[0] = c.x;
-	ins[1] = view(t, x, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],
-					     (uint32_t)c.w.size[1], c.inner });
-	ins[2] = bias_operand(t, 2, &c);
-	ins[3] = scalar_int(t, (int32_t)c.w.head[1]);
-	ins[4] = scalar_int(t, (int32_t)c.w.tail[1]);
-	ins[5] = scalar_int(t, (int32_t)c.w.head[0]);
-	ins[6] = scalar_int(t, (int32_t)c.w.tail[0]);
-	ins[7] = scalar_int(t, (int32_t)c.w.stride[1]);
-	ins[8] = scalar_int(t, (int32_t)c.w.stride[0]);
-	ins[9] = scalar_int(t, NN(FUSED_NONE));
-	ins[10] = scalar_bool(t, true);
-	out = result(t, c.x, 4, (uint32_t[]){ c.w.batch, c.outputs, c.w.out[0], c.w.out[1] });
-	emit(t, NN(TRANSPOSE_CONV_2D), out, 11, ins);
-	set_out(t, 0, out, &of);
+	c.code = NN(TRANSPOSE_CONV_2D);
+	c.filter = view(t, x, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],
+					       (uint32_t)c.w.size[1], c.inner });
+	c.bias = bias_operand(t, 2, &c);
+	set_out(t, 0, convolved(t, &c, image(t, &c)), &of);
 }

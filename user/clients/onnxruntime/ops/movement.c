@@ -28,12 +28,8 @@ static struct moved moved_in(struct lowering *t)
 
 static void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 {
-	uint32_t dims[MAX_DIMS], rank;
-
-	if (m.is_bool) {
-		rank = flat(shape, dims);
-		m.x = float_as_bool(t, view(t, m.x, rank, dims));
-	}
+	if (m.is_bool)
+		m.x = float_as_bool(t, view_shape(t, m.x, shape));
 	if (m.quantised)
 		set_quantised_out(t, m.x, shape);
 	else
@@ -163,49 +159,6 @@ void squeeze_op(struct lowering *t)
 
 /* ---- another order ---- */
 
-/* Dimensions that stay neighbours are one, and those of 1 are none. */
-static uint32_t turned(struct lowering *t, uint32_t x, const struct shape *shape,
-		       const int *order)
-{
-	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
-	uint32_t dims[MAX_DIMS] = { 1, 1, 1, 1 };
-	int last = -2;
-
-	/* The group of each dimension, in the order of the result. */
-	for (int i = 0; i < shape->rank; i++) {
-		int d = order[i];
-
-		groups[d] = -1;
-		if (shape->dims[d] == 1)
-			continue;
-		/* Dimensions of 1 between two do not part them. */
-		while (last >= 0 && last + 1 < d && shape->dims[last + 1] == 1)
-			last++;
-		if (d != last + 1 || last < 0)
-			rank++;
-		groups[d] = rank - 1;
-		last = d;
-	}
-	if (rank > MAX_DIMS) {
-		refuse(t, "a permutation of %d dimensions", rank);
-		return NO_OPERAND;
-	}
-	/* The order of groups in the input. */
-	memset(place, -1, sizeof(place));
-	for (int d = 0, at = 0; d < shape->rank; d++) {
-		if (groups[d] < 0)
-			continue;
-		if (place[groups[d]] < 0)
-			place[groups[d]] = at++;
-		dims[place[groups[d]]] *= (uint32_t)shape->dims[d];
-	}
-	if (!rank)
-		return x;
-	for (int i = 0; i < rank; i++)
-		perm[i] = place[i];
-	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
-}
-
 void transpose_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -225,13 +178,14 @@ void transpose_op(struct lowering *t)
 	if (seen != (1u << shape->rank) - 1)
 		refuse(t, "an axis twice");
 	m = moved_in(t);
-	m.x = t->refused ? NO_OPERAND : turned(t, m.x, shape, order);
+	m.x = t->refused ? NO_OPERAND : permuted(t, m.x, shape, order);
 	moved_out(t, m, &to);
 }
 
-static void space_op(struct lowering *t, int32_t type, bool grows)
+void space_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
+	const bool grows = t->code == NN(DEPTH_TO_SPACE);
 	int64_t block = attr_int(t, "blocksize", 0), area;
 	struct shape to = *shape;
 	struct moved m;
@@ -251,8 +205,7 @@ static void space_op(struct lowering *t, int32_t type, bool grows)
 	to.dims[3] = grows ? shape->dims[3] * block : shape->dims[3] / block;
 	flat(&to, dims);
 	m = moved_in(t);
-	m.x = EMIT(t, type, result(t, m.x, 4, dims), m.x, scalar_int(t, (int32_t)block),
-		   scalar_bool(t, true));
+	m.x = reblocked(t, t->code, m.x, dims, block, true);
 	moved_out(t, m, &to);
 }
 
@@ -290,129 +243,29 @@ void depth_to_space_op(struct lowering *t)
 	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD"))
 		depth_column_row(t);
 	else
-		space_op(t, NN(DEPTH_TO_SPACE), true);
-}
-
-void space_to_depth_op(struct lowering *t)
-{
-	space_op(t, NN(SPACE_TO_DEPTH), false);
+		space_op(t);
 }
 
 /* ---- parts ---- */
 
-/*
- * The same of an axis of an operand: four dimensions stay, as those of an image are turned
- * with it. Returns where the axis is then.
- */
-static uint32_t seen(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS])
-{
-	*rank = 3;
-	if (shape->rank != MAX_DIMS) {
-		around(shape, axis, dims);
-		return 1;
-	}
-	*rank = flat(shape, dims);
-	return (uint32_t)axis;
-}
-
-/* Elements `begin`, `begin` + `step`, ... of an axis. */
-static uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
-		      int64_t begin, int64_t step, int64_t count)
-{
-	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims), from = dims[at], out;
-	int32_t *indices;
-
-	x = view(t, x, rank, dims);
-	dims[at] = (uint32_t)count;
-	if (step == 1 && count == from)
-		return x;
-	if (step == 1) {
-		int32_t first[MAX_DIMS] = { 0 }, size[MAX_DIMS];
-
-		for (uint32_t i = 0; i < rank; i++)
-			size[i] = (int32_t)dims[i];
-		first[at] = (int32_t)begin;
-		return EMIT(t, NN(SLICE), result(t, x, rank, dims), x,
-			    vector_int(t, rank, first), vector_int(t, rank, size));
-	}
-	indices = malloc((size_t)count * sizeof(*indices));
-	if (!indices) {
-		refuse(t, "there is no memory");
-		return NO_OPERAND;
-	}
-	for (int64_t i = 0; i < count; i++)
-		indices[i] = (int32_t)(begin + i * step);
-	out = EMIT(t, NN(GATHER), result(t, x, rank, dims), x, scalar_int(t, (int32_t)at),
-		   vector_int(t, (uint32_t)count, indices));
-	free(indices);
-	return out;
-}
-
-struct range {
-	int axis;
-	int64_t begin, end, step;
-	int64_t count;			/* elements, once it is cut */
-};
-
-/* What ONNX makes of numbers outside: counted from the end, then cut. */
-static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
-{
-	if (at < 0)
-		at += size;
-	return at < low ? low : at > high ? high : at;
-}
-
-/* Cuts a range to what there is; false: that is nothing. */
-static bool cut_range(struct lowering *t, const struct shape *shape, struct range *range)
-{
-	int64_t size = shape->dims[range->axis], step = range->step;
-
-	if (!step || step < INT32_MIN || step > INT32_MAX) {
-		refuse(t, "a step of %lld", (long long)step);
-		return false;
-	}
-	if (step > 0) {
-		range->begin = cut(range->begin, size, 0, size);
-		range->end = cut(range->end, size, 0, size);
-		range->count = range->end > range->begin ?
-			       (range->end - range->begin - 1) / step + 1 : 0;
-	} else {
-		range->begin = cut(range->begin, size, 0, size - 1);
-		range->end = cut(range->end, size, -1, size - 1);
-		range->count = range->begin > range->end ?
-			       (range->begin - range->end - 1) / -step + 1 : 0;
-	}
-	if (!range->count)
-		refuse(t, "a part without elements");
-	return range->count;
-}
-
-static uint32_t sliced(struct lowering *t, uint32_t x, struct shape *shape,
-		       const struct range *range)
-{
-	const struct shape from = *shape;
-
-	shape->dims[range->axis] = range->count;
-	return taken(t, x, &from, range->axis, range->begin, range->count == 1 ? 1 : range->step,
-		     range->count);
-}
-
-static bool folded_slice(struct lowering *t, const void **data, struct shape *shape,
+static bool folded_slice(struct lowering *t, const void **data, struct shape *shape, int axis,
 			 const struct range *range)
 {
 	int64_t *at = builder_alloc(t->b, (size_t)range->count * sizeof(*at));
 
 	for (int64_t i = 0; at && i < range->count; i++)
 		at[i] = range->begin + i * range->step;
-	return at && folded_picks(t, range->axis, at, range->count, data, shape);
+	return at && folded_picks(t, axis, at, range->count, data, shape);
 }
 
 void slice_op(struct lowering *t)
 {
-	struct shape shape = *shape_in(t, 0);
+	const struct shape *from = shape_in(t, 0);
+	struct shape shape = *from;
 	int64_t count = 0, ends = 0, axis_count = 0, step_count = 0;
 	int64_t *begin = ints_of(t, 1, "starts", &count), *end = ints_of(t, 2, "ends", &ends);
 	int64_t *axes = ints_of(t, 3, "axes", &axis_count), *steps = NULL;
+	struct range ranges[MAX_RANK];
 	const void *data;
 	struct moved m;
 	size_t size;
@@ -425,26 +278,25 @@ void slice_op(struct lowering *t)
 		return;
 	}
 	data = small_data_in(t, 0, &size);
-	m = data ? (struct moved){ 0 } : moved_in(t);
+	for (int i = 0; i < from->rank; i++)
+		ranges[i] = (struct range){ 0, from->dims[i], 1, from->dims[i] };
 	for (int64_t i = 0; !t->refused && i < count; i++) {
-		struct range range = {
-			.axis = axis_of(t, axes ? axes[i] : i, shape.rank),
-			.begin = begin[i],
-			.end = end[i],
-			.step = steps ? steps[i] : 1,
-		};
+		int axis = axis_of(t, axes ? axes[i] : i, from->rank);
+		struct range *range = &ranges[axis];
 
-		if (!cut_range(t, &shape, &range))
+		*range = (struct range){ begin[i], end[i], steps ? steps[i] : 1, 0 };
+		if (!cut_range(t, from->dims[axis], range) ||
+		    (data && !folded_slice(t, &data, &shape, axis, range)))
 			return;
-		if (!data)
-			m.x = sliced(t, m.x, &shape, &range);
-		else if (!folded_slice(t, &data, &shape, &range))
-			return;
+		shape.dims[axis] = range->count;
 	}
-	if (data)
+	if (data) {
 		set_out_data(t, 0, type_in(t, 0), data, &shape);
-	else
-		moved_out(t, m, &shape);
+		return;
+	}
+	m = moved_in(t);
+	m.x = ranged(t, m.x, from, ranges);
+	moved_out(t, m, &shape);
 }
 
 void split_op(struct lowering *t)
@@ -469,7 +321,7 @@ void split_op(struct lowering *t)
 			return;
 		}
 		if (has_out(t, i))
-			set_out(t, i, taken(t, x, shape, axis, at, 1, to.dims[axis]), &to);
+			set_out(t, i, taken(t, x, shape, axis, at, to.dims[axis]), &to);
 		at += to.dims[axis];
 	}
 }
@@ -477,36 +329,22 @@ void split_op(struct lowering *t)
 /* Indices that may count from the end, as those that do not. */
 static uint32_t indices_in(struct lowering *t, int64_t size)
 {
-	const struct shape *shape = shape_in(t, 1);
-	struct operand type = { .type = NN(TENSOR_INT32) };
-	uint32_t x, negative, rank, dims[MAX_DIMS];
-	int64_t count, *constants;
+	int64_t count, *given;
+	int32_t *narrow;
 
-	rank = flat(shape, dims);
-	if (constant_count(t, 1) >= 0) {
-		int32_t *narrow;
-
-		constants = ints_in(t, 1, &count);
-		narrow = constants ? builder_alloc(t->b, (size_t)count * sizeof(*narrow)) : NULL;
-		for (int64_t i = 0; narrow && constants && i < count; i++) {
-			if (constants[i] < -size || constants[i] >= size)
-				refuse(t, "index %lld of %lld", (long long)constants[i],
-				       (long long)size);
-			narrow[i] = (int32_t)(constants[i] < 0 ? constants[i] + size :
-								 constants[i]);
-		}
-		type.rank = rank;
-		memcpy(type.dims, dims, sizeof(dims));
-		return constant_bytes(t, &type, narrow);
+	if (constant_count(t, 1) < 0) {
+		if (!is_type(t, in(t, 1), NN(TENSOR_INT32)))
+			refuse(t, "indices of %s", onnx_name(type_in(t, 1)));
+		return from_start(t, in(t, 1), size);
 	}
-	x = in(t, 1);
-	if (operand_of(t, x)->type != NN(TENSOR_INT32))
-		refuse(t, "indices of %s", onnx_name(type_in(t, 1)));
-	negative = EMIT(t, NN(LESS), result_type(t, NN(TENSOR_BOOL8), rank, dims), x,
-			number(t, x, 0));
-	return EMIT(t, NN(SELECT), result(t, x, rank, dims), negative,
-		    arithmetic(t, NN(ADD), x, constant(t, x, 1, (uint32_t[]){ 1 },
-						       &(float){ (float)size })), x);
+	given = ints_in(t, 1, &count);
+	narrow = given ? builder_alloc(t->b, (size_t)count * sizeof(*narrow)) : NULL;
+	for (int64_t i = 0; narrow && i < count; i++) {
+		if (given[i] < -size || given[i] >= size)
+			refuse(t, "index %lld of %lld", (long long)given[i], (long long)size);
+		narrow[i] = (int32_t)(given[i] < 0 ? given[i] + size : given[i]);
+	}
+	return constant_ints(t, 1, (uint32_t[]){ (uint32_t)count }, narrow);
 }
 
 /* Of a constant by constant indices. */
@@ -536,9 +374,9 @@ void gather_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
 	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	struct shape to = { 0 };
-	uint32_t dims[3], at;
-	struct moved m;
 	int64_t count = shape_count(indices);
+	struct moved m;
+	uint32_t at;
 
 	if (shape->rank + indices->rank - 1 > MAX_RANK || count <= 0 ||
 	    (shape->rank && shape->dims[axis] >= 1 << 24))
@@ -553,12 +391,9 @@ void gather_op(struct lowering *t)
 		to.dims[to.rank++] = shape->dims[i];
 	if (folded_gather(t, axis, &to))
 		return;
-	around(shape, axis, dims);
 	at = view(t, indices_in(t, shape->dims[axis]), 1, (uint32_t[]){ (uint32_t)count });
 	m = moved_in(t);
-	m.x = view(t, m.x, 3, dims);
-	dims[1] = (uint32_t)count;
-	m.x = EMIT(t, NN(GATHER), result(t, m.x, 3, dims), m.x, scalar_int(t, 1), at);
+	m.x = gathered(t, m.x, shape, axis, at, (uint32_t)count);
 	moved_out(t, m, &to);
 }
 
@@ -604,56 +439,40 @@ static bool folded_concat(struct lowering *t, int axis)
 
 void concat_op(struct lowering *t)
 {
-	uint32_t count = in_count(t), *ins = calloc(count + 1, sizeof(*ins));
-	uint32_t dims[MAX_DIMS], rank, at, out;
-	const struct shape *first = shape_in(t, 0);
-	int axis = axis_of(t, attr_int(t, "axis", 1), first->rank);
+	const uint32_t count = in_count(t);
+	uint32_t *x = builder_alloc(t->b, (count + 1) * sizeof(*x)), like, dims[MAX_DIMS], rank;
+	struct shape to = *shape_in(t, 0);
+	int axis = axis_of(t, attr_int(t, "axis", 1), to.rank);
 	bool quantised = count && quantised_node(t, count, false);
-	struct shape to = *first;
 
-	if (!ins || !first->rank || (!t->refused && folded_concat(t, axis))) {
-		if (!first->rank)
-			refuse(t, "of a scalar");
-		free(ins);
+	if (!to.rank)
+		refuse(t, "of a scalar");
+	if (!x || t->refused || folded_concat(t, axis))
 		return;
-	}
 	to.dims[axis] = 0;
 	for (uint32_t i = 0; !t->refused && i < count; i++) {
 		const struct shape *shape = shape_in(t, i);
 
-		if (shape->rank != to.rank) {
-			refuse(t, "of different ranks");
-			break;
-		}
+		if (shape->rank != to.rank)
+			return refuse(t, "of different ranks");
 		for (int d = 0; d < to.rank; d++)
 			if (d != axis && shape->dims[d] != to.dims[d])
 				refuse(t, "dimensions of %lld and %lld", (long long)to.dims[d],
 				       (long long)shape->dims[d]);
 		to.dims[axis] += shape->dims[axis];
-		seen(shape, axis, &rank, dims);
-		ins[i] = quantised ? quantised_in(t, i) : in(t, i);
-		if (type_in(t, i) == ONNX_BOOL && !t->refused)
-			ins[i] = bool_as_float(t, ins[i]);
-		ins[i] = view(t, ins[i], rank, dims);
-		if (!t->refused && !quantised && is_quant8(t, ins[i]) &&
-		    (operand_of(t, ins[i])->scale != operand_of(t, ins[0])->scale ||
-		     operand_of(t, ins[i])->zero != operand_of(t, ins[0])->zero))
+		x[i] = quantised ? quantised_in(t, i) : in(t, i);
+		if (!t->refused && !quantised && is_quant8(t, x[i]) && !is_alike(t, x[i], x[0]))
 			refuse(t, "8-bit inputs of two scales");
 	}
-	if (!t->refused) {
-		at = seen(&to, axis, &rank, dims);
-		out = quantised ? quantised_result(t, rank, dims) :
-				  result(t, ins[0], rank, dims);
-		ins[count] = scalar_int(t, (int32_t)at);
-		out = emit(t, NN(CONCATENATION), out, count + 1, ins);
-		if (type_in(t, 0) == ONNX_BOOL && !t->refused)
-			out = float_as_bool(t, out);
-		if (quantised)
-			set_quantised_out(t, out, &to);
-		else
-			set_out(t, 0, out, &to);
-	}
-	free(ins);
+	if (t->refused)
+		return;
+	rank = flat(&to, dims);
+	like = quantised ? quantised_result(t, rank, dims) : x[0];
+	like = concatenated(t, x, count, &to, axis, like);
+	if (quantised)
+		set_quantised_out(t, like, &to);
+	else
+		set_out(t, 0, like, &to);
 }
 
 void expand_op(struct lowering *t)
@@ -682,29 +501,13 @@ void tile_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	int64_t count = 0, *times = ints_in(t, 1, &count);
-	struct shape to = *shape;
-	int32_t repeats[MAX_DIMS] = { 1 };
-	uint32_t dims[MAX_DIMS], rank;
+	struct shape to;
+	uint32_t x;
 
 	if (!times || count != shape->rank)
-		refuse(t, "repeats that are not constant");
-	if (shape->rank > MAX_DIMS)
-		refuse(t, "more than four dimensions");
-	for (int i = 0; !t->refused && i < shape->rank; i++) {
-		if (times[i] < 1 || times[i] > INT32_MAX) {
-			refuse(t, "%lld times", (long long)times[i]);
-			return;
-		}
-		repeats[i] = (int32_t)times[i];
-		to.dims[i] *= times[i];
-	}
-	if (!t->refused && shape_count(&to) <= 0)
-		refuse(t, "more than 2^31 elements");
-	if (t->refused)
-		return;
-	rank = flat(&to, dims);
-	set_out(t, 0, EMIT(t, NN(TILE), result(t, in(t, 0), rank, dims), in(t, 0),
-			   vector_int(t, rank, repeats)), &to);
+		return refuse(t, "repeats that are not constant");
+	x = tiled(t, in(t, 0), shape, times, &to);
+	set_out(t, 0, x, &to);
 }
 
 /* The constant that is around; 0 where none is given. */
@@ -762,29 +565,23 @@ void pad_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	const char *mode = attr_string(t, "mode", "constant");
+	int32_t pads[2 * MAX_DIMS];
 	struct shape to = *shape;
-	struct operand type = { .type = NN(TENSOR_INT32), .rank = 2, .dims = { 0, 2 } };
-	int32_t *pads = builder_alloc(t->b, 2 * MAX_DIMS * sizeof(*pads));
-	uint32_t dims[MAX_DIMS], rank, amounts;
 	struct moved m;
 	float value = 0;
 
-	if (!pads || !read_pads(t, shape, &to, pads))
+	if (!read_pads(t, shape, &to, pads))
 		return;
 	if (!shape->rank)
 		refuse(t, "of a scalar");
 	if (strcmp(mode, "constant") && strcmp(mode, "reflect"))
 		refuse(t, "mode %s", mode);
-	rank = flat(&to, dims);
-	type.dims[0] = rank;
-	amounts = constant_bytes(t, &type, pads);
 	if (!strcmp(mode, "reflect")) {
 		for (int i = 0; i < shape->rank; i++)
 			if (pads[2 * i] >= shape->dims[i] || pads[2 * i + 1] >= shape->dims[i])
 				refuse(t, "a reflection wider than what it is of");
 		m = moved_in(t);
-		m.x = EMIT(t, NN(MIRROR_PAD), result(t, m.x, rank, dims), m.x, amounts,
-			   scalar_int(t, 0));
+		m.x = padded(t, NN(MIRROR_PAD), m.x, pads, scalar_int(t, 0));
 	} else {
 		if (!pad_value(t, &value))
 			return;
@@ -792,28 +589,14 @@ void pad_op(struct lowering *t)
 		if (!m.quantised && is_quant8(t, m.x))
 			refuse(t, "of %s", onnx_name(type_in(t, 0)));
 		if (value == 0)
-			m.x = EMIT(t, NN(PAD), result(t, m.x, rank, dims), m.x, amounts);
+			m.x = padded(t, NN(PAD), m.x, pads, NO_OPERAND);
 		else
-			m.x = EMIT(t, NN(PAD_V2), result(t, m.x, rank, dims), m.x, amounts,
-				   scalar_float(t, m.x, value));
+			m.x = padded(t, NN(PAD_V2), m.x, pads, scalar_float(t, m.x, value));
 	}
 	moved_out(t, m, &to);
 }
 
 /* ---- types ---- */
-
-static void cast_bool(struct lowering *t, uint32_t x, int32_t type, const struct shape *shape)
-{
-	const struct operand *operand = operand_of(t, x);
-	uint32_t rank = operand->rank, dims[MAX_DIMS], like;
-
-	memcpy(dims, operand->dims, sizeof(dims));
-	like = result_type(t, type, rank, dims);
-	if (is_quant8(t, like))
-		refuse(t, "of bool to 8 bits");
-	set_out(t, 0, EMIT(t, NN(SELECT), like, x, filled(t, like, rank, dims, 1),
-			   filled(t, like, rank, dims, 0)), shape);
-}
 
 void cast_op(struct lowering *t)
 {
@@ -834,7 +617,11 @@ void cast_op(struct lowering *t)
 		return;
 	}
 	if (from == ONNX_BOOL) {
-		cast_bool(t, x, type, shape);
+		out = result_type(t, type, rank, dims);
+		if (is_quant8(t, out))
+			return refuse(t, "of bool to 8 bits");
+		x = selected(t, x, filled_like(t, out, 1), filled_like(t, out, 0));
+		set_out(t, 0, x, shape);
 		return;
 	}
 	if (is_quant8(t, x) && (operand_of(t, x)->scale != 1 || operand_of(t, x)->zero))

@@ -283,32 +283,19 @@ void lrn_op(struct lowering *t)
 void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool old = op_set(t) < 13, quantised;
+	bool old = op_set(t) < 13;
 	int64_t named = attr_int(t, "axis", old ? 1 : -1);
 	int axis = shape->rank ? axis_of(t, named, shape->rank) : 0;
 	uint32_t dims[3] = { 1, 1, 1 }, x, out;
-	const struct translated *to;
 
 	for (int i = 0; i < shape->rank; i++)
 		dims[i < axis ? 0 : i == axis || old ? 1 : 2] *= (uint32_t)shape->dims[i];
 	t->work = 4 * (uint64_t)shape_count(shape);
-	quantised = is_node(t, "Softmax") && quantised_node(t, 1, false);
-	if (quantised) {
-		bool is_signed = value_at(t, onnx(t)->quantised_out)->type == ONNX_INT8;
-
-		to = &onnx(t)->values[onnx(t)->quantised_out];
-		quantised = to->scale == 1.f / 256 && to->zero == (is_signed ? -128 : 0);
-	}
-	x = view(t, quantised ? quantised_in(t, 0) : float_in(t, 0), 3, dims);
-	if (is_node(t, "LogSoftmax")) {
-		set_out(t, 0, EMIT(t, NN(LOG_SOFTMAX), result(t, x, 3, dims), x,
-				   scalar_float(t, x, 1), scalar_int(t, 1)), shape);
+	if (t->code == NN(SOFTMAX) && bytes_in(t, &x, &out) &&
+	    fits_quantised(t, t->code, x, x, out)) {
+		set_bytes(t, softmax_of(t, t->code, view(t, x, 3, dims), 1, 1, out), shape);
 		return;
 	}
-	out = quantised ? quantised_result(t, 3, dims) : result(t, x, 3, dims);
-	out = EMIT(t, NN(SOFTMAX), out, x, scalar_float(t, x, 1), scalar_int(t, 1));
-	if (quantised)
-		set_quantised_out(t, out, shape);
-	else
-		set_out(t, 0, out, shape);
+	x = view(t, float_in(t, 0), 3, dims);
+	set_out(t, 0, softmax_of(t, t->code, x, 1, 1, x), shape);
 }

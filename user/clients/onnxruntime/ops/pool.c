@@ -11,28 +11,6 @@ static bool pads_fit(const struct window *w)
 	return true;
 }
 
-static uint32_t pooled(struct lowering *t, int32_t type, uint32_t x, const struct window *w,
-		       const struct shape *shape)
-{
-	uint32_t dims[4] = { w->batch, w->channels, w->out[0], w->out[1] };
-	uint32_t ins[] = {
-		x,
-		scalar_int(t, (int32_t)w->head[1]),
-		scalar_int(t, (int32_t)w->tail[1]),
-		scalar_int(t, (int32_t)w->head[0]),
-		scalar_int(t, (int32_t)w->tail[0]),
-		scalar_int(t, (int32_t)w->stride[1]),
-		scalar_int(t, (int32_t)w->stride[0]),
-		scalar_int(t, (int32_t)w->size[1]),
-		scalar_int(t, (int32_t)w->size[0]),
-		scalar_int(t, NN(FUSED_NONE)),
-		scalar_bool(t, true),
-	};
-
-	t->work = (uint64_t)shape_count(shape) * (uint64_t)(w->size[0] * w->size[1]);
-	return emit(t, type, result(t, x, 4, dims), 11, ins);
-}
-
 /*
  * Windows of three dimensions: over rows and columns, then over the first dimension of space. The
  * greatest of the greatest is the greatest; a mean of means is the mean where all are of as many.
@@ -59,9 +37,8 @@ static void deep_pool(struct lowering *t, bool average)
 	if (has_out(t, 1))
 		refuse(t, "indices as an output");
 	for (int i = 0; !t->refused && i < 2; i++) {
-		out = window_shape(&w[i], w[i].channels);
-		x = pooled(t, average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D),
-			   window_view(t, x, &w[i]), &w[i], &out);
+		t->work = 0;
+		x = pooled(t, t->code, window_view(t, x, &w[i]), &w[i]);
 	}
 	out = *shape;
 	out.dims[2] = w[1].out[0];
@@ -72,7 +49,7 @@ static void deep_pool(struct lowering *t, bool average)
 
 void pool_op(struct lowering *t)
 {
-	bool average = is_node(t, "AveragePool"), quantised;
+	bool average = t->code == NN(AVERAGE_POOL_2D), quantised;
 	const struct shape *shape = shape_in(t, 0);
 	struct shape out;
 	struct window w;
@@ -106,34 +83,17 @@ void pool_op(struct lowering *t)
 	}
 	if (!pads_fit(&w))
 		refuse(t, "a border wider than the window");
-	x = pooled(t, average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D), x, &w, &out);
+	x = pooled(t, t->code, x, &w);
 	if (quantised)
 		set_quantised_out(t, x, &out);
 	else
 		set_out(t, 0, x, &out);
 }
 
-uint32_t global_pooled(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape)
-{
-	struct window w = {
-		.spatial = 2,
-		.size = { shape->dims[2], shape->dims[3] },
-		.stride = { 1, 1 },
-		.batch = (uint32_t)shape->dims[0],
-		.channels = (uint32_t)shape->dims[1],
-		.out = { 1, 1 },
-	};
-	struct shape out = window_shape(&w, w.channels);
-
-	return pooled(t, type, x, &w, &out);
-}
-
 /* Over all dimensions of space, which are kept as 1. */
 void global_pool_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool average = is_node(t, "GlobalAveragePool");
-	int32_t type = average ? NN(AVERAGE_POOL_2D) : NN(MAX_POOL_2D);
 	uint32_t lines = 1, x, axis;
 	struct shape out = *shape;
 	uint32_t dims[3];
@@ -145,7 +105,7 @@ void global_pool_op(struct lowering *t)
 		out.dims[i] = 1;
 	}
 	if (shape->rank == 4 && quantised_node(t, 1, false) && same_quantisation(t, 0)) {
-		x = global_pooled(t, type, quantised_in(t, 0), shape);
+		x = global_pooled(t, t->code, quantised_in(t, 0), shape);
 		set_quantised_out(t, x, &out);
 		return;
 	}
@@ -153,7 +113,7 @@ void global_pool_op(struct lowering *t)
 	if (t->refused)
 		return;
 	if (shape->rank == 4 && is_float(t, x)) {
-		set_out(t, 0, global_pooled(t, type, x, shape), &out);
+		set_out(t, 0, global_pooled(t, t->code, x, shape), &out);
 		return;
 	}
 	dims[0] = (uint32_t)shape->dims[0];
@@ -162,7 +122,7 @@ void global_pool_op(struct lowering *t)
 	x = view(t, x, 3, dims);
 	dims[2] = 1;
 	axis = vector_int(t, 1, (int32_t[]){ 2 });
-	if (average)
+	if (t->code == NN(AVERAGE_POOL_2D))
 		x = EMIT(t, NN(MEAN), result(t, x, 3, dims), x, axis, scalar_int(t, 1));
 	else
 		x = EMIT(t, NN(REDUCE_MAX), result(t, x, 3, dims), x, axis, scalar_bool(t, true));

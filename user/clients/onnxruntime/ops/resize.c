@@ -179,44 +179,37 @@ static float *matrix(struct lowering *t, const struct resize *r, int axis)
 static uint32_t along(struct lowering *t, uint32_t x, const struct resize *r, int axis,
 		      struct shape *shape)
 {
-	uint32_t before = 1, after = 1, in = (uint32_t)r->in[axis], out = (uint32_t)r->out[axis];
-	uint32_t dims[2] = { out, in }, weights, zeros;
-	float *none;
+	const uint32_t in = (uint32_t)r->in[axis], out = (uint32_t)r->out[axis];
+	const struct shape from = *shape;
+	uint32_t dims[3], rows, weights;
 
-	for (int i = 0; i < axis; i++)
-		before *= (uint32_t)shape->dims[i];
-	for (int i = axis + 1; i < r->rank; i++)
-		after *= (uint32_t)shape->dims[i];
+	around(shape, axis, dims);
+	rows = dims[0] * dims[2];
 	shape->dims[axis] = out;
-	x = view(t, x, 3, (uint32_t[]){ before, in, after });
 	if (r->mode == NEAREST) {
 		int32_t *indices = builder_alloc(t->b, out * sizeof(*indices));
 
 		for (uint32_t i = 0; indices && i < out; i++)
 			indices[i] = (int32_t)nearest(r, axis, i);
-		return !indices ? NO_OPERAND :
-		       EMIT(t, NN(GATHER), result(t, x, 3, (uint32_t[]){ before, out, after }), x,
-			    scalar_int(t, 1), vector_int(t, out, indices));
+		return gathered(t, x, &from, axis, vector_int(t, out, indices), out);
 	}
 	if ((uint64_t)in * out > 1 << 22) {
 		refuse(t, "a matrix of %u times %u", out, in);
 		return NO_OPERAND;
 	}
-	weights = constant(t, x, 2, dims, matrix(t, r, axis));
-	none = builder_alloc(t->b, out * sizeof(*none));
-	zeros = constant(t, x, 1, dims, none);
-	t->work += (uint64_t)before * after * in * out;
-	x = transposed(t, x, 3, (int[]){ 0, 2, 1 });
-	x = product(t, view(t, x, 2, (uint32_t[]){ before * after, in }), weights, zeros,
-		    before * after, out);
-	return transposed(t, view(t, x, 3, (uint32_t[]){ before, after, out }), 3,
+	t->work += (uint64_t)rows * in * out;
+	x = transposed(t, view(t, x, 3, dims), 3, (int[]){ 0, 2, 1 });
+	weights = constant(t, x, 2, (uint32_t[]){ out, in }, matrix(t, r, axis));
+	x = product(t, view(t, x, 2, (uint32_t[]){ rows, in }), weights, zeros(t, x, 1, &out), rows,
+		    out);
+	return transposed(t, view(t, x, 3, (uint32_t[]){ dims[0], dims[2], out }), 3,
 			  (int[]){ 0, 2, 1 });
 }
 
 static void resize(struct lowering *t, const struct resize *r)
 {
 	struct shape shape = *shape_in(t, 0), to = shape;
-	uint32_t x, dims[MAX_DIMS], rank, ins[6];
+	uint32_t x, dims[MAX_DIMS];
 	bool align, half, quantised;
 
 	for (int i = 0; i < r->rank; i++) {
@@ -233,18 +226,12 @@ static void resize(struct lowering *t, const struct resize *r)
 	x = quantised ? quantised_in(t, 0) : in(t, 0);
 	if (r->mode != NEAREST && !t->refused && !is_float(t, x))
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	rank = flat(&to, dims);
 	if (!t->refused && is_nnapi(r, &align, &half) && operand_of(t, x)->type !=
 	    NN(TENSOR_INT32)) {
-		ins[0] = x;
-		ins[1] = scalar_int(t, (int32_t)r->out[3]);
-		ins[2] = scalar_int(t, (int32_t)r->out[2]);
-		ins[3] = scalar_bool(t, true);
-		ins[4] = scalar_bool(t, align);
-		ins[5] = scalar_bool(t, half);
+		flat(&to, dims);
 		t->work = 4 * (uint64_t)shape_count(&to);
-		x = emit(t, r->mode == NEAREST ? NN(RESIZE_NEAREST_NEIGHBOR) : NN(RESIZE_BILINEAR),
-			 result(t, x, rank, dims), 6, ins);
+		x = resized(t, r->mode == NEAREST ? NN(RESIZE_NEAREST_NEIGHBOR) :
+			    NN(RESIZE_BILINEAR), x, dims, true, align, half);
 	} else {
 		for (int i = 0; !t->refused && i < r->rank; i++)
 			if (r->scale[i] != 1 || r->out[i] != r->in[i])

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The one number of a constant input; where it is missing, another. */
-static int64_t number_in(struct lowering *t, uint32_t index, int64_t otherwise)
+static int64_t int_in(struct lowering *t, uint32_t index, int64_t otherwise)
 {
 	int64_t count = 0, *given = has_in(t, index) ? ints_in(t, index, &count) : NULL;
 
@@ -20,7 +20,7 @@ void trilu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool upper = attr_int(t, "upper", 1);
-	int64_t k = number_in(t, 1, 0), rows, columns;
+	int64_t k = int_in(t, 1, 0), rows, columns;
 	struct operand type = { .type = NN(TENSOR_BOOL8) };
 	uint32_t x = in(t, 0);
 	uint8_t *mask;
@@ -51,38 +51,19 @@ void trilu_op(struct lowering *t)
 	set_out(t, 0, x, shape);
 }
 
-/* To the nearest whole number, halves to the even one. What is subtracted is exact. */
-void round_op(struct lowering *t)
-{
-	const struct shape *shape = shape_in(t, 0);
-	uint32_t x = in(t, 0), low, high, rest, half, even;
-
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	low = unary(t, NN(FLOOR), x);
-	high = with_number(t, NN(ADD), low, 1);
-	rest = arithmetic(t, NN(SUB), x, low);
-	half = with_number(t, NN(MUL), low, 0.5f);
-	even = compared(t, NN(EQUAL), half, unary(t, NN(FLOOR), half));
-	even = selected(t, even, low, high);
-	x = selected(t, compared(t, NN(LESS), rest, number(t, x, 0.5f)), low,
-		     selected(t, compared(t, NN(EQUAL), rest, number(t, x, 0.5f)), even, high));
-	set_out(t, 0, x, shape);
-}
-
 void is_inf_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool above = attr_int(t, "detect_positive", 1);
 	bool below = attr_int(t, "detect_negative", 1);
-	uint32_t x = in(t, 0), out = NO_OPERAND, low;
+	uint32_t x = float_in(t, 0), out = NO_OPERAND, low;
 
-	if (!t->refused && (!is_float(t, x) || (!above && !below)))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	if (!above && !below)
+		refuse(t, "that detects nothing");
 	if (above)
-		out = compared(t, NN(EQUAL), x, number(t, x, INFINITY));
+		out = compared_number(t, NN(EQUAL), x, INFINITY);
 	if (below) {
-		low = compared(t, NN(EQUAL), x, number(t, x, -INFINITY));
+		low = compared_number(t, NN(EQUAL), x, -INFINITY);
 		out = above ? broadcast(t, NN(LOGICAL_OR), out, shape, low, shape, shape) : low;
 	}
 	set_out(t, 0, out, shape);
@@ -90,134 +71,59 @@ void is_inf_op(struct lowering *t)
 
 void shrink_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
 	float bias = attr_float(t, "bias", 0), lambda = attr_float(t, "lambd", 0.5f);
-	uint32_t x = in(t, 0), other;
+	uint32_t x = float_in(t, 0), other;
 
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	other = selected(t, compared(t, NN(GREATER), x, number(t, x, lambda)),
+	other = selected(t, compared_number(t, NN(GREATER), x, lambda),
 			 with_number(t, NN(SUB), x, bias), filled_like(t, x, 0));
-	set_out(t, 0, selected(t, compared(t, NN(LESS), x, number(t, x, -lambda)),
-			       with_number(t, NN(ADD), x, bias), other), shape);
+	set_out(t, 0, selected(t, compared_number(t, NN(LESS), x, -lambda),
+			       with_number(t, NN(ADD), x, bias), other), shape_in(t, 0));
 }
 
-/* The remainder of integers that has the sign of the divisor, as division rounds downwards. */
 void mod_op(struct lowering *t)
 {
-	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
-	struct shape shape = broadcast_shape(t, a, b);
-	uint32_t x = in(t, 0), y = in(t, 1);
-
-	if (!t->refused && (operand_of(t, x)->type != NN(TENSOR_INT32) ||
-			    attr_int(t, "fmod", 0)))
+	if (attr_int(t, "fmod", 0))
 		refuse(t, "of %s with that sign", onnx_name(type_in(t, 0)));
-	if (shape.rank > MAX_DIMS)
-		refuse(t, "more than four dimensions");
-	if (t->refused)
-		return;
-	x = expanded(t, x, a, &shape);
-	y = expanded(t, y, b, &shape);
-	set_out(t, 0, arithmetic(t, NN(SUB), x,
-				 arithmetic(t, NN(MUL), arithmetic(t, NN(DIV), x, y), y)), &shape);
-}
-
-void cosh_op(struct lowering *t)
-{
-	const struct shape *shape = shape_in(t, 0);
-	uint32_t x = in(t, 0);
-
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	x = arithmetic(t, NN(ADD), unary(t, NN(EXP), x), unary(t, NN(EXP), unary(t, NN(NEG), x)));
-	set_out(t, 0, with_number(t, NN(MUL), x, 0.5f), shape);
+	floor_mod_op(t);
 }
 
 /* ---- one of many ---- */
-
-/* 0, 1, ... along the middle of [1, count, 1]. */
-static uint32_t numbered(struct lowering *t, uint32_t count)
-{
-	struct operand type = { .type = NN(TENSOR_INT32), .rank = 3, .dims = { 1, count, 1 } };
-	int32_t *numbers = builder_alloc(t->b, (size_t)count * sizeof(*numbers));
-
-	for (uint32_t i = 0; numbers && i < count; i++)
-		numbers[i] = (int32_t)i;
-	return constant_bytes(t, &type, numbers);
-}
-
-/* Where [before, 1, behind] names a place of [before, count, behind]. */
-static uint32_t named(struct lowering *t, uint32_t at, uint32_t before, uint32_t count,
-		      uint32_t behind)
-{
-	const struct shape one = { 3, { before, 1, behind } }, line = { 3, { 1, count, 1 } };
-	const struct shape all = { 3, { before, count, behind } };
-
-	at = view(t, at, 3, (uint32_t[]){ before, 1, behind });
-	return broadcast(t, NN(EQUAL), at, &one, numbered(t, count), &line, &all);
-}
-
-/* Places that may count from the end, as those that do not. */
-static uint32_t from_start(struct lowering *t, uint32_t x, uint32_t size)
-{
-	return selected(t, compared(t, NN(LESS), x, number(t, x, 0)),
-			with_number(t, NN(ADD), x, (float)size), x);
-}
 
 void hardmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool old = op_set(t) < 13;
 	int axis = axis_of(t, attr_int(t, "axis", old ? 1 : -1), shape->rank);
-	uint32_t dims[3] = { 1, 1, 1 }, x = in(t, 0), at, mask;
+	uint32_t dims[3] = { 1, 1, 1 }, x = float_in(t, 0), at;
+	struct shape lines = { .rank = 3 };
 
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
 	for (int i = 0; i < shape->rank; i++)
 		dims[i < axis ? 0 : i == axis || old ? 1 : 2] *= (uint32_t)shape->dims[i];
+	for (int i = 0; i < 3; i++)
+		lines.dims[i] = dims[i];
 	x = view(t, x, 3, dims);
-	at = EMIT(t, NN(ARGMAX), result_type(t, NN(TENSOR_INT32), 2,
-					     (uint32_t[]){ dims[0], dims[2] }),
-		  x, scalar_int(t, 1));
-	mask = named(t, at, dims[0], dims[1], dims[2]);
-	set_out(t, 0, selected(t, mask, filled_like(t, x, 1), filled_like(t, x, 0)), shape);
+	at = place_of(t, NN(ARGMAX), x, &lines, 1, false);
+	at = is_place(t, at, dims);
+	set_out(t, 0, selected(t, at, filled_like(t, x, 1), filled_like(t, x, 0)), shape);
 }
 
 void one_hot_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
-	int64_t axis = attr_int(t, "axis", -1), depth = 0;
-	struct shape to = { .rank = shape->rank + 1 };
-	uint32_t x = in(t, 0), dims[3] = { 1, 0, 1 }, mask, off, on;
-	float *values = NULL;
+	uint32_t x = in(t, 0);
+	int64_t depth;
+	float *values;
 
 	if (type_in(t, 1) == ONNX_FLOAT) {
 		const float *given = data_of_count(t, 1, ONNX_FLOAT, 1);
 
 		depth = given && *given >= 1 && *given < 1 << 24 ? (int64_t)*given : 0;
 	} else {
-		depth = number_in(t, 1, 0);
+		depth = int_in(t, 1, 0);
 	}
-	if (!t->refused && operand_of(t, x)->type != NN(TENSOR_INT32))
-		refuse(t, "places of %s", onnx_name(type_in(t, 0)));
-	if (depth < 1 || depth > 1 << 24 || to.rank > MAX_RANK)
-		refuse(t, "a depth of %lld", (long long)depth);
+	values = floats_of_count(t, 2, 2);
 	if (!t->refused)
-		values = floats_of_count(t, 2, 2);
-	axis = axis_of(t, axis, to.rank);
-	if (t->refused)
-		return;
-	for (int i = 0; i < to.rank; i++) {
-		to.dims[i] = i == axis ? depth : shape->dims[i < axis ? i : i - 1];
-		if (i != axis)
-			dims[i < axis ? 0 : 2] *= (uint32_t)to.dims[i];
-	}
-	dims[1] = (uint32_t)depth;
-	mask = named(t, from_start(t, x, (uint32_t)depth), dims[0], dims[1], dims[2]);
-	x = in(t, 2);
-	off = filled(t, x, 3, dims, values[0]);
-	on = filled(t, x, 3, dims, values[1]);
-	set_out(t, 0, selected(t, mask, on, off), &to);
+		set_one_hot(t, from_start(t, x, depth), attr_int(t, "axis", -1), depth, in(t, 2),
+			    values[1], values[0]);
 }
 
 /* ---- elements ---- */
@@ -256,7 +162,7 @@ void gather_elements_op(struct lowering *t)
 	}
 	type.rank = 1;
 	type.dims[0] = count;
-	at = from_start(t, view(t, at, 1, &count), (uint32_t)shape->dims[axis]);
+	at = from_start(t, view(t, at, 1, &count), shape->dims[axis]);
 	at = with_number(t, NN(MUL), at, (float)stride);
 	at = arithmetic(t, NN(ADD), at, constant_bytes(t, &type, rest));
 	x = view(t, x, 1, (uint32_t[]){ (uint32_t)all });
@@ -300,7 +206,7 @@ void range_op(struct lowering *t)
 	void *data;
 
 	for (uint32_t i = 0; i < 3; i++) {
-		numbers[i] = number_in(t, i, 0);
+		numbers[i] = int_in(t, i, 0);
 		/* So that sums of three do not overflow. */
 		if (numbers[i] < -most || numbers[i] > most)
 			refuse(t, "input %u is %lld, further from 0 than %lld", i,

@@ -25,18 +25,6 @@ static void read_numbers(struct lowering *t, const char *name, int64_t otherwise
 	}
 }
 
-static void pad_automatically(struct window *w, int i, bool upper)
-{
-	int64_t size = (w->size[i] - 1) * w->dilation[i] + 1;
-	int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i];
-	int64_t need = (out - 1) * w->stride[i] + size - w->in[i];
-
-	if (need < 0)
-		need = 0;
-	w->head[i] = upper ? need / 2 : need - need / 2;
-	w->tail[i] = need - w->head[i];
-}
-
 static void read_pads(struct lowering *t, struct window *w, int first)
 {
 	const char *automatic = attr_string(t, "auto_pad", "NOTSET");
@@ -44,7 +32,7 @@ static void read_pads(struct lowering *t, struct window *w, int first)
 
 	if (!strncmp(automatic, "SAME_", 5)) {
 		for (int i = first; i < 2; i++)
-			pad_automatically(w, i, !strcmp(automatic, "SAME_UPPER"));
+			window_same(w, i, !strcmp(automatic, "SAME_UPPER"));
 		return;
 	}
 	if (strcmp(automatic, "VALID"))
@@ -88,6 +76,7 @@ bool window_read(struct lowering *t, const struct shape *shape, const int64_t *s
 	int first;
 
 	memset(w, 0, sizeof(*w));
+	w->is_nchw = true;
 	w->spatial = shape->rank - 2;
 	if (!t->refused && w->spatial != 1 && w->spatial != 2)
 		refuse(t, "%d dimensions of space", w->spatial);
@@ -129,13 +118,14 @@ bool windows_read(struct lowering *t, const struct shape *shape, struct window w
 
 		if (k < 2)
 			*to = (struct window){ .spatial = 2, .size = { 1, 1 }, .stride = { 1, 1 },
-					       .dilation = { 1, 1 }, .channels = 1 };
+					       .dilation = { 1, 1 }, .channels = 1,
+					       .is_nchw = true };
 		to->size[i] = size[k];
 		to->stride[i] = stride[k];
 		to->dilation[i] = dilation[k];
 		to->in[i] = (uint32_t)shape->dims[2 + k];
 		if (!strncmp(automatic, "SAME_", 5)) {
-			pad_automatically(to, i, !strcmp(automatic, "SAME_UPPER"));
+			window_same(to, i, !strcmp(automatic, "SAME_UPPER"));
 		} else if (strcmp(automatic, "VALID")) {
 			to->head[i] = pads[k];
 			to->tail[i] = pads[3 + k];
@@ -157,31 +147,4 @@ struct shape window_shape(const struct window *w, uint32_t channels)
 	for (int i = 0; i < w->spatial; i++)
 		shape.dims[2 + i] = w->out[2 - w->spatial + i];
 	return shape;
-}
-
-uint32_t window_view(struct lowering *t, uint32_t x, const struct window *w)
-{
-	return view(t, x, 4, (uint32_t[]){ w->batch, w->channels, w->in[0], w->in[1] });
-}
-
-uint32_t window_padded(struct lowering *t, uint32_t x, struct window *w)
-{
-	int32_t pads[8] = { 0 };
-	uint32_t dims[4] = { w->batch, w->channels };
-	uint32_t amounts;
-
-	for (int i = 0; i < 2; i++) {
-		pads[4 + 2 * i] = (int32_t)w->head[i];
-		pads[5 + 2 * i] = (int32_t)w->tail[i];
-		w->in[i] += (uint32_t)(w->head[i] + w->tail[i]);
-		w->head[i] = w->tail[i] = 0;
-		dims[2 + i] = w->in[i];
-	}
-	amounts = vector_int(t, 8, pads);
-	if (amounts != NO_OPERAND) {
-		t->b->operands[amounts].rank = 2;
-		t->b->operands[amounts].dims[0] = 4;
-		t->b->operands[amounts].dims[1] = 2;
-	}
-	return EMIT(t, NN(PAD), result(t, x, 4, dims), x, amounts);
 }

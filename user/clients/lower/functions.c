@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/* Functions of one number: what the NNAPI has not is made of arithmetic. */
+#include "clients/lower/lowerings.h"
+#include "clients/lower/reader.h"
+
+#include <math.h>
+
+/* Refuses float16, which is too coarse for the parts of a function. */
+static void is_fine(struct lowering *t, uint32_t x)
+{
+	if (is_type(t, x, NN(TENSOR_FLOAT16)))
+		refuse(t, "of float16, which is too coarse for its parts");
+}
+
+uint32_t bounded(struct lowering *t, uint32_t x, float low, float high)
+{
+	if (!isinf(low))
+		x = with_number(t, NN(MAXIMUM), x, low);
+	return isinf(high) ? x : with_number(t, NN(MINIMUM), x, high);
+}
+
+uint32_t elu_of(struct lowering *t, uint32_t x, float alpha)
+{
+	return EMIT(t, NN(ELU), result_like(t, x), x, scalar_float(t, x, alpha));
+}
+
+/*
+ * erf(x) = 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x), x >= 0. The error is 1.5e-7.
+ * Formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
+ */
+static uint32_t erf_of_magnitude(struct lowering *t, uint32_t x)
+{
+	static const float a[] = { 1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f,
+				   0.254829592f };
+	uint32_t k, sum, e;
+
+	is_fine(t, x);
+	k = with_number(t, NN(ADD), with_number(t, NN(MUL), x, 0.3275911f), 1);
+	k = number_with(t, NN(DIV), 1, k);
+	sum = with_number(t, NN(MUL), k, a[0]);
+	for (int i = 1; i < 5; i++)
+		sum = arithmetic(t, NN(MUL), with_number(t, NN(ADD), sum, a[i]), k);
+	e = unary(t, NN(EXP), unary(t, NN(NEG), arithmetic(t, NN(MUL), x, x)));
+	return number_with(t, NN(SUB), 1, arithmetic(t, NN(MUL), sum, e));
+}
+
+uint32_t erf_of(struct lowering *t, uint32_t x)
+{
+	uint32_t e = erf_of_magnitude(t, unary(t, NN(ABS), x));
+
+	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), e), e);
+}
+
+/* x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2): no sign is needed. */
+uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
+{
+	uint32_t half = with_number(t, NN(MUL), x, 0.5f), inner;
+
+	is_fine(t, x);
+	if (by_tanh) {
+		inner = arithmetic(t, NN(MUL), arithmetic(t, NN(MUL), x, x), x);
+		inner = arithmetic(t, NN(ADD), x, with_number(t, NN(MUL), inner, 0.044715f));
+		inner = unary(t, NN(TANH), with_number(t, NN(MUL), inner, 0.7978845608f));
+		return arithmetic(t, NN(MUL), half, with_number(t, NN(ADD), inner, 1));
+	}
+	inner = unary(t, NN(ABS), x);
+	inner = arithmetic(t, NN(MUL), inner, erf_of_magnitude(
+		t, with_number(t, NN(MUL), inner, 0.70710678118f)));
+	return arithmetic(t, NN(ADD), half, with_number(t, NN(MUL), inner, 0.5f));
+}
+
+/* To the nearest whole number, halves to the even one. The difference is exact. */
+uint32_t round_of(struct lowering *t, uint32_t x)
+{
+	uint32_t low = unary(t, NN(FLOOR), x), high = with_number(t, NN(ADD), low, 1);
+	uint32_t rest = arithmetic(t, NN(SUB), x, low), half = with_number(t, NN(MUL), low, 0.5f);
+	uint32_t even = compared(t, NN(EQUAL), half, unary(t, NN(FLOOR), half));
+
+	even = selected(t, even, low, high);
+	return selected(t, compared_number(t, NN(LESS), rest, 0.5f), low,
+			selected(t, compared_number(t, NN(EQUAL), rest, 0.5f), even, high));
+}
+
+/* 1 where x > 0, -1 where x < 0, 0 elsewhere. */
+uint32_t sign_of(struct lowering *t, uint32_t x)
+{
+	uint32_t above = compared_number(t, NN(GREATER), x, 0);
+	uint32_t below = compared_number(t, NN(LESS), x, 0);
+
+	below = selected(t, below, filled_like(t, x, -1), filled_like(t, x, 0));
+	return selected(t, above, filled_like(t, x, 1), below);
+}
+
+/* max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
+uint32_t softplus_of(struct lowering *t, uint32_t x)
+{
+	uint32_t small = unary(t, NN(EXP), unary(t, NN(NEG), unary(t, NN(ABS), x)));
+
+	return arithmetic(t, NN(ADD), unary(t, NN(RELU), x),
+			  unary(t, NN(LOG), with_number(t, NN(ADD), small, 1)));
+}
+
+void function_op(struct lowering *t)
+{
+	set_out(t, 0, t->function(t, number_in(t, 0)), shape_in(t, 0));
+}
+
+#define FUNCTION(onnx, first, last, tflite, y) ONNX_FUNCTION(onnx, first, last, y)
+#define ONNX_FUNCTION(onnx, first, last, y) \
+	uint32_t function_##onnx(struct lowering *t, uint32_t x) \
+	{ \
+		return y; \
+	}
+#define TFLITE_FUNCTION(tflite, y) ONNX_FUNCTION(tflite, 0, 0, y)
+#include "clients/lower/functions.def"

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/* Moving elements. */
+#include "clients/lower/lowerings.h"
+
+#include <string.h>
+
+/* Dimensions that stay neighbours become one, and those of 1 vanish. */
+uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
+{
+	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
+	uint32_t dims[MAX_DIMS] = { 1, 1, 1, 1 };
+	int last = -2;
+
+	/* The group of each dimension, in the order of the result. */
+	for (int i = 0; i < shape->rank; i++) {
+		int d = order[i];
+
+		groups[d] = -1;
+		if (shape->dims[d] == 1)
+			continue;
+		/* Dimensions of 1 between two do not part them. */
+		while (last >= 0 && last + 1 < d && shape->dims[last + 1] == 1)
+			last++;
+		if (d != last + 1 || last < 0)
+			rank++;
+		groups[d] = rank - 1;
+		last = d;
+	}
+	if (rank > MAX_DIMS) {
+		refuse(t, "a permutation of %d dimensions", rank);
+		return NO_OPERAND;
+	}
+	/* The order of groups in the input. */
+	memset(place, -1, sizeof(place));
+	for (int d = 0, at = 0; d < shape->rank; d++) {
+		if (groups[d] < 0)
+			continue;
+		if (place[groups[d]] < 0)
+			place[groups[d]] = at++;
+		dims[place[groups[d]]] *= (uint32_t)shape->dims[d];
+	}
+	if (!rank)
+		return x;
+	for (int i = 0; i < rank; i++)
+		perm[i] = place[i];
+	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
+}
+
+/*
+ * The same of an axis of an operand: four dimensions stay, as those of an image are turned
+ * with it. Returns where the axis is then.
+ */
+static uint32_t seen(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS])
+{
+	*rank = 3;
+	if (shape->rank != MAX_DIMS) {
+		around(shape, axis, dims);
+		return 1;
+	}
+	*rank = flat(shape, dims);
+	return (uint32_t)axis;
+}
+
+/* SLICE of an operand. */
+static uint32_t sliced(struct lowering *t, uint32_t x, uint32_t rank, const int32_t *begin,
+		       const uint32_t *size)
+{
+	return EMIT(t, NN(SLICE), result(t, x, rank, size), x, vector_int(t, rank, begin),
+		    vector_int(t, rank, (const int32_t *)size));
+}
+
+uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t begin,
+	       int64_t count)
+{
+	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims);
+	int32_t first[MAX_DIMS] = { 0 };
+
+	x = view(t, x, rank, dims);
+	if (count == dims[at])
+		return x;
+	first[at] = (int32_t)begin;
+	dims[at] = (uint32_t)count;
+	return sliced(t, x, rank, first, dims);
+}
+
+uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t at,
+		  uint32_t count)
+{
+	uint32_t dims[MAX_DIMS], rank, place = seen(shape, axis, &rank, dims);
+
+	x = view(t, x, rank, dims);
+	dims[place] = count;
+	return EMIT(t, NN(GATHER), result(t, x, rank, dims), x, scalar_int(t, (int32_t)place), at);
+}
+
+/* A number counted from the end if it is below 0, between two bounds. */
+static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
+{
+	if (at < 0)
+		at += size;
+	return at < low ? low : at > high ? high : at;
+}
+
+bool cut_range(struct lowering *t, int64_t size, struct range *range)
+{
+	const int64_t step = range->step, back = step < 0, way = back ? -1 : 1;
+	int64_t length;
+
+	if (!step || step < INT32_MIN || step > INT32_MAX) {
+		refuse(t, "a step of %lld", (long long)step);
+		return false;
+	}
+	range->begin = cut(range->begin, size, 0, size - back);
+	range->end = cut(range->end, size, -back, size - back);
+	length = (range->end - range->begin) * way;
+	range->count = length > 0 ? (length - 1) / (step * way) + 1 : 0;
+	if (!range->count)
+		refuse(t, "a part without elements");
+	return range->count;
+}
+
+uint32_t ranged(struct lowering *t, uint32_t x, const struct shape *shape,
+		const struct range *ranges)
+{
+	uint32_t size[MAX_DIMS], rank = flat(shape, size);
+	int32_t begin[MAX_DIMS] = { 0 };
+	struct shape to = *shape;
+	bool is_cut = false;
+
+	for (int i = 0; i < shape->rank; i++) {
+		const struct range *r = &ranges[i];
+
+		if ((r->step != 1 && r->count != 1) || r->count == shape->dims[i])
+			continue;
+		if (shape->rank > MAX_DIMS) {
+			x = taken(t, x, &to, i, r->begin, r->count);
+		} else {
+			begin[i] = (int32_t)r->begin;
+			size[i] = (uint32_t)r->count;
+			is_cut = true;
+		}
+		to.dims[i] = r->count;
+	}
+	if (is_cut)
+		x = sliced(t, view_shape(t, x, shape), rank, begin, size);
+	for (int i = 0; i < shape->rank; i++) {
+		const uint32_t count = (uint32_t)ranges[i].count;
+		int32_t *at;
+
+		if (ranges[i].step == 1 || count == 1)
+			continue;
+		at = builder_alloc(t->b, count * sizeof(*at));
+		for (uint32_t k = 0; at && k < count; k++)
+			at[k] = (int32_t)(ranges[i].begin + k * ranges[i].step);
+		x = gathered(t, x, &to, i, constant_ints(t, 1, &count, at), count);
+		to.dims[i] = count;
+	}
+	return x;
+}
+
+uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const struct shape *shape,
+		      int axis, uint32_t like)
+{
+	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims), out;
+	const bool is_bool = is_type(t, x[0], NN(TENSOR_BOOL8));
+
+	out = is_bool ? result_type(t, NN(TENSOR_FLOAT32), rank, dims) :
+			result(t, like, rank, dims);
+	for (uint32_t i = 0; i < count && !t->refused; i++) {
+		if (is_bool)
+			x[i] = bool_as_float(t, x[i]);
+		dims[at] = (uint32_t)(elements_of(t, x[i]) * shape->dims[axis] /
+				      shape_count(shape));
+		x[i] = view(t, x[i], rank, dims);
+	}
+	x[count] = scalar_int(t, (int32_t)at);
+	out = emit(t, NN(CONCATENATION), out, count + 1, x);
+	return is_bool ? float_as_bool(t, out) : out;
+}
+
+void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t count,
+	     uint32_t *parts)
+{
+	uint32_t dims[3];
+
+	around(shape, axis, dims);
+	if (!count || dims[1] % count)
+		return refuse(t, "%u equal parts of %u", count, dims[1]);
+	x = view(t, x, 3, dims);
+	dims[1] /= count;
+	for (uint32_t i = 0; i < count; i++)
+		parts[i] = result(t, x, 3, dims);
+	emit_many(t, NN(SPLIT), count, parts, 3,
+		  (uint32_t[]){ x, scalar_int(t, 1), scalar_int(t, (int32_t)count) });
+}
+
+uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more)
+{
+	const uint32_t rank = operand_of(t, x)->rank, ins[] = {
+		x, constant_ints(t, 2, (uint32_t[]){ rank, 2 }, pairs), more,
+	};
+	uint32_t dims[MAX_DIMS];
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = operand_of(t, x)->dims[i] + (uint32_t)(pairs[2 * i] + pairs[2 * i + 1]);
+	return emit(t, code, result(t, x, rank, dims), more == NO_OPERAND ? 2 : 3, ins);
+}
+
+uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const int64_t *times,
+	       struct shape *to)
+{
+	int32_t repeats[MAX_DIMS] = { 1 };
+	uint32_t dims[MAX_DIMS];
+
+	*to = *shape;
+	if (shape->rank > MAX_DIMS)
+		refuse(t, "more than four dimensions");
+	for (int i = 0; !t->refused && i < shape->rank; i++) {
+		if (times[i] < 1 || times[i] > INT32_MAX)
+			refuse(t, "%lld times", (long long)times[i]);
+		repeats[i] = (int32_t)times[i];
+		to->dims[i] *= times[i];
+	}
+	if (!t->refused && shape_count(to) <= 0)
+		refuse(t, "more than 2^31 elements");
+	return t->refused ? NO_OPERAND :
+	       EMIT(t, NN(TILE), result(t, x, flat(to, dims), dims), x,
+		    vector_int(t, operand_of(t, x)->rank, repeats));
+}
+
+uint32_t reblocked(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims,
+		   int64_t block, bool is_nchw)
+{
+	return EMIT(t, code, result(t, x, 4, dims), x, scalar_int(t, (int32_t)block),
+		    scalar_bool(t, is_nchw));
+}
+
+uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims, bool is_nchw,
+		 bool align, bool half)
+{
+	return EMIT(t, code, result(t, x, 4, dims), x,
+		    scalar_int(t, (int32_t)dims[is_nchw ? 3 : 2]),
+		    scalar_int(t, (int32_t)dims[is_nchw ? 2 : 1]), scalar_bool(t, is_nchw),
+		    scalar_bool(t, align), scalar_bool(t, half));
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* Along axes: reductions, places of elements by size, elements by place, Softmax. */
+#include "clients/lower/lowerings.h"
+#include "clients/lower/reader.h"
+
+struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep)
+{
+	struct shape to = { 0 };
+
+	for (int i = 0; i < shape->rank; i++)
+		if (!marked[i] || keep)
+			to.dims[to.rank++] = marked[i] ? 1 : shape->dims[i];
+	return to;
+}
+
+uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape,
+		 const bool *marked)
+{
+	struct shape to = reduced_shape(shape, marked, true);
+	uint32_t dims[MAX_DIMS] = { 1 }, rank = 0, count = 0, out_dims[MAX_DIMS], axes, out;
+	int32_t axis[MAX_DIMS];
+	int last = -1;
+
+	/* Neighbours that are reduced alike are one. */
+	for (int i = 0; i < shape->rank; i++) {
+		if (shape->dims[i] == 1)
+			continue;
+		if (marked[i] != last) {
+			if (rank == MAX_DIMS) {
+				refuse(t, "axes that are apart in more than four dimensions");
+				return NO_OPERAND;
+			}
+			if (marked[i])
+				axis[count++] = (int32_t)rank;
+			dims[rank++] = 1;
+		}
+		last = marked[i];
+		dims[rank - 1] *= (uint32_t)shape->dims[i];
+	}
+	/* Images stay images, which are turned with what is around. */
+	if (type == NN(MEAN) && shape->rank == 4 && is_float(t, x) && !marked[0] && !marked[1] &&
+	    marked[2] && marked[3])
+		return global_pooled(t, NN(AVERAGE_POOL_2D), x, shape);
+	t->work += (uint64_t)shape_count(shape);
+	if (count) {
+		x = view(t, x, rank, dims);
+		for (uint32_t i = 0; i < count; i++)
+			dims[axis[i]] = 1;
+		axes = vector_int(t, count, axis);
+		out = result(t, x, rank, dims);
+		x = EMIT(t, type, out, x, axes,
+			 type == NN(MEAN) ? scalar_int(t, 1) : scalar_bool(t, true));
+	}
+	rank = flat(&to, out_dims);
+	return view(t, x, rank, out_dims);
+}
+
+/* Whether places along an axis, which are computed from its end, are exact as floats. */
+static void count_from_end(struct lowering *t, int64_t size)
+{
+	if (size > 1 << 24)
+		refuse(t, "places of an axis of %lld elements; at most %d", (long long)size,
+		       1 << 24);
+}
+
+uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
+		  int axis, bool is_last)
+{
+	uint32_t dims[3], out;
+
+	around(shape, axis, dims);
+	x = view(t, x, 3, dims);
+	if (is_last)
+		x = EMIT(t, NN(REVERSE), result_like(t, x), x,
+			 vector_int(t, 1, (int32_t[]){ 1 }));
+	out = result_type(t, NN(TENSOR_INT32), 2, (uint32_t[]){ dims[0], dims[2] });
+	x = EMIT(t, code, out, x, scalar_int(t, 1));
+	t->work += (uint64_t)shape_count(shape);
+	if (!is_last)
+		return x;
+	count_from_end(t, dims[1]);
+	return number_with(t, NN(SUB), (float)dims[1] - 1, x);
+}
+
+/*
+ * The NNAPI takes the one of equals with the higher place first: the axis is looked at from its
+ * end. The axis is the last.
+ */
+void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
+	     bool is_greatest, uint32_t out[2])
+{
+	uint32_t dims[3], to[3];
+
+	around(shape, axis, dims);
+	if (k < 1 || k > dims[1])
+		refuse(t, "%lld of %u", (long long)k, dims[1]);
+	if (!is_greatest && is_quant8(t, x))
+		refuse(t, "the smallest of 8-bit numbers");
+	count_from_end(t, dims[1]);
+	x = view(t, x, 3, dims);
+	if (dims[2] != 1)
+		x = transposed(t, x, 3, (int[]){ 0, 2, 1 });
+	x = view(t, x, 3, (uint32_t[]){ dims[0], dims[2], dims[1] });
+	x = EMIT(t, NN(REVERSE), result_like(t, x), x, vector_int(t, 1, (int32_t[]){ 2 }));
+	if (!is_greatest)
+		x = unary(t, NN(NEG), x);
+	to[0] = dims[0];
+	to[1] = dims[2];
+	to[2] = (uint32_t)k;
+	out[0] = result(t, x, 3, to);
+	out[1] = result_type(t, NN(TENSOR_INT32), 3, to);
+	emit_many(t, NN(TOPK_V2), 2, out, 2, (uint32_t[]){ x, scalar_int(t, (int32_t)k) });
+	t->work += (uint64_t)shape_count(shape);
+	if (!is_greatest)
+		out[0] = unary(t, NN(NEG), out[0]);
+	out[1] = number_with(t, NN(SUB), (float)dims[1] - 1, out[1]);
+	if (dims[2] != 1)
+		out[0] = transposed(t, out[0], 3, (int[]){ 0, 2, 1 });
+}
+
+uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3])
+{
+	const struct shape one = { 3, { dims[0], 1, dims[2] } }, line = { 3, { 1, dims[1], 1 } };
+	const struct shape all = { 3, { dims[0], dims[1], dims[2] } };
+	int32_t *places = builder_alloc(t->b, (size_t)dims[1] * sizeof(*places));
+
+	for (uint32_t i = 0; places && i < dims[1]; i++)
+		places[i] = (int32_t)i;
+	return broadcast(t, NN(EQUAL), view_shape(t, at, &one), &one,
+			 constant_ints(t, 3, (uint32_t[]){ 1, dims[1], 1 }, places), &line, &all);
+}
+
+uint32_t from_start(struct lowering *t, uint32_t at, int64_t size)
+{
+	return selected(t, compared_number(t, NN(LESS), at, 0),
+			with_number(t, NN(ADD), at, (float)size), at);
+}
+
+void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
+		 float on, float off)
+{
+	const struct shape *shape = shape_in(t, 0);
+	struct shape to = { .rank = shape->rank + 1 };
+	uint32_t dims[3];
+
+	if (!t->refused && !is_type(t, at, NN(TENSOR_INT32)))
+		refuse(t, "places that are not int32");
+	if (depth < 1 || depth > 1 << 24 || to.rank > MAX_RANK)
+		refuse(t, "a depth of %lld", (long long)depth);
+	axis = axis_of(t, axis, to.rank);
+	if (t->refused)
+		return;
+	for (int i = 0; i < to.rank; i++)
+		to.dims[i] = i == axis ? depth : shape->dims[i < axis ? i : i - 1];
+	around(&to, (int)axis, dims);
+	set_out(t, 0, selected(t, is_place(t, at, dims), filled(t, like, 3, dims, on),
+			       filled(t, like, 3, dims, off)), &to);
+}
+
+uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
+		    uint32_t like)
+{
+	uint32_t out = result(t, like, operand_of(t, x)->rank, operand_of(t, x)->dims);
+
+	return EMIT(t, code, out, x, scalar_float(t, x, beta), scalar_int(t, axis));
+}
