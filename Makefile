@@ -106,8 +106,7 @@ hal	:= $(if $(wildcard user/hal/*.map),$(call objects,user/hal/*.c user/base/pac
 hwbuffer := $(if $(wildcard user/hwbuffer/*.map),$(call objects,user/hwbuffer/*.c))
 runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c user/base/allowlist.c))
 lower	:= user/clients/*.c user/clients/lower/*.c
-tflite	:= $(call objects,user/clients/*.c user/clients/lower/constants.c user/clients/tflite/*.c \
-		user/clients/tflite/*/*.c)
+tflite	:= $(call objects,$(lower) user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
 # What engines are made of, and the three programs of one: only the worker computes, only the keeper
 # has a database.

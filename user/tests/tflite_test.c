@@ -25,7 +25,7 @@
 
 enum {
 	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
-	FLOOR_DIV = 90, SIGN = 158,
+	FLOOR_DIV = 90, IMAG = 133,
 };
 
 static char said[256];
@@ -94,33 +94,33 @@ static void test_calls(void **state)
 	static const struct {
 		const char *name, *value, *calls;
 	} cases[] = {
-		{ "device", "nnapi-reference", "relaxed 0, " NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "device", "nnapi-reference", NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
 		{ "accelerator_name", "nnapi-reference",
-		  "relaxed 0, " NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
-		{ "verbosity", "0", "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
-		{ "preference", "low_power", "relaxed 0, " NNAPI_SET(any, 0, 100) NNAPI_IN_BURST },
+		  NNAPI_SET(1, 1, 100) NNAPI_IN_BURST },
+		{ "verbosity", "0", NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "preference", "low_power", NNAPI_SET(any, 0, 100) NNAPI_IN_BURST },
 		{ "execution_preference", "sustained_speed",
-		  "relaxed 0, " NNAPI_SET(any, 2, 100) NNAPI_IN_BURST },
+		  NNAPI_SET(any, 2, 100) NNAPI_IN_BURST },
 		{ "preference", "fast_single_answer",
-		  "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
-		{ "priority", "low", "relaxed 0, " NNAPI_SET(any, 1, 90) NNAPI_IN_BURST },
-		{ "priority", "MEDIUM", "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		  NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "priority", "low", NNAPI_SET(any, 1, 90) NNAPI_IN_BURST },
+		{ "priority", "MEDIUM", NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 		{ "execution_priority", "high",
-		  "relaxed 0, " NNAPI_SET(any, 1, 110) NNAPI_IN_BURST },
+		  NNAPI_SET(any, 1, 110) NNAPI_IN_BURST },
 		{ "allow_fp16", "1", "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 		{ "allow_fp16_precision_for_fp32", "yes",
 		  "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 		{ "allow_fp16", "TRUE", "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 		{ "allow_fp16", "on", "relaxed 1, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
-		{ "burst", "0", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
-		{ "burst", "no", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
-		{ "burst", "off", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
-		{ "use_burst_mode", "false", "relaxed 0, " NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "burst", "0", NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "burst", "no", NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "burst", "off", NNAPI_SET(any, 1, 100) "run, run, " },
+		{ "use_burst_mode", "false", NNAPI_SET(any, 1, 100) "run, run, " },
 		{ "cache_dir", "/tmp/nnaccel-no-such",
-		  "relaxed 0, " NNAPI_SET(any, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
+		  NNAPI_SET(any, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
 		{ "cache_directory", "/tmp/nnaccel-no-such",
-		  "relaxed 0, " NNAPI_SET(any, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
-		{ "cache_directory", "", "relaxed 0, " NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		  NNAPI_SET(any, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
+		{ "cache_directory", "", NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 	};
 
 	(void)state;
@@ -161,7 +161,7 @@ static void test_failures(void **state)
 		assert_non_null(strstr(w->error, result > dead ? "an unknown result" :
 				       nnapi_results[result]));
 		assert_string_equal(nnapi_calls, result != dead ? "run in it, " :
-				    "run in it, relaxed 0, " NNAPI_SET(1, 1, 100) "burst, run in it, ");
+				    "run in it, " NNAPI_SET(1, 1, 100) "burst, run in it, ");
 	}
 	nnapi_failing.times = 1;
 	nnapi_failing.result = dead;
@@ -419,11 +419,11 @@ static void test_max_partitions(void **state)
 
 		for (int t = 0; t < 6; t++)
 			tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 + t });
-		/* Nodes that do not fit together, but do not run: RELU and SIGN in turn. */
+		/* Nodes that do not fit together, but do not run: RELU and IMAG in turn. */
 		for (int t = 0; t < 5; t++)
-			node(w, t % 2 ? SIGN : RELU, t, -2, t + 1);
+			node(w, t % 2 ? IMAG : RELU, t, -2, t + 1);
 		for (int t = 1; t < 6; t++)
-			w->dims[t].data[0] = 1 + (t + 1) / 2;
+			w->dims[t].data[0] = 2 + t / 2;
 		w->dims[0].data[0] = 2;
 		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 		assert_int_equal(w->num_kernels, cases[i].kernels);
@@ -454,7 +454,7 @@ static void test_usual_work(void **state)
 		for (int t = 0; t < 2; t++)
 			tensor(w, TFL_FLOAT32, 2, (const int[]){ 1, cases[i].rows });
 		node(w, FULLY_CONNECTED, 0, 1, 2);
-		node(w, SIGN, 2, -2, 3);
+		node(w, IMAG, 2, -2, 3);
 		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 		assert_int_equal(w->num_kernels, cases[i].kernels);
 		destroy(w);

@@ -110,6 +110,7 @@ static size_t element_size(int32_t type)
 	case ANEURALNETWORKS_BOOL:
 		return 1;
 	case ANEURALNETWORKS_TENSOR_FLOAT16:
+	case ANEURALNETWORKS_TENSOR_QUANT16_SYMM:
 	case ANEURALNETWORKS_FLOAT16:
 		return 2;
 	default:
@@ -129,6 +130,42 @@ size_t builder_size(const struct operand *operand)
 static const uint32_t *outputs(const struct builder *b, const struct operation *operation)
 {
 	return b->refs + operation->first + operation->in_count;
+}
+
+bool *builder_used(const struct builder *b)
+{
+	bool *used = calloc(b->operand_count + 1, sizeof(*used));
+
+	for (uint32_t i = 0; used && i < b->operation_count; i++)
+		for (uint32_t k = 0; k < b->operations[i].in_count; k++)
+			used[b->refs[b->operations[i].first + k]] = true;
+	return used;
+}
+
+void builder_hash(const struct builder *b, struct sha256 *hash, bool all)
+{
+	for (uint32_t i = 0; i < b->operation_count; i++) {
+		const struct operation *operation = &b->operations[i];
+
+		sha256_add(hash, &operation->type, sizeof(operation->type));
+		sha256_add(hash, &operation->in_count, sizeof(operation->in_count));
+		sha256_add(hash, &operation->out_count, sizeof(operation->out_count));
+		for (uint32_t k = 0; k < operation->in_count + operation->out_count; k++) {
+			uint32_t number = b->refs[operation->first + k];
+			const struct operand *operand = &b->operands[number];
+
+			sha256_add(hash, &number, sizeof(number));
+			sha256_add(hash, &operand->type, sizeof(operand->type));
+			sha256_add(hash, operand->dims, operand->rank * sizeof(*operand->dims));
+			sha256_add(hash, &operand->scale, sizeof(operand->scale));
+			sha256_add(hash, &operand->zero, sizeof(operand->zero));
+			if (operand->scales)
+				sha256_add(hash, operand->scales,
+					   operand->dims[operand->channel] * sizeof(float));
+			if (operand->data && (all || !operand->in_file))
+				sha256_add(hash, operand->data, operand->size);
+		}
+	}
 }
 
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
@@ -166,22 +203,25 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 struct making {
 	const struct builder *b;
 	ANeuralNetworksModel *model;
-	const struct probe *probe;
+	struct constants *constants;
 	uint32_t *numbers;
 	uint32_t count;
 };
 
-enum { LARGE = 4096 };
-
 static int set_value(struct making *m, uint32_t number, const struct operand *operand)
 {
+	const ANeuralNetworksMemory *memory = NULL;
+	uint64_t offset = 0;
+
 	if (operand->omitted)
 		return ANeuralNetworksModel_setOperandValue(m->model, (int32_t)number, NULL, 0);
 	if (!operand->data)
 		return ANEURALNETWORKS_NO_ERROR;
-	if (m->probe && operand->size > LARGE && operand->size <= m->probe->size)
+	if (m->constants && (operand->in_file || m->constants->placeholders))
+		memory = constants_find(m->constants, operand->data, operand->size, &offset);
+	if (memory)
 		return ANeuralNetworksModel_setOperandValueFromMemory(
-			m->model, (int32_t)number, m->probe->memory, 0, operand->size);
+			m->model, (int32_t)number, memory, offset, operand->size);
 	return ANeuralNetworksModel_setOperandValue(m->model, (int32_t)number, operand->data,
 						    operand->size);
 }
@@ -262,11 +302,11 @@ static int identify(struct making *m, uint32_t in_count, const uint32_t *in, uin
 	return result;
 }
 
-static int make(const struct builder *b, uint32_t from, uint32_t to, const struct probe *probe,
+static int make(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		bool relaxed, uint32_t in_count, const uint32_t *in, uint32_t out_count,
 		const uint32_t *out, ANeuralNetworksModel **model)
 {
-	struct making m = { .b = b, .probe = probe };
+	struct making m = { .b = b, .constants = constants };
 	int result;
 
 	*model = NULL;
@@ -293,14 +333,17 @@ static int make(const struct builder *b, uint32_t from, uint32_t to, const struc
 	return result;
 }
 
-int builder_model(const struct builder *b, bool relaxed, uint32_t in_count, const uint32_t *in,
-		  uint32_t out_count, const uint32_t *out, ANeuralNetworksModel **model)
+int builder_model(const struct builder *b, struct constants *constants, bool relaxed,
+		  uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
+		  ANeuralNetworksModel **model)
 {
-	return make(b, 0, b->operation_count, NULL, relaxed, in_count, in, out_count, out, model);
+	return make(b, 0, b->operation_count, constants, relaxed, in_count, in, out_count, out,
+		    model);
 }
 
-int builder_probe(const struct builder *b, uint32_t from, uint32_t to,
-		  const struct probe *probe, ANeuralNetworksModel **model)
+/* A model of some operations: inputs and outputs are what comes in and goes out. */
+static int make_part(const struct builder *b, uint32_t from, uint32_t to,
+		     struct constants *constants, ANeuralNetworksModel **model)
 {
 	enum { MADE = 1, USED = 2 };
 	uint8_t *seen = calloc(b->operand_count + 1, 1);
@@ -327,9 +370,24 @@ int builder_probe(const struct builder *b, uint32_t from, uint32_t to,
 		if (seen[i] == MADE)
 			out[out_count++] = i;
 	if (seen && in && out)
-		result = make(b, from, to, probe, false, in_count, in, out_count, out, model);
+		result = make(b, from, to, constants, false, in_count, in, out_count, out, model);
 	free(seen);
 	free(in);
 	free(out);
+	return result;
+}
+int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
+		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,
+		bool *is_model)
+{
+	ANeuralNetworksModel *model;
+	int result = make_part(b, from, to, constants, &model);
+
+	*is_model = !result;
+	if (result)
+		return result;
+	result = ANeuralNetworksModel_getSupportedOperationsForDevices(model, devices, count,
+								       supported);
+	ANeuralNetworksModel_free(model);
 	return result;
 }

@@ -10,6 +10,9 @@
 #include <android/NeuralNetworks.h>
 #include <stdarg.h>
 
+#include "clients/lower/constants.h"
+#include "runtime/sha256.h"
+
 enum { MAX_DIMS = 4 };
 
 #define NO_OPERAND	UINT32_MAX
@@ -24,6 +27,7 @@ struct operand {
 	uint32_t channel;
 	const void *data;		/* of a constant; of the arena or the graph */
 	size_t size;
+	bool in_file;			/* the data may be in a memory of struct constants */
 	bool omitted;			/* a constant without a value */
 	uint32_t view_of;		/* the operand, + 1, whose elements these are; 0: none */
 };
@@ -70,20 +74,27 @@ size_t builder_size(const struct operand *operand);
 /* Drops operations whose outputs nobody uses; `keep` are operands that are wanted. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 
-/* Memory of zeros that stands for large constants. */
-struct probe {
-	ANeuralNetworksMemory *memory;
-	size_t size;
-};
+/* Whether operations read each operand, for free(); NULL: there is no memory. */
+bool *builder_used(const struct builder *b);
+
+/* Adds all that the model is to a hash; constants of files only if `all`. */
+void builder_hash(const struct builder *b, struct sha256 *hash, bool all);
 
 /*
- * Makes a model of the operations [from, to) with these inputs and outputs. With `probe`, large constants
- * that fit it are bytes of that memory instead, and inputs and outputs are what comes in and goes out.
- * Returns a ResultCode.
+ * Makes a model of all operations with these inputs and outputs. Constants of files are parts of
+ * the memory of `constants`, which may be NULL. Returns a ResultCode.
  */
-int builder_model(const struct builder *b, bool relaxed, uint32_t in_count, const uint32_t *in,
-		  uint32_t out_count, const uint32_t *out, ANeuralNetworksModel **model);
-int builder_probe(const struct builder *b, uint32_t from, uint32_t to,
-		  const struct probe *probe, ANeuralNetworksModel **model);
+int builder_model(const struct builder *b, struct constants *constants, bool relaxed,
+		  uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
+		  ANeuralNetworksModel **model);
+
+/*
+ * Asks the devices about the operations [from, to): `supported` is set for each of them. Values do
+ * not matter, so `constants` may be placeholders. Returns a ResultCode; *is_model is false if the
+ * NNAPI does not take the model.
+ */
+int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
+		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,
+		bool *is_model);
 
 #endif

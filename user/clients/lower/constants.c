@@ -11,8 +11,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define PLACEHOLDER_SIZE ((size_t)64 << 20)
-
 /* A mapping of this process, as a line of /proc/self/maps says. */
 struct mapping {
 	uintptr_t start, end;
@@ -89,14 +87,14 @@ static void of_file(struct constants *c, uintptr_t at)
 
 static void of_zeros(struct constants *c)
 {
-	int fd = memfd_create("nnaccel-tflite", MFD_CLOEXEC);
+	int fd = memfd_create("nnaccel-constants", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	if (!ftruncate(fd, (off_t)PLACEHOLDER_SIZE) &&
-	    ANeuralNetworksMemory_createFromFd(PLACEHOLDER_SIZE, PROT_READ, fd, 0, &c->memory) ==
+	if (!ftruncate(fd, (off_t)c->size) &&
+	    ANeuralNetworksMemory_createFromFd(c->size, PROT_READ, fd, 0, &c->memory) ==
 	    ANEURALNETWORKS_NO_ERROR)
-		c->end = PLACEHOLDER_SIZE;
+		c->end = c->size;
 	close(fd);
 }
 

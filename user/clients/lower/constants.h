@@ -17,6 +17,7 @@
 
 struct constants {
 	bool placeholders;		/* values do not matter: zeros stand for them */
+	uint64_t size;			/* of the largest one of these */
 	bool tried;
 	ANeuralNetworksMemory *memory;
 	uintptr_t start, end;		/* the mapping that the memory is of; placeholders: sizes */

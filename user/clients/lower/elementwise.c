@@ -53,7 +53,7 @@ static void are_alike(struct lowering *t, uint32_t a, uint32_t b)
 		refuse(t, "8-bit inputs of two scales or zero points");
 }
 
-void compare_op(struct lowering *t)
+void binary_op(struct lowering *t)
 {
 	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
 	struct shape shape = broadcast_shape(t, a, b);
@@ -100,11 +100,11 @@ static uint32_t where_bool(struct lowering *t, const struct shape *shape)
 	return broadcast(t, NN(LOGICAL_OR), x, &ca, y, &cb, shape);
 }
 
-void where_op(struct lowering *t)
+void choose(struct lowering *t, uint32_t condition, const struct shape *c)
 {
-	const struct shape *c = shape_in(t, 0), *a = shape_in(t, 1), *b = shape_in(t, 2);
+	const struct shape *a = shape_in(t, 1), *b = shape_in(t, 2);
 	struct shape ab = broadcast_shape(t, a, b), shape = broadcast_shape(t, c, &ab);
-	uint32_t condition = in(t, 0), dims[MAX_DIMS], rank = flat(&shape, dims), x, y;
+	uint32_t dims[MAX_DIMS], rank = flat(&shape, dims), x, y;
 
 	if (is_type(t, in(t, 1), NN(TENSOR_BOOL8))) {
 		set_out(t, 0, where_bool(t, &shape), &shape);
@@ -113,11 +113,18 @@ void where_op(struct lowering *t)
 	x = expanded(t, in(t, 1), a, &shape);
 	y = expanded(t, in(t, 2), b, &shape);
 	/* There is no TILE for bool, but "or false" is one. */
-	if (!is_of_shape(t, condition, rank, dims))
+	if (!is_of_shape(t, condition, rank, dims)) {
 		condition = broadcast(t, NN(LOGICAL_OR), condition, c,
 				      zeros(t, condition, rank, dims), &shape, &shape);
+		condition = view(t, condition, rank, dims);
+	}
 	are_alike(t, x, y);
 	set_out(t, 0, selected(t, condition, x, y), &shape);
+}
+
+void where_op(struct lowering *t)
+{
+	choose(t, in(t, 0), shape_in(t, 0));
 }
 
 void floor_mod_op(struct lowering *t)

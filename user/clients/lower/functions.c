@@ -69,6 +69,16 @@ uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 	return arithmetic(t, NN(ADD), half, with_number(t, NN(MUL), inner, 0.5f));
 }
 
+/* cos(x) = 1 - 2 sin(x/2)^2, exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
+uint32_t cos_of(struct lowering *t, uint32_t x)
+{
+	uint32_t sine = unary(t, NN(SIN), with_number(t, NN(MUL), x, 0.5f));
+
+	is_fine(t, x);
+	return number_with(t, NN(SUB), 1,
+			   with_number(t, NN(MUL), arithmetic(t, NN(MUL), sine, sine), 2));
+}
+
 /* To the nearest whole number, halves to the even one. The difference is exact. */
 uint32_t round_of(struct lowering *t, uint32_t x)
 {

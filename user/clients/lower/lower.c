@@ -27,6 +27,7 @@ enum {
 	INT = 1 << NN(TENSOR_INT32),
 	BOOL = 1 << NN(TENSOR_BOOL8),
 	QUANT = 1 << NN(TENSOR_QUANT8_ASYMM),
+	CHANNELS = 1 << NN(TENSOR_QUANT8_SYMM_PER_CHANNEL),
 	QUANTS = QUANT | 1 << NN(TENSOR_QUANT8_ASYMM_SIGNED),
 };
 
@@ -100,6 +101,17 @@ void around(const struct shape *shape, int axis, uint32_t dims[3])
 	dims[1] = (uint32_t)shape->dims[axis];
 	for (int i = axis + 1; i < shape->rank; i++)
 		dims[2] *= (uint32_t)shape->dims[i];
+}
+
+uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS])
+{
+	*rank = 3;
+	if (shape->rank > MAX_DIMS) {
+		around(shape, axis, dims);
+		return 1;
+	}
+	*rank = flat(shape, dims);
+	return (uint32_t)axis;
 }
 
 int axis_of(struct lowering *t, int64_t axis, int rank)
@@ -525,6 +537,13 @@ static bool gives_bool(int32_t type)
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape)
 {
+	return broadcast_like(t, type, a, as, b, bs, shape, a);
+}
+
+uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
+			uint32_t b, const struct shape *bs, const struct shape *shape,
+			uint32_t like)
+{
 	uint32_t adims[MAX_DIMS], bdims[MAX_DIMS], dims[MAX_DIMS], rank, out;
 
 	if (t->refused)
@@ -541,7 +560,7 @@ uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct sh
 		b = view(t, b, rank, bdims);
 	}
 	out = gives_bool(type) ? result_type(t, NN(TENSOR_BOOL8), rank, dims) :
-				 result(t, a, rank, dims);
+				 result(t, like, rank, dims);
 	if (type == NN(ADD) || type == NN(SUB) ||
 	    type == NN(MUL) || type == NN(DIV))
 		return EMIT(t, type, out, a, b, scalar_int(t, t->fused));

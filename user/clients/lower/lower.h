@@ -60,6 +60,8 @@ bool shape_known(const struct shape *shape);
 uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
 /* The shape around an axis: [before, the axis, behind]. */
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
+/* The shape of an operand with an axis: flat(), or around(). Returns where the axis is then. */
+uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
 /* The shape of two that are broadcast; refuses where they cannot be. */
 struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b);
 /* An axis, counted from the end where negative; refuses what is outside. */
@@ -137,6 +139,10 @@ uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Element by element, broadcast; the shape of the result is given, as ranks may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
+/* The same; the result is like the operand `like`, if it is not bool. */
+uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
+			uint32_t b, const struct shape *bs, const struct shape *shape,
+			uint32_t like);
 uint32_t transposed(struct lowering *t, uint32_t x, uint32_t rank, const int *order);
 /* Repeats dimensions of size 1 until the shape is this. */
 uint32_t expanded(struct lowering *t, uint32_t x, const struct shape *from,

@@ -10,7 +10,7 @@
 
 /* ---- functions of a number (functions.c) ---- */
 
-function erf_of, round_of, sign_of, softplus_of;
+function cos_of, erf_of, round_of, sign_of, softplus_of;
 uint32_t elu_of(struct lowering *t, uint32_t x, float alpha);
 uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh);
 /* Between two bounds, which may be infinite. */
@@ -35,11 +35,12 @@ bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t
 /* t->code of one input, between 8-bit tensors where it fits them. */
 translator activation_op;
 /* t->code of two inputs that are broadcast; MAXIMUM or MINIMUM of any number of inputs. */
-translator compare_op, extremum_op;
+translator binary_op, extremum_op;
 /* `code` of all inputs, one after the other, and the shape of the result. */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
-/* A choice of the second or the third input. */
+/* Output 0 is input 1 or 2, by input 0, or by another condition of this shape. */
 translator where_op;
+void choose(struct lowering *t, uint32_t condition, const struct shape *shape);
 /* The remainder of integers that has the sign of the divisor, as division rounds downwards. */
 translator floor_mod_op;
 
@@ -61,7 +62,7 @@ uint32_t ranged(struct lowering *t, uint32_t x, const struct shape *shape,
 /* Elements [begin, begin + count) of an axis. */
 uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t begin,
 	       int64_t count);
-/* `count` elements of an axis: [before, count, behind]. */
+/* `count` elements of an axis. */
 uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t at,
 		  uint32_t count);
 /*
@@ -70,9 +71,10 @@ uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int
  */
 uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const struct shape *shape,
 		      int axis, uint32_t like);
-/* Equal parts of an axis, [before, part, behind] each. */
+/* Equal parts of an axis. */
 void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t count,
 	     uint32_t *parts);
+uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
 /* Pairs of what is around each dimension, by PAD; PAD_V2 and MIRROR_PAD have one operand more. */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
 uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const int64_t *times,

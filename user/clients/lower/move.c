@@ -9,8 +9,15 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 {
 	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
 	uint32_t dims[MAX_DIMS] = { 1, 1, 1, 1 };
+	unsigned int seen = 0;
 	int last = -2;
 
+	for (int i = 0; i < shape->rank; i++)
+		seen |= 1u << order[i];
+	if (seen != (1u << shape->rank) - 1)
+		refuse(t, "an axis twice");
+	if (t->refused)
+		return NO_OPERAND;
 	/* The group of each dimension, in the order of the result. */
 	for (int i = 0; i < shape->rank; i++) {
 		int d = order[i];
@@ -46,21 +53,6 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
 }
 
-/*
- * The same of an axis of an operand: four dimensions stay, as those of an image are turned
- * with it. Returns where the axis is then.
- */
-static uint32_t seen(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS])
-{
-	*rank = 3;
-	if (shape->rank != MAX_DIMS) {
-		around(shape, axis, dims);
-		return 1;
-	}
-	*rank = flat(shape, dims);
-	return (uint32_t)axis;
-}
-
 /* SLICE of an operand. */
 static uint32_t sliced(struct lowering *t, uint32_t x, uint32_t rank, const int32_t *begin,
 		       const uint32_t *size)
@@ -72,7 +64,7 @@ static uint32_t sliced(struct lowering *t, uint32_t x, uint32_t rank, const int3
 uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t begin,
 	       int64_t count)
 {
-	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims);
+	uint32_t dims[MAX_DIMS], rank, at = facing(shape, axis, &rank, dims);
 	int32_t first[MAX_DIMS] = { 0 };
 
 	x = view(t, x, rank, dims);
@@ -86,7 +78,7 @@ uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int ax
 uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t at,
 		  uint32_t count)
 {
-	uint32_t dims[MAX_DIMS], rank, place = seen(shape, axis, &rank, dims);
+	uint32_t dims[MAX_DIMS], rank, place = facing(shape, axis, &rank, dims);
 
 	x = view(t, x, rank, dims);
 	dims[place] = count;
@@ -161,7 +153,7 @@ uint32_t ranged(struct lowering *t, uint32_t x, const struct shape *shape,
 uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const struct shape *shape,
 		      int axis, uint32_t like)
 {
-	uint32_t dims[MAX_DIMS], rank, at = seen(shape, axis, &rank, dims), out;
+	uint32_t dims[MAX_DIMS], rank, at = facing(shape, axis, &rank, dims), out;
 	const bool is_bool = is_type(t, x[0], NN(TENSOR_BOOL8));
 
 	out = is_bool ? result_type(t, NN(TENSOR_FLOAT32), rank, dims) :
@@ -181,17 +173,25 @@ uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const str
 void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t count,
 	     uint32_t *parts)
 {
-	uint32_t dims[3];
+	uint32_t dims[MAX_DIMS], rank, at = facing(shape, axis, &rank, dims);
 
-	around(shape, axis, dims);
-	if (!count || dims[1] % count)
-		return refuse(t, "%u equal parts of %u", count, dims[1]);
-	x = view(t, x, 3, dims);
-	dims[1] /= count;
+	if (!count || dims[at] % count)
+		return refuse(t, "%u equal parts of %u", count, dims[at]);
+	x = view(t, x, rank, dims);
+	dims[at] /= count;
 	for (uint32_t i = 0; i < count; i++)
-		parts[i] = result(t, x, 3, dims);
+		parts[i] = result(t, x, rank, dims);
 	emit_many(t, NN(SPLIT), count, parts, 3,
-		  (uint32_t[]){ x, scalar_int(t, 1), scalar_int(t, (int32_t)count) });
+		  (uint32_t[]){ x, scalar_int(t, (int32_t)at), scalar_int(t, (int32_t)count) });
+}
+
+uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis)
+{
+	uint32_t dims[MAX_DIMS], rank, at = facing(shape, axis, &rank, dims);
+
+	x = view(t, x, rank, dims);
+	return EMIT(t, NN(REVERSE), result_like(t, x), x,
+		    vector_int(t, 1, (int32_t[]){ (int32_t)at }));
 }
 
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more)

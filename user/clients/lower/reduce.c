@@ -19,13 +19,14 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	struct shape to = reduced_shape(shape, marked, true);
 	uint32_t dims[MAX_DIMS] = { 1 }, rank = 0, count = 0, out_dims[MAX_DIMS], axes, out;
 	int32_t axis[MAX_DIMS];
+	const bool merges = shape->rank > MAX_DIMS;
 	int last = -1;
 
-	/* Neighbours that are reduced alike are one. */
+	/* If there are too many, neighbours that are reduced alike are one. */
 	for (int i = 0; i < shape->rank; i++) {
-		if (shape->dims[i] == 1)
+		if (merges && shape->dims[i] == 1)
 			continue;
-		if (marked[i] != last) {
+		if (!merges || marked[i] != last) {
 			if (rank == MAX_DIMS) {
 				refuse(t, "axes that are apart in more than four dimensions");
 				return NO_OPERAND;
@@ -66,20 +67,20 @@ static void count_from_end(struct lowering *t, int64_t size)
 uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
 		  int axis, bool is_last)
 {
-	uint32_t dims[3], out;
+	uint32_t dims[MAX_DIMS], rank, at = facing(shape, axis, &rank, dims), to[MAX_DIMS] = { 1 };
+	const uint32_t size = dims[at];
 
-	around(shape, axis, dims);
-	x = view(t, x, 3, dims);
-	if (is_last)
-		x = EMIT(t, NN(REVERSE), result_like(t, x), x,
-			 vector_int(t, 1, (int32_t[]){ 1 }));
-	out = result_type(t, NN(TENSOR_INT32), 2, (uint32_t[]){ dims[0], dims[2] });
-	x = EMIT(t, code, out, x, scalar_int(t, 1));
+	for (uint32_t i = 0, k = 0; i < rank; i++)
+		if (i != at)
+			to[k++] = dims[i];
+	x = is_last ? reversed(t, x, shape, axis) : view(t, x, rank, dims);
+	x = EMIT(t, code, result_type(t, NN(TENSOR_INT32), rank > 1 ? rank - 1 : 1, to), x,
+		 scalar_int(t, (int32_t)at));
 	t->work += (uint64_t)shape_count(shape);
 	if (!is_last)
 		return x;
-	count_from_end(t, dims[1]);
-	return number_with(t, NN(SUB), (float)dims[1] - 1, x);
+	count_from_end(t, size);
+	return number_with(t, NN(SUB), (float)size - 1, x);
 }
 
 /*

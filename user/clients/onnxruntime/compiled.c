@@ -21,16 +21,6 @@ static void set_port(struct port *port, uint32_t index, int type, const struct s
 	port->size = operand ? builder_size(operand) : 0;
 }
 
-static bool *used_operands(const struct builder *b)
-{
-	bool *used = calloc(b->operand_count + 1, sizeof(*used));
-
-	for (uint32_t i = 0; used && i < b->operation_count; i++)
-		for (uint32_t k = 0; k < b->operations[i].in_count; k++)
-			used[b->refs[b->operations[i].first + k]] = true;
-	return used;
-}
-
 /* An operand that an operation of its own writes: no input, no constant, no other output. */
 static uint32_t written(struct lowering *t, uint32_t operand, const uint32_t *others,
 			uint32_t count)
@@ -139,7 +129,7 @@ static bool find_outputs(struct job *job)
 
 static bool find_inputs(struct job *job)
 {
-	bool *used = used_operands(&job->b);
+	bool *used = builder_used(&job->b);
 
 	for (uint32_t i = 0; used && i < job->in_count; i++) {
 		const struct translated *value;
@@ -174,28 +164,7 @@ static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
 	sha256_init(&sha);
 	if (options->cache_token)
 		sha256_add(&sha, options->cache_token, strlen(options->cache_token) + 1);
-	for (uint32_t i = 0; i < job->b.operation_count; i++) {
-		const struct operation *operation = &job->b.operations[i];
-
-		sha256_add(&sha, &operation->type, sizeof(operation->type));
-		sha256_add(&sha, &operation->in_count, sizeof(operation->in_count));
-		sha256_add(&sha, &operation->out_count, sizeof(operation->out_count));
-		for (uint32_t k = 0; k < operation->in_count + operation->out_count; k++) {
-			uint32_t number = job->b.refs[operation->first + k];
-			const struct operand *operand = &job->b.operands[number];
-
-			sha256_add(&sha, &number, sizeof(number));
-			sha256_add(&sha, &operand->type, sizeof(operand->type));
-			sha256_add(&sha, operand->dims, operand->rank * sizeof(*operand->dims));
-			sha256_add(&sha, &operand->scale, sizeof(operand->scale));
-			sha256_add(&sha, &operand->zero, sizeof(operand->zero));
-			if (operand->scales)
-				sha256_add(&sha, operand->scales,
-					   operand->dims[operand->channel] * sizeof(float));
-			if (operand->data)
-				sha256_add(&sha, operand->data, operand->size);
-		}
-	}
+	builder_hash(&job->b, &sha, true);
 	sha256_add(&sha, job->model_in, job->c->in_count * sizeof(uint32_t));
 	sha256_add(&sha, job->model_out, job->c->out_count * sizeof(uint32_t));
 	sha256_add(&sha, &options->preference, sizeof(options->preference));
@@ -229,9 +198,9 @@ static int compile(struct job *job, const struct devices *devices)
 	for (uint32_t i = 0; i < c->out_count; i++)
 		made += !c->out[i].data;
 	if (!made)
-		return ANEURALNETWORKS_NO_ERROR;
-	result = builder_model(&job->b, c->options->allow_fp16, c->in_count, job->model_in, made,
-			       job->model_out, &c->model);
+		return NN(NO_ERROR);
+	result = builder_model(&job->b, NULL, c->options->allow_fp16, c->in_count, job->model_in,
+			       made, job->model_out, &c->model);
 	if (!result)
 		result = ANeuralNetworksCompilation_createForDevices(
 			c->model, devices->list, devices->count, &c->compilation);

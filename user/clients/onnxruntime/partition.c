@@ -4,14 +4,11 @@
  * infers, and the device is asked about its operations. Unknown dimensions are tried with two
  * sets of numbers: a node is taken where it is good with both.
  */
-#define _GNU_SOURCE
 #include "partition.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "dynamic.h"
 #include "quantised.h"
@@ -23,27 +20,6 @@ struct cost {
 	bool dequantises;		/* its weights become float32 when it is compiled */
 	uint64_t work;
 };
-
-/* Makes memory that most constants fit, so that they are not copied while a device is asked. */
-static bool make_probe(const struct graph *graph, struct probe *probe)
-{
-	int fd;
-
-	probe->size = 1 << 20;
-	/* Constants that are dequantised are four times as large. */
-	for (uint32_t i = 0; i < graph->value_count; i++)
-		if (graph->values[i].data && graph->values[i].size * 4 > probe->size)
-			probe->size = graph->values[i].size * 4;
-	probe->memory = NULL;
-	fd = memfd_create("nnaccel-probe", MFD_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (!ftruncate(fd, (off_t)probe->size) &&
-	    ANeuralNetworksMemory_createFromFd(probe->size, PROT_READ, fd, 0, &probe->memory))
-		probe->memory = NULL;
-	close(fd);
-	return probe->memory;
-}
 
 /* A number for a dimension that is not known: the same for the same name. */
 static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int round)
@@ -75,29 +51,23 @@ static void trial_value(struct translation *t, uint32_t number, int round)
 }
 
 static bool asked(const struct builder *b, uint32_t from, const struct devices *devices,
-		  const struct probe *probe, char *reason, size_t size)
+		  struct constants *constants, char *reason, size_t size)
 {
-	ANeuralNetworksModel *model;
-	bool *supported, all = true;
-	int result;
+	const uint32_t count = b->operation_count - from;
+	bool *supported = calloc(count + 1, sizeof(*supported)), all = true, is_model = true;
+	int result = ANEURALNETWORKS_NO_ERROR;
 
-	if (from == b->operation_count)
-		return true;
-	result = builder_probe(b, from, b->operation_count, probe, &model);
-	if (result) {
-		snprintf(reason, size, "the NNAPI does not take it so (%s)", result_name(result));
-		return false;
-	}
-	supported = calloc(b->operation_count - from, sizeof(*supported));
-	result = supported ? ANeuralNetworksModel_getSupportedOperationsForDevices(
-				     model, devices->list, devices->count, supported) :
-			     ANEURALNETWORKS_OUT_OF_MEMORY;
-	for (uint32_t i = 0; !result && i < b->operation_count - from; i++)
+	if (count)
+		result = !supported ? ANEURALNETWORKS_OUT_OF_MEMORY :
+			 builder_ask(b, from, b->operation_count, constants, devices->list,
+				     devices->count, supported, &is_model);
+	for (uint32_t i = 0; !result && i < count; i++)
 		all &= supported[i];
-	if (result || !all)
-		snprintf(reason, size, "the device does not compute it");
 	free(supported);
-	ANeuralNetworksModel_free(model);
+	if (!is_model)
+		snprintf(reason, size, "the NNAPI does not take it so (%s)", result_name(result));
+	else if (result || !all)
+		snprintf(reason, size, "the device does not compute it");
 	return !result && all;
 }
 
@@ -144,13 +114,14 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 {
 	struct builder b = { 0 };
 	struct translation *t = translation_new(graph, &b, devices);
-	struct probe probe;
+	struct constants constants = { .placeholders = true, .size = 1 << 20 };
 
-	if (!make_probe(graph, &probe) || !t) {
-		translation_free(t);
-		ANeuralNetworksMemory_free(probe.memory);
+	if (!t)
 		return false;
-	}
+	/* Constants that are dequantised are four times as large. */
+	for (uint32_t i = 0; i < graph->value_count; i++)
+		if (graph->values[i].data && graph->values[i].size * 4 > constants.size)
+			constants.size = graph->values[i].size * 4;
 	quantised_values(&t->l);
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		const struct node *node = &graph->nodes[i];
@@ -164,7 +135,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 		can = costs[i].can && translate_node(t, node);
 		snprintf(reason, sizeof(reason), "%s", t->l.reason);
 		if (can)
-			can = asked(&b, from, devices, &probe, reason, sizeof(reason));
+			can = asked(&b, from, devices, &constants, reason, sizeof(reason));
 		costs[i].computes = b.operation_count > from;
 		costs[i].work = t->l.work;
 		costs[i].dequantises = can && t->dynamic[i].part == LAST &&
@@ -182,7 +153,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 	}
 	translation_free(t);
 	builder_free(&b);
-	ANeuralNetworksMemory_free(probe.memory);
+	constants_free(&constants);
 	return true;
 }
 

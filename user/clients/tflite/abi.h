@@ -240,6 +240,10 @@ struct tfl_leaky_relu {
 	float alpha;
 };
 
+struct tfl_one_hot {
+	int axis;
+};
+
 struct tfl_gelu {
 	uint8_t approximate;
 };

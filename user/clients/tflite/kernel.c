@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "clients/tflite/delegate.h"
-#include "clients/tflite/graph.h"
 #include "clients/tflite/operations.h"
 
 /* Where an argument was when the execution was configured. */
@@ -32,6 +31,8 @@ struct kernel {
 	int num_outputs;
 
 	struct graph graph;		/* constants, which the compilation points to */
+	struct constants constants;	/* those of the model file */
+	ANeuralNetworksModel *model;
 	bool built;
 	struct graph_port *ports;	/* inputs, then outputs; the same order as in the model */
 	uint32_t num_inputs, num_ports;
@@ -72,8 +73,12 @@ static void free_model(struct kernel *k)
 	k->shapes = NULL;
 	k->num_ports = k->num_inputs = 0;
 	k->num_shapes = 0;
+	ANeuralNetworksModel_free(k->model);
+	constants_free(&k->constants);
 	if (k->built)
 		graph_free(&k->graph);
+	k->model = NULL;
+	k->constants = (struct constants){ .memory = NULL };
 	k->built = false;
 }
 
@@ -89,29 +94,24 @@ static bool convert(struct kernel *k, struct tfl_context *context)
 
 	for (int i = 0; i < k->num_nodes; i++) {
 		g->node = &k->nodes[i].node;
-		operation_convert(g, k->nodes[i].code);
-		if (g->refused) {
+		if (!operation_convert(g, k->nodes[i].code, k->nodes[i].index)) {
 			const char *name = operation_name(k->nodes[i].code);
 
 			context->report_error(context, "nnaccel: node %d, %s: %s",
-					      k->nodes[i].index, name ? name : "?", g->why);
+					      k->nodes[i].index, name ? name : "?", g->l.reason);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void add_port(struct kernel *k, struct tfl_context *context, int tensor)
+static void add_port(struct kernel *k, int tensor)
 {
-	const struct tfl_tensor *t = &context->tensors[tensor];
 	uint32_t operand = k->graph.operand_of[tensor];
 
 	k->ports[k->num_ports++] = (struct graph_port){
 		.operand = operand, .tensor = tensor, .also = TFL_NO_TENSOR,
-		.size = (uint32_t)(tensor_count(t) * (t->type == TFL_FLOAT32 ||
-						      t->type == TFL_INT32 ? 4 :
-						      t->type == TFL_FLOAT16 ||
-						      t->type == TFL_INT16 ? 2 : 1)),
+		.size = (uint32_t)builder_size(&k->graph.b.operands[operand]),
 	};
 }
 
@@ -126,27 +126,51 @@ static bool is_state(struct graph *g, int tensor)
 	return false;
 }
 
+/* Drops operations that no output needs. False: no memory. */
+static bool prune(struct kernel *k)
+{
+	struct graph *g = &k->graph;
+	uint32_t *keep = malloc(((size_t)k->num_outputs + g->num_states + 1) * sizeof(keep[0]));
+	uint32_t count = 0;
+
+	for (int i = 0; keep && i < k->num_outputs; i++)
+		if (g->operand_of[k->outputs[i]] != NO_OPERAND)
+			keep[count++] = g->operand_of[k->outputs[i]];
+	for (uint32_t i = 0; keep && i < g->num_states; i++)
+		keep[count++] = g->states[i].operand;
+	/* A partition may make nothing that others read. */
+	if (keep && count)
+		builder_prune(&g->b, count, keep);
+	free(keep);
+	return keep && !g->b.failed;
+}
+
 /* Inputs: what the nodes read and do not write. Outputs: what others read, and states. */
 static int find_ports(struct kernel *k, struct tfl_context *context)
 {
 	struct graph *g = &k->graph;
+	bool *used;
 
 	k->ports = calloc(context->num_tensors + g->num_states + (size_t)k->num_outputs + 1,
 			  sizeof(k->ports[0]));
 	if (!k->ports)
 		return fail(context, "no memory", "ports");
+	used = prune(k) ? builder_used(&g->b) : NULL;
+	if (!used)
+		return fail(context, "no memory", "ports");
 	for (size_t t = 0; t < context->num_tensors; t++)
-		if (g->operand_of[t] != GRAPH_NONE && !g->produced[t] &&
+		if (g->operand_of[t] != NO_OPERAND && used[g->operand_of[t]] && !g->produced[t] &&
 		    !tensor_is_constant(&context->tensors[t]))
-			add_port(k, context, (int)t);
+			add_port(k, (int)t);
+	free(used);
 	k->num_inputs = k->num_ports;
 	for (int i = 0; i < k->num_outputs; i++) {
-		if (g->operand_of[k->outputs[i]] == GRAPH_NONE || !g->produced[k->outputs[i]])
+		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
 			return fail(context, "an output is not made",
 				    context->tensors[k->outputs[i]].name ?
 				    context->tensors[k->outputs[i]].name : "");
 		if (!is_state(g, k->outputs[i]))
-			add_port(k, context, k->outputs[i]);
+			add_port(k, k->outputs[i]);
 	}
 	for (uint32_t i = 0; i < g->num_states; i++)
 		k->ports[k->num_ports++] = g->states[i];
@@ -163,28 +187,21 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	return TFL_OK;
 }
 
-static int finish_model(struct kernel *k, struct tfl_context *context)
+static int make_model(struct kernel *k, struct tfl_context *context)
 {
 	uint32_t *operands = malloc((k->num_ports + 1) * sizeof(operands[0]));
-	ANeuralNetworksModel *model = k->graph.model;
 	int result;
 
 	if (!operands)
 		return fail(context, "no memory", "model");
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		operands[i] = k->ports[i].operand;
-	result = ANeuralNetworksModel_identifyInputsAndOutputs(model, k->num_inputs, operands,
-							       k->num_ports - k->num_inputs,
-							       operands + k->num_inputs);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = ANeuralNetworksModel_relaxComputationFloat32toFloat16(
-				model, k->delegate->options.allow_fp16);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = ANeuralNetworksModel_finish(model);
+	result = builder_model(&k->graph.b, &k->constants, k->delegate->options.allow_fp16,
+			       k->num_inputs, operands, k->num_ports - k->num_inputs,
+			       operands + k->num_inputs, &k->model);
 	free(operands);
-	if (result != ANEURALNETWORKS_NO_ERROR)
-		return fail(context, "NNAPI does not take the model", result_name(result));
-	return TFL_OK;
+	return result == ANEURALNETWORKS_NO_ERROR ? TFL_OK :
+	       fail(context, "NNAPI does not take the model", result_name(result));
 }
 
 /* ---- Compiling ---- */
@@ -196,10 +213,10 @@ static int compile(struct kernel *k, struct tfl_context *context, const uint8_t 
 	int result;
 
 	if (d->all_devices)
-		result = ANeuralNetworksCompilation_create(k->graph.model, &k->compilation);
+		result = ANeuralNetworksCompilation_create(k->model, &k->compilation);
 	else
 		result = ANeuralNetworksCompilation_createForDevices(
-				k->graph.model, (const ANeuralNetworksDevice *const *)d->devices,
+				k->model, (const ANeuralNetworksDevice *const *)d->devices,
 				d->num_devices, &k->compilation);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = ANeuralNetworksCompilation_setPreference(k->compilation, o->preference);
@@ -264,49 +281,45 @@ static bool same_shapes(const struct kernel *k, const struct tfl_context *contex
 	return same;
 }
 
-/* Two models of the same nodes differ if the nodes around them read other operands. */
-static void hash_ports(struct sha256 *hash, const struct kernel *k)
+/* The name of the model in the cache, under which nothing else may be found. */
+static void token_of(const struct kernel *k, uint8_t token[SHA256_SIZE])
 {
-	sha256_add(hash, &k->num_inputs, sizeof(k->num_inputs));
+	const struct options *o = &k->delegate->options;
+	struct sha256 hash;
+
+	sha256_init(&hash);
+	if (o->cache_token)
+		sha256_add(&hash, o->cache_token, strlen(o->cache_token));
+	for (int i = 0; i < k->num_nodes; i++)
+		sha256_add(&hash, &k->nodes[i].index, sizeof(k->nodes[i].index));
+	sha256_add(&hash, &o->allow_fp16, sizeof(o->allow_fp16));
+	builder_hash(&k->graph.b, &hash, !o->cache_token);
+	/* Two models of the same nodes differ if the nodes around them read other operands. */
+	sha256_add(&hash, &k->num_inputs, sizeof(k->num_inputs));
 	for (uint32_t i = 0; i < k->num_ports; i++)
-		sha256_add(hash, &k->ports[i].operand, sizeof(k->ports[i].operand));
+		sha256_add(&hash, &k->ports[i].operand, sizeof(k->ports[i].operand));
+	sha256_end(&hash, token);
 }
 
 static int build(struct kernel *k, struct tfl_context *context)
 {
-	const struct options *o = &k->delegate->options;
+	const bool is_cached = k->delegate->options.cache_dir;
 	uint8_t token[SHA256_SIZE];
-	struct sha256 hash;
 	int status;
 
 	free_model(k);
 	k->built = true;
-	if (!graph_init(&k->graph, context, true)) {
+	if (!graph_init(&k->graph, context, k->delegate)) {
 		free_model(k);
 		return fail(context, "no memory", "model");
 	}
-	k->graph.delegate = k->delegate;
-	if (o->cache_dir) {
-		sha256_init(&hash);
-		if (o->cache_token)
-			sha256_add(&hash, o->cache_token, strlen(o->cache_token));
-		for (int i = 0; i < k->num_nodes; i++)
-			sha256_add(&hash, &k->nodes[i].index, sizeof(k->nodes[i].index));
-		sha256_add(&hash, &o->allow_fp16, sizeof(o->allow_fp16));
-		k->graph.hash = &hash;
-		k->graph.hash_constants = !o->cache_token;
-	}
 	status = convert(k, context) ? find_ports(k, context) : TFL_DELEGATE_ERROR;
-	k->graph.hash = NULL;
 	if (status == TFL_OK)
-		status = finish_model(k, context);
-	if (status == TFL_OK) {
-		if (o->cache_dir) {
-			hash_ports(&hash, k);
-			sha256_end(&hash, token);
-		}
-		status = compile(k, context, o->cache_dir ? token : NULL);
-	}
+		status = make_model(k, context);
+	if (status == TFL_OK && is_cached)
+		token_of(k, token);
+	if (status == TFL_OK)
+		status = compile(k, context, is_cached ? token : NULL);
 	if (status == TFL_OK) {
 		k->num_shapes = describe(k, context, NULL);
 		k->shapes = malloc((k->num_shapes + 1) * sizeof(k->shapes[0]));
@@ -320,13 +333,13 @@ static int build(struct kernel *k, struct tfl_context *context)
 	else
 		delegate_say(k->delegate, 2, "compiled %d nodes: %u inputs, %u outputs, %u "
 			     "operations of NNAPI", k->num_nodes, k->num_inputs,
-			     k->num_ports - k->num_inputs, k->graph.num_operations);
+			     k->num_ports - k->num_inputs, k->graph.b.operation_count);
 	return status;
 }
 
 /* ---- Executing ---- */
 
-static struct place place_of(const struct kernel *k, const struct tfl_context *context, uint32_t i)
+static struct place where_is(const struct kernel *k, const struct tfl_context *context, uint32_t i)
 {
 	const struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
 
@@ -340,7 +353,7 @@ static struct place place_of(const struct kernel *k, const struct tfl_context *c
 static bool in_place(const struct kernel *k, const struct tfl_context *context)
 {
 	for (uint32_t i = 0; i < k->num_ports; i++) {
-		const struct place place = place_of(k, context, i);
+		const struct place place = where_is(k, context, i);
 
 		if (k->places[i].data != place.data || k->places[i].handle != place.handle)
 			return false;
@@ -387,7 +400,7 @@ static int configure(struct kernel *k, const struct tfl_context *context)
 	for (uint32_t i = 0; i < k->num_ports && result == ANEURALNETWORKS_NO_ERROR; i++) {
 		const struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
 
-		k->places[i] = place_of(k, context, i);
+		k->places[i] = where_is(k, context, i);
 		if (t->bytes < k->ports[i].size ||
 		    (!k->places[i].data && k->places[i].handle == TFL_NO_BUFFER))
 			result = ANEURALNETWORKS_BAD_DATA;

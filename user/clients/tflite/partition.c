@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "clients/tflite/delegate.h"
-#include "clients/tflite/graph.h"
 #include "clients/tflite/kernel.h"
 #include "clients/tflite/operations.h"
 #include "clients/tflite/report.h"
@@ -18,7 +17,7 @@ struct choice {
 	bool *dynamic;			/* by tensor: its shape is known only when it is there */
 };
 
-static void refuse(struct choice *c, struct candidate *n, const char *why)
+static void leave(struct choice *c, struct candidate *n, const char *why)
 {
 	const char *name = operation_name(n->code);
 
@@ -107,131 +106,75 @@ static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 	return any;
 }
 
-/* Leaves out what the converters refuse, and what comes after shapes that are unknown. */
+/* Leaves out what the translators refuse, and what comes after shapes that are unknown. */
 static bool check_each(struct choice *c)
 {
 	struct graph g;
+	bool ok = graph_init(&g, c->context, c->delegate);
 
-	if (!graph_init(&g, c->context, false)) {
-		graph_free(&g);
-		return false;
-	}
-	g.delegate = c->delegate;
-	for (int i = 0; i < c->count; i++) {
+	for (int i = 0; i < c->count && ok; i++) {
 		struct candidate *n = &c->nodes[i];
+		const char *why = operation_why(n->code);
 
 		g.node = n->node;
-		g.refused = false;
-		if (operation_why(n->code))
-			graph_refuse(&g, "%s", operation_why(n->code));
 		if (dynamic(c, n->node->inputs, false)) {
-			graph_refuse(&g, "the shape of an input is known only when it runs");
+			why = why ?: "the shape of an input is known only when it runs";
 			dynamic(c, n->node->outputs, true);
 		} else if (operation_is_dynamic(&g, n->code)) {
-			graph_refuse(&g, "the shape of an output is known only when it runs");
+			why = why ?: "the shape of an output is known only when it runs";
 			dynamic(c, n->node->outputs, true);
 		}
 		if (!n->taken)
 			continue;
-		if (!g.refused)
-			operation_convert(&g, n->code);
-		n->work = g.work;
+		if (!why && !operation_convert(&g, n->code, n->index))
+			why = g.l.reason;
+		n->work = g.l.work + g.l.written;
 		n->dequantises = g.dequantises;
-		if (g.refused)
-			refuse(c, n, g.why);
+		if (why)
+			leave(c, n, why);
 	}
 	graph_free(&g);
-	return true;
+	return ok;
 }
 
-/* Builds a model of the nodes taken. NULL: all are in; otherwise the one that NNAPI refuses. */
-static struct candidate *build(struct choice *c, struct graph *g, struct candidate *only)
+/* The operations of a node, of those that follow `from`: they are together. */
+static uint32_t end_of(const struct builder *b, uint32_t from, const struct candidate *n)
 {
-	for (int i = 0; i < c->count; i++) {
-		struct candidate *n = &c->nodes[i];
-
-		if (!n->taken || (only && n != only))
-			continue;
-		g->node = n->node;
-		g->node_index = n->index;
-		operation_convert(g, n->code);
-		if (g->refused)
-			return n;
-	}
-	return NULL;
+	while (from < b->operation_count && b->operations[from].node == (uint32_t)n->index)
+		from++;
+	return from;
 }
 
-/* Whatever nodes make is an output, whatever they do not make an input. */
-static bool finish(struct choice *c, struct graph *g)
-{
-	uint32_t *inputs, *outputs, num_inputs = 0, num_outputs = 0;
-	size_t count = c->context->num_tensors + g->num_states + 1;
-	int result = ANEURALNETWORKS_OUT_OF_MEMORY;
-
-	inputs = malloc(2 * count * sizeof(inputs[0]));
-	if (!inputs)
-		return false;
-	outputs = inputs + count;
-	for (size_t t = 0; t < c->context->num_tensors; t++) {
-		if (g->operand_of[t] == GRAPH_NONE)
-			continue;
-		if (g->produced[t])
-			outputs[num_outputs++] = g->operand_of[t];
-		else if (!tensor_is_constant(&c->context->tensors[t]))
-			inputs[num_inputs++] = g->operand_of[t];
-	}
-	for (uint32_t i = 0; i < g->num_states; i++)
-		if (!g->states[i].shared)
-			outputs[num_outputs++] = g->states[i].operand;
-	result = ANeuralNetworksModel_identifyInputsAndOutputs(g->model, num_inputs, inputs,
-							       num_outputs, outputs);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = ANeuralNetworksModel_finish(g->model);
-	free(inputs);
-	return result == ANEURALNETWORKS_NO_ERROR;
-}
-
-/* Asks the devices. False: no memory. */
-static bool ask(struct choice *c, struct graph *g)
+/* Asks the devices about the graph, or NNAPI about each node. False: NNAPI refuses the graph. */
+static bool ask(struct choice *c, const struct graph *g, struct constants *constants, bool each,
+		bool *supported)
 {
 	const struct delegate *d = c->delegate;
-	bool *supported = calloc(g->num_operations + 1, sizeof(supported[0]));
-	int result;
+	const ANeuralNetworksDevice *const *devices =
+		(const ANeuralNetworksDevice *const *)d->devices;
+	const uint32_t count = g->b.operation_count;
+	bool is_model = true;
+	int result = ANEURALNETWORKS_NO_ERROR;
 
-	if (!supported)
+	if (!each)
+		result = builder_ask(&g->b, 0, count, constants, devices, d->num_devices, supported,
+				     &is_model);
+	if (!is_model)
 		return false;
-	result = ANeuralNetworksModel_getSupportedOperationsForDevices(
-			g->model, (const ANeuralNetworksDevice *const *)d->devices, d->num_devices,
-			supported);
-	for (int i = 0; i < c->count; i++) {
+	for (uint32_t at = 0, end, i = 0; i < (uint32_t)c->count; i++, at = end) {
 		struct candidate *n = &c->nodes[i];
 
-		for (uint32_t o = 0; n->taken && o < g->num_operations; o++)
-			if (g->node_of[o] == n->index &&
-			    (result != ANEURALNETWORKS_NO_ERROR || !supported[o]))
-				refuse(c, n, result == ANEURALNETWORKS_NO_ERROR ?
-				       "no device takes it" : "the device does not answer");
-	}
-	free(supported);
-	return true;
-}
-
-static bool try_each(struct choice *c)
-{
-	for (int i = 0; i < c->count; i++) {
-		struct candidate *n = &c->nodes[i];
-		struct graph g;
-		bool ok;
-
-		if (!n->taken)
-			continue;
-		ok = graph_init(&g, c->context, true);
-		g.delegate = c->delegate;
-		if (ok && (build(c, &g, n) || !finish(c, &g)))
-			refuse(c, n, g.refused ? g.why : "NNAPI refuses the operation");
-		graph_free(&g);
-		if (!ok)
-			return false;
+		end = n->taken ? end_of(&g->b, at, n) : at;
+		if (each && end > at)
+			builder_ask(&g->b, at, end, constants, devices, d->num_devices,
+				    supported + at, &is_model);
+		if (each && !is_model)
+			leave(c, n, "NNAPI refuses the operation");
+		is_model = true;
+		for (uint32_t o = at; o < end && n->taken && !each; o++)
+			if (result || !supported[o])
+				leave(c, n, result ? "the device does not answer" :
+						      "no device takes it");
 	}
 	return true;
 }
@@ -239,33 +182,31 @@ static bool try_each(struct choice *c)
 /* Leaves out what NNAPI refuses, and what no device takes. */
 static bool check_devices(struct choice *c)
 {
-	bool tried = false;
-
-	for (;;) {
-		struct candidate *refused;
+	for (int attempt = 0; ; attempt++) {
+		struct constants constants = { .placeholders = true, .size = 64 << 20 };
 		struct graph g;
-		bool ok = graph_init(&g, c->context, true), again = true;
+		bool ok = graph_init(&g, c->context, c->delegate), taken = false, *supported = NULL;
 
-		g.delegate = c->delegate;
-		g.constants.placeholders = true;
-		refused = ok ? build(c, &g, NULL) : NULL;
-		if (refused) {
-			refuse(c, refused, g.why);
-		} else if (ok && !g.num_operations) {
-			again = false;
-		} else if (ok && finish(c, &g)) {
-			ok = ask(c, &g);
-			again = false;
-		} else if (ok) {
-			/* The model as a whole is refused: which node is it? */
-			for (int i = 0; i < c->count && tried; i++)
-				if (c->nodes[i].taken)
-					refuse(c, &c->nodes[i], "NNAPI refuses the graph");
-			ok = try_each(c);
-			tried = true;
+		for (int i = 0; i < c->count && ok; i++) {
+			struct candidate *n = &c->nodes[i];
+
+			g.node = n->node;
+			if (n->taken && !operation_convert(&g, n->code, n->index))
+				leave(c, n, g.l.reason);
 		}
+		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
+		ok = ok && supported && !g.b.failed;
+		taken = !ok || !g.b.operation_count || ask(c, &g, &constants, false, supported);
+		/* The model as a whole is refused: which node is it? */
+		if (!taken && !attempt)
+			ask(c, &g, &constants, true, supported);
+		for (int i = 0; i < c->count && !taken && attempt; i++)
+			if (c->nodes[i].taken)
+				leave(c, &c->nodes[i], "NNAPI refuses the graph");
+		free(supported);
+		constants_free(&constants);
 		graph_free(&g);
-		if (!ok || !again)
+		if (!ok || taken || attempt)
 			return ok;
 	}
 }
@@ -301,7 +242,7 @@ static void leave_constants(struct choice *c)
 			for (int o = 0; o < n->node->outputs->size && n->taken; o++)
 				if (!c->nodes[j].taken &&
 				    has(c->nodes[j].node->inputs, n->node->outputs->data[o]))
-					refuse(c, n, "it makes a constant for another node that is");
+					leave(c, n, "it makes a constant for another node that is");
 	}
 }
 
@@ -339,7 +280,7 @@ static void drop(struct choice *c, const struct tfl_partition *p, const char *wh
 {
 	for (int i = 0; i < p->nodes->size; i++)
 		if (find(c, p->nodes->data[i])->taken)
-			refuse(c, find(c, p->nodes->data[i]), why);
+			leave(c, find(c, p->nodes->data[i]), why);
 }
 
 static bool is_dropped(struct choice *c, const struct tfl_partition *p)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "clients/report.h"
-#include "clients/tflite/graph.h"
 #include "clients/tflite/operations.h"
 
 static uint64_t elements(const struct tfl_tensor *t)
@@ -33,12 +32,6 @@ static const struct tfl_tensor *tensor_of(const struct tfl_context *c, const str
 	return list && at < list->size && list->data[at] >= 0 ? &c->tensors[list->data[at]] : NULL;
 }
 
-enum {
-#define X(code, name) CODE_##name = code,
-#include "clients/tflite/builtins.def"
-#undef X
-};
-
 /* Each matrix of a recurrent operation multiplies each step of the input. */
 static uint64_t recurrent(const struct tfl_context *c, const struct tfl_node *node)
 {
@@ -62,21 +55,21 @@ static uint64_t multiply_adds(const struct tfl_context *c, const struct candidat
 	const struct tfl_batch_matmul *matmul = n->node->builtin_data;
 
 	switch (n->code) {
-	case CODE_CONV_2D:
-	case CODE_FULLY_CONNECTED:
+	case TFL_OP_CONV_2D:
+	case TFL_OP_FULLY_CONNECTED:
 		return out * (elements(weights) / dimension(weights, 0));
-	case CODE_DEPTHWISE_CONV_2D:
+	case TFL_OP_DEPTHWISE_CONV_2D:
 		return out * (elements(weights) / dimension(weights, -1));
-	case CODE_TRANSPOSE_CONV:
+	case TFL_OP_TRANSPOSE_CONV:
 		return elements(tensor_of(c, n->node->inputs, 2)) * (elements(weights) / dimension(weights, -1));
-	case CODE_BATCH_MATMUL:
+	case TFL_OP_BATCH_MATMUL:
 		return out * dimension(in, matmul && matmul->adj_x ? -2 : -1);
-	case CODE_LSTM:
-	case CODE_RNN:
-	case CODE_UNIDIRECTIONAL_SEQUENCE_RNN:
-	case CODE_UNIDIRECTIONAL_SEQUENCE_LSTM:
-	case CODE_BIDIRECTIONAL_SEQUENCE_RNN:
-	case CODE_BIDIRECTIONAL_SEQUENCE_LSTM:
+	case TFL_OP_LSTM:
+	case TFL_OP_RNN:
+	case TFL_OP_UNIDIRECTIONAL_SEQUENCE_RNN:
+	case TFL_OP_UNIDIRECTIONAL_SEQUENCE_LSTM:
+	case TFL_OP_BIDIRECTIONAL_SEQUENCE_RNN:
+	case TFL_OP_BIDIRECTIONAL_SEQUENCE_LSTM:
 		return recurrent(c, n->node);
 	}
 	return 0;

@@ -144,7 +144,7 @@ static uint32_t state(struct lowering *t, const struct recurrent *r, uint32_t in
 }
 
 /* Turned round in time. */
-static uint32_t reversed(struct lowering *t, const struct recurrent *r, uint32_t x)
+static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_t x)
 {
 	return EMIT(t, NN(REVERSE), result(t, x, 3, operand_of(t, x)->dims), x,
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
@@ -215,7 +215,7 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 	static const uint32_t order[] = { 0, 2, 3, 1 };
 	uint32_t ins[28], dims[3], count = 0, state_dims[2] = { r->batch, r->units };
 
-	ins[count++] = backward ? reversed(t, r, r->x) : r->x;
+	ins[count++] = backward ? backwards(t, r, r->x) : r->x;
 	for (int i = 0; i < 4; i++)
 		ins[count++] = gate(t, r, 1, direction, order[i]);
 	for (int i = 0; i < 4; i++)
@@ -243,7 +243,7 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 	out[2] = result(t, r->x, 2, state_dims);
 	emit_many(t, NN(UNIDIRECTIONAL_SEQUENCE_LSTM), 3, out, count, ins);
 	if (backward && !t->refused)
-		out[0] = reversed(t, r, out[0]);
+		out[0] = backwards(t, r, out[0]);
 }
 
 void lstm_op(struct lowering *t)
@@ -270,7 +270,7 @@ void rnn_op(struct lowering *t)
 	for (uint32_t d = 0; d < r.directions; d++) {
 		bool backward = d || r.backward;
 		uint32_t ins[] = {
-			backward ? reversed(t, &r, r.x) : r.x,
+			backward ? backwards(t, &r, r.x) : r.x,
 			gate(t, &r, 1, d, 0),
 			gate(t, &r, 2, d, 0),
 			bias(t, &r, d, 0),
@@ -284,7 +284,7 @@ void rnn_op(struct lowering *t)
 		out[d][2] = NO_OPERAND;
 		emit_many(t, NN(UNIDIRECTIONAL_SEQUENCE_RNN), 2, out[d], 7, ins);
 		if (backward && !t->refused)
-			out[d][0] = reversed(t, &r, out[d][0]);
+			out[d][0] = backwards(t, &r, out[d][0]);
 	}
 	set_outputs(t, &r, out);
 }

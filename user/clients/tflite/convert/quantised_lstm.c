@@ -3,25 +3,11 @@
  * LSTM cells other than those of convert/recurrent.c: TensorFlow Lite's basic kernel, which has
  * one matrix for all gates, and integer cells with 16 bits of state.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "clients/tflite/operations.h"
 
 enum gate { IN, FORGET, CELL, OUT, GATES };
-
-static uint32_t no_activation(struct graph *g)
-{
-	return graph_i32(g, ANEURALNETWORKS_FUSED_NONE);
-}
-
-static uint32_t step(struct graph *g, const struct value *v, int32_t code, uint32_t a, uint32_t b)
-{
-	uint32_t to = graph_temporary(g, v);
-
-	emit(g, code, to, a, b, no_activation(g));
-	return to;
-}
 
 /* ---- The basic kernel ---- */
 
@@ -32,108 +18,98 @@ enum { RESULT, NEW_STATE, JOINED, SUMS, BASIC_OUTPUTS };
 /* The rows of a gate in the matrix of TensorFlow Lite's basic kernel. */
 static const uint32_t rows_of[GATES] = { [IN] = 0, [CELL] = 1, [FORGET] = 2, [OUT] = 3 };
 
-static bool is_basic(struct graph *g)
+static bool same_shape(const struct tfl_tensor *a, const struct tfl_tensor *b)
 {
-	const struct tfl_tensor *x = graph_input(g, DATA), *last = graph_input(g, LAST),
-				*w = graph_input(g, WEIGHTS), *b = graph_input(g, BIAS),
-				*state = graph_input(g, STATE);
+	return a->dims->size == b->dims->size &&
+	       !memcmp(a->dims->data, b->dims->data, (size_t)a->dims->size * sizeof(int));
+}
+
+static bool is_basic(struct lowering *t)
+{
+	const struct tfl_tensor *x = tensor_in(t, DATA), *last = tensor_in(t, LAST),
+				*w = tensor_in(t, WEIGHTS), *b = tensor_in(t, BIAS),
+				*state = tensor_in(t, STATE);
 	int units;
 
-	if (g->node->inputs->size != BASIC_INPUTS || g->node->outputs->size != BASIC_OUTPUTS ||
-	    !last || !w || !b || !state || !graph_output(g, NEW_STATE) || !graph_output(g, JOINED) ||
+	if (in_count(t) != BASIC_INPUTS || out_count(t) != BASIC_OUTPUTS ||
+	    !last || !w || !b || !state || !tensor_out(t, NEW_STATE) || !tensor_out(t, JOINED) ||
 	    x->dims->size != 2 || last->dims->size != 2 || w->dims->size != 2 ||
 	    b->dims->size != 1) {
-		graph_refuse(g, "not the five inputs and four outputs of the basic kernel");
+		refuse(t, "not the five inputs and four outputs of the basic kernel");
 		return false;
 	}
 	units = last->dims->data[1];
 	if (w->dims->data[0] != 4 * units || b->dims->data[0] != 4 * units ||
 	    w->dims->data[1] != x->dims->data[1] + units ||
-	    !tensor_same_shape(last, graph_output(g, RESULT)) || !tensor_same_shape(last, state)) {
-		graph_refuse(g, "shapes that do not fit together");
+	    !same_shape(last, tensor_out(t, RESULT)) || !same_shape(last, state)) {
+		refuse(t, "shapes that do not fit together");
 		return false;
 	}
 	return true;
 }
 
-/* The result and the new state, which TensorFlow Lite also copies to the inputs. */
-static void keep_states(struct graph *g)
+/* TensorFlow Lite also copies the result and the new state to the inputs. */
+static void keep_states(struct lowering *t, uint32_t result, uint32_t state)
 {
-	graph_state_as(g, LAST, graph_out(g, RESULT));
-	graph_state_as(g, STATE, graph_out(g, NEW_STATE));
+	set(t, RESULT, result);
+	set(t, NEW_STATE, state);
+	state_as(t, LAST, RESULT);
+	state_as(t, STATE, NEW_STATE);
 }
 
-static void join(struct graph *g)
+/* The data and the last result, which is an output, too. */
+static uint32_t join(struct lowering *t)
 {
-	emit(g, ANEURALNETWORKS_CONCATENATION, graph_out(g, JOINED), graph_in(g, DATA),
-	     graph_in(g, LAST), graph_i32(g, 1));
+	const struct shape shape = shape_of(tensor_out(t, JOINED));
+	uint32_t x[3] = { in(t, DATA), in(t, LAST) };
+
+	x[0] = concatenated(t, x, 2, &shape, 1, out_like(t, JOINED));
+	set(t, JOINED, x[0]);
+	return x[0];
 }
 
-static void basic_float(struct graph *g)
+static void basic_float(struct lowering *t)
 {
-	struct value v = graph_value_of(g, graph_input(g, LAST));
-	uint32_t sums[GATES], gates[GATES], tanh;
+	const struct shape shape = shape_of(tensor_out(t, SUMS));
+	uint32_t sums = out_like(t, SUMS), gates[GATES], parts[GATES], state;
 
-	join(g);
-	emit(g, ANEURALNETWORKS_FULLY_CONNECTED, graph_out(g, SUMS), graph_out(g, JOINED),
-	     graph_in(g, WEIGHTS), graph_in(g, BIAS), no_activation(g));
+	sums = EMIT(t, NN(FULLY_CONNECTED), sums, join(t), in(t, WEIGHTS), in(t, BIAS),
+		    scalar_int(t, NN(FUSED_NONE)));
+	set(t, SUMS, sums);
+	divided(t, sums, &shape, 1, GATES, parts);
 	for (uint32_t i = 0; i < GATES; i++)
-		sums[i] = graph_temporary(g, &v);
-	graph_operation(g, ANEURALNETWORKS_SPLIT,
-			(const uint32_t[]){ graph_out(g, SUMS), graph_i32(g, 1),
-					    graph_i32(g, GATES) }, 3, sums, GATES);
-	for (uint32_t i = 0; i < GATES; i++) {
-		gates[i] = graph_temporary(g, &v);
-		emit(g, i == CELL ? ANEURALNETWORKS_TANH : ANEURALNETWORKS_LOGISTIC, gates[i],
-		     sums[rows_of[i]]);
-	}
-	emit(g, ANEURALNETWORKS_ADD, graph_out(g, NEW_STATE),
-	     step(g, &v, ANEURALNETWORKS_MUL, gates[IN], gates[CELL]),
-	     step(g, &v, ANEURALNETWORKS_MUL, gates[FORGET], graph_in(g, STATE)),
-	     no_activation(g));
-	tanh = graph_temporary(g, &v);
-	emit(g, ANEURALNETWORKS_TANH, tanh, graph_out(g, NEW_STATE));
-	emit(g, ANEURALNETWORKS_MUL, graph_out(g, RESULT), gates[OUT], tanh, no_activation(g));
-	keep_states(g);
+		gates[i] = unary(t, i == CELL ? NN(TANH) : NN(LOGISTIC), parts[rows_of[i]]);
+	state = arithmetic(t, NN(ADD), arithmetic(t, NN(MUL), gates[IN], gates[CELL]),
+			   arithmetic(t, NN(MUL), gates[FORGET], in(t, STATE)));
+	keep_states(t, arithmetic(t, NN(MUL), gates[OUT], unary(t, NN(TANH), state)), state);
 }
 
 /* Columns [first, first + count) of a gate's rows of the matrix, as a matrix of its own. */
-static uint32_t matrix_of(struct graph *g, enum gate gate, uint32_t first, uint32_t count)
+static uint32_t matrix_of(struct lowering *t, enum gate gate, uint32_t first, uint32_t count)
 {
-	const struct tfl_tensor *w = graph_input(g, WEIGHTS);
-	uint32_t units = (uint32_t)w->dims->data[0] / GATES, columns = (uint32_t)w->dims->data[1];
-	const char *from = data_of_count(g, w, TFL_UINT8, (uint64_t)GATES * units * columns);
-	struct value v = value_shaped(graph_value_of(g, w), 2, (const uint32_t[]){ units, count });
-	char *data = g->refused ? NULL : malloc((size_t)units * count);
-	uint32_t operand;
+	const struct tfl_tensor *w = tensor_in(t, WEIGHTS);
+	const uint32_t units = dim(w, 0) / GATES, columns = dim(w, 1);
+	const char *from = data_of_count(t, w, TFL_UINT8, (uint64_t)GATES * units * columns);
+	struct operand type = operand_type(t, w);
+	char *data = from ? builder_alloc(t->b, (size_t)units * count) : NULL;
 
-	if (g->refused) {
-		free(data);
-		return GRAPH_NONE;
-	}
-	if (!data) {
-		graph_refuse(g, "no memory");
-		return GRAPH_NONE;
-	}
-	from += (size_t)rows_of[gate] * units * columns + first;
-	for (uint32_t row = 0; row < units; row++)
-		memcpy(data + (size_t)row * count, from + (size_t)row * columns, count);
-	operand = graph_constant(g, &v, data, (uint64_t)units * count);
-	free(data);
-	return operand;
+	type.dims[0] = units;
+	type.dims[1] = count;
+	for (uint32_t row = 0; data && row < units; row++)
+		memcpy(data + (size_t)row * count,
+		       from + (size_t)(rows_of[gate] * units + row) * columns + first, count);
+	return constant_bytes(t, &type, data);
 }
 
-static uint32_t bias_of(struct graph *g, enum gate gate)
+static uint32_t bias_of(struct lowering *t, enum gate gate)
 {
-	const struct tfl_tensor *b = graph_input(g, BIAS);
-	uint32_t units = (uint32_t)b->dims->data[0] / GATES;
-	const struct value v = { .type = ANEURALNETWORKS_TENSOR_INT32, .rank = 1,
-				 .dims = { units }, .scale = b->params.scale };
+	const struct tfl_tensor *b = tensor_in(t, BIAS);
+	const uint32_t units = dim(b, 0) / GATES;
+	const int32_t *from = data_of_count(t, b, TFL_INT32, (uint64_t)GATES * units);
+	const struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { units },
+				      .scale = b->params.scale };
 
-	const int32_t *from = data_of_count(g, b, TFL_INT32, (uint64_t)GATES * units);
-
-	return from ? graph_constant(g, &v, from + (size_t)rows_of[gate] * units,
-				     units * sizeof(int32_t)) : GRAPH_NONE;
+	return constant_bytes(t, &type, from ? from + (size_t)rows_of[gate] * units : NULL);
 }
 
 /*
@@ -141,43 +117,42 @@ static uint32_t bias_of(struct graph *g, enum gate gate)
  * joins them with the recurrent weights first, but the data before the state: so the first
  * columns, that meet the data here, are the recurrent weights there.
  */
-static void basic_quantised(struct graph *g)
+static void basic_quantised(struct lowering *t)
 {
-	uint32_t size = (uint32_t)graph_input(g, DATA)->dims->data[1], in[15], outputs[2];
-	uint32_t units = (uint32_t)graph_input(g, LAST)->dims->data[1];
+	const uint32_t size = dim(tensor_in(t, DATA), 1), units = dim(tensor_in(t, LAST), 1);
+	uint32_t ins[15], out[2];
 
-	if (graph_input(g, LAST)->type != TFL_UINT8 || graph_input(g, STATE)->type != TFL_INT16 ||
-	    graph_output(g, NEW_STATE)->type != TFL_INT16)
-		return graph_refuse(g, "states that are not uint8 and int16");
-	join(g);
-	in[0] = graph_in(g, DATA);
+	if (tensor_in(t, LAST)->type != TFL_UINT8 || tensor_in(t, STATE)->type != TFL_INT16 ||
+	    tensor_out(t, NEW_STATE)->type != TFL_INT16)
+		return refuse(t, "states that are not uint8 and int16");
+	join(t);
+	ins[0] = in(t, DATA);
 	for (enum gate i = IN; i < GATES; i++) {
-		in[5 + i] = matrix_of(g, i, 0, units);
-		in[1 + i] = matrix_of(g, i, units, size);
-		in[9 + i] = bias_of(g, i);
+		ins[5 + i] = matrix_of(t, i, 0, units);
+		ins[1 + i] = matrix_of(t, i, units, size);
+		ins[9 + i] = bias_of(t, i);
 	}
-	in[13] = graph_in(g, STATE);
-	in[14] = graph_in(g, LAST);
-	outputs[0] = graph_out(g, NEW_STATE);
-	outputs[1] = graph_out(g, RESULT);
-	graph_operation(g, ANEURALNETWORKS_QUANTIZED_16BIT_LSTM, in, 15, outputs, 2);
-	keep_states(g);
+	ins[13] = in(t, STATE);
+	ins[14] = in(t, LAST);
+	out[0] = out_like(t, NEW_STATE);
+	out[1] = out_like(t, RESULT);
+	emit_many(t, NN(QUANTIZED_16BIT_LSTM), 2, out, 15, ins);
+	keep_states(t, out[1], out[0]);
 }
 
-void convert_basic_lstm(struct graph *g)
+void basic_lstm(struct lowering *t)
 {
-	g->take_int16 = true;
-	if (!is_basic(g))
+	tfl(t)->take_int16 = true;
+	if (!is_basic(t))
 		return;
-	if (graph_input(g, DATA)->type == TFL_FLOAT32)
-		basic_float(g);
-	else if (graph_input(g, DATA)->type == TFL_UINT8)
-		basic_quantised(g);
+	if (tensor_in(t, DATA)->type == TFL_FLOAT32)
+		basic_float(t);
+	else if (tensor_in(t, DATA)->type == TFL_UINT8)
+		basic_quantised(t);
 	else
-		graph_refuse(g, "the basic kernel of %s",
-			     tensor_type_name(graph_input(g, DATA)->type));
-	if (!g->refused)
-		g->work += tensor_count(graph_input(g, WEIGHTS));
+		refuse(t, "the basic kernel of %s",
+		       tensor_type_name(tensor_in(t, DATA)->type));
+	t->work += tensor_count(tensor_in(t, WEIGHTS));
 }
 
 /* ---- Integer cells ---- */
@@ -190,28 +165,27 @@ enum {
 /* What all steps share: inputs of QUANTIZED_LSTM without data and states. */
 struct cell {
 	uint32_t in[32];
-	struct value h, c;
 };
 
-static const struct tfl_tensor *intermediate(const struct graph *g, int i)
+static const struct tfl_tensor *intermediate(const struct lowering *t, int i)
 {
-	const struct tfl_ints *list = g->node->intermediates;
+	const struct tfl_ints *list = tfl(t)->node->intermediates;
 
 	if (!list || i >= list->size || list->data[i] < 0 ||
-	    (size_t)list->data[i] >= g->context->num_tensors)
+	    (size_t)list->data[i] >= tfl(t)->context->num_tensors)
 		return NULL;
-	return &g->context->tensors[list->data[i]];
+	return &tfl(t)->context->tensors[list->data[i]];
 }
 
 /* The scale of an intermediate result; NULL zero_point: it must be 0. */
-static float intermediate_scale(struct graph *g, int i, int32_t *zero_point)
+static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 {
-	const struct tfl_tensor *t = intermediate(g, i);
-	const struct tfl_affine *affine = t ? t->quantization.params : NULL;
+	const struct tfl_tensor *tensor = intermediate(t, i);
+	const struct tfl_affine *affine = tensor ? tensor->quantization.params : NULL;
 
-	if (!t || t->quantization.type != TFL_AFFINE_QUANTIZATION || !affine || !affine->scale ||
-	    affine->scale->size < 1 || !(affine->scale->data[0] > 0)) {
-		graph_refuse(g, "intermediate result %d has no scale", i);
+	if (!tensor || tensor->quantization.type != TFL_AFFINE_QUANTIZATION || !affine ||
+	    !affine->scale || affine->scale->size < 1 || !(affine->scale->data[0] > 0)) {
+		refuse(t, "intermediate result %d has no scale", i);
 		return 0;
 	}
 	if (zero_point)
@@ -221,149 +195,137 @@ static float intermediate_scale(struct graph *g, int i, int32_t *zero_point)
 }
 
 /* Constant weights of `type`, symmetric; absent ones are omitted. */
-static uint32_t symmetric(struct graph *g, int i, int type, int32_t operand_type, uint32_t rank)
+static uint32_t symmetric(struct lowering *t, uint32_t i, int type, int32_t operand, uint32_t rank)
 {
-	struct value v = { .type = operand_type, .rank = rank,
-			   .scale = operand_type == ANEURALNETWORKS_TENSOR_INT32 ? 0 : 1 };
-	const struct tfl_tensor *t = graph_input(g, i);
+	const struct tfl_tensor *w = tensor_in(t, i);
+	struct operand as = { .type = operand, .rank = rank, .omitted = true,
+			      .scale = operand == NN(TENSOR_INT32) ? 0 : 1 };
 
-	if (g->refused || !t)
-		return graph_omitted(g, &v);
-	if (!tensor_is_constant(t) || t->type != type || (uint32_t)t->dims->size != rank) {
-		graph_refuse(g, "input %d is not constant, or is %s of %d dimensions", i,
-			     tensor_type_name(t->type), t->dims->size);
-		return GRAPH_NONE;
-	}
-	v = graph_value_of(g, t);
-	if (v.scales || v.zero_point)
-		graph_refuse(g, "input %d has a zero point, or scales per channel", i);
-	v.type = operand_type;
+	if (t->refused || !w)
+		return t->refused ? NO_OPERAND : builder_operand(t->b, &as);
+	if (!tensor_is_constant(w) || w->type != type || (uint32_t)w->dims->size != rank)
+		refuse(t, "input %u is not constant, or is %s of %d dimensions", i,
+		       tensor_type_name(w->type), w->dims->size);
+	as = operand_type(t, w);
+	if (as.scales || as.zero)
+		refuse(t, "input %u has a zero point, or scales per channel", i);
+	as.type = operand;
 	if (type == TFL_INT32)
-		v.scale = 0;
-	return graph_view(g, graph_input_index(g, i), &v);
+		as.scale = 0;
+	return in_as(t, i, &as);
 }
 
-static void read_cell(struct graph *g, struct cell *c, float cell_clip, float projection_clip)
+static void read_cell(struct lowering *t, struct cell *c, float cell_clip, float projection_clip)
 {
 	int32_t zero = 0;
 
-	for (int i = 1; i < PEEPHOLE; i++)
-		c->in[i] = symmetric(g, i, TFL_INT8, ANEURALNETWORKS_TENSOR_QUANT8_SYMM, 2);
-	for (int i = PEEPHOLE; i < BIASES; i++)
-		c->in[i] = symmetric(g, i, TFL_INT16, ANEURALNETWORKS_TENSOR_QUANT16_SYMM, 1);
-	for (int i = BIASES; i < PROJECTION; i++)
-		c->in[i] = symmetric(g, i, TFL_INT32, ANEURALNETWORKS_TENSOR_INT32, 1);
-	c->in[PROJECTION] = symmetric(g, PROJECTION, TFL_INT8,
-				      ANEURALNETWORKS_TENSOR_QUANT8_SYMM, 2);
-	c->in[PROJECTION_BIAS] = symmetric(g, PROJECTION_BIAS, TFL_INT32,
-					   ANEURALNETWORKS_TENSOR_INT32, 1);
-	for (int i = NORMS; i < NORMS + GATES; i++)
-		c->in[i] = symmetric(g, i, TFL_INT16, ANEURALNETWORKS_TENSOR_QUANT16_SYMM, 1);
-	c->in[24] = graph_f32(g, cell_clip);
-	c->in[25] = graph_f32(g, projection_clip);
+	for (uint32_t i = 1; i < PEEPHOLE; i++)
+		c->in[i] = symmetric(t, i, TFL_INT8, NN(TENSOR_QUANT8_SYMM), 2);
+	for (uint32_t i = PEEPHOLE; i < BIASES; i++)
+		c->in[i] = symmetric(t, i, TFL_INT16, NN(TENSOR_QUANT16_SYMM), 1);
+	for (uint32_t i = BIASES; i < PROJECTION; i++)
+		c->in[i] = symmetric(t, i, TFL_INT32, NN(TENSOR_INT32), 1);
+	c->in[PROJECTION] = symmetric(t, PROJECTION, TFL_INT8, NN(TENSOR_QUANT8_SYMM), 2);
+	c->in[PROJECTION_BIAS] = symmetric(t, PROJECTION_BIAS, TFL_INT32, NN(TENSOR_INT32), 1);
+	for (uint32_t i = NORMS; i < NORMS + GATES; i++)
+		c->in[i] = symmetric(t, i, TFL_INT16, NN(TENSOR_QUANT16_SYMM), 1);
+	c->in[24] = scalar_float(t, NO_OPERAND, cell_clip);
+	c->in[25] = scalar_float(t, NO_OPERAND, projection_clip);
 	/* Without normalisation the gates have 3 bits before the point. */
 	for (int i = 0; i < GATES; i++)
-		c->in[26 + i] = graph_f32(g, !graph_input(g, NORMS + FORGET) ? 1 / 4096.f :
-					  i == IN && !graph_input(g, NORMS) ? 1 / 4096.f :
-					  intermediate_scale(g, i, NULL));
-	c->in[31] = graph_f32(g, intermediate_scale(g, 4, &zero));
+		c->in[26 + i] = scalar_float(t, NO_OPERAND,
+					     !tensor_in(t, NORMS + FORGET) ||
+					     (i == IN && !tensor_in(t, NORMS)) ? 1 / 4096.f :
+					     intermediate_scale(t, i, NULL));
+	c->in[31] = scalar_float(t, NO_OPERAND, intermediate_scale(t, 4, &zero));
 	/* TensorFlow Lite adds the zero point to a hidden value, NNAPI subtracts it. */
 	if (zero <= INT8_MIN)
-		graph_refuse(g, "a zero point of %d of hidden values", zero);
-	c->in[30] = graph_i32(g, -zero);
-	c->h = graph_value_of(g, graph_input(g, STATE_H));
-	c->c = graph_value_of(g, graph_input(g, STATE_C));
+		refuse(t, "a zero point of %d of hidden values", zero);
+	c->in[30] = scalar_int(t, -zero);
 }
 
-static bool is_integer_cell(struct graph *g, float projection_clip)
+static bool is_integer_cell(struct lowering *t, float projection_clip)
 {
-	const struct tfl_tensor *h = graph_input(g, STATE_H), *c = graph_input(g, STATE_C);
+	const struct tfl_tensor *h = tensor_in(t, STATE_H), *c = tensor_in(t, STATE_C);
 
-	if (g->node->inputs->size < 20 || !h || !c || h->type != TFL_INT8 || c->type != TFL_INT16)
-		graph_refuse(g, "states that are not int8 and int16");
-	else if (!g->node->intermediates || g->node->intermediates->size != 5)
-		graph_refuse(g, "8 bits between the gates (8x8_8), which NNAPI has not");
-	else if (!same_type(g, 0, 0))
-		return false;
+	if (in_count(t) < 20 || !h || !c || h->type != TFL_INT8 || c->type != TFL_INT16)
+		refuse(t, "states that are not int8 and int16");
+	else if (!tfl(t)->node->intermediates || tfl(t)->node->intermediates->size != 5)
+		refuse(t, "8 bits between the gates (8x8_8), which NNAPI has not");
 	else if (projection_clip > 0)
-		graph_refuse(g, "a clipped projection");
-	else if (graph_input(g, PEEPHOLE + FORGET) && graph_input(g, PROJECTION))
-		graph_refuse(g, "peepholes with a projection, which the interfaces compute differently");
-	else if (!tensor_same_quant(h, graph_output(g, 0)))
-		graph_refuse(g, "an output of another scale than the state");
-	return !g->refused;
+		refuse(t, "a clipped projection");
+	else if (tensor_in(t, PEEPHOLE + FORGET) && tensor_in(t, PROJECTION))
+		refuse(t, "peepholes with a projection, which the interfaces compute differently");
+	else if (!tensor_same_quant(h, tensor_out(t, 0)))
+		refuse(t, "an output of another scale than the state");
+	return !t->refused;
 }
 
 /* One step from the states h and c; the outputs are the new states and the result. */
-static void run_cell(struct graph *g, const struct cell *c, uint32_t x, const uint32_t state[2],
+static void run_cell(struct lowering *t, const struct cell *c, uint32_t x, const uint32_t state[2],
 		     const uint32_t outputs[3])
 {
-	uint32_t in[32];
+	uint32_t ins[32];
 
-	memcpy(in, c->in, sizeof(in));
-	in[0] = x;
-	in[STATE_H] = state[0];
-	in[STATE_C] = state[1];
-	graph_operation(g, ANEURALNETWORKS_QUANTIZED_LSTM, in, 32, outputs, 3);
-	for (int i = 1; i < 20; i++)
-		if (graph_input(g, i) && tensor_is_constant(graph_input(g, i)))
-			g->work += tensor_count(graph_input(g, i));
+	memcpy(ins, c->in, sizeof(ins));
+	ins[0] = x;
+	ins[STATE_H] = state[0];
+	ins[STATE_C] = state[1];
+	emit_many(t, NN(QUANTIZED_LSTM), 3, outputs, 32, ins);
+	for (uint32_t i = 1; i < 20; i++)
+		if (tensor_is_constant(tensor_in(t, i)))
+			t->work += tensor_count(tensor_in(t, i));
 }
 
-void convert_integer_lstm(struct graph *g, float cell_clip, float projection_clip)
+void integer_lstm(struct lowering *t, float cell_clip, float projection_clip)
 {
+	uint32_t outputs[3];
 	struct cell c;
 
-	g->take_int16 = true;
-	if (!is_integer_cell(g, projection_clip))
+	tfl(t)->take_int16 = true;
+	if (!is_integer_cell(t, projection_clip))
 		return;
-	read_cell(g, &c, cell_clip, projection_clip);
-	run_cell(g, &c, graph_in(g, 0),
-		 (const uint32_t[]){ graph_in(g, STATE_H), graph_in(g, STATE_C) },
-		 (const uint32_t[]){ graph_state(g, STATE_H), graph_state(g, STATE_C),
-				     graph_out(g, 0) });
+	read_cell(t, &c, cell_clip, projection_clip);
+	outputs[0] = new_state(t, STATE_H);
+	outputs[1] = new_state(t, STATE_C);
+	outputs[2] = out_like(t, 0);
+	run_cell(t, &c, in(t, 0), (uint32_t[]){ in(t, STATE_H), in(t, STATE_C) }, outputs);
+	set(t, 0, outputs[2]);
 }
 
 /* NNAPI has no sequence in integers: one cell for each step, which is cut out and put together. */
-void convert_integer_sequence_lstm(struct graph *g, float cell_clip, float projection_clip,
-				   bool time_major)
+void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,
+			   bool time_major)
 {
-	const struct tfl_tensor *x = graph_input(g, 0);
-	uint32_t parts[MOST_STEPS], results[MOST_STEPS + 1], state[2], steps;
-	struct value part, pixel;
+	const struct shape *shape = shape_in(t, 0), out = shape_of(tensor_out(t, 0));
+	uint32_t parts[MOST_STEPS], results[MOST_STEPS + 1], state[2], steps, pixel[2];
 	struct cell c;
 
-	g->take_int16 = true;
-	if (!is_integer_cell(g, projection_clip))
+	tfl(t)->take_int16 = true;
+	if (!is_integer_cell(t, projection_clip))
 		return;
-	if (x->dims->size != 3 || x->dims->data[!time_major] > MOST_STEPS)
-		return graph_refuse(g, "not 3 dimensions, or more than %d steps", MOST_STEPS);
-	steps = (uint32_t)x->dims->data[!time_major];
-	read_cell(g, &c, cell_clip, projection_clip);
-	part = graph_value_of(g, x);
-	part.dims[!time_major] = 1;
-	pixel = value_shaped(part, 2, (const uint32_t[]){ part.dims[time_major], part.dims[2] });
-	for (uint32_t i = 0; i < steps; i++)
-		parts[i] = graph_temporary(g, &part);
-	graph_operation(g, ANEURALNETWORKS_SPLIT,
-			(const uint32_t[]){ graph_in(g, 0), graph_i32(g, !time_major),
-					    graph_i32(g, (int32_t)steps) }, 3, parts, steps);
-	state[0] = graph_in(g, STATE_H);
-	state[1] = graph_in(g, STATE_C);
-	results[0] = graph_i32(g, !time_major);
-	for (uint32_t i = 0; i < steps && !g->refused; i++) {
+	if (shape->rank != 3 || shape->dims[!time_major] > MOST_STEPS)
+		return refuse(t, "not 3 dimensions, or more than %d steps", MOST_STEPS);
+	steps = (uint32_t)shape->dims[!time_major];
+	pixel[0] = (uint32_t)shape->dims[time_major];
+	pixel[1] = (uint32_t)shape->dims[2];
+	read_cell(t, &c, cell_clip, projection_clip);
+	divided(t, in(t, 0), shape, !time_major, steps, parts);
+	state[0] = in(t, STATE_H);
+	state[1] = in(t, STATE_C);
+	for (uint32_t i = 0; i < steps && !t->refused; i++) {
 		bool last = i + 1 == steps;
 		const uint32_t outputs[3] = {
-			last ? graph_state(g, STATE_H) : graph_temporary(g, &c.h),
-			last ? graph_state(g, STATE_C) : graph_temporary(g, &c.c),
-			graph_temporary(g, &c.h),
+			last ? new_state(t, STATE_H) : result_like(t, state[0]),
+			last ? new_state(t, STATE_C) : result_like(t, state[1]),
+			result_like(t, state[0]),
 		};
 
-		run_cell(g, &c, graph_reshaped(g, parts[i], 2, pixel.dims), state, outputs);
+		run_cell(t, &c, view(t, parts[i], 2, pixel), state, outputs);
 		state[0] = outputs[0];
 		state[1] = outputs[1];
-		results[1 + i] = outputs[2];
+		results[i] = outputs[2];
 	}
-	graph_operation(g, ANEURALNETWORKS_PACK, results, steps + 1,
-			(const uint32_t[]){ graph_out(g, 0) }, 1);
+	if (!t->refused)
+		set(t, 0, concatenated(t, results, steps, &out, !time_major, results[0]));
 }

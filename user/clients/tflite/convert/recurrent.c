@@ -6,215 +6,191 @@
  */
 #include "clients/tflite/operations.h"
 
-enum { MOST_INPUTS = 64 };
-
-struct arguments {
-	uint32_t operands[MOST_INPUTS];
-	uint32_t count;
+/* An operation in the making. */
+struct cell {
+	uint32_t in[64], out[8], ins, outs;
+	uint32_t place[2];		/* of the outputs of the node among `out` */
 };
 
-static void append(struct arguments *a, uint32_t operand)
+static void append(struct cell *c, uint32_t operand)
 {
-	if (a->count < MOST_INPUTS)
-		a->operands[a->count++] = operand;
-}
-
-static void omitted(struct graph *g, struct arguments *a, uint32_t rank)
-{
-	const struct value v = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = rank };
-
-	append(a, graph_omitted(g, &v));
+	c->in[c->ins++] = operand;
 }
 
 /* Inputs from..to-1 of the node; an absent one is omitted, of the rank that `ranks` tells. */
-static void inputs(struct graph *g, struct arguments *a, int from, int to, const char *ranks)
+static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t to,
+		   const char *ranks)
 {
-	for (int i = from; i < to && !g->refused; i++) {
-		const struct tfl_tensor *t = graph_input(g, i);
+	for (uint32_t i = from; i < to && !t->refused; i++) {
+		const struct tfl_tensor *tensor = tensor_in(t, i);
 
-		if (!t) {
-			omitted(g, a, (uint32_t)(ranks[i - from] - '0'));
-			continue;
-		}
-		if (t->type != TFL_FLOAT32)
-			return graph_refuse(g, "a hybrid or quantised operation: input %d is %s",
-					    i, tensor_type_name(t->type));
-		append(a, graph_in(g, i));
+		if (tensor && tensor->type != TFL_FLOAT32)
+			refuse(t, "a hybrid or quantised operation: input %u is %s", i,
+			       tensor_type_name(tensor->type));
+		append(c, tensor ? in(t, i) :
+		       omitted(t, in(t, 0), (uint32_t)(ranks[i - from] - '0')));
 	}
 }
 
 /* The activations that TensorFlow Lite's and NNAPI's recurrent operations both have. */
-static uint32_t activation(struct graph *g, int code)
+static void activation(struct lowering *t, struct cell *c, int code)
 {
-	if (code == TFL_ACT_NONE || code == TFL_ACT_RELU || code == TFL_ACT_RELU6 ||
-	    code == TFL_ACT_TANH || code == TFL_ACT_SIGMOID)
-		return graph_i32(g, code);
-	graph_refuse(g, "activation %d", code);
-	return GRAPH_NONE;
+	if (code != TFL_ACT_NONE && code != TFL_ACT_RELU && code != TFL_ACT_RELU6 &&
+	    code != TFL_ACT_TANH && code != TFL_ACT_SIGMOID)
+		refuse(t, "activation %d", code);
+	append(c, scalar_int(t, code));
 }
 
-static void finish(struct graph *g, int32_t code, const struct arguments *a,
-		   const uint32_t *outputs, uint32_t count)
+static void clips(struct lowering *t, struct cell *c, float cell, float projection)
 {
-	graph_operation(g, code, a->operands, a->count, outputs, count);
-	for (int i = 1; i < g->node->inputs->size; i++)
-		if (graph_input(g, i) && tensor_is_constant(graph_input(g, i)))
-			g->work += tensor_count(graph_input(g, i));
+	append(c, scalar_float(t, NO_OPERAND, cell));
+	append(c, scalar_float(t, NO_OPERAND, projection));
+}
+
+static void output(struct lowering *t, struct cell *c, uint32_t i)
+{
+	c->place[i] = c->outs;
+	c->out[c->outs++] = out_like(t, i);
+}
+
+static void states(struct lowering *t, struct cell *c, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		c->out[c->outs++] = new_state(t, i);
+}
+
+/* Steps of a sequence multiply the work of one. */
+static void finish(struct lowering *t, struct cell *c, uint32_t outputs, uint64_t steps)
+{
+	emit_many(t, t->code, c->outs, c->out, c->ins, c->in);
+	for (uint32_t i = 0; i < outputs; i++)
+		set(t, i, c->out[c->place[i]]);
+	for (uint32_t i = 1; i < in_count(t); i++)
+		if (tensor_is_constant(tensor_in(t, i)))
+			t->work += steps * tensor_count(tensor_in(t, i));
+}
+
+static uint64_t steps(struct lowering *t, bool time_major)
+{
+	const struct shape *shape = shape_in(t, 0);
+
+	return shape->rank == 3 ? (uint64_t)shape->dims[time_major ? 0 : 1] : 1;
 }
 
 static const char lstm_ranks[] = "3" "2222" "2222" "111" "1111" "21" "22" "1111";
 
-static void layer_norm(struct graph *g, struct arguments *a)
+static void layer_norm(struct lowering *t, struct cell *c)
 {
-	if (g->node->inputs->size > 20)
-		return inputs(g, a, 20, 24, &lstm_ranks[20]);
+	if (in_count(t) > 20)
+		return inputs(t, c, 20, 24, &lstm_ranks[20]);
 	for (int i = 0; i < 4; i++)
-		omitted(g, a, 1);
+		append(c, omitted(t, in(t, 0), 1));
 }
 
-void convert_lstm(struct graph *g, const struct operation *op)
+void lstm_op(struct lowering *t)
 {
-	const struct tfl_lstm *p = g->node->builtin_data;
-	const struct tfl_tensor *x = graph_input(g, 0), *cell = graph_input(g, 19);
-	struct value scratch = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 2 };
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[4];
+	const struct tfl_lstm *p = params(t);
+	const struct tfl_tensor *x = tensor_in(t, 0), *cell = tensor_in(t, 19);
+	struct cell c = { .ins = 0 };
 
-	(void)op;
 	if (p->kernel_type)
-		return convert_basic_lstm(g);
+		return basic_lstm(t);
 	if (x->type == TFL_INT8)
-		return convert_integer_lstm(g, p->cell_clip, p->proj_clip);
-	if (g->node->inputs->size < 20 || !cell || cell->dims->size != 2 || x->dims->size != 2)
-		return graph_refuse(g, "%d inputs", g->node->inputs->size);
-	inputs(g, &a, 0, 20, lstm_ranks);
-	append(&a, activation(g, p->activation));
-	append(&a, graph_f32(g, p->cell_clip));
-	append(&a, graph_f32(g, p->proj_clip));
-	layer_norm(g, &a);
-	scratch.dims[0] = (uint32_t)cell->dims->data[0];
-	scratch.dims[1] = (uint32_t)cell->dims->data[1] * (graph_input(g, 1) ? 4 : 3);
-	outputs[0] = graph_temporary(g, &scratch);
-	outputs[1] = graph_state(g, 18);
-	outputs[2] = graph_state(g, 19);
-	outputs[3] = graph_out(g, 0);
-	finish(g, ANEURALNETWORKS_LSTM, &a, outputs, 4);
+		return integer_lstm(t, p->cell_clip, p->proj_clip);
+	if (in_count(t) < 20 || !cell || cell->dims->size != 2 || x->dims->size != 2)
+		return refuse(t, "%u inputs", in_count(t));
+	inputs(t, &c, 0, 20, lstm_ranks);
+	activation(t, &c, p->activation);
+	clips(t, &c, p->cell_clip, p->proj_clip);
+	layer_norm(t, &c);
+	/* NNAPI wants room for the gates. */
+	c.out[c.outs++] = result(t, in(t, 0), 2, (uint32_t[]){
+		dim(cell, 0), dim(cell, 1) * (tensor_in(t, 1) ? 4 : 3) });
+	states(t, &c, 18, 20);
+	output(t, &c, 0);
+	finish(t, &c, 1, 1);
 }
 
-static uint64_t steps(const struct tfl_tensor *x, bool time_major)
+void sequence_lstm_op(struct lowering *t)
 {
-	return x->dims->size == 3 ? (uint64_t)x->dims->data[time_major ? 0 : 1] : 1;
+	const struct tfl_sequence_lstm *p = params(t);
+	struct cell c = { .ins = 0 };
+
+	if (tensor_in(t, 0)->type == TFL_INT8)
+		return integer_sequence_lstm(t, p->cell_clip, p->proj_clip, p->time_major);
+	inputs(t, &c, 0, 20, lstm_ranks);
+	activation(t, &c, p->activation);
+	clips(t, &c, p->cell_clip, p->proj_clip);
+	append(&c, scalar_bool(t, p->time_major));
+	layer_norm(t, &c);
+	output(t, &c, 0);
+	states(t, &c, 18, 20);
+	finish(t, &c, 1, steps(t, p->time_major));
 }
 
-void convert_sequence_lstm(struct graph *g, const struct operation *op)
-{
-	const struct tfl_sequence_lstm *p = g->node->builtin_data;
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[3];
-
-	(void)op;
-	if (graph_input(g, 0)->type == TFL_INT8)
-		return convert_integer_sequence_lstm(g, p->cell_clip, p->proj_clip, p->time_major);
-	inputs(g, &a, 0, 20, lstm_ranks);
-	append(&a, activation(g, p->activation));
-	append(&a, graph_f32(g, p->cell_clip));
-	append(&a, graph_f32(g, p->proj_clip));
-	append(&a, graph_bool(g, p->time_major));
-	layer_norm(g, &a);
-	outputs[0] = graph_out(g, 0);
-	outputs[1] = graph_state(g, 18);
-	outputs[2] = graph_state(g, 19);
-	finish(g, ANEURALNETWORKS_UNIDIRECTIONAL_SEQUENCE_LSTM, &a, outputs, 3);
-	g->work *= steps(graph_input(g, 0), p->time_major);
-}
-
-void convert_bidirectional_lstm(struct graph *g, const struct operation *op)
+void bidirectional_lstm_op(struct lowering *t)
 {
 	static const char ranks[] = "3" "2222" "2222" "111" "1111" "21"
 				    "2222" "2222" "111" "1111" "21" "2222" "3" "2222" "2222";
-	const struct tfl_bidirectional_lstm *p = g->node->builtin_data;
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[6], count = 0;
+	const struct tfl_bidirectional_lstm *p = params(t);
+	const uint32_t outputs = p->merge_outputs ? 1 : 2;
+	struct cell c = { .ins = 0 };
 
-	(void)op;
-	inputs(g, &a, 0, 48, ranks);
-	append(&a, activation(g, p->activation));
-	append(&a, graph_f32(g, p->cell_clip));
-	append(&a, graph_f32(g, p->proj_clip));
-	append(&a, graph_bool(g, p->merge_outputs));
-	append(&a, graph_bool(g, p->time_major));
+	inputs(t, &c, 0, 48, ranks);
+	activation(t, &c, p->activation);
+	clips(t, &c, p->cell_clip, p->proj_clip);
+	append(&c, scalar_bool(t, p->merge_outputs));
+	append(&c, scalar_bool(t, p->time_major));
 	for (int i = 0; i < 8; i++)
-		omitted(g, &a, 1);
-	outputs[count++] = graph_out(g, 0);
-	if (!p->merge_outputs)
-		outputs[count++] = graph_out(g, 1);
-	for (int i = 35; i < 39; i++)
-		outputs[count++] = graph_state(g, i);
-	finish(g, ANEURALNETWORKS_BIDIRECTIONAL_SEQUENCE_LSTM, &a, outputs, count);
-	g->work *= steps(graph_input(g, 0), p->time_major);
+		append(&c, omitted(t, in(t, 0), 1));
+	for (uint32_t i = 0; i < outputs; i++)
+		output(t, &c, i);
+	states(t, &c, 35, 39);
+	finish(t, &c, outputs, steps(t, p->time_major));
 }
 
-void convert_rnn(struct graph *g, const struct operation *op)
+/* RNN, and SVDF, which has a rank. */
+void rnn_op(struct lowering *t)
 {
-	const struct tfl_rnn *p = g->node->builtin_data;
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[2];
+	const struct tfl_rnn *rnn = params(t);
+	const struct tfl_svdf *svdf = params(t);
+	struct cell c = { .ins = 0 };
 
-	(void)op;
-	inputs(g, &a, 0, 5, "22212");
-	append(&a, activation(g, p->activation));
-	outputs[0] = graph_state(g, 4);
-	outputs[1] = graph_out(g, 0);
-	finish(g, ANEURALNETWORKS_RNN, &a, outputs, 2);
+	inputs(t, &c, 0, 5, "22212");
+	if (t->code == NN(SVDF))
+		append(&c, scalar_int(t, svdf->rank));
+	activation(t, &c, t->code == NN(SVDF) ? svdf->activation : rnn->activation);
+	states(t, &c, 4, 5);
+	output(t, &c, 0);
+	finish(t, &c, 1, 1);
 }
 
-void convert_sequence_rnn(struct graph *g, const struct operation *op)
+void sequence_rnn_op(struct lowering *t)
 {
-	const struct tfl_sequence_rnn *p = g->node->builtin_data;
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[2];
+	const struct tfl_sequence_rnn *p = params(t);
+	struct cell c = { .ins = 0 };
 
-	(void)op;
-	inputs(g, &a, 0, 5, "32212");
-	append(&a, activation(g, p->activation));
-	append(&a, graph_i32(g, p->time_major));
-	outputs[0] = graph_out(g, 0);
-	outputs[1] = graph_state(g, 4);
-	finish(g, ANEURALNETWORKS_UNIDIRECTIONAL_SEQUENCE_RNN, &a, outputs, 2);
-	g->work *= steps(graph_input(g, 0), p->time_major);
+	inputs(t, &c, 0, 5, "32212");
+	activation(t, &c, p->activation);
+	append(&c, scalar_int(t, p->time_major));
+	output(t, &c, 0);
+	states(t, &c, 4, 5);
+	finish(t, &c, 1, steps(t, p->time_major));
 }
 
-void convert_bidirectional_rnn(struct graph *g, const struct operation *op)
+void bidirectional_rnn_op(struct lowering *t)
 {
-	const struct tfl_bidirectional_rnn *p = g->node->builtin_data;
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[4], count = 0;
+	const struct tfl_bidirectional_rnn *p = params(t);
+	const uint32_t outputs = p->merge_outputs ? 1 : 2;
+	struct cell c = { .ins = 0 };
 
-	(void)op;
-	inputs(g, &a, 0, 12, "322122212322");
-	append(&a, activation(g, p->activation));
-	append(&a, graph_bool(g, p->time_major));
-	append(&a, graph_bool(g, p->merge_outputs));
-	outputs[count++] = graph_out(g, 0);
-	if (!p->merge_outputs)
-		outputs[count++] = graph_out(g, 1);
-	outputs[count++] = graph_state(g, 4);
-	outputs[count++] = graph_state(g, 8);
-	finish(g, ANEURALNETWORKS_BIDIRECTIONAL_SEQUENCE_RNN, &a, outputs, count);
-	g->work *= steps(graph_input(g, 0), p->time_major);
-}
-
-void convert_svdf(struct graph *g, const struct operation *op)
-{
-	const struct tfl_svdf *p = g->node->builtin_data;
-	struct arguments a = { .count = 0 };
-	uint32_t outputs[2];
-
-	(void)op;
-	inputs(g, &a, 0, 5, "22212");
-	append(&a, graph_i32(g, p->rank));
-	append(&a, activation(g, p->activation));
-	outputs[0] = graph_state(g, 4);
-	outputs[1] = graph_out(g, 0);
-	finish(g, ANEURALNETWORKS_SVDF, &a, outputs, 2);
+	inputs(t, &c, 0, 12, "322122212322");
+	activation(t, &c, p->activation);
+	append(&c, scalar_bool(t, p->time_major));
+	append(&c, scalar_bool(t, p->merge_outputs));
+	for (uint32_t i = 0; i < outputs; i++)
+		output(t, &c, i);
+	states(t, &c, 4, 5);
+	states(t, &c, 8, 9);
+	finish(t, &c, outputs, steps(t, p->time_major));
 }

@@ -1,153 +1,117 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One value for all elements along some axes.
+ * One value for all elements along some axes, and places of elements.
  */
 #include "clients/tflite/operations.h"
 
-/* The constant axes of input 1, each once, counted from the front. -1 after a refusal. */
-static int read_axes(struct graph *g, int32_t axes[GRAPH_MAX_RANK])
+#include <string.h>
+
+/* The constant axes of input 1. Returns how many there are. */
+static int read_axes(struct lowering *t, bool marked[MAX_RANK])
 {
-	int32_t all[GRAPH_MAX_RANK];
-	int rank = graph_input(g, 0)->dims->size;
-	int count = graph_read_ints(g, graph_input(g, 1), "the list of axes", all,
-				    GRAPH_MAX_RANK), unique = 0;
-	bool seen[GRAPH_MAX_RANK] = { false };
+	int64_t count, *axes = ints_in(t, 1, &count);
+	int marks = 0;
 
-	for (int i = 0; i < count && !g->refused; i++) {
-		uint32_t axis = tfl_axis_of(g, all[i], rank);
+	for (int64_t i = 0; axes && i < count && !t->refused; i++) {
+		int axis = axis_of(t, axes[i], shape_in(t, 0)->rank);
 
-		if (g->refused || seen[axis])
-			continue;
-		seen[axis] = true;
-		axes[unique++] = (int32_t)axis;
+		marks += !t->refused && !marked[axis];
+		marked[axis] = true;
 	}
-	return g->refused ? -1 : unique;
+	return marks;
 }
 
 /*
  * The quantised mean over an image: a depthwise convolution with weights of 1 / (h * w), which
  * also changes the scale, in one rounding as TensorFlow Lite does.
  */
-static void mean_of_image(struct graph *g)
+static void mean_of_image(struct lowering *t)
 {
-	const struct tfl_tensor *x = graph_input(g, 0);
-	const uint32_t n = (uint32_t)x->dims->data[0], h = (uint32_t)x->dims->data[1],
-		       w = (uint32_t)x->dims->data[2], c = (uint32_t)x->dims->data[3];
-	struct value weights = graph_value_of(g, x), bias, mean;
-	uint32_t to, filter;
+	const struct tfl_tensor *x = tensor_in(t, 0);
+	struct operand weights = operand_type(t, x), bias = { .type = NN(TENSOR_INT32), .rank = 1 };
+	const uint32_t *size = &weights.dims[1], one[2] = { 1, 1 };
+	struct conv c = {
+		.w = { .size = { size[0], size[1] }, .stride = { 1, 1 }, .dilation = { 1, 1 },
+		       .batch = weights.dims[0], .channels = weights.dims[3] },
+		.code = NN(DEPTHWISE_CONV_2D), .outputs = weights.dims[3], .x = in(t, 0),
+	};
+	uint32_t dims[4];
+	uint8_t *ones;
 
-	weights = value_shaped(weights, 4, (const uint32_t[]){ 1, h, w, c });
-	weights.zero_point = 0;
-	weights.scale = 1 / (float)((double)h * w);
-	bias = (struct value){ .type = ANEURALNETWORKS_TENSOR_INT32, .rank = 1, .dims = { c },
-			       .scale = x->params.scale * weights.scale };
-	mean = value_shaped(graph_value_of(g, graph_output(g, 0)), 4,
-			    (const uint32_t[]){ n, 1, 1, c });
-	filter = graph_filled(g, &weights, 1);
-	to = graph_output(g, 0)->dims->size == 4 ? graph_out(g, 0) : graph_temporary(g, &mean);
-	emit(g, ANEURALNETWORKS_DEPTHWISE_CONV_2D, to, graph_in(g, 0), filter,
-	     graph_filled(g, &bias, 0), graph_i32(g, ANEURALNETWORKS_PADDING_VALID),
-	     graph_i32(g, 1), graph_i32(g, 1), graph_i32(g, 1),
-	     graph_i32(g, ANEURALNETWORKS_FUSED_NONE));
-	if (graph_output(g, 0)->dims->size != 4)
-		graph_reshape_to(g, to, 0);
-	if (!g->refused)
-		g->work += tensor_count(x);
+	window_dims(&c.w, c.outputs, one, dims);
+	weights.zero = 0;
+	weights.scale = 1 / (float)((double)size[0] * size[1]);
+	weights.dims[0] = 1;
+	bias.dims[0] = c.outputs;
+	bias.scale = x->params.scale * weights.scale;
+	ones = builder_alloc(t->b, builder_size(&weights));
+	if (ones)
+		memset(ones, 1, builder_size(&weights));
+	c.filter = constant_bytes(t, &weights, ones);
+	c.bias = constant_bytes(t, &bias, builder_alloc(t->b, builder_size(&bias)));
+	t->work += tensor_count(x);
+	set(t, 0, convolved(t, &c, result(t, out_like(t, 0), 4, dims)));
 }
 
-void convert_mean(struct graph *g, const struct operation *op)
+/* MEAN and REDUCE_SUM are computed as float32; the others keep the scale. */
+void reduce_op(struct lowering *t)
 {
-	const struct tfl_reducer *p = g->node->builtin_data;
-	const struct tfl_tensor *x = graph_input(g, 0);
-	int32_t axes[GRAPH_MAX_RANK];
-	int count;
-	uint32_t out;
+	const bool is_sum = t->code == NN(REDUCE_SUM) || t->code == NN(MEAN);
+	const struct tfl_reducer *p = params(t);
+	const struct shape *shape = shape_in(t, 0);
+	bool marked[MAX_RANK] = { false };
+	const int count = read_axes(t, marked);
+	struct shape to;
+	uint32_t x;
 
-	(void)op;
-	if (!same_type(g, 0, 0))
+	if (t->refused)
 		return;
-	count = read_axes(g, axes);
-	if (g->refused)
-		return;
-	if (tensor_is_quant8(x) && x->dims->size == 4 && count == 2 && axes[0] + axes[1] == 3 &&
-	    axes[0] * axes[1] == 2 && x->dims->data[1] <= 4096 && x->dims->data[2] <= 4096)
-		return mean_of_image(g);
-	out = graph_begin_real(g, 0);
-	emit(g, ANEURALNETWORKS_MEAN, out, graph_real_in(g, 0),
-	     graph_ints(g, axes, (uint32_t)count), graph_i32(g, p->keep_dims));
-	graph_end_real(g, 0, out);
-	if (!g->refused)
-		g->work += tensor_count(x);
+	if (t->code == NN(MEAN) && tensor_is_quant8(tensor_in(t, 0)) && shape->rank == 4 &&
+	    count == 2 && marked[1] && marked[2] && shape->dims[1] <= 4096 &&
+	    shape->dims[2] <= 4096)
+		return mean_of_image(t);
+	x = reduced(t, t->code, is_sum ? float_in(t, 0) : in(t, 0), shape, marked);
+	to = reduced_shape(shape, marked, p->keep_dims);
+	set_out(t, 0, x, &to);
 }
 
-void convert_reduce(struct graph *g, const struct operation *op)
+void arg_op(struct lowering *t)
 {
-	const struct tfl_reducer *p = g->node->builtin_data;
-	const struct tfl_tensor *x = graph_input(g, 0);
-	bool sum = op->code == ANEURALNETWORKS_REDUCE_SUM;
-	int32_t axes[GRAPH_MAX_RANK];
-	uint32_t from, out;
-	int count;
+	const struct shape *shape = shape_in(t, 0);
+	int64_t *axis = ints_of_count(t, 1, "the axis", 1);
+	int at = axis ? axis_of(t, *axis, shape->rank) : 0;
 
-	if (sum ? !same_type(g, 0, 0) : !same_quant(g, 0, 0))
-		return;
-	count = read_axes(g, axes);
-	if (g->refused)
-		return;
-	from = sum ? graph_real_in(g, 0) : graph_in(g, 0);
-	out = sum ? graph_begin_real(g, 0) : graph_out(g, 0);
-	emit(g, op->code, out, from, graph_ints(g, axes, (uint32_t)count),
-	     graph_bool(g, p->keep_dims));
-	if (sum)
-		graph_end_real(g, 0, out);
-	if (!g->refused)
-		g->work += tensor_count(x);
+	if (!t->refused)
+		set(t, 0, place_of(t, t->code, in(t, 0), shape, at, false));
 }
 
-void convert_arg(struct graph *g, const struct operation *op)
+void top_k_op(struct lowering *t)
 {
-	const struct tfl_tensor *x = graph_input(g, 0), *out = graph_output(g, 0);
-	int32_t axis;
+	const struct shape *shape = shape_in(t, 0);
+	int64_t *k = ints_of_count(t, 1, "the number of elements", 1);
+	uint32_t out[2];
 
-	if (graph_read_ints(g, graph_input(g, 1), "the axis", &axis, 1) != 1)
-		return graph_refuse(g, "no axis");
-	axis = (int32_t)tfl_axis_of(g, axis, x->dims->size);
-	if (g->refused)
+	if (!shape->rank)
+		refuse(t, "no dimensions");
+	if (t->refused)
 		return;
-	if (out->type != TFL_INT32)
-		return graph_refuse(g, "an output of type %s", tensor_type_name(out->type));
-	emit(g, op->code, graph_out(g, 0), graph_in(g, 0), graph_i32(g, axis));
-	if (!g->refused)
-		g->work += tensor_count(x);
+	topmost(t, in(t, 0), shape, shape->rank - 1, *k, true, out);
+	set(t, 0, out[0]);
+	set(t, 1, out[1]);
 }
 
-/*
- * Of equal elements TensorFlow Lite's puts that of the smaller index first, NNAPI's the other:
- * the elements are reversed, and indices counted from the end.
- */
-void convert_top_k(struct graph *g, const struct operation *op)
+void one_hot_op(struct lowering *t)
 {
-	const struct tfl_tensor *x = graph_input(g, 0), *indices = graph_output(g, 1);
-	int32_t k, axis = x->dims->size - 1, last;
-	struct value v, from_end;
-	uint32_t reversed, counted;
+	const struct tfl_one_hot *p = params(t);
+	int64_t *depth = ints_of_count(t, 1, "the depth", 1);
+	float values[2] = { 0 };
 
-	(void)op;
-	if (graph_read_ints(g, graph_input(g, 1), "the number of elements", &k, 1) != 1)
-		return graph_refuse(g, "no number of elements");
-	if (axis < 0 || !same_quant(g, 0, 0))
-		return graph_refuse(g, "no dimensions");
-	if (!indices || indices->type != TFL_INT32)
-		return graph_refuse(g, "indices that are not int32");
-	v = graph_value_of(g, x);
-	from_end = graph_value_of(g, indices);
-	reversed = graph_temporary(g, &v);
-	counted = graph_temporary(g, &from_end);
-	last = x->dims->data[axis] - 1;
-	emit(g, ANEURALNETWORKS_REVERSE, reversed, graph_in(g, 0), graph_ints(g, &axis, 1));
-	graph_operation(g, ANEURALNETWORKS_TOPK_V2,
-			(const uint32_t[]){ reversed, graph_i32(g, k) }, 2,
-			(const uint32_t[]){ graph_out(g, 0), counted }, 2);
-	emit(g, ANEURALNETWORKS_SUB, graph_out(g, 1), graph_ints(g, &last, 1), counted,
-	     graph_i32(g, ANEURALNETWORKS_FUSED_NONE));
+	for (uint32_t i = 0; i < 2; i++) {
+		const void *data = data_of_count(t, tensor_in(t, 2 + i), TFL_FLOAT32, 1);
+
+		if (data)
+			memcpy(&values[i], data, sizeof(values[i]));
+	}
+	if (!t->refused)
+		set_one_hot(t, in(t, 0), p->axis, *depth, in(t, 2), values[0], values[1]);
 }

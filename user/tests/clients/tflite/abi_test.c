@@ -213,6 +213,7 @@ SLICE(new_axis_mask);
 SLICE(shrink_axis_mask);
 SLICE(offset);
 SAME(struct tfl_leaky_relu, alpha, TfLiteLeakyReluParams, alpha);
+SAME(struct tfl_one_hot, axis, TfLiteOneHotParams, axis);
 SAME(struct tfl_gelu, approximate, TfLiteGeluParams, approximate);
 SAME(struct tfl_batch_matmul, adj_x, TfLiteBatchMatMulParams, adj_x);
 SAME(struct tfl_batch_matmul, adj_y, TfLiteBatchMatMulParams, adj_y);

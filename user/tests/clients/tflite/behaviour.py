@@ -145,13 +145,13 @@ def test_batch_is_resized(w):
 
 
 def test_partitions(w):
-    data = network(w.operators, "SIGN")
+    data = network(w.operators, "BITCAST")
     image = floats(192)
     for options, wanted in (({}, (2, 3, 2)), ({"max_partitions": 1}, (1, 3, 1)),
                             ({"min_work": 10 ** 9}, (0, 3, 0))):
         plain, ours, delegate, said = w.both(data, **options)
         assert nodes(said) == wanted, said
-        assert "node 1, SIGN, is left to TensorFlow Lite: NNAPI has no such operation" in said
+        assert "node 1, BITCAST, is left to TensorFlow Lite: NNAPI has no such operation" in said
         assert ("max_partitions" in said) == ("max_partitions" in options)
         assert ("too small to pay" in said) == ("min_work" in options)
         assert near(plain.run(image)[0], ours.run(image)[0])
@@ -163,7 +163,7 @@ def test_partitions(w):
 def test_small_partitions_are_left(w):
     m = model.Model(w.operators)
     x = m.input([4])
-    y = m.op("SIGN", [m.op("EXP", [x], [m.tensor([4])])], [m.tensor([4])])
+    y = m.op("BITCAST", [m.op("EXP", [x], [m.tensor([4])])], [m.tensor([4])])
     plain, ours, delegate, said = w.both(m.finish(y))
     assert nodes(said)[0] == 0 and "too small to pay" in said, said
     data = floats(4)
@@ -313,7 +313,7 @@ def test_constants_that_others_need_stay(w):
     x = m.input([8, 8])
     half = m.tensor([8, 8], model.FLOAT16, data=cases.values(model.FLOAT32, [8, 8]))
     wide = m.op("DEQUANTIZE", [half], [m.tensor([8, 8])])
-    y = m.op("SIGN", [wide], [m.tensor([8, 8])])
+    y = m.op("BITCAST", [wide], [m.tensor([8, 8])])
     z = m.op("MUL", [m.op("ADD", [x, y], [m.tensor([8, 8])], 0), x], [m.tensor([8, 8])], 0)
     plain, ours, delegate, said = w.both(m.finish(z), min_work=0)
     assert "DEQUANTIZE, is left to TensorFlow Lite: it makes a constant" in said, said
@@ -470,8 +470,8 @@ def exported(w, size):
 
 def test_buffer_handles(w):
     """Input, output and what goes between two partitions are in buffers: memfds, and dma-bufs of
-    the module's. TensorFlow Lite's own SIGN between them reads by CopyFromBufferHandle."""
-    data = network(w.operators, "SIGN")
+    the module's. TensorFlow Lite's own BITCAST between them reads by CopyFromBufferHandle."""
+    data = network(w.operators, "BITCAST")
     makers = [lambda size: os.memfd_create("tensor")]
     if w.device == "nnaccel":
         makers.append(lambda size: exported(w, size))
@@ -479,7 +479,7 @@ def test_buffer_handles(w):
         plain, ours, delegate, said = w.both(data)
         assert nodes(said) == (2, 3, 2), said
         image, maps = floats(192), {}
-        # Tensors: 0 is the input, 3 and 4 are before and after SIGN, 7 is the output.
+        # Tensors: 0 is the input, 3 and 4 are before and after BITCAST, 7 is the output.
         for tensor, size in ((0, 768), (3, 2048), (7, 1024)):
             fd = make(4096)
             if make is makers[0]:

@@ -289,10 +289,9 @@ for kind in ALL + (INT32,):
              binary(name, kind, b=(4,), out_kind=BOOL))
 case("mul uint8, a small output scale", binary("MUL", UINT8, high=.004))
 case("less uint8 of two scales", binary("LESS", UINT8, out_kind=BOOL, low_b=-.3),
-     left="different scales")
+     left="two scales")
 case("add int32 relu", binary("ADD", INT32, activation=RELU), left="int32 with a fused activation")
-case("add float32 of 5 dimensions", binary("ADD", FLOAT32, (1, 2, 1, 2, 2), (1, 2, 1, 2, 2)),
-     left="5 dimensions")
+case("add float32 of 5 dimensions", binary("ADD", FLOAT32, (1, 2, 1, 2, 2), (1, 2, 1, 2, 2)))
 case("div float32", binary("DIV", FLOAT32, constant=True))
 case("div int32", binary("DIV", INT32, constant=True), left="int32")
 case("floor div float32", binary("FLOOR_DIV", FLOAT32, constant=True), left="in double")
@@ -350,7 +349,7 @@ case("select int8 by rows", select("SELECT", INT8, (2,), (2, 2, 3), (2, 2, 3), (
 case("select float32 of one condition", select("SELECT", FLOAT32, ()))
 case("select_v2 float32 of a scalar", select("SELECT_V2", FLOAT32, (2, 3), ()))
 case("select_v2 of 5 dimensions", select("SELECT_V2", FLOAT32, (1, 3), (2, 1, 2, 2, 3),
-                                         (2, 1, 2, 2, 3), (2, 1, 2, 2, 3)), left="5 dimensions")
+                                         (2, 1, 2, 2, 3), (2, 1, 2, 2, 3)))
 
 
 # ---- Functions of one tensor ----
@@ -363,7 +362,8 @@ def unary(name, kind, low=-1.0, high=1.0, out=None, shape=(2, 3, 5), *options):
     return make
 
 
-for name in ("FLOOR", "CEIL", "EXP", "SIN", "COS", "NEG", "ABS", "SQUARE", "ZEROS_LIKE"):
+for name in ("FLOOR", "CEIL", "EXP", "SIN", "COS", "NEG", "ABS", "SQUARE", "ZEROS_LIKE",
+             "ROUND", "SIGN"):
     case(f"{name.lower()} float32", unary(name, FLOAT32))
 
 
@@ -377,7 +377,7 @@ def positive(name):
 
 for name in ("LOG", "SQRT", "RSQRT"):
     case(f"{name.lower()} float32", positive(name))
-case("sign float32", unary("SIGN", FLOAT32), left="NNAPI has no such operation")
+case("bitcast float32", unary("BITCAST", FLOAT32), left="NNAPI has no such operation")
 case("logical_not", unary("LOGICAL_NOT", BOOL))
 for kind in ALL:
     t = NAMES[kind]

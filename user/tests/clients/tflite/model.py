@@ -28,7 +28,7 @@ OPTIONS = {
     "REDUCE_ANY": (27, "B"), "REDUCE_ALL": (27, "B"), "SUB": (28, "bB"), "DIV": (29, "b"),
     "SQUEEZE": (30, ""), "UNIDIRECTIONAL_SEQUENCE_RNN": (31, "BbB"), "STRIDED_SLICE": (32, "iiiiiB"),
     "SPLIT": (35, "i"), "CAST": (37, "bb"), "ARG_MAX": (40, "b"), "TRANSPOSE_CONV": (49, "biib"),
-    "ARG_MIN": (57, "b"), "PACK": (59, "ii"), "UNPACK": (64, "ii"),
+    "ARG_MIN": (57, "b"), "PACK": (59, "ii"), "ONE_HOT": (61, "i"), "UNPACK": (64, "ii"),
     "BIDIRECTIONAL_SEQUENCE_LSTM": (69, "bffBBB"), "BIDIRECTIONAL_SEQUENCE_RNN": (70, "BbBB"),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (71, "bffBBB"), "RESIZE_NEAREST_NEIGHBOR": (74, "BB"),
     "LEAKY_RELU": (75, "f"), "MIRROR_PAD": (77, "b"), "SPLIT_V": (79, "i"),
