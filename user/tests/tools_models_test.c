@@ -510,7 +510,7 @@ static void play_outputs(size_t i)
 
 #define TIMES \
 	MODEL ", on fake and on the CPU of " TRADE " 1.2\n\n" \
-	"                                           fake        CPU    ratio\n" \
+	"                                         device        CPU    ratio\n" \
 	"first result, ms                           17.6       35.2     0.50\n" \
 	"latency, median, ms                       9.766     19.531     0.50\n" \
 	"latency, 90 % of runs, ms                17.578     35.156     0.50\n" \

@@ -409,8 +409,8 @@ static void print_text(const struct bench *b)
 	const struct difference *d = &r->difference;
 	char what[64];
 
-	printf("%s, on %s and on the CPU of %s\n\n%-36s %10.10s %10s %8s\n", b->model, b->a->device, r->runtime, "",
-	       b->a->device, "CPU", "ratio");
+	printf("%s, on %s and on the CPU of %s\n\n%-36s %10s %10s %8s\n", b->model, b->a->device, r->runtime, "", "device",
+	       "CPU", "ratio");
 	row("first result, ms", r->first_ms[DEVICE], r->first_ms[CPU], "%10.1f");
 	row("latency, median, ms", percentile(r, DEVICE, 50), percentile(r, CPU, 50), "%10.3f");
 	row("latency, 90 % of runs, ms", percentile(r, DEVICE, 90), percentile(r, CPU, 90), "%10.3f");
