@@ -108,8 +108,10 @@ runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c u
 lower	:= user/clients/*.c user/clients/lower/*.c
 tflite	:= $(call objects,$(lower) user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
-# What engines are made of, and the three programs of one: only the worker computes, only the keeper
-# has a database.
+# Models for tests of what computes.
+makers	:= $(call objects,user/vectors/*.c)
+# The kit, and the three programs of an engine: only the worker computes, only the keeper has a
+# database.
 kit	:= $(call objects,user/base/*.c user/kit/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
@@ -149,7 +151,7 @@ examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/exa
 benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c,$(wildcard user/bench/*.c)))
 test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
-test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)))
+test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)) user/vectors/random.c)
 # The programs that the VMs of `make test` run. They are built first.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
 replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
@@ -530,11 +532,11 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 # It starts this engine.
 $(BUILD)/tests/libnnaccel_direct_test: $(obj)/user/tests/model_builder.o | $(kit_engine)
 # The makers of its graphs, and what damages its plans.
-$(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c)
-$(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o)
+$(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c) $(makers)
+$(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o) $(obj)/user/vectors/form.o
 # Their allocations fail, as those of libnnaccel_%_test may.
 $(patsubst %,$(BUILD)/tests/%_test,plan_fail runtime_fail hal_fail engine_fail engine_plugin): private ldflags += $(failing_calls)
-$(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c))
+$(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c)) $(makers)
 $(patsubst %,$(BUILD)/tests/%_test,hal_fail engine_fail engine_plugin): $(failing)
 # The libraries are in it, and so are their allocations.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
@@ -575,9 +577,9 @@ $(BUILD)/tests/storms: $(obj)/user/tests/storms/storms.o $(obj)/user/tests/model
 # The device under load for long: for a VM.
 $(obj)/user/tests/soak/%.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
 $(obj)/selftests/lib/summary.o: base += -D_GNU_SOURCE
-soak_parts := $(call objects,user/tests/soak/*.c user/tests/plan_diff/*.c)
+soak_parts := $(call objects,user/tests/soak/*.c user/tests/plan_diff/*.c) $(makers)
 $(BUILD)/tests/soak: private ldflags += -luring
-$(BUILD)/tests/soak: $(filter-out %/bounds.o %/damage.o,$(soak_parts)) $(obj)/user/tests/model_builder.o $(obj)/user/tests/random.o \
+$(BUILD)/tests/soak: $(filter-out %/bounds.o %/damage.o,$(soak_parts)) $(obj)/user/tests/model_builder.o \
 		$(exporters) $(obj)/selftests/lib/summary.o $(libhal) $(archives)
 	$(test_link) -lnnaccel -lcmocka -lm
 

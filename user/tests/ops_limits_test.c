@@ -7,7 +7,7 @@
 
 #include "op_case.h"
 #include "ops/nms.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define ROUNDS 1500
 #define MAX_REGIONS 60

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "ops/nms.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define ROUNDS 4000
 #define MAX_BOXES 120

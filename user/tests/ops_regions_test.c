@@ -8,7 +8,7 @@
 
 #include "op_case.h"
 #include "ops/box.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define ROUNDS 300
 

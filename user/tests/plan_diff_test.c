@@ -26,10 +26,10 @@
 #include "plan/saved/saved.h"
 #include "tests/plan_diff/compare.h"
 #include "tests/plan_diff/damage.h"
-#include "tests/plan_diff/graph.h"
-#include "tests/plan_diff/operations.h"
+#include "vectors/graph.h"
+#include "vectors/operations.h"
 #include "tests/plan_diff/wrap.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 600)
 /* No further graph is begun after so long: emulation takes as many times as long. */

@@ -15,7 +15,7 @@
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/compiled.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define MAX_BYTES (1 << 17)
 #define NONE (-1)

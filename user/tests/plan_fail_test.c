@@ -18,9 +18,9 @@
 #include "plan/plan.h"
 #include "tests/failing/failing.h"
 #include "tests/plan_diff/compare.h"
-#include "tests/plan_diff/graph.h"
-#include "tests/plan_diff/operations.h"
-#include "tests/random.h"
+#include "vectors/graph.h"
+#include "vectors/operations.h"
+#include "vectors/random.h"
 
 #define GRAPHS 12
 /* No further graph is begun after so long: emulation takes minutes for each. */

@@ -14,7 +14,7 @@
 
 #include "ops/quant.h"
 #include "plan/kernels/isa.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define COUNT 65536		/* numbers of 16 bits */
 #define ROUNDS 300

@@ -4,7 +4,7 @@
 
 #include "ops/float16.h"
 #include "tests/plan_diff/compare.h"
-#include "tests/plan_diff/graph.h"
+#include "vectors/graph.h"
 
 float graph_element(const void *data, uint32_t i)
 {

@@ -10,7 +10,7 @@
 #include "tests/frozen_form.h"
 #include "tests/plan_diff/bounds.h"
 #include "tests/plan_diff/damage.h"
-#include "tests/random.h"
+#include "vectors/random.h"
 
 #define MAX_PIECE ((size_t)1 << 20)	/* bytes that a damaged step may want */
 #define MAX_TASKS 4096

@@ -7,7 +7,7 @@
 #define NN_TESTS_PLAN_DIFF_WRAP_H
 
 #include "plan/plan.h"
-#include "tests/plan_diff/graph.h"
+#include "vectors/graph.h"
 
 #define WRAP_OPERANDS (MAX_OUTPUTS + 4)
 

@@ -34,9 +34,9 @@
 #include "plan/plan.h"
 #include "tests/model_builder.h"
 #include "tests/plan_diff/compare.h"
-#include "tests/plan_diff/graph.h"
-#include "tests/plan_diff/operations.h"
-#include "tests/random.h"
+#include "vectors/graph.h"
+#include "vectors/operations.h"
+#include "vectors/random.h"
 #include "tests/soak/soak.h"
 
 #define ALIGN		64

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/plan_diff/graph.h"
-#include "tests/plan_diff/windows.h"
-#include "tests/random.h"
+#include "vectors/graph.h"
+#include "vectors/windows.h"
+#include "vectors/random.h"
 
 /* A filter of the given shape and a bias for `channels`; their indices to in[1] and in[2]. */
 static void add_filter(uint32_t x, uint32_t rank, const uint32_t *dims, uint32_t channel_dim,

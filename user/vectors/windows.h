@@ -3,8 +3,8 @@
  * Operations that have a filter or go over images in windows. Each function adds one that
  * fits to the graph, or returns false and may leave operands behind.
  */
-#ifndef NN_TESTS_PLAN_DIFF_WINDOWS_H
-#define NN_TESTS_PLAN_DIFF_WINDOWS_H
+#ifndef NN_VECTORS_WINDOWS_H
+#define NN_VECTORS_WINDOWS_H
 
 #include <stdbool.h>
 
@@ -21,4 +21,4 @@ bool add_fully_connected(void);
 bool add_pool(void);
 bool add_max_pool(void);
 
-#endif /* NN_TESTS_PLAN_DIFF_WINDOWS_H */
+#endif /* NN_VECTORS_WINDOWS_H */

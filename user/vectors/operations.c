@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/plan_diff/graph.h"
-#include "tests/plan_diff/operations.h"
-#include "tests/plan_diff/windows.h"
-#include "tests/random.h"
+#include "vectors/graph.h"
+#include "vectors/operations.h"
+#include "vectors/windows.h"
+#include "vectors/random.h"
 
 /* ---- Operations: each adds one that fits, or none ---- */
 
@@ -514,6 +514,9 @@ static bool add_turns(void)
 
 /* ---- The graph ---- */
 
+/* Operations that are tried for a graph that may not have all of them. */
+#define MOST_TRIES 300
+
 static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
 	add_grouped, add_transposed, add_join, add_split, add_turns,
@@ -538,10 +541,20 @@ static void choose_outputs(void)
 	}
 }
 
-void make_graph(void)
+/* Whether all operations from the `first` on may be in the graph. */
+static bool is_allowed(uint32_t first, bool (*may_have)(int32_t code))
 {
+	for (uint32_t i = first; may_have && i < g.subgraph.num_operations; i++)
+		if (!may_have(g.operations[i].type))
+			return false;
+	return true;
+}
+
+bool make_graph_of(bool (*may_have)(int32_t code))
+{
+	static struct random_graph before;
 	uint32_t dims[] = { pick(1, 2), pick(1, 14), pick(1, 14), pick(1, 70) };
-	uint32_t wanted = pick(1, 9);
+	uint32_t wanted = pick(1, 9), tries = 0;
 
 	begin();
 	/* Wide images may become sequences, over which float16 drifts. */
@@ -550,14 +563,25 @@ void make_graph(void)
 	g.used = 0;
 	g.input = g.tensors[g.num_tensors++] = random_result(4, dims);
 	g.operands[g.input].lifetime = NN_SUBGRAPH_INPUT;
-	while (g.subgraph.num_operations < wanted) {
+	while (g.subgraph.num_operations < wanted && tries < MOST_TRIES) {
 		uint32_t operands = g.subgraph.num_operands;
 		size_t used = g.used;
 
+		tries += may_have != NULL;
+		if (may_have)
+			before = g;
 		if (!adders[random_bits() % (sizeof(adders) / sizeof(adders[0]))]()) {
 			g.subgraph.num_operands = operands;
 			g.used = used;
+		} else if (!is_allowed(may_have ? before.subgraph.num_operations : 0, may_have)) {
+			g = before;
 		}
 	}
 	choose_outputs();
+	return g.subgraph.num_operations;
+}
+
+void make_graph(void)
+{
+	make_graph_of(NULL);
 }

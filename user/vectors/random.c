@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/random.h"
+#include "vectors/random.h"
 
 static uint64_t state;
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ops/float16.h"
-#include "tests/between.h"
-#include "tests/plan_diff/graph.h"
-#include "tests/random.h"
+#include "vectors/graph.h"
+#include "vectors/random.h"
+#include "vectors/require.h"
 
 struct random_graph g;
 
@@ -51,7 +47,7 @@ uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float sc
 {
 	struct nn_operand *o = &g.operands[g.subgraph.num_operands];
 
-	assert_between(g.subgraph.num_operands, 0, MAX_OPERANDS - 1);
+	require(g.subgraph.num_operands < MAX_OPERANDS);
 	*o = (struct nn_operand){ .type = type, .rank = rank, .scale = scale, .zero_point = zero };
 	if (rank)
 		memcpy(o->dims, dims, rank * sizeof(*dims));
@@ -63,10 +59,10 @@ void *set_value(uint32_t operand)
 	struct nn_operand *o = &g.operands[operand];
 	void *value;
 
-	assert_true(nn_operand_size(o, &o->location.length));
+	require(nn_operand_size(o, &o->location.length));
 	o->lifetime = NN_CONSTANT_REFERENCE;
 	g.used = chance(3) ? g.used + pick(0, 7) : (g.used + 7) / 8 * 8;
-	assert_true(g.used + o->location.length <= VALUES_SIZE);
+	require(g.used + o->location.length <= VALUES_SIZE);
 	o->location.offset = g.used;
 	value = g.values + g.used;
 	g.used += o->location.length;
@@ -163,7 +159,7 @@ bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t 
 	uint32_t *list = g.indices + g.num_indices;
 
 	/* An index that is read too many leads out of any array. */
-	assert_true(g.num_indices + count + num_outputs + 2 <= MAX_INDICES);
+	require(g.num_indices + count + num_outputs + 2 <= MAX_INDICES);
 	memcpy(list, inputs, count * sizeof(*inputs));
 	list[count] = UINT32_MAX;
 	memcpy(list + count + 1, outputs, num_outputs * sizeof(*outputs));

@@ -3,8 +3,8 @@
  * A graph under construction: of one type, its tensors known by index. Operations are
  * added one after the other to the tensors that are there.
  */
-#ifndef NN_TESTS_PLAN_DIFF_GRAPH_H
-#define NN_TESTS_PLAN_DIFF_GRAPH_H
+#ifndef NN_VECTORS_GRAPH_H
+#define NN_VECTORS_GRAPH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,4 +80,4 @@ bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t outpu
 bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t num_outputs,
 		 const uint32_t *outputs);
 
-#endif /* NN_TESTS_PLAN_DIFF_GRAPH_H */
+#endif /* NN_VECTORS_GRAPH_H */

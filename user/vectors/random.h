@@ -2,8 +2,8 @@
 /*
  * Random numbers of tests: the same again from the same seed.
  */
-#ifndef NN_TESTS_RANDOM_H
-#define NN_TESTS_RANDOM_H
+#ifndef NN_VECTORS_RANDOM_H
+#define NN_VECTORS_RANDOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,4 +20,4 @@ bool chance(uint32_t one_in);
 
 float random_float(float low, float high);
 
-#endif /* NN_TESTS_RANDOM_H */
+#endif /* NN_VECTORS_RANDOM_H */

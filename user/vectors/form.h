@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of one operation in random shapes, by a table of all operations. form.c tells what the
+ * words of the table mean. One model is there at a time.
+ */
+#ifndef NN_VECTORS_FORM_H
+#define NN_VECTORS_FORM_H
+
+#include <nnaccel/model.h>
+
+#include "ops/op.h"
+
+#define FORM_MAX_OPERANDS 90
+#define FORM_MAX_BYTES (1 << 20)	/* of an output, and of all constants */
+
+struct form {
+	const char *name;		/* of the operation */
+	const char *text;		/* its operands */
+};
+
+extern const struct form forms[];
+extern const uint32_t num_forms;
+
+struct form_type {
+	const char *name;
+	int32_t type;
+};
+
+#define FORM_NUM_TYPES 9
+extern const struct form_type form_types[FORM_NUM_TYPES];
+
+/* The model, and how it was made. */
+extern struct form_model {
+	struct nn_model model;
+	struct nn_subgraph subgraphs[3];
+	struct nn_operation operations[3][4];
+	struct nn_operand operands[3][FORM_MAX_OPERANDS];
+	uint32_t lists[3][2 * FORM_MAX_OPERANDS];	/* operands of operations, then of subgraphs */
+	uint32_t used[3];
+	uint8_t values[FORM_MAX_BYTES];
+	struct nn_extra extra;
+	float scales[64];
+	uint32_t dims[26];		/* by letter */
+	int32_t type;			/* X */
+	const struct nn_op *op;
+	char text[2048];
+	bool fixed[8];			/* by output: the operation says how it is quantised */
+} form;
+
+static inline bool form_is_quant8(int32_t type)
+{
+	return type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
+}
+
+/* The data of the model's inputs, in order. */
+extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 4];
+
+/* Options: no operand X is constant; no RESHAPE comes before the operation. */
+extern bool form_is_large, form_is_plain;
+
+/*
+ * Makes the model of a form in a type, as random_start() began. IF and WHILE have no form. Returns false if
+ * the operation does not take the type.
+ */
+bool form_build(const struct nn_op *op, const struct form *f, int32_t type);
+
+#endif /* NN_VECTORS_FORM_H */

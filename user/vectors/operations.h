@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A graph of random operations.
+ */
+#ifndef NN_VECTORS_OPERATIONS_H
+#define NN_VECTORS_OPERATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Makes a new graph from the seed of random_start(). */
+void make_graph(void);
+
+/* The same of operations that may be there. Returns false if there is none. */
+bool make_graph_of(bool (*may_have)(int32_t code));
+
+#endif /* NN_VECTORS_OPERATIONS_H */

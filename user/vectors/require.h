@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must hold where models are made for tests: the program is wrong otherwise.
+ */
+#ifndef NN_VECTORS_REQUIRE_H
+#define NN_VECTORS_REQUIRE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define require(condition) do {								\
+	if (!(condition)) {								\
+		fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);	\
+		abort();								\
+	}										\
+} while (0)
+
+#endif /* NN_VECTORS_REQUIRE_H */
