@@ -21,7 +21,7 @@ int sample_main(int argc, char **argv);
 
 enum fault {
 	NONE,
-#define FAULT(name, text) name,
+#define FAULT(name, group, text) name,
 #include "faults.def"
 #undef FAULT
 	NUM_FAULTS,
@@ -29,14 +29,14 @@ enum fault {
 
 static const char *const names[] = {
 	"NONE",
-#define FAULT(name, text) #name,
+#define FAULT(name, group, text) #name,
 #include "faults.def"
 #undef FAULT
 };
 
 #define MAX_ARGS 32
 #define MAX_SET 1024
-#define LEAK 65536
+#define LEAK_SIZE 65536
 
 static enum fault fault;
 static const struct nna_engine *sample;
@@ -288,6 +288,15 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
+static void leak(void)
+{
+	static void *volatile last;
+
+	last = malloc(LEAK_SIZE);
+	if (last)
+		memset(last, 1, LEAK_SIZE);
+}
+
 /* An execution with temporaries that all executions share. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
@@ -356,7 +365,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 	if (fault == CRASH_EXECUTE && e->num_inputs && !e->inputs[0].omitted && has_zero(&e->inputs[0]))
 		abort();
 	if (fault == LEAK)
-		memset(malloc(LEAK), 1, LEAK);
+		leak();
 	if (fault == MIXED_MODELS && last_prepared &&
 	    is_alike(main, &last_prepared->model->subgraphs[0]))
 		p = last_prepared;
