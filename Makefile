@@ -381,7 +381,7 @@ $(BUILD)/tests/rebuilt/nnacceld: $(worker) $(BUILD)/lib/libnnkit.a $(archives) $
 	$(if $(V),,@)ln -sf ../../sbin/nnaccel-keeper $(@D)
 	cp $(BUILD)/sbin/nnacceld $@
 
-$(BUILD)/bin/nnaccel: $(tools) $(call archive,ops model) $(libhal) $(libhw) $(libnn)
+$(BUILD)/bin/nnaccel: $(tools) $(makers) $(call archive,plan ops model) $(libhal) $(libhw) $(libnn)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks -lnativewindow) \
@@ -832,7 +832,7 @@ bench-onnxruntime: user
 
 # ---- manual pages: of what commands say of themselves, and of headers ----
 
-man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run explain bench) \
+man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run explain bench engine-test) \
 	-demo-camera) $(BUILD)/man/man1/nnaccel.1 $(BUILD)/man/man8/nnacceld.8 \
 	$(if $(vulkan),$(BUILD)/man/man8/nnaccel-vulkan.8) \
 	$(patsubst user/include/nnaccel/%,$(BUILD)/man/man3/nnaccel-%.3,$(wildcard user/include/nnaccel/*.h))

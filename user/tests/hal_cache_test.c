@@ -43,7 +43,7 @@
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* operations of a large model */
-#define BIT_STEP	how_often(1, 61)	/* in a small one's file; odd */
+#define BIT_STEP	how_often(1, 151)	/* in a small one's file; odd */
 #define SAMPLE		how_often(1000, 15)	/* bits of a large one's */
 #define KEEPER_LIFE_S	11	/* after which the next one is started at once */
 

@@ -31,7 +31,7 @@
 #include "tests/plan_diff/wrap.h"
 #include "vectors/random.h"
 
-#define GRAPHS (uint32_t)how_often(4000, 600)
+#define GRAPHS (uint32_t)how_often(4000, 400)
 /* No further graph is begun after so long: emulation takes as many times as long. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1

@@ -20,6 +20,7 @@ static const struct {
 	{ "run", "runs a program, and its models on the device", tool_run },
 	{ "explain", "which operations of a model the device takes, and why not", tool_explain },
 	{ "bench", "measures a model on the device and on the CPU of its runtime", tool_bench },
+	{ "engine-test", "what is wrong with an engine, for its author", tool_engine_test },
 	{ "cdi", "the devices as containers are given them", tool_cdi },
 	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
 };
@@ -30,7 +31,7 @@ static int help(FILE *to)
 {
 	fprintf(to, "usage: nnaccel COMMAND [OPTION]...\n\n");
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
-		fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
 	fprintf(to, "\nnnaccel COMMAND --help tells the options of a command;\n"
 		"nnaccel --version tells the version.\n"
 		"Exit status: 0 success, 1 failure, 2 wrong usage.\n");

@@ -43,6 +43,7 @@ int tool_doctor(int argc, char **argv);
 int tool_run(int argc, char **argv);
 int tool_explain(int argc, char **argv);
 int tool_bench(int argc, char **argv);
+int tool_engine_test(int argc, char **argv);
 
 /* Tells on the standard error what failed; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

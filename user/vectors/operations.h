@@ -11,7 +11,7 @@
 /* Makes a new graph from the seed of random_start(). */
 void make_graph(void);
 
-/* The same of operations that may be there. Returns false if there is none. */
+/* The same of operations that may be there. Returns false if it has no operation. */
 bool make_graph_of(bool (*may_have)(int32_t code));
 
 #endif /* NN_VECTORS_OPERATIONS_H */

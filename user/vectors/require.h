@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must hold where models are made for tests: the program is wrong otherwise.
+ * Conditions that hold unless a maker of models is wrong: the program ends then.
  */
 #ifndef NN_VECTORS_REQUIRE_H
 #define NN_VECTORS_REQUIRE_H

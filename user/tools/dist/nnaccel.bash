@@ -9,7 +9,7 @@ _nnaccel_options() {
 _nnaccel_help() {
 	local commands
 
-	commands=$("$1" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p')
+	commands=$("$1" --help 2>/dev/null | sed -nE 's/^  ([a-z][a-z-]*) .*/\1/p')
 	if [ "$COMP_CWORD" -eq 1 ]; then
 		echo "$commands" --help --version
 	elif grep -qx -- "${COMP_WORDS[1]}" <<<"$commands"; then
@@ -23,7 +23,7 @@ _nnaccel() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 
 	case $before in
-	--device | --state | --png | --video | --runtime | --plot) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	--device | --state | --png | --video | --runtime | --plot | --in-process | --save | --run) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	*) mapfile -t COMPREPLY < <(compgen -W "$(_nnaccel_help "$1")" -- "$word") ;;
 	esac
 	# Arguments are a model, or a program with its own.

@@ -2,7 +2,7 @@
 # Completion for fish. What the commands' --help tells is what there is.
 
 function __nnaccel_commands
-    nnaccel --help 2>/dev/null | string replace -rf '^  ([a-z]+) +(.*)$' '$1\t$2'
+    nnaccel --help 2>/dev/null | string replace -rf '^  ([a-z][a-z-]*) +(.*)$' '$1\t$2'
 end
 
 function __nnaccel_options
@@ -16,5 +16,5 @@ complete -c nnaccel -f
 complete -c nnaccel -n 'test (count (commandline -opc)) -eq 1' -a '(__nnaccel_commands)'
 complete -c nnaccel -n 'test (count (commandline -opc)) -eq 1' -a '--help --version'
 complete -c nnaccel -n 'test (count (commandline -opc)) -ge 2' -a '(__nnaccel_options)'
-complete -c nnaccel -n 'string match -qr -- "--(device|state|png|video|runtime|plot)" (commandline -opc)[-1]' -F
+complete -c nnaccel -n 'string match -qr -- "--(device|state|png|video|runtime|plot|in-process|save|run)" (commandline -opc)[-1]' -F
 complete -c nnaccel -n 'string match -qr "^(run|explain|bench)\$" -- (commandline -opc)[2]' -F

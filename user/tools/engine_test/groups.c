@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups of tests that compute: operations, graphs, models with other shapes and constants, bursts,
+ * memory domains, and much at a time.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "ops/op.h"
+#include "tools/engine_test/test.h"
+#include "vectors/form.h"
+#include "vectors/graph.h"
+#include "vectors/operations.h"
+#include "vectors/random.h"
+
+static bool is_claimed(const struct test *t, int32_t code)
+{
+	return code >= 0 && code / 8 < NN_DEVICE_OPERATIONS && t->info.operations[code / 8] >> code % 8 & 1;
+}
+
+/* Keeps a vector that was right for other groups: those of several operations instead of others. */
+static bool keep(struct test *t, struct vector *v)
+{
+	const uint32_t count = v->model->subgraphs[0].num_operations;
+
+	if (t->num_kept < MAX_KEPT) {
+		t->kept[t->num_kept++] = v;
+		return true;
+	}
+	for (uint32_t i = 0; i < MAX_KEPT / 2 && count > 1; i++) {
+		if (t->kept[i]->model->subgraphs[0].num_operations > 1)
+			continue;
+		vector_free(t->kept[i]);
+		t->kept[i] = v;
+		return true;
+	}
+	return false;
+}
+
+/* ---- operations: each form in each type ---- */
+
+static void try_form(struct test *t, struct row *row, const struct nn_op *op, const struct form *f,
+		     uint32_t round)
+{
+	const void *inputs[FORM_MAX_OPERANDS];
+	char name[96], reason[REASON];
+	enum outcome outcome;
+	struct vector *v;
+
+	for (uint32_t i = 0; i < FORM_MAX_OPERANDS; i++)
+		inputs[i] = form_inputs[i];
+	for (size_t k = 0; k < FORM_NUM_TYPES; k++) {
+		random_start(((round + 1) * 131 + (uint64_t)op->code) * 7919 + k);
+		if (form_types[k].type == NN_INT32 || !form_build(op, f, form_types[k].type))
+			continue;
+		snprintf(name, sizeof(name), "%s of %s, round %u: %.40s", op->name, form_types[k].name, round,
+			 f->text ? f->text : "");
+		v = vector_make(&form.model, inputs, name, op->code);
+		if (!v)
+			continue;
+		outcome = test_vector(t, v, reason);
+		test_note(t, row, outcome, v, reason);
+		if (outcome == RIGHT && row->counts[RIGHT] <= 2 && v->num_inputs && keep(t, v))
+			continue;
+		vector_free(v);
+	}
+}
+
+void group_operations(struct test *t)
+{
+	static const struct form none;
+	const uint32_t rounds = t->is_full ? 12 : t->is_brief ? 1 : 3;
+
+	form_is_plain = true;
+	for (size_t i = 0; i < nn_op_count(); i++) {
+		const struct nn_op *op = nn_op_at(i);
+		struct row *row;
+
+		if (!is_claimed(t, op->code))
+			continue;
+		row = test_row(t, op->name);
+		for (uint32_t round = 0; round < rounds; round++) {
+			if (op->code == NN_OP_IF || op->code == NN_OP_WHILE)
+				try_form(t, row, op, &none, round);
+			for (uint32_t k = 0; k < num_forms; k++)
+				if (!strcmp(forms[k].name, op->name))
+					try_form(t, row, op, &forms[k], round);
+		}
+		if (!row->counts[RIGHT] && !row->counts[WRONG] && !row->counts[CRASHED])
+			snprintf(row->reason, sizeof(row->reason), "claimed, but no vector is supported");
+		test_end_row(t, row);
+	}
+}
+
+/* ---- random graphs ---- */
+
+static const struct test *graphs_of;
+
+static bool may_have(int32_t code)
+{
+	return is_claimed(graphs_of, code);
+}
+
+/* Returns the operations of the graph that the engine supports, as a model; NULL: none. */
+static struct vector *supported_part(struct test *t, const char *name)
+{
+	bool supported[MAX_OPERATIONS] = { false };
+	struct nn_error err = { "" };
+	struct vector *all, *part = NULL;
+	struct nna_memory *pool = NULL;
+	bool any = false;
+
+	for (uint32_t i = 0; i < g.subgraph.num_operations; i++)
+		supported[i] = true;
+	g.pool.size = g.used + 8;
+	all = vector_cut(&g.model, supported, name);
+	if (!all || nna_memory_alloc(t->target.device, g.used + 8, &pool, &err)) {
+		vector_free(all);
+		return NULL;
+	}
+	memset(supported, 0, sizeof(supported));
+	target_guard(&t->target, "asked for supported operations");
+	nna_get_supported_operations(t->target.device, all->model, &pool, supported, &err);
+	target_unguard(&t->target);
+	nna_memory_free(pool);
+	for (uint32_t i = 0; i < g.subgraph.num_operations; i++)
+		any |= supported[i];
+	if (any)
+		part = vector_cut(&g.model, supported, name);
+	vector_free(all);
+	return part;
+}
+
+/* Tries each operation of a graph by itself: a smaller model may fail as well. */
+static void shrink(struct test *t, struct row *row, const struct vector *v)
+{
+	const uint32_t count = v->model->subgraphs[0].num_operations;
+	struct row ignored = *row;
+	char reason[REASON];
+
+	for (uint32_t i = 0; i < count && count > 1 && count <= MAX_OPERATIONS; i++) {
+		bool remain[MAX_OPERATIONS] = { false };
+		enum outcome outcome;
+		struct vector *one;
+
+		remain[i] = true;
+		one = vector_cut(v->model, remain, v->name);
+		outcome = one ? test_vector(t, one, reason) : RIGHT;
+		if (outcome != RIGHT && outcome != REFUSED)
+			test_note(t, &ignored, outcome, one, reason);
+		vector_free(one);
+	}
+}
+
+void group_graphs(struct test *t)
+{
+	struct row *row = test_row(t, "random graphs");
+	const uint32_t count = t->is_full ? 2000 : t->is_brief ? 60 : 120;
+	char name[64], reason[REASON];
+
+	g.values = malloc(VALUES_SIZE);
+	if (!g.values)
+		return;
+	graphs_of = t;
+	for (uint32_t i = 1; i <= count; i++) {
+		enum outcome outcome;
+		struct vector *v;
+
+		random_start(i * UINT64_C(7919));
+		snprintf(name, sizeof(name), "random graph %u", i);
+		v = make_graph_of(may_have) ? supported_part(t, name) : NULL;
+		if (!v)
+			continue;
+		if (g.is_delicate)
+			v->tolerance = 2e-3f;
+		outcome = test_vector(t, v, reason);
+		test_note(t, row, outcome, v, reason);
+		if (outcome == WRONG || outcome == CRASHED)
+			shrink(t, row, v);
+		if (outcome != RIGHT || !v->num_inputs || !keep(t, v))
+			vector_free(v);
+	}
+	free(g.values);
+	g.values = NULL;
+	test_end_row(t, row);
+}
+
+/* ---- dimensions that are known at the execution only ---- */
+
+/* The same model without the dimensions of what is no constant. */
+static struct nn_model *forget_dims(const struct vector *v, struct nn_subgraph *main)
+{
+	static struct nn_model model;
+	struct nn_operand *operands = calloc(v->model->subgraphs[0].num_operands, sizeof(*operands));
+
+	if (!operands || v->model->num_subgraphs > 1) {
+		free(operands);
+		return NULL;
+	}
+	*main = v->model->subgraphs[0];
+	memcpy(operands, main->operands, main->num_operands * sizeof(*operands));
+	for (uint32_t i = 0; i < main->num_operands; i++)
+		if (operands[i].lifetime <= NN_SUBGRAPH_OUTPUT)
+			memset(operands[i].dims, 0, sizeof(operands[i].dims));
+	main->operands = operands;
+	model = *v->model;
+	model.subgraphs = main;
+	return &model;
+}
+
+static enum outcome try_dynamic(struct test *t, const struct vector *v, char reason[REASON])
+{
+	struct vector open = *v;
+	struct nn_subgraph main;
+	enum outcome outcome;
+	struct ready ready;
+	struct shot s;
+
+	open.model = forget_dims(v, &main);
+	if (!open.model)
+		return REFUSED;
+	outcome = test_prepare(t, &open, NULL, &ready, reason);
+	if (outcome == RIGHT && shot_init(&s, t->target.device, v)) {
+		for (uint32_t i = 0; i < v->num_inputs; i++) {
+			const struct nn_operand *o =
+				&v->model->subgraphs[0].operands[v->model->subgraphs[0].inputs[i]];
+
+			s.inputs[i].rank = o->rank;
+			memcpy(s.inputs[i].dims, o->dims, o->rank * sizeof(o->dims[0]));
+		}
+		target_guard(&t->target, "an execution with dimensions");
+		outcome = test_outcome(t, shot_run(&s, ready.model, NULL), "execute", &s.err, reason);
+		if (test_hangs(t, "a call", reason))
+			outcome = CRASHED;
+		if (outcome == RIGHT && !shot_check(&s, reason))
+			outcome = WRONG;
+		shot_free(&s);
+	}
+	test_release(&ready);
+	free((void *)main.operands);
+	return outcome;
+}
+
+void group_dynamic(struct test *t)
+{
+	struct row *row = test_row(t, "open dimensions");
+	char reason[REASON];
+
+	for (uint32_t i = 0; i < t->num_kept; i++)
+		test_note(t, row, try_dynamic(t, t->kept[i], reason), NULL, reason);
+	test_end_row(t, row);
+}
+
+/* ---- bursts ---- */
+
+/* Executions in memory that comes and goes, beside memory that stays. */
+static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
+			      char reason[REASON])
+{
+	struct shot stays, comes;
+	enum outcome outcome = RIGHT;
+	struct vector *other;
+	bool has_stays = shot_init(&stays, t->target.device, v);
+
+	for (uint32_t i = 0; i < 12 && outcome == RIGHT && has_stays; i++) {
+		struct shot *s = i % 3 ? &comes : &stays;
+
+		other = vector_vary(v, i);
+		if (!other)
+			break;
+		if (s == &comes && !shot_init(&comes, t->target.device, v)) {
+			snprintf(reason, REASON, "memory: %.200s", comes.err.message);
+			outcome = WRONG;
+		} else {
+			shot_fill(s, other);
+			target_guard(&t->target, "an execution of a burst");
+			outcome = test_outcome(t, shot_run(s, NULL, burst), "burst", &s->err, reason);
+			if (test_hangs(t, "a call", reason))
+				outcome = CRASHED;
+			if (outcome == RIGHT && !shot_check(s, reason))
+				outcome = WRONG;
+		}
+		if (s == &comes)
+			shot_free(&comes);
+		vector_free(other);
+	}
+	shot_free(&stays);
+	return outcome;
+}
+
+static enum outcome try_burst(struct test *t, const struct vector *v, char reason[REASON])
+{
+	const struct nna_burst_options o = { .size = sizeof(o), .capacity = 8192, .spin_us = -1 };
+	struct nn_error err = { "" };
+	struct nna_burst *burst;
+	enum outcome outcome;
+	struct ready ready;
+
+	outcome = test_prepare(t, v, NULL, &ready, reason);
+	if (outcome != RIGHT)
+		return outcome;
+	target_guard(&t->target, "the begin of a burst");
+	outcome = test_outcome(t, nna_burst_create(ready.model, &o, &burst, &err), "burst", &err, reason);
+	if (test_hangs(t, "a call", reason))
+		outcome = CRASHED;
+	if (outcome == RIGHT) {
+		outcome = run_burst(t, v, burst, reason);
+		nna_burst_free(burst);
+	}
+	test_release(&ready);
+	return outcome;
+}
+
+void group_bursts(struct test *t)
+{
+	struct row *row = test_row(t, "bursts");
+	char reason[REASON];
+
+	for (uint32_t i = 0; i < t->num_kept; i++)
+		test_note(t, row, try_burst(t, t->kept[i], reason), t->kept[i], reason);
+	test_end_row(t, row);
+}
+
+/* ---- memory domains ---- */
+
+/* The first input and the first output are buffers. */
+static enum outcome run_domains(struct test *t, const struct vector *v, struct nna_prepared_model *model,
+				char reason[REASON])
+{
+	const struct nna_role role = { .frequency = 1 };
+	struct nna_buffer *in = NULL, *out = NULL;
+	uint32_t tokens[2] = { 0 }, element;
+	struct nn_error err = { "" };
+	enum nn_status status;
+	enum outcome outcome;
+	void *result = malloc(v->outputs[0].size + 1);
+	struct shot s;
+
+	if (!result || !shot_init(&s, t->target.device, v)) {
+		free(result);
+		return REFUSED;
+	}
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = v->num_inputs, .num_outputs = v->num_outputs,
+		.num_memories = 2, .inputs = s.inputs, .outputs = s.outputs, .memories = s.memories,
+		.num_tokens = 2, .tokens = tokens,
+	};
+
+	s.inputs[0] = (struct nna_argument){ .pool = 2 };
+	s.outputs[0] = (struct nna_argument){ .pool = 3 };
+	target_guard(&t->target, "buffers of memory domains");
+	status = nna_buffer_allocate(t->target.device, NULL, &model, 1, &role, 1, NULL, 0, &in, &tokens[0],
+				     &err);
+	if (!status)
+		status = nna_buffer_allocate(t->target.device, NULL, &model, 1, NULL, 0, &role, 1, &out,
+					     &tokens[1], &err);
+	if (!status)
+		status = nna_buffer_write(in, v->inputs[0].data, v->inputs[0].size, 0, NULL, &err);
+	for (int round = 0; round < 2 && !status; round++) {
+		status = nna_execute(model, &r, NULL, s.shapes, &s.num_shapes, NULL, &err);
+		if (!status)
+			status = nna_buffer_read(out, result, v->outputs[0].size, &err);
+	}
+	outcome = test_outcome(t, status, "buffers", &err, reason);
+	if (test_hangs(t, "a call", reason))
+		outcome = CRASHED;
+	if (outcome == RIGHT && !vector_equals(v, 0, result, &element)) {
+		snprintf(reason, REASON, "the output's buffer, element %u: wrong value", element);
+		outcome = WRONG;
+	}
+	nna_buffer_free(in);
+	nna_buffer_free(out);
+	shot_free(&s);
+	free(result);
+	return outcome;
+}
+
+void group_domains(struct test *t)
+{
+	struct row *row = test_row(t, "memory domains");
+	char reason[REASON];
+
+	for (uint32_t i = 0; i < t->num_kept && i < 12; i++) {
+		struct ready ready;
+		enum outcome outcome = test_prepare(t, t->kept[i], NULL, &ready, reason);
+
+		if (outcome == RIGHT)
+			outcome = run_domains(t, t->kept[i], ready.model, reason);
+		test_release(&ready);
+		test_note(t, row, outcome, t->kept[i], reason);
+	}
+	test_end_row(t, row);
+}
+
+/* ---- many models of a client ---- */
+
+#define MODELS 10
+
+/* One execution, in memory of its own. */
+static enum outcome run_once(struct test *t, const struct vector *v, struct nna_prepared_model *model,
+			     char reason[REASON])
+{
+	enum outcome outcome = WRONG;
+	struct shot s;
+
+	if (!shot_init(&s, t->target.device, v)) {
+		snprintf(reason, REASON, "memory: %.200s", s.err.message);
+	} else {
+		target_guard(&t->target, "an execution beside other models");
+		outcome = test_outcome(t, shot_run(&s, model, NULL), "execute", &s.err, reason);
+		if (test_hangs(t, "a call", reason))
+			outcome = CRASHED;
+		if (outcome == RIGHT && !shot_check(&s, reason))
+			outcome = WRONG;
+	}
+	shot_free(&s);
+	return outcome;
+}
+
+/*
+ * Models of the same arguments, one of which has other constants, are prepared together, executed in
+ * turns with other inputs, and released in part: what remains computes on.
+ */
+static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
+{
+	struct ready ready[MODELS] = { { .model = NULL } };
+	struct vector *vectors[MODELS] = { NULL };
+	enum outcome outcome = RIGHT;
+
+	for (uint32_t i = 0; i < MODELS && outcome == RIGHT; i++) {
+		vectors[i] = i % 2 ? vector_sibling(v, i) : vector_vary(v, i);
+		if (vectors[i])
+			outcome = test_prepare(t, vectors[i], NULL, &ready[i], reason);
+		if (outcome == REFUSED)
+			outcome = RIGHT;
+	}
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < MODELS && outcome == RIGHT; i++) {
+			/* Some are never executed. */
+			if (!ready[i].model || i % 5 == 4)
+				continue;
+			outcome = run_once(t, vectors[i], ready[i].model, reason);
+			if (i % 3 == 1)
+				test_release(&ready[i]);
+		}
+		test_release(&ready[4]);
+	}
+	for (uint32_t i = 0; i < MODELS; i++) {
+		test_release(&ready[i]);
+		vector_free(vectors[i]);
+	}
+	return outcome;
+}
+
+void group_many_models(struct test *t)
+{
+	struct row *row = test_row(t, "several models");
+	char reason[REASON];
+
+	for (uint32_t i = 0; i < t->num_kept && i < 12; i++)
+		test_note(t, row, try_models(t, t->kept[i], reason), t->kept[i], reason);
+	test_end_row(t, row);
+}
+
+/* ---- executions at a time ---- */
+
+#define THREADS 4
+#define TURNS 40
+
+struct thread {
+	pthread_t id;
+	struct test *t;
+	struct vector *v;
+	struct nna_prepared_model *model;
+	enum outcome outcome;
+	char reason[REASON];
+};
+
+static void *run_thread(void *arg)
+{
+	struct thread *a = arg;
+	struct shot s;
+
+	a->outcome = RIGHT;
+	if (!shot_init(&s, a->t->target.device, a->v)) {
+		shot_free(&s);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < TURNS && a->outcome == RIGHT; i++) {
+		shot_fill(&s, a->v);
+		a->outcome = test_outcome(a->t, shot_run(&s, a->model, NULL), "execute", &s.err, a->reason);
+		if (a->outcome == RIGHT && !shot_check(&s, a->reason))
+			a->outcome = WRONG;
+	}
+	shot_free(&s);
+	return NULL;
+}
+
+static enum outcome try_threads(struct test *t, const struct vector *v, char reason[REASON])
+{
+	struct thread threads[THREADS] = { { .t = NULL } };
+	struct ready ready;
+	enum outcome outcome = test_prepare(t, v, NULL, &ready, reason);
+
+	if (outcome != RIGHT)
+		return outcome;
+	target_guard(&t->target, "executions at a time");
+	for (uint32_t i = 0; i < THREADS; i++) {
+		threads[i] = (struct thread){ .t = t, .model = ready.model, .v = vector_vary(v, i) };
+		if (threads[i].v && pthread_create(&threads[i].id, NULL, run_thread, &threads[i])) {
+			vector_free(threads[i].v);
+			threads[i].v = NULL;
+		}
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		if (!threads[i].v)
+			continue;
+		pthread_join(threads[i].id, NULL);
+		vector_free(threads[i].v);
+		if (threads[i].outcome > outcome) {
+			outcome = threads[i].outcome;
+			memcpy(reason, threads[i].reason, REASON);
+		}
+	}
+	if (test_hangs(t, "a call", reason))
+		outcome = CRASHED;
+	test_release(&ready);
+	return outcome;
+}
+
+/* Models of several operations have temporaries, which executions may not share. */
+void group_threads(struct test *t)
+{
+	struct row *row = test_row(t, "executions at a time");
+	char reason[REASON];
+
+	for (uint32_t i = 0; i < t->num_kept; i++)
+		if (i < 4 || t->kept[i]->model->subgraphs[0].num_operations > 1)
+			test_note(t, row, try_threads(t, t->kept[i], reason), t->kept[i], reason);
+	test_end_row(t, row);
+}
+
+/* ---- clients at a time ---- */
+
+struct client {
+	pthread_t id;
+	struct test test;		/* with a device of its own */
+	const struct vector *v;
+	enum outcome outcome;
+	char reason[REASON];
+	bool is_refused;
+};
+
+static atomic_uint waiting;
+
+static void *run_client(void *arg)
+{
+	struct client *c = arg;
+	struct nn_device_info info = { .size = sizeof(info) };
+	struct nn_error err = { "" };
+	struct ready ready = { .model = NULL };
+	enum nn_status status;
+
+	c->outcome = WRONG;
+	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
+	if (!status)
+		status = nna_device_get_info(c->test.target.device, &info, &err);
+	/* All are there before one goes. */
+	atomic_fetch_sub(&waiting, 1);
+	while (atomic_load(&waiting))
+		sched_yield();
+	if (status == NN_DEVICE_UNAVAILABLE) {
+		c->is_refused = true;
+		c->outcome = REFUSED;
+	} else if (!status) {
+		c->outcome = test_prepare(&c->test, c->v, NULL, &ready, c->reason);
+		for (uint32_t i = 0; i < 5 && c->outcome == RIGHT; i++)
+			c->outcome = run_once(&c->test, c->v, ready.model, c->reason);
+		test_release(&ready);
+	} else {
+		snprintf(c->reason, REASON, "open: %.200s", err.message);
+	}
+	if (c->test.target.device)
+		nna_device_close(c->test.target.device);
+	return NULL;
+}
+
+void group_clients(struct test *t)
+{
+	struct row *row = test_row(t, "clients at a time");
+	const uint32_t count = t->is_full ? 200 : 40;
+	struct client *clients = calloc(count, sizeof(*clients));
+
+	if (!clients || !t->num_kept) {
+		free(clients);
+		return;
+	}
+	atomic_store(&waiting, count);
+	target_guard(&t->target, "many clients at a time");
+	for (uint32_t i = 0; i < count; i++) {
+		clients[i].test.target.path = t->target.path;
+		clients[i].v = t->kept[i % t->num_kept];
+		if (pthread_create(&clients[i].id, NULL, run_client, &clients[i])) {
+			atomic_fetch_sub(&waiting, 1);
+			clients[i].v = NULL;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (clients[i].v)
+			pthread_join(clients[i].id, NULL);
+	target_unguard(&t->target);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!clients[i].v)
+			continue;
+		/* That the engine refuses so many is right. */
+		test_note(t, row, clients[i].outcome, NULL, clients[i].reason);
+	}
+	free(clients);
+	test_end_row(t, row);
+}
+
+/* ---- memory of the engine ---- */
+
+#define EXECUTIONS 600
+#define MOST_GROWTH (16 << 20)
+
+void group_memory(struct test *t)
+{
+	struct row *row = test_row(t, "memory after executions");
+	uint64_t before = 0, after = 0;
+	enum outcome outcome = REFUSED;
+	char reason[REASON] = "";
+	struct ready ready;
+
+	if (!t->num_kept || !t->target.pid) {
+		test_end_row(t, row);
+		return;
+	}
+	outcome = test_prepare(t, t->kept[0], NULL, &ready, reason);
+	for (uint32_t i = 0; i < EXECUTIONS && outcome == RIGHT; i++) {
+		if (i == EXECUTIONS / 6)
+			before = target_memory(&t->target);
+		outcome = run_once(t, t->kept[0], ready.model, reason);
+	}
+	after = target_memory(&t->target);
+	if (outcome == RIGHT && after > before + MOST_GROWTH) {
+		snprintf(reason, REASON, "%u executions took %llu KiB that did not come back",
+			 EXECUTIONS * 5 / 6, (unsigned long long)(after - before) / 1024);
+		outcome = WRONG;
+	}
+	test_release(&ready);
+	test_note(t, row, outcome, NULL, reason);
+	test_end_row(t, row);
+}

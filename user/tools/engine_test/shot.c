@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executions of vectors.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/round.h"
+#include "tools/engine_test/shot.h"
+
+/* Bytes around each argument, and what is in them. */
+#define GAP 64
+#define POISON 0xa5
+
+static uint64_t place(struct nna_argument *args, const struct vector_arg *from, uint32_t count,
+		      uint32_t pool)
+{
+	uint64_t at = GAP;
+
+	for (uint32_t i = 0; i < count; i++) {
+		args[i] = (struct nna_argument){ .pool = pool, .offset = at, .length = from[i].size };
+		at = round_up(at + from[i].size, 16) + GAP;
+	}
+	return at;
+}
+
+bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v)
+{
+	*s = (struct shot){ .v = v };
+	s->inputs = calloc(v->num_inputs + 1, sizeof(*s->inputs));
+	s->outputs = calloc(v->num_outputs + 1, sizeof(*s->outputs));
+	s->shapes = calloc(v->num_outputs + 1, sizeof(*s->shapes));
+	if (!s->inputs || !s->outputs || !s->shapes)
+		return false;
+	s->in_size = place(s->inputs, v->inputs, v->num_inputs, 0);
+	s->out_size = place(s->outputs, v->outputs, v->num_outputs, 1);
+	if (nna_memory_alloc(device, s->in_size, &s->memories[0], &s->err) ||
+	    nna_memory_alloc(device, s->out_size, &s->memories[1], &s->err))
+		return false;
+	s->in = nna_memory_map(s->memories[0], &s->err);
+	s->out = nna_memory_map(s->memories[1], &s->err);
+	if (!s->in || !s->out)
+		return false;
+	shot_fill(s, v);
+	return true;
+}
+
+void shot_free(struct shot *s)
+{
+	nna_memory_free(s->memories[0]);
+	nna_memory_free(s->memories[1]);
+	free(s->inputs);
+	free(s->outputs);
+	free(s->shapes);
+}
+
+void shot_fill(struct shot *s, const struct vector *v)
+{
+	s->v = v;
+	memset(s->in, POISON, s->in_size);
+	memset(s->out, POISON, s->out_size);
+	for (uint32_t i = 0; i < v->num_inputs; i++)
+		memcpy(s->in + s->inputs[i].offset, v->inputs[i].data, v->inputs[i].size);
+}
+
+enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst)
+{
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = s->v->num_inputs, .num_outputs = s->v->num_outputs,
+		.num_memories = 2, .inputs = s->inputs, .outputs = s->outputs,
+		.memories = s->memories,
+	};
+	const struct nna_execute_options o = { .size = sizeof(o), .deadline_ns = s->deadline_ns };
+
+	s->err.message[0] = '\0';
+	s->num_shapes = 0;
+	if (burst)
+		return nna_burst_execute(burst, &r, &o, s->shapes, &s->num_shapes, NULL, &s->err);
+	return nna_execute(prepared, &r, &o, s->shapes, &s->num_shapes, NULL, &s->err);
+}
+
+/* Whether no bytes but those of the arguments were written. */
+static bool is_untouched(const uint8_t *memory, uint64_t size, const struct nna_argument *args,
+			 uint32_t count)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i <= count; i++) {
+		uint64_t end = i < count ? args[i].offset : size;
+
+		for (; at < end; at++)
+			if (memory[at] != POISON)
+				return false;
+		if (i < count)
+			at = args[i].offset + args[i].length;
+	}
+	return true;
+}
+
+static bool is_shape(const struct nna_output_shape *shape, const struct nn_output_shape *right)
+{
+	return shape->rank == right->rank && shape->is_sufficient &&
+	       !memcmp(shape->dims, right->dims, right->rank * sizeof(right->dims[0]));
+}
+
+bool shot_check(const struct shot *s, char reason[REASON])
+{
+	const struct vector *v = s->v;
+	uint32_t element;
+
+	reason[0] = '\0';
+	if (s->num_shapes != v->num_outputs)
+		snprintf(reason, REASON, "the shapes of outputs are not told");
+	for (uint32_t i = 0; !reason[0] && i < v->num_outputs; i++) {
+		if (!is_shape(&s->shapes[i], &v->outputs[i].shape))
+			snprintf(reason, REASON, "output %u: wrong shape", i);
+		else if (!vector_equals(v, i, s->out + s->outputs[i].offset, &element))
+			snprintf(reason, REASON, "output %u, element %u: wrong value", i, element);
+	}
+	for (uint32_t i = 0; !reason[0] && i < v->num_inputs; i++)
+		if (memcmp(s->in + s->inputs[i].offset, v->inputs[i].data, v->inputs[i].size))
+			snprintf(reason, REASON, "input %u was overwritten", i);
+	if (!reason[0] && (!is_untouched(s->in, s->in_size, s->inputs, v->num_inputs) ||
+			   !is_untouched(s->out, s->out_size, s->outputs, v->num_outputs)))
+		snprintf(reason, REASON, "memory beside the arguments was written");
+	return !reason[0];
+}

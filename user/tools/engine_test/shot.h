@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An execution of a vector: its memory, what is asked, and whether the answer is right.
+ */
+#ifndef NN_TOOLS_ENGINE_TEST_SHOT_H
+#define NN_TOOLS_ENGINE_TEST_SHOT_H
+
+#include <nnaccel/nnaccel.h>
+
+#include "tools/engine_test/vector.h"
+
+/* A reason why something is not right; empty: none. */
+#define REASON 256
+
+struct shot {
+	const struct vector *v;
+	struct nna_memory *memories[2];	/* of inputs, and of outputs */
+	uint8_t *in, *out;		/* mapped */
+	uint64_t in_size, out_size;
+	struct nna_argument *inputs, *outputs;
+	struct nna_output_shape *shapes;
+	uint32_t num_shapes;
+	uint64_t deadline_ns;
+	struct nn_error err;
+};
+
+/* Allocates memory for a vector: between and around the arguments lie bytes that must not be written. */
+bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v);
+void shot_free(struct shot *s);
+
+/* Writes the inputs of a vector like the first one, which is compared with from now on. */
+void shot_fill(struct shot *s, const struct vector *v);
+
+/* Executes, in a burst unless that is NULL. */
+enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst);
+
+/* Compares outputs, shapes and all other bytes. False: `reason` says what is wrong. */
+bool shot_check(const struct shot *s, char reason[REASON]);
+
+#endif /* NN_TOOLS_ENGINE_TEST_SHOT_H */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine that is tested.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tools/engine_test/target.h"
+
+/* A program may take this long until it serves. */
+#define START_NS (20 * NS_PER_S)
+
+/* ---- calls that hang ---- */
+
+static struct {
+	volatile sig_atomic_t group;		/* to be killed; 0: this process ends */
+	volatile sig_atomic_t expired;
+	const char *volatile what;
+} guard;
+
+static void on_alarm(int signal)
+{
+	static const char text[] = "nnaccel engine-test: the engine hangs: ";
+	const char *what = guard.what;
+
+	(void)signal;
+	guard.expired = 1;
+	if (guard.group) {
+		kill(-guard.group, SIGKILL);
+		return;
+	}
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ||
+	    write(STDERR_FILENO, what, strlen(what)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_FAILURE);
+}
+
+void target_guard(struct target *t, const char *what)
+{
+	if (!t->limit_s)
+		return;
+	guard.group = t->pid;
+	guard.what = what;
+	guard.expired = 0;
+	alarm(t->limit_s);
+}
+
+bool target_unguard(struct target *t)
+{
+	if (!t->limit_s)
+		return false;
+	alarm(0);
+	return guard.expired;
+}
+
+/* ---- the program ---- */
+
+__attribute__((noreturn)) static void execute(const struct target *t)
+{
+	char direct[128], state[128], *argv[64];
+	int argc = 0;
+
+	while (t->program[argc] && argc < 60) {
+		argv[argc] = t->program[argc];
+		argc++;
+	}
+	snprintf(direct, sizeof(direct), "--direct=%s", t->socket);
+	snprintf(state, sizeof(state), "--state=%s", t->folder);
+	argv[argc++] = direct;
+	argv[argc++] = state;
+	argv[argc] = NULL;
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	execvp(argv[0], argv);
+	fprintf(stderr, "nnaccel engine-test: %s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+static bool start_program(struct target *t, struct nn_error *err)
+{
+	uint64_t until_ns = clock_ns() + START_NS;
+
+	unlink(t->socket);
+	t->pid = fork();
+	if (!t->pid)
+		execute(t);
+	if (t->pid < 0)
+		return !nn_fail(err, NN_GENERAL_FAILURE, "fork: %s", strerror(errno));
+	setpgid(t->pid, t->pid);
+	while (access(t->socket, F_OK)) {
+		if (waitpid(t->pid, NULL, WNOHANG) == t->pid) {
+			t->pid = 0;
+			return !nn_fail(err, NN_GENERAL_FAILURE, "%s does not serve", t->program[0]);
+		}
+		if (clock_ns() > until_ns) {
+			target_kill(t);
+			return !nn_fail(err, NN_GENERAL_FAILURE, "%s makes no socket", t->program[0]);
+		}
+		usleep(2000);
+	}
+	return true;
+}
+
+void target_kill(struct target *t)
+{
+	if (t->pid <= 0)
+		return;
+	kill(-t->pid, SIGKILL);
+	waitpid(t->pid, NULL, 0);
+	t->pid = 0;
+}
+
+bool target_start(struct target *t, struct nn_error *err)
+{
+	const struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+
+	sigaction(SIGALRM, &action, NULL);
+	if (t->program && !t->folder[0]) {
+		strcpy(t->folder, "/tmp/nnaccel-engine-XXXXXX");
+		if (!mkdtemp(t->folder))
+			return !nn_fail(err, NN_GENERAL_FAILURE, "%s: %s", t->folder, strerror(errno));
+		snprintf(t->socket, sizeof(t->socket), "%s/socket", t->folder);
+		t->path = t->socket;
+	}
+	if (t->program && !t->pid && !start_program(t, err))
+		return false;
+	return t->device || !nna_device_open(t->path, &t->device, err);
+}
+
+bool target_recover(struct target *t)
+{
+	struct nn_device_info info = { .size = sizeof(info) };
+	uint64_t until_ns = clock_ns() + START_NS;
+	struct nn_error err = { "" };
+	enum nn_status status;
+
+	if (t->pid && waitpid(t->pid, NULL, WNOHANG) == t->pid) {
+		kill(-t->pid, SIGKILL);
+		t->pid = 0;
+	}
+	do {
+		if (!target_start(t, &err))
+			return false;
+		target_guard(t, "asked what it is");
+		status = nna_device_get_info(t->device, &info, &err);
+		if (target_unguard(t))
+			target_kill(t);
+		/* The broker may back off from one that crashes. */
+		if (status)
+			usleep(100000);
+	} while (status && clock_ns() < until_ns);
+	return !status;
+}
+
+static void remove_folder(const char *path)
+{
+	char child[512];
+	struct dirent *entry;
+	DIR *folder = opendir(path);
+
+	while (folder && (entry = readdir(folder))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		snprintf(child, sizeof(child), "%s/%s", path, entry->d_name);
+		if (unlink(child) && errno == EISDIR)
+			remove_folder(child);
+	}
+	if (folder)
+		closedir(folder);
+	rmdir(path);
+}
+
+void target_stop(struct target *t)
+{
+	if (t->device)
+		nna_device_close(t->device);
+	t->device = NULL;
+	target_kill(t);
+	if (t->folder[0])
+		remove_folder(t->folder);
+}
+
+/* ---- its memory ---- */
+
+uint64_t target_memory(const struct target *t)
+{
+	uint64_t sum = 0;
+	struct dirent *entry;
+	DIR *folder = t->pid ? opendir("/proc") : NULL;
+
+	while (folder && (entry = readdir(folder))) {
+		char path[300], line[1024], *rest;
+		int group = 0;
+		long pages = 0;
+		FILE *file;
+
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		/* The name may hold any byte, so fields are counted from the last bracket. */
+		rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+		if (rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
+				   "%*d %*d %*d %*d %*d %*u %*u %ld", &group, &pages) == 2 &&
+		    group == t->pid)
+			sum += (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		fclose(file);
+	}
+	if (folder)
+		closedir(folder);
+	return sum;
+}

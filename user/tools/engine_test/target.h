@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine that is tested: a device, or a program that is started to serve this process.
+ */
+#ifndef NN_TOOLS_ENGINE_TEST_TARGET_H
+#define NN_TOOLS_ENGINE_TEST_TARGET_H
+
+#include <sys/types.h>
+
+#include <nnaccel/nnaccel.h>
+
+struct target {
+	const char *path;		/* of the device, or of the program's socket */
+	char *const *program;		/* argv of a program, or NULL */
+	unsigned int limit_s;		/* of a call; a longer one hangs. 0: no limit */
+	char folder[64], socket[96];
+	pid_t pid;			/* of the program, the leader of a process group; 0: none */
+	struct nna_device *device;	/* NULL: it is to be opened again */
+};
+
+/* Starts the program, if there is one, and opens the device. False: `err` says why. */
+bool target_start(struct target *t, struct nn_error *err);
+void target_stop(struct target *t);
+
+/* Kills the program, and all that it started. */
+void target_kill(struct target *t);
+
+/* Whether the target serves a client again; begins again what was killed. */
+bool target_recover(struct target *t);
+
+/*
+ * Limits the time of calls until target_unguard(), which returns whether they took longer. The program
+ * is killed then, so that they return. Without a program this process ends with a message.
+ */
+void target_guard(struct target *t, const char *what);
+bool target_unguard(struct target *t);
+
+/* Memory of the program's processes, in bytes; 0: it is not known. */
+uint64_t target_memory(const struct target *t);
+
+#endif /* NN_TOOLS_ENGINE_TEST_TARGET_H */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The test of an engine: its groups, and what they found.
+ */
+#ifndef NN_TOOLS_ENGINE_TEST_TEST_H
+#define NN_TOOLS_ENGINE_TEST_TEST_H
+
+#include "tools/engine_test/shot.h"
+#include "tools/engine_test/target.h"
+
+enum outcome { RIGHT, WRONG, REFUSED, CRASHED };
+
+/* A line of the table: an operation, or a group of tests. */
+struct row {
+	char name[48];
+	uint32_t counts[4];		/* by enum outcome */
+	char reason[REASON];		/* of the first that is wrong or crashed */
+};
+
+#define MAX_ROWS 256
+#define MAX_KEPT 24
+#define MOST_HANGS 3
+
+struct test {
+	struct target target;
+	bool is_full, is_brief;		/* more of everything; less of operations and graphs */
+	uint32_t hangs;			/* after MOST_HANGS the rest is not tried */
+	struct nn_device_info info;
+	struct row rows[MAX_ROWS];
+	uint32_t num_rows;
+	struct vector *kept[MAX_KEPT];	/* that the engine computes rightly, for other groups */
+	uint32_t num_kept;
+	struct vector *smallest;	/* of those that failed */
+	void (*progress)(const struct row *row);	/* NULL, or called after each row */
+};
+
+/* A prepared vector. */
+struct ready {
+	struct nna_prepared_model *model;
+	struct nna_memory *pool;
+};
+
+struct row *test_row(struct test *t, const char *name);
+void test_end_row(struct test *t, struct row *row);
+
+/* Counts an outcome; after a crash the target is recovered. `v` may be NULL. */
+void test_note(struct test *t, struct row *row, enum outcome outcome, const struct vector *v,
+	       const char *reason);
+
+/*
+ * Prepares a vector, if the engine supports all of it (else REFUSED). RIGHT: `ready` is to be freed by
+ * test_release().
+ */
+enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
+			  struct ready *ready, char reason[REASON]);
+void test_release(struct ready *ready);
+
+/* Returns RIGHT for NN_OK; else WRONG or CRASHED, and a reason. */
+enum outcome test_outcome(struct test *t, enum nn_status status, const char *what,
+			  const struct nn_error *err, char reason[REASON]);
+
+/* Ends target_guard(). True, and a reason: a call took too long. */
+bool test_hangs(struct test *t, const char *what, char reason[REASON]);
+
+/* Prepares and executes a vector once. */
+enum outcome test_vector(struct test *t, const struct vector *v, char reason[REASON]);
+
+/* The groups; each adds rows. */
+void group_operations(struct test *t);
+void group_graphs(struct test *t);
+void group_arguments(struct test *t);
+void group_models(struct test *t);
+void group_dynamic(struct test *t);
+void group_bursts(struct test *t);
+void group_domains(struct test *t);
+void group_cache(struct test *t);
+void group_deadlines(struct test *t);
+void group_many_models(struct test *t);
+void group_threads(struct test *t);
+void group_clients(struct test *t);
+void group_memory(struct test *t);
+void group_deaths(struct test *t);
+
+#endif /* NN_TOOLS_ENGINE_TEST_TEST_H */

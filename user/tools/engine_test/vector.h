@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A vector: a model, inputs, and the outputs that the reference computes.
+ */
+#ifndef NN_TOOLS_ENGINE_TEST_VECTOR_H
+#define NN_TOOLS_ENGINE_TEST_VECTOR_H
+
+#include <nnaccel/execution.h>
+
+struct vector_arg {
+	void *data;
+	uint32_t size;
+	struct nn_output_shape shape;	/* of an output */
+};
+
+struct vector {
+	char name[96];
+	int32_t operation;		/* that it is counted under; -1: none */
+	struct nn_model *model;		/* its constants are in the model and in one pool at most */
+	void *pool;
+	uint32_t num_inputs, num_outputs;
+	struct vector_arg *inputs, *outputs;
+	float tolerance;		/* of floats: absolute, and relative */
+	uint32_t steps;			/* by which quantised numbers may differ */
+};
+
+/*
+ * Copies a model with one pool at most, and inputs, and has the reference execute it. NULL: the
+ * reference refuses it, or there is no memory.
+ */
+struct vector *vector_make(const struct nn_model *model, const void *const *inputs, const char *name,
+			   int32_t operation);
+
+/* The same model with other inputs, or with another constant. NULL: as above, or nothing can change. */
+struct vector *vector_vary(const struct vector *v, uint64_t seed);
+struct vector *vector_sibling(const struct vector *v, uint64_t seed);
+
+/* The same model, of which some operations remain: the inputs of these are random. */
+struct vector *vector_cut(const struct nn_model *model, const bool *remain, const char *name);
+
+void vector_free(struct vector *v);
+
+/* Bytes of an input, an output or a temporary of its size. */
+uint32_t vector_size(const struct vector *v);
+
+/* Whether an output is what the reference computed; else *element is the first that is not. */
+bool vector_equals(const struct vector *v, uint32_t output, const void *data, uint32_t *element);
+
+/* Random numbers of a type. */
+void vector_fill(int32_t type, void *data, uint32_t size);
+
+/* A file that holds a vector. False: errno says why; EINVAL: it holds none. */
+bool vector_save(const struct vector *v, const char *path);
+struct vector *vector_load(const char *path);
+
+#endif /* NN_TOOLS_ENGINE_TEST_VECTOR_H */
