@@ -49,6 +49,20 @@ void *builder_alloc(struct builder *b, size_t size)
 	return chunk->data;
 }
 
+void *turned(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
+	     size_t columns)
+{
+	char *const all = data ? builder_alloc(b, size * count * rows * columns) : NULL;
+	const char *from = data;
+	char *to = all;
+
+	for (size_t i = 0; to && i < count; i++, from += size * rows * columns)
+		for (size_t c = 0; c < columns; c++)
+			for (size_t r = 0; r < rows; r++, to += size)
+				memcpy(to, from + size * (r * columns + c), size);
+	return all;
+}
+
 /* Room for `count` more elements. */
 static bool grow(struct builder *b, void *array, uint32_t *room, uint32_t used, uint32_t count,
 		 size_t size)

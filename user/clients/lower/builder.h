@@ -61,6 +61,10 @@ void builder_rewind(struct builder *b, struct builder_mark mark);
 /* Memory that is freed with the builder, zeroed; NULL fails the builder. */
 void *builder_alloc(struct builder *b, size_t size);
 
+/* Copies of `count` matrices [rows, columns] as [columns, rows]; NULL if `data` is. */
+void *turned(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
+	     size_t columns);
+
 /* Returns the operand's number. */
 uint32_t builder_operand(struct builder *b, const struct operand *operand);
 

@@ -172,26 +172,10 @@ static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
 	sha256_end(&sha, token);
 }
 
-static int set_up(struct job *job, ANeuralNetworksCompilation *compilation)
-{
-	const struct options *options = job->c->options;
-	uint8_t token[SHA256_SIZE];
-	int result;
-
-	result = ANeuralNetworksCompilation_setPreference(compilation, options->preference);
-	if (!result)
-		result = ANeuralNetworksCompilation_setPriority(compilation, options->priority);
-	if (!result && options->cache_dir) {
-		token_of(job, token);
-		result = ANeuralNetworksCompilation_setCaching(compilation, options->cache_dir,
-							       token);
-	}
-	return result ? result : ANeuralNetworksCompilation_finish(compilation);
-}
-
 static int compile(struct job *job, const struct devices *devices)
 {
 	struct compiled *c = job->c;
+	uint8_t token[SHA256_SIZE];
 	uint32_t made = 0;
 	int result;
 
@@ -201,11 +185,11 @@ static int compile(struct job *job, const struct devices *devices)
 		return NN(NO_ERROR);
 	result = builder_model(&job->b, NULL, c->options->allow_fp16, c->in_count, job->model_in,
 			       made, job->model_out, &c->model);
+	if (!result && c->options->cache_dir)
+		token_of(job, token);
 	if (!result)
-		result = ANeuralNetworksCompilation_createForDevices(
-			c->model, devices->list, devices->count, &c->compilation);
-	if (!result)
-		result = set_up(job, c->compilation);
+		result = devices_compile(devices, c->options, c->model,
+					 c->options->cache_dir ? token : NULL, &c->compilation);
 	if (result)
 		snprintf(job->message, job->size, "cannot compile %u operations: %s",
 			 job->b.operation_count, result_name(result));

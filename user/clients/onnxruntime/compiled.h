@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "device.h"
+#include "clients/device.h"
 #include "graph.h"
 #include "options.h"
 

@@ -6,19 +6,6 @@
 
 /* ---- finding them ---- */
 
-static bool is_op(const struct node *node, const char *op)
-{
-	return node && !*node->domain && !strcmp(node->op, op);
-}
-
-/* The one node that uses a value, which is no output of the graph. */
-static const struct node *only_consumer(const struct graph *graph, uint32_t value)
-{
-	const struct value *v = value == NO_VALUE ? NULL : &graph->values[value];
-
-	return v && v->consumers == 1 && !v->is_output ? v->consumer : NULL;
-}
-
 static bool is_constant(const struct graph *graph, uint32_t value, int type)
 {
 	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
@@ -49,7 +36,7 @@ static bool is_bias(const struct graph *graph, uint32_t value, const struct node
 
 static bool has_constant_weights(const struct graph *graph, const struct node *product)
 {
-	uint32_t w = product->in[1], zero = product->in_count > 3 ? product->in[3] : NO_VALUE;
+	uint32_t w = product->in[1], zero = input_of(product, 3);
 	int type = w == NO_VALUE ? ONNX_NONE : graph->values[w].type;
 
 	return (type == ONNX_UINT8 || type == ONNX_INT8) && is_constant(graph, w, type) &&
@@ -175,7 +162,7 @@ bool dynamic_is_known(struct lowering *t)
 static bool read_zeros(struct lowering *t, const struct node *product, uint32_t channels,
 		       int32_t *zeros)
 {
-	uint32_t value = product->in_count > 3 ? product->in[3] : NO_VALUE;
+	uint32_t value = input_of(product, 3);
 	int type = value_at(t, product->in[1])->type;
 	const uint8_t *bytes = NULL;
 	int64_t count = 1;

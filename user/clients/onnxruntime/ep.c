@@ -12,6 +12,8 @@
 #include "program.h"
 #include "report.h"
 
+const char said_by[] = "onnxruntime: ";
+
 struct ep {
 	struct ort_ep api;		/* first: ONNX Runtime has a pointer to it */
 	const struct ort *ort;		/* the factory's, which lives longer */

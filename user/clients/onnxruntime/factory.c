@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "clients/device.h"
 #include "ep.h"
 #include "version.h"
 

@@ -7,6 +7,8 @@
 #ifndef NN_ORT_GRAPH_H
 #define NN_ORT_GRAPH_H
 
+#include <string.h>
+
 #include "clients/lower/lower.h"
 #include "ort.h"
 
@@ -81,5 +83,25 @@ const void *attribute_of_count(const struct attribute *attribute, int type, int6
 /* Bytes of an element; 0: a type of no fixed size, or one that the plug-in does not know. */
 size_t onnx_size(int type);
 const char *onnx_name(int type);
+
+/* Whether a node, which may be NULL, is this operator of ONNX. */
+static inline bool is_op(const struct node *node, const char *op)
+{
+	return node && !*node->domain && !strcmp(node->op, op);
+}
+
+/* The number of an input's value, NO_VALUE if the input is missing. */
+static inline uint32_t input_of(const struct node *node, uint32_t index)
+{
+	return index < node->in_count ? node->in[index] : NO_VALUE;
+}
+
+/* The one node that uses a value, which is no output of the graph. */
+static inline const struct node *only_consumer(const struct graph *graph, uint32_t value)
+{
+	const struct value *v = value == NO_VALUE ? NULL : &graph->values[value];
+
+	return v && v->consumers == 1 && !v->is_output ? v->consumer : NULL;
+}
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef NN_ORT_PARTITION_H
 #define NN_ORT_PARTITION_H
 
-#include "device.h"
+#include "clients/device.h"
 #include "graph.h"
 #include "options.h"
 

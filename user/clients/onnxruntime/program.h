@@ -7,7 +7,7 @@
 #ifndef NN_ORT_PROGRAM_H
 #define NN_ORT_PROGRAM_H
 
-#include "device.h"
+#include "clients/device.h"
 #include "graph.h"
 #include "options.h"
 

@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_op(const struct node *node, const char *op)
-{
-	return node && !strcmp(node->op, op) && !*node->domain;
-}
-
 static bool is_quantise(const struct node *node)
 {
 	return is_op(node, "QuantizeLinear");
@@ -19,12 +14,6 @@ static bool is_quantise(const struct node *node)
 static bool is_dequantise(const struct node *node)
 {
 	return is_op(node, "DequantizeLinear");
-}
-
-/* Returns the number of an input's value, NO_VALUE if the input is missing. */
-static uint32_t input_of(const struct node *node, uint32_t index)
-{
-	return index < node->in_count ? node->in[index] : NO_VALUE;
 }
 
 static int type_of(struct lowering *t, uint32_t value)
@@ -125,14 +114,6 @@ static const struct node *dequantiser(struct lowering *t, uint32_t index)
 	return is_dequantise(node) ? node : NULL;
 }
 
-/* Only one node uses the value. */
-static const struct node *only_consumer(struct lowering *t, uint32_t value)
-{
-	const struct value *v = value_at(t, value);
-
-	return v->consumers == 1 && !v->is_output ? v->consumer : NULL;
-}
-
 static bool clip_bounds(struct lowering *t, const struct node *node, float *low,
 			float *high)
 {
@@ -202,10 +183,10 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 			return false;
 		type = of;
 	}
-	next = only_consumer(t, onnx(t)->node->out[0]);
+	next = only_consumer(onnx(t)->graph, onnx(t)->node->out[0]);
 	if (next && fuse && activation(t, next) && next->out[0] != NO_VALUE) {
 		t->fused = activation(t, next);
-		next = only_consumer(t, next->out[0]);
+		next = only_consumer(onnx(t)->graph, next->out[0]);
 	}
 	if (next && is_quantise(next) && parameters(t, next, &scale, &zero) &&
 	    next->out[0] != NO_VALUE && value_at(t, next->out[0])->type == type &&

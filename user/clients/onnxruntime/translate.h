@@ -7,7 +7,7 @@
 #define NN_ORT_TRANSLATE_H
 
 #include "clients/lower/reader.h"
-#include "device.h"
+#include "clients/device.h"
 #include "graph.h"
 
 struct dynamic_node;

@@ -2,55 +2,18 @@
 #include "clients/tflite/delegate.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "clients/dynamic.h"
 #include "clients/tflite/partition.h"
 #include <nnaccel/tflite.h>
 
+const char said_by[] = "";
+
 #define MIN_WORK 4096		/* of a partition that is not the whole graph */
-
-void delegate_say(const struct delegate *delegate, uint32_t level, const char *format, ...)
-{
-	char line[400];
-	va_list args;
-
-	if (delegate->options.verbosity < level)
-		return;
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "nnaccel: %s\n", line);
-}
-
-const char *result_name(int result)
-{
-	static const char *const names[] = {
-		"NO_ERROR", "OUT_OF_MEMORY", "INCOMPLETE", "UNEXPECTED_NULL", "BAD_DATA",
-		"OP_FAILED", "BAD_STATE", "UNMAPPABLE", "OUTPUT_INSUFFICIENT_SIZE",
-		"UNAVAILABLE_DEVICE", "MISSED_DEADLINE_TRANSIENT", "MISSED_DEADLINE_PERSISTENT",
-		"RESOURCE_EXHAUSTED_TRANSIENT", "RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
-	};
-
-	if (result < 0 || (size_t)result >= sizeof(names) / sizeof(names[0]))
-		return "an unknown result";
-	return names[result];
-}
-
-/* ---- Devices ---- */
-
-static bool is_cpu(const ANeuralNetworksDevice *device)
-{
-	int32_t type;
-
-	return ANeuralNetworksDevice_getType(device, &type) == ANEURALNETWORKS_NO_ERROR &&
-	       type == ANEURALNETWORKS_DEVICE_CPU;
-}
 
 /* Takes the devices that the options name. False, with a sentence in `error`: there are none. */
 static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
@@ -62,12 +25,7 @@ static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 		snprintf(error, OPTIONS_ERROR_SIZE, "NNAPI has no device");
 		return false;
 	}
-	d->devices = calloc(count, sizeof(d->devices[0]));
-	if (!d->devices) {
-		snprintf(error, OPTIONS_ERROR_SIZE, "no memory");
-		return false;
-	}
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && d->devices.count < MAX_DEVICES; i++) {
 		ANeuralNetworksDevice *device;
 		const char *name;
 
@@ -77,12 +35,12 @@ static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 *known ? ", " : "", name);
 		if ((d->options.device && strcmp(d->options.device, name)) ||
-		    (d->options.disallow_cpu && is_cpu(device)))
+		    (d->options.disallow_cpu && device_is_cpu(device)))
 			continue;
-		d->devices[d->num_devices++] = device;
+		d->devices.list[d->devices.count++] = device;
 	}
-	d->all_devices = d->num_devices == count && !d->options.device;
-	if (d->num_devices)
+	d->all_devices = d->devices.count == count && !d->options.device;
+	if (d->devices.count)
 		return true;
 	if (d->options.device)
 		snprintf(error, OPTIONS_ERROR_SIZE, "no device \"%.80s\"%s: there is %s",
@@ -91,30 +49,6 @@ static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 	else
 		snprintf(error, OPTIONS_ERROR_SIZE, "no device but the CPU: there is %s", known);
 	return false;
-}
-
-bool delegate_has_dynamic(struct delegate *d)
-{
-	bool has;
-
-	pthread_mutex_lock(&d->lock);
-	if (!d->asked_dynamic)
-		d->has_dynamic = dynamic_is_supported(
-				(const ANeuralNetworksDevice *const *)d->devices, d->num_devices);
-	d->asked_dynamic = true;
-	has = d->has_dynamic;
-	pthread_mutex_unlock(&d->lock);
-	return has;
-}
-
-const char *delegate_device(const struct delegate *d)
-{
-	const char *name = "?";
-
-	if (d->num_devices != 1)
-		return "the devices of NNAPI";
-	ANeuralNetworksDevice_getName(d->devices[0], &name);
-	return name;
 }
 
 /* ---- Buffers ---- */
@@ -288,7 +222,6 @@ void delegate_destroy(struct delegate *d)
 			close(d->buffers[i].fd);
 		}
 	free(d->buffers);
-	free(d->devices);
 	options_free(&d->options);
 	pthread_mutex_destroy(&d->lock);
 	free(d);

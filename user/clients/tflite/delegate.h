@@ -6,12 +6,8 @@
 #define NN_TFLITE_DELEGATE_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include <android/NeuralNetworks.h>
-
-#include "clients/options.h"
+#include "clients/device.h"
 #include "clients/tflite/abi.h"
 
 struct buffer {
@@ -24,13 +20,10 @@ struct buffer {
 struct delegate {
 	struct tfl_delegate base;	/* what TensorFlow Lite sees */
 	struct options options;
-	ANeuralNetworksDevice **devices;
-	uint32_t num_devices;
+	struct devices devices;
 	bool all_devices;		/* NNAPI chooses, and its CPU is there if a device fails */
 
-	pthread_mutex_t lock;		/* of what follows: several interpreters may use it */
-	bool asked_dynamic;
-	bool has_dynamic;
+	pthread_mutex_t lock;		/* of the buffers: several interpreters may use them */
 	struct buffer *buffers;		/* by handle */
 	int num_buffers;
 };
@@ -40,20 +33,7 @@ struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE]);
 void delegate_destroy(struct delegate *delegate);
 
-/* Whether a device has the operations of clients/dynamic.h; the devices are asked once. */
-bool delegate_has_dynamic(struct delegate *delegate);
-
-/* Prints a line to the standard error, if the option verbosity is at least `level`. */
-void delegate_say(const struct delegate *delegate, uint32_t level, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* The name of the device, for messages. */
-const char *delegate_device(const struct delegate *delegate);
-
 /* The memory of a handle. NULL: there is no such handle. */
 ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
-
-/* "NO_ERROR", "BAD_DATA" */
-const char *result_name(int result);
 
 #endif /* NN_TFLITE_DELEGATE_H */

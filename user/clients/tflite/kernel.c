@@ -209,26 +209,12 @@ static int make_model(struct kernel *k, struct tfl_context *context)
 static int compile(struct kernel *k, struct tfl_context *context, const uint8_t *token)
 {
 	const struct delegate *d = k->delegate;
-	const struct options *o = &d->options;
-	int result;
+	int result = devices_compile(d->all_devices ? NULL : &d->devices, &d->options, k->model,
+				     token, &k->compilation);
 
-	if (d->all_devices)
-		result = ANeuralNetworksCompilation_create(k->model, &k->compilation);
-	else
-		result = ANeuralNetworksCompilation_createForDevices(
-				k->model, (const ANeuralNetworksDevice *const *)d->devices,
-				d->num_devices, &k->compilation);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = ANeuralNetworksCompilation_setPreference(k->compilation, o->preference);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = ANeuralNetworksCompilation_setPriority(k->compilation, o->priority);
-	if (result == ANEURALNETWORKS_NO_ERROR && token)
-		result = ANeuralNetworksCompilation_setCaching(k->compilation, o->cache_dir, token);
-	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = ANeuralNetworksCompilation_finish(k->compilation);
-	if (result == ANEURALNETWORKS_NO_ERROR && o->burst)
+	if (!result && d->options.burst)
 		result = ANeuralNetworksBurst_create(k->compilation, &k->burst);
-	if (result == ANEURALNETWORKS_NO_ERROR)
+	if (!result)
 		return TFL_OK;
 	free_compilation(k);
 	return fail(context, "cannot compile", result_name(result));
@@ -331,9 +317,10 @@ static int build(struct kernel *k, struct tfl_context *context)
 	if (status != TFL_OK)
 		free_model(k);
 	else
-		delegate_say(k->delegate, 2, "compiled %d nodes: %u inputs, %u outputs, %u "
-			     "operations of NNAPI", k->num_nodes, k->num_inputs,
-			     k->num_ports - k->num_inputs, k->graph.b.operation_count);
+		say(k->delegate->options.verbosity, 2,
+		    "compiled %d nodes: %u inputs, %u outputs, %u operations of NNAPI",
+		    k->num_nodes, k->num_inputs, k->num_ports - k->num_inputs,
+		    k->graph.b.operation_count);
 	return status;
 }
 
@@ -498,7 +485,7 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
 		/* The engine died, and its models with it. A new one may be there. */
-		delegate_say(k->delegate, 1, "the device's engine died; compiling again");
+		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
 		result = build(k, context);
 		if (result != TFL_OK)
 			return result;

@@ -24,8 +24,8 @@ static void leave(struct choice *c, struct candidate *n, const char *why)
 	n->taken = false;
 	free(n->why);
 	n->why = strdup(why);
-	delegate_say(c->delegate, 1, "node %d, %s, is left to TensorFlow Lite: %s", n->index,
-		     name ? name : "an unknown operation", why);
+	say(c->delegate->options.verbosity, 1, "node %d, %s, is left to TensorFlow Lite: %s",
+	    n->index, name ? name : "an unknown operation", why);
 }
 
 static bool exist(const struct choice *c, const struct tfl_ints *tensors, int least)
@@ -150,15 +150,14 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 		bool *supported)
 {
 	const struct delegate *d = c->delegate;
-	const ANeuralNetworksDevice *const *devices =
-		(const ANeuralNetworksDevice *const *)d->devices;
+	const ANeuralNetworksDevice *const *devices = d->devices.list;
 	const uint32_t count = g->b.operation_count;
 	bool is_model = true;
 	int result = ANEURALNETWORKS_NO_ERROR;
 
 	if (!each)
-		result = builder_ask(&g->b, 0, count, constants, devices, d->num_devices, supported,
-				     &is_model);
+		result = builder_ask(&g->b, 0, count, constants, devices, d->devices.count,
+				     supported, &is_model);
 	if (!is_model)
 		return false;
 	for (uint32_t at = 0, end, i = 0; i < (uint32_t)c->count; i++, at = end) {
@@ -166,7 +165,7 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 
 		end = n->taken ? end_of(&g->b, at, n) : at;
 		if (each && end > at)
-			builder_ask(&g->b, at, end, constants, devices, d->num_devices,
+			builder_ask(&g->b, at, end, constants, devices, d->devices.count,
 				    supported + at, &is_model);
 		if (each && !is_model)
 			leave(c, n, "NNAPI refuses the operation");
@@ -347,11 +346,13 @@ static bool choose_partitions(struct choice *c, int *kept)
 static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 {
 	const struct options *o = &d->options;
+	char names[256];
 
-	delegate_say(d, o->model ? 0 : 1, "%s%s%d of %d nodes%s%s in %d partition%s, for %s",
-		     o->runtime ? o->runtime : "", o->runtime ? ": " : "", taken, nodes,
-		     o->model ? " of " : "", o->model ? o->model : "", partitions,
-		     partitions == 1 ? "" : "s", delegate_device(d));
+	devices_names(&d->devices, names, sizeof(names));
+	say(o->verbosity, o->model ? 0 : 1, "%s%s%d of %d nodes%s%s in %d partition%s, for %s",
+	    o->runtime ? o->runtime : "", o->runtime ? ": " : "", taken, nodes,
+	    o->model ? " of " : "", o->model ? o->model : "", partitions,
+	    partitions == 1 ? "" : "s", names);
 }
 
 static int replace(struct choice *c, int partitions)
@@ -380,8 +381,9 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 	bool read = read_plan(&c);
 
 	if (read && !is_sound(&c)) {
-		delegate_say(c.delegate, 1, "the graph is left to TensorFlow Lite: a tensor does not "
-			     "exist, or is written twice, or after it is read");
+		say(c.delegate->options.verbosity, 1,
+		    "the graph is left to TensorFlow Lite: a tensor does not exist, or is written "
+		    "twice, or after it is read");
 		status = TFL_OK;
 	} else if (read && check_each(&c) && check_devices(&c)) {
 		leave_constants(&c);

@@ -105,12 +105,15 @@ static void report_parts(const struct tfl_context *c, FILE *file, const struct t
 void report_graph(struct tfl_context *context, const struct delegate *delegate, const struct candidate *nodes,
 		  int count, const struct tfl_ints *taken)
 {
-	FILE *file = report_open(delegate->options.report, delegate_device(delegate));
+	char names[256];
+	FILE *file;
 	struct tfl_partition *parts = NULL;
 	int num_parts = 0;
 
+	devices_names(&delegate->devices, names, sizeof(names));
+	file = report_open(delegate->options.report, names);
 	if (!file) {
-		delegate_say(delegate, 0, "option report: %s cannot be written", delegate->options.report);
+		say(0, 0, "option report: %s cannot be written", delegate->options.report);
 		return;
 	}
 	if (taken->size && context->preview_partitions)

@@ -16,10 +16,8 @@ static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, 
 {
 	const struct shape *shape = shape_in(t, index);
 	int64_t heads = attr_int(t, named, 0);
-	uint32_t x = in(t, index);
+	uint32_t x = float_in(t, index);
 
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, index)));
 	if (!t->refused && shape->rank == 4) {
 		flat(shape, dims);
 		return x;
@@ -67,8 +65,7 @@ static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const stru
 {
 	uint32_t dims[MAX_DIMS], rank = flat(shape, dims);
 
-	return EMIT(t, NN(SELECT), result(t, x, rank, dims), seen, filled(t, x, rank, dims, 0),
-		    filled(t, x, rank, dims, unseen));
+	return selected(t, seen, filled(t, x, rank, dims, 0), filled(t, x, rank, dims, unseen));
 }
 
 static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t x,
@@ -188,15 +185,12 @@ void attention_op(struct lowering *t)
 /* ---- positions ---- */
 
 /* Elements [first, first + count) of the last of three axes. */
-static uint32_t columns_of(struct lowering *t, uint32_t x, uint32_t dims[3], uint32_t first,
+static uint32_t columns_of(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t first,
 			   uint32_t count)
 {
-	const int32_t at[3] = { 0, 0, (int32_t)first };
-	const int32_t size[3] = { (int32_t)dims[0], (int32_t)dims[1], (int32_t)count };
-	const uint32_t to[3] = { dims[0], dims[1], count };
+	const struct shape shape = { 3, { dims[0], dims[1], dims[2] } };
 
-	return EMIT(t, NN(SLICE), result(t, x, 3, to), x, vector_int(t, 3, at),
-		    vector_int(t, 3, size));
+	return taken(t, x, &shape, 2, first, count);
 }
 
 /* Cosines or sines, [batch, 1, positions, half]: those of the positions that are named, or all. */

@@ -13,24 +13,13 @@ static bool is_depthwise(const struct conv *c)
 	return c->code == NN(DEPTHWISE_CONV_2D);
 }
 
-/* Filters [O, I, H, W] to [O, H, W, I], or to [1, H, W, O] where I is 1. */
-static void *turned(struct lowering *t, const void *from, size_t size, const struct conv *c)
+/* Filters [O, I, H, W] as [O, H, W, I], or as [1, H, W, O] where I is 1. */
+static void *filters(struct lowering *t, const void *from, size_t size, const struct conv *c)
 {
-	size_t area = (size_t)(c->w.size[0] * c->w.size[1]);
-	size_t inner = is_depthwise(c) ? 1 : c->inner;
-	char *to = builder_alloc(t->b, size * c->outputs * inner * area);
+	const uint32_t area = (uint32_t)(c->w.size[0] * c->w.size[1]);
 
-	for (size_t o = 0; to && o < c->outputs; o++)
-		for (size_t i = 0; i < inner; i++)
-			for (size_t p = 0; p < area; p++) {
-				size_t at = is_depthwise(c) ? p * c->outputs + o :
-								   (o * area + p) * inner + i;
-
-				memcpy(to + size * at,
-				       (const char *)from + size * ((o * inner + i) * area + p),
-				       size);
-			}
-	return to;
+	return is_depthwise(c) ? turned(t->b, from, size, 1, c->outputs, area) :
+				 turned(t->b, from, size, c->outputs, c->inner, area);
 }
 
 static void filter_dims(const struct conv *c, uint32_t dims[4])
@@ -54,7 +43,7 @@ static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 		data = data_of_count(t, 1, from, (int64_t)area * c->outputs * c->inner);
 		type.type = nnapi_type(from);
 		memcpy(type.dims, dims, sizeof(dims));
-		return constant_bytes(t, &type, data ? turned(t, data, onnx_size(from), c) : NULL);
+		return constant_bytes(t, &type, filters(t, data, onnx_size(from), c));
 	}
 	x = in(t, 1);
 	if (is_depthwise(c))
@@ -93,7 +82,7 @@ static uint32_t weights_of(struct lowering *t, const struct conv *c,
 
 	filter_dims(c, dims);
 	return weights_operand(t, weights, c->x, 4, dims, is_depthwise(c) ? 3 : 0,
-			       turned(t, weights->elements, 1, c));
+			       filters(t, weights->elements, 1, c));
 }
 
 /* The result of a convolution, like its input. */
@@ -164,9 +153,7 @@ void conv_op(struct lowering *t)
 	of = window_shape(&c.w, c.outputs);
 	if (quantised_conv(t, &c, &of))
 		return;
-	c.x = window_view(t, in(t, 0), &c.w);
-	if (!t->refused && !is_float(t, c.x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	c.x = window_view(t, float_in(t, 0), &c.w);
 	c.filter = filter_operand(t, &c);
 	c.bias = bias_operand(t, 2, &c);
 	out = image(t, &c);
@@ -201,7 +188,7 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	data = value_of_count(t, d->product->in[1], filter->type,
 			      c.w.size[0] * c.w.size[1] * c.outputs * c.inner);
 	filter_dims(&c, dims);
-	c.filter = dynamic_weights(t, d, data ? turned(t, data, 1, &c) : NULL, 4, dims);
+	c.filter = dynamic_weights(t, d, filters(t, data, 1, &c), 4, dims);
 	c.bias = dynamic_bias(t, d, c.outputs);
 	out = image(t, &c);
 	convolved(t, &c, out);
@@ -338,9 +325,7 @@ void conv_transpose_op(struct lowering *t)
 	of = window_shape(&c.w, c.outputs);
 	area = (uint32_t)(c.w.size[0] * c.w.size[1]);
 	t->work = (uint64_t)c.w.batch * c.inner * c.outputs * area * c.w.in[0] * c.w.in[1];
-	c.x = window_view(t, in(t, 0), &c.w);
-	if (!is_float(t, c.x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	c.x = window_view(t, float_in(t, 0), &c.w);
 	/* [I, O, area] to [O, area, I]; constants are turned when the model is compiled. */
 	x = view(t, in(t, 1), 3, (uint32_t[]){ c.inner, c.outputs, area });
 	x = transposed(t, x, 3, (int[]){ 1, 2, 0 });

@@ -14,14 +14,11 @@ struct loss {
 static bool read_loss(struct lowering *t, struct loss *l)
 {
 	const struct shape *shape = shape_in(t, 0), *of = shape_in(t, 1);
-	struct shape full, small;
-	int32_t *numbers;
-	uint32_t target, classes;
+	uint32_t target;
 
 	if (!t->refused && (shape->rank < 2 || of->rank != shape->rank - 1))
 		refuse(t, "of %d dimensions", shape->rank);
-	if (!t->refused && !is_float(t, in(t, 0)))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	float_in(t, 0);
 	target = in(t, 1);
 	if (!t->refused && operand_of(t, target)->type != NN(TENSOR_INT32))
 		refuse(t, "classes of %s", onnx_name(type_in(t, 1)));
@@ -37,16 +34,7 @@ static bool read_loss(struct lowering *t, struct loss *l)
 	l->dims[0] = l->batch;
 	l->dims[1] = l->classes;
 	l->dims[2] = l->rest;
-	numbers = builder_alloc(t->b, l->classes * sizeof(*numbers));
-	for (uint32_t i = 0; numbers && i < l->classes; i++)
-		numbers[i] = (int32_t)i;
-	classes = constant_bytes(t, &(struct operand){ .type = NN(TENSOR_INT32), .rank = 3,
-						       .dims = { 1, l->classes, 1 } }, numbers);
-	full = (struct shape){ 3, { l->batch, l->classes, l->rest } };
-	small = (struct shape){ 3, { 1, l->classes, 1 } };
-	target = view(t, target, 3, (uint32_t[]){ l->batch, 1, l->rest });
-	l->chosen = broadcast(t, NN(EQUAL), target, &(struct shape){ 3, { l->batch, 1, l->rest } },
-			      classes, &small, &full);
+	l->chosen = is_place(t, target, l->dims);
 	return !t->refused;
 }
 
@@ -56,8 +44,7 @@ static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
 	const bool marked[MAX_RANK] = { false, true };
 
-	x = EMIT(t, NN(SELECT), result(t, x, 3, l->dims), l->chosen, x,
-		 filled(t, x, 3, l->dims, 0));
+	x = selected(t, l->chosen, x, filled_like(t, x, 0));
 	return reduced(t, NN(REDUCE_SUM), x, &full, marked);
 }
 
@@ -117,8 +104,7 @@ void cross_entropy_op(struct lowering *t)
 	if (!read_loss(t, &l))
 		return;
 	x = view(t, in(t, 0), 3, l.dims);
-	x = EMIT(t, NN(LOG_SOFTMAX), result(t, x, 3, l.dims), x, scalar_float(t, x, 1),
-		 scalar_int(t, 1));
+	x = softmax_of(t, NN(LOG_SOFTMAX), x, 1, 1, x);
 	set_loss(t, &l, x);
 	if (has_out(t, 1))
 		set_out(t, 1, x, shape_in(t, 0));

@@ -15,19 +15,6 @@ uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint
 	return EMIT(t, NN(FULLY_CONNECTED), out, a, b, bias, scalar_int(t, t->fused));
 }
 
-/* A constant matrix [rows, columns] of elements of a size, as [columns, rows]. */
-static void *turned(struct lowering *t, const void *data, size_t size, int64_t rows,
-		    int64_t columns)
-{
-	char *to = builder_alloc(t->b, size * (size_t)(rows * columns));
-
-	for (int64_t r = 0; to && r < rows; r++)
-		for (int64_t c = 0; c < columns; c++)
-			memcpy(to + size * (size_t)(c * rows + r),
-			       (const char *)data + size * (size_t)(r * columns + c), size);
-	return to;
-}
-
 /* Input 1 as weights [columns, inner]; `is_turned` where it is so already. */
 static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 			   uint32_t columns)
@@ -40,8 +27,9 @@ static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 		return view(t, in(t, 1), 2, type.dims);
 	if (constant_count(t, 1) >= 0 && type_in(t, 1) != ONNX_INT64) {
 		data = data_of_count(t, 1, type_in(t, 1), (int64_t)inner * columns);
-		return constant_bytes(t, &type, !data || type.type < 0 ? NULL :
-				      turned(t, data, onnx_size(type_in(t, 1)), inner, columns));
+		return constant_bytes(t, &type, turned(t->b, type.type < 0 ? NULL : data,
+						       onnx_size(type_in(t, 1)), 1, inner,
+						       columns));
 	}
 	return transposed(t, view(t, in(t, 1), 2, (uint32_t[]){ inner, columns }), 2,
 			  (int[]){ 1, 0 });
@@ -67,13 +55,9 @@ static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 		t->fused = NN(FUSED_NONE);
 		return false;
 	}
-	if (is_turned) {
-		elements = builder_alloc(t->b, (size_t)inner * columns);
-		if (elements)
-			memcpy(elements, weights.elements, (size_t)inner * columns);
-	} else {
-		elements = turned(t, weights.elements, 1, inner, columns);
-	}
+	/* A row turned is a copy. */
+	elements = turned(t->b, weights.elements, 1, 1, is_turned ? 1 : inner,
+			  is_turned ? inner * columns : columns);
 	filter = weights_operand(t, &weights, x, 2, dims, 0, elements);
 	type.scale = operand_of(t, x)->scale * weights.scales[0];
 	out = quantised_result(t, 2, (uint32_t[]){ rows, columns });
@@ -108,9 +92,7 @@ void gemm_op(struct lowering *t)
 	    (!c || (c->rank == 1 && c->dims[0] == columns)) &&
 	    quantised_product(t, rows, inner, columns, bt, 2, &shape))
 		return;
-	x = in(t, 0);
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	x = float_in(t, 0);
 	if (at)
 		x = transposed(t, x, 2, (int[]){ 1, 0 });
 	y = weights_in(t, bt, inner, columns);
@@ -148,10 +130,8 @@ static void batched(struct lowering *t, const struct shape *a, const struct shap
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	x = view(t, expanded(t, in(t, 0), a, &as), 3, (uint32_t[]){ batch, rows, inner });
+	x = view(t, expanded(t, float_in(t, 0), a, &as), 3, (uint32_t[]){ batch, rows, inner });
 	y = view(t, expanded(t, in(t, 1), b, &bs), 3, (uint32_t[]){ batch, inner, columns });
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
 	out = result(t, x, 3, (uint32_t[]){ batch, rows, columns });
 	t->work = (uint64_t)batch * rows * inner * columns;
 	set_out(t, 0, EMIT(t, NN(BATCH_MATMUL), out, x, y, scalar_bool(t, false),
@@ -215,9 +195,7 @@ void matmul_op(struct lowering *t)
 	t->work = (uint64_t)rows * inner * columns;
 	if (quantised_product(t, rows, inner, columns, false, 2, &shape))
 		return;
-	x = view(t, in(t, 0), 2, (uint32_t[]){ rows, inner });
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	x = view(t, float_in(t, 0), 2, (uint32_t[]){ rows, inner });
 	x = product(t, x, weights_in(t, false, inner, columns), zeros(t, x, 1, &columns), rows,
 		    columns);
 	set_out(t, 0, x, &shape);
@@ -243,7 +221,7 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	data = value_of_count(t, d->product->in[1], value_at(t, d->product->in[1])->type,
 			      (int64_t)inner * columns);
 	x = view(t, x, 2, (uint32_t[]){ rows, inner });
-	w = dynamic_weights(t, d, data ? turned(t, data, 1, inner, columns) : NULL, 2,
+	w = dynamic_weights(t, d, turned(t->b, data, 1, 1, inner, columns), 2,
 			    (uint32_t[]){ columns, inner });
 	out = result(t, x, 2, (uint32_t[]){ rows, columns });
 	if (dynamic_is_known(t))
@@ -296,7 +274,7 @@ void qlinear_matmul_op(struct lowering *t)
 	t->b->operands[out].scale = scales[2];
 	t->b->operands[out].zero = zero[2];
 	out = EMIT(t, NN(FULLY_CONNECTED), out, x,
-		   constant_bytes(t, &filter, data ? turned(t, data, 1, inner, columns) : NULL),
+		   constant_bytes(t, &filter, turned(t->b, data, 1, 1, inner, columns)),
 		   constant_bytes(t, &bias, builder_alloc(t->b, columns * sizeof(int32_t))),
 		   scalar_int(t, NN(FUSED_NONE)));
 	set_out(t, 0, out, &shape);

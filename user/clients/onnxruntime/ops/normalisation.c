@@ -15,27 +15,14 @@ static struct shape channel_shape(const struct shape *shape)
 	return of;
 }
 
-/* A vector of numbers as an operand of the shape that these are broadcast from. */
-static uint32_t by_channel(struct lowering *t, uint32_t x, const struct shape *shape)
-{
-	struct shape of = channel_shape(shape);
-	uint32_t dims[MAX_DIMS], rank = flat(&of, dims);
-
-	/* Where leading dimensions are one, so are those of the numbers. */
-	if (shape->rank <= MAX_DIMS)
-		return view(t, x, rank, dims);
-	return view(t, x, 1, (uint32_t[]){ (uint32_t)shape->dims[1] });
-}
-
 /* x * scale + bias, vectors of a number for each channel. */
 static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *shape,
 			    uint32_t scale, uint32_t bias)
 {
 	const struct shape of = channel_shape(shape);
 
-	scale = by_channel(t, scale, shape);
-	x = broadcast(t, NN(MUL), x, shape, scale, &of, shape);
-	return broadcast(t, NN(ADD), x, shape, by_channel(t, bias, shape), &of, shape);
+	x = broadcast(t, NN(MUL), x, shape, view_shape(t, scale, &of), &of, shape);
+	return broadcast(t, NN(ADD), x, shape, view_shape(t, bias, &of), &of, shape);
 }
 
 /* Inputs of a number for each channel. */
@@ -107,39 +94,22 @@ static uint32_t normalised(struct lowering *t, uint32_t x, uint32_t rows, uint32
 		    scalar_bool(t, true));
 }
 
-void instance_norm_op(struct lowering *t)
-{
-	const struct shape *shape = shape_in(t, 0);
-	uint32_t x = float_in(t, 0), rows, dims[MAX_DIMS], rank;
-
-	if (!t->refused && shape->rank < 3)
-		refuse(t, "without channels");
-	if (t->refused || !are_by_channel(t, shape, 1, 2))
-		return;
-	rows = (uint32_t)(shape->dims[0] * shape->dims[1]);
-	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
-		       attr_float(t, "epsilon", 1e-5f));
-	rank = flat(shape, dims);
-	t->work = 4 * (uint64_t)shape_count(shape);
-	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, in(t, 1), in(t, 2)), shape);
-}
-
+/* Each group of channels around its mean; one for each channel if there is no number of them. */
 void group_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t groups = attr_int(t, "num_groups", 0);
-	uint32_t x = float_in(t, 0), rows, dims[MAX_DIMS], rank;
+	int64_t groups = attr_int(t, "num_groups", shape->dims[1]);
+	uint32_t x = float_in(t, 0), rows;
 
 	if (!t->refused && (shape->rank < 3 || groups < 1 || shape->dims[1] % groups))
-		refuse(t, "%lld groups", (long long)groups);
+		refuse(t, "%lld groups in %d dimensions", (long long)groups, shape->rank);
 	if (t->refused || !are_by_channel(t, shape, 1, 2))
 		return;
 	rows = (uint32_t)(shape->dims[0] * groups);
 	x = normalised(t, x, rows, (uint32_t)(shape_count(shape) / rows),
 		       attr_float(t, "epsilon", 1e-5f));
-	rank = flat(shape, dims);
 	t->work = 4 * (uint64_t)shape_count(shape);
-	set_out(t, 0, per_channel(t, view(t, x, rank, dims), shape, in(t, 1), in(t, 2)), shape);
+	set_out(t, 0, per_channel(t, view_shape(t, x, shape), shape, in(t, 1), in(t, 2)), shape);
 }
 
 /* The axes from one on. */
@@ -171,22 +141,28 @@ static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t in
 	return broadcast(t, type, x, shape, in(t, index), of, shape);
 }
 
+/* `type` of x and of what is left of its shape by a reduction, in the flat form. */
+static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape,
+			   uint32_t y, const struct shape *small)
+{
+	return view_shape(t, broadcast(t, type, x, shape, y, small, shape), shape);
+}
+
 void layer_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	bool marked[MAX_RANK] = { false };
 	struct shape small;
-	uint32_t x = float_in(t, 0), mean, by, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), mean, by;
 
 	if (t->refused || !mark_from(t, shape, marked))
 		return;
-	rank = flat(shape, dims);
 	small = reduced_shape(shape, marked, true);
 	mean = reduced(t, NN(MEAN), x, shape, marked);
-	x = view(t, broadcast(t, NN(SUB), x, shape, mean, &small, shape), rank, dims);
+	x = by_reduced(t, NN(SUB), x, shape, mean, &small);
 	by = deviation(t, x, shape, marked, attr_float(t, "epsilon", 1e-5f));
-	x = view(t, broadcast(t, NN(MUL), x, shape, by, &small, shape), rank, dims);
-	x = view(t, scaled(t, NN(MUL), x, 1, shape), rank, dims);
+	x = by_reduced(t, NN(MUL), x, shape, by, &small);
+	x = view_shape(t, scaled(t, NN(MUL), x, 1, shape), shape);
 	if (has_in(t, 2))
 		x = scaled(t, NN(ADD), x, 2, shape);
 	t->work = 6 * (uint64_t)shape_count(shape);
@@ -200,14 +176,13 @@ void rms_norm_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0);
 	bool marked[MAX_RANK] = { false };
 	struct shape small;
-	uint32_t x = float_in(t, 0), by, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), by;
 
 	if (t->refused || !mark_from(t, shape, marked))
 		return;
-	rank = flat(shape, dims);
 	small = reduced_shape(shape, marked, true);
 	by = deviation(t, x, shape, marked, attr_float(t, "epsilon", 1e-5f));
-	x = view(t, broadcast(t, NN(MUL), x, shape, by, &small, shape), rank, dims);
+	x = by_reduced(t, NN(MUL), x, shape, by, &small);
 	t->work = 4 * (uint64_t)shape_count(shape);
 	set_out(t, 0, scaled(t, NN(MUL), x, 1, shape), shape);
 	set_out(t, 1, by, &small);
@@ -219,7 +194,7 @@ void mean_variance_op(struct lowering *t)
 	const struct attribute *axes = attr(t, "axes");
 	bool marked[MAX_RANK] = { true, false, true, true };
 	struct shape small;
-	uint32_t x = float_in(t, 0), by, mean, dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0), by, mean;
 
 	for (size_t i = 0; axes && axes->ints && i < axes->count; i++) {
 		if (!i)
@@ -228,10 +203,9 @@ void mean_variance_op(struct lowering *t)
 	}
 	if (t->refused)
 		return;
-	rank = flat(shape, dims);
 	small = reduced_shape(shape, marked, true);
 	mean = reduced(t, NN(MEAN), x, shape, marked);
-	x = view(t, broadcast(t, NN(SUB), x, shape, mean, &small, shape), rank, dims);
+	x = by_reduced(t, NN(SUB), x, shape, mean, &small);
 	by = reduced(t, NN(MEAN), arithmetic(t, NN(MUL), x, x), shape, marked);
 	by = with_number(t, NN(ADD), unary(t, NN(SQRT), by), 1e-9f);
 	t->work = 6 * (uint64_t)shape_count(shape);
@@ -242,7 +216,7 @@ void lp_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
-	uint32_t x = float_in(t, 0), dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0);
 
 	if (attr_int(t, "p", 2) != 2)
 		refuse(t, "with p other than 2");
@@ -250,10 +224,9 @@ void lp_norm_op(struct lowering *t)
 		refuse(t, "more than four dimensions");
 	if (t->refused)
 		return;
-	rank = flat(shape, dims);
 	t->work = 2 * (uint64_t)shape_count(shape);
-	set_out(t, 0, EMIT(t, NN(L2_NORMALIZATION), result(t, x, rank, dims), x,
-			   scalar_int(t, axis)), shape);
+	set_out(t, 0, EMIT(t, NN(L2_NORMALIZATION), result_like(t, x), x, scalar_int(t, axis)),
+		shape);
 }
 
 void lrn_op(struct lowering *t)
@@ -261,7 +234,7 @@ void lrn_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0);
 	int64_t size = attr_int(t, "size", 1);
 	float alpha = attr_float(t, "alpha", 1e-4f);
-	uint32_t x = float_in(t, 0), dims[MAX_DIMS], rank;
+	uint32_t x = float_in(t, 0);
 
 	if (size % 2 != 1 || size > 1 << 20 || size < 1)
 		refuse(t, "a size of %lld", (long long)size);
@@ -269,9 +242,8 @@ void lrn_op(struct lowering *t)
 		refuse(t, "%d dimensions", shape->rank);
 	if (t->refused)
 		return;
-	rank = flat(shape, dims);
 	t->work = (uint64_t)size * (uint64_t)shape_count(shape);
-	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result(t, x, rank, dims), x,
+	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result_like(t, x), x,
 			   scalar_int(t, (int32_t)(size / 2)),
 			   scalar_float(t, x, attr_float(t, "bias", 1)),
 			   scalar_float(t, x, alpha / (float)size),

@@ -20,7 +20,7 @@ static void deep_pool(struct lowering *t, bool average)
 	const struct shape *shape = shape_in(t, 0);
 	struct window w[2];
 	struct shape out;
-	uint32_t x = in(t, 0);
+	uint32_t x = float_in(t, 0);
 
 	if (!windows_read(t, shape, w))
 		return;
@@ -32,8 +32,6 @@ static void deep_pool(struct lowering *t, bool average)
 		if (!pads_fit(&w[i]) || (average && bordered))
 			refuse(t, "a border of a mean, or one wider than the window");
 	}
-	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
 	if (has_out(t, 1))
 		refuse(t, "indices as an output");
 	for (int i = 0; !t->refused && i < 2; i++) {

@@ -75,9 +75,7 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 		refuse(t, "weights of another shape");
 		return false;
 	}
-	r->x = in(t, 0);
-	if (!is_float(t, r->x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	r->x = float_in(t, 0);
 	t->work = (uint64_t)r->steps * r->batch * r->directions * gates * r->units *
 		  (r->inputs + r->units);
 	return are_of_shape(t, r) && ordinary(t, r);
@@ -146,7 +144,7 @@ static uint32_t state(struct lowering *t, const struct recurrent *r, uint32_t in
 /* Turned round in time. */
 static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_t x)
 {
-	return EMIT(t, NN(REVERSE), result(t, x, 3, operand_of(t, x)->dims), x,
+	return EMIT(t, NN(REVERSE), result_like(t, x), x,
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
@@ -166,15 +164,12 @@ static bool activations_are(struct lowering *t, const char *const *names, size_t
 	return !t->refused;
 }
 
-static uint32_t joined(struct lowering *t, uint32_t a, uint32_t b, uint32_t before,
-		       uint32_t size)
+static uint32_t joined(struct lowering *t, uint32_t a, uint32_t b, uint32_t before, uint32_t size)
 {
-	uint32_t dims[3] = { before, 1, size };
+	const struct shape shape = { 3, { before, 2, size } };
+	uint32_t x[3] = { a, b };
 
-	a = view(t, a, 3, dims);
-	b = view(t, b, 3, dims);
-	dims[1] = 2;
-	return EMIT(t, NN(CONCATENATION), result(t, a, 3, dims), a, b, scalar_int(t, 1));
+	return concatenated(t, x, 2, &shape, 1, a);
 }
 
 /* All states, the last one, and of LSTM the last cell, of each direction. */
@@ -292,14 +287,11 @@ void rnn_op(struct lowering *t)
 /* ---- GRU: gates z, r, h ---- */
 
 /* Rows of a product of all steps with the weights of a gate: those of one step. */
-static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t all,
-			uint32_t step)
+static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t all, uint32_t step)
 {
-	uint32_t dims[2] = { r->batch, r->units };
+	const struct shape shape = { 2, { r->steps * r->batch, r->units } };
 
-	return EMIT(t, NN(SLICE), result(t, all, 2, dims), all,
-		    vector_int(t, 2, (int32_t[]){ (int32_t)(step * r->batch), 0 }),
-		    vector_int(t, 2, (int32_t[]){ (int32_t)r->batch, (int32_t)r->units }));
+	return taken(t, all, &shape, 0, step * r->batch, r->batch);
 }
 
 struct gru {

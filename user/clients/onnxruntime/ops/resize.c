@@ -223,9 +223,7 @@ static void resize(struct lowering *t, const struct resize *r)
 		return;
 	quantised = r->mode != CUBIC && quantised_node(t, 1, false) && same_quantisation(t, 0) &&
 		    is_nnapi(r, &align, &half) && r->mode == NEAREST;
-	x = quantised ? quantised_in(t, 0) : in(t, 0);
-	if (r->mode != NEAREST && !t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+	x = quantised ? quantised_in(t, 0) : r->mode != NEAREST ? float_in(t, 0) : in(t, 0);
 	if (!t->refused && is_nnapi(r, &align, &half) && operand_of(t, x)->type !=
 	    NN(TENSOR_INT32)) {
 		flat(&to, dims);

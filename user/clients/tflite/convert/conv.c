@@ -18,7 +18,7 @@ static bool is_hybrid(const struct tfl_tensor *x, const struct tfl_tensor *w)
 /* Whether the devices have products for them. */
 static bool has_dynamic(const struct lowering *t)
 {
-	return tfl(t)->delegate && delegate_has_dynamic(tfl(t)->delegate);
+	return tfl(t)->delegate && devices_have_dynamic(&tfl(t)->delegate->devices);
 }
 
 /* The filter's type, with the kinds of filters checked that NNAPI has. */
@@ -170,15 +170,11 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
 {
 	const uint32_t channels = type.dims[3], taps = type.dims[1] * type.dims[2];
 	const int8_t *from = data_of_count(t, tensor_in(t, 1), TFL_INT8, (uint64_t)channels * taps);
-	int8_t *to = from ? builder_alloc(t->b, (size_t)channels * taps) : NULL;
 
-	for (uint32_t c = 0; to && c < channels; c++)
-		for (uint32_t k = 0; k < taps; k++)
-			to[c * taps + k] = from[k * channels + c];
 	type.dims[0] = channels;
 	type.dims[3] = 1;
 	type.channel = 0;
-	return constant_bytes(t, &type, to);
+	return constant_bytes(t, &type, turned(t->b, from, 1, 1, taps, channels));
 }
 
 void depthwise_op(struct lowering *t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Devices of the NNAPI by name, names of results, messages. */
-#include "device.h"
+#include "clients/device.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,15 +29,18 @@ bool devices_add(struct devices *devices, const char *name)
 	return false;
 }
 
+bool device_is_cpu(const ANeuralNetworksDevice *device)
+{
+	int32_t type;
+
+	return !ANeuralNetworksDevice_getType(device, &type) && type == ANEURALNETWORKS_DEVICE_CPU;
+}
+
 bool devices_have_cpu(const struct devices *devices)
 {
-	for (uint32_t i = 0; i < devices->count; i++) {
-		int32_t type = ANEURALNETWORKS_DEVICE_UNKNOWN;
-
-		ANeuralNetworksDevice_getType(devices->list[i], &type);
-		if (type == ANEURALNETWORKS_DEVICE_CPU)
+	for (uint32_t i = 0; i < devices->count; i++)
+		if (device_is_cpu(devices->list[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -66,6 +69,33 @@ void devices_names(const struct devices *devices, char *names, size_t size)
 	}
 }
 
+int devices_compile(const struct devices *devices, const struct options *options,
+		    ANeuralNetworksModel *model, const uint8_t *token,
+		    ANeuralNetworksCompilation **compilation)
+{
+	int result;
+
+	*compilation = NULL;
+	result = !devices ? ANeuralNetworksCompilation_create(model, compilation) :
+		 ANeuralNetworksCompilation_createForDevices(model, devices->list, devices->count,
+							     compilation);
+	if (!result)
+		result = ANeuralNetworksCompilation_setPreference(*compilation,
+								  options->preference);
+	if (!result)
+		result = ANeuralNetworksCompilation_setPriority(*compilation, options->priority);
+	if (!result && token)
+		result = ANeuralNetworksCompilation_setCaching(*compilation, options->cache_dir,
+							       token);
+	if (!result)
+		result = ANeuralNetworksCompilation_finish(*compilation);
+	if (!result)
+		return result;
+	ANeuralNetworksCompilation_free(*compilation);
+	*compilation = NULL;
+	return result;
+}
+
 const char *result_name(int result)
 {
 	static const char *const names[] = {
@@ -75,8 +105,8 @@ const char *result_name(int result)
 		"RESOURCE_EXHAUSTED_TRANSIENT", "RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
 	};
 
-	return result >= 0 && (size_t)result < sizeof(names) / sizeof(names[0]) ? names[result] :
-										 "unknown error";
+	return result >= 0 && (size_t)result < sizeof(names) / sizeof(names[0]) ?
+	       names[result] : "an unknown result";
 }
 
 void say(uint32_t verbosity, uint32_t level, const char *format, ...)
@@ -90,5 +120,5 @@ void say(uint32_t verbosity, uint32_t level, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	/* One call, so that lines of several threads do not mix. */
-	fprintf(stderr, "nnaccel: onnxruntime: %s\n", line);
+	fprintf(stderr, "nnaccel: %s%s\n", said_by, line);
 }

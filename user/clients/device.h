@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The devices of the NNAPI that a provider compiles for, and what it says on stderr. */
-#ifndef NN_ORT_DEVICE_H
-#define NN_ORT_DEVICE_H
+/* The devices of the NNAPI that a plug-in compiles for, and what it says on stderr. */
+#ifndef NN_CLIENTS_DEVICE_H
+#define NN_CLIENTS_DEVICE_H
 
 #include <android/NeuralNetworks.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "clients/options.h"
 
 enum { MAX_DEVICES = 8 };
 
@@ -17,15 +20,28 @@ struct devices {
 
 /* Adds the device of that name, once; false: there is none. */
 bool devices_add(struct devices *devices, const char *name);
+bool device_is_cpu(const ANeuralNetworksDevice *device);
 bool devices_have_cpu(const struct devices *devices);
 /* Whether one of them has the operations of clients/dynamic.h; they are asked once. */
 bool devices_have_dynamic(const struct devices *devices);
 /* Names, for messages. */
 void devices_names(const struct devices *devices, char *names, size_t size);
 
+/*
+ * Compiles a model for these devices, or for those that the NNAPI chooses if `devices` is NULL. The
+ * token, which may be NULL, names the model in the cache. Returns a ResultCode, with no compilation
+ * if it failed.
+ */
+int devices_compile(const struct devices *devices, const struct options *options,
+		    ANeuralNetworksModel *model, const uint8_t *token,
+		    ANeuralNetworksCompilation **compilation);
+
 const char *result_name(int result);
 
-/* A line on stderr, "nnaccel: onnxruntime: ...", where verbosity is at least `level`. */
+/* Begins the lines of say(); each plug-in has its own. */
+extern const char said_by[];
+
+/* A line on stderr, if verbosity is at least `level`. */
 void say(uint32_t verbosity, uint32_t level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
