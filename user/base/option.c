@@ -103,6 +103,8 @@ static void tell_value(const struct option_row *row, const char *text, char faul
 	if (row->kind == OPTION_UINT || row->kind == OPTION_UINT64)
 		snprintf(fault, OPTION_FAULT, "--%s: '%.100s' is not a number from %" PRIu64 "%s",
 			 row->name, text, row->min, most);
+	else if (row->kind == OPTION_TEXT)
+		snprintf(fault, OPTION_FAULT, "--%s needs a value", row->name);
 	else
 		snprintf(fault, OPTION_FAULT, "--%s: wrong value '%.100s'", row->name, text);
 }

@@ -130,7 +130,7 @@ static void test_faults(void **state)
 		{ { "--number-of" }, "--number-of is ambiguous: --number-of-all --number-of-one" },
 		{ { "--number-of", "3" },
 		  "--number-of is ambiguous: --number-of-all --number-of-one" },
-		{ { "--text=" }, "--text: wrong value ''" },
+		{ { "--text=" }, "--text needs a value" },
 		{ { "--number=1" }, "--number: '1' is not a number from 2 to 9" },
 		{ { "--number", "10" }, "--number: '10' is not a number from 2 to 9" },
 		{ { "--number=-3" }, "--number: '-3' is not a number from 2 to 9" },

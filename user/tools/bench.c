@@ -557,16 +557,23 @@ static bool take_list(struct list *list, const char *text)
 	return list->count;
 }
 
+static bool take(struct list *list, const char *name, const char *text, char fault[OPTION_FAULT])
+{
+	if (take_list(list, text))
+		return true;
+	snprintf(fault, OPTION_FAULT, "--%s: '%.100s' is not a list of up to %d numbers from 1 to %d, as 1,2,4", name,
+		 text, MAX_LIST, MAX_LOAD);
+	return false;
+}
+
 static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	(void)fault;
-	return take_list(&((struct arguments *)into)->clients, text);
+	return take(&((struct arguments *)into)->clients, "clients", text, fault);
 }
 
 static bool take_threads(void *into, const char *text, char fault[OPTION_FAULT])
 {
-	(void)fault;
-	return take_list(&((struct arguments *)into)->threads, text);
+	return take(&((struct arguments *)into)->threads, "threads", text, fault);
 }
 
 int tool_bench(int argc, char **argv)
