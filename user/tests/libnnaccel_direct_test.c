@@ -4,6 +4,7 @@
  * processes and by threads.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +21,8 @@
 
 #include "base/clock.h"
 #include "hal/device.h"
+#include "hal/memory.h"
+#include "hal/prepare.h"
 #include "tests/kit_engine/engine.h"
 #include "tests/model_builder.h"
 
@@ -308,6 +311,408 @@ static void test_wrong_paths(void **state)
 	unsetenv("NNACCEL_DEVICE");
 }
 
+/* ---- calls with wrong arguments: the errors are those of the module, see uapi.rst ---- */
+
+static int call(unsigned long request, void *arg)
+{
+	return direct_call(device->direct, request, arg) ? errno : 0;
+}
+
+static int work(uint32_t kind, void *arg)
+{
+	struct nnaccel_submit s = { .size = sizeof(s), .flags = NNACCEL_SUBMIT_WAIT, .kind = kind, .work = (uintptr_t)arg };
+
+	return call(NNACCEL_SUBMIT, &s);
+}
+
+static uint32_t pool_of(uint64_t length)
+{
+	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = length };
+
+	assert_int_equal(call(NNACCEL_POOL_ALLOC, &a), 0);
+	return a.out_id;
+}
+
+static int destroy(uint32_t id)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
+
+	return call(NNACCEL_DESTROY, &d);
+}
+
+static void test_wrong_pools(void **state)
+{
+	enum { FILE_SIZE = 8192 };
+	static const struct {
+		int mode;		/* -1: a pipe, -2: no file */
+		uint32_t prot, fourcc, flags;
+		uint64_t offset, length;
+		int error;
+	} cases[] = {
+		{ O_RDWR, PROT_READ, 0, 0, 0, FILE_SIZE, 0 },
+		{ O_RDWR, PROT_READ | PROT_WRITE, 0, 0, 4096, 4096, 0 },
+		{ O_RDWR, PROT_READ, 0, 0, 4096, 4097, EINVAL },
+		{ O_RDWR, PROT_READ, 0, 0, 0, FILE_SIZE + 1, EINVAL },
+		{ O_RDWR, PROT_READ, 0, 0, FILE_SIZE, 1, EINVAL },
+		{ O_RDWR, PROT_READ, 0, 0, FILE_SIZE + 4096, 1, EINVAL },
+		{ O_RDWR, PROT_READ, 0, 0, 1, 1, EINVAL },
+		{ O_RDWR, PROT_READ, 0, 0, 0, 0, EINVAL },
+		{ O_RDWR, PROT_READ, 1, 0, 0, 1, EOPNOTSUPP },
+		{ O_RDWR, PROT_READ, 0, 1, 0, 1, EOPNOTSUPP },
+		{ O_RDONLY, PROT_READ, 0, 0, 0, 1, 0 },
+		{ O_RDONLY, PROT_READ | PROT_WRITE, 0, 0, 0, 1, EACCES },
+		{ O_WRONLY, PROT_READ, 0, 0, 0, 1, EACCES },
+		{ -1, PROT_READ, 0, 0, 0, 1, EOPNOTSUPP },
+		{ -2, PROT_READ, 0, 0, 0, 1, EBADF },
+	};
+	struct nnaccel_pool_alloc a = { .size = sizeof(a) };
+	struct nnaccel_pool_export x = { .size = sizeof(x) };
+	int file = memfd_create("pool", MFD_CLOEXEC), ends[2];
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
+	assert_int_equal(ftruncate(file, FILE_SIZE) | pipe(ends), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nnaccel_pool_import pool = {
+			.size = sizeof(pool), .flags = cases[i].flags, .prot = cases[i].prot, .fourcc = cases[i].fourcc,
+			.offset = cases[i].offset, .length = cases[i].length,
+		};
+		int error;
+
+		pool.fd = cases[i].mode >= 0 ? open(name, cases[i].mode | O_CLOEXEC) : cases[i].mode == -1 ? ends[0] : -1;
+		error = call(NNACCEL_POOL_IMPORT, &pool);
+		if (error != cases[i].error)
+			fail_msg("case %zu: %s", i, strerror(error));
+		if (cases[i].mode >= 0)
+			close(pool.fd);
+		if (error)
+			continue;
+		/* Only the memory of the device is exported, and an id is good for one kind and once. */
+		x.id = pool.out_id;
+		assert_int_equal(call(NNACCEL_POOL_EXPORT, &x), EOPNOTSUPP);
+		assert_int_equal(destroy(pool.out_id), 0);
+		assert_int_equal(destroy(pool.out_id), ENOENT);
+		assert_int_equal(call(NNACCEL_POOL_EXPORT, &x), ENOENT);
+	}
+	assert_int_equal(call(NNACCEL_POOL_ALLOC, &a), EINVAL);
+	a.length = INT64_MAX / 4 + 1;
+	assert_int_equal(call(NNACCEL_POOL_ALLOC, &a), EDQUOT);
+	x.id = pool_of(5000);
+	assert_int_equal(call(NNACCEL_POOL_EXPORT, &x), 0);
+	assert_int_equal(lseek(x.out_fd, 0, SEEK_END), 5000);
+	assert_int_equal(fcntl(x.out_fd, F_GETFD), FD_CLOEXEC);
+	close(x.out_fd);
+	assert_int_equal(destroy(x.id), 0);
+	assert_int_equal(call(NNACCEL_CANCEL, &a), EOPNOTSUPP);
+	close(file);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void test_wrong_work(void **state)
+{
+	struct nnaccel_submit s = { .size = sizeof(s), .flags = NNACCEL_SUBMIT_WAIT };
+	uint8_t answer[NNACCEL_MAX_QUERY];
+	struct nnaccel_query q = { .size = sizeof(q), .data = (uintptr_t)answer };
+	uint32_t size;
+
+	(void)state;
+	for (uint32_t kind = NNACCEL_WORK_QUERY - 1; kind != NNACCEL_WORK_BURST + 2; kind++) {
+		s.kind = kind;
+		s.flags = 0;
+		assert_int_equal(call(NNACCEL_SUBMIT, &s), kind < NNACCEL_WORK_QUERY || kind > NNACCEL_WORK_BURST ? EINVAL :
+				 EOPNOTSUPP);
+	}
+	q.query = NNACCEL_QUERY_DEVICE;
+	q.data_size = sizeof(answer);
+	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
+	assert_int_equal(q.out_status, NNACCEL_STATUS_NONE);
+	assert_true(q.data_size > 0 && q.data_size < sizeof(answer));
+	size = q.data_size;
+	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
+	assert_int_equal(q.data_size, size);
+	q.data_size = size - 1;
+	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), ENOBUFS);
+	q.query = 4711;
+	q.data_size = sizeof(answer);
+	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
+	assert_int_equal(q.out_status, NNACCEL_STATUS_INVALID_ARGUMENT);
+}
+
+static void test_supported(void **state)
+{
+	static const float one = 1;
+	struct nn_device_info info = { .size = sizeof(info) };
+	struct model_builder b;
+	bool supported[2] = { false };
+	uint32_t x, y;
+
+	(void)state;
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(COUNT));
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	mb_operation(&b, NN_OP_ADD, MB_LIST(x, mb_constant(&b, NN_TENSOR_FLOAT32, &one, sizeof(one), MB_DIMS(1)),
+					    mb_int32(&b, 0)), MB_LIST(y));
+	check(nna_get_supported_operations(device, &b.model, NULL, supported, &err));
+	assert_true(supported[0]);
+	assert_false(supported[1]);
+	check(nna_device_get_info(device, &info, &err));
+	assert_true(info.version[0]);
+}
+
+static void test_wrong_arguments(void **state)
+{
+	enum { BYTES = COUNT * sizeof(float) };
+	static const struct {
+		const char *name;
+		struct nnaccel_arg args[2];
+		bool read_only;
+		int error;
+	} cases[] = {
+		{ "good", { { .length = BYTES }, { .offset = BYTES, .length = BYTES } }, false, 0 },
+		{ "input at the end", { { .offset = BYTES, .length = BYTES }, { .length = BYTES } }, false, 0 },
+		{ "input beyond", { { .offset = BYTES + 1, .length = BYTES }, { .length = BYTES } }, false, EINVAL },
+		{ "longer than all", { { .length = 2 * BYTES + 1 }, { .length = BYTES } }, false, EINVAL },
+		{ "offset beyond", { { .offset = 2 * BYTES + 1, .length = 0 }, { .length = BYTES } }, false, EINVAL },
+		{ "output beyond", { { .length = BYTES }, { .offset = BYTES + 1, .length = BYTES } }, false, EINVAL },
+		{ "no such pool", { { .pool = 1, .length = BYTES }, { .length = BYTES } }, false, EINVAL },
+		{ "output in no pool", { { .length = BYTES }, { .pool = 1, .length = BYTES } }, false, EINVAL },
+		{ "most dimensions", { { .length = BYTES, .rank = 1, .dims = { COUNT } }, { .length = BYTES } }, false, 0 },
+		{ "too many dimensions", { { .length = BYTES, .rank = NNACCEL_MAX_RANK + 1 }, { .length = BYTES } }, false,
+		  EINVAL },
+		{ "output is read only", { { .length = BYTES }, { .length = BYTES } }, true, EACCES },
+		{ "no buffer", { { .flags = NNACCEL_ARG_BUFFER }, { .length = BYTES } }, false, EINVAL },
+		{ "buffer output", { { .length = BYTES }, { .flags = NNACCEL_ARG_BUFFER } }, false, EINVAL },
+	};
+	struct nna_prepared_model *p = prepare(device, COUNT);
+	int file = memfd_create("pool", MFD_CLOEXEC);
+	struct nnaccel_pool_import read_only = { .size = sizeof(read_only), .fd = file, .prot = PROT_READ, .length = 2 * BYTES };
+	uint32_t pool = pool_of(2 * BYTES), pools[1];
+	struct nnaccel_shape shapes[1];
+	struct nnaccel_execute e = {
+		.size = sizeof(e), .num_pools = 1, .pools = (uintptr_t)pools, .num_inputs = 1, .num_outputs = 1,
+		.shapes = (uintptr_t)shapes,
+	};
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 2 * BYTES), 0);
+	assert_int_equal(call(NNACCEL_POOL_IMPORT, &read_only), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int error;
+
+		pools[0] = cases[i].read_only ? read_only.out_id : pool;
+		e.model = p->id;
+		e.args = (uintptr_t)cases[i].args;
+		e.flags = i % 2 ? NNACCEL_EXECUTE_MEASURE : 0;
+		e.out_num_shapes = 9;
+		error = work(NNACCEL_WORK_EXECUTE, &e);
+		if (error != cases[i].error)
+			fail_msg("%s: %s", cases[i].name, strerror(error));
+		if (error)
+			continue;
+		assert_int_equal(e.out_status, NNACCEL_STATUS_NONE);
+		assert_int_equal(e.out_num_shapes, 1);
+		assert_int_equal(shapes[0].rank, 1);
+		assert_int_equal(shapes[0].dims[0], COUNT);
+		assert_int_equal(e.out_driver_ns == NNACCEL_TIME_NONE, !e.flags);
+		assert_true(e.out_fenced_ns == NNACCEL_TIME_NONE);
+	}
+	e.args = (uintptr_t)cases[0].args;
+	pools[0] = pool;
+	e.deadline_ns = 1;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ETIME);
+	e.deadline_ns = 0;
+	e.model = pool;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
+	e.model = p->id;
+	pools[0] = p->id;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
+	close(file);
+	assert_int_equal(destroy(pool) | destroy(read_only.out_id), 0);
+	nna_prepared_model_free(p);
+}
+
+static void test_wrong_buffers(void **state)
+{
+	enum { BYTES = COUNT * sizeof(float), ROOM = 2 * BYTES };
+	struct nna_prepared_model *p = prepare(device, COUNT);
+	struct nnaccel_role role = { .model = p->id, .kind = NNACCEL_ROLE_INPUT };
+	struct nnaccel_buffer_alloc a = { .size = sizeof(a), .capacity = BYTES, .roles = (uintptr_t)&role, .num_roles = 1 };
+	uint32_t pool = pool_of(ROOM), buffers[1];
+	float data[2 * COUNT] = { 1, 2, 3, 4, 5 };
+	struct nnaccel_arg args[2] = { { .flags = NNACCEL_ARG_BUFFER }, { .length = BYTES } };
+	struct nnaccel_execute e = {
+		.size = sizeof(e), .model = p->id, .num_pools = 1, .pools = (uintptr_t)&pool, .num_inputs = 1,
+		.num_outputs = 1, .args = (uintptr_t)args, .num_buffers = 1, .buffers = (uintptr_t)buffers,
+	};
+	const struct {
+		const char *name;
+		uint32_t flags, buffer, pool;
+		void *data;
+		uint64_t offset, length;
+		int error;
+	} cases[] = {
+		{ "out of nothing", NNACCEL_COPY_OUT, 1, 0, data, 0, BYTES, ENODATA },
+		{ "no bytes", NNACCEL_COPY_IN, 1, 0, data, 0, 0, EINVAL },
+		{ "too many", NNACCEL_COPY_IN, 1, 0, data, 0, BYTES + 1, EINVAL },
+		{ "nowhere", NNACCEL_COPY_IN, 1, 0, NULL, 0, BYTES, EFAULT },
+		{ "no buffer", NNACCEL_COPY_IN, 0, 0, data, 0, BYTES, ENOENT },
+		{ "in", NNACCEL_COPY_IN, 1, 0, data, 0, BYTES, 0 },
+		{ "less out", NNACCEL_COPY_OUT, 1, 0, data, 0, BYTES - 1, EINVAL },
+		{ "more out", NNACCEL_COPY_OUT, 1, 0, data, 0, BYTES + 1, EINVAL },
+		{ "out", NNACCEL_COPY_OUT, 1, 0, data, 0, BYTES, 0 },
+		{ "no pool", NNACCEL_COPY_OUT | NNACCEL_COPY_POOL, 1, 0, NULL, 0, BYTES, ENOENT },
+		{ "to a pool", NNACCEL_COPY_OUT | NNACCEL_COPY_POOL, 1, 1, NULL, BYTES, BYTES, 0 },
+		{ "beyond a pool", NNACCEL_COPY_OUT | NNACCEL_COPY_POOL, 1, 1, NULL, BYTES + 1, BYTES, EINVAL },
+		{ "far beyond it", NNACCEL_COPY_OUT | NNACCEL_COPY_POOL, 1, 1, NULL, ROOM + 1, BYTES, EINVAL },
+		{ "of a pool", NNACCEL_COPY_IN | NNACCEL_COPY_POOL, 1, 1, NULL, BYTES, BYTES, 0 },
+	};
+
+	(void)state;
+	assert_int_equal(work(NNACCEL_WORK_BUFFER_ALLOC, &a), 0);
+	assert_int_equal(a.out_status, NNACCEL_STATUS_NONE);
+	buffers[0] = a.out_buffer;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENODATA);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nnaccel_buffer_copy c = {
+			.size = sizeof(c), .flags = cases[i].flags, .buffer = cases[i].buffer ? a.out_buffer : 0,
+			.pool = cases[i].pool ? pool : 0, .data = (uintptr_t)cases[i].data, .offset = cases[i].offset,
+			.length = cases[i].length,
+		};
+		int error = work(NNACCEL_WORK_BUFFER_COPY, &c);
+
+		if (error != cases[i].error)
+			fail_msg("%s: %s", cases[i].name, strerror(error));
+		assert_int_equal(c.out_status, NNACCEL_STATUS_NONE);
+	}
+	for (int i = 0; i < COUNT; i++)
+		assert_true(data[i] == (float)i + 1);
+	args[0].offset = 1;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), EINVAL);
+	args[0] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER, .length = 1 };
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), EINVAL);
+	args[0] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER, .pool = 1 };
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), EINVAL);
+	args[0].pool = 0;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), 0);
+	assert_int_equal(e.out_status, NNACCEL_STATUS_NONE);
+	buffers[0] = p->id;
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
+	buffers[0] = a.out_buffer;
+	/* It was made for being an input of another number, or an input. */
+	role.index = 1;
+	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
+	args[0] = (struct nnaccel_arg){ .length = BYTES };
+	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), EPERM);
+	role = (struct nnaccel_role){ .model = pool };
+	assert_int_equal(work(NNACCEL_WORK_BUFFER_ALLOC, &a), ENOENT);
+	assert_int_equal(a.out_buffer, 0);
+	assert_int_equal(destroy(buffers[0]) | destroy(pool), 0);
+	nna_prepared_model_free(p);
+}
+
+/* The sizes are told. An engine without a cache saves and loads nothing. */
+static void test_cache(void **state)
+{
+	struct nna_prepared_model *p = prepare(device, COUNT);
+	int file = memfd_create("pool", MFD_CLOEXEC);
+	struct nnaccel_pool_import read_only = { .size = sizeof(read_only), .fd = file, .prot = PROT_READ, .length = 4096 };
+	struct nnaccel_cache_save s = { .size = sizeof(s), .model = p->id };
+	struct nnaccel_prepare_cached c = { .size = sizeof(c), .preference = 1, .priority = 1 };
+	uint32_t pool;
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 4096), 0);
+	assert_int_equal(call(NNACCEL_POOL_IMPORT, &read_only), 0);
+	assert_int_equal(work(NNACCEL_WORK_CACHE_SAVE, &s), 0);
+	assert_int_equal(s.out_status, NNACCEL_STATUS_NONE);
+	assert_true(s.out_model_size > 0 && s.out_data_size > 0);
+	pool = pool_of(s.out_model_size + s.out_data_size);
+	s.model_room = s.out_model_size;
+	s.data_room = s.out_data_size;
+	for (int i = 0; i < 6; i++) {
+		const int errors[] = { 0, ENOENT, ENOENT, EACCES, EACCES, ENOENT };
+
+		s.model = i == 5 ? pool : p->id;
+		s.model_pool = i == 1 ? p->id : i == 3 ? read_only.out_id : pool;
+		s.data_pool = i == 2 ? p->id : i == 4 ? read_only.out_id : pool;
+		assert_int_equal(work(NNACCEL_WORK_CACHE_SAVE, &s), errors[i]);
+	}
+	for (int i = 0; i < 4; i++) {
+		const int errors[] = { 0, ENOENT, ENOENT, ETIME };
+
+		c.model_pool = i == 1 ? p->id : read_only.out_id;
+		c.data_pool = i == 2 ? p->id : pool;
+		c.model_length = c.data_length = 8;
+		c.deadline_ns = i == 3;
+		c.out_model = 9;
+		c.out_status = NNACCEL_STATUS_NONE;
+		assert_int_equal(work(NNACCEL_WORK_PREPARE_CACHED, &c), errors[i]);
+		assert_int_equal(c.out_model, errors[i] == ENOENT ? 9 : 0);
+		assert_int_equal(c.out_status, i ? NNACCEL_STATUS_NONE : NNACCEL_STATUS_GENERAL_FAILURE);
+	}
+	close(file);
+	assert_int_equal(destroy(pool) | destroy(read_only.out_id), 0);
+	nna_prepared_model_free(p);
+}
+
+static void test_wrong_bursts(void **state)
+{
+	struct nna_prepared_model *p = prepare(device, COUNT);
+	struct nnaccel_burst_create b = { .size = sizeof(b), .model = p->id };
+	int file = memfd_create("pool", MFD_CLOEXEC);
+	struct nnaccel_pool_import i = { .size = sizeof(i), .fd = file, .prot = PROT_READ, .length = 4096 };
+	struct nnaccel_burst_slot s = { .size = sizeof(s), .prot = PROT_READ };
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 4096), 0);
+	assert_int_equal(call(NNACCEL_POOL_IMPORT, &i), 0);
+	b.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
+	assert_int_equal(work(NNACCEL_WORK_BURST, &b), EINVAL);
+	b.capacity = NNACCEL_BURST_MAX_CAPACITY;
+	b.model = i.out_id;
+	assert_int_equal(work(NNACCEL_WORK_BURST, &b), ENOENT);
+	assert_int_equal(b.out_fd, -1);
+	b.model = p->id;
+	assert_int_equal(work(NNACCEL_WORK_BURST, &b), 0);
+#define SLOT(error) assert_int_equal(direct_burst_call(device->direct, b.out_fd, NNACCEL_BURST_SLOT, &s) ? errno : 0, error)
+	s.pool = p->id;
+	SLOT(ENOENT);
+	s.pool = i.out_id;
+	s.prot = PROT_READ | PROT_WRITE;
+	SLOT(EACCES);
+	s.prot = PROT_READ;
+	SLOT(0);
+	first = s.slot;
+	assert_int_equal(NNACCEL_SLOT_INDEX(first), 0);
+	SLOT(0);
+	assert_int_equal(NNACCEL_SLOT_INDEX(s.slot), 1);
+	/* A slot that was freed has the lowest index, and another number. */
+	s.pool = 0;
+	s.slot = first;
+	SLOT(0);
+	SLOT(ENOENT);
+	s.slot = first + 2;
+	SLOT(ENOENT);
+	s.pool = i.out_id;
+	SLOT(0);
+	assert_int_equal(NNACCEL_SLOT_INDEX(s.slot), 0);
+	assert_int_not_equal(s.slot, first);
+	s.pool = 0;
+	s.slot = first;
+	SLOT(ENOENT);
+	assert_int_equal(direct_burst_call(device->direct, b.out_fd, NNACCEL_INFO, &s), -1);
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(direct_burst_call(device->direct, file, NNACCEL_BURST_SLOT, &s), -1);
+	assert_int_equal(errno, ENOTTY);
+	direct_burst_close(device->direct, b.out_fd);
+	close(file);
+	assert_int_equal(destroy(i.out_id), 0);
+	nna_prepared_model_free(p);
+}
+
 #define TEST(function) \
 	{ #function " by processes", function, set_up, tear_down, (void *)"--clients=processes" }, \
 	{ #function " by threads", function, set_up, tear_down, (void *)"--clients=threads" }
@@ -323,6 +728,13 @@ int main(int argc, char **argv)
 		TEST(test_child),
 		TEST(test_memory),
 		TEST(test_wrong_paths),
+		TEST(test_wrong_pools),
+		TEST(test_wrong_work),
+		TEST(test_supported),
+		TEST(test_wrong_arguments),
+		TEST(test_wrong_buffers),
+		TEST(test_cache),
+		TEST(test_wrong_bursts),
 	};
 	int result;
 
