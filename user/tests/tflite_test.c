@@ -551,6 +551,81 @@ static void test_report(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
+/* Tensors of RELU: x, of which some cases have scales per channel, and y; why it is left, or "-". */
+static void test_wrong_tensors(void **state)
+{
+	static const struct {
+		const char *why;
+		int type, rank, dims[9];
+		int num_scales, channels, zero_point;
+		bool is_sparse, is_constant;
+		size_t bytes;		/* of a constant; 0: as many as its shape has */
+	} cases[] = {
+		{ "-", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
+		{ "-", TFL_FLOAT32, 0, { 0 }, 0, 0, 0, false, false, 0 },
+		{ "-", TFL_FLOAT32, 8, { 1, 1, 1, 1, 1, 1, 1, 2 }, 0, 0, 0, false, false, 0 },
+		{ "a tensor of no shape, or of more than 8 dimensions", TFL_FLOAT32, 9, { 1, 1, 1, 1, 1, 1, 1, 1, 2 }, 0, 0, 0, false,
+		  false, 0 },
+		{ "a tensor with a dimension of 0", TFL_FLOAT32, 2, { 2, 0 }, 0, 0, 0, false, false, 0 },
+		{ "a tensor with a dimension of -1", TFL_FLOAT32, 2, { -1, 2 }, 0, 0, 0, false, false, 0 },
+		{ "a sparse tensor", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, true, false, 0 },
+		{ "int64, which NNAPI does not take here", TFL_INT64, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
+		{ "int16, which NNAPI does not take here", TFL_INT16, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
+		{ "-", TFL_INT8, 2, { 2, 3 }, 1, 0, 3, false, false, 0 },
+		{ "a tensor with scales per channel that is not constant", TFL_INT8, 2, { 2, 3 }, 2, 0, 0, false, false, 0 },
+		{ "a tensor with a zero point per channel that is not 0", TFL_INT8, 2, { 2, 3 }, 2, 0, 1, false, false, 0 },
+		{ "uint8 with a scale per channel", TFL_UINT8, 2, { 2, 3 }, 2, 0, 0, false, false, 0 },
+		{ "2 scales for a dimension of another size", TFL_INT8, 2, { 2, 3 }, 2, 1, 0, false, false, 0 },
+		{ "2 scales for a dimension of another size", TFL_INT8, 2, { 2, 3 }, 2, 2, 0, false, false, 0 },
+		{ "2 scales for a dimension of another size", TFL_INT8, 2, { 2, 3 }, 2, -1, 0, false, false, 0 },
+		{ "a constant of 23 bytes that should be 24", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, true, 23 },
+		{ "a constant of 25 bytes that should be 24", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, true, 25 },
+		{ "a constant of 5 bytes that should be 6", TFL_UINT8, 2, { 2, 3 }, 1, 0, 0, false, true, 5 },
+	};
+	struct tfl_floats *scales = calloc(1, sizeof(*scales) + 2 * sizeof(float));
+	struct list zeroes = { 0 };
+
+	(void)state;
+	scales->data[0] = scales->data[1] = 0.5F;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[64], text[512] = "", expected[128];
+		char *names[] = { "device", "report", "min_work" }, *values[] = { "nnapi-reference", path, "0" };
+		struct tfl_affine affine = { scales, (struct tfl_ints *)&zeroes, cases[i].channels };
+		int fd = memfd_create("report", MFD_CLOEXEC);
+		struct tfl_delegate *d;
+		struct world *w = world();
+
+		for (int k = 0; k < 2; k++) {
+			tensor(w, cases[i].type, cases[i].rank, cases[i].dims);
+			if (cases[i].num_scales)
+				w->tensors[k].quantization.type = TFL_AFFINE_QUANTIZATION;
+			w->tensors[k].quantization.params = &affine;
+		}
+		node(w, RELU, 0, -2, 1);
+		scales->size = zeroes.size = cases[i].num_scales;
+		zeroes.data[0] = 0;
+		zeroes.data[zeroes.size ? zeroes.size - 1 : 0] = cases[i].zero_point;
+		w->tensors[0].sparsity = cases[i].is_sparse ? w : NULL;
+		if (cases[i].is_constant)
+			w->tensors[0].allocation_type = TFL_READ_ONLY;
+		if (cases[i].bytes)
+			w->tensors[0].bytes = cases[i].bytes;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		d = tflite_plugin_create_delegate(names, values, 3, hear);
+		assert_non_null(d);
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+		snprintf(expected, sizeof(expected), "node\t%s\tRELU\t-\t0\t%s\n",
+			 strcmp(cases[i].why, "-") ? "-" : "0", cases[i].why);
+		if (!strstr(text, expected))
+			fail_msg("case %zu: %s", i, text);
+		close(fd);
+		destroy(w);
+		tflite_plugin_destroy_delegate(d);
+	}
+	free(scales);
+}
+
 /* A tensor that is smaller than its shape says is not written over. */
 static void test_tensor_without_data(void **state)
 {
@@ -918,6 +993,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_option_without_reporter),
 		cmocka_unit_test(test_whole_graph),
 		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_wrong_tensors),
 		cmocka_unit_test(test_bad_shape_between),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_refusals),
