@@ -553,7 +553,7 @@ $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wra
 	aligned_alloc free mmap munmap pthread_mutex_lock)
 # Calls of Vulkan fail if the test says so. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
-		$(patsubst %,$(obj)/user/tests/plan_diff/%.o,graph operations windows compare) $(BUILD)/lib/libnnkit.a $(archives)
+		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,vkAllocateMemory vkQueueSubmit vkWaitForFences) $(worker_libs) \
 		-lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
