@@ -37,14 +37,14 @@ static bool copies_rows(const struct matmul_q8 *m)
 	return m->shape.transpose_x || !nn_gemm_takes_rows(&m->gemm);
 }
 
-/* False: the CPU has no loop for it, or a copy is too large. */
+/* False: it is too deep, or a copy is too large. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct matmul_q8 *m = state;
 	struct nn_matmul *s = &m->shape;
 	struct nn_gemm *g = &m->gemm;
 
-	if (!ready->isa->gemm_q8 || s->depth > MAX_DEPTH ||
+	if (s->depth > MAX_DEPTH ||
 	    (uint64_t)s->rows * (s->depth + NN_Q8_GROUP) > NN_MATMUL_COPY)
 		return false;
 	nn_matmul_complete(s, ready->isa);
@@ -127,12 +127,11 @@ static void pack_columns(const struct matmul_q8 *m, const struct nn_isa *isa, co
 		.q = &q,
 		.columns = columns,
 		.depth = m->shape.depth,
-		.lanes = isa->lanes,
 	};
 
 	for (size_t i = 0; i < columns; i++)
 		q.multipliers[i] = m->multiplier;
-	nn_pack_q8(&pack, isa, to);
+	isa->gemm_q8.pack(&isa->gemm_q8, &pack, to);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)

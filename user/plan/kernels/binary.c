@@ -129,8 +129,7 @@ static bool takes_type(const struct nn_ready *ready, int32_t type, enum nn_binar
 	if (type == NN_TENSOR_FLOAT32 || operation == NN_BINARY_POW)
 		return type == NN_TENSOR_FLOAT32;
 	return (ready->isa->binary_f16 && type == NN_TENSOR_FLOAT16) ||
-	       (ready->isa->binary_q8 && (type == NN_TENSOR_QUANT8_ASYMM ||
-					  type == NN_TENSOR_QUANT8_ASYMM_SIGNED));
+	       type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
 /* False: the CPU has no loop for such numbers, or elements of a row are no neighbours. */
@@ -144,7 +143,6 @@ static bool complete(void *state, struct nn_ready *ready)
 	s->f32.count = s->q8.count = s->axes.dims[last];
 	ready->tasks = divide(s, ready->threads);
 	return s->axes.steps_a[last] <= 1 && s->axes.steps_b[last] <= 1 &&
-	       (s->number != NN_IN_BYTES || ready->isa->binary_q8) &&
 	       (s->number != NN_IN_HALVES || ready->isa->binary_f16);
 }
 

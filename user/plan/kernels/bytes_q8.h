@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums and extremes of pixels of bytes and tables of them for one instruction set,
- * in loops that compilers make vectors of; included after wide_q8.h. Whoever includes it may define,
+ * in loops that compilers make vectors of, and with arithmetic and means their part of the table;
+ * included after binary_q8.h and average_q8.h. Whoever includes it may define,
  * for vectors of 4 * LANES bytes, MAX_OF_BYTES; and REPEAT_16, FIND_BYTES and CHOOSE_BYTES: 16 bytes as
  * often as they fit, entries of these, and bytes of a second vector where a third one's have their
  * highest bit set.
@@ -37,6 +38,13 @@ typedef uint8_t full_q8 __attribute__((vector_size(4 * LANES)));
 #define MAX_OF_BYTES(a, b) (((a) & (full_q8)((a) > (b))) | ((b) & ~(full_q8)((a) > (b))))
 #endif
 
+#define LOOPS_BYTES \
+	.binary_q8 = binary_q8, \
+	.sum_q8 = sum_q8, \
+	.average_q8 = average_q8, \
+	.max_q8 = max_q8, \
+	.lookup_q8 = lookup_q8
+
 /* Of so many channels, whose count compilers know where it is a vector's. */
 static inline ALWAYS_INLINE TARGET void max_some_q8(const uint8_t *x, size_t stride, size_t pixels,
 						    size_t count, uint8_t flip, uint8_t *largest)
@@ -60,6 +68,8 @@ static TARGET void max_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 
 	for (; c + sizeof(full_q8) <= channels; c += sizeof(full_q8))
 		max_some_q8(x + c, stride, pixels, sizeof(full_q8), flip, largest + c);
+	for (; c + WIDTH <= channels; c += WIDTH)
+		max_some_q8(x + c, stride, pixels, WIDTH, flip, largest + c);
 	for (; c + 8 <= channels; c += 8)
 		max_some_q8(x + c, stride, pixels, 8, flip, largest + c);
 	if (c < channels)

@@ -8,11 +8,9 @@
 #include "ops/q8.h"
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
-#include "plan/kernels/depthwise_q8.h"
 #include "plan/kernels/families.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
-#include "plan/kernels/pack_q8.h"
 #include "plan/kernels/quant8.h"
 
 enum { X, FILTER, BIAS };
@@ -102,8 +100,8 @@ static void set_f32(struct depthwise *d, struct nn_ready *ready)
 /* False: a row of the input would take more memory than there can be. */
 static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 {
+	const struct nn_depthwise_config *c = &ready->isa->depthwise_q8;
 	const struct nn_axis *w = &d->window.w;
-	struct depthwise_q8_layout layout;
 
 	d->block = d->in.c;
 	d->q8 = (struct nn_depthwise_q8){
@@ -124,26 +122,7 @@ static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 	if (nn_times((uint64_t)(w->out - 1) * w->stride + (uint64_t)w->filter * w->dilation +
 		     w->stride, d->q8.padded) > MAX_ROW)
 		return false;
-	if (ready->isa->eights) {
-		size_t taps = d->q8.height * d->q8.width;
-
-		ready->packed_size = (d->in.c + (size_t)7) / 8 * nn_q8_taps_size(taps);
-		ready->scratch_size = taps * sizeof(struct nn_q8_tap);
-		return true;
-	}
-	if (ready->isa->depthwise_pairs) {
-		size_t lanes = ready->isa->lanes, panel = NN_PANEL_VECTORS * lanes;
-		size_t taps = (d->q8.height * d->q8.width + 1) / 2 * 2;
-
-		ready->packed_size = (d->in.c + panel - 1) / panel *
-				     nn_q8_pairs_panel_size(lanes, taps,
-							    sizeof(int16_t));
-		ready->scratch_size = (taps + 1) * sizeof(void *) + d->in.c;
-		return true;
-	}
-	layout = depthwise_q8_layout(&d->q8);
-	ready->packed_size = layout.packed;
-	ready->scratch_size = layout.scratch;
+	c->sizes(c, &d->q8, &ready->packed_size, &ready->scratch_size);
 	return true;
 }
 
@@ -156,8 +135,7 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 	d->q8.in_flip = in.flip;
 	d->q8.in_zero = (uint8_t)in.zero;
 	d->q8.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]);
-	return ready->isa->depthwise_q8 &&
-	       nn_q8_prepare(r, d->in.c, args->activation,
+	return nn_q8_prepare(r, d->in.c, args->activation,
 			     (size_t)d->window.h.filter * d->window.w.filter, &d->q8.output);
 }
 
@@ -176,8 +154,7 @@ static bool complete(void *state, struct nn_ready *ready)
 {
 	struct depthwise *d = state;
 
-	if ((d->number == NN_IN_BYTES && !ready->isa->depthwise_q8) ||
-	    (d->number == NN_IN_HALVES && !ready->isa->depthwise_f16))
+	if (d->number == NN_IN_HALVES && !ready->isa->depthwise_f16)
 		return false;
 	nn_image_of_window(&d->in, &d->window);
 	d->element = nn_number_size(d->number);
@@ -219,179 +196,18 @@ static void pack_f32(const struct nn_run *r, const struct depthwise *d, char *to
 	memcpy(to + biases, r->inputs[FILTER].data, d->f32.height * d->f32.width * biases);
 }
 
-/* Where parameter `index` of a block is for the channel at `place` in the run of all blocks. */
-static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, size_t index,
-			 size_t place)
-{
-	size_t inside = place % DEPTHWISE_Q8_BLOCK, plane = inside / 4 % 4;
-
-	return packed + place / DEPTHWISE_Q8_BLOCK * l->block_size +
-	       index * DEPTHWISE_Q8_VECTORS + plane * 64 + inside / 16 * 16 + inside % 4 * 4;
-}
-
-/* The weights of a channel at place `place`; their sum, without the zero point. */
-static int32_t pack_taps(const struct nn_run *r, const struct depthwise *d,
-			 const struct depthwise_q8_layout *l, size_t channel, size_t place,
-			 uint8_t *packed)
-{
-	const struct nn_tensor *filter = &r->inputs[FILTER];
-	const uint8_t *from = filter->data;
-	int32_t sum = 0;
-
-	for (size_t i = 0; i < d->q8.height; i++) {
-		for (size_t j = 0; j < d->q8.width; j++) {
-			size_t tap = j * l->groups + i / 4;
-			int8_t w = nn_q8_signed(filter, from[(i * d->q8.width + j) *
-							     d->q8.channels + channel]);
-
-			at_place(l, packed, DEPTHWISE_Q8_SCALES + tap, place)[i % 4] = (uint8_t)w;
-			sum += w - d->q8.filter_zero;
-		}
-	}
-	return sum;
-}
-
-/* Channel `channel`, whose parameters are at `index` of q. */
-static void pack_channel(const struct nn_run *r, const struct depthwise *d,
-			 const struct depthwise_q8_layout *l, const struct nn_q8_channels *q,
-			 size_t index, size_t channel, size_t place, uint8_t *packed)
-{
-	const struct nn_multiplier *m = &q->multipliers[index];
-	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
-	/* Rows of padding in a group count too: as the input's zero, times the filter's. */
-	int32_t filled = (int32_t)((l->groups * 4 - d->q8.height) * d->q8.width);
-	int32_t bias = q->bias[index] - d->q8.in_zero * (sum - d->q8.filter_zero * filled);
-	int64_t round = nn_q8_round(shift);
-
-	memcpy(at_place(l, packed, BIAS_TERM, place), &bias, sizeof(bias));
-	memcpy(at_place(l, packed, MULTIPLIER, place), &m->value, sizeof(m->value));
-	memcpy(at_place(l, packed, SHIFT, place), &shift, sizeof(shift));
-	/* Of channels 4i, 4i + 2 and of 4i + 1, 4i + 3: eight bytes each. */
-	memcpy(at_place(l, packed, place % 2 ? ROUND_ODD : ROUND_EVEN, place / 4 * 4) +
-	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
-}
-
-/* How many channels there are from `first` on, at most so many, and their parameters. */
-static size_t read_channels(const struct nn_run *r, const struct depthwise *d, size_t first,
-			    size_t most, struct nn_q8_channels *q)
-{
-	size_t count = d->q8.channels - first < most ? d->q8.channels - first : most;
-
-	return nn_q8_channels(r, first, count, d->q8.height * d->q8.width, q) ? count : 0;
-}
-
-static bool pack_q8(const struct nn_run *r, const struct depthwise *d, uint8_t *packed)
-{
-	const struct depthwise_q8_layout l = depthwise_q8_layout(&d->q8);
-	struct nn_q8_channels q;
-
-	memset(packed, 0, l.packed);
-	for (size_t first = 0, count; first < d->q8.channels; first += count) {
-		count = read_channels(r, d, first, NN_Q8_CHANNELS, &q);
-		if (!count)
-			return false;
-		/* The run of all blocks may have a channel several times. */
-		for (size_t i = 0; i < count; i++)
-			for (size_t place = first + i; place < l.blocks * DEPTHWISE_Q8_BLOCK;
-			     place += d->q8.padded)
-				pack_channel(r, d, &l, &q, i, first + i, place, packed);
-	}
-	return true;
-}
-
-/* A panel of pairs: its depth are the taps, the last one alone where their count is odd. */
-static void pack_panel_pairs(const struct nn_run *r, const struct depthwise *d, size_t lanes,
-			     const struct nn_q8_channels *q, size_t first, size_t count,
-			     void *packed)
-{
-	const struct nn_tensor *filter = &r->inputs[FILTER];
-	const uint8_t *from = filter->data;
-	struct nn_q8_scale *scales = packed;
-	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
-	size_t taps = d->q8.height * d->q8.width;
-	/* Of the bytes as they are, with a sign where the flip would take it off. */
-	int32_t zero = d->q8.in_zero - d->q8.in_flip;
-
-	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {
-		size_t lane = place % NN_MAX_LANES;
-		size_t index = nn_q8_column(place / lanes, place % lanes);
-		struct nn_q8_scale *s = &scales[place / NN_MAX_LANES];
-		int32_t sum = 0;
-
-		if (index >= count)
-			continue;
-		s->multiplier[lane] = q->multipliers[index].value;
-		s->shift[lane] = -q->multipliers[index].shift;
-		(lane % 2 ? s->round_odd : s->round_even)[lane / 2] = nn_q8_round(s->shift[lane]);
-		for (size_t t = 0; t < taps; t++) {
-			uint8_t byte = from[t * d->q8.channels + first + index];
-			int16_t w = (int16_t)(nn_q8_signed(filter, byte) - d->q8.filter_zero);
-
-			weights[(t / 2 * NN_PANEL_VECTORS * lanes + place) * 2 + t % 2] = w;
-			sum += w;
-		}
-		s->bias[lane] = (int32_t)((uint32_t)q->bias[index] - (uint32_t)(zero * sum));
-	}
-}
-
-static bool pack_pairs(const struct nn_run *r, const struct depthwise *d,
-		       const struct nn_ready *ready, char *packed)
-{
-	size_t lanes = ready->isa->lanes, taps = d->q8.height * d->q8.width;
-	struct nn_q8_channels q;
-
-	memset(packed, 0, ready->packed_size);
-	for (size_t c = 0, count; c < d->q8.channels; c += count) {
-		count = read_channels(r, d, c, NN_PANEL_VECTORS * lanes, &q);
-		if (!count)
-			return false;
-		pack_panel_pairs(r, d, lanes, &q, c, count, packed);
-		packed += nn_q8_pairs_panel_size(lanes, (taps + 1) / 2 * 2, sizeof(int16_t));
-	}
-	return true;
-}
-
-static bool pack_eights(const struct nn_run *r, const struct depthwise *d, char *packed)
-{
-	const struct nn_tensor *filter = &r->inputs[FILTER];
-	const uint8_t *from = filter->data;
-	size_t taps = d->q8.height * d->q8.width;
-	struct nn_q8_channels q;
-
-	memset(packed, 0, (d->q8.channels + 7) / 8 * nn_q8_taps_size(taps));
-	for (size_t c = 0, count; c < d->q8.channels; c += count, packed += nn_q8_taps_size(taps)) {
-		struct nn_q8_eight *eight = (void *)packed;
-		int16_t *to = (int16_t *)(eight + 1);
-
-		count = read_channels(r, d, c, 8, &q);
-		if (!count)
-			return false;
-		for (size_t i = 0; i < count; i++)
-			nn_pack_eight_q8(&q, i, 0, eight, i);
-		for (size_t t = 0; t < taps; t++)
-			for (size_t i = 0; i < count; i++)
-				to[t * 8 + i] = (int16_t)(nn_q8_signed(filter,
-					from[t * d->q8.channels + c + i]) - d->q8.filter_zero);
-	}
-	return true;
-}
-
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
 {
 	const struct depthwise *d = ready->state;
+	const struct nn_depthwise_config *c = &ready->isa->depthwise_q8;
 
 	(void)task;
 	(void)scratch;
-	if (d->number != NN_IN_BYTES) {
-		pack_f32(r, d, packed);
-		return true;
-	}
-	if (ready->isa->eights)
-		return pack_eights(r, d, packed);
-	if (ready->isa->depthwise_pairs)
-		return pack_pairs(r, d, ready, packed);
-	return pack_q8(r, d, packed);
+	if (d->number == NN_IN_BYTES)
+		return c->pack(c, r, &d->q8, packed);
+	pack_f32(r, d, packed);
+	return true;
 }
 
 /* ---- Running ---- */
@@ -425,7 +241,7 @@ static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
 	row.packed = ready->packed;
 	row.scratch = scratch;
 	row.out = (uint8_t *)out;
-	ready->isa->depthwise_q8(&row);
+	ready->isa->depthwise_q8.run(&row);
 }
 
 /* A block of channels, from `first` on, of an output row. */

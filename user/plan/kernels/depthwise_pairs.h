@@ -22,12 +22,8 @@ struct taps_q8 {
 /* Up to WIDTH bytes in 16 bits; signed: with a sign. Zero points are part of the bias. */
 static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t count, bool is_signed)
 {
-	bytes_q8 bytes = { 0 };
+	const bytes_q8 bytes = load_bytes(p, count);
 
-	if (count >= WIDTH)
-		memcpy(&bytes, p, WIDTH);
-	else
-		memcpy(&bytes, p, count);
 	return is_signed ? WIDE_OF_SIGNED(bytes) : WIDE_OF_BYTES(bytes);
 }
 

@@ -124,7 +124,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 	if (!nn_gemm_takes_rows(g))
 		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
-	/* In pairs rows are never copied: the scratch memory is free. */
+	/* Rows that are made wide are never copied: the scratch memory is free. */
 	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0],
 		    scratch);
 }

@@ -30,12 +30,8 @@ static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, siz
 {
 	const size_t lanes = nn_number_lanes(isa, g->number);
 
-	return g->number != NN_IN_BYTES ?
-		       divide(columns, lanes) * lanes * (g->depth + 1) * g->element :
-	       isa->eights ? divide(columns, 8) * nn_q8_eight_size(isa->eights, g->depth) :
-	       isa->gemm_pairs ? divide(columns, NN_PANEL_VECTORS * isa->lanes) *
-				 nn_q8_pairs_panel_size(isa->lanes, g->depth, 1) :
-		       nn_q8_panel_size(isa->lanes, divide(columns, isa->lanes), g->depth);
+	return g->number == NN_IN_BYTES ? isa->gemm_q8.size(&isa->gemm_q8, columns, g->depth) :
+	       divide(columns, lanes) * lanes * (g->depth + 1) * g->element;
 }
 
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
@@ -48,8 +44,8 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 	g->c_stride = g->columns;
 	g->number = number;
 	g->element = nn_number_size(number);
-	g->a_stride = number != NN_IN_BYTES || isa->gemm_pairs || isa->eights ? g->depth :
-		      divide(g->depth, NN_Q8_GROUP) * NN_Q8_GROUP;
+	g->a_stride = number != NN_IN_BYTES || !isa->gemm_q8.pads_rows ? g->depth :
+		      divide(g->depth, isa->gemm_q8.group) * isa->gemm_q8.group;
 }
 
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
@@ -69,8 +65,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	    r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
 		return false;
 	ready->reads = NN_IN(BIAS);
-	if (!ready->isa->gemm_q8 || !nn_q8_prepare(r, (uint32_t)g->columns, activation, g->depth,
-						   &out))
+	if (!nn_q8_prepare(r, (uint32_t)g->columns, activation, g->depth, &out))
 		return false;
 	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
@@ -84,13 +79,12 @@ bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa)
 {
 	nn_gemm_set_number(g, isa, g->number);
 	return nn_times(g->columns, g->depth) <= UINT32_MAX &&
-	       (g->number != NN_IN_BYTES || isa->gemm_q8) &&
 	       (g->number != NN_IN_HALVES || isa->gemm_f16);
 }
 
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
-	return g->number != NN_IN_BYTES || !isa->gemm_pairs ? 0 :
+	return g->number != NN_IN_BYTES || !isa->gemm_q8.widens ? 0 :
 	       NN_Q8_WIDE_ROWS * nn_q8_wide_stride(g->depth) * sizeof(int16_t);
 }
 
@@ -246,28 +240,32 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 	}
 }
 
-/* Columns of bytes, whose parameters are read a panel at a time. */
-static bool pack_rows_q8(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
-			 size_t first, size_t count, char *packed)
+/*
+ * Columns [first, first + count) of bytes, whose parameters are read a panel at a time. Without
+ * `r` they are for sums: without a bias, for bytes that are unsigned and have no zero point.
+ */
+static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
+			    const struct nn_gemm *g, const struct nn_isa *isa, size_t first,
+			    size_t count, char *packed)
 {
-	struct nn_tensor weights = r->inputs[WEIGHTS];
-	const char *data = weights.data;
-	struct nn_q8_channels q;
+	static const struct nn_tensor unsigned_bytes = { .type = NN_TENSOR_QUANT8_ASYMM };
+	const struct nn_gemm_config *config = &isa->gemm_q8;
+	struct nn_q8_channels q = { .bias = { 0 } };
+	struct nn_tensor weights = *from;
 	struct nn_pack_q8 pack = {
-		.x = &r->inputs[X],
+		.x = r ? &r->inputs[X] : &unsigned_bytes,
 		.weights = &weights,
 		.q = &q,
 		.depth = g->depth,
-		.lanes = isa->lanes,
 	};
 
 	for (size_t at = first; at < first + count; at += pack.columns) {
 		pack.columns = first + count - at < NN_Q8_CHANNELS ? first + count - at :
 								     NN_Q8_CHANNELS;
-		if (!nn_q8_channels(r, at, pack.columns, g->depth, &q))
+		if (r && !nn_q8_channels(r, at, pack.columns, g->depth, &q))
 			return false;
-		weights.data = (void *)(data + at * g->depth);
-		nn_pack_q8(&pack, isa, packed + panels_size(g, isa, at));
+		weights.data = (char *)from->data + at * g->depth;
+		config->pack(config, &pack, packed + panels_size(g, isa, at));
 	}
 	return true;
 }
@@ -275,22 +273,7 @@ static bool pack_rows_q8(const struct nn_run *r, const struct nn_gemm *g, const 
 void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 		       const struct nn_isa *isa, void *packed)
 {
-	static const struct nn_tensor x = { .type = NN_TENSOR_QUANT8_ASYMM };
-	struct nn_q8_channels q = { .bias = { 0 } };
-	struct nn_tensor part = *weights;
-	struct nn_pack_q8 pack = {
-		.x = &x,
-		.weights = &part,
-		.q = &q,
-		.depth = g->depth,
-		.lanes = isa->lanes,
-	};
-
-	for (size_t at = 0; at < g->columns; at += pack.columns) {
-		pack.columns = g->columns - at < NN_Q8_CHANNELS ? g->columns - at : NN_Q8_CHANNELS;
-		part.data = (char *)weights->data + at * g->depth;
-		nn_pack_q8(&pack, isa, (char *)packed + panels_size(g, isa, at));
-	}
+	pack_columns_q8(NULL, weights, g, isa, 0, g->columns, packed);
 }
 
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
@@ -301,7 +284,7 @@ bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct 
 	char *to = (char *)packed + panels_size(g, isa, first);
 
 	if (g->number == NN_IN_BYTES)
-		return pack_rows_q8(r, g, isa, first, count, packed);
+		return pack_columns_q8(r, &r->inputs[WEIGHTS], g, isa, first, count, packed);
 	if (g->number == NN_IN_FLOATS)
 		nn_gemm_pack_rows_f32(isa, (const float *)weights, (const float *)bias, count,
 				      g->depth, (float *)to);
@@ -397,12 +380,14 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 	multiply(ready, g, &gemm);
 }
 
+/* To bytes, or to sums. */
 static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
-		   size_t columns, const void *panels, const void *a, void *c, void *scratch)
+		   const struct block *b, const void *a, void *c, int32_t *sums, size_t stride,
+		   void *scratch)
 {
 	const struct nn_gemm_q8 gemm = {
 		.rows = rows,
-		.columns = columns,
+		.columns = b->columns,
 		.depth = g->depth,
 		.a = a,
 		.a_stride = g->a_stride,
@@ -410,13 +395,15 @@ static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t
 		.b_zero = g->b_zero,
 		.a_zero = g->a_zero,
 		.wide = scratch,
-		.panels = panels,
+		.panels = b->panels,
 		.c = c,
 		.c_stride = g->c_stride,
 		.out = g->out,
+		.sums = sums,
+		.sums_stride = stride,
 	};
 
-	ready->isa->gemm_q8(&gemm);
+	ready->isa->gemm_q8.run(&gemm);
 }
 
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
@@ -431,7 +418,7 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 	if (g->number != NN_IN_BYTES)
 		run_f32(ready, g, rows, b.columns, b.panels, a, to);
 	else
-		run_q8(ready, g, rows, b.columns, b.panels, a, to, scratch);
+		run_q8(ready, g, rows, &b, a, to, NULL, 0, scratch);
 }
 
 size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first)
@@ -445,19 +432,6 @@ void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, siz
 		      void *scratch)
 {
 	const struct block b = block_of(ready, g, column_block);
-	const struct nn_gemm_q8 gemm = {
-		.rows = rows,
-		.columns = b.columns,
-		.depth = g->depth,
-		.a = a,
-		.a_stride = g->a_stride,
-		.b_zero = g->b_zero,
-		.wide = scratch,
-		.panels = b.panels,
-		.c = (uint8_t *)sums,
-		.sums = sums,
-		.sums_stride = stride,
-	};
 
-	ready->isa->gemm_q8(&gemm);
+	run_q8(ready, g, rows, &b, a, sums, sums, stride, scratch);
 }

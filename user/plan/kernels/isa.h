@@ -508,7 +508,35 @@ struct nn_rows_f32 {
 
 /* Channels that a sum is of at a time, and the largest of bytes. */
 #define NN_SUM_CHANNELS 16
-#define NN_MAX_CHANNELS 32
+#define NN_MAX_CHANNELS 64
+
+struct nn_pack_q8;
+struct nn_run;
+
+/* How an instruction set multiplies bytes: a layout of packed weights (pack_q8.h), and its loop. */
+struct nn_gemm_config {
+	uint32_t lanes;			/* columns that lie together, */
+	uint32_t group;			/* and elements of depth */
+	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
+	bool widens;			/* rows of a become 16 bits wide, in scratch memory */
+	/* Bytes of the panels of so many columns. */
+	size_t (*size)(const struct nn_gemm_config *c, size_t columns, size_t depth);
+	/* Packs columns; `to` is aligned to 64. */
+	void (*pack)(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
+	void (*run)(const struct nn_gemm_q8 *g);
+};
+
+/* The same of depthwise convolutions, whose pointers are not set when they are packed. */
+struct nn_depthwise_config {
+	uint32_t lanes;
+	/* Sets the bytes of packed parameters, and of scratch memory. */
+	void (*sizes)(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d,
+		      size_t *packed, size_t *scratch);
+	/* False: accumulators may exceed 30 bits. */
+	bool (*pack)(const struct nn_depthwise_config *c, const struct nn_run *r,
+		     const struct nn_depthwise_q8 *d, void *packed);
+	void (*run)(const struct nn_depthwise_q8 *d);
+};
 
 struct nn_isa {
 	const char *name;
@@ -540,13 +568,8 @@ struct nn_isa {
 	void (*gemm_f16)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
-	/* How gemm_q8 and depthwise_q8 want their weights: in pairs, in eights of that group. */
-	bool gemm_pairs;
-	bool depthwise_pairs;
-	uint32_t eights;
-	/* NULL where the reference kernel is as fast. */
-	void (*gemm_q8)(const struct nn_gemm_q8 *g);
-	void (*depthwise_q8)(const struct nn_depthwise_q8 *d);
+	struct nn_gemm_config gemm_q8;
+	struct nn_depthwise_config depthwise_q8;
 	void (*binary_q8)(const struct nn_binary_q8 *b);
 	void (*sum_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 		       uint8_t flip, int32_t *sums);

@@ -84,21 +84,17 @@ const struct nn_isa nn_isa_avx2 = {
 	.name = "avx2",
 	LOOPS_F32,
 	LOOPS_Q8,
+	GEMM_PAIRS,
+	DEPTHWISE_PAIRS,
 };
 
 /* Depthwise convolutions of two taps at a time are no slower than of four, one of which is padding. */
-#define WITH_VNNI(product)			\
-	.name = "avx-vnni",			\
-	LOOPS_F32,				\
-	.gemm_q8 = product,			\
-	.depthwise_pairs = true,		\
-	.depthwise_q8 = depthwise_q8,		\
-	.binary_q8 = binary_q8,			\
-	.sum_q8 = sum_q8,			\
-	.average_q8 = average_q8,		\
-	.max_q8 = max_q8,			\
-	.lookup_q8 = lookup_q8,			\
-	CELL_Q16
+#define WITH_VNNI(product)							\
+	.name = "avx-vnni",							\
+	LOOPS_F32,								\
+	LOOPS_Q8,								\
+	.gemm_q8 = { NN_GEMM_FOURS(LANES), .run = product },			\
+	DEPTHWISE_PAIRS
 
 const struct nn_isa nn_isa_avx_vnni = { WITH_VNNI(nn_gemm_q8_avx_vnni) };
 const struct nn_isa nn_isa_avx512_vnni_256 = { WITH_VNNI(nn_gemm_q8_avx512_vnni_256) };

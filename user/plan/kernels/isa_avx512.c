@@ -37,6 +37,14 @@ typedef i32x16 sums_q8;
 typedef int16_t wide_q8 __attribute__((vector_size(64)));
 
 #define Q8_ROWS 12
+#define LOAD_BYTES(p, n) ((bytes_q8)_mm256_maskz_loadu_epi8((1u << (n)) - 1, p))
+#define STORE_BYTES(p, v, n) _mm256_mask_storeu_epi8(p, (1u << (n)) - 1, (__m256i)(v))
+#define MAX_OF_BYTES(a, b) ((full_q8)_mm512_max_epu8((__m512i)(a), (__m512i)(b)))
+#define REPEAT_16(p) \
+	((full_q8)_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(p))))
+#define FIND_BYTES(t, i) ((full_q8)_mm512_shuffle_epi8((__m512i)(t), (__m512i)(i)))
+#define CHOOSE_BYTES(a, b, c) \
+	((full_q8)_mm512_mask_blend_epi8(_mm512_movepi8_mask((__m512i)(c)), (__m512i)(a), (__m512i)(b)))
 #define WIDE_OF_BYTES(b) ((wide_q8)_mm512_cvtepu8_epi16((__m256i)(b)))
 #define WIDE_OF_SIGNED(b) ((wide_q8)_mm512_cvtepi8_epi16((__m256i)(b)))
 #define DOT(a, b) ((sums_q8)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
@@ -60,37 +68,22 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 }
 
 #include "plan/kernels/even_q31.h"
-#include "plan/kernels/q8_pairs.h"
-#include "plan/kernels/depthwise_pairs.h"
-#include "plan/kernels/average_q8.h"
-#include "plan/kernels/cell_q16.h"
+#include "plan/kernels/loops_q8.h"
 
 const struct nn_isa nn_isa_vnni = {
 	.name = "avx512-vnni",
 	LOOPS_F32,
-	.gemm_q8 = nn_gemm_q8_avx512,
-	.depthwise_q8 = nn_depthwise_q8_avx512,
-	.binary_q8 = nn_binary_q8_avx512,
-	.sum_q8 = nn_sum_q8_avx512,
-	.average_q8 = average_q8,
-	.max_q8 = nn_max_q8_avx512,
-	.lookup_q8 = nn_lookup_q8_avx512,
-	CELL_Q16,
+	LOOPS_Q8,
+	.gemm_q8 = { NN_GEMM_FOURS(LANES), .run = nn_gemm_q8_avx512 },
+	.depthwise_q8 = { NN_DEPTHWISE_IN_PLANES, .run = nn_depthwise_q8_avx512 },
 };
 
 const struct nn_isa nn_isa_avx512 = {
 	.name = "avx512",
 	LOOPS_F32,
-	.gemm_pairs = true,
-	.depthwise_pairs = true,
-	.gemm_q8 = gemm_q8,
-	.depthwise_q8 = depthwise_q8,
-	.binary_q8 = nn_binary_q8_avx512,
-	.sum_q8 = nn_sum_q8_avx512,
-	.average_q8 = average_q8,
-	.max_q8 = nn_max_q8_avx512,
-	.lookup_q8 = nn_lookup_q8_avx512,
-	CELL_Q16,
+	LOOPS_Q8,
+	GEMM_PAIRS,
+	DEPTHWISE_PAIRS,
 };
 
 #endif

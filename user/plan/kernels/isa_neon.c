@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "plan/kernels/quant8.h"
+#include "plan/kernels/pack_q8.h"
 
 #define TARGET
 #define LANES 4
@@ -114,13 +114,10 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 #include "plan/kernels/bytes_q8.h"
 #include "plan/kernels/cell_q16.h"
 
-#define ARM64_Q8 \
-	.depthwise_q8 = nn_depthwise_q8_neon, \
-	.binary_q8 = binary_q8, \
-	.sum_q8 = sum_q8, \
-	.average_q8 = average_q8, \
-	.max_q8 = max_q8, \
-	.lookup_q8 = lookup_q8, \
+#define ARM64_Q8(depth, product) \
+	.gemm_q8 = { NN_GEMM_EIGHTS(depth), .run = product }, \
+	.depthwise_q8 = { NN_DEPTHWISE_EIGHTS, .run = nn_depthwise_q8_neon }, \
+	LOOPS_BYTES, \
 	CELL_Q16
 
 #define ARM64_F16 \
@@ -132,34 +129,26 @@ const struct nn_isa nn_isa_i8mm = {
 	.name = "i8mm",
 	LOOPS_F32,
 	ARM64_F16,
-	.eights = 8,
-	.gemm_q8 = nn_gemm_q8_i8mm,
-	ARM64_Q8,
+	ARM64_Q8(8, nn_gemm_q8_i8mm),
 };
 
 const struct nn_isa nn_isa_fp16 = {
 	.name = "fp16",
 	LOOPS_F32,
 	ARM64_F16,
-	.eights = 4,
-	.gemm_q8 = nn_gemm_q8_dotprod,
-	ARM64_Q8,
+	ARM64_Q8(4, nn_gemm_q8_dotprod),
 };
 
 const struct nn_isa nn_isa_dotprod = {
 	.name = "dotprod",
 	LOOPS_F32,
-	.eights = 4,
-	.gemm_q8 = nn_gemm_q8_dotprod,
-	ARM64_Q8,
+	ARM64_Q8(4, nn_gemm_q8_dotprod),
 };
 
 const struct nn_isa nn_isa_neon = {
 	.name = "neon",
 	LOOPS_F32,
-	.eights = 16,
-	.gemm_q8 = nn_gemm_q8_neon,
-	ARM64_Q8,
+	ARM64_Q8(NN_Q8_SIGNED_GROUP, nn_gemm_q8_neon),
 };
 
 #endif

@@ -145,4 +145,6 @@ const struct nn_isa nn_isa_plain = {
 	.name = "plain",
 	LOOPS_F32,
 	LOOPS_Q8,
+	GEMM_PAIRS,
+	DEPTHWISE_PAIRS,
 };

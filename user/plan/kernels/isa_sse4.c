@@ -121,6 +121,8 @@ const struct nn_isa nn_isa_sse4 = {
 	.name = "sse4",
 	LOOPS_F32,
 	LOOPS_Q8,
+	GEMM_PAIRS,
+	DEPTHWISE_PAIRS,
 };
 
 #endif

@@ -23,11 +23,5 @@ void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_avx_vnni(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_avx512_vnni_256(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d);
-void nn_binary_q8_avx512(const struct nn_binary_q8 *b);
-void nn_sum_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
-		      uint8_t flip, int32_t *sums);
-void nn_max_q8_avx512(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
-		      uint8_t flip, uint8_t *largest);
-void nn_lookup_q8_avx512(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count);
 
 #endif /* NN_PLAN_KERNELS_ISA_X86_H */

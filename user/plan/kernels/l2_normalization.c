@@ -53,7 +53,7 @@ static bool complete(void *state, struct nn_ready *ready)
 		return true;
 	if (l->inner > 1)
 		ready->scratch_size = 2 * BLOCK_COLUMNS * l->size;
-	return ready->isa->binary_q8 && (l->inner == 1 || l->size <= MAX_TURNED);
+	return l->inner == 1 || l->size <= MAX_TURNED;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)

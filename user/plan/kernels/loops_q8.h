@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All inner loops on bytes for one instruction set without AVX-512, and their part of
- * its table. Whoever includes it defines what q8_pairs.h asks for.
+ * All inner loops on bytes for one instruction set of x86, or of none, and their part of
+ * its table: all but a product and a depthwise convolution, which may be in pairs. Whoever includes
+ * it defines what q8_pairs.h asks for.
  */
+#include "plan/kernels/pack_q8.h"
 #include "plan/kernels/q8_pairs.h"
 #include "plan/kernels/depthwise_pairs.h"
 #include "plan/kernels/average_q8.h"
@@ -10,14 +12,6 @@
 #include "plan/kernels/bytes_q8.h"
 #include "plan/kernels/cell_q16.h"
 
-#define LOOPS_Q8 \
-	.gemm_pairs = true, \
-	.depthwise_pairs = true, \
-	.gemm_q8 = gemm_q8, \
-	.depthwise_q8 = depthwise_q8, \
-	.binary_q8 = binary_q8, \
-	.sum_q8 = sum_q8, \
-	.average_q8 = average_q8, \
-	.max_q8 = max_q8, \
-	.lookup_q8 = lookup_q8, \
-	CELL_Q16
+#define LOOPS_Q8 LOOPS_BYTES, CELL_Q16
+#define GEMM_PAIRS .gemm_q8 = { NN_GEMM_PAIRS(LANES), .run = gemm_q8 }
+#define DEPTHWISE_PAIRS .depthwise_q8 = { NN_DEPTHWISE_PAIRS(LANES), .run = depthwise_q8 }

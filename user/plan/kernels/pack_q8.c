@@ -34,27 +34,25 @@ static const uint8_t *column(const struct nn_pack_q8 *p, size_t index)
 	return (const uint8_t *)p->weights->data + index * p->depth;
 }
 
-/* The scale of a column whose accumulators want `bias` besides, in a place of its panel. */
-static void pack_scale(const struct nn_pack_q8 *p, size_t index, int32_t bias, void *panel,
-		       size_t place)
+void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place)
 {
-	const struct nn_multiplier *m = &p->q->multipliers[index];
+	const struct nn_multiplier *m = &q->multipliers[index];
 	struct nn_q8_scale *scale = (struct nn_q8_scale *)panel + place / NN_MAX_LANES;
 	const size_t lane = place % NN_MAX_LANES;
 	int64_t *round = lane % 2 ? scale->round_odd : scale->round_even;
 
-	scale->bias[lane] = p->q->bias[index] + bias;
+	scale->bias[lane] = (int32_t)((uint32_t)q->bias[index] + (uint32_t)bias);
 	scale->multiplier[lane] = m->value;
 	scale->shift[lane] = -m->shift;
 	round[lane / 2] = nn_q8_round(-m->shift);
 }
 
 /* Zeros what may stay so: the scales of a panel, and weights where some are padding. */
-static void clear_panel(const struct nn_pack_q8 *p, size_t vectors, size_t first, size_t step,
-			void *panel, size_t size)
+static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, size_t vectors,
+			size_t first, void *panel, size_t size)
 {
-	size_t scales = nn_q8_scales_size(p->lanes, vectors);
-	bool padded = p->columns - first < vectors * p->lanes || p->depth % step;
+	size_t scales = nn_q8_scales_size(c->lanes, vectors);
+	bool padded = p->columns - first < vectors * c->lanes || p->depth % c->group;
 
 	memset(panel, 0, padded ? size : scales);
 }
@@ -122,31 +120,37 @@ static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t cou
 	}
 }
 
-static void pack_bytes(const struct nn_pack_q8 *p, void *to)
+size_t nn_fours_size(const struct nn_gemm_config *c, size_t columns, size_t depth)
 {
+	return nn_q8_panel_size(c->lanes, (columns + c->lanes - 1) / c->lanes, depth);
+}
+
+void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to)
+{
+	const size_t lanes = c->lanes;
 	const int32_t x_zero = p->x->zero_point +
 			       (p->x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
 	const int32_t zero = 128 + nn_q8_signed_zero(p->weights);
 	size_t vectors, size;
 
-	for (size_t at = 0; at < p->columns; at += vectors * p->lanes, to = (char *)to + size) {
+	for (size_t at = 0; at < p->columns; at += vectors * lanes, to = (char *)to + size) {
 		uint8_t *weights;
 
-		vectors = p->columns - at > p->lanes ? NN_PANEL_VECTORS : 1;
-		size = nn_q8_panel_size(p->lanes, vectors, p->depth);
-		weights = (uint8_t *)to + nn_q8_scales_size(p->lanes, vectors);
-		clear_panel(p, vectors, at, NN_Q8_GROUP, to, size);
-		for (size_t place = 0; place < vectors * p->lanes; place += COLUMNS) {
-			size_t v = place / p->lanes, lane = place % p->lanes;
+		vectors = p->columns - at > lanes ? NN_PANEL_VECTORS : 1;
+		size = nn_q8_panel_size(lanes, vectors, p->depth);
+		weights = (uint8_t *)to + nn_q8_scales_size(lanes, vectors);
+		clear_panel(c, p, vectors, at, to, size);
+		for (size_t place = 0; place < vectors * lanes; place += COLUMNS) {
+			size_t v = place / lanes, lane = place % lanes;
 			size_t first = at + (vectors > 1 ? nn_q8_column(v, lane) : lane);
 			size_t count = count_columns(p, first);
 			uint32_t sums[COLUMNS];
 
-			pack_columns_q8(p, first, count, vectors * p->lanes * NN_Q8_GROUP,
+			pack_columns_q8(p, first, count, vectors * lanes * NN_Q8_GROUP,
 					weights + place * NN_Q8_GROUP, sums);
 			for (size_t i = 0; i < count; i++)
-				pack_scale(p, first + i, -x_zero * ((int32_t)sums[i] -
-					   zero * (int32_t)p->depth), to, place + i);
+				nn_pack_scale(p->q, first + i, -x_zero * ((int32_t)sums[i] -
+					      zero * (int32_t)p->depth), to, place + i);
 		}
 	}
 }
@@ -216,32 +220,39 @@ static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t 
 	}
 }
 
-static void pack_pairs(const struct nn_pack_q8 *p, void *to)
+size_t nn_pairs_size(const struct nn_gemm_config *c, size_t columns, size_t depth)
 {
-	const size_t panel = NN_PANEL_VECTORS * p->lanes;
-	const size_t size = nn_q8_pairs_panel_size(p->lanes, p->depth, 1);
+	const size_t panel = NN_PANEL_VECTORS * c->lanes;
+
+	return (columns + panel - 1) / panel * nn_q8_pairs_panel_size(c->lanes, depth, 1);
+}
+
+void nn_pack_pairs(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to)
+{
+	const size_t lanes = c->lanes, panel = NN_PANEL_VECTORS * lanes;
+	const size_t size = nn_q8_pairs_panel_size(lanes, p->depth, 1);
 
 	for (size_t at = 0; at < p->columns; at += panel, to = (char *)to + size) {
-		uint8_t *weights = (uint8_t *)to + nn_q8_scales_size(p->lanes, NN_PANEL_VECTORS);
+		uint8_t *weights = (uint8_t *)to + nn_q8_scales_size(lanes, NN_PANEL_VECTORS);
 
-		clear_panel(p, NN_PANEL_VECTORS, at, NN_Q8_PAIR, to, size);
+		clear_panel(c, p, NN_PANEL_VECTORS, at, to, size);
 		for (size_t place = 0; place < panel; place += COLUMNS) {
-			size_t v = place / p->lanes, lane = place % p->lanes;
+			size_t v = place / lanes, lane = place % lanes;
 			size_t first = at + nn_q8_column(v, lane);
 			size_t count = count_columns(p, first);
 
 			pack_columns_pairs(p, first, count, panel * NN_Q8_PAIR,
 					   weights + place * NN_Q8_PAIR);
 			for (size_t i = 0; i < count; i++)
-				pack_scale(p, first + i, 0, to, place + i);
+				nn_pack_scale(p->q, first + i, 0, to, place + i);
 		}
 	}
 }
 
 /* ---- Eights ---- */
 
-void nn_pack_eight_q8(const struct nn_q8_channels *q, size_t index, int32_t bias,
-		      struct nn_q8_eight *eight, size_t lane)
+void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
+		   struct nn_q8_eight *eight, size_t lane)
 {
 	eight->bias[lane] = q->bias[index] + bias;
 	eight->multiplier[lane] = q->multipliers[index].value;
@@ -276,26 +287,21 @@ static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group,
 	return -(p->x->zero_point - (flips ? 128 : 0)) * (sum - zero * (int32_t)p->depth);
 }
 
-static void pack_eights(const struct nn_pack_q8 *p, size_t group, void *to)
+size_t nn_eights_size(const struct nn_gemm_config *c, size_t columns, size_t depth)
 {
-	const size_t size = nn_q8_eight_size(group, p->depth);
+	return (columns + 7) / 8 * nn_q8_eight_size(c->group, depth);
+}
+
+void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to)
+{
+	const size_t size = nn_q8_eight_size(c->group, p->depth);
 
 	for (size_t at = 0; at < p->columns; at += 8, to = (char *)to + size) {
 		struct nn_q8_eight *eight = to;
 
 		memset(to, 0, size);
 		for (size_t lane = 0; lane < 8 && at + lane < p->columns; lane++)
-			nn_pack_eight_q8(p->q, at + lane, pack_lane(p, at + lane, group, lane,
-								     eight), eight, lane);
+			nn_pack_eight(p->q, at + lane, pack_lane(p, at + lane, c->group, lane, eight),
+				      eight, lane);
 	}
-}
-
-void nn_pack_q8(const struct nn_pack_q8 *p, const struct nn_isa *isa, void *to)
-{
-	if (isa->eights)
-		pack_eights(p, isa->eights, to);
-	else if (isa->gemm_pairs)
-		pack_pairs(p, to);
-	else
-		pack_bytes(p, to);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs the quantised weights of a matrix product.
+ * Layouts of quantised weights, of matrix products and of depthwise convolutions.
  */
 #ifndef NN_PLAN_KERNELS_PACK_Q8_H
 #define NN_PLAN_KERNELS_PACK_Q8_H
@@ -14,17 +14,42 @@ struct nn_pack_q8 {
 	const struct nn_q8_channels *q;
 	size_t columns;
 	size_t depth;
-	size_t lanes;
 };
 
-/*
- * In the layout of isa.h that an instruction set wants: four bytes a column, pairs of 16 bits, or
- * eights. `to` is aligned to 64.
- */
-void nn_pack_q8(const struct nn_pack_q8 *p, const struct nn_isa *isa, void *to);
+size_t nn_fours_size(const struct nn_gemm_config *c, size_t columns, size_t depth);
+size_t nn_pairs_size(const struct nn_gemm_config *c, size_t columns, size_t depth);
+size_t nn_eights_size(const struct nn_gemm_config *c, size_t columns, size_t depth);
+void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
+void nn_pack_pairs(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
+void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 
-/* The parameters of output channel `index` in lane `lane` of eight. */
-void nn_pack_eight_q8(const struct nn_q8_channels *q, size_t index, int32_t bias,
-		      struct nn_q8_eight *eight, size_t lane);
+/* The layouts that isa.h tells: four bytes a column, pairs of 16 bits, or eight columns. */
+#define NN_GEMM_FOURS(width) .lanes = width, .group = NN_Q8_GROUP, .pads_rows = true,	\
+			     .size = nn_fours_size, .pack = nn_pack_fours
+#define NN_GEMM_PAIRS(width) .lanes = width, .group = NN_Q8_PAIR, .widens = true,	\
+			     .size = nn_pairs_size, .pack = nn_pack_pairs
+#define NN_GEMM_EIGHTS(depth) .lanes = 8, .group = depth, .size = nn_eights_size, .pack = nn_pack_eights
+
+/* Parameters of a channel, whose accumulators want `bias` besides, in a place of its panel. */
+void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place);
+
+/* The same in lane `lane` of eight. */
+void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
+		   struct nn_q8_eight *eight, size_t lane);
+
+typedef void nn_depthwise_sizes(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d,
+				size_t *packed, size_t *scratch);
+typedef bool nn_depthwise_pack(const struct nn_depthwise_config *c, const struct nn_run *r,
+			       const struct nn_depthwise_q8 *d, void *packed);
+nn_depthwise_sizes nn_depthwise_sizes_planes, nn_depthwise_sizes_pairs, nn_depthwise_sizes_eights;
+nn_depthwise_pack nn_depthwise_pack_planes, nn_depthwise_pack_pairs, nn_depthwise_pack_eights;
+
+/* The same of depthwise convolutions; planes are those of depthwise_q8.h. */
+#define NN_DEPTHWISE_IN_PLANES \
+	.sizes = nn_depthwise_sizes_planes, .pack = nn_depthwise_pack_planes
+#define NN_DEPTHWISE_PAIRS(width) \
+	.lanes = width, .sizes = nn_depthwise_sizes_pairs, .pack = nn_depthwise_pack_pairs
+#define NN_DEPTHWISE_EIGHTS \
+	.lanes = 8, .sizes = nn_depthwise_sizes_eights, .pack = nn_depthwise_pack_eights
 
 #endif /* NN_PLAN_KERNELS_PACK_Q8_H */

@@ -2,7 +2,7 @@
 /*
  * Vectors of bytes in 16 bits. Whoever includes it defines TARGET, LANES (of 32 bits),
  * the type wide_q8, and where the compiler does not make one instruction of it WIDE_OF_BYTES and
- * WIDE_OF_SIGNED, which widen bytes and bytes with a sign.
+ * WIDE_OF_SIGNED, which widen bytes and bytes with a sign, LOAD_BYTES and STORE_BYTES.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "wide_q8.h needs: LANES TARGET"
@@ -18,15 +18,37 @@ typedef int8_t signed_q8 __attribute__((vector_size(WIDTH)));
 #define WIDE_OF_SIGNED(b) __builtin_convertvector((signed_q8)(b), wide_q8)
 #endif
 
-/* Values [0, count) of a vector that begins at `p`; the others are those of 0. */
-static inline ALWAYS_INLINE TARGET wide_q8 load_wide(const uint8_t *p, size_t count, uint8_t flip,
-						     int32_t zero)
+/* Up to WIDTH bytes, and zeros behind. LOAD_BYTES and STORE_BYTES are of fewer than WIDTH. */
+static inline ALWAYS_INLINE TARGET bytes_q8 load_bytes(const uint8_t *p, size_t count)
 {
 	bytes_q8 bytes = { 0 };
 
 	if (count >= WIDTH)
 		memcpy(&bytes, p, WIDTH);
 	else
+#ifdef LOAD_BYTES
+		bytes = LOAD_BYTES(p, count);
+#else
 		memcpy(&bytes, p, count);
-	return WIDE_OF_BYTES(bytes ^ flip) - (int16_t)zero;
+#endif
+	return bytes;
+}
+
+static inline ALWAYS_INLINE TARGET void store_bytes(uint8_t *p, bytes_q8 bytes, size_t count)
+{
+	if (count >= WIDTH)
+		memcpy(p, &bytes, WIDTH);
+	else
+#ifdef STORE_BYTES
+		STORE_BYTES(p, bytes, count);
+#else
+		memcpy(p, &bytes, count);
+#endif
+}
+
+/* Values [0, count) of a vector that begins at `p`; the others are those of 0. */
+static inline ALWAYS_INLINE TARGET wide_q8 load_wide(const uint8_t *p, size_t count, uint8_t flip,
+						     int32_t zero)
+{
+	return WIDE_OF_BYTES(load_bytes(p, count) ^ flip) - (int16_t)zero;
 }
