@@ -134,6 +134,7 @@ static int run_groups(struct test *t, const struct arguments *a)
 	t->progress = a->tap ? print_tap : print_row;
 	if (!a->tap)
 		printf("%-36s %8s %8s %8s %8s %8s\n", "", "tried", "right", "wrong", "refused", "crashed");
+	group_description(t);
 	/* The others need vectors that are right. */
 	for (size_t i = 0; i < NUM_GROUPS; i++)
 		if (i < 2 || !a->only || !strcmp(a->only, groups[i].name))
@@ -165,13 +166,27 @@ static const char *find_device(const char *wanted)
 	return NULL;
 }
 
+/* Splits a program and its arguments at spaces. */
+static void split(const char *from, char *text, size_t size, char **words, size_t most)
+{
+	size_t count = 0;
+	char *rest;
+
+	snprintf(text, size, "%s", from);
+	for (char *word = strtok_r(text, " ", &rest); word && count + 1 < most;
+	     word = strtok_r(NULL, " ", &rest))
+		words[count++] = word;
+	words[count] = NULL;
+}
+
 static int run(const struct arguments *a, const char *device)
 {
 	static struct test t;
-	char *program[] = { (char *)a->program, NULL };
+	char text[4096], *program[32];
 	struct nn_error err = { "" };
 	int status;
 
+	split(a->program ? a->program : "", text, sizeof(text), program, 32);
 	t.target.path = find_device(device);
 	t.target.program = a->program ? program : NULL;
 	t.target.limit_s = a->limit_s;
@@ -208,7 +223,8 @@ static bool take_group(void *into, const char *text, char fault[OPTION_FAULT])
 int tool_engine_test(int argc, char **argv)
 {
 	static const struct option_row options[] = {
-		{ "in-process", "PROGRAM", "test an engine's program without the module, not a device",
+		{ "in-process", "PROGRAM", "test an engine's program without the module, not a device;\n"
+		  "its arguments follow it, with spaces between",
 		  OPTION_TEXT, OPTION_AT(struct arguments, program) },
 		{ "full", NULL, "more of everything: an hour", OPTION_FLAG,
 		  OPTION_AT(struct arguments, full) },

@@ -42,6 +42,34 @@ static bool keep(struct test *t, struct vector *v)
 	return false;
 }
 
+/* ---- what the engine says of its device ---- */
+
+static const char *fault_of(const struct nn_device_info *info)
+{
+	if (!info->version[0] || !memchr(info->version, '\0', sizeof(info->version)))
+		return "the version is empty, or has no end";
+	if (info->type < NN_DEVICE_OTHER || info->type > NN_DEVICE_ACCELERATOR)
+		return "the type is unknown";
+	if (!info->feature_level)
+		return "the feature level is 0";
+	for (int i = 0; i < NN_TYPE_COUNT; i++)
+		if (!(info->operand[i].exec_time > 0) || !(info->operand[i].power_usage > 0))
+			return "a performance figure is not above 0";
+	for (int32_t code = 0; code < NN_DEVICE_OPERATIONS * 8; code++)
+		if (info->operations[code / 8] >> code % 8 & 1 && !nn_op_find(code))
+			return "an operation is claimed that does not exist";
+	return NULL;
+}
+
+void group_description(struct test *t)
+{
+	struct row *row = test_row(t, "description");
+	const char *fault = fault_of(&t->info);
+
+	test_note(t, row, fault ? WRONG : RIGHT, NULL, fault ? fault : "");
+	test_end_row(t, row);
+}
+
 /* ---- operations: each form in each type ---- */
 
 static void try_form(struct test *t, struct row *row, const struct nn_op *op, const struct form *f,
@@ -293,6 +321,32 @@ static enum outcome run_burst(struct test *t, const struct vector *v, struct nna
 	return outcome;
 }
 
+/* Shapes are told in a burst, too, if an output is too short. */
+static enum outcome run_short(struct test *t, const struct vector *v, struct nna_burst *burst,
+			      char reason[REASON])
+{
+	enum outcome outcome = RIGHT;
+	enum nn_status status;
+	struct shot s;
+
+	if (shot_init(&s, t->target.device, v) && v->outputs[0].size >= 8 &&
+	    v->outputs[0].shape.rank) {
+		s.outputs[0].length -= 4;
+		target_guard(&t->target, "an execution of a burst with a short output");
+		status = shot_run(&s, NULL, burst);
+		if (status != NN_OUTPUT_INSUFFICIENT_SIZE || s.num_shapes != v->num_outputs ||
+		    s.shapes[0].is_sufficient) {
+			snprintf(reason, REASON, "an output is too short: %s, or its shape is not told",
+				 nn_status_name(status));
+			outcome = status == NN_DEAD_OBJECT ? CRASHED : WRONG;
+		}
+		if (test_hangs(t, "a burst", reason))
+			outcome = CRASHED;
+	}
+	shot_free(&s);
+	return outcome;
+}
+
 static enum outcome try_burst(struct test *t, const struct vector *v, char reason[REASON])
 {
 	const struct nna_burst_options o = { .size = sizeof(o), .capacity = 8192, .spin_us = -1 };
@@ -310,6 +364,8 @@ static enum outcome try_burst(struct test *t, const struct vector *v, char reaso
 		outcome = CRASHED;
 	if (outcome == RIGHT) {
 		outcome = run_burst(t, v, burst, reason);
+		if (outcome == RIGHT)
+			outcome = run_short(t, v, burst, reason);
 		nna_burst_free(burst);
 	}
 	test_release(&ready);
@@ -347,12 +403,13 @@ static enum outcome run_domains(struct test *t, const struct vector *v, struct n
 	}
 	const struct nna_request r = {
 		.size = sizeof(r), .num_inputs = v->num_inputs, .num_outputs = v->num_outputs,
-		.num_memories = 2, .inputs = s.inputs, .outputs = s.outputs, .memories = s.memories,
+		.num_memories = s.num_memories, .inputs = s.inputs, .outputs = s.outputs,
+		.memories = s.memories,
 		.num_tokens = 2, .tokens = tokens,
 	};
 
-	s.inputs[0] = (struct nna_argument){ .pool = 2 };
-	s.outputs[0] = (struct nna_argument){ .pool = 3 };
+	s.inputs[0] = (struct nna_argument){ .pool = s.num_memories };
+	s.outputs[0] = (struct nna_argument){ .pool = s.num_memories + 1 };
 	target_guard(&t->target, "buffers of memory domains");
 	status = nna_buffer_allocate(t->target.device, NULL, &model, 1, &role, 1, NULL, 0, &in, &tokens[0],
 				     &err);
@@ -469,14 +526,16 @@ void group_many_models(struct test *t)
 
 /* ---- executions at a time ---- */
 
-#define THREADS 4
+#define THREADS 5
 #define TURNS 40
 
 struct thread {
 	pthread_t id;
 	struct test *t;
+	struct test own;		/* with calls of no limit: the group has one */
 	struct vector *v;
-	struct nna_prepared_model *model;
+	struct nna_prepared_model *model;	/* NULL: it prepares its own */
+	bool has_burst;
 	enum outcome outcome;
 	char reason[REASON];
 };
@@ -484,20 +543,27 @@ struct thread {
 static void *run_thread(void *arg)
 {
 	struct thread *a = arg;
+	struct ready ready = { .model = NULL };
+	struct nna_burst *burst = NULL;
+	struct nn_error err = { "" };
 	struct shot s;
 
-	a->outcome = RIGHT;
-	if (!shot_init(&s, a->t->target.device, a->v)) {
-		shot_free(&s);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < TURNS && a->outcome == RIGHT; i++) {
-		shot_fill(&s, a->v);
-		a->outcome = test_outcome(a->t, shot_run(&s, a->model, NULL), "execute", &s.err, a->reason);
-		if (a->outcome == RIGHT && !shot_check(&s, a->reason))
-			a->outcome = WRONG;
+	a->outcome = a->model ? RIGHT : test_prepare(&a->own, a->v, NULL, &ready, a->reason);
+	if (a->outcome == RIGHT && a->has_burst)
+		a->outcome = test_outcome(a->t, nna_burst_create(a->model ? a->model : ready.model, NULL,
+								 &burst, &err), "burst", &err, a->reason);
+	if (shot_init(&s, a->t->target.device, a->v)) {
+		for (uint32_t i = 0; i < TURNS && a->outcome == RIGHT; i++) {
+			shot_fill(&s, a->v);
+			a->outcome = test_outcome(a->t, shot_run(&s, a->model ? a->model : ready.model,
+								 burst), "execute", &s.err, a->reason);
+			if (a->outcome == RIGHT && !shot_check(&s, a->reason))
+				a->outcome = WRONG;
+		}
 	}
 	shot_free(&s);
+	nna_burst_free(burst);
+	test_release(&ready);
 	return NULL;
 }
 
@@ -509,9 +575,11 @@ static enum outcome try_threads(struct test *t, const struct vector *v, char rea
 
 	if (outcome != RIGHT)
 		return outcome;
-	target_guard(&t->target, "executions at a time");
+	target_guard_many(&t->target, "executions at a time");
 	for (uint32_t i = 0; i < THREADS; i++) {
-		threads[i] = (struct thread){ .t = t, .model = ready.model, .v = vector_vary(v, i) };
+		threads[i] = (struct thread){ .t = t, .v = vector_vary(v, i), .has_burst = i / 2 % 2 };
+		threads[i].own.target.device = t->target.device;
+		threads[i].model = i == THREADS - 1 ? NULL : ready.model;
 		if (threads[i].v && pthread_create(&threads[i].id, NULL, run_thread, &threads[i])) {
 			vector_free(threads[i].v);
 			threads[i].v = NULL;
@@ -601,7 +669,7 @@ void group_clients(struct test *t)
 		return;
 	}
 	atomic_store(&waiting, count);
-	target_guard(&t->target, "many clients at a time");
+	target_guard_many(&t->target, "many clients at a time");
 	for (uint32_t i = 0; i < count; i++) {
 		clients[i].test.target.path = t->target.path;
 		clients[i].v = t->kept[i % t->num_kept];
@@ -626,34 +694,71 @@ void group_clients(struct test *t)
 
 /* ---- memory of the engine ---- */
 
-#define EXECUTIONS 600
 #define MOST_GROWTH (16 << 20)
+#define MOST_FILES 20
+
+/* After a sixth of the rounds all that is allocated once is there. */
+static enum outcome watch_memory(struct test *t, const char *what, uint32_t rounds,
+				 enum outcome (*run)(struct test *t, struct ready *ready, char *reason),
+				 char reason[REASON])
+{
+	struct ready ready = { .model = NULL };
+	struct usage before = { 0 }, after;
+	enum outcome outcome = RIGHT;
+
+	for (uint32_t i = 0; i < rounds && outcome == RIGHT; i++) {
+		if (i == rounds / 6)
+			before = target_usage(&t->target);
+		outcome = run(t, &ready, reason);
+	}
+	after = target_usage(&t->target);
+	test_release(&ready);
+	if (outcome != RIGHT)
+		return outcome;
+	if (after.bytes > before.bytes + MOST_GROWTH || after.files > before.files + MOST_FILES) {
+		snprintf(reason, REASON, "%u %s took %lld KiB and %d files that did not come back",
+			 rounds - rounds / 6, what, ((long long)after.bytes - (long long)before.bytes) / 1024,
+			 (int)after.files - (int)before.files);
+		return WRONG;
+	}
+	return RIGHT;
+}
+
+static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
+{
+	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);
+
+	return outcome == RIGHT ? run_once(t, t->kept[0], ready->model, reason) : outcome;
+}
+
+static enum outcome prepare_again(struct test *t, struct ready *ready, char *reason)
+{
+	test_release(ready);
+	return test_prepare(t, t->kept[0], NULL, ready, reason);
+}
+
+static enum outcome burst_again(struct test *t, struct ready *ready, char *reason)
+{
+	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);
+	struct nn_error err = { "" };
+	struct nna_burst *burst = NULL;
+
+	if (outcome == RIGHT)
+		outcome = test_outcome(t, nna_burst_create(ready->model, NULL, &burst, &err), "burst", &err,
+				       reason);
+	nna_burst_free(burst);
+	return outcome;
+}
 
 void group_memory(struct test *t)
 {
-	struct row *row = test_row(t, "memory after executions");
-	uint64_t before = 0, after = 0;
-	enum outcome outcome = REFUSED;
+	struct row *row = test_row(t, "memory that comes back");
 	char reason[REASON] = "";
-	struct ready ready;
 
-	if (!t->num_kept || !t->target.pid) {
-		test_end_row(t, row);
-		return;
+	if (t->num_kept && t->target.pid) {
+		test_note(t, row, watch_memory(t, "executions", 600, execute_again, reason), NULL, reason);
+		test_note(t, row, watch_memory(t, "preparations", 300, prepare_again, reason), NULL, reason);
+		test_note(t, row, watch_memory(t, "bursts", 120, burst_again, reason), NULL, reason);
 	}
-	outcome = test_prepare(t, t->kept[0], NULL, &ready, reason);
-	for (uint32_t i = 0; i < EXECUTIONS && outcome == RIGHT; i++) {
-		if (i == EXECUTIONS / 6)
-			before = target_memory(&t->target);
-		outcome = run_once(t, t->kept[0], ready.model, reason);
-	}
-	after = target_memory(&t->target);
-	if (outcome == RIGHT && after > before + MOST_GROWTH) {
-		snprintf(reason, REASON, "%u executions took %llu KiB that did not come back",
-			 EXECUTIONS * 5 / 6, (unsigned long long)(after - before) / 1024);
-		outcome = WRONG;
-	}
-	test_release(&ready);
-	test_note(t, row, outcome, NULL, reason);
 	test_end_row(t, row);
 }

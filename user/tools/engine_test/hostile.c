@@ -22,7 +22,8 @@
 
 enum spoiled {
 	ONE_INPUT_LESS, ONE_INPUT_MORE, ONE_OUTPUT_LESS, SHORT_INPUT, NO_INPUT, NO_OUTPUT,
-	OTHER_RANK, OTHER_DIMENSION, OTHER_OUTPUT_DIMENSION, SHORT_OUTPUT, SHORTEST_OUTPUT, NUM_SPOILED,
+	OTHER_RANK, OTHER_DIMENSION, OTHER_OUTPUT_DIMENSION, SHORT_OUTPUT, SHORTEST_OUTPUT,
+	LONG_OUTPUT, ALL_DIMENSIONS, SAME_AGAIN, NUM_SPOILED,
 };
 
 static const struct {
@@ -41,6 +42,9 @@ static const struct {
 	[OTHER_OUTPUT_DIMENSION] = { "an output has another dimension", NN_INVALID_ARGUMENT },
 	[SHORT_OUTPUT] = { "an output is an element too short", NN_OUTPUT_INSUFFICIENT_SIZE },
 	[SHORTEST_OUTPUT] = { "an output has no room", NN_OUTPUT_INSUFFICIENT_SIZE },
+	[LONG_OUTPUT] = { "an output has more room", NN_OK },
+	[ALL_DIMENSIONS] = { "all dimensions are given", NN_OK },
+	[SAME_AGAIN] = { "nothing is wrong after all these", NN_OK },
 };
 
 static uint32_t element_of(const struct vector *v, uint32_t operand)
@@ -93,8 +97,18 @@ static void spoil(struct shot *s, struct vector *v, enum spoiled how)
 	case SHORT_OUTPUT:
 		out->length -= element_of(s->v, main->outputs[0]);
 		break;
-	default:
+	case SHORTEST_OUTPUT:
 		out->length = 0;
+		break;
+	case LONG_OUTPUT:
+		out->length += 4;
+		break;
+	case ALL_DIMENSIONS:
+		set_dims(in, &main->operands[main->inputs[0]], false);
+		set_dims(out, &main->operands[main->outputs[0]], false);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -136,6 +150,8 @@ static enum outcome try_spoiled(struct test *t, const struct vector *v, struct n
 	} else if (status == NN_OUTPUT_INSUFFICIENT_SIZE && !tells_short(&s, v)) {
 		snprintf(reason, REASON, "%s: its shape is not told, or it is told to be sufficient",
 			 spoils[how].what);
+		outcome = WRONG;
+	} else if (!status && !shot_check(&s, reason)) {
 		outcome = WRONG;
 	}
 	shot_free(&s);
@@ -475,6 +491,15 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 		if (outcome == RIGHT)
 			outcome = run_loaded(t, v, model, false, reason);
 		nna_prepared_model_free(model);
+		if (outcome == RIGHT && t->target.pid && token == 1) {
+			target_kill(&t->target);
+			outcome = target_recover(&t->target) ?
+				  test_outcome(t, load(t, &e, &model, &err), "load by the next engine", &err,
+					       reason) : CRASHED;
+			if (outcome == RIGHT)
+				outcome = run_loaded(t, v, model, false, reason);
+			nna_prepared_model_free(model);
+		}
 		for (uint32_t round = 0; round < (t->is_full ? 200 : 24) && outcome == RIGHT; round++) {
 			random_start(round + token * UINT64_C(1000));
 			outcome = try_damage(t, v, &e, token, round, reason);
@@ -535,7 +560,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 		shot_free(&s);
 		return REFUSED;
 	}
-	target_guard(&t->target, "executions with deadlines");
+	target_guard_many(&t->target, "executions with deadlines");
 	usual = usual_ns(&s, model);
 	for (uint32_t i = 0; i < LATE_TRIES && outcome == RIGHT; i++) {
 		enum nn_status status;

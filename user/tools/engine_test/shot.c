@@ -13,16 +13,20 @@
 #define GAP 64
 #define POISON 0xa5
 
+/* Arguments are aligned to numbers, and to nothing larger. */
+#define UNALIGNED 4
+
+/* Places arguments from `begin` on. Returns the end. */
 static uint64_t place(struct nna_argument *args, const struct vector_arg *from, uint32_t count,
-		      uint32_t pool)
+		      uint32_t pool, uint64_t begin)
 {
-	uint64_t at = GAP;
+	uint64_t at = begin + GAP + UNALIGNED;
 
 	for (uint32_t i = 0; i < count; i++) {
 		args[i] = (struct nna_argument){ .pool = pool, .offset = at, .length = from[i].size };
-		at = round_up(at + from[i].size, 16) + GAP;
+		at = round_up(at + from[i].size, 16) + GAP + UNALIGNED;
 	}
-	return at;
+	return round_up(at, 16);
 }
 
 bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v)
@@ -33,13 +37,18 @@ bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v
 	s->shapes = calloc(v->num_outputs + 1, sizeof(*s->shapes));
 	if (!s->inputs || !s->outputs || !s->shapes)
 		return false;
-	s->in_size = place(s->inputs, v->inputs, v->num_inputs, 0);
-	s->out_size = place(s->outputs, v->outputs, v->num_outputs, 1);
+	s->num_memories = vector_size(v) / 4 % 3 ? 2 : 1;
+	s->in_size = place(s->inputs, v->inputs, v->num_inputs, 0, 0);
+	s->out_size = place(s->outputs, v->outputs, v->num_outputs, s->num_memories - 1,
+			    s->num_memories == 1 ? s->in_size : 0);
+	if (s->num_memories == 1)
+		s->in_size = s->out_size;
 	if (nna_memory_alloc(device, s->in_size, &s->memories[0], &s->err) ||
-	    nna_memory_alloc(device, s->out_size, &s->memories[1], &s->err))
+	    (s->num_memories > 1 &&
+	     nna_memory_alloc(device, s->out_size, &s->memories[1], &s->err)))
 		return false;
 	s->in = nna_memory_map(s->memories[0], &s->err);
-	s->out = nna_memory_map(s->memories[1], &s->err);
+	s->out = s->num_memories > 1 ? nna_memory_map(s->memories[1], &s->err) : s->in;
 	if (!s->in || !s->out)
 		return false;
 	shot_fill(s, v);
@@ -68,7 +77,7 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 {
 	const struct nna_request r = {
 		.size = sizeof(r), .num_inputs = s->v->num_inputs, .num_outputs = s->v->num_outputs,
-		.num_memories = 2, .inputs = s->inputs, .outputs = s->outputs,
+		.num_memories = s->num_memories, .inputs = s->inputs, .outputs = s->outputs,
 		.memories = s->memories,
 	};
 	const struct nna_execute_options o = { .size = sizeof(o), .deadline_ns = s->deadline_ns };
@@ -80,12 +89,10 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 	return nna_execute(prepared, &r, &o, s->shapes, &s->num_shapes, NULL, &s->err);
 }
 
-/* Whether no bytes but those of the arguments were written. */
-static bool is_untouched(const uint8_t *memory, uint64_t size, const struct nna_argument *args,
-			 uint32_t count)
+/* Whether no bytes but those of the arguments were written, from `at` on. */
+static bool is_untouched(const uint8_t *memory, uint64_t at, uint64_t size,
+			 const struct nna_argument *args, uint32_t count)
 {
-	uint64_t at = 0;
-
 	for (uint32_t i = 0; i <= count; i++) {
 		uint64_t end = i < count ? args[i].offset : size;
 
@@ -107,6 +114,7 @@ static bool is_shape(const struct nna_output_shape *shape, const struct nn_outpu
 bool shot_check(const struct shot *s, char reason[REASON])
 {
 	const struct vector *v = s->v;
+	uint64_t in_end = s->in_size;
 	uint32_t element;
 
 	reason[0] = '\0';
@@ -121,8 +129,11 @@ bool shot_check(const struct shot *s, char reason[REASON])
 	for (uint32_t i = 0; !reason[0] && i < v->num_inputs; i++)
 		if (memcmp(s->in + s->inputs[i].offset, v->inputs[i].data, v->inputs[i].size))
 			snprintf(reason, REASON, "input %u was overwritten", i);
-	if (!reason[0] && (!is_untouched(s->in, s->in_size, s->inputs, v->num_inputs) ||
-			   !is_untouched(s->out, s->out_size, s->outputs, v->num_outputs)))
+	if (s->num_memories == 1)
+		in_end = s->outputs[0].offset;
+	if (!reason[0] && (!is_untouched(s->in, 0, in_end, s->inputs, v->num_inputs) ||
+			   !is_untouched(s->out, s->num_memories == 1 ? in_end : 0, s->out_size,
+					 s->outputs, v->num_outputs)))
 		snprintf(reason, REASON, "memory beside the arguments was written");
 	return !reason[0];
 }

@@ -14,7 +14,8 @@
 
 struct shot {
 	const struct vector *v;
-	struct nna_memory *memories[2];	/* of inputs, and of outputs */
+	struct nna_memory *memories[2];	/* of inputs, and of outputs, or one for both */
+	uint32_t num_memories;
 	uint8_t *in, *out;		/* mapped */
 	uint64_t in_size, out_size;
 	struct nna_argument *inputs, *outputs;
@@ -24,7 +25,10 @@ struct shot {
 	struct nn_error err;
 };
 
-/* Allocates memory for a vector: between and around the arguments lie bytes that must not be written. */
+/*
+ * Allocates memory for a vector: one or two, which depends on the vector. Between and around the
+ * arguments lie bytes that must not be written. Offsets are multiples of four bytes.
+ */
 bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v);
 void shot_free(struct shot *s);
 

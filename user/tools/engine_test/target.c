@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/nnaccel.h>
+
 #include "base/clock.h"
 #include "tools/engine_test/target.h"
 
@@ -45,14 +47,24 @@ static void on_alarm(int signal)
 	_exit(EXIT_FAILURE);
 }
 
-void target_guard(struct target *t, const char *what)
+static void begin_guard(struct target *t, const char *what, unsigned int limit_s)
 {
-	if (!t->limit_s)
+	if (!limit_s)
 		return;
 	guard.group = t->pid;
 	guard.what = what;
 	guard.expired = 0;
-	alarm(t->limit_s);
+	alarm(limit_s);
+}
+
+void target_guard(struct target *t, const char *what)
+{
+	begin_guard(t, what, t->limit_s);
+}
+
+void target_guard_many(struct target *t, const char *what)
+{
+	begin_guard(t, what, 10 * t->limit_s);
 }
 
 bool target_unguard(struct target *t)
@@ -111,6 +123,16 @@ static bool start_program(struct target *t, struct nn_error *err)
 	return true;
 }
 
+/* The library notices the end of an engine on a thread of its own. */
+static bool is_attached(struct target *t)
+{
+	struct nna_context_info info = { .size = sizeof(info) };
+	struct nn_error err = { "" };
+
+	return t->device && !nna_device_get_context_info(t->device, &info, &err) &&
+	       info.engine == NNACCEL_ENGINE_ATTACHED;
+}
+
 void target_kill(struct target *t)
 {
 	if (t->pid <= 0)
@@ -118,6 +140,8 @@ void target_kill(struct target *t)
 	kill(-t->pid, SIGKILL);
 	waitpid(t->pid, NULL, 0);
 	t->pid = 0;
+	for (int i = 0; i < 5000 && is_attached(t); i++)
+		usleep(1000);
 }
 
 bool target_start(struct target *t, struct nn_error *err)
@@ -190,33 +214,58 @@ void target_stop(struct target *t)
 		remove_folder(t->folder);
 }
 
-/* ---- its memory ---- */
+/* ---- what it uses ---- */
 
-uint64_t target_memory(const struct target *t)
+static uint32_t count_files(const char *process)
 {
-	uint64_t sum = 0;
+	struct dirent *entry;
+	char path[300];
+	uint32_t count = 0;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", process);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder)))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+/* Pages of a process, if it is of the group; else -1. */
+static long pages_of(const char *process, pid_t group)
+{
+	char path[300], line[1024], *rest;
+	long pages = -1;
+	int its = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", process);
+	file = fopen(path, "re");
+	/* The name may hold any byte, so fields are counted from the last bracket. */
+	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	if (rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			   "%*d %*d %*u %*u %ld", &its, &pages) != 2)
+		pages = -1;
+	if (file)
+		fclose(file);
+	return its == group ? pages : -1;
+}
+
+struct usage target_usage(const struct target *t)
+{
+	struct usage sum = { 0 };
 	struct dirent *entry;
 	DIR *folder = t->pid ? opendir("/proc") : NULL;
 
 	while (folder && (entry = readdir(folder))) {
-		char path[300], line[1024], *rest;
-		int group = 0;
-		long pages = 0;
-		FILE *file;
+		long pages = entry->d_name[0] < '1' || entry->d_name[0] > '9' ? -1 :
+			     pages_of(entry->d_name, t->pid);
 
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+		if (pages < 0)
 			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		/* The name may hold any byte, so fields are counted from the last bracket. */
-		rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-		if (rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
-				   "%*d %*d %*d %*d %*d %*u %*u %ld", &group, &pages) == 2 &&
-		    group == t->pid)
-			sum += (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-		fclose(file);
+		sum.bytes += (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		sum.files += count_files(entry->d_name);
 	}
 	if (folder)
 		closedir(folder);

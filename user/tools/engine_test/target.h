@@ -33,9 +33,15 @@ bool target_recover(struct target *t);
  * is killed then, so that they return. Without a program this process ends with a message.
  */
 void target_guard(struct target *t, const char *what);
+/* The same for many calls, which may take ten times as long. */
+void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 
-/* Memory of the program's processes, in bytes; 0: it is not known. */
-uint64_t target_memory(const struct target *t);
+/* What the program's processes have, as far as it is known. */
+struct usage {
+	uint64_t bytes;			/* of memory */
+	uint32_t files;
+};
+struct usage target_usage(const struct target *t);
 
 #endif /* NN_TOOLS_ENGINE_TEST_TARGET_H */

@@ -66,6 +66,7 @@ bool test_hangs(struct test *t, const char *what, char reason[REASON]);
 enum outcome test_vector(struct test *t, const struct vector *v, char reason[REASON]);
 
 /* The groups; each adds rows. */
+void group_description(struct test *t);
 void group_operations(struct test *t);
 void group_graphs(struct test *t);
 void group_arguments(struct test *t);
