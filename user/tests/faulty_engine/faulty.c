@@ -470,6 +470,8 @@ static void faulty_destroy(void *executor)
 {
 	struct faulty_executor *x = executor;
 
+	if (fault == CRASH_DESTROY)
+		abort();
 	for (int i = 0; i < 64; i++)
 		free(x->first[i].base);
 	free(x);

@@ -492,6 +492,7 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 			outcome = run_loaded(t, v, model, false, reason);
 		nna_prepared_model_free(model);
 		if (outcome == RIGHT && t->target.pid && token == 1) {
+			test_release(&t->sentinel);
 			target_kill(&t->target);
 			outcome = target_recover(&t->target) ?
 				  test_outcome(t, load(t, &e, &model, &err), "load by the next engine", &err,
@@ -705,6 +706,7 @@ void group_deaths(struct test *t)
 	struct row *row = test_row(t, "deaths");
 	char reason[REASON] = "";
 
+	test_release(&t->sentinel);
 	for (int stage = 0; stage < NUM_STAGES && t->target.pid && t->num_kept; stage++)
 		test_note(t, row, try_death(t, t->kept[0], stage, reason), NULL, reason);
 	test_end_row(t, row);

@@ -232,11 +232,11 @@ static uint32_t count_files(const char *process)
 	return count;
 }
 
-/* Pages of a process, if it is of the group; else -1. */
-static long pages_of(const char *process, pid_t group)
+/* Pages and threads of a process. Returns whether it is of the group. */
+static bool read_stat(const char *process, pid_t group, long *pages, int *threads)
 {
 	char path[300], line[1024], *rest;
-	long pages = -1;
+	bool is_read;
 	int its = 0;
 	FILE *file;
 
@@ -244,12 +244,11 @@ static long pages_of(const char *process, pid_t group)
 	file = fopen(path, "re");
 	/* The name may hold any byte, so fields are counted from the last bracket. */
 	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	if (rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			   "%*d %*d %*u %*u %ld", &its, &pages) != 2)
-		pages = -1;
+	is_read = rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				 "%*d %d %*d %*u %*u %ld", &its, threads, pages) == 3;
 	if (file)
 		fclose(file);
-	return its == group ? pages : -1;
+	return is_read && its == group;
 }
 
 struct usage target_usage(const struct target *t)
@@ -259,11 +258,13 @@ struct usage target_usage(const struct target *t)
 	DIR *folder = t->pid ? opendir("/proc") : NULL;
 
 	while (folder && (entry = readdir(folder))) {
-		long pages = entry->d_name[0] < '1' || entry->d_name[0] > '9' ? -1 :
-			     pages_of(entry->d_name, t->pid);
+		long pages = 0;
+		int threads = 0;
 
-		if (pages < 0)
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+		    !read_stat(entry->d_name, t->pid, &pages, &threads))
 			continue;
+		sum.threads += (uint32_t)threads;
 		sum.bytes += (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 		sum.files += count_files(entry->d_name);
 	}

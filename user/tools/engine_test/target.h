@@ -37,10 +37,10 @@ void target_guard(struct target *t, const char *what);
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 
-/* What the program's processes have, as far as it is known. */
+/* Memory, files and threads of the program's processes; 0 if /proc cannot be read. */
 struct usage {
 	uint64_t bytes;			/* of memory */
-	uint32_t files;
+	uint32_t files, threads;
 };
 struct usage target_usage(const struct target *t);
 

@@ -12,17 +12,41 @@
 #include "base/write.h"
 #include "tools/engine_test/test.h"
 
+/* Executes the sentinel. */
+static enum nn_status ask_sentinel(struct test *t)
+{
+	enum nn_status status = NN_OK;
+	struct shot s;
+
+	if (shot_init(&s, t->target.device, t->kept[0])) {
+		target_guard(&t->target, "an execution after a group");
+		status = shot_run(&s, t->sentinel.model, NULL);
+		if (target_unguard(&t->target))
+			status = NN_DEAD_OBJECT;
+	}
+	shot_free(&s);
+	return status;
+}
+
 struct row *test_row(struct test *t, const char *name)
 {
+	char reason[REASON];
 	struct row *row = &t->rows[t->num_rows < MAX_ROWS - 1 ? t->num_rows++ : t->num_rows];
 
 	*row = (struct row){ .counts = { 0 } };
 	snprintf(row->name, sizeof(row->name), "%s", name);
+	if (t->num_kept && !t->sentinel.model)
+		test_prepare(t, t->kept[0], NULL, &t->sentinel, reason);
 	return row;
 }
 
 void test_end_row(struct test *t, struct row *row)
 {
+	if (t->sentinel.model && ask_sentinel(t) == NN_DEAD_OBJECT) {
+		test_release(&t->sentinel);
+		if (!row->counts[CRASHED])
+			test_note(t, row, CRASHED, NULL, "the engine died at the end of a model or a burst");
+	}
 	if (t->progress)
 		t->progress(row);
 }
@@ -138,7 +162,8 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 			  struct ready *ready, char reason[REASON])
 {
 	const struct nna_prepare_options o = {
-		.size = sizeof(o), .preference = 1, .priority = 1, .cache = cache,
+		.size = sizeof(o), .preference = t->prepared % 3, .priority = t->prepared / 3 % 3,
+		.cache = cache,
 	};
 	struct nn_error err = { "" };
 	enum outcome outcome;
@@ -146,6 +171,7 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 
 	*ready = (struct ready){ .model = NULL };
 	reason[0] = '\0';
+	t->prepared++;
 	if (t->hangs >= MOST_HANGS)
 		return REFUSED;
 	if (!import_pool(t, v, &ready->pool, &err)) {

@@ -31,16 +31,20 @@ struct test {
 	struct vector *kept[MAX_KEPT];	/* that the engine computes rightly, for other groups */
 	uint32_t num_kept;
 	struct vector *smallest;	/* of those that failed */
+	struct ready {
+		struct nna_prepared_model *model;
+		struct nna_memory *pool;
+	} sentinel;			/* of the first kept vector: it dies with the engine */
+	uint32_t prepared;		/* how often: preferences and priorities change with it */
 	void (*progress)(const struct row *row);	/* NULL, or called after each row */
 };
 
-/* A prepared vector. */
-struct ready {
-	struct nna_prepared_model *model;
-	struct nna_memory *pool;
-};
-
 struct row *test_row(struct test *t, const char *name);
+
+/*
+ * Reports a row. An engine that died is noted, unless that was noted before: what ends models and
+ * bursts has no answer.
+ */
 void test_end_row(struct test *t, struct row *row);
 
 /* Counts an outcome; after a crash the target is recovered. `v` may be NULL. */
