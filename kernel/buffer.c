@@ -345,7 +345,7 @@ static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel
 	bool alive;
 
 	if (from->kind > NNACCEL_ROLE_OUTPUT || from->index >= NNACCEL_MAX_ARGS ||
-	    from->__reserved)
+	    from->frequency > NNACCEL_MAX_FREQUENCY)
 		return -EINVAL;
 	model = nnaccel_model_get(cmd->ctx, from->model);
 	if (IS_ERR(model))
@@ -357,6 +357,7 @@ static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel
 		.model = model->number,
 		.kind = from->kind,
 		.index = from->index,
+		.frequency = from->frequency,
 	};
 	mutex_lock(&cmd->ctx->lock);
 	alive = model->session;

@@ -129,6 +129,7 @@ TEST_F(buffers, tell_the_worker)
 	a.roles[0].kind = NNACCEL_ROLE_OUTPUT;
 	a.roles[0].index = NNACCEL_MAX_ARGS - 1;
 	a.roles[1].model = self->model;
+	a.roles[1].frequency = NNACCEL_MAX_FREQUENCY;
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd));
 	memset(&self->cmd, 0xa5, sizeof(self->cmd));
 	ASSERT_EQ(fetch(self), 0);
@@ -145,9 +146,12 @@ TEST_F(buffers, tell_the_worker)
 	EXPECT_EQ(roles[0].model, 2);
 	EXPECT_EQ(roles[0].kind, NNACCEL_ROLE_OUTPUT);
 	EXPECT_EQ(roles[0].index, NNACCEL_MAX_ARGS - 1);
+	EXPECT_EQ(roles[0].frequency, 0);
 	EXPECT_EQ(roles[1].model, 1);
 	EXPECT_EQ(roles[1].kind, NNACCEL_ROLE_OUTPUT);
 	EXPECT_EQ(roles[1].index, 0);
+	EXPECT_EQ(roles[1].frequency, NNACCEL_MAX_FREQUENCY);
+	EXPECT_EQ(roles[1].__reserved, 0);
 	EXPECT_EQ(((uint8_t *)&self->cmd)[self->cmd.head.size], 0xa5);
 	at = session_map(self->s.session, command_grants(&self->cmd)->grant, 4 * PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
@@ -223,7 +227,11 @@ TEST_F(buffers, role_refusals)
 		{ "kind", { .model = self->model, .kind = 2 }, EINVAL },
 		{ "far kind", { .model = self->model, .kind = UINT32_MAX }, EINVAL },
 		{ "index", { .model = self->model, .index = NNACCEL_MAX_ARGS }, EINVAL },
-		{ "reserved", { .model = self->model, .index = 1, .__reserved = 1 }, EINVAL },
+		{ "always", { .model = self->model, .index = 1,
+			      .frequency = NNACCEL_MAX_FREQUENCY }, 0 },
+		{ "more than always", { .model = self->model, .index = 1,
+					.frequency = NNACCEL_MAX_FREQUENCY + 1 }, EINVAL },
+		{ "twice, by another frequency", { .model = self->model, .frequency = 1 }, EINVAL },
 		{ "no model", { .model = 0 }, ENOENT },
 		{ "a pool", { .model = self->pool }, ENOENT },
 		{ "none such", { .model = UINT32_MAX }, ENOENT },

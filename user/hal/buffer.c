@@ -263,9 +263,10 @@ static enum nn_status add_role(struct nna_buffer *b, const struct role_list *lis
 	*r = (struct nnaccel_role){ .model = list->models[role->model]->id, .kind = list->kind,
 				    .index = role->index };
 	for (uint32_t k = 0; k < b->num_roles; k++)
-		if (!memcmp(r, &b->roles[k], sizeof(*r)))
+		if (!memcmp(r, &b->roles[k], offsetof(struct nnaccel_role, frequency)))
 			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is there twice",
 				       what, i);
+	r->frequency = (uint32_t)(role->frequency * NNACCEL_MAX_FREQUENCY);
 	status = merge_role(b, &s->operands[(output ? s->num_inputs : 0) + role->index], what, i,
 			    err);
 	b->num_roles++;

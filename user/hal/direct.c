@@ -886,9 +886,11 @@ static int do_execute(struct direct *d, struct nnaccel_execute *e, struct call *
 	e->out_num_shapes = payload_of(c, shapes) && c->answer.payload_size ? e->num_outputs : 0;
 	if (e->shapes && e->out_num_shapes)
 		memcpy((void *)(uintptr_t)e->shapes, payload_of(c, shapes), shapes);
-	e->out_device_ns = c->answer.device_ns;
-	e->out_driver_ns = e->flags & NNACCEL_EXECUTE_MEASURE ? clock_ns() - start_ns :
-			   NNACCEL_TIME_NONE;
+	e->out_device_ns = e->out_driver_ns = NNACCEL_TIME_NONE;
+	if (e->flags & NNACCEL_EXECUTE_MEASURE) {
+		e->out_device_ns = c->answer.device_ns;
+		e->out_driver_ns = clock_ns() - start_ns;
+	}
 	e->out_fenced_ns = NNACCEL_TIME_NONE;
 	fill_buffers(d, c, e);
 	return 0;
@@ -915,7 +917,10 @@ static int do_buffer_alloc(struct direct *d, struct nnaccel_buffer_alloc *a, str
 	for (uint32_t i = 0; i < a->num_roles && !error; i++) {
 		live_model(d, roles[i].model, &error);
 		buffer->roles[i] = roles[i];
-		c->roles[i] = (struct nnaccel_cmd_role){ roles[i].model, roles[i].kind, roles[i].index };
+		c->roles[i] = (struct nnaccel_cmd_role){
+			.model = roles[i].model, .kind = roles[i].kind, .index = roles[i].index,
+			.frequency = roles[i].frequency,
+		};
 	}
 	if (!error) {
 		buffer->num_roles = a->num_roles;

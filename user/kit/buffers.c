@@ -12,10 +12,12 @@
 
 /* ---- a new buffer ---- */
 
-/* What the roles so far leave of the buffer's operand. */
+/* The buffer's operand by its roles so far, whose models are held. */
 struct merged {
 	struct nn_operand operand;
-	struct loaded_model *first;	/* keeps the scales of the first role's operand */
+	struct loaded_model **models;
+	struct nna_engine_role *roles;	/* for the engine */
+	uint32_t count;			/* of both */
 };
 
 static enum nn_status merge(struct merged *merged, const struct nn_operand *operand, uint32_t role,
@@ -36,15 +38,24 @@ static enum nn_status merge(struct merged *merged, const struct nn_operand *oper
 }
 
 static enum nn_status add_role(struct models *models, struct merged *merged,
-			       const struct loaded_model *loaded,
-			       const struct nnaccel_cmd_role *role, uint32_t index,
-			       struct nn_error *err)
+			       const struct nnaccel_cmd_role *role, struct nn_error *err)
 {
-	const struct nn_subgraph *main = models_signature(models, loaded);
+	struct loaded_model *loaded = models_get(models, role->model);
 	bool is_output = role->kind == NNACCEL_ROLE_OUTPUT;
-	uint32_t count = is_output ? main->num_outputs : main->num_inputs;
-	const uint32_t *operands = is_output ? main->outputs : main->inputs;
+	const uint32_t index = merged->count, *operands;
+	const struct nn_subgraph *main;
+	uint32_t count;
 
+	if (!loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "role %u: no such model", index);
+	merged->models[merged->count] = loaded;
+	merged->roles[merged->count++] = (struct nna_engine_role){
+		.prepared = loaded->prepared, .is_output = is_output, .index = role->index,
+		.frequency = (float)role->frequency / NNACCEL_MAX_FREQUENCY,
+	};
+	main = models_signature(models, loaded);
+	count = is_output ? main->num_outputs : main->num_inputs;
+	operands = is_output ? main->outputs : main->inputs;
 	if (role->index >= count)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "role %u is %s %u of %u", index,
 			       is_output ? "output" : "input", role->index, count);
@@ -75,11 +86,15 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 }
 
 static enum nn_status add_buffer(struct buffers *buffers, const struct command *command,
-				 const struct nn_operand *operand, uint32_t *layout,
+				 const struct merged *merged, uint32_t *layout,
 				 struct nn_error *err)
 {
 	const struct nna_engine *engine = buffers->engine;
 	const struct nnaccel_grant *grant = &command->grants[0];
+	const struct nna_engine_new_buffer wanted = {
+		.operand = &merged->operand, .capacity = grant->length,
+		.roles = merged->roles, .num_roles = merged->count,
+	};
 	struct buffer *b;
 	enum nn_status status;
 
@@ -90,7 +105,7 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 		free(b);
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	}
-	status = engine->buffers->create(engine, operand, grant->length, &b->own, err);
+	status = engine->buffers->create(engine, &wanted, &b->own, err);
 	if (status || !b->own) {
 		pthread_mutex_destroy(&b->lock);
 		free(b);
@@ -108,30 +123,26 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 			    const struct command *command, uint32_t *layout, struct nn_error *err)
 {
-	struct merged merged = { .first = NULL };
+	const uint32_t count = command->head->num_roles;
+	struct merged merged = {
+		.models = calloc(count, sizeof(*merged.models)),
+		.roles = calloc(count, sizeof(*merged.roles)),
+	};
 	enum nn_status status = NN_OK;
 
-	for (uint32_t i = 0; i < command->head->num_roles && !status; i++) {
-		const struct nnaccel_cmd_role *role = &command->roles[i];
-		struct loaded_model *loaded = models_get(models, role->model);
-
-		if (!loaded) {
-			status = nn_fail(err, NN_GENERAL_FAILURE, "role %u: no such model", i);
-			break;
-		}
-		status = add_role(models, &merged, loaded, role, i, err);
-		if (i)
-			models_put(models, loaded);
-		else
-			merged.first = loaded;
-	}
+	if (!merged.models || !merged.roles)
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < count && !status; i++)
+		status = add_role(models, &merged, &command->roles[i], err);
 	if (!status)
 		status = check_capacity(&merged.operand, command->grants[0].length, err);
 	*layout = NNACCEL_LAYOUT_LINEAR;
 	if (!status)
-		status = add_buffer(buffers, command, &merged.operand, layout, err);
-	if (merged.first)
-		models_put(models, merged.first);
+		status = add_buffer(buffers, command, &merged, layout, err);
+	while (merged.count)
+		models_put(models, merged.models[--merged.count]);
+	free(merged.models);
+	free(merged.roles);
 	return status;
 }
 

@@ -114,7 +114,7 @@ static const char *files_fault(const struct nna_engine *e)
 
 /* Elements of arrays have no size of their own: they are as long as in the first release. */
 _Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&
-	       sizeof(struct nn_device_extension) == 40 &&
+	       sizeof(struct nn_device_extension) == 40 && sizeof(struct nna_engine_role) == 24 &&
 	       sizeof(struct nn_device_extension_item) == 16, "engines of older releases read them");
 
 const char *engine_fault(const struct nna_engine *e)

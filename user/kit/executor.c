@@ -96,6 +96,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		.inputs = s->args,
 		.outputs = s->args + s->request.num_inputs,
 		.shapes = s->shapes,
+		.measure = s->request.measure,
 	};
 	const struct memory_args args = {
 		.from = s->request.args, .pools = s->mappings, .num_inputs = s->request.num_inputs,
@@ -122,7 +123,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	}
 	memory_args_end(&args, !status);
 	if (s->request.measure)
-		s->result.device_ns = clock_ns() - start_ns;
+		s->result.device_ns = execution.device_ns ? execution.device_ns : clock_ns() - start_ns;
 
 	/* Memory that went away explains whatever else went wrong. */
 	memory_status = access_end(executor, s, &broken);

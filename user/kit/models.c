@@ -224,21 +224,29 @@ void models_add(struct models *models, struct loaded_model *loaded)
 	pthread_mutex_unlock(&models->lock);
 }
 
+struct nna_engine_preparation models_how(const struct command *command,
+					 const struct loaded_model *loaded)
+{
+	return (struct nna_engine_preparation){
+		.preference = command->head->preference,
+		.priority = command->head->priority,
+		.deadline_ns = command->head->deadline_ns,
+		.attributes = loaded->attributes,
+	};
+}
+
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err)
 {
-	struct nna_engine_preparation how = {
-		.preference = command->head->preference,
-		.deadline_ns = command->head->deadline_ns,
-		.may_be_put_off = models->lazy,
-	};
+	struct nna_engine_preparation how;
 	struct loaded_model *loaded;
 	enum nn_status status;
 
 	status = load(models, command, true, &loaded, err);
 	if (status)
 		return status;
-	how.attributes = loaded->attributes;
+	how = models_how(command, loaded);
+	how.may_be_put_off = models->lazy;
 	status = models->engine->prepare(models->engine, loaded->model, &how, &loaded->prepared,
 					 err);
 	if (!status)

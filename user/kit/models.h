@@ -96,6 +96,10 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
+/* Returns what a command says of the preparation. */
+struct nna_engine_preparation models_how(const struct command *command,
+					 const struct loaded_model *loaded);
+
 /* Takes over the attributes of a command, once the engine has checked them. */
 enum nn_status models_take_attributes(struct models *models, const struct command *command, struct loaded_model *loaded,
 				      struct nn_error *err);

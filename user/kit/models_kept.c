@@ -84,11 +84,7 @@ static enum nn_status make_key(const struct keep_work *work, const struct loaded
 static enum nn_status load_kept(struct models *models, const struct command *command,
 				struct loaded_model *loaded, struct nn_error *err)
 {
-	const struct nna_engine_preparation how = {
-		.preference = command->head->preference,
-		.deadline_ns = command->head->deadline_ns,
-		.attributes = loaded->attributes,
-	};
+	const struct nna_engine_preparation how = models_how(command, loaded);
 	const struct kept_parts *kept = &loaded->kept;
 	uint8_t hash[DIGEST_SIZE];
 	void *part = malloc(kept->model_size);
@@ -185,11 +181,7 @@ static enum nn_status compile_copy(struct models *models, const struct command *
 				   const struct keep_work *work, struct loaded_model *loaded,
 				   struct nn_error *err)
 {
-	const struct nna_engine_preparation how = {
-		.preference = work->preference,
-		.deadline_ns = command->head->deadline_ns,
-		.attributes = loaded->attributes,
-	};
+	const struct nna_engine_preparation how = models_how(command, loaded);
 	enum nn_status status;
 
 	status = nn_model_decode(work->wire, work->wire_size, loaded->copies, loaded->num_copies,

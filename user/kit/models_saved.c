@@ -25,10 +25,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 				void **part, struct loaded_model *loaded, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
-	struct nna_engine_preparation how = {
-		.preference = head->preference,
-		.deadline_ns = head->deadline_ns,
-	};
+	struct nna_engine_preparation how;
 	uint8_t hash[DIGEST_SIZE];
 	const char *data = NULL;
 	enum nn_status status;
@@ -42,7 +39,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 		status = models_take_attributes(models, command, loaded, err);
 	if (status)
 		return status;
-	how.attributes = loaded->attributes;
+	how = models_how(command, loaded);
 	if (loaded->num_pools)
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
 	status = models->engine->load(models->engine, *part, head->wire_length, data,

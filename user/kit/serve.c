@@ -386,6 +386,7 @@ static void job_run(struct server *server, const struct command *command, struct
 		.deadline_ns = head->deadline_ns,
 		.loop_timeout_ns = head->loop_timeout_ns,
 		.attributes = job->attributes,
+		.measure = head->flags & NNACCEL_EXECUTE_MEASURE,
 	};
 	/* Outputs follow the inputs here and there. */
 	const struct memory_args args = {
@@ -408,7 +409,7 @@ static void job_run(struct server *server, const struct command *command, struct
 	if (!answer->status)
 		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
 						     &answer->err);
-	if (head->flags & NNACCEL_EXECUTE_MEASURE || job->has_times)
+	if (execution.measure || job->has_times)
 		start_ns = clock_ns();
 	job->running.grants = &server->grants;
 	job->running.may_have_fence = may_have_fence(server, head, job);
@@ -421,7 +422,9 @@ static void job_run(struct server *server, const struct command *command, struct
 			end_times(&times, start_ns);
 	}
 	memory_args_end(&args, !answer->status);
-	if (head->flags & NNACCEL_EXECUTE_MEASURE)
+	if (execution.device_ns)
+		answer->device_ns = execution.device_ns;
+	else if (execution.measure)
 		answer->device_ns = clock_ns() - start_ns;
 
 	/* Memory that went away explains whatever else went wrong. */

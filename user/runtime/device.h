@@ -64,6 +64,7 @@ struct prepared_role {
 	struct prepared *prepared;
 	uint32_t index;
 	bool output;
+	float frequency;		/* in (0, 1], of the executions */
 };
 
 struct memory_domain;

@@ -909,7 +909,7 @@ static int allocate(const ANeuralNetworksDevice *device, const struct prepared_r
 	}
 	for (i = 0; i < count; i++) {
 		const struct nna_role role = { .model = i, .index = roles[i].index,
-					       .frequency = 1 };
+					       .frequency = roles[i].frequency };
 
 		models[i] = accel_of(&roles[i])->model;
 		if (roles[i].output)

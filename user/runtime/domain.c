@@ -21,8 +21,8 @@ struct users {
 	struct prepared_role *roles;
 };
 
-static int add_user(struct users *users, const struct step *step, bool output, uint32_t index,
-		    struct nn_error *err)
+static int add_user(struct users *users, const struct step *step, const struct memory_role *role,
+		    bool output, uint32_t index, struct nn_error *err)
 {
 	struct prepared_role *roles = reallocarray(users->roles, (size_t)users->count + 1,
 						   sizeof(roles[0]));
@@ -32,12 +32,13 @@ static int add_user(struct users *users, const struct step *step, bool output, u
 	users->several |= users->device && users->device != step->device;
 	users->device = step->device;
 	users->roles = roles;
-	users->roles[users->count++] = (struct prepared_role){ step->prepared, index, output };
+	users->roles[users->count++] = (struct prepared_role){ step->prepared, index, output,
+							       role->frequency };
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static int add_list(struct users *users, const struct step *step, bool output,
-		    const uint32_t *operands, uint32_t count, uint32_t operand,
+static int add_list(struct users *users, const struct step *step, const struct memory_role *role,
+		    bool output, const uint32_t *operands, uint32_t count, uint32_t operand,
 		    struct nn_error *err)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
@@ -45,7 +46,7 @@ static int add_list(struct users *users, const struct step *step, bool output,
 
 	for (i = 0; i < count && result == ANEURALNETWORKS_NO_ERROR; i++)
 		if (operands[i] == operand)
-			result = add_user(users, step, output, i, err);
+			result = add_user(users, step, role, output, i, err);
 	return result;
 }
 
@@ -62,11 +63,11 @@ static int add_steps(struct users *users, const struct memory_role *role, struct
 		const struct step *step = &p->steps[i];
 		const struct nn_subgraph *of_step = &step->graph.model.subgraphs[0];
 
-		result = add_list(users, step, false, step->inputs, of_step->num_inputs, operand,
-				  err);
+		result = add_list(users, step, role, false, step->inputs, of_step->num_inputs,
+				  operand, err);
 		if (result == ANEURALNETWORKS_NO_ERROR)
-			result = add_list(users, step, true, step->outputs, of_step->num_outputs,
-					  operand, err);
+			result = add_list(users, step, role, true, step->outputs,
+					  of_step->num_outputs, operand, err);
 	}
 	return result;
 }

@@ -17,6 +17,7 @@ struct memory_role {
 	uint64_t serial;		/* the compilation's: no other ever has it */
 	uint32_t index;
 	bool output;
+	float frequency;		/* in (0, 1], of its executions */
 };
 
 /* The further fields of a memory that was made from a description. */

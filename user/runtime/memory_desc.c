@@ -47,7 +47,7 @@ static bool same_role(const struct memory_role *a, const struct memory_role *b)
 }
 
 static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
-		      float frequency, struct nn_error *err)
+		      struct nn_error *err)
 {
 	const char *what = role->output ? "output" : "input";
 	const struct nn_subgraph *main;
@@ -61,9 +61,9 @@ static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 	if (role->index >= count)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s %u of %u", what, role->index,
 			       count);
-	if (!(frequency > 0 && frequency <= 1))
+	if (!(role->frequency > 0 && role->frequency <= 1))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "frequency %g, not in (0, 1]",
-			       (double)frequency);
+			       (double)role->frequency);
 	for (i = 0; i < desc->num_roles; i++)
 		if (same_role(&desc->roles[i], role))
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
@@ -96,14 +96,15 @@ static int add_role(ANeuralNetworksMemoryDesc *desc,
 		    const ANeuralNetworksCompilation *compilation, uint32_t index, bool output,
 		    float frequency, struct nn_error *err)
 {
-	const struct memory_role role = { compilation, compilation->serial, index, output };
+	const struct memory_role role = { compilation, compilation->serial, index, output,
+					  frequency };
 	struct nn_operand merged;
 	struct memory_role *roles;
 	int result;
 
 	result = check_mutable(desc, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = check_role(desc, &role, frequency, err);
+		result = check_role(desc, &role, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = merge_role(desc, &role, &merged, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
@@ -294,7 +295,7 @@ int memory_check_role(const ANeuralNetworksMemory *memory,
 		      const struct nn_operand *operand, size_t offset, size_t length,
 		      struct nn_error *err)
 {
-	const struct memory_role role = { compilation, compilation->serial, index, output };
+	const struct memory_role role = { compilation, compilation->serial, index, output, 0 };
 	const struct memory_domain *domain = memory->domain;
 	uint32_t i;
 

@@ -112,6 +112,8 @@ static struct {
 	bool breaks;			/* the first mapping, likewise */
 	unsigned int executions;
 	bool is_omitted;
+	uint64_t device_ns;		/* that it tells */
+	bool measure;			/* it was told */
 } engine_state;
 
 static struct grants grants;
@@ -126,6 +128,8 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	assert_ptr_equal(prepared, &engine_state);
 	engine_state.executions++;
 	engine_state.is_omitted = e->inputs[0].omitted;
+	engine_state.measure = e->measure;
+	e->device_ns = engine_state.device_ns;
 	if (engine_state.forgets >= 0)
 		executor_forget(executor, (uint32_t)engine_state.forgets);
 	if (engine_state.breaks)
@@ -327,7 +331,13 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(scratch->result.device_ns == NNACCEL_TIME_NONE);
 	assert_true(scratch->result.driver_ns == NNACCEL_TIME_NONE);
+	assert_false(engine_state.measure);
 	scratch->request.measure = true;
+	engine_state.device_ns = UINT64_C(5) << 40;
+	assert_int_equal(run(), NNACCEL_STATUS_NONE);
+	assert_true(engine_state.measure);
+	assert_true(scratch->result.device_ns == engine_state.device_ns);
+	engine_state.device_ns = 0;
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(scratch->result.device_ns <= scratch->result.driver_ns);
 	assert_true(scratch->result.driver_ns < 3600 * NS_PER_S);

@@ -159,6 +159,8 @@ static struct {
 	bool is_short, is_silent;	/* an output is too small; no shapes are told */
 	int fence;			/* to end with, or -1 */
 	bool took_fence;
+	uint64_t device_ns;		/* that it tells */
+	bool measure;			/* it was told */
 	int prepared, released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
@@ -241,6 +243,8 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	engine_state.own = nna_engine_buffer(e->inputs[0].data);
 	engine_state.attribute = e->attributes ? e->attributes->list[0].code : 0;
 	engine_state.num_outputs = e->num_outputs;
+	engine_state.measure = e->measure;
+	e->device_ns = engine_state.device_ns;
 	engine_state.room = e->times ? e->times->room : 0;
 	if (e->times)
 		times_add(e->times, 7, ADD, 5, 6);
@@ -260,16 +264,21 @@ static struct {
 	unsigned int created, destroyed, in, out;
 	uint64_t capacity;
 	struct nn_operand operand;
+	struct nna_engine_role roles[2];
+	uint32_t num_roles;
 } buffer_state;
 
 static enum nn_status buffer_create(const struct nna_engine *engine,
-				    const struct nn_operand *operand, uint64_t capacity,
-				    void **buffer, struct nn_error *err)
+				    const struct nna_engine_new_buffer *wanted, void **buffer,
+				    struct nn_error *err)
 {
 	(void)engine;
 	buffer_state.created++;
-	buffer_state.capacity = capacity;
-	buffer_state.operand = *operand;
+	buffer_state.capacity = wanted->capacity;
+	buffer_state.operand = *wanted->operand;
+	buffer_state.num_roles = wanted->num_roles;
+	assert_true(wanted->num_roles <= 2);
+	memcpy(buffer_state.roles, wanted->roles, wanted->num_roles * sizeof(buffer_state.roles[0]));
 	*buffer = buffer_of_engine;
 	return result_of(err);
 }
@@ -614,7 +623,7 @@ static void test_prepare(void **state)
 					  { OTHER, NNACCEL_PROT_READ, 2 * PAGE } };
 	struct nnaccel_cmd head = {
 		.kind = NNACCEL_DO_PREPARE, .model = 5, .num_grants = 3, .preference = 1,
-		.deadline_ns = 99, .wire_length = write_pools(grants + 1, 0),
+		.priority = NNACCEL_PRIORITY_HIGH, .deadline_ns = 99, .wire_length = write_pools(grants + 1, 0),
 		.max_payload = sizeof(struct nnaccel_model_memory),
 	};
 	const struct nnaccel_model_memory *taken = (const void *)kernel.payloads[0];
@@ -625,6 +634,7 @@ static void test_prepare(void **state)
 	assert_int_equal(taken->weights, 123);
 	assert_int_equal(taken->execution, 45);
 	assert_int_equal(engine_state.how.preference, 1);
+	assert_int_equal(engine_state.how.priority, NNACCEL_PRIORITY_HIGH);
 	assert_int_equal(engine_state.how.deadline_ns, 99);
 	assert_false(engine_state.how.may_be_put_off);
 	assert_null(engine_state.how.attributes);
@@ -739,6 +749,7 @@ static void test_execute(void **state)
 	assert_int_equal(shape->dims[0], 2);
 	assert_int_equal(shape->dims[1], 5);
 	assert_int_equal(shape->dims[2], 0);
+	assert_false(engine_state.measure);
 	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
 	/* Measured, with an argument that is left out and another's dimensions. */
@@ -748,10 +759,19 @@ static void test_execute(void **state)
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_NO_VALUE };
 	head.flags = NNACCEL_EXECUTE_MEASURE;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
+	assert_true(engine_state.measure);
 	assert_true(kernel.commits[0].device_ns < 3600 * NS_PER_S);
 	assert_true(engine_state.omitted);
 	assert_int_equal(engine_state.rank, 1);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
+	/* The engine's own time of the device counts more, and the kernel always gets it. */
+	engine_state.device_ns = UINT64_C(5) << 40;
+	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
+	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
+	head.flags = 0;
+	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
+	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
+	engine_state.device_ns = 0;
 	/* An output that is too small has a shape, too. */
 	engine_state.status = NN_OUTPUT_INSUFFICIENT_SIZE;
 	engine_state.is_short = true;
@@ -998,28 +1018,30 @@ static const struct {
 	struct nnaccel_cmd_role roles[3];
 	uint32_t status;
 } judged[] = {
-	{ "an input", 8, 1, { { 1, IN, 0 } }, NNACCEL_STATUS_NONE },
-	{ "the last input", 8, 1, { { 1, IN, 1 } }, NNACCEL_STATUS_NONE },
-	{ "no input", 8, 1, { { 1, IN, 2 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "an output", 8, 1, { { 1, OUT, 0 } }, NNACCEL_STATUS_NONE },
-	{ "no output", 8, 1, { { 1, OUT, 1 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "no model", 8, 2, { { 1, IN, 0 }, { 9, IN, 0 } }, NNACCEL_STATUS_GENERAL_FAILURE },
-	{ "too small", 7, 1, { { 1, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "too large", 16, 1, { { 1, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "open", 16, 1, { { 2, IN, 0 } }, NNACCEL_STATUS_NONE },
-	{ "open, at least", 8, 1, { { 2, OUT, 0 } }, NNACCEL_STATUS_NONE },
-	{ "open, no multiple", 12, 1, { { 2, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "merged", 8, 3, { { 2, OUT, 0 }, { 1, IN, 1 }, { 2, IN, 0 } }, NNACCEL_STATUS_NONE },
-	{ "merged, too large", 16, 2, { { 2, OUT, 0 }, { 1, IN, 1 } },
+	{ "an input", 8, 1, { { 1, IN, 0, 0, 0 } }, NNACCEL_STATUS_NONE },
+	{ "the last input", 8, 1, { { 1, IN, 1, 0, 0 } }, NNACCEL_STATUS_NONE },
+	{ "no input", 8, 1, { { 1, IN, 2, 0, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "an output", 8, 1, { { 1, OUT, 0, 0, 0 } }, NNACCEL_STATUS_NONE },
+	{ "no output", 8, 1, { { 1, OUT, 1, 0, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "no model", 8, 2, { { 1, IN, 0, 0, 0 }, { 9, IN, 0, 0, 0 } }, NNACCEL_STATUS_GENERAL_FAILURE },
+	{ "too small", 7, 1, { { 1, IN, 0, 0, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "too large", 16, 1, { { 1, IN, 0, 0, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "open", 16, 1, { { 2, IN, 0, 0, 0 } }, NNACCEL_STATUS_NONE },
+	{ "open, at least", 8, 1, { { 2, OUT, 0, 0, 0 } }, NNACCEL_STATUS_NONE },
+	{ "open, no multiple", 12, 1, { { 2, IN, 0, 0, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "merged", 8, 3, { { 2, OUT, 0, 0, 0 }, { 1, IN, 1, 0, 0 }, { 2, IN, 0, 0, 0 } },
+	  NNACCEL_STATUS_NONE },
+	{ "merged, too large", 16, 2, { { 2, OUT, 0, 0, 0 }, { 1, IN, 1, 0, 0 } },
 	  NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "other dimensions", 8, 2, { { 1, OUT, 0 }, { 3, IN, 0 } },
+	{ "other dimensions", 8, 2, { { 1, OUT, 0, 0, 0 }, { 3, IN, 0, 0, 0 } },
 	  NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "another type", 8, 2, { { 1, OUT, 0 }, { 4, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "the third is another", 8, 3, { { 1, OUT, 0 }, { 1, IN, 0 }, { 4, IN, 0 } },
+	{ "another type", 8, 2, { { 1, OUT, 0, 0, 0 }, { 4, IN, 0, 0, 0 } },
 	  NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "of any rank", 12, 1, { { 5, IN, 0 } }, NNACCEL_STATUS_NONE },
-	{ "of any rank, no multiple", 10, 1, { { 5, IN, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "more than 4 GiB", UINT64_C(1) << 34, 2, { { 6, IN, 0 }, { 7, IN, 0 } },
+	{ "the third is another", 8, 3, { { 1, OUT, 0, 0, 0 }, { 1, IN, 0, 0, 0 }, { 4, IN, 0, 0, 0 } },
+	  NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "of any rank", 12, 1, { { 5, IN, 0, 0, 0 } }, NNACCEL_STATUS_NONE },
+	{ "of any rank, no multiple", 10, 1, { { 5, IN, 0, 0, 0 } }, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "more than 4 GiB", UINT64_C(1) << 34, 2, { { 6, IN, 0, 0, 0 }, { 7, IN, 0, 0, 0 } },
 	  NNACCEL_STATUS_INVALID_ARGUMENT },
 };
 
@@ -1082,7 +1104,11 @@ static void forget(uint32_t grant)
 /* Buffers whose layout is the engine's are converted, found in executions, and destroyed. */
 static void test_own_layout(void **state)
 {
-	const struct nnaccel_cmd_role role = { 2, IN, 0 };
+	const struct nnaccel_cmd_role role = { .model = 2, .kind = IN };
+	const struct nnaccel_cmd_role roles[] = {
+		{ .model = 2, .kind = IN, .index = 1 },
+		{ .model = 1, .kind = OUT, .frequency = NNACCEL_MAX_FREQUENCY / 4 },
+	};
 	const struct nnaccel_grant grants[] = { { OTHER, RW, 8 }, { MEMORY, RW, PAGE } };
 	const struct nnaccel_arg args[] = {
 		{ .flags = NNACCEL_ARG_BUFFER, .length = 8, .rank = 2, .dims = { 1, 2 } },
@@ -1109,7 +1135,18 @@ static void test_own_layout(void **state)
 	assert_int_equal(buffer_state.operand.rank, 2);
 	assert_int_equal(buffer_state.operand.dims[0], 0);
 	assert_int_equal(buffer_state.operand.dims[1], 2);
-	assert_int_equal(make_buffer(PICTURE, 8, 1, &role), NNACCEL_STATUS_NONE);
+	/* The engine gets the roles, in terms of what it prepared. */
+	assert_int_equal(make_buffer(PICTURE, 8, 2, roles), NNACCEL_STATUS_NONE);
+	assert_int_equal(buffer_state.num_roles, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct loaded_model *loaded = models_get(&server.models, roles[i].model);
+
+		assert_ptr_equal(buffer_state.roles[i].prepared, loaded->prepared);
+		models_put(&server.models, loaded);
+		assert_int_equal(buffer_state.roles[i].is_output, roles[i].kind == OUT);
+		assert_int_equal(buffer_state.roles[i].index, roles[i].index);
+		assert_true(buffer_state.roles[i].frequency == (i ? 0.25f : 0));
+	}
 	assert_int_equal(buffer_state.created, 4);
 
 	memset(memory[MEMORY], 0x0f, 8);
@@ -1142,7 +1179,7 @@ static void test_own_layout(void **state)
 /* One that is used meanwhile is destroyed when its last user puts it back. */
 static void test_forgotten_in_use(void **state)
 {
-	const struct nnaccel_cmd_role role = { 2, IN, 0 };
+	const struct nnaccel_cmd_role role = { .model = 2, .kind = IN };
 	struct buffer *one, *again;
 
 	(void)state;

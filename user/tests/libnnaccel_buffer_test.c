@@ -173,7 +173,7 @@ static void test_roles(void **state)
 		{ "inputs that agree", { { 0, BYTES, 1 }, { 1, BYTES, 0.5f } }, { { 0 } }, 2, 0, NN_OK },
 		{ "rows and columns", { { 1, ROWS, 1 } }, { { 0, 1, 1 } }, 1, 1, NN_OK },
 		{ "none", { { 0 } }, { { 0 } }, 0, 0, NN_INVALID_ARGUMENT },
-		{ "one twice", { { 0, FLOATS, 1 }, { 0, FLOATS, 1 } }, { { 0 } }, 2, 0,
+		{ "one twice", { { 0, FLOATS, 1 }, { 0, FLOATS, 0.5f } }, { { 0 } }, 2, 0,
 		  NN_INVALID_ARGUMENT },
 		{ "another type", { { 0, FLOATS, 1 }, { 0, ROWS, 1 } }, { { 0 } }, 2, 0,
 		  NN_INVALID_ARGUMENT },
@@ -213,6 +213,9 @@ static void test_roles(void **state)
 				assert_int_equal(roles[k].kind, is_output ? NNACCEL_ROLE_OUTPUT :
 						 NNACCEL_ROLE_INPUT);
 				assert_int_equal(roles[k].index, role->index);
+				assert_int_equal(roles[k].frequency,
+						 role->frequency == 1 ? NNACCEL_MAX_FREQUENCY :
+						 NNACCEL_MAX_FREQUENCY / 2);
 				assert_int_equal(roles[k].model == roles[0].model, role->model ==
 						 (cases[i].num_inputs ? cases[i].inputs[0].model :
 						  cases[i].outputs[0].model));

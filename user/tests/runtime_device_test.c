@@ -351,9 +351,9 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 
 	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
 	if (output)
-		assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, compilation, 0, 1));
+		assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, compilation, 0, 0.5f));
 	else
-		assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
+		assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 0.25f));
 	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
 	result = ANeuralNetworksMemory_createFromDesc(desc, memory);
 	ANeuralNetworksMemoryDesc_free(desc);
@@ -765,6 +765,10 @@ static void test_refused_buffers(void **state)
 	assert_result(RESOURCE_EXHAUSTED_TRANSIENT, make_memory(named, false, &memory));
 	assert_null(memory);
 	assert_int_equal(accel.refused_buffers, 1);
+	assert_true(accel.frequency == 0.25f && accel.output_frequency == 0);
+	assert_result(RESOURCE_EXHAUSTED_TRANSIENT, make_memory(named, true, &memory));
+	assert_true(accel.frequency == 0 && accel.output_frequency == 0.5f);
+	accel.refused_buffers = 1;
 
 	assert_ok(make_memory(any, false, &memory));
 	assert_int_equal(accel.refused_buffers, 2);

@@ -68,6 +68,7 @@ static struct {
 	uint32_t num_tokens, asked_tokens[3];	/* of the last execution, which then computes nothing */
 	uint32_t num_memories;
 	uint32_t refused_buffers;
+	float frequency, output_frequency;	/* of the last buffer's first roles; 0: none */
 	uint32_t buffers_read;		/* times, by the library */
 	uint32_t buffers_written;
 	uint32_t failing_reads, failing_writes;	/* of buffers, that are next */
@@ -227,10 +228,8 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 {
 	(void)device;
 	(void)desc;
-	(void)input_roles;
-	(void)num_input_roles;
-	(void)output_roles;
-	(void)num_output_roles;
+	accel.frequency = num_input_roles ? input_roles[0].frequency : 0;
+	accel.output_frequency = num_output_roles ? output_roles[0].frequency : 0;
 	for (uint32_t i = 0; i < num_models; i++)
 		if (models[i]->worker != accel.worker)
 			return nn_fail(err, NN_DEAD_OBJECT, "its worker is dead");

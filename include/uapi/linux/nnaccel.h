@@ -762,18 +762,22 @@ enum nnaccel_role_kind {
 	NNACCEL_ROLE_OUTPUT = 1
 };
 
+/* The highest frequency of a role: the buffer is used in each execution of the model. */
+#define NNACCEL_MAX_FREQUENCY	1000000
+
 /**
  * struct nnaccel_role - A use that a buffer is made for
  * @model: a model of the context
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
- * @__reserved: must be 0
+ * @frequency: in how many of NNACCEL_MAX_FREQUENCY executions of the model; 0: not known.
+ *	A hint for the engine
  */
 struct nnaccel_role {
 	__u32 model;
 	__u32 kind;
 	__u32 index;
-	__u32 __reserved;
+	__u32 frequency;
 };
 
 /**
@@ -794,11 +798,11 @@ struct nnaccel_role {
  * destroyed or dead: their roles then match nothing any more, its contents can
  * still be copied, unless the engine lays it out in a way of its own.
  *
- * Errors: ENOENT: no such model; ESTALE: a model's worker is dead;
- * EINVAL: capacity 0, no role, too many roles, an unknown kind, an index
- * beyond any model's, a role twice; EFBIG: capacity above max_pool_bytes;
- * EDQUOT: the context's or the user's limit; ENOSPC: too many buffers; and
- * those of reaching the engine (struct nnaccel_query).
+ * Errors: ENOENT: no such model; ESTALE: a model's worker is dead.
+ * EINVAL: capacity 0, no role, too many roles, an unknown kind, an index beyond any
+ * model's, a frequency above the highest, a role twice.
+ * EFBIG: capacity above max_pool_bytes; EDQUOT: the context's or the user's limit.
+ * ENOSPC: too many buffers. Reaching the engine has further errors (struct nnaccel_query).
  */
 struct nnaccel_buffer_alloc {
 	__u32 size;
@@ -1841,11 +1845,15 @@ enum nnaccel_layout {
  * @model: number of the model
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
+ * @frequency: the client's; see struct nnaccel_role
+ * @__reserved: 0
  */
 struct nnaccel_cmd_role {
 	__aligned_u64 model;
 	__u32 kind;
 	__u32 index;
+	__u32 frequency;
+	__u32 __reserved;
 };
 
 /**

@@ -7,8 +7,8 @@
  *
  * Structs that the engine fills in have a size field, so that a newer library takes older ones.
  * Structs that the library fills in grow at their end. Elements of arrays (struct nn_arg, struct
- * nn_output_shape) never grow. Functions may be called from several threads at a time. A function
- * that fails returns its status by nn_fail(), and the client sees the reason.
+ * nn_output_shape, struct nna_engine_role) never grow. Functions may be called from several threads
+ * at a time. A function that fails returns its status by nn_fail(), and the client sees the reason.
  */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
@@ -32,6 +32,7 @@ struct nna_engine;
 /* The options of a client for the preparation of a model. */
 struct nna_engine_preparation {
 	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
+	uint32_t priority;		/* of all its executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* NULL, or of extensions; outlives `prepared` */
@@ -110,6 +111,23 @@ struct nna_engine_burst {
 				  struct nn_execution *execution, struct nn_error *err);
 };
 
+/* A use of a buffer: as an input or an output of a prepared model. */
+struct nna_engine_role {
+	const void *prepared;
+	bool is_output;
+	uint32_t index;
+	float frequency;		/* in (0, 1], of the model's executions; 0: not known */
+};
+
+/* A buffer that a client asks for; what it points to is there during the call. */
+struct nna_engine_new_buffer {
+	/* Type and dimensions of all its roles; dimensions that they leave open are 0. */
+	const struct nn_operand *operand;
+	uint64_t capacity;		/* bytes */
+	const struct nna_engine_role *roles;
+	uint32_t num_roles;
+};
+
 /*
  * Buffers of memory domains whose bytes lie as the device has them: clients' copies in and out
  * are converted. Calls for one buffer come one at a time, but `destroy`, which is the last.
@@ -117,12 +135,12 @@ struct nna_engine_burst {
 struct nna_engine_buffers {
 	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
 	/*
-	 * Creates a buffer of `capacity` bytes for values like `operand`, which is valid during the
-	 * call. Dimensions that the roles leave open are 0. *buffer is the engine's handle, or NULL
-	 * if the buffer has the layout of clients' memory.
+	 * Creates a buffer. *buffer is the engine's handle, or NULL if the buffer has the layout of
+	 * clients' memory.
 	 */
-	enum nn_status (*create)(const struct nna_engine *engine, const struct nn_operand *operand,
-				 uint64_t capacity, void **buffer, struct nn_error *err);
+	enum nn_status (*create)(const struct nna_engine *engine,
+				 const struct nna_engine_new_buffer *wanted, void **buffer,
+				 struct nn_error *err);
 	/* Called once the client freed the buffer and no execution uses it. */
 	void (*destroy)(const struct nna_engine *engine, void *buffer);
 	/* Writes what lies at `from` to the buffer's memory, or the other way round. */
@@ -221,7 +239,9 @@ struct nna_engine {
 	 * Checks the arguments against the model and computes. Fills execution->shapes and sets
 	 * shapes_known with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, which says of each output
 	 * whether it was large enough. A deadline that has passed is
-	 * NN_MISSED_DEADLINE_TRANSIENT.
+	 * NN_MISSED_DEADLINE_TRANSIENT. May set execution->device_ns, and should where
+	 * execution->measure says that the client asks for it. The library measures the call
+	 * otherwise.
 	 */
 	enum nn_status (*execute)(const struct nna_engine *engine, void *prepared,
 				  struct nn_execution *execution, struct nn_error *err);

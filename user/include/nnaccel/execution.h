@@ -55,6 +55,8 @@ struct nn_execution {
 	const struct nn_attributes *attributes;	/* NULL, or what extensions are told */
 	/* NULL, or where an engine that can notes when operations ran, in their order. */
 	struct nn_times *times;
+	bool measure;			/* the time on the device is asked for */
+	uint64_t device_ns;		/* out: that time; 0: the engine does not tell */
 };
 
 #endif /* NNACCEL_EXECUTION_H */

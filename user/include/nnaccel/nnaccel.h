@@ -386,7 +386,7 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 struct nna_role {
 	uint32_t model;
 	uint32_t index;
-	float frequency;		/* in (0, 1]: a hint, not used */
+	float frequency;		/* in (0, 1], of the model's executions: a hint for the engine */
 };
 
 /* BufferDesc of the HAL: dimensions, 0 being unknown; rank 0: all. */

@@ -38,18 +38,19 @@ static void convert(void *to, const void *from, uint64_t length)
 }
 
 /* Buffers of a scalar or of one element have the common layout. */
-static enum nn_status create(const struct nna_engine *engine, const struct nn_operand *operand,
-			     uint64_t capacity, void **buffer, struct nn_error *err)
+static enum nn_status create(const struct nna_engine *engine,
+			     const struct nna_engine_new_buffer *wanted, void **buffer,
+			     struct nn_error *err)
 {
 	struct own_buffer *b;
 
 	(void)engine;
-	if (!operand->rank || capacity <= sizeof(float))
+	if (!wanted->operand->rank || wanted->capacity <= sizeof(float))
 		return NN_OK;
 	b = malloc(sizeof(*b));
 	if (!b)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	b->capacity = capacity;
+	b->capacity = wanted->capacity;
 	*buffer = b;
 	return NN_OK;
 }
