@@ -98,7 +98,7 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 	struct buffer *b;
 	enum nn_status status;
 
-	if (!ENGINE_HAS(engine, buffers))
+	if (!engine->buffers)
 		return NN_OK;
 	b = calloc(1, sizeof(*b));
 	if (!b || pthread_mutex_init(&b->lock, NULL)) {

@@ -168,15 +168,16 @@ static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst
 static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd *head,
 				 struct burst *burst, struct nn_error *err)
 {
+	enum nn_status status;
+
 	burst->number = head->burst;
 	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
 	burst->loaded = models_get(bursts->models, head->model);
 	if (!burst->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
-	burst->executor = executor_create(bursts->models, burst->loaded, burst->number);
-	if (!burst->executor)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	return map_rings(bursts, burst, err);
+	status = executor_create(bursts->models, burst->loaded, burst->number, &burst->executor,
+				 err);
+	return status ? status : map_rings(bursts, burst, err);
 }
 
 /* ---- the list and the queue, under the lock ---- */

@@ -13,6 +13,7 @@
 
 #include "base/build_id.h"
 #include "base/option.h"
+#include "base/sized.h"
 #include "kit/broker.h"
 #include "kit/device.h"
 #include "kit/direct.h"
@@ -82,7 +83,7 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		       "error.\n\n",
 		       argv[0]);
 		option_help(rows, '=');
-		if (ENGINE_HAS(a->options.engine, help))
+		if (a->options.engine->help)
 			fputs(a->options.engine->help, stdout);
 		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
@@ -122,7 +123,7 @@ const char *engine_fault(const struct nna_engine *e)
 	const struct nna_engine_burst *b = e->burst;
 
 	/* Each structure is looked at up to the last field of the first release that had it. */
-	if (!HAS_FIELD(e, load_plugin))
+	if (!HAS_FIELD(e, files))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
 		return "it has no name";
@@ -135,7 +136,7 @@ const char *engine_fault(const struct nna_engine *e)
 	if (b && (!HAS_FIELD(b, execute) || !b->create || !b->destroy || !b->add || !b->is_cached ||
 		  !b->remove || !b->execute))
 		return "its executor of bursts lacks a function";
-	if (ENGINE_HAS(e, buffers) &&
+	if (e->buffers &&
 	    (!HAS_FIELD(e->buffers, copy_out) || !e->buffers->create ||
 	     !e->buffers->destroy || !e->buffers->copy_in || !e->buffers->copy_out))
 		return "its buffers lack a function";
@@ -195,7 +196,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	exit_code = parse_options(argc, argv, &arguments);
 	if (exit_code >= 0)
 		return exit_code;
-	if (ENGINE_HAS(engine, log))
+	if (engine->log)
 		log_set_sink(log_to_engine, (void *)engine);
 	device_init(&info);
 	engine->describe(engine, &info);

@@ -59,9 +59,9 @@ struct executor {
 	uint32_t max_leaving;
 };
 
-/* NULL: no memory, or the engine made none of its own. */
-struct executor *executor_create(struct models *models, struct loaded_model *loaded,
-				 uint32_t burst);
+/* Fails as the engine does, or with NN_OUT_OF_MEMORY; *executor is NULL then. */
+enum nn_status executor_create(struct models *models, struct loaded_model *loaded, uint32_t burst,
+			       struct executor **executor, struct nn_error *err);
 void executor_free(struct executor *executor);
 
 /*

@@ -174,30 +174,46 @@ void executor_forget(struct executor *e, uint32_t slot)
 	pthread_mutex_unlock(&e->lock);
 }
 
+static void end_burst(const struct nna_engine *engine, void *prepared)
+{
+	if (engine->end_burst)
+		engine->end_burst(engine, prepared);
+}
+
 void executor_free(struct executor *e)
 {
 	for (uint32_t i = 0; i < e->size; i++)
 		drop(e, &e->places[i]);
 	if (e->of_engine)
 		e->of_engine->destroy(e->own);
+	end_burst(e->models->engine, e->loaded->prepared);
 	pthread_mutex_destroy(&e->lock);
 	free(e->places);
 	free(e->leaving);
 	free(e);
 }
 
-struct executor *executor_create(struct models *models, struct loaded_model *loaded, uint32_t burst)
+enum nn_status executor_create(struct models *models, struct loaded_model *loaded, uint32_t burst,
+			       struct executor **executor, struct nn_error *err)
 {
 	const struct nna_engine *engine = models->engine;
 	struct executor *e = calloc(1, sizeof(*e));
-	struct nn_error err = { "" };
+	enum nn_status status = NN_OK;
 
+	*executor = NULL;
 	if (!e)
-		return NULL;
-	if (engine->burst && engine->burst->create(engine, loaded->prepared, &e->own, &err)) {
-		log_error("a burst: the engine makes no executor: %s", err.message);
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	if (engine->begin_burst)
+		status = engine->begin_burst(engine, loaded->prepared, err);
+	if (!status && engine->burst) {
+		status = engine->burst->create(engine, loaded->prepared, &e->own, err);
+		if (status)
+			end_burst(engine, loaded->prepared);
+	}
+	if (status) {
+		log_info("the engine refuses a burst: %s", err->message);
 		free(e);
-		return NULL;
+		return status;
 	}
 	e->of_engine = engine->burst;
 	e->models = models;
@@ -205,5 +221,6 @@ struct executor *executor_create(struct models *models, struct loaded_model *loa
 	e->loaded = loaded;
 	e->burst = burst;
 	pthread_mutex_init(&e->lock, NULL);
-	return e;
+	*executor = e;
+	return NN_OK;
 }

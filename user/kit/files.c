@@ -19,7 +19,7 @@ uint32_t files_count(const struct nna_engine *engine)
 {
 	uint32_t count = 0;
 
-	if (!ENGINE_HAS(engine, files))
+	if (!engine->files)
 		return 0;
 	while (engine->files[count])
 		count++;

@@ -113,7 +113,7 @@ static void forget_region(const struct grants *grants, struct mapping *m)
 {
 	const struct nna_engine_region region = mapping_region(m);
 
-	if (atomic_load(&m->told) && ENGINE_HAS(grants->engine, forget_region))
+	if (atomic_load(&m->told) && grants->engine->forget_region)
 		grants->engine->forget_region(grants->engine, &region);
 }
 

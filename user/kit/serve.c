@@ -274,7 +274,7 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 				    has_format ? format++ : NULL, &job->pools[i], &reason);
 		if (status)
 			return nn_fail(err, status, "pool %u: %s", i, reason.message);
-		if (ENGINE_HAS(server->engine, buffers))
+		if (server->engine->buffers)
 			job->buffers[i] = buffers_get(&server->buffers, command->grants[i].grant);
 	}
 	status = nn_attributes_decode(command->attributes, head->attributes_size,

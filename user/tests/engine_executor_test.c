@@ -148,24 +148,45 @@ static void release(const struct nna_engine *engine, void *prepared)
 }
 
 static struct {
-	bool creates_none, adds_none, forgets_all;
+	bool creates_none, adds_none, forgets_all, begins_none;
+	unsigned int begun, ended;
 	unsigned int added, removed, destroyed;
 	struct nna_engine_slot last;
 	uint32_t slots[2];		/* of the execution */
 } burst_state;
+
+static enum nn_status burst_begin(const struct nna_engine *engine, void *prepared,
+				  struct nn_error *err)
+{
+	(void)engine;
+	assert_ptr_equal(prepared, &engine_state);
+	if (burst_state.begins_none)
+		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT, "no bursts today");
+	burst_state.begun++;
+	return NN_OK;
+}
+
+static void burst_end(const struct nna_engine *engine, void *prepared)
+{
+	(void)engine;
+	assert_ptr_equal(prepared, &engine_state);
+	burst_state.ended++;
+}
 
 static enum nn_status burst_create(const struct nna_engine *engine, void *prepared, void **own,
 				   struct nn_error *err)
 {
 	(void)engine;
 	*own = prepared;
-	return burst_state.creates_none ? nn_fail(err, NN_GENERAL_FAILURE, "none") : NN_OK;
+	return burst_state.creates_none ? nn_fail(err, NN_DEVICE_UNAVAILABLE, "none") : NN_OK;
 }
 
 static void burst_destroy(void *own)
 {
 	(void)own;
 	assert_int_equal(burst_state.added, burst_state.removed);
+	/* The burst has not ended yet. */
+	assert_true(!burst_state.begun || burst_state.ended < burst_state.begun);
 	burst_state.destroyed++;
 }
 
@@ -265,8 +286,9 @@ static int tear_down(void **state)
 
 static void begin(void)
 {
-	executor = executor_create(&models, loaded, BURST);
-	assert_non_null(executor);
+	struct nn_error err = { "" };
+
+	assert_int_equal(executor_create(&models, loaded, BURST, &executor, &err), NN_OK);
 	executor->devices = &devices;
 }
 
@@ -560,6 +582,8 @@ static void test_indices(void **state)
 /* An engine's own executor is notified of each slot before its first use, and of its end. */
 static void test_own_executor(void **state)
 {
+	struct nn_error err = { "" };
+
 	(void)state;
 	engine.burst = &engine_burst;
 	begin();
@@ -597,8 +621,48 @@ static void test_own_executor(void **state)
 	executor_free(executor);
 	assert_int_equal(burst_state.destroyed, 1);
 	burst_state.creates_none = true;
-	executor = executor_create(&models, loaded, BURST);
+	assert_int_equal(executor_create(&models, loaded, BURST, &executor, &err),
+			 NN_DEVICE_UNAVAILABLE);
+	assert_string_equal(err.message, "none");
 	assert_null(executor);
+	assert_int_equal(burst_state.destroyed, 1);
+}
+
+/* The engine learns of each burst, and refuses one by a status of its own. */
+static void test_begin_and_end(void **state)
+{
+	struct nn_error err = { "" };
+
+	(void)state;
+	engine.begin_burst = burst_begin;
+	engine.end_burst = burst_end;
+	begin();
+	assert_int_equal(burst_state.begun, 1);
+	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
+	assert_int_equal(burst_state.ended, 0);
+	executor_free(executor);
+	executor = NULL;
+	assert_int_equal(burst_state.ended, 1);
+	burst_state.begins_none = true;
+	assert_int_equal(executor_create(&models, loaded, BURST, &executor, &err),
+			 NN_MISSED_DEADLINE_PERSISTENT);
+	assert_string_equal(err.message, "no bursts today");
+	assert_null(executor);
+	assert_int_equal(burst_state.ended, 1);
+	/* One that has begun ends, too, if there is no executor for it. */
+	engine.burst = &engine_burst;
+	burst_state.begins_none = false;
+	burst_state.creates_none = true;
+	assert_int_equal(executor_create(&models, loaded, BURST, &executor, &err),
+			 NN_DEVICE_UNAVAILABLE);
+	assert_int_equal(burst_state.begun, 2);
+	assert_int_equal(burst_state.ended, 2);
+	burst_state.creates_none = false;
+	begin();
+	executor_free(executor);
+	executor = NULL;
+	assert_int_equal(burst_state.destroyed, 1);
+	assert_int_equal(burst_state.ended, 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
@@ -614,6 +678,7 @@ int main(void)
 		TEST(freed),
 		TEST(indices),
 		TEST(own_executor),
+		TEST(begin_and_end),
 	};
 
 	return cmocka_run_group_tests_name("engine executor", tests, NULL, NULL);

@@ -96,6 +96,7 @@ struct nna_engine_region {
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
+	/* May refuse, as begin_burst of the engine. */
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
@@ -245,7 +246,14 @@ struct nna_engine {
 	 */
 	enum nn_status (*execute)(const struct nna_engine *engine, void *prepared,
 				  struct nn_execution *execution, struct nn_error *err);
-	/* NULL, or an executor of bursts of the engine's own. */
+	/*
+	 * NULL, or called when a client makes a burst, which this may refuse: the client gets the
+	 * status and the reason. end_burst (NULL is fine) follows the burst's last execution.
+	 */
+	enum nn_status (*begin_burst)(const struct nna_engine *engine, void *prepared,
+				      struct nn_error *err);
+	void (*end_burst)(const struct nna_engine *engine, void *prepared);
+	/* NULL, or an executor of bursts of the engine's own, made after begin_burst. */
 	const struct nna_engine_burst *burst;
 
 	/* ---- caching: all, or all NULL ---- */
@@ -285,8 +293,6 @@ struct nna_engine {
 	enum nna_engine_plugin (*load_plugin)(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
-	/* ---- added after the first version, which ends here ---- */
-
 	/*
 	 * NULL, or receives the lines of the log instead of standard error, including those of
 	 * clients' processes, without '\n'. Any thread of the engine's own process may call it.
@@ -310,6 +316,8 @@ struct nna_engine {
 	 * nna_engine_file().
 	 */
 	const struct nna_engine_file *const *files;
+
+	/* ---- added after the first version, which ends here ---- */
 };
 
 /*
