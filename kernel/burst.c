@@ -368,30 +368,33 @@ static void nnaccel_burst_read_control(const struct nnaccel_burst *burst,
 	memcpy_from_page((char *)control, burst->pages[ring], 0, sizeof(*control));
 }
 
-/* How many executions the worker says that it has answered. */
-static u64 nnaccel_burst_packets(const struct nnaccel_burst *burst)
+/* Adds what the worker says that it has answered, and the time that this took on the device. */
+static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executions, u64 *device_ns)
 {
 	struct nnaccel_ring_control control;
 
 	nnaccel_burst_read_control(burst, NNACCEL_FILE_RESULTS, &control);
-	return control.packets;
+	*executions += control.packets;
+	*device_ns += control.device_ns;
 }
 
 /**
- * nnaccel_burst_executions() - Add up the executions of a context's bursts
+ * nnaccel_burst_add_up() - Add up the executions of a context's bursts
  * @ctx: the context; its lock is held
+ * @executions: out: executions of bursts
+ * @device_ns: out: time on the device, of commands too
  *
- * Return: what the workers say of the bursts that live, and said of the others at their end.
+ * The workers say so of the bursts that live, and said so of the others at their end.
  */
-u64 nnaccel_burst_executions(struct nnaccel_context *ctx)
+void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *device_ns)
 {
 	const struct nnaccel_burst *burst;
-	u64 sum = ctx->burst_executions;
 
 	lockdep_assert_held(&ctx->lock);
+	*executions = ctx->burst_executions;
+	*device_ns = ctx->device_ns;
 	list_for_each_entry(burst, &ctx->bursts, node)
-		sum += nnaccel_burst_packets(burst);
-	return sum;
+		nnaccel_burst_count(burst, executions, device_ns);
 }
 
 /*
@@ -464,7 +467,7 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 		return;
 	nnaccel_burst_mark_dead(burst);
 	nnaccel_burst_drop_latency(burst);
-	burst->ctx->burst_executions += nnaccel_burst_packets(burst);
+	nnaccel_burst_count(burst, &burst->ctx->burst_executions, &burst->ctx->device_ns);
 	list_del_init(&burst->node);
 	WRITE_ONCE(burst->dead, true);
 	wake_up_poll(&burst->wait, EPOLLHUP);
@@ -548,10 +551,12 @@ static void nnaccel_burst_free(struct kref *refs)
 {
 	struct nnaccel_burst *burst = container_of(refs, struct nnaccel_burst, refs);
 	struct nnaccel_context *ctx = burst->ctx;
+	u64 packets = 0, device_ns = 0;
 
 	trace_nnaccel_burst_destroy(burst);
 	if (burst->pages[NNACCEL_FILE_RESULTS])
-		nnaccel_count(NNACCEL_BURST_PACKETS_TOTAL, nnaccel_burst_packets(burst));
+		nnaccel_burst_count(burst, &packets, &device_ns);
+	nnaccel_count(NNACCEL_BURST_PACKETS_TOTAL, packets);
 	nnaccel_burst_drop_memory(burst);
 	nnaccel_model_put(burst->model);
 	xa_destroy(&burst->slots);
@@ -621,6 +626,7 @@ static void nnaccel_burst_show_end(struct seq_file *m, const struct nnaccel_burs
 	seq_printf(m, "nnaccel-%s-wakes:\t%llu\n", end, control.wakes);
 	seq_printf(m, "nnaccel-%s-misses:\t%llu\n", end, control.misses);
 	seq_printf(m, "nnaccel-%s-fallbacks:\t%llu\n", end, control.fallbacks);
+	seq_printf(m, "nnaccel-%s-device-time:\t%llu ns\n", end, control.device_ns);
 }
 
 static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)

@@ -146,11 +146,14 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 
 static void nnaccel_commit_count(struct nnaccel_command *cmd)
 {
+	u64 took_ns = ktime_get_ns() - cmd->fetched_ns;
 	struct nnaccel_context *ctx = cmd->ctx;
 
-	ctx->engine_ns += ktime_get_ns() - cmd->fetched_ns;
+	ctx->engine_ns += took_ns;
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
 		ctx->executions++;
+		/* All of it if the worker does not tell; more than that is no time on a device. */
+		ctx->device_ns += min(cmd->device_ns, took_ns);
 		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
 	}
 }

@@ -198,7 +198,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 	u64 allocated = nnaccel_account_bytes(ctx->account);
-	u64 imported, copied_in, copied_out, executions, burst_executions, engine_ns;
+	u64 imported, copied_in, copied_out, executions, burst_executions, engine_ns, device_ns;
 	u32 pools, models, buffers, bursts, commands;
 
 	mutex_lock(&ctx->lock);
@@ -211,7 +211,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	copied_in = ctx->copied_in;
 	copied_out = ctx->copied_out;
 	executions = ctx->executions;
-	burst_executions = nnaccel_burst_executions(ctx);
+	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);
 	engine_ns = ctx->engine_ns;
 	mutex_unlock(&ctx->lock);
 
@@ -221,7 +221,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + imported) >> 10);
 	seq_printf(m, "drm-shared-memory:\t%llu KiB\n", imported >> 10);
 	seq_printf(m, "drm-resident-memory:\t%llu KiB\n", allocated >> 10);
-	seq_printf(m, "drm-engine-nn:\t%llu ns\n", engine_ns);
+	seq_printf(m, "drm-engine-nn:\t%llu ns\n", device_ns);
 
 	seq_printf(m, "nnaccel-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "nnaccel-device:\t%s\n", dev_name(ctx->engine->dev));

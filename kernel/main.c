@@ -146,7 +146,7 @@ static_assert(sizeof(struct nnaccel_session_attach) == 8);
 static_assert(sizeof(struct nnaccel_grant) == 16);
 static_assert(sizeof(struct nnaccel_cmd) == 160);
 static_assert(sizeof(struct nnaccel_cmd_role) == 24);
-static_assert(sizeof(struct nnaccel_model_memory) == 16);
+static_assert(sizeof(struct nnaccel_model_memory) == 24);
 static_assert(sizeof(struct nnaccel_session_fetch) == 24);
 static_assert(sizeof(struct nnaccel_session_commit) == 72);
 static_assert(sizeof(struct nnaccel_session_slot) == 208);

@@ -82,7 +82,7 @@ void nnaccel_model_release(struct nnaccel_object *obj)
  */
 void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 {
-	u64 weights = 0, execution = 0;
+	u64 weights = 0, execution = 0, device = 0;
 	struct nnaccel_object *obj;
 	unsigned long id;
 
@@ -94,14 +94,18 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 		if (obj->type != NNACCEL_OBJECT_MODEL || !to_model(obj)->session)
 			continue;
 		memory = &to_model(obj)->memory;
-		seq_printf(m, "nnaccel-model-%lu:\t%llu KiB weights, %llu KiB an execution\n", id,
-			   memory->weights >> 10, memory->execution >> 10);
+		seq_printf(m, "nnaccel-model-%lu:\t%llu KiB weights, %llu KiB an execution, %llu KiB of the device\n",
+			   id, memory->weights >> 10, memory->execution >> 10,
+			   memory->device >> 10);
 		weights += memory->weights;
 		execution += memory->execution;
+		device += memory->device;
 	}
 	mutex_unlock(&ctx->lock);
 	seq_printf(m, "nnaccel-model-weights:\t%llu KiB\n", weights >> 10);
 	seq_printf(m, "nnaccel-model-executions:\t%llu KiB\n", execution >> 10);
+	seq_printf(m, "drm-total-device:\t%llu KiB\n", device >> 10);
+	seq_printf(m, "drm-resident-device:\t%llu KiB\n", device >> 10);
 }
 
 /* The pools of the command but the wire form's: the model needs them as long as it lives. */

@@ -252,6 +252,7 @@ enum nnaccel_object_type {
  * @copied_out: the same for copies out of buffers
  * @executions: executions committed
  * @burst_executions: those of bursts that have ended, as their workers said
+ * @device_ns: time on the device of executions, those of bursts that have ended included
  * @engine_ns: time that commands were with the worker
  * @stage: the engine's lock, as all that follows
  * @offered: the broker that is there was told of this context
@@ -296,6 +297,7 @@ struct nnaccel_context {
 	u64 copied_out;
 	u64 executions;
 	u64 burst_executions;
+	u64 device_ns;
 	u64 engine_ns;
 
 	enum nnaccel_engine_stage stage;
@@ -730,7 +732,7 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 		      bool worker);
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx);
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
-u64 nnaccel_burst_executions(struct nnaccel_context *ctx);
+void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *device_ns);
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
 struct nnaccel_command *nnaccel_burst_create(struct nnaccel_context *ctx, const void *from);
 int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);

@@ -936,6 +936,7 @@ TEST_F(bursts, show_what_ends_say)
 		{ "nnaccel-engine-packets", 11 }, { "nnaccel-engine-spins", 21 },
 		{ "nnaccel-engine-sleeps", 22 }, { "nnaccel-engine-wakes", 7 },
 		{ "nnaccel-engine-misses", 5 }, { "nnaccel-engine-fallbacks", 23 },
+		{ "nnaccel-client-device-time", 0 }, { "nnaccel-engine-device-time", 24 },
 	};
 	struct nnaccel_ring_control *client =
 		burst_map(self->burst, NNACCEL_BURST_REQUESTS, RING_BYTES, PROT_RW);
@@ -951,6 +952,7 @@ TEST_F(bursts, show_what_ends_say)
 	};
 	*worker = (struct nnaccel_ring_control){
 		.packets = 11, .spins = 21, .sleeps = 22, .wakes = 7, .misses = 5, .fallbacks = 23,
+		.device_ns = 24,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		EXPECT_EQ(summary_get(self->burst, lines[i].name), lines[i].value)

@@ -126,6 +126,38 @@ TEST_F(executions, attributes)
 	free(sent);
 }
 
+/* The worker's word of the device's time counts, as far as it had the execution for so long. */
+TEST_F(executions, device_time_adds_up)
+{
+	const struct {
+		uint64_t told;
+		bool is_taken;		/* else all of the time with the worker counts */
+	} cases[] = {
+		{ 1, true }, { 0, true }, { NNACCEL_TIME_NONE, false }, { NNACCEL_TIME_NONE - 1, false },
+	};
+	struct nnaccel_session_commit commit;
+	long long device, worker, grown;
+	struct execution e;
+	struct async async;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		device = summary_get(self->s.fd, "drm-engine-nn");
+		worker = summary_get(self->s.fd, "nnaccel-engine-time");
+		execution_init(&e, self->model, self->input, self->output);
+		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		commit = (struct nnaccel_session_commit){
+			.size = sizeof(commit), .status = NNACCEL_STATUS_GENERAL_FAILURE,
+			.cookie = self->cmd.head.cookie, .device_ns = cases[i].told,
+		};
+		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+		EXPECT_EQ(async_wait(&async), 0);
+		grown = summary_get(self->s.fd, "drm-engine-nn") - device;
+		worker = summary_get(self->s.fd, "nnaccel-engine-time") - worker;
+		EXPECT_EQ(grown, cases[i].is_taken ? (long long)cases[i].told : worker);
+	}
+}
+
 TEST_F(executions, unmeasured)
 {
 	struct execution e;

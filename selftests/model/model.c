@@ -105,7 +105,8 @@ TEST_F(models, prepare_tells_the_worker)
 /* The worker may tell what a model takes: in one size, of a model that there is. */
 TEST_F(models, memory_is_shown)
 {
-	const struct nnaccel_model_memory memory[2] = { { 5 << 20, 3 << 20 }, { 7, 7 } };
+	const struct nnaccel_model_memory memory[2] = { { 5 << 20, 3 << 20, 9 << 20 },
+							  { 7, 7, 7 } };
 	const struct {
 		uint32_t status;
 		uint32_t payload;
@@ -131,6 +132,8 @@ TEST_F(models, memory_is_shown)
 		EXPECT_EQ(async_wait(&async), 0);
 		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), round * 5 << 10);
 		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-executions"), round * 3 << 10);
+		EXPECT_EQ(summary_get(self->s.fd, "drm-total-device"), round * 9 << 10);
+		EXPECT_EQ(summary_get(self->s.fd, "drm-resident-device"), round * 9 << 10);
 		snprintf(line, sizeof(line), "nnaccel-model-%u", prepare.out_model);
 		EXPECT_EQ(summary_get(self->s.fd, line), 5 << 10);
 	}
@@ -140,6 +143,7 @@ TEST_F(models, memory_is_shown)
 	close(self->s.session);
 	self->s.session = -1;
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "drm-resident-device"), 0);
 }
 
 /* Starts a PREPARE and answers it so; its errno. */

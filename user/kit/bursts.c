@@ -462,6 +462,8 @@ static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, 
 	guard_set_job(NULL);
 	for (; misses < burst->executor->misses; misses++)
 		nn_ring_count_miss(&burst->ring);
+	if (!wrong)
+		nn_ring_count_device(&burst->ring, scratch->device_ns);
 	return send_result(burst, scratch, NN_RING_FOREVER);
 }
 

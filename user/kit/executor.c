@@ -122,8 +122,11 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		running_set(NULL);
 	}
 	memory_args_end(&args, !status);
-	if (s->request.measure)
-		s->result.device_ns = execution.device_ns ? execution.device_ns : clock_ns() - start_ns;
+	s->device_ns = execution.device_ns;
+	if (s->request.measure) {
+		s->device_ns = s->device_ns ? s->device_ns : clock_ns() - start_ns;
+		s->result.device_ns = s->device_ns;
+	}
 
 	/* Memory that went away explains whatever else went wrong. */
 	memory_status = access_end(executor, s, &broken);
@@ -147,6 +150,7 @@ void executor_run(struct executor *executor, struct scratch *s)
 	enum nn_status status;
 
 	err->message[0] = '\0';
+	s->device_ns = 0;
 	s->result.num_outputs = 0;
 	s->result.device_ns = NNACCEL_TIME_NONE;
 	s->result.driver_ns = NNACCEL_TIME_NONE;

@@ -21,6 +21,7 @@ struct scratch {
 	struct nn_request request;	/* its arrays have room for `capacity` elements, */
 	struct nn_result result;
 	struct nn_error err;		/* of the result */
+	uint64_t device_ns;		/* of the execution; 0: not known */
 	struct mapping **mappings;	/* and so have these */
 	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
 	struct nn_arg *args;

@@ -301,7 +301,8 @@ void models_memory(struct models *models, uint64_t number, struct nnaccel_model_
 			models->engine->memory(models->engine, loaded->prepared, &taken);
 		models_put(models, loaded);
 	}
-	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution };
+	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution,
+						  taken.device };
 }
 
 void models_forget(struct models *models, uint64_t number)

@@ -56,9 +56,14 @@ static void copied(void)
 	__asm__ volatile("" : : : "memory");
 }
 
+static void add(__u64 *counter, uint64_t value)
+{
+	__atomic_store_n(counter, *counter + value, __ATOMIC_RELAXED);
+}
+
 static void count(__u64 *counter)
 {
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	add(counter, 1);
 }
 
 /* Fetches a line that will be written, before there is something to write. */
@@ -585,4 +590,9 @@ void nn_ring_count_miss(struct nn_ring *ring)
 void nn_ring_count_fallback(struct nn_ring *ring)
 {
 	count(&ring->map.mine->fallbacks);
+}
+
+void nn_ring_count_device(struct nn_ring *ring, uint64_t ns)
+{
+	add(&ring->map.mine->device_ns, ns);
 }

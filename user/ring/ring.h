@@ -136,5 +136,6 @@ void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_
 /* Counters that only the user of the end knows; see struct nnaccel_ring_control. */
 void nn_ring_count_miss(struct nn_ring *ring);
 void nn_ring_count_fallback(struct nn_ring *ring);
+void nn_ring_count_device(struct nn_ring *ring, uint64_t ns);
 
 #endif /* NN_RING_RING_H */

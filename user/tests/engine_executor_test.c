@@ -354,6 +354,11 @@ static void test_results(void **state)
 	assert_true(scratch->result.device_ns == NNACCEL_TIME_NONE);
 	assert_true(scratch->result.driver_ns == NNACCEL_TIME_NONE);
 	assert_false(engine_state.measure);
+	assert_true(scratch->device_ns == 0);
+	engine_state.device_ns = 8;
+	assert_int_equal(run(), NNACCEL_STATUS_NONE);
+	assert_true(scratch->result.device_ns == NNACCEL_TIME_NONE);
+	assert_true(scratch->device_ns == 8);
 	scratch->request.measure = true;
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
@@ -361,6 +366,7 @@ static void test_results(void **state)
 	assert_true(scratch->result.device_ns == engine_state.device_ns);
 	engine_state.device_ns = 0;
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
+	assert_true(scratch->device_ns == scratch->result.device_ns);
 	assert_true(scratch->result.device_ns <= scratch->result.driver_ns);
 	assert_true(scratch->result.driver_ns < 3600 * NS_PER_S);
 	engine_state.is_short = true;

@@ -224,6 +224,7 @@ static void tell_memory(const struct nna_engine *engine, const void *prepared,
 	assert_non_null(prepared);
 	memory->weights = 123;
 	memory->execution = 45;
+	memory->device = 67;
 }
 
 static int session;
@@ -633,6 +634,7 @@ static void test_prepare(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, sizeof(*taken));
 	assert_int_equal(taken->weights, 123);
 	assert_int_equal(taken->execution, 45);
+	assert_int_equal(taken->device, 67);
 	assert_int_equal(engine_state.how.preference, 1);
 	assert_int_equal(engine_state.how.priority, NNACCEL_PRIORITY_HIGH);
 	assert_int_equal(engine_state.how.deadline_ns, 99);

@@ -426,7 +426,12 @@ static void test_counts(void **state)
 		nn_ring_count_fallback(&p.worker);
 		assert_int_equal(control_of(&p, 1)->fallbacks, i);
 	}
+	nn_ring_count_device(&p.worker, 5);
+	nn_ring_count_device(&p.worker, 0);
+	nn_ring_count_device(&p.worker, UINT64_C(1) << 33);
+	assert_int_equal(control_of(&p, 1)->device_ns, (UINT64_C(1) << 33) + 5);
 	assert_int_equal(control_of(&p, 0)->misses + control_of(&p, 0)->fallbacks, 0);
+	assert_int_equal(control_of(&p, 0)->device_ns, 0);
 	pair_free(&p);
 }
 

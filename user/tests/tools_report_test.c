@@ -443,7 +443,8 @@ static int make_machine(void **state)
 	open_file(10, 3, "/dev/nnaccel",
 		  "pos:\t0\nnnaccel-client-id:\t7\nnnaccel-device:\tnnaccel1\n"
 		  "nnaccel-executions:\t3\nnnaccel-pools:\t4\nnnaccel-slots:\t99\n"
-		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution\n"
+		  "drm-engine-nn:\t1234567890 ns\ndrm-resident-device:\t48 KiB\n"
+		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution, 8 KiB of the device\n"
 		  "nnaccel-model-2: 20 KiB weights, 6 KiB an execution\n");
 	/* The same context once more, and two bursts of it. */
 	open_file(10, 4, "/dev/nnaccel",
@@ -808,26 +809,28 @@ static void test_stat(void **state)
 	assert_prints(tool_stat, "--once",
 "CLIENT     PID NAME             DEVICE        IOCTLS   BURSTED     SPINS    SLEEPS     WAKES    MISSES"
 " FALLBACKS   E-SPINS  E-SLEEPS   E-WAKES  E-MISSES    BURSTS    MODELS     POOLS       KIB     W-KIB"
-"     X-KIB\n"
+"     X-KIB     D-KIB      D-MS\n"
 "     7      10 one              nnaccel1           3         0       100         0         0         0"
 "         0         0         0         0         0         0         0         4         0         0"
-"         0\n"
+"         0        48      1234\n"
 "    18      99 two              nnaccel2           0         0         0         0         0         0"
 "         0         0         0         0         0         0         0         1         0         0"
-"         0\n");
+"         0         0         0\n");
 	assert_prints(tool_stat, "--once --json",
 "{\"clients\": [{\"id\": 7, \"pid\": 10, \"name\": \"one\", \"device\": \"nnaccel1\", \"executions\": 3, "
 "\"burst_executions\": 0, \"client_spins\": 100, \"client_sleeps\": 0, \"client_wakes\": 0, "
 "\"client_misses\": 0, \"client_fallbacks\": 0, \"engine_spins\": 0, \"engine_sleeps\": 0, "
 "\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 15, \"slot_resolves\": 0, \"bursts\": 0, "
 "\"models\": 0, \"pools\": 4, \"commands\": 0, \"memory_kib\": 0, \"import_kib\": 0, "
-"\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0}, "
+"\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0, \"device_kib\": 48, "
+"\"device_ns\": 1234567890}, "
 "{\"id\": 18, \"pid\": 99, \"name\": \"two\", \"device\": \"nnaccel2\", \"executions\": 0, "
 "\"burst_executions\": 0, \"client_spins\": 0, \"client_sleeps\": 0, \"client_wakes\": 0, "
 "\"client_misses\": 0, \"client_fallbacks\": 0, \"engine_spins\": 0, \"engine_sleeps\": 0, "
 "\"engine_wakes\": 0, \"engine_misses\": 0, \"slots\": 0, \"slot_resolves\": 0, \"bursts\": 0, "
 "\"models\": 0, \"pools\": 1, \"commands\": 0, \"memory_kib\": 0, \"import_kib\": 0, "
-"\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0}]}\n");
+"\"engine_ns\": 0, \"weights_kib\": 0, \"execution_kib\": 0, \"device_kib\": 0, "
+"\"device_ns\": 0}]}\n");
 	out = print(STDOUT_FILENO, tool_stat, &status, "--openmetrics");
 	assert_memory_equal(out, "# TYPE nnaccel_client_executions counter\n"
 			    "# HELP nnaccel_client_executions nnaccel-executions of fdinfo.\n"

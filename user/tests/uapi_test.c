@@ -130,7 +130,7 @@ static const struct entry offsets[] = {
 	OFFSET(nnaccel_burst_status, devices, 16),
 	OFFSET(nnaccel_ring_control, consumed, 64),
 	OFFSET(nnaccel_ring_control, packets, 128),
-	OFFSET(nnaccel_ring_control, fallbacks, 168),
+	OFFSET(nnaccel_ring_control, fallbacks, 168), OFFSET(nnaccel_ring_control, device_ns, 176),
 	OFFSET(nnaccel_datum, u, 4),
 	OFFSET(nnaccel_line, datums, 4),
 };

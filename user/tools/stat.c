@@ -50,6 +50,8 @@ static const struct field {
 	{ "nnaccel-engine-time", "engine_ns", NULL, false, false },
 	{ "nnaccel-model-weights", "weights_kib", "W-KIB", false, true },
 	{ "nnaccel-model-executions", "execution_kib", "X-KIB", false, true },
+	{ "drm-resident-device", "device_kib", "D-KIB", false, true },
+	{ "drm-engine-nn", "device_ns", "D-MS", false, false },
 };
 
 #define NUM_FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -155,6 +157,12 @@ static bool read_clients(struct clients *clients)
 	return clients_each_file(take_file, clients);
 }
 
+/* Times are in milliseconds there. */
+static uint64_t in_table(const struct field *field, uint64_t value)
+{
+	return strstr(field->name, "_ns") ? value / 1000000 : value;
+}
+
 static void print_table(const struct clients *clients)
 {
 	printf("%6s %7s %-*s %-10s", "CLIENT", "PID", CLIENT_NAME_SIZE, "NAME", "DEVICE");
@@ -172,7 +180,7 @@ static void print_table(const struct clients *clients)
 		       c->device);
 		for (size_t i = 0; i < NUM_FIELDS; i++)
 			if (fields[i].title)
-				printf(" %9" PRIu64, c->values[i]);
+				printf(" %9" PRIu64, in_table(&fields[i], c->values[i]));
 		putchar('\n');
 	}
 }
@@ -299,7 +307,8 @@ int tool_stat(int argc, char **argv)
 		"Shows what each client of the devices does that this user may see.\n"
 		"E- columns are what the engine says of its side of bursts, W-KIB\n"
 		"and X-KIB what it says that models keep and an execution of each\n"
-		"takes.\n",
+		"takes. D-KIB is memory of the device itself, and D-MS the time that\n"
+		"executions took there.\n",
 		.options = options,
 		.help = offsetof(struct arguments, help),
 	};

@@ -1348,6 +1348,7 @@ struct nnaccel_burst_status {
  * @wakes: times it woke the other end
  * @misses: slots that it had to have resolved
  * @fallbacks: executions that took the ordinary path
+ * @device_ns: time on the device, of executions where the worker knows it
  * @__reserved: 0
  *
  * The counters are for people to read; only the end itself knows them.
@@ -1363,7 +1364,8 @@ struct nnaccel_ring_control {
 	__aligned_u64 wakes;
 	__aligned_u64 misses;
 	__aligned_u64 fallbacks;
-	__aligned_u64 __reserved[10];
+	__aligned_u64 device_ns;
+	__aligned_u64 __reserved[9];
 };
 
 /* Where the lines of a ring begin. */
@@ -1875,6 +1877,7 @@ struct nnaccel_cache_sizes {
  * @weights: bytes that the model keeps besides its pools: packed weights and
  *	computed constants
  * @execution: bytes that each execution at a time takes; 0: not known before
+ * @device: bytes of the device's own memory that the model takes
  *
  * With NNACCEL_STATUS_NONE; else, or from a worker that does not tell, no
  * payload. The worker's word: fdinfo shows it, nothing depends on it.
@@ -1882,6 +1885,7 @@ struct nnaccel_cache_sizes {
 struct nnaccel_model_memory {
 	__aligned_u64 weights;
 	__aligned_u64 execution;
+	__aligned_u64 device;
 };
 
 /* In a grant's prot: a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
@@ -2068,7 +2072,8 @@ struct nnaccel_session_fetch {
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: what is wrong, for the client to log; need not be terminated
- * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE
+ * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE; fdinfo adds it up, of executions,
+ *	whether the client asked for it or not
  * @buffer: room for the next command, as NNACCEL_SESSION_FETCH has it; 0: none is
  *	fetched
  * @buffer_size: bytes there

@@ -63,7 +63,7 @@ static void memory(const struct nna_engine *engine, const void *prepared,
 
 	(void)engine;
 	nn_plan_memory(prepared, &taken);
-	*memory = (struct nna_engine_memory){ taken.weights, taken.execution };
+	*memory = (struct nna_engine_memory){ .weights = taken.weights, .execution = taken.execution };
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,

@@ -42,6 +42,7 @@ struct nna_engine_preparation {
 struct nna_engine_memory {
 	uint64_t weights;
 	uint64_t execution;
+	uint64_t device;		/* of memory that is the device's own */
 };
 
 /*
