@@ -15,8 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/nnaccel.h>
+
 #include "base/clock.h"
 #include "exporters.h"
+#include "tests/burst_counter.h"
 #include "tests/hal_fixture.h"
 #include "tests/kit_engine/engine.h"
 #include "tests/model_builder.h"
@@ -27,7 +30,9 @@
 #define SHARE_PAUSE_S 2
 
 /* x + x, one number. */
-static enum nn_status try_prepare_double(struct nna_device *from, struct nna_prepared_model **p)
+static enum nn_status try_prepare_double(struct nna_device *from,
+					 const struct nna_prepare_options *options,
+					 struct nna_prepared_model **p)
 {
 	uint32_t x, none, sum;
 	struct model_builder b;
@@ -37,14 +42,14 @@ static enum nn_status try_prepare_double(struct nna_device *from, struct nna_pre
 	none = mb_int32(&b, 0);
 	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
 	mb_operation(&b, OP_ADD, MB_LIST(x, x, none), MB_LIST(sum));
-	return nna_prepare_model(from, &b.model, NULL, NULL, p, &err);
+	return nna_prepare_model(from, &b.model, NULL, options, p, &err);
 }
 
 static struct nna_prepared_model *prepare_double(struct nna_device *from)
 {
 	struct nna_prepared_model *p;
 
-	check(try_prepare_double(from, &p));
+	check(try_prepare_double(from, NULL, &p));
 	return p;
 }
 
@@ -318,6 +323,73 @@ static void test_file(void **state)
 	free_numbers();
 }
 
+/* The engine gets what the HAL tells a driver, and the client the figures of the device. */
+static void test_told(void **state)
+{
+	const struct nna_prepare_options high = {
+		.size = sizeof(high), .priority = NNACCEL_PRIORITY_HIGH,
+	};
+	const struct nna_execute_options measured = { .size = sizeof(measured), .measure = true };
+	const struct nna_role half = { .frequency = 0.5f };
+	const struct nna_argument in = { .length = sizeof(float) };
+	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
+	struct nna_memory *memory;
+	const struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	struct nna_prepared_model *p;
+	struct nna_buffer *buffer;
+	struct nna_timing timing;
+	uint32_t token;
+	float *data;
+	char line[64];
+
+	(void)state;
+	begin_log();
+	check(try_prepare_double(device, &high, &p));
+	snprintf(line, sizeof(line), KIT_ENGINE_PREPARES, NNACCEL_PRIORITY_HIGH);
+	await_log(line);
+	assert_int_equal(context_counter("drm-resident-device"), KIT_ENGINE_DEVICE_KIB);
+	check(nna_buffer_allocate(device, NULL, &p, 1, &half, 1, NULL, 0, &buffer, &token, &err));
+	snprintf(line, sizeof(line), KIT_ENGINE_ROLE, "input", 0, 50);
+	await_log(line);
+	nna_buffer_free(buffer);
+	check(nna_memory_alloc(device, 2 * sizeof(float), &memory, &err));
+	data = nna_memory_map(memory, &err);
+	assert_non_null(data);
+	data[0] = KIT_ENGINE_TIMED;
+	check(nna_execute(p, &r, &measured, NULL, NULL, &timing, &err));
+	assert_int_equal(timing.on_device_us, KIT_ENGINE_DEVICE_US);
+	data[0] = 1;
+	check(nna_execute(p, &r, &measured, NULL, NULL, &timing, &err));
+	assert_true(timing.on_device_us <= timing.in_driver_us);
+	nna_memory_free(memory);
+	nna_prepared_model_free(p);
+}
+
+/* The engine has no more bursts: the client gets its status and reason, and one when another ends. */
+static void test_refused_burst(void **state)
+{
+	struct nna_burst *bursts[KIT_ENGINE_BURSTS], *more = NULL;
+	struct nna_prepared_model *p = prepare_double(device);
+
+	(void)state;
+	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)
+		check(nna_burst_create(p, NULL, &bursts[i], &err));
+	assert_int_equal(nna_burst_create(p, NULL, &more, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, KIT_ENGINE_NO_BURST));
+	assert_null(more);
+	nna_burst_free(bursts[0]);
+	/* It ends in its own time. */
+	while (nna_burst_create(p, NULL, &bursts[0], &err))
+		usleep(1000);
+	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)
+		nna_burst_free(bursts[i]);
+	nna_prepared_model_free(p);
+}
+
 /* Opens clients until one is refused, and closes all. Returns how many were served. */
 static int count_served(void)
 {
@@ -328,7 +400,7 @@ static int count_served(void)
 
 	while (!status && opened <= KIT_ENGINE_MOST) {
 		check(nna_device_open(NULL, &clients[opened++], &err));
-		status = try_prepare_double(clients[opened - 1], &p);
+		status = try_prepare_double(clients[opened - 1], NULL, &p);
 		if (!status)
 			nna_prepared_model_free(p);
 	}
@@ -362,6 +434,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refused_burst, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_share, set_up, tear_down),
 	};
 

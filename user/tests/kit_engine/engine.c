@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,10 @@ static enum nn_status create(const struct nna_engine *engine,
 	struct own_buffer *b;
 
 	(void)engine;
+	for (uint32_t i = 0; i < wanted->num_roles; i++)
+		nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_ROLE,
+			       wanted->roles[i].is_output ? "output" : "input",
+			       wanted->roles[i].index, (int)(wanted->roles[i].frequency * 100));
 	if (!wanted->operand->rank || wanted->capacity <= sizeof(float))
 		return NN_OK;
 	b = malloc(sizeof(*b));
@@ -149,7 +154,7 @@ static bool use_file(unsigned long request)
 }
 
 /* Obeys the first input, if it is one number. Returns whether it was a command. */
-static bool obey(const struct nn_execution *e)
+static bool obey(struct nn_execution *e)
 {
 	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };
 	float wish = 0;
@@ -171,6 +176,8 @@ static bool obey(const struct nn_execution *e)
 		return look_at_file(&e->inputs[0]);
 	} else if (wish == KIT_ENGINE_READ) {
 		return use_file(RNDGETENTCNT);
+	} else if (wish == KIT_ENGINE_TIMED) {
+		e->device_ns = KIT_ENGINE_DEVICE_US * 1000;
 	} else if (wish == KIT_ENGINE_STRAY) {
 		return use_file(RNDRESEEDCRNG);
 	}
@@ -239,6 +246,45 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	return status;
 }
 
+/* ---- bursts ---- */
+
+static atomic_int num_bursts;
+
+static enum nn_status begin_burst(const struct nna_engine *engine, void *prepared,
+				  struct nn_error *err)
+{
+	(void)engine;
+	(void)prepared;
+	if (atomic_fetch_add(&num_bursts, 1) < KIT_ENGINE_BURSTS)
+		return NN_OK;
+	atomic_fetch_sub(&num_bursts, 1);
+	return nn_fail(err, NN_DEVICE_UNAVAILABLE, KIT_ENGINE_NO_BURST);
+}
+
+static void end_burst(const struct nna_engine *engine, void *prepared)
+{
+	(void)engine;
+	(void)prepared;
+	atomic_fetch_sub(&num_bursts, 1);
+}
+
+/* ---- models ---- */
+
+static enum nn_status prepare(const struct nna_engine *engine, const struct nn_model *model,
+			      const struct nna_engine_preparation *how, void **prepared,
+			      struct nn_error *err)
+{
+	nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_PREPARES, how->priority);
+	return cpu_engine.prepare(engine, model, how, prepared, err);
+}
+
+static void memory(const struct nna_engine *engine, const void *prepared,
+		   struct nna_engine_memory *taken)
+{
+	cpu_engine.memory(engine, prepared, taken);
+	taken->device = KIT_ENGINE_DEVICE_KIB << 10;
+}
+
 /* ---- the engine ---- */
 
 static void write_line(const struct nna_engine *engine, enum nna_engine_level level,
@@ -264,6 +310,10 @@ int main(int argc, char **argv)
 
 	engine.size = sizeof(engine);
 	engine.name = "kit-engine";
+	engine.prepare = prepare;
+	engine.memory = memory;
+	engine.begin_burst = begin_burst;
+	engine.end_burst = end_burst;
 	engine.execute = execute;
 	engine.log = write_line;
 	engine.buffers = &buffers;

@@ -30,6 +30,21 @@
 #define KIT_ENGINE_READ 670.0F
 #define KIT_ENGINE_STRAY 671.0F
 
+/* It says that the device worked for this long. */
+#define KIT_ENGINE_TIMED 672.0F
+#define KIT_ENGINE_DEVICE_US 77
+
+/* It has so many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this. */
+#define KIT_ENGINE_BURSTS 4
+#define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
+
+/* The device's memory that it says each model takes. */
+#define KIT_ENGINE_DEVICE_KIB 3072
+
+/* It logs these of models and of buffers. */
+#define KIT_ENGINE_PREPARES "prepares with priority %u"
+#define KIT_ENGINE_ROLE "a buffer is %s %u in %d %% of executions"
+
 /* Clients of a user that it is started to serve at a time. */
 #define KIT_ENGINE_MOST 8
 
