@@ -148,6 +148,11 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	m->is_imported = true;
 	m->offset = before;
 	error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
+	/* It may be a dma-buf that no CPU maps, and the engine one that needs none. */
+	if (error == EOPNOTSUPP) {
+		i.flags = NNACCEL_IMPORT_DEVICE;
+		error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
+	}
 	if (error) {
 		memory_delete(m);
 		return fail_import(device, "memory", error, err);

@@ -805,7 +805,9 @@ static bool open_engine(struct broker *b)
 	b->signals = node_open_signals();
 	if (b->signals < 0 || (o->threads && !o->threads->init(o->engine)))
 		return false;
-	b->engine = node_open(o->device, o->name, o->version, o->type);
+	b->engine = node_open(o->device, o->name, o->version, o->type,
+			      o->threads && o->engine->takes_device_memory ?
+			      NNACCEL_ENGINE_DEVICE_POOLS : 0);
 	return b->engine >= 0;
 }
 

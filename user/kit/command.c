@@ -48,7 +48,8 @@ static enum nn_status check_grants(const struct command *c, struct nn_error *err
 
 		if ((!(grant->prot & NNACCEL_PROT_READ) && !may_lack) ||
 		    grant->prot & ~(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE | NNACCEL_PROT_SYNC |
-				    NNACCEL_PROT_FORMATTED))
+				    NNACCEL_PROT_FORMATTED | NNACCEL_PROT_DEVICE) ||
+		    (grant->prot & NNACCEL_PROT_DEVICE && c->head->kind != NNACCEL_DO_EXECUTE))
 			return bad(err, "protection of a grant");
 		if (grant->length == 0 || grant->length > INT64_MAX / 2)
 			return bad(err, "length of a grant");

@@ -123,7 +123,7 @@ const char *engine_fault(const struct nna_engine *e)
 	const struct nna_engine_burst *b = e->burst;
 
 	/* Each structure is looked at up to the last field of the first release that had it. */
-	if (!HAS_FIELD(e, files))
+	if (!HAS_FIELD(e, takes_device_memory))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
 		return "it has no name";

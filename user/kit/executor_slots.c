@@ -47,6 +47,7 @@ static enum nn_status tell(struct executor *e, const struct slot_place *place, s
 		.is_writable = place->mapping->prot & NNACCEL_PROT_WRITE,
 		.base = place->mapping->base,
 		.length = place->mapping->length,
+		.is_device_memory = place->mapping->prot & NNACCEL_PROT_DEVICE,
 	};
 
 	return e->of_engine ? e->of_engine->add(e->own, &slot, err) : NN_OK;

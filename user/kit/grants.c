@@ -23,8 +23,11 @@ static struct {
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* A place that faults stands for memory that no CPU maps. */
 static int mmap_prot(uint32_t prot)
 {
+	if (prot & NNACCEL_PROT_DEVICE)
+		return PROT_NONE;
 	return PROT_READ | (prot & NNACCEL_PROT_WRITE ? PROT_WRITE : 0);
 }
 
@@ -106,6 +109,7 @@ struct nna_engine_region mapping_region(const struct mapping *m)
 		.base = m->base,
 		.length = m->length,
 		.is_writable = m->prot & NNACCEL_PROT_WRITE,
+		.is_device_memory = m->prot & NNACCEL_PROT_DEVICE,
 	};
 }
 
@@ -221,8 +225,12 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	m->is_foreign = grant->prot & NNACCEL_PROT_SYNC;
 	if (format)
 		m->format = *format;
-	m->base = session_map(grants->session, m->mapped, mmap_prot(m->prot),
-			      (uint64_t)grant->grant << NNACCEL_GRANT_SHIFT);
+	if (grant->prot & NNACCEL_PROT_DEVICE)
+		m->base = mmap(NULL, m->mapped, mmap_prot(m->prot),
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	else
+		m->base = session_map(grants->session, m->mapped, mmap_prot(m->prot),
+				      (uint64_t)grant->grant << NNACCEL_GRANT_SHIFT);
 	if (m->base == MAP_FAILED) {
 		int error = errno;
 

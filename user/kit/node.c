@@ -16,30 +16,30 @@
 #include "kit/log.h"
 #include "kit/node.h"
 
-static bool register_engine(int node, const char *device, const char *name, const char *version,
-			    uint32_t type)
+static bool register_engine(int node, const char *device, struct nnaccel_engine_register *arg,
+			    const char *name)
 {
-	struct nnaccel_engine_register arg = { .size = sizeof(arg), .type = type };
 
-	if (strlen(name) >= sizeof(arg.name)) {
+	if (strlen(name) >= sizeof(arg->name)) {
 		log_error("the engine's name is too long");
 		return false;
 	}
-	strcpy(arg.name, name);
-	snprintf(arg.version, sizeof(arg.version), "%s", version);
-	if (ioctl(node, NNACCEL_ENGINE_REGISTER, &arg)) {
+	strcpy(arg->name, name);
+	if (ioctl(node, NNACCEL_ENGINE_REGISTER, arg)) {
 		log_error("%s: engine %s: %s%s", device, name, strerror(errno),
 			  errno == ENOTTY ? " (it is not an engine node, as " NODE_PATH " is)" :
 			  errno == EBUSY ? " (is it running already?)" :
 			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
 		return false;
 	}
-	log_info("engine %s is device %u", name, arg.out_device);
+	log_info("engine %s is device %u", name, arg->out_device);
 	return true;
 }
 
-int node_open(const char *device, const char *name, const char *version, uint32_t type)
+int node_open(const char *device, const char *name, const char *version, uint32_t type,
+	      uint32_t flags)
 {
+	struct nnaccel_engine_register arg = { .size = sizeof(arg), .type = type, .flags = flags };
 	int node = open(device, O_RDWR | O_CLOEXEC);
 
 	if (node < 0) {
@@ -48,7 +48,8 @@ int node_open(const char *device, const char *name, const char *version, uint32_
 			  " (is the module nnaccel loaded?)" : "");
 		return -1;
 	}
-	if (register_engine(node, device, name, version, type))
+	snprintf(arg.version, sizeof(arg.version), "%s", version);
+	if (register_engine(node, device, &arg, name))
 		return node;
 	close(node);
 	return -1;

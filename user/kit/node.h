@@ -11,9 +11,10 @@
 
 /*
  * Opens the node at `device` and registers an engine there under a name, by which clients and
- * administrators find it. Returns the file; -1, with a log line, where that fails.
+ * administrators find it. `flags`: NNACCEL_ENGINE_*. Returns the file; -1, with a log line, where that fails.
  */
-int node_open(const char *device, const char *name, const char *version, uint32_t type);
+int node_open(const char *device, const char *name, const char *version, uint32_t type,
+	      uint32_t flags);
 
 /*
  * A signalfd for SIGTERM and SIGINT, which are blocked from now on; SIGPIPE is ignored, and children are

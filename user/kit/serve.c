@@ -328,12 +328,14 @@ static void answer_shapes(struct server *server, struct answer *answer,
 	}
 }
 
-/* The room behind the head in the last output. False: it has none, or is not aligned. */
-static bool find_times(const struct job *job, const struct nnaccel_cmd *head, struct nn_times *times)
+/* The room behind the head in the last output. False: it has none, is not aligned, or no CPU reaches it. */
+static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
-	const struct nn_arg *arg = &job->args[head->num_inputs + head->num_outputs - 1];
+	const uint32_t last = command->head->num_inputs + command->head->num_outputs - 1;
+	const struct nn_arg *arg = &job->args[last];
 
-	if (arg->omitted || arg->length < sizeof(struct times_head) || (uintptr_t)arg->data % 8)
+	if (arg->omitted || arg->length < sizeof(struct times_head) || (uintptr_t)arg->data % 8 ||
+	    command->grants[command->inputs[last].pool].prot & NNACCEL_PROT_DEVICE)
 		return false;
 	*times = (struct nn_times){
 		.list = (void *)((struct times_head *)arg->data + 1),
@@ -402,7 +404,7 @@ static void job_run(struct server *server, const struct command *command, struct
 	broken.message[0] = '\0';
 	answer->status = memory_args_begin(&args, &answer->err);
 	if (!answer->status && job->has_times) {
-		if (!find_times(job, head, &times))
+		if (!find_times(job, command, &times))
 			answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "no room for times");
 		execution.times = &times;
 	}

@@ -165,6 +165,8 @@ static void test_grants(void **state)
 	CASE(EXECUTE, m.grants[0].prot = READ | NNACCEL_PROT_SYNC, NULL);
 	CASE(EXECUTE, m.grants[1].prot = WRITE, "protection of a grant");
 	CASE(EXECUTE, m.grants[1].prot |= 1 << 30, "protection of a grant");
+	CASE(EXECUTE, m.grants[1].prot |= NNACCEL_PROT_DEVICE, NULL);
+	CASE(PREPARE, m.grants[0].prot |= NNACCEL_PROT_DEVICE, "protection of a grant");
 	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");

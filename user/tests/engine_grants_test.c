@@ -310,6 +310,29 @@ static void test_forgotten(void **state)
 	grants_put(&grants, again);
 }
 
+/* Memory that no CPU maps has a place, which faults, before its session ends and after. */
+static void test_device_memory(void **state)
+{
+	struct mapping *m = get(1, RW | NNACCEL_PROT_DEVICE, PAGE + 1), *plain = get(2, RW, PAGE);
+	struct nna_engine_region region = mapping_region(m);
+	int file = memfd_create("x", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(region.is_device_memory && region.is_writable);
+	assert_int_equal(region.length, PAGE + 1);
+	assert_false(mapping_region(plain).is_device_memory);
+	for (int revoked = 0; revoked < 2; revoked++) {
+		assert_true(is_mapped(m->base, 2 * PAGE));
+		for (int page = 0; page < 2; page++)
+			assert_int_equal(write(file, (char *)m->base + page * PAGE, 1), -1);
+		grants_revoke(&grants);
+	}
+	close(file);
+	grants_put(&grants, plain);
+	grants_put(&grants, m);
+	assert_int_equal(count_mappings(), 0);
+}
+
 /* After the end of a session its memory is zeroes, and nothing more is mapped. */
 static void test_revoked(void **state)
 {
@@ -595,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_whose_memory),
 		TEST(found),
 		TEST(forgotten),
+		TEST(device_memory),
 		TEST(revoked),
 		TEST(cannot_be_mapped),
 		TEST(sessions),

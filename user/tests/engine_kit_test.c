@@ -159,7 +159,7 @@ static void test_fault(void **state)
 
 	(void)state;
 	assert_null(engine_fault(&e));
-	e.size = SIZE_WITH(struct nna_engine, files);
+	e.size = SIZE_WITH(struct nna_engine, takes_device_memory);
 	assert_null(engine_fault(&e));
 	e.size--;
 	assert_non_null(engine_fault(&e));
@@ -439,11 +439,12 @@ static void test_registers(void **state)
 static void test_node(void **state)
 {
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
-	int node = node_open("/dev/null", "one", "7", NN_DEVICE_GPU);
+	int node = node_open("/dev/null", "one", "7", NN_DEVICE_GPU, NNACCEL_ENGINE_DEVICE_POOLS);
 
 	(void)state;
 	assert_true(node >= 0);
 	assert_int_equal(registered->type, NN_DEVICE_GPU);
+	assert_int_equal(registered->flags, NNACCEL_ENGINE_DEVICE_POOLS);
 	assert_string_equal(registered->version, "7");
 	assert_string_equal(registered->name, "one");
 	assert_string_equal(logged, "2 engine one is device 0\n");

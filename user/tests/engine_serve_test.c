@@ -833,6 +833,9 @@ static void test_times(void **state)
 	const struct nnaccel_shape *shapes = (const void *)kernel.payloads[0];
 	const struct times_head *head = (const void *)(memory[MEMORY] + 512);
 	const struct nn_operation_time *time = (const void *)(head + 1);
+	const struct nnaccel_grant grants[] = { memory_grant,
+						{ OTHER, RW | NNACCEL_PROT_DEVICE, PAGE } };
+	struct nnaccel_cmd two = execution;
 	uint64_t before = clock_ns();
 	struct nnaccel_arg args[4];
 
@@ -862,6 +865,14 @@ static void test_times(void **state)
 		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
 		assert_string_equal(kernel.messages[0], "no room for times");
 	}
+	/* No CPU reaches the room. */
+	args[3] = (struct nnaccel_arg){ .pool = 1, .length = 256 };
+	two.num_outputs = 2;
+	two.num_grants = 2;
+	two.max_payload = 2 * sizeof(*shapes);
+	assert_int_equal(ask_with_attribute_of(TIMES_EXTENSION, &two, grants, args, 0),
+			 NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_string_equal(kernel.messages[0], "no room for times");
 	/* Others are not asked for any. */
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.room, 0);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -270,6 +271,58 @@ static void test_fence(void **state)
 	free_numbers();
 }
 
+static float device_number(const struct exporter *x, uint32_t offset, const float *written)
+{
+	struct exporter_dma word = { .offset = offset, .write = written != NULL };
+	float number;
+
+	if (written)
+		memcpy(&word.value, written, sizeof(*written));
+	assert_int_equal(ioctl(x->fd, EXPORTER_DMA, &word), 0);
+	memcpy(&number, &word.value, sizeof(number));
+	return number;
+}
+
+/* Input and output lie in memory that no CPU maps: only an engine of threads takes it. */
+static void test_device_memory(void **state)
+{
+	const struct nna_argument in = { .length = sizeof(float) };
+	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
+	struct nna_prepared_model *p = prepare_double(device);
+	struct exporter exporter, reader;
+	struct exporter_import import;
+	struct nna_memory *memory;
+	const struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	const float number = 21;
+	enum nn_status status;
+
+	(void)state;
+	assert_true(exporter_open(&exporter, EXPORTER_NO_MMAP));
+	assert_true(exporter_open(&reader, 0));
+	assert_int_equal(chmod("/dev/" EXPORTER_DEVICE, 0666), 0);
+	import = (struct exporter_import){ .fd = exporter.buffer };
+	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
+	device_number(&reader, 0, &number);
+	/* Whole, because a part of another driver's dma-buf has no dma-buf of its own. */
+	status = nna_memory_import(device, exporter.buffer, PROT_READ | PROT_WRITE, 0,
+				   EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), &memory, &err);
+	if (getenv("NN_TEST_THREADS")) {
+		check(status);
+		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+		assert_true(device_number(&reader, sizeof(float), NULL) == 2 * number);
+		nna_memory_free(memory);
+	} else {
+		assert_int_equal(status, NN_GENERAL_FAILURE);
+	}
+	nna_prepared_model_free(p);
+	exporter_close(&reader);
+	exporter_close(&exporter);
+}
+
 /* The engine gets a dma-buf of the memory, if there is one. */
 static void test_export(void **state)
 {
@@ -433,6 +486,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_device_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_burst, set_up, tear_down),

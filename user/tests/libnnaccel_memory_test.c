@@ -24,6 +24,8 @@ static struct {
 	struct nnaccel_pool_import import;
 	struct nnaccel_pool_import picture;
 	int error;
+	unsigned int imports;
+	bool needs_device;		/* no CPU can map it */
 } asked;
 
 static bool answer(unsigned long request, void *arg, int *result)
@@ -31,12 +33,17 @@ static bool answer(unsigned long request, void *arg, int *result)
 	bool is_picture = false;
 
 	if (request == NNACCEL_POOL_IMPORT) {
+		asked.imports++;
 		is_picture = ((struct nnaccel_pool_import *)arg)->fourcc;
 		*(is_picture ? &asked.picture : &asked.import) = *(struct nnaccel_pool_import *)arg;
 	}
 	*result = -1;
 	errno = asked.error;
-	return is_picture && asked.error;
+	if (request == NNACCEL_POOL_IMPORT && asked.needs_device && !asked.import.flags)
+		errno = EOPNOTSUPP;
+	else if (!is_picture || !asked.error)
+		return false;
+	return true;
 }
 
 static int set_up(void **state)
@@ -89,6 +96,26 @@ static void test_files(void **state)
 		assert_int_equal(nna_memory_size(memory), cases[i].size);
 		nna_memory_free(memory);
 	}
+}
+
+/* The library asks once more for what no CPU maps, without a CPU. */
+static void test_device_memory(void **state)
+{
+	struct nna_memory *memory;
+
+	(void)state;
+	asked.needs_device = true;
+	assert_int_equal(nna_memory_import(device, 5, PROT_READ, FAKE_PAGE + 7, 9, &memory, &err), NN_OK);
+	assert_int_equal(asked.imports, 2);
+	assert_int_equal(asked.import.flags, NNACCEL_IMPORT_DEVICE);
+	assert_int_equal(asked.import.offset, FAKE_PAGE);
+	assert_int_equal(asked.import.length, 16);
+	nna_memory_free(memory);
+	asked.needs_device = false;
+	assert_int_equal(nna_memory_import(device, 5, PROT_READ, 0, 9, &memory, &err), NN_OK);
+	assert_int_equal(asked.imports, 3);
+	assert_int_equal(asked.import.flags, 0);
+	nna_memory_free(memory);
 }
 
 /* Each field arrives, and planes up to the first one without a stride. */
@@ -175,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_files),
+		TEST(test_device_memory),
 		TEST(test_pictures),
 		TEST(test_refused_pictures),
 	};

@@ -80,6 +80,7 @@ struct nna_engine_slot {
 	bool is_writable;
 	void *base;			/* others may write it at any time */
 	uint64_t length;		/* bytes; may become unreadable zeroes, never a fault */
+	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
 /* Memory of a client. */
@@ -87,6 +88,7 @@ struct nna_engine_region {
 	void *base;			/* others may write it at any time */
 	uint64_t length;		/* bytes; mapped in whole pages */
 	bool is_writable;
+	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
 /*
@@ -317,6 +319,12 @@ struct nna_engine {
 	 * nna_engine_file().
 	 */
 	const struct nna_engine_file *const *files;
+	/*
+	 * Clients may have memory that no CPU maps, if threads serve them. The address of an
+	 * argument there names the memory for nna_engine_region() and nna_engine_region_file(),
+	 * and faults if it is accessed: `execute` looks at is_device_memory of each region first.
+	 */
+	bool takes_device_memory;
 
 	/* ---- added after the first version, which ends here ---- */
 };

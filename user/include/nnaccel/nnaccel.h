@@ -129,11 +129,13 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  *
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a dma-buf,
  * memfd or regular file, any `offset`, and `prot` PROT_READ or PROT_READ | PROT_WRITE of
- * <sys/mman.h>. The fd stays the caller's, and may be closed. Returns NN_INVALID_ARGUMENT for
- * length 0, another protection or a bad fd. Returns NN_GENERAL_FAILURE for memory that the device
- * cannot reach: a file that cannot be mapped, is too short, was not opened for `prot`, or is sealed
- * against it. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit,
- * NN_RESOURCE_EXHAUSTED_PERSISTENT for more than the largest pool.
+ * <sys/mman.h>. The fd stays the caller's, and may be closed. A dma-buf that no CPU can map is
+ * imported if the device's engine reaches it without a CPU. It can be an argument, and no constant.
+ * Returns NN_INVALID_ARGUMENT for length 0, another protection or a bad fd. Returns
+ * NN_GENERAL_FAILURE for memory that the device cannot reach: a file that cannot be mapped, is too
+ * short, was not opened for `prot`, or is sealed against it. Returns
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit, NN_RESOURCE_EXHAUSTED_PERSISTENT for more than the
+ * largest pool.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
