@@ -16,8 +16,9 @@
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;
+	struct form **forms;		/* of these, held as well */
 	struct nna_engine_role *roles;	/* for the engine */
-	uint32_t count;			/* of both */
+	uint32_t count;			/* of all three */
 };
 
 static enum nn_status merge(struct merged *merged, const struct nn_operand *operand, uint32_t role,
@@ -48,9 +49,10 @@ static enum nn_status add_role(struct models *models, struct merged *merged,
 
 	if (!loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "role %u: no such model", index);
-	merged->models[merged->count] = loaded;
+	merged->models[index] = loaded;
+	merged->forms[index] = models_form(models, loaded);
 	merged->roles[merged->count++] = (struct nna_engine_role){
-		.prepared = loaded->prepared, .is_output = is_output, .index = role->index,
+		.prepared = merged->forms[index]->prepared, .is_output = is_output, .index = role->index,
 		.frequency = (float)role->frequency / NNACCEL_MAX_FREQUENCY,
 	};
 	main = models_signature(models, loaded);
@@ -126,11 +128,12 @@ enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 	const uint32_t count = command->head->num_roles;
 	struct merged merged = {
 		.models = calloc(count, sizeof(*merged.models)),
+		.forms = calloc(count, sizeof(*merged.forms)),
 		.roles = calloc(count, sizeof(*merged.roles)),
 	};
 	enum nn_status status = NN_OK;
 
-	if (!merged.models || !merged.roles)
+	if (!merged.models || !merged.forms || !merged.roles)
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < count && !status; i++)
 		status = add_role(models, &merged, &command->roles[i], err);
@@ -139,9 +142,12 @@ enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 	*layout = NNACCEL_LAYOUT_LINEAR;
 	if (!status)
 		status = add_buffer(buffers, command, &merged, layout, err);
-	while (merged.count)
-		models_put(models, merged.models[--merged.count]);
+	while (merged.count--) {
+		models_put_form(models, merged.models[merged.count], merged.forms[merged.count]);
+		models_put(models, merged.models[merged.count]);
+	}
 	free(merged.models);
+	free(merged.forms);
 	free(merged.roles);
 	return status;
 }

@@ -72,6 +72,13 @@ static void tell_shapes(struct scratch *s)
 	}
 }
 
+/* The engine has replaced the form that the last request used. */
+static void renew_form(struct executor *executor)
+{
+	models_put_form(executor->models, executor->loaded, executor->form);
+	executor->form = models_form(executor->models, executor->loaded);
+}
+
 static enum nn_status execute(struct executor *executor, struct scratch *s,
 			      struct nn_execution *execution, struct nn_error *err)
 {
@@ -83,7 +90,9 @@ static enum nn_status execute(struct executor *executor, struct scratch *s,
 					  s->request.slots[s->request.args[i].pool];
 		return executor->of_engine->execute(executor->own, s->arg_slots, execution, err);
 	}
-	return engine->execute(engine, executor->loaded->prepared, execution, err);
+	if (atomic_load_explicit(&executor->loaded->form, memory_order_relaxed) != executor->form)
+		renew_form(executor);
+	return engine->execute(engine, executor->form->prepared, execution, err);
 }
 
 /* The memory is there. */

@@ -41,6 +41,7 @@ struct executor {
 	struct models *models;
 	struct grants *grants;
 	struct loaded_model *loaded;
+	struct form *form;		/* the model's of the last request */
 	const struct nna_engine_burst *of_engine;	/* its functions, or NULL */
 	void *own;			/* the engine's executor */
 	uint32_t burst;			/* whose slots it knows */

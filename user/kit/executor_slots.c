@@ -187,7 +187,8 @@ void executor_free(struct executor *e)
 		drop(e, &e->places[i]);
 	if (e->of_engine)
 		e->of_engine->destroy(e->own);
-	end_burst(e->models->engine, e->loaded->prepared);
+	end_burst(e->models->engine, e->form->prepared);
+	models_put_form(e->models, e->loaded, e->form);
 	pthread_mutex_destroy(&e->lock);
 	free(e->places);
 	free(e->leaving);
@@ -200,19 +201,22 @@ enum nn_status executor_create(struct models *models, struct loaded_model *loade
 	const struct nna_engine *engine = models->engine;
 	struct executor *e = calloc(1, sizeof(*e));
 	enum nn_status status = NN_OK;
+	struct form *form;
 
 	*executor = NULL;
 	if (!e)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	form = models_form(models, loaded);
 	if (engine->begin_burst)
-		status = engine->begin_burst(engine, loaded->prepared, err);
+		status = engine->begin_burst(engine, form->prepared, err);
 	if (!status && engine->burst) {
-		status = engine->burst->create(engine, loaded->prepared, &e->own, err);
+		status = engine->burst->create(engine, form->prepared, &e->own, err);
 		if (status)
-			end_burst(engine, loaded->prepared);
+			end_burst(engine, form->prepared);
 	}
 	if (status) {
 		log_info("the engine refuses a burst: %s", err->message);
+		models_put_form(models, loaded, form);
 		free(e);
 		return status;
 	}
@@ -220,6 +224,7 @@ enum nn_status executor_create(struct models *models, struct loaded_model *loade
 	e->models = models;
 	e->grants = models->grants;
 	e->loaded = loaded;
+	e->form = form;
 	e->burst = burst;
 	pthread_mutex_init(&e->lock, NULL);
 	*executor = e;

@@ -14,6 +14,12 @@
 #include "model/attribute.h"
 #include "model/reach.h"
 
+/* The models of this process: one list for each client that it serves. */
+static struct {
+	pthread_mutex_t lock;	/* taken before that of models */
+	struct models *list;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache)
 {
@@ -21,7 +27,13 @@ bool models_init(struct models *models, const struct nna_engine *engine, struct 
 	models->grants = grants;
 	models->cache = cache;
 	models->list = NULL;
-	return pthread_mutex_init(&models->lock, NULL) == 0;
+	if (pthread_mutex_init(&models->lock, NULL))
+		return false;
+	pthread_mutex_lock(&all.lock);
+	models->next = all.list;
+	all.list = models;
+	pthread_mutex_unlock(&all.lock);
+	return true;
 }
 
 enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
@@ -38,8 +50,14 @@ enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 
 void models_discard(struct models *models, struct loaded_model *loaded)
 {
-	if (loaded->prepared)
-		models->engine->release(models->engine, loaded->prepared);
+	struct form *form = atomic_load(&loaded->form);
+
+	if (loaded->first.prepared)
+		models->engine->release(models->engine, loaded->first.prepared);
+	if (form && form != &loaded->first) {
+		models->engine->release(models->engine, form->prepared);
+		free(form);
+	}
 	nn_model_free(loaded->model);
 	kept_parts_unmap(&loaded->kept);
 	free(loaded->attributes);
@@ -218,6 +236,9 @@ enum nn_status models_supported(struct models *models, const struct command *com
 void models_add(struct models *models, struct loaded_model *loaded)
 {
 	loaded->users = 1;
+	/* The first form of a loaded model stays, because it has the signature. */
+	loaded->first.users = loaded->model ? 1 : 2;
+	atomic_store(&loaded->form, &loaded->first);
 	pthread_mutex_lock(&models->lock);
 	loaded->next = models->list;
 	models->list = loaded;
@@ -247,7 +268,7 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 		return status;
 	how = models_how(command, loaded);
 	how.may_be_put_off = models->lazy;
-	status = models->engine->prepare(models->engine, loaded->model, &how, &loaded->prepared,
+	status = models->engine->prepare(models->engine, loaded->model, &how, &loaded->first.prepared,
 					 err);
 	if (!status)
 		status = mappings_check(loaded->pools, loaded->num_pools, err);
@@ -291,14 +312,90 @@ void models_put(struct models *models, struct loaded_model *loaded)
 		models_discard(models, loaded);
 }
 
+/* ---- forms ---- */
+
+struct form *models_form(struct models *models, struct loaded_model *loaded)
+{
+	struct form *form;
+
+	pthread_mutex_lock(&models->lock);
+	form = atomic_load(&loaded->form);
+	form->users++;
+	pthread_mutex_unlock(&models->lock);
+	return form;
+}
+
+void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form)
+{
+	void *prepared = NULL;
+
+	pthread_mutex_lock(&models->lock);
+	if (--form->users == 0) {
+		prepared = form->prepared;
+		form->prepared = NULL;
+	}
+	pthread_mutex_unlock(&models->lock);
+	if (!prepared)
+		return;
+	models->engine->release(models->engine, prepared);
+	if (form != &loaded->first)
+		free(form);
+}
+
+/* Under all.lock. Gives the model of a form another one, and holds the model. NULL: it is gone. */
+static struct loaded_model *exchange(struct models *models, const void *prepared,
+				     struct form *better, struct form **old)
+{
+	struct loaded_model *loaded;
+
+	pthread_mutex_lock(&models->lock);
+	loaded = models->list;
+	while (loaded && atomic_load(&loaded->form)->prepared != prepared)
+		loaded = loaded->next;
+	if (loaded) {
+		loaded->users++;
+		*old = atomic_exchange(&loaded->form, better);
+	}
+	pthread_mutex_unlock(&models->lock);
+	return loaded;
+}
+
+bool nna_engine_replace(void *prepared, void *better)
+{
+	struct form *form = malloc(sizeof(*form)), *old;
+	struct loaded_model *loaded = NULL;
+	struct models *models;
+
+	if (!form)
+		return false;
+	*form = (struct form){ .prepared = better, .users = 1 };
+	/* The client's models stay for so long, even if the client goes. */
+	pthread_mutex_lock(&all.lock);
+	for (models = all.list; models && !loaded; models = models->next) {
+		loaded = exchange(models, prepared, form, &old);
+		if (!loaded)
+			continue;
+		models_put_form(models, loaded, old);
+		models_keep_again(models, loaded);
+		models_put(models, loaded);
+	}
+	pthread_mutex_unlock(&all.lock);
+	if (!loaded)
+		free(form);
+	return loaded;
+}
+
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory)
 {
 	struct loaded_model *loaded = models_get(models, number);
 	struct nna_engine_memory taken = { 0 };
+	struct form *form;
 
 	if (loaded) {
+		form = models_form(models, loaded);
 		if (models->engine->memory)
-			models->engine->memory(models->engine, loaded->prepared, &taken);
+			models->engine->memory(models->engine, form->prepared, &taken);
+		models_put_form(models, loaded, form);
 		models_put(models, loaded);
 	}
 	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution,
@@ -325,13 +422,19 @@ const struct nn_subgraph *models_signature(const struct models *models,
 	const struct nna_engine *engine = models->engine;
 
 	return loaded->model ? &loaded->model->subgraphs[0] :
-			       engine->signature(engine, loaded->prepared);
+			       engine->signature(engine, loaded->first.prepared);
 }
 
 void models_free(struct models *models)
 {
+	struct models **link = &all.list;
 	struct loaded_model *loaded;
 
+	pthread_mutex_lock(&all.lock);
+	while (*link != models)
+		link = &(*link)->next;
+	*link = models->next;
+	pthread_mutex_unlock(&all.lock);
 	while ((loaded = models->list)) {
 		models->list = loaded->next;
 		models_discard(models, loaded);

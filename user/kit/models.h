@@ -6,11 +6,20 @@
 #ifndef NN_KIT_MODELS_H
 #define NN_KIT_MODELS_H
 
+#include <stdatomic.h>
+
 #include <nnaccel/engine.h>
 
 #include "kit/cache_client.h"
 #include "kit/command.h"
+#include "kit/digest.h"
 #include "kit/grants.h"
+
+/* The engine's form of a model: the first, or one that replaced another. */
+struct form {
+	void *prepared;			/* NULL: none yet, or released */
+	unsigned int users;
+};
 
 /* A model with the mappings of its constants. */
 struct loaded_model {
@@ -18,8 +27,11 @@ struct loaded_model {
 	uint64_t number;
 	unsigned int users;
 	struct nn_model *model;		/* NULL: it was loaded */
-	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives `prepared` */
-	void *prepared;			/* the engine's; NULL until then */
+	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives all forms */
+	struct form first;
+	_Atomic(struct form *) form;	/* of executions that begin now; NULL until models_add() */
+	bool is_kept;			/* in the engine's own cache, */
+	uint8_t key[DIGEST_SIZE];	/* by this key */
 	struct kept_parts kept;		/* what it was loaded from, where that was kept */
 	struct mapping **pools;		/* NULL entries: could not be mapped */
 	uint32_t num_pools;
@@ -28,11 +40,12 @@ struct loaded_model {
 };
 
 struct models {
+	struct models *next;		/* of those of this process */
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
 	bool lazy;			/* models are compiled at their first execution */
-	pthread_mutex_t lock;		/* protects the list and its entries' users */
+	pthread_mutex_t lock;		/* protects the list, users and forms of its entries, and keys */
 	struct loaded_model *list;
 };
 
@@ -83,6 +96,9 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 				   struct keep_work **work, struct nn_error *err);
 void models_keep(struct models *models, struct keep_work *work);
 
+/* Keeps the form that a model has now in the place of an older one, if that was kept. */
+void models_keep_again(struct models *models, struct loaded_model *loaded);
+
 /* What the ways to prepare a model share; `loaded` begins as zeroes and its number. */
 
 /* A private copy of the first grant's range, which the client may still be writing. */
@@ -126,6 +142,10 @@ void models_discard(struct models *models, struct loaded_model *loaded);
 /* The model of a number, or NULL. models_put() ends its use. */
 struct loaded_model *models_get(struct models *models, uint64_t number);
 void models_put(struct models *models, struct loaded_model *loaded);
+
+/* The form for what begins now; models_put_form() ends its use, while the model is still held. */
+struct form *models_form(struct models *models, struct loaded_model *loaded);
+void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
 
 /* NNACCEL_DO_FORGET_MODEL: the model goes now, or after its last execution. */
 void models_forget(struct models *models, uint64_t number);

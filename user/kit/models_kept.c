@@ -97,7 +97,7 @@ static enum nn_status load_kept(struct models *models, const struct command *com
 		return nn_fail(err, NN_GENERAL_FAILURE, "a kept plan is damaged");
 	}
 	return models->engine->load(models->engine, part, kept->model_size, kept->base,
-				    kept->data_size, &how, &loaded->prepared, err);
+				    kept->data_size, &how, &loaded->first.prepared, err);
 }
 
 static enum nn_status prepare_from(struct models *models, const struct command *command,
@@ -117,11 +117,14 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 		if (status == NN_GENERAL_FAILURE)
 			cache_client_drop(models->cache, key);
 	}
-	if (status)
+	if (status) {
 		models_discard(models, loaded);
-	else
-		models_add(models, loaded);
-	return status;
+		return status;
+	}
+	memcpy(loaded->key, key, sizeof(loaded->key));
+	loaded->is_kept = true;
+	models_add(models, loaded);
+	return NN_OK;
 }
 
 /* ---- the copy ---- */
@@ -189,7 +192,7 @@ static enum nn_status compile_copy(struct models *models, const struct command *
 	if (!status)
 		status = models_check(models, loaded->model, err);
 	return status ? status : models->engine->prepare(models->engine, loaded->model, &how,
-							 &loaded->prepared, err);
+							 &loaded->first.prepared, err);
 }
 
 static enum nn_status prepare_copy(struct models *models, const struct command *command,
@@ -287,21 +290,59 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 
 /* ---- keeping ---- */
 
-void models_keep(struct models *models, struct keep_work *work)
+/* Keeps the model's form of now, and the next one if it is replaced meanwhile. */
+static void keep_form(struct models *models, struct loaded_model *loaded)
 {
 	const struct nna_engine *engine = models->engine;
-	struct nna_engine_image image = { .model = NULL };
+	struct nna_engine_image image;
+	enum nn_status status;
+	struct nn_error err;
+	struct form *form;
+	bool was_replaced;
+
+	do {
+		image = (struct nna_engine_image){ .model = NULL };
+		err.message[0] = '\0';
+		form = models_form(models, loaded);
+		status = engine->save(engine, form->prepared, &image, &err);
+		if (!status && image.model)
+			status = cache_client_keep(models->cache, loaded->key, engine, &image, &err);
+		if (status)
+			log_debug("a plan is not kept: %s", err.message);
+		engine->end_save(engine, &image);
+		was_replaced = atomic_load(&loaded->form) != form;
+		models_put_form(models, loaded, form);
+		if (was_replaced)
+			cache_client_drop(models->cache, loaded->key);
+	} while (was_replaced);
+}
+
+void models_keep(struct models *models, struct keep_work *work)
+{
 	uint8_t key[DIGEST_SIZE];
 	struct nn_error err = { "" };
-	enum nn_status status;
 
-	status = make_key(work, work->loaded, key, &err);
-	if (!status)
-		status = engine->save(engine, work->loaded->prepared, &image, &err);
-	if (!status && image.model)
-		status = cache_client_keep(models->cache, key, engine, &image, &err);
-	if (status)
+	if (make_key(work, work->loaded, key, &err)) {
 		log_debug("a plan is not kept: %s", err.message);
-	engine->end_save(engine, &image);
+	} else {
+		pthread_mutex_lock(&models->lock);
+		memcpy(work->loaded->key, key, sizeof(key));
+		work->loaded->is_kept = true;
+		pthread_mutex_unlock(&models->lock);
+		keep_form(models, work->loaded);
+	}
 	work_free(models, work);
+}
+
+void models_keep_again(struct models *models, struct loaded_model *loaded)
+{
+	bool is_kept;
+
+	pthread_mutex_lock(&models->lock);
+	is_kept = loaded->is_kept;
+	pthread_mutex_unlock(&models->lock);
+	if (!is_kept)
+		return;
+	cache_client_drop(models->cache, loaded->key);
+	keep_form(models, loaded);
 }

@@ -43,7 +43,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 	if (loaded->num_pools)
 		data = (const char *)loaded->pools[0]->base + head->data_offset;
 	status = models->engine->load(models->engine, *part, head->wire_length, data,
-				      head->data_length, &how, &loaded->prepared, err);
+				      head->data_length, &how, &loaded->first.prepared, err);
 	*part = NULL;
 	return status ? status : mappings_check(loaded->pools, loaded->num_pools, err);
 }
@@ -117,8 +117,8 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 }
 
 static enum nn_status save(struct models *models, const struct command *command,
-			   const struct loaded_model *loaded, struct nnaccel_cache_sizes *sizes,
-			   struct nn_error *err)
+			   const struct loaded_model *loaded, const struct form *form,
+			   struct nnaccel_cache_sizes *sizes, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
 	const struct nna_engine *engine = models->engine;
@@ -128,7 +128,7 @@ static enum nn_status save(struct models *models, const struct command *command,
 	*sizes = (struct nnaccel_cache_sizes){ 0 };
 	status = mappings_check(loaded->pools, loaded->num_pools, err);
 	if (!status)
-		status = engine->save(engine, loaded->prepared, &image, err);
+		status = engine->save(engine, form->prepared, &image, err);
 	if (status)
 		return status == NN_OUTPUT_INSUFFICIENT_SIZE ? NN_GENERAL_FAILURE : status;
 	if (!image.model)
@@ -149,10 +149,13 @@ enum nn_status models_save(struct models *models, const struct command *command,
 {
 	struct loaded_model *loaded = models_get(models, command->head->model);
 	enum nn_status status;
+	struct form *form;
 
 	if (!loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
-	status = save(models, command, loaded, sizes, err);
+	form = models_form(models, loaded);
+	status = save(models, command, loaded, form, sizes, err);
+	models_put_form(models, loaded, form);
 	models_put(models, loaded);
 	return status;
 }

@@ -211,6 +211,7 @@ static void do_copy(struct server *server, const struct command *command, struct
 /* The memory of one execution; its arrays are the answer's memory. */
 struct job {
 	struct loaded_model *loaded;
+	struct form *form;		/* that it executes */
 	struct mapping **pools;
 	struct buffer **buffers;	/* of each pool, where the layout is the engine's */
 	void **staged;			/* of each argument; see rows.h */
@@ -264,6 +265,7 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 	job->loaded = models_get(&server->models, head->model);
 	if (!job->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	job->form = models_form(&server->models, job->loaded);
 	reason.message[0] = '\0';
 	if (!job_alloc(job, head, answer))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
@@ -295,8 +297,10 @@ static void job_end(struct server *server, const struct command *command, struct
 		buffers_put(&server->buffers, job->buffers[i]);
 		grants_put(&server->grants, job->pools[i]);
 	}
-	if (job->loaded)
+	if (job->loaded) {
+		models_put_form(&server->models, job->loaded, job->form);
 		models_put(&server->models, job->loaded);
+	}
 	free(job->attributes);
 }
 
@@ -417,7 +421,7 @@ static void job_run(struct server *server, const struct command *command, struct
 	job->running.may_have_fence = may_have_fence(server, head, job);
 	if (!answer->status) {
 		running_set(&job->running);
-		answer->status = server->engine->execute(server->engine, job->loaded->prepared,
+		answer->status = server->engine->execute(server->engine, job->form->prepared,
 							 &execution, &answer->err);
 		running_set(NULL);
 		if (job->has_times)

@@ -114,6 +114,8 @@ static struct {
 	bool is_omitted;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
+	void *better;			/* the form that counts, or NULL */
+	void *released;			/* the last one */
 } engine_state;
 
 static struct grants grants;
@@ -125,7 +127,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	float *to = e->outputs[0].data;
 
 	(void)engine;
-	assert_ptr_equal(prepared, &engine_state);
+	assert_ptr_equal(prepared, engine_state.better ? engine_state.better : &engine_state);
 	engine_state.executions++;
 	engine_state.is_omitted = e->inputs[0].omitted;
 	engine_state.measure = e->measure;
@@ -144,7 +146,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 static void release(const struct nna_engine *engine, void *prepared)
 {
 	(void)engine;
-	(void)prepared;
+	engine_state.released = prepared;
 }
 
 static struct {
@@ -261,7 +263,7 @@ static int set_up(void **state)
 	if (!loaded || !scratch || !grants_init(&grants, &engine, session) ||
 	    !models_init(&models, &engine, &grants, NULL))
 		return -1;
-	loaded->prepared = &engine_state;
+	loaded->first.prepared = &engine_state;
 	models_add(&models, loaded);
 	return 0;
 }
@@ -634,6 +636,33 @@ static void test_own_executor(void **state)
 	assert_int_equal(burst_state.destroyed, 1);
 }
 
+/* Requests use a better form from the next one on, except in an executor of the engine's own. */
+static void test_replaced(void **state)
+{
+	static int forms[3];
+
+	(void)state;
+	assert_true(nna_engine_replace(&engine_state, &forms[0]));
+	engine_state.better = &forms[0];
+	begin();
+	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
+	assert_true(nna_engine_replace(&forms[0], &forms[1]));
+	assert_null(engine_state.released);
+	engine_state.better = &forms[1];
+	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
+	assert_ptr_equal(engine_state.released, &forms[0]);
+	executor_free(executor);
+	assert_ptr_equal(engine_state.released, &forms[0]);
+	engine.burst = &engine_burst;
+	begin();
+	assert_true(nna_engine_replace(&forms[1], &forms[2]));
+	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
+	assert_ptr_equal(engine_state.released, &forms[0]);
+	executor_free(executor);
+	executor = NULL;
+	assert_ptr_equal(engine_state.released, &forms[1]);
+}
+
 /* The engine learns of each burst, and refuses one by a status of its own. */
 static void test_begin_and_end(void **state)
 {
@@ -685,6 +714,7 @@ int main(void)
 		TEST(indices),
 		TEST(own_executor),
 		TEST(begin_and_end),
+		TEST(replaced),
 	};
 
 	return cmocka_run_group_tests_name("engine executor", tests, NULL, NULL);

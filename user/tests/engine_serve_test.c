@@ -162,6 +162,8 @@ static struct {
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
 	int prepared, released;
+	void *better;			/* that replaces what it executes */
+	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
 	bool omitted;			/* the second input */
@@ -213,7 +215,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 static void release(const struct nna_engine *engine, void *prepared)
 {
 	(void)engine;
-	(void)prepared;
+	engine_state.last_released = prepared;
 	engine_state.released++;
 }
 
@@ -236,7 +238,13 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	float *sum = e->outputs[0].data;
 
 	(void)engine;
-	(void)prepared;
+	engine_state.executed = prepared;
+	if (engine_state.better) {
+		engine_state.prepared++;
+		assert_true(nna_engine_replace(prepared, engine_state.better));
+		assert_int_equal(engine_state.released, 0);
+		engine_state.better = NULL;
+	}
 	engine_state.deadline_ns = e->deadline_ns;
 	engine_state.loop_timeout_ns = e->loop_timeout_ns;
 	engine_state.omitted = e->inputs[1].omitted;
@@ -976,6 +984,33 @@ static void test_pictures(void **state)
 	assert_memory_equal(picture, ((float[]){ 0, 1, 50, 51, 4, 5, 52, 53, 8, 9 }), 40);
 }
 
+/* A better form counts for the next execution, and the old one goes after its last. */
+static void test_replaced(void **state)
+{
+	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 1 };
+	static int better, none;
+	void *first;
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	engine_state.better = &better;
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
+	first = engine_state.executed;
+	assert_ptr_not_equal(first, &better);
+	assert_int_equal(engine_state.released, 1);
+	assert_ptr_equal(engine_state.last_released, first);
+	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
+	assert_ptr_equal(engine_state.executed, &better);
+	/* One that is no model's form replaces nothing, nor does one of a model that is gone. */
+	assert_false(nna_engine_replace(first, &none));
+	assert_int_equal(engine_state.released, 1);
+	add(&gone, NULL, NULL, NULL, NULL);
+	run();
+	assert_int_equal(engine_state.released, 2);
+	assert_ptr_equal(engine_state.last_released, &better);
+	assert_false(nna_engine_replace(&better, &none));
+}
+
 /* A fence of the engine's goes with the answer if all went well, and is closed. */
 static void test_fences(void **state)
 {
@@ -1154,7 +1189,7 @@ static void test_own_layout(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		struct loaded_model *loaded = models_get(&server.models, roles[i].model);
 
-		assert_ptr_equal(buffer_state.roles[i].prepared, loaded->prepared);
+		assert_ptr_equal(buffer_state.roles[i].prepared, loaded->first.prepared);
 		models_put(&server.models, loaded);
 		assert_int_equal(buffer_state.roles[i].is_output, roles[i].kind == OUT);
 		assert_int_equal(buffer_state.roles[i].index, roles[i].index);
@@ -1284,6 +1319,7 @@ static void test_sizes(void **state)
 static struct {
 	bool is_none, is_large;		/* nothing is saved; more than there is room for */
 	unsigned int saves, ends;
+	const void *prepared;		/* that was saved last */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
 } saved;
@@ -1292,7 +1328,7 @@ static enum nn_status save(const struct nna_engine *e, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
 	(void)e;
-	(void)prepared;
+	saved.prepared = prepared;
 	saved.saves++;
 	if (engine_state.status)
 		return result_of(err);
@@ -1527,6 +1563,7 @@ static void test_kept(void **state)
 	uint8_t first[CACHE_TOKEN_SIZE];
 	struct message request, next;
 	int keeper = start_keeping(), file;
+	static int better;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -1555,6 +1592,20 @@ static void test_kept(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
+	/* A better form takes its place there. */
+	file = memfd_create("kept", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
+	keeper_answers(keeper, 1, yes, -1);
+	keeper_answers(keeper, 2, yes, file);
+	keeper_answers(keeper, 3, yes, -1);
+	engine_state.prepared++;
+	assert_true(nna_engine_replace(atomic_load(&server.models.list->form)->prepared, &better));
+	assert_ptr_equal(saved.prepared, &better);
+	next = take_request(keeper, CACHE_DROP);
+	assert_memory_equal(next.token, first, sizeof(first));
+	next = take_request(keeper, CACHE_NEW);
+	assert_memory_equal(next.token, first, sizeof(first));
+	take_request(keeper, CACHE_DONE);
 	/* One that the engine does not save, or the keeper does not want, is prepared as well. */
 	for (int wants = 0; wants < 2; wants++) {
 		saved.is_none = !wants;
@@ -1736,6 +1787,7 @@ int main(void)
 		TEST(forget_model),
 		TEST(pictures),
 		TEST(fences),
+		TEST(replaced),
 		TEST(roles),
 		TEST(own_layout),
 		TEST(forgotten_in_use),
