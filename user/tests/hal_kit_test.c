@@ -129,16 +129,18 @@ static void await_log(const char *text)
 }
 
 /* One client's execution is overdue: it loses its models, and no other client does. */
-static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p))
+static void test_overdue(void **state)
 {
 	struct nna_device *other;
 	struct nna_prepared_model *p = prepare_double(device), *of_other;
 
+	(void)state;
 	make_numbers();
 	check(nna_device_open(NULL, &other, &err));
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
-	assert_int_equal(overdue(p), NN_MISSED_DEADLINE_TRANSIENT);
+	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + scaled(NS_PER_S / 2)),
+			 NN_MISSED_DEADLINE_TRANSIENT);
 	/* Once its memory is taken away, and before the session is, an execution fails. */
 	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
 		usleep(100000);
@@ -157,68 +159,6 @@ static void lose_overdue(enum nn_status (*overdue)(struct nna_prepared_model *p)
 	nna_prepared_model_free(of_other);
 	nna_device_close(other);
 	free_numbers();
-}
-
-static enum nn_status be_late(struct nna_prepared_model *p)
-{
-	return twice(device, p, KIT_ENGINE_LATE, clock_ns() + scaled(NS_PER_S / 2));
-}
-
-static void test_overdue(void **state)
-{
-	(void)state;
-	lose_overdue(be_late);
-}
-
-/* The module's bound of fenced executions. Returns what it was. */
-static int set_bound_ms(int ms)
-{
-	FILE *file = fopen("/sys/module/nnaccel/parameters/fence_bound_ms", "r+e");
-	int before = -1;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%d", &before), 1);
-	rewind(file);
-	assert_true(fprintf(file, "%d\n", ms) > 0);
-	assert_int_equal(fclose(file), 0);
-	return before;
-}
-
-/* With a bound this low the kernel's patience ends before that of an engine of threads does. */
-static enum nn_status be_late_fenced(struct nna_prepared_model *p)
-{
-	const int before_ms = set_bound_ms((int)scaled(1000));
-	const struct nna_argument in = { .length = sizeof(float) };
-	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
-	struct pollfd end = { .events = POLLIN };
-	struct nna_memory *memory;
-	const struct nna_request r = {
-		.size = sizeof(r),
-		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
-		.num_memories = 1, .memories = &memory,
-	};
-	enum nn_status status;
-
-	check(nna_memory_import(device, numbers_file, PROT_READ | PROT_WRITE, 0,
-				2 * sizeof(float), &memory, &err));
-	numbers[0] = KIT_ENGINE_LATE;
-	numbers[1] = -1;
-	check(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &end.fd, &err));
-	nna_memory_free(memory);
-	assert_int_equal(poll(&end, 1, -1), 1);
-	status = nna_fence_get_info(device, end.fd, NULL, NULL, &err);
-	close(end.fd);
-	set_bound_ms(before_ms);
-	return status;
-}
-
-static void test_overdue_for_kernel(void **state)
-{
-	(void)state;
-	begin_log();
-	lose_overdue(be_late_fenced);
-	if (getenv("NN_TEST_THREADS"))
-		await_log("the kernel ended its session");
 }
 
 /* A client dies while the engine computes for it. */
@@ -482,7 +422,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_overdue, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_overdue_for_kernel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
