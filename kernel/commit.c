@@ -427,6 +427,37 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	return ret;
 }
 
+/* Notes how far the command that the worker names is. */
+static int nnaccel_commit_progress(struct nnaccel_session *session,
+				   const struct nnaccel_session_commit *arg)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd;
+	int ret = -ENOENT;
+
+	mutex_lock(&ctx->lock);
+	list_for_each_entry(cmd, &session->in_flight, node) {
+		if (cmd->head.cookie != arg->cookie)
+			continue;
+		ret = nnaccel_command_prepares(cmd) ? 0 : -EINVAL;
+		if (!ret)
+			cmd->progress = arg->fence;
+		if (!ret && cmd->abandoned)
+			ret = -ECANCELED;
+		break;
+	}
+	mutex_unlock(&ctx->lock);
+	return ret;
+}
+
+/* Progress comes alone. */
+static bool nnaccel_commit_is_progress(const struct nnaccel_session_commit *arg)
+{
+	return arg->flags == NNACCEL_COMMIT_PROGRESS && arg->status == NNACCEL_STATUS_NONE &&
+	       arg->fence >= 0 && arg->fence <= NNACCEL_PROGRESS_ALL && !arg->payload_size &&
+	       !arg->message_size && !arg->buffer && !arg->buffer_size;
+}
+
 /* A structure with a buffer or a fence is there as a whole, since all of it is read and written. */
 static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
 				    const struct nnaccel_session_commit *arg)
@@ -453,7 +484,8 @@ static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
  * Where a signal interrupts the fetch behind the commit, the call begins again with the caller's
  * structure, whose cookie is 0 by then.
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -EFAULT, -ENOMEM, or what nnaccel_session_fetch() returned.
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or what
+ * nnaccel_session_fetch() returned.
  */
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -470,6 +502,9 @@ int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (!nnaccel_session_is_current(fetch.session))
 		return -EACCES;
+	if (arg->flags & NNACCEL_COMMIT_PROGRESS)
+		return nnaccel_commit_is_progress(arg) ?
+		       nnaccel_commit_progress(fetch.session, arg) : -EINVAL;
 	if (!nnaccel_commit_is_valid(ucmd, arg))
 		return -EINVAL;
 	if (arg->cookie || !arg->buffer) {

@@ -293,7 +293,7 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 		   __reserved2),
 	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
 	NNACCEL_OP(SUBMIT, nnaccel_submit_ioctl, struct nnaccel_submit, duration_ns),
-	NNACCEL_OP(WAIT, nnaccel_wait_ioctl, struct nnaccel_wait, out_error),
+	NNACCEL_OP(WAIT, nnaccel_wait_ioctl, struct nnaccel_wait, __reserved),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

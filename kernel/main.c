@@ -158,7 +158,7 @@ static_assert(sizeof(struct nnaccel_format_plane) == 40);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
 static_assert(sizeof(struct nnaccel_burst_create) == 40);
 static_assert(sizeof(struct nnaccel_submit) == 56);
-static_assert(sizeof(struct nnaccel_wait) == 32);
+static_assert(sizeof(struct nnaccel_wait) == 40);
 static_assert(sizeof(struct nnaccel_burst_slot) == 24);
 static_assert(sizeof(struct nnaccel_burst_status) == 20);
 static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES);

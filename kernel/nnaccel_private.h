@@ -872,6 +872,7 @@ struct nnaccel_async {
  * @end_ns: of an execution that is measured: when it ended
  * @state: ctx->lock
  * @abandoned: ctx->lock: the caller gave up
+ * @progress: ctx->lock: of a preparation, as the worker said last
  * @expired: ctx->lock: its worker is killed because of it
  * @counted: ctx->lock: it is one of the context's num_commands
  * @kept: ctx->lock: it stays one of them until its answer is fetched
@@ -931,6 +932,7 @@ struct nnaccel_command {
 	u64 start_ns;
 	u64 end_ns;
 	bool abandoned;
+	u32 progress;
 	bool expired;
 	bool counted;
 	bool kept;

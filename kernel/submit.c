@@ -533,11 +533,12 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 
 /* ---- WAIT ---- */
 
-static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error)
+static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error, u32 progress)
 {
 	struct nnaccel_wait __user *to = ucmd->ubuffer;
 
-	return put_user(state, &to->out_state) || put_user(error, &to->out_error) ? -EFAULT : 0;
+	return put_user(state, &to->out_state) || put_user(error, &to->out_error) ||
+	       put_user(progress, &to->out_progress) ? -EFAULT : 0;
 }
 
 /* The submission that a call names, counted. */
@@ -569,9 +570,10 @@ static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
 
 /*
  * The command of a submission, counted, for which the caller alone waits from now on; NULL: the
- * caller does not wait, and there is no answer yet.
+ * caller does not wait, and there is no answer yet, but *progress.
  */
-static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub, bool waits)
+static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub, bool waits,
+						  u32 *progress)
 {
 	struct nnaccel_context *ctx = sub->obj.ctx;
 	struct nnaccel_command *cmd;
@@ -583,6 +585,7 @@ static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub
 	} else if (sub->waited) {
 		cmd = ERR_PTR(-EALREADY);
 	} else if (!waits && !cmd->async->told) {
+		*progress = cmd->progress;
 		cmd = NULL;
 	} else {
 		sub->waited = true;
@@ -616,7 +619,7 @@ static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *wo
 		error = cmd->async->error;
 		if (!error)
 			ret = sub->kind->respond(work, cmd);
-		ret = ret ?: nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE, -error);
+		ret = ret ?: nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE, -error, 0);
 	}
 	nnaccel_work_finish(sub->kind, cmd, work, ret ?: error);
 	if (!ret)
@@ -643,9 +646,10 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	};
 	struct nnaccel_submission *sub;
 	struct nnaccel_command *cmd;
+	u32 progress;
 	int ret;
 
-	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || (arg->id && arg->fd))
+	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || (arg->id && arg->fd) || arg->__reserved)
 		return -EINVAL;
 	sub = nnaccel_wait_find(ucmd->object, arg);
 	if (IS_ERR(sub))
@@ -655,9 +659,9 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = -EINVAL;
 	if (ret)
 		goto out;
-	cmd = nnaccel_wait_begin(sub, !(arg->flags & NNACCEL_WAIT_NONBLOCK));
+	cmd = nnaccel_wait_begin(sub, !(arg->flags & NNACCEL_WAIT_NONBLOCK), &progress);
 	if (!cmd) {
-		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING, 0);
+		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING, 0, progress);
 	} else if (IS_ERR(cmd)) {
 		ret = PTR_ERR(cmd);
 	} else {

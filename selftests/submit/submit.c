@@ -82,6 +82,65 @@ static long long commands(const FIXTURE_DATA(submit) *self)
 	return summary_get(self->s.fd, "nnaccel-commands");
 }
 
+/* Returns the progress of a submission, or -1 if it has an answer. */
+static int progress_of(FIXTURE_DATA(submit) *self, uint32_t id, void *work)
+{
+	struct nnaccel_wait wait = {
+		.size = sizeof(wait), .flags = NNACCEL_WAIT_NONBLOCK, .id = id,
+		.work = (uintptr_t)work, .out_progress = POISON,
+	};
+
+	if (xioctl(self->s.fd, NNACCEL_WAIT, &wait) || wait.out_state != NNACCEL_STATE_PENDING)
+		return -1;
+	return (int)wait.out_progress;
+}
+
+/* The worker reports the progress of a preparation, and learns that the client has given up. */
+TEST_F(submit, progress)
+{
+	const struct nnaccel_session_commit commit = {
+		.size = sizeof(commit), .flags = NNACCEL_COMMIT_PROGRESS, .fence = 250,
+	};
+	struct nnaccel_session_commit wrong[] = { commit, commit, commit, commit, commit, commit };
+	struct nnaccel_session_commit c = commit;
+	struct nnaccel_prepare prepare;
+	uint32_t id;
+
+	prepare_init(&prepare, self->pool, 1);
+	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &prepare, &id), 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(progress_of(self, id, &prepare), 0);
+	c.cookie = self->cmd.head.cookie;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), 0);
+	EXPECT_EQ(progress_of(self, id, &prepare), 250);
+	c.fence = NNACCEL_PROGRESS_ALL;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), 0);
+	EXPECT_EQ(progress_of(self, id, &prepare), NNACCEL_PROGRESS_ALL);
+	wrong[0].fence = NNACCEL_PROGRESS_ALL + 1;
+	wrong[1].fence = -1;
+	wrong[2].status = NNACCEL_STATUS_GENERAL_FAILURE;
+	wrong[3].flags |= NNACCEL_COMMIT_FENCE;
+	wrong[4].payload_size = 1;
+	wrong[5].message_size = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		wrong[i].cookie = c.cookie;
+		EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &wrong[i]), EINVAL)
+			TH_LOG("%zu", i);
+	}
+	EXPECT_EQ(progress_of(self, id, &prepare), NNACCEL_PROGRESS_ALL);
+	EXPECT_EQ(object_destroy(self->s.fd, id), 0);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ECANCELED);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ENOENT);
+	/* Other commands have none. */
+	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd, &id), 0);
+	ASSERT_EQ(fetch(self), 0);
+	c.cookie = self->cmd.head.cookie;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), EINVAL);
+	EXPECT_EQ(answer(self), 0);
+	EXPECT_EQ(submission_wait(self->s.fd, id, &self->execution.cmd), 0);
+}
+
 /* ---- kinds ---- */
 
 union work {

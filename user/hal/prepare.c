@@ -318,7 +318,7 @@ static bool wants_keep(const struct nna_prepare_options *options)
 }
 
 static enum nn_status ask_prepare(struct nna_device *device, struct nnaccel_prepare *p,
-				  struct nn_error *err)
+				  const struct nna_prepare_options *options, struct nn_error *err)
 {
 	char message[NNACCEL_MAX_MESSAGE] = "";
 	bool past = nna_is_past(p->deadline_ns);
@@ -328,7 +328,11 @@ static enum nn_status ask_prepare(struct nna_device *device, struct nnaccel_prep
 	p->message = (uintptr_t)message;
 	p->message_size = sizeof(message);
 	nna_device_expect_worker(device);
-	error = nna_ask(device, NNACCEL_WORK_PREPARE, p);
+	if (options->progress)
+		error = nna_ask_slowly(device, NNACCEL_WORK_PREPARE, p, options->progress,
+				       options->progress_data);
+	else
+		error = nna_ask(device, NNACCEL_WORK_PREPARE, p);
 	return nna_call_verdict(device, "prepare", error, past, p->out_status, message, err);
 }
 
@@ -356,7 +360,7 @@ static enum nn_status prepare(struct nna_device *device, const struct sent_model
 		return status;
 	p.attributes = (uintptr_t)attributes;
 	p.attributes_size = (uint32_t)size;
-	status = ask_prepare(device, &p, err);
+	status = ask_prepare(device, &p, options, err);
 	free(attributes);
 	*id = p.out_model;
 	return status;

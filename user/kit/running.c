@@ -12,6 +12,10 @@
 
 static _Thread_local struct running *current;
 static _Thread_local int gone_file = -1;
+static _Thread_local struct {
+	int session;
+	uint64_t cookie;		/* 0: it prepares nothing */
+} preparation;
 
 void running_set(struct running *running)
 {
@@ -21,6 +25,27 @@ void running_set(struct running *running)
 void running_set_gone(int file)
 {
 	gone_file = file;
+}
+
+void running_set_preparation(int session, uint64_t cookie)
+{
+	preparation.session = session;
+	preparation.cookie = cookie;
+}
+
+bool nna_engine_progress(uint32_t thousandths)
+{
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.cookie = preparation.cookie,
+		.flags = NNACCEL_COMMIT_PROGRESS,
+		.device_ns = NNACCEL_TIME_NONE,
+		.fence = thousandths < NNACCEL_PROGRESS_ALL ? (int)thousandths : NNACCEL_PROGRESS_ALL,
+	};
+
+	return !commit.cookie ||
+	       !session_call(preparation.session, NNACCEL_SESSION_COMMIT, &commit) ||
+	       errno != ECANCELED;
 }
 
 int nna_engine_gone_file(void)

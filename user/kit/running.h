@@ -26,4 +26,7 @@ void running_set(struct running *running);
 /* From now on nna_engine_gone_file() is that on this thread; -1 until told. */
 void running_set_gone(int file);
 
+/* The command for which this thread prepares a model, for nna_engine_progress(); cookie 0: none. */
+void running_set_preparation(int session, uint64_t cookie);
+
 #endif /* NN_KIT_RUNNING_H */

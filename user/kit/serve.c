@@ -127,11 +127,13 @@ static void do_prepare(struct server *server, const struct command *command,
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
+	running_set_preparation(server->session, command->head->cookie);
 	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
 		answer->status = models_prepare_kept(&server->models, command, &answer->work,
 						     &answer->err);
 	else
 		answer->status = models_prepare(&server->models, command, &answer->err);
+	running_set_preparation(-1, 0);
 	tell_memory(server, command, answer);
 }
 
@@ -140,7 +142,9 @@ static void do_prepare_cached(struct server *server, const struct command *comma
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
+	running_set_preparation(server->session, command->head->cookie);
 	answer->status = models_prepare_cached(&server->models, command, &answer->err);
+	running_set_preparation(-1, 0);
 	tell_memory(server, command, answer);
 }
 

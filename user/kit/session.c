@@ -269,6 +269,9 @@ static int answer(const struct direct *d, const struct nnaccel_session_commit *c
 
 static int commit(struct direct *d, struct nnaccel_session_commit *c)
 {
+	/* Its client does not ask. */
+	if (c->flags & NNACCEL_COMMIT_PROGRESS)
+		return 0;
 	errno = ESHUTDOWN;
 	if (atomic_load(&d->ended) || (c->cookie && answer(d, c)))
 		return -1;

@@ -54,6 +54,9 @@ static struct {
 	unsigned int fetches;		/* by themselves, of a command */
 	bool interrupts;		/* the next fetch */
 	int error;			/* of the next commit */
+	int progress;			/* that was told last */
+	bool is_cancelled;
+	uint64_t cookie;		/* of that command */
 	uint32_t attach_flags;		/* that were asked for */
 } kernel;
 
@@ -82,6 +85,13 @@ static int commit(struct nnaccel_session_commit *c)
 {
 	unsigned int i = kernel.num_commits;
 
+	if (c->flags & NNACCEL_COMMIT_PROGRESS) {
+		assert_true(c->flags == NNACCEL_COMMIT_PROGRESS && !c->status && !c->payload_size &&
+			    !c->message_size && !c->buffer);
+		kernel.progress = c->fence;
+		kernel.cookie = c->cookie;
+		return kernel.is_cancelled ? refuse(ECANCELED) : 0;
+	}
 	if (kernel.error) {
 		errno = kernel.error;
 		kernel.error = 0;
@@ -163,6 +173,7 @@ static struct {
 	bool measure;			/* it was told */
 	int prepared, released;
 	void *better;			/* that replaces what it executes */
+	bool goes_on;			/* it was told, when it said that 300 of 1000 were done */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
@@ -202,6 +213,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 {
 	(void)engine;
 	engine_state.how = *how;
+	engine_state.goes_on = nna_engine_progress(300);
 	if (result_of(err))
 		return engine_state.status;
 	/* It reads the constants. */
@@ -648,6 +660,16 @@ static void test_prepare(void **state)
 	assert_int_equal(engine_state.how.deadline_ns, 99);
 	assert_false(engine_state.how.may_be_put_off);
 	assert_null(engine_state.how.attributes);
+	assert_int_equal(kernel.progress, 300);
+	assert_true(kernel.cookie == kernel.commits[0].cookie && kernel.cookie);
+	assert_true(engine_state.goes_on);
+	/* Outside of a preparation there is no progress. */
+	kernel.is_cancelled = true;
+	assert_true(nna_engine_progress(5));
+	assert_int_equal(kernel.progress, 300);
+	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_false(engine_state.goes_on);
+	kernel.is_cancelled = false;
 	server.models.lazy = true;
 	head.model = 6;
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
@@ -664,7 +686,7 @@ static void test_prepare(void **state)
 	assert_int_equal(ask(&head, grants, NULL, NULL),
 			 NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT);
 	assert_non_null(strstr(kernel.messages[0], "pool 1 of the model"));
-	assert_int_equal(engine_state.prepared, 2);
+	assert_int_equal(engine_state.prepared, 3);
 	grants[2] = (struct nnaccel_grant){ LAST + 1, NNACCEL_PROT_READ, 2 * PAGE };
 	head.wire_length = write_pools(grants + 1, 0);
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);

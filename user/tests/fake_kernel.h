@@ -87,6 +87,7 @@ static struct {
 	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
 	unsigned int signals;		/* that come while a call waits */
 	bool is_busy;			/* no submission ends */
+	uint32_t progress;		/* that those tell */
 	int end;			/* an errno that the next submissions end with, or 0 */
 } fake;
 
@@ -344,7 +345,7 @@ static int fake_submit(int device, struct nnaccel_submit *s, bool refuses)
 	union fake_work *from = (void *)(uintptr_t)s->work, work = { .size = 0 };
 	uint32_t *status = NULL, size = fake_work_size(s->kind, &work, &status);
 
-	fake.wrong += !size || from->size != size || s->__reserved || waits == has_file;
+	fake.wrong += !size || from->size != size || s->__reserved || (waits && has_file);
 	fake.wrong += s->kind != NNACCEL_WORK_EXECUTE &&
 		      (has_file || s->num_dependencies || s->duration_ns);
 	if (!size)
@@ -387,6 +388,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	fake.wrong += to->size != size;
 	w->out_state = NNACCEL_STATE_PENDING;
 	w->out_error = 0;
+	w->out_progress = fake.progress;
 	if (w->flags & NNACCEL_WAIT_NONBLOCK && fake.is_busy)
 		return 0;
 	if (!(w->flags & NNACCEL_WAIT_NONBLOCK) && fake.signals) {

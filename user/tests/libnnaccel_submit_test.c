@@ -27,6 +27,13 @@ static struct kept kept;
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;
 
+/* The fate of work whose progress is asked for. */
+static struct {
+	bool is_on, gives_up;
+	unsigned int calls;
+	uint32_t seen[3];
+} slow;
+
 static bool answer(unsigned long request, void *arg, int *result)
 {
 	const struct nnaccel_submit *s = arg;
@@ -35,13 +42,14 @@ static bool answer(unsigned long request, void *arg, int *result)
 	switch (request) {
 	case NNACCEL_SUBMIT:
 		submits++;
-		assert_int_equal(s->flags, NNACCEL_SUBMIT_WAIT);
+		assert_int_equal(s->flags, slow.is_on ? 0 : NNACCEL_SUBMIT_WAIT);
 		assert_int_equal(s->num_dependencies, 0);
 		assert_int_equal(s->duration_ns, 0);
 		break;
 	case NNACCEL_WAIT:
 		waits++;
-		assert_int_equal(((struct nnaccel_wait *)arg)->flags, 0);
+		assert_int_equal(((struct nnaccel_wait *)arg)->flags,
+				 slow.is_on ? NNACCEL_WAIT_NONBLOCK : 0);
 		waited_for = ((struct nnaccel_wait *)arg)->id;
 		break;
 	case NNACCEL_DESTROY:
@@ -183,6 +191,75 @@ static void test_answer_is_given_up(void **state)
 	assert_int_equal(destroys, 1);
 }
 
+/* The work goes on for three looks; is given up at the third, or has its answer at the fourth. */
+static bool goes_on(void *data, uint32_t progress)
+{
+	assert_ptr_equal(data, &slow);
+	assert_true(slow.calls < COUNT(slow.seen));
+	slow.seen[slow.calls++] = progress;
+	fake.progress += 400;
+	fake.is_busy = slow.calls < COUNT(slow.seen);
+	return fake.is_busy || !slow.gives_up;
+}
+
+static void test_progress(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		union fake_work work = kinds[NNACCEL_WORK_PREPARE];
+
+		memset(&slow, 0, sizeof(slow));
+		slow.is_on = true;
+		slow.gives_up = i == 1;
+		submits = works = destroys = 0;
+		fake.progress = 0;
+		fake.is_busy = true;
+		fake.end = i == 2 ? EPIPE : 0;
+		assert_int_equal(nna_ask_slowly(device, NNACCEL_WORK_PREPARE, &work, goes_on, &slow),
+				 i == 1 ? ECANCELED : fake.end);
+		assert_int_equal(slow.calls, 3);
+		assert_true(slow.seen[0] == 0 && slow.seen[1] == 400 && slow.seen[2] == 800);
+		assert_int_equal(is_answered(NNACCEL_WORK_PREPARE, &work), !i);
+		assert_int_equal(submits, 1);
+		assert_int_equal(destroys, slow.gives_up);
+		assert_int_equal(fake_pending(), 0);
+	}
+	slow.is_on = false;
+	fake.end = 0;
+	fake.live = 0;
+}
+
+/* The caller's function is asked, by way of the options. */
+static void test_preparation(void **state)
+{
+	struct nna_prepare_options options = {
+		.size = sizeof(options), .progress = goes_on, .progress_data = &slow,
+	};
+	static const uint32_t x = 0, y = 1;
+	static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
+	static struct nn_operand operands[] = {
+		{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 },
+		{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT },
+	};
+	static const struct nn_subgraph main = { 2, 1, 1, 1, operands, &relu, &x, &y };
+	const struct nn_model model = { .size = sizeof(model), .num_subgraphs = 1, .subgraphs = &main };
+	struct nna_prepared_model *p = NULL;
+
+	(void)state;
+	for (int gives_up = 0; gives_up < 2; gives_up++) {
+		memset(&slow, 0, sizeof(slow));
+		slow.is_on = true;
+		slow.gives_up = gives_up;
+		fake.is_busy = true;
+		assert_int_equal(nna_prepare_model(device, &model, NULL, &options, &p, &err),
+				 gives_up ? NN_GENERAL_FAILURE : NN_OK);
+		assert_int_equal(slow.calls, 3);
+		slow.is_on = false;
+		nna_prepared_model_free(gives_up ? NULL : p);
+	}
+	assert_non_null(strstr(err.message, "cancelled"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -191,6 +268,8 @@ int main(void)
 		TEST(test_signals),
 		TEST(test_errors),
 		TEST(test_answer_is_given_up),
+		TEST(test_progress),
+		TEST(test_preparation),
 	};
 
 	kept_start();

@@ -1205,6 +1205,9 @@ struct nnaccel_submit {
  * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
  * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno that the work ended with, of
  *	those at the end; then @work is not written
+ * @out_progress: out: with NNACCEL_STATE_PENDING: how much of a preparation is done, of
+ *	NNACCEL_PROGRESS_ALL, as the worker said last; else 0
+ * @__reserved: must be 0
  *
  * Fetches the answer once: it is written, and the submission is gone with its id. A
  * later call gives ENOENT. The file of the submission, if there is one, still polls
@@ -1264,6 +1267,8 @@ struct nnaccel_wait {
 	__aligned_u64 work;
 	__u32 out_state;
 	__u32 out_error;
+	__u32 out_progress;
+	__u32 __reserved;
 };
 #define NNACCEL_WAIT _IO(NNACCEL_TYPE, NNACCEL_CMD_WAIT)
 
@@ -2061,6 +2066,11 @@ struct nnaccel_session_fetch {
 
 /* Flags of NNACCEL_SESSION_COMMIT, beside those of the fetch: the end is @fence's. */
 #define NNACCEL_COMMIT_FENCE	(1 << 1)
+/* The command goes on, and @fence says how far it is. */
+#define NNACCEL_COMMIT_PROGRESS	(1 << 2)
+
+/* The value of @fence at the end. */
+#define NNACCEL_PROGRESS_ALL	1000
 
 /**
  * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
@@ -2077,9 +2087,11 @@ struct nnaccel_session_fetch {
  * @buffer: room for the next command, as NNACCEL_SESSION_FETCH has it; 0: none is
  *	fetched
  * @buffer_size: bytes there
- * @flags: NNACCEL_FETCH_NONBLOCK, where there is a @buffer; NNACCEL_COMMIT_FENCE
+ * @flags: NNACCEL_FETCH_NONBLOCK, where there is a @buffer; NNACCEL_COMMIT_FENCE or
+ *	NNACCEL_COMMIT_PROGRESS
  * @out_size: out, where there is a @buffer: as NNACCEL_SESSION_FETCH has it
- * @fence: with NNACCEL_COMMIT_FENCE: a sync_file, of any driver; else 0
+ * @fence: with NNACCEL_COMMIT_FENCE: a sync_file, of any driver; with
+ *	NNACCEL_COMMIT_PROGRESS: how much is done, of NNACCEL_PROGRESS_ALL; else 0
  *
  * A commit to a command whose caller has given up succeeds and is dropped.
  *
@@ -2100,10 +2112,14 @@ struct nnaccel_session_fetch {
  * its driver's to stop. A caller with a deadline does not wait longer than for
  * other commands.
  *
+ * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED goes on, and is answered by
+ * another commit. The status is NNACCEL_STATUS_NONE, and there is no payload, message or
+ * @buffer. ECANCELED: nobody waits for the answer any more, so the worker may stop.
+ *
  * Errors: ENOENT: no such command is being worked on in this session; EINVAL:
  * unknown status, or a payload of another size than the command's kind
- * allows, or a fence for another kind or status, or no sync_file; EACCES: not
- * attached.
+ * allows, or a fence for another kind or status, or no sync_file, or progress of
+ * another kind or above NNACCEL_PROGRESS_ALL; EACCES: not attached.
  */
 struct nnaccel_session_commit {
 	__u32 size;

@@ -336,6 +336,13 @@ struct nna_engine {
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
+ * Tells the client how much of a preparation is done, in thousandths: in prepare() or load(), on the
+ * thread that the library called. False: the client does not want the model any more, so that the
+ * engine may fail instead of going on.
+ */
+bool nna_engine_progress(uint32_t thousandths);
+
+/*
  * Replaces what prepare() or load() made by a better form of the same model, from any thread and
  * while executions run. An execution that has begun goes on with the old form, which is released
  * after the last one. A burst with an executor of the engine's keeps its form. If the library had kept the old

@@ -267,6 +267,12 @@ struct nna_prepare_options {
 	 * nna_prepare_model_from_cache() as before.
 	 */
 	const struct nn_attributes *attributes;
+	/*
+	 * NULL, or called every now and then while the engine prepares the model, with the part that
+	 * is done in thousandths as far as the engine says. False gives up: NN_GENERAL_FAILURE.
+	 */
+	bool (*progress)(void *data, uint32_t thousandths);
+	void *progress_data;
 };
 
 /*
