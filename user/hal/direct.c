@@ -1040,9 +1040,11 @@ static bool burst_is_alive(const struct direct *d, const struct burst *b)
 	return d->is_connected && b->session == d->session;
 }
 
-/* Frees a burst that is in no list. */
+/* Frees a burst that is in no list. The engine finds it dead when it is told of its end. */
 static void burst_free(struct direct *d, struct burst *b)
 {
+	if (b->status && b->status != MAP_FAILED)
+		__atomic_store_n(&b->status->state, NNACCEL_BURST_DEAD, __ATOMIC_RELEASE);
 	if (b->session == d->session)
 		notify(d, &(struct nnaccel_cmd){ .kind = NNACCEL_DO_BURST_GONE, .burst = b->number });
 	for (uint32_t i = 0; i < b->num_slots; i++)
