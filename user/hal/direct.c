@@ -1040,7 +1040,7 @@ static bool burst_is_alive(const struct direct *d, const struct burst *b)
 	return d->is_connected && b->session == d->session;
 }
 
-/* Frees a burst that is in no list. The engine finds it dead when it is told of its end. */
+/* Frees a burst that is in no list. The engine finds it dead when it gets the notice of its end. */
 static void burst_free(struct direct *d, struct burst *b)
 {
 	if (b->status && b->status != MAP_FAILED)

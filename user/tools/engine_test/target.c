@@ -168,11 +168,12 @@ bool target_recover(struct target *t)
 	struct nn_error err = { "" };
 	enum nn_status status;
 
-	if (t->pid && waitpid(t->pid, NULL, WNOHANG) == t->pid) {
-		kill(-t->pid, SIGKILL);
-		t->pid = 0;
-	}
 	do {
+		/* One that was killed may take a moment to end. */
+		if (t->pid && waitpid(t->pid, NULL, WNOHANG) == t->pid) {
+			kill(-t->pid, SIGKILL);
+			t->pid = 0;
+		}
 		if (!target_start(t, &err))
 			return false;
 		target_guard(t, "asked what it is");
