@@ -31,20 +31,20 @@ static const struct {
 	enum nn_status status;
 	bool may_fail;			/* GENERAL_FAILURE is right, too: operations may find it */
 } spoils[NUM_SPOILED] = {
-	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT },
-	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT },
-	[ONE_OUTPUT_LESS] = { "an output is missing", NN_INVALID_ARGUMENT },
-	[SHORT_INPUT] = { "an input is an element too short", NN_INVALID_ARGUMENT },
+	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT, false },
+	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT, false },
+	[ONE_OUTPUT_LESS] = { "an output is missing", NN_INVALID_ARGUMENT, false },
+	[SHORT_INPUT] = { "an input is an element too short", NN_INVALID_ARGUMENT, false },
 	[NO_INPUT] = { "an input is omitted", NN_INVALID_ARGUMENT, true },
 	[NO_OUTPUT] = { "an output is omitted", NN_INVALID_ARGUMENT, true },
-	[OTHER_RANK] = { "an input has another rank", NN_INVALID_ARGUMENT },
-	[OTHER_DIMENSION] = { "an input has another dimension", NN_INVALID_ARGUMENT },
-	[OTHER_OUTPUT_DIMENSION] = { "an output has another dimension", NN_INVALID_ARGUMENT },
-	[SHORT_OUTPUT] = { "an output is an element too short", NN_OUTPUT_INSUFFICIENT_SIZE },
-	[SHORTEST_OUTPUT] = { "an output has no room", NN_OUTPUT_INSUFFICIENT_SIZE },
-	[LONG_OUTPUT] = { "an output has more room", NN_OK },
-	[ALL_DIMENSIONS] = { "all dimensions are given", NN_OK },
-	[SAME_AGAIN] = { "nothing is wrong after all these", NN_OK },
+	[OTHER_RANK] = { "an input has another rank", NN_INVALID_ARGUMENT, false },
+	[OTHER_DIMENSION] = { "an input has another dimension", NN_INVALID_ARGUMENT, false },
+	[OTHER_OUTPUT_DIMENSION] = { "an output has another dimension", NN_INVALID_ARGUMENT, false },
+	[SHORT_OUTPUT] = { "an output is an element too short", NN_OUTPUT_INSUFFICIENT_SIZE, false },
+	[SHORTEST_OUTPUT] = { "an output has no room", NN_OUTPUT_INSUFFICIENT_SIZE, false },
+	[LONG_OUTPUT] = { "an output has more room", NN_OK, false },
+	[ALL_DIMENSIONS] = { "all dimensions are given", NN_OK, false },
+	[SAME_AGAIN] = { "nothing is wrong after all these", NN_OK, false },
 };
 
 static uint32_t element_of(const struct vector *v, uint32_t operand)
