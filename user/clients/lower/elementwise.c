@@ -106,10 +106,8 @@ void choose(struct lowering *t, uint32_t condition, const struct shape *c)
 	struct shape ab = broadcast_shape(t, a, b), shape = broadcast_shape(t, c, &ab);
 	uint32_t dims[MAX_DIMS], rank = flat(&shape, dims), x, y;
 
-	if (is_type(t, in(t, 1), NN(TENSOR_BOOL8))) {
-		set_out(t, 0, where_bool(t, &shape), &shape);
-		return;
-	}
+	if (is_type(t, in(t, 1), NN(TENSOR_BOOL8)))
+		return set_out(t, 0, where_bool(t, &shape), &shape);
 	x = expanded(t, in(t, 1), a, &shape);
 	y = expanded(t, in(t, 2), b, &shape);
 	/* There is no TILE for bool, but "or false" is one. */

@@ -308,11 +308,9 @@ void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct 
 	if (t->refused || operand == NO_OPERAND)
 		return;
 	type = type_out(t, index);
-	if (operand_of(t, operand)->type != nnapi_type(type)) {
-		refuse(t, "output %u is of %s, computed as %s", index, onnx_name(type),
-		       nnapi_type_name(operand_of(t, operand)->type));
-		return;
-	}
+	if (operand_of(t, operand)->type != nnapi_type(type))
+		return refuse(t, "output %u is of %s, computed as %s", index, onnx_name(type),
+			      nnapi_type_name(operand_of(t, operand)->type));
 	value->operand = operand;
 	value->shape = *shape;
 	value->data = NULL;
@@ -332,11 +330,9 @@ void set_out_data(struct lowering *t, uint32_t index, int type, const void *data
 
 	if (!value || !data)
 		return;
-	if (type_out(t, index) != type) {
-		refuse(t, "output %u is of %s, its elements of %s", index,
-		       onnx_name(type_out(t, index)), onnx_name(type));
-		return;
-	}
+	if (type_out(t, index) != type)
+		return refuse(t, "output %u is of %s, its elements of %s", index,
+			      onnx_name(type_out(t, index)), onnx_name(type));
 	value->operand = NO_OPERAND;
 	value->shape = *shape;
 	value->data = data;

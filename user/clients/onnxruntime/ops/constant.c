@@ -12,10 +12,8 @@ void constant_op(struct lowering *t)
 	const void *elements = value ? attribute_of_count(value, type, shape_count(&value->shape)) :
 				       NULL;
 
-	if (!elements) {
-		refuse(t, "a constant that is no tensor of %s", onnx_name(type));
-		return;
-	}
+	if (!elements)
+		return refuse(t, "a constant that is no tensor of %s", onnx_name(type));
 	set_out_data(t, 0, type, elements, &value->shape);
 }
 
@@ -29,19 +27,15 @@ void constant_of_shape_op(struct lowering *t)
 	struct shape shape = { 0 };
 	char *data;
 
-	if (!dims || count > MAX_RANK || !size || (value && !element)) {
-		refuse(t, "a shape that is not constant, or a value that is not one %s",
-		       onnx_name(type));
-		return;
-	}
+	if (!dims || count > MAX_RANK || !size || (value && !element))
+		return refuse(t, "a shape that is not constant, or a value that is not one %s",
+			      onnx_name(type));
 	shape.rank = (int)count;
 	for (int i = 0; i < shape.rank; i++)
 		shape.dims[i] = dims[i];
 	elements = shape_count(&shape);
-	if (elements <= 0 || elements > 1 << 24) {
-		refuse(t, "%lld elements", (long long)elements);
-		return;
-	}
+	if (elements <= 0 || elements > 1 << 24)
+		return refuse(t, "%lld elements", (long long)elements);
 	data = builder_alloc(t->b, size * (size_t)elements);
 	for (int64_t i = 0; data && element && i < elements; i++)
 		memcpy(data + size * (size_t)i, element, size);
@@ -68,10 +62,8 @@ void shape_op(struct lowering *t)
 	end = end < 0 ? end + rank : end;
 	begin = begin < 0 ? 0 : begin;
 	end = end > rank ? rank : end;
-	if (end <= begin) {
-		refuse(t, "a shape of nothing");
-		return;
-	}
+	if (end <= begin)
+		return refuse(t, "a shape of nothing");
 	to.rank = 1;
 	to.dims[0] = end - begin;
 	for (int64_t i = begin; i < end; i++)

@@ -106,10 +106,8 @@ static void read_conv(struct lowering *t, struct conv *c, const struct shape *sh
 	c->outputs = (uint32_t)filter->dims[0];
 	c->inner = (uint32_t)filter->dims[1];
 	if (groups < 1 || groups > c->w.channels || c->w.channels % groups ||
-	    c->inner != c->w.channels / groups || c->outputs % groups) {
-		refuse(t, "%lld groups of %u channels", (long long)groups, c->w.channels);
-		return;
-	}
+	    c->inner != c->w.channels / groups || c->outputs % groups)
+		return refuse(t, "%lld groups of %u channels", (long long)groups, c->w.channels);
 	c->groups = (uint32_t)groups;
 	c->code = groups == 1 ? NN(CONV_2D) : groups == c->w.channels ? NN(DEPTHWISE_CONV_2D) :
 		  NN(GROUPED_CONV_2D);
@@ -261,10 +259,8 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 		int64_t extra = more && more->ints && at < more->count ? more->ints[at] : 0;
 		int64_t full, out, border;
 
-		if (extra < 0 || extra > 1 << 24) {
-			refuse(t, "output_padding of %lld", (long long)extra);
-			return;
-		}
+		if (extra < 0 || extra > 1 << 24)
+			return refuse(t, "output_padding of %lld", (long long)extra);
 		full = ((int64_t)w->in[i] - 1) * w->stride[i] + extra +
 		       (w->size[i] - 1) * w->dilation[i] + 1;
 		out = full - w->head[i] - w->tail[i];
@@ -272,10 +268,8 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 			out = wanted->ints[wanted->count - (size_t)w->spatial + at];
 		else if (!strncmp(automatic, "SAME_", 5))
 			out = w->in[i] * w->stride[i];
-		if (out < 1 || out > 1 << 24) {
-			refuse(t, "an output of %lld", (long long)out);
-			return;
-		}
+		if (out < 1 || out > 1 << 24)
+			return refuse(t, "an output of %lld", (long long)out);
 		if (wanted || !strncmp(automatic, "SAME_", 5)) {
 			border = full - out < 0 ? 0 : full - out;
 			w->head[i] = !strcmp(automatic, "SAME_UPPER") ? border / 2 :

@@ -77,10 +77,8 @@ static void set_loss(struct lowering *t, const struct loss *l, uint32_t x)
 
 	loss = unary(t, NN(NEG), arithmetic(t, NN(MUL), of_class(t, l, x), weight));
 	t->work = 4 * (uint64_t)l->batch * l->classes * l->rest;
-	if (!strcmp(reduction, "none")) {
-		set_out(t, 0, loss, shape_in(t, 1));
-		return;
-	}
+	if (!strcmp(reduction, "none"))
+		return set_out(t, 0, loss, shape_in(t, 1));
 	loss = reduced(t, NN(REDUCE_SUM), loss, &small, marked);
 	if (!strcmp(reduction, "mean"))
 		loss = arithmetic(t, NN(DIV), loss,

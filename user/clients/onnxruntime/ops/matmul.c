@@ -187,10 +187,8 @@ void matmul_op(struct lowering *t)
 		return;
 	inner = (uint32_t)a.dims[a.rank - 1];
 	columns = (uint32_t)b.dims[b.rank - 1];
-	if (b.rank != 2) {
-		batched(t, &a, &b, &full, &shape);
-		return;
-	}
+	if (b.rank != 2)
+		return batched(t, &a, &b, &full, &shape);
 	rows = (uint32_t)(shape_count(&a) / inner);
 	t->work = (uint64_t)rows * inner * columns;
 	if (quantised_product(t, rows, inner, columns, false, 2, &shape))

@@ -88,10 +88,8 @@ void reshape_op(struct lowering *t)
 	int open = -1;
 
 	wanted = ints_of(t, 1, "shape", &count);
-	if (!wanted || count > MAX_RANK) {
-		refuse(t, "a shape that is not constant");
-		return;
-	}
+	if (!wanted || count > MAX_RANK)
+		return refuse(t, "a shape that is not constant");
 	to.rank = (int)count;
 	for (int i = 0; i < to.rank; i++) {
 		to.dims[i] = wanted[i];
@@ -145,10 +143,8 @@ void squeeze_op(struct lowering *t)
 		return;
 	for (int i = 0, from = 0; i < rank; i++) {
 		if (adds) {
-			if (!marked[i] && from >= shape->rank) {
-				refuse(t, "an axis twice");
-				return;
-			}
+			if (!marked[i] && from >= shape->rank)
+				return refuse(t, "an axis twice");
 			to.dims[to.rank++] = marked[i] ? 1 : shape->dims[from++];
 		} else if (!marked[i]) {
 			to.dims[to.rank++] = shape->dims[i];
@@ -192,10 +188,8 @@ void space_op(struct lowering *t)
 	if (t->refused)
 		return;
 	area = block * block;
-	if (grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block) {
-		refuse(t, "blocks of %lld that do not fit", (long long)block);
-		return;
-	}
+	if (grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block)
+		return refuse(t, "blocks of %lld that do not fit", (long long)block);
 	to.dims[1] = grows ? shape->dims[1] / area : shape->dims[1] * area;
 	to.dims[2] = grows ? shape->dims[2] * block : shape->dims[2] / block;
 	to.dims[3] = grows ? shape->dims[3] * block : shape->dims[3] / block;
@@ -269,10 +263,8 @@ void slice_op(struct lowering *t)
 	if (has_in(t, 4))
 		steps = ints_in(t, 4, &step_count);
 	if (!begin || !end || count != ends || count > shape.rank ||
-	    (axes && axis_count != count) || (steps && step_count != count)) {
-		refuse(t, "bounds that are not constant");
-		return;
-	}
+	    (axes && axis_count != count) || (steps && step_count != count))
+		return refuse(t, "bounds that are not constant");
 	data = small_data_in(t, 0, &size);
 	for (int i = 0; i < from->rank; i++)
 		ranges[i] = (struct range){ 0, from->dims[i], 1, from->dims[i] };
@@ -286,10 +278,8 @@ void slice_op(struct lowering *t)
 			return;
 		shape.dims[axis] = range->count;
 	}
-	if (data) {
-		set_out_data(t, 0, type_in(t, 0), data, &shape);
-		return;
-	}
+	if (data)
+		return set_out_data(t, 0, type_in(t, 0), data, &shape);
 	m = moved_in(t);
 	m.x = ranged(t, m.x, from, ranges);
 	moved_out(t, m, &shape);
@@ -312,10 +302,8 @@ void split_op(struct lowering *t)
 		struct shape to = *shape;
 
 		to.dims[axis] = parts ? parts[i] : size - at < part ? size - at : part;
-		if (to.dims[axis] <= 0 || to.dims[axis] > size - at) {
-			refuse(t, "a part without elements");
-			return;
-		}
+		if (to.dims[axis] <= 0 || to.dims[axis] > size - at)
+			return refuse(t, "a part without elements");
 		if (has_out(t, i))
 			set_out(t, i, taken(t, x, shape, axis, at, to.dims[axis]), &to);
 		at += to.dims[axis];
@@ -478,10 +466,8 @@ void expand_op(struct lowering *t)
 	int64_t count = 0, *dims = ints_in(t, 1, &count);
 	struct moved m;
 
-	if (!dims || count > MAX_RANK) {
-		refuse(t, "a shape that is not constant");
-		return;
-	}
+	if (!dims || count > MAX_RANK)
+		return refuse(t, "a shape that is not constant");
 	wanted.rank = (int)count;
 	for (int i = 0; i < wanted.rank; i++)
 		wanted.dims[i] = dims[i];
@@ -608,10 +594,8 @@ void cast_op(struct lowering *t)
 		return;
 	if (folded_cast(t))
 		return;
-	if (type == operand_of(t, x)->type) {
-		set_out(t, 0, x, shape);
-		return;
-	}
+	if (type == operand_of(t, x)->type)
+		return set_out(t, 0, x, shape);
 	if (from == ONNX_BOOL) {
 		out = result_type(t, type, rank, dims);
 		if (is_quant8(t, out))
@@ -634,10 +618,8 @@ void cast_op(struct lowering *t)
 	if (to == ONNX_UINT8 || to == ONNX_INT8)
 		refuse(t, "of %s to %s, which wraps in ONNX", onnx_name(from), onnx_name(to));
 	out = result_type(t, type, rank, dims);
-	if (from == ONNX_INT8 && (to == ONNX_FLOAT || to == ONNX_FLOAT16)) {
-		set_out(t, 0, EMIT(t, NN(DEQUANTIZE), out, x), shape);
-		return;
-	}
+	if (from == ONNX_INT8 && (to == ONNX_FLOAT || to == ONNX_FLOAT16))
+		return set_out(t, 0, EMIT(t, NN(DEQUANTIZE), out, x), shape);
 	if (from == ONNX_INT8)
 		refuse(t, "of int8 to %s", onnx_name(to));
 	set_out(t, 0, EMIT(t, NN(CAST), out, x), shape);

@@ -72,10 +72,8 @@ void batch_norm_op(struct lowering *t)
 		return;
 	for (uint32_t i = 1; i < 5; i++)
 		is_known &= constant_count(t, i) >= 0;
-	if (is_known) {
-		folded_batch_norm(t, shape, epsilon);
-		return;
-	}
+	if (is_known)
+		return folded_batch_norm(t, shape, epsilon);
 	scale = arithmetic(t, NN(MUL), in(t, 1),
 			   unary(t, NN(RSQRT), with_number(t, NN(ADD), in(t, 4), epsilon)));
 	bias = arithmetic(t, NN(SUB), in(t, 2), arithmetic(t, NN(MUL), scale, in(t, 3)));
@@ -264,10 +262,8 @@ void softmax_op(struct lowering *t)
 		dims[i < axis ? 0 : i == axis || old ? 1 : 2] *= (uint32_t)shape->dims[i];
 	t->work = 4 * (uint64_t)shape_count(shape);
 	if (t->code == NN(SOFTMAX) && bytes_in(t, &x, &out) &&
-	    fits_quantised(t, t->code, x, x, out)) {
-		set_bytes(t, softmax_of(t, t->code, view(t, x, 3, dims), 1, 1, out), shape);
-		return;
-	}
+	    fits_quantised(t, t->code, x, x, out))
+		return set_bytes(t, softmax_of(t, t->code, view(t, x, 3, dims), 1, 1, out), shape);
 	x = view(t, float_in(t, 0), 3, dims);
 	set_out(t, 0, softmax_of(t, t->code, x, 1, 1, x), shape);
 }

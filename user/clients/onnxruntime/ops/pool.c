@@ -53,10 +53,8 @@ void pool_op(struct lowering *t)
 	struct window w;
 	uint32_t x;
 
-	if (shape->rank == 5) {
-		deep_pool(t, average);
-		return;
-	}
+	if (shape->rank == 5)
+		return deep_pool(t, average);
 	if (!window_read(t, shape, NULL, &w))
 		return;
 	out = window_shape(&w, w.channels);
@@ -110,10 +108,8 @@ void global_pool_op(struct lowering *t)
 	x = in(t, 0);
 	if (t->refused)
 		return;
-	if (shape->rank == 4 && is_float(t, x)) {
-		set_out(t, 0, global_pooled(t, t->code, x, shape), &out);
-		return;
-	}
+	if (shape->rank == 4 && is_float(t, x))
+		return set_out(t, 0, global_pooled(t, t->code, x, shape), &out);
 	dims[0] = (uint32_t)shape->dims[0];
 	dims[1] = (uint32_t)shape->dims[1];
 	dims[2] = lines;

@@ -24,10 +24,8 @@ void quantize_op(struct lowering *t)
 	uint32_t out = has_out(t, 0) ? onnx(t)->node->out[0] : NO_VALUE, operand, x = in(t, 0);
 	int type = out == NO_VALUE ? ONNX_NONE : value_at(t, out)->type;
 
-	if (type != ONNX_UINT8 && type != ONNX_INT8) {
-		refuse(t, "to %s", onnx_name(type));
-		return;
-	}
+	if (type != ONNX_UINT8 && type != ONNX_INT8)
+		return refuse(t, "to %s", onnx_name(type));
 	if (t->refused || !is_known(t, out))
 		return;
 	operand = result_type(t, nnapi_type(type), operand_of(t, x)->rank, operand_of(t, x)->dims);
@@ -99,10 +97,8 @@ void dequantize_op(struct lowering *t)
 
 	if (type_out(t, 0) == ONNX_FLOAT && dequantise_constant(t))
 		return;
-	if (type != ONNX_UINT8 && type != ONNX_INT8) {
-		refuse(t, "of %s", onnx_name(type));
-		return;
-	}
+	if (type != ONNX_UINT8 && type != ONNX_INT8)
+		return refuse(t, "of %s", onnx_name(type));
 	if (t->refused || !is_known(t, onnx(t)->node->in[0]))
 		return;
 	x = in(t, 0);

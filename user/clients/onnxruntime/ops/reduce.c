@@ -58,10 +58,8 @@ void reduce_op(struct lowering *t)
 		step++;
 	if (is_quant8(t, x) && t->code != NN(REDUCE_MAX) && t->code != NN(REDUCE_MIN))
 		refuse(t, "of %s", onnx_name(type_in(t, 0)));
-	if (step->before == NN(EXP)) {
-		set_out(t, 0, log_sum_exp(t, x, shape, marked), &to);
-		return;
-	}
+	if (step->before == NN(EXP))
+		return set_out(t, 0, log_sum_exp(t, x, shape, marked), &to);
 	if (step->before == NN(MUL))
 		x = arithmetic(t, NN(MUL), x, x);
 	else if (step->before >= 0)
@@ -93,10 +91,8 @@ void topk_op(struct lowering *t)
 	struct shape to = *shape;
 	uint32_t out[2], dims[3];
 
-	if (!k || count != 1 || !shape->rank) {
-		refuse(t, "a number that is not constant");
-		return;
-	}
+	if (!k || count != 1 || !shape->rank)
+		return refuse(t, "a number that is not constant");
 	around(shape, axis, dims);
 	if (dims[2] != 1 && has_out(t, 1))
 		refuse(t, "indices along an axis that is not the last");

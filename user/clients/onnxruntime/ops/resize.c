@@ -288,10 +288,8 @@ static bool read_mode(struct lowering *t, struct resize *r)
 
 static void set_scale(struct lowering *t, struct resize *r, int axis, float scale)
 {
-	if (!(scale > 0) || scale * (float)r->in[axis] > MAX_SIZE) {
-		refuse(t, "a scale of %g", scale);
-		return;
-	}
+	if (!(scale > 0) || scale * (float)r->in[axis] > MAX_SIZE)
+		return refuse(t, "a scale of %g", scale);
 	r->scale[axis] = scale;
 	r->out[axis] = (int64_t)floorf((float)r->in[axis] * scale);
 }

@@ -218,10 +218,8 @@ void range_op(struct lowering *t)
 		return;
 	count = (numbers[1] - numbers[0] + numbers[2] + (numbers[2] < 0 ? 1 : -1)) / numbers[2];
 	to.dims[0] = count;
-	if (count < 1 || count > 1 << 24) {
-		refuse(t, "%lld elements", (long long)count);
-		return;
-	}
+	if (count < 1 || count > 1 << 24)
+		return refuse(t, "%lld elements", (long long)count);
 	data = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
 	for (int64_t i = 0; data && i < count; i++) {
 		if (type_in(t, 0) == ONNX_INT64)

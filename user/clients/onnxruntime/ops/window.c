@@ -14,10 +14,8 @@ static void read_numbers(struct lowering *t, const char *name, int64_t otherwise
 		numbers[i] = otherwise;
 	if (!attribute || !attribute->ints || !attribute->count)
 		return;
-	if (attribute->count != (size_t)count) {
-		refuse(t, "%s of %zu numbers", name, attribute->count);
-		return;
-	}
+	if (attribute->count != (size_t)count)
+		return refuse(t, "%s of %zu numbers", name, attribute->count);
 	for (int i = 0; i < count; i++) {
 		numbers[i] = attribute->ints[i];
 		if (numbers[i] < low || numbers[i] > 1 << 24)
