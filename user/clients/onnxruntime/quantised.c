@@ -58,6 +58,31 @@ bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero)
 	return !t->refused;
 }
 
+uint32_t qlinear_in(struct lowering *t, uint32_t index)
+{
+	uint32_t x = in(t, index);
+	float scale = 0;
+	int32_t zero = 0;
+
+	scale_in(t, index + 1, &scale, &zero);
+	if (!t->refused && (operand_of(t, x)->scale != scale || operand_of(t, x)->zero != zero))
+		refuse(t, "an 8-bit input that another node gives another scale");
+	return x;
+}
+
+uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const uint32_t *dims)
+{
+	uint32_t out = result_type(t, nnapi_type(type_in(t, index + 1)), rank, dims);
+	float scale;
+	int32_t zero;
+
+	if (!scale_in(t, index, &scale, &zero) || out == NO_OPERAND)
+		return NO_OPERAND;
+	t->b->operands[out].scale = scale;
+	t->b->operands[out].zero = zero;
+	return out;
+}
+
 /* Reads the scale and zero point of a node that quantises or dequantises; false: they are not constant. */
 static bool parameters(struct lowering *t, const struct node *node, float *scale,
 		       int32_t *zero)

@@ -17,6 +17,11 @@ bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 		   float *scale, int32_t *zero);
 bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero);
 
+/* An 8-bit input of a QLinear operator; its scale and zero point are behind it. */
+uint32_t qlinear_in(struct lowering *t, uint32_t index);
+/* A result with the scale and zero point of inputs from `index` on. */
+uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const uint32_t *dims);
+
 /* Finds the scale and zero point of every 8-bit value that a node quantises or dequantises. */
 void quantised_values(struct lowering *t);
 

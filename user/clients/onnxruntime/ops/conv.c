@@ -94,6 +94,14 @@ static uint32_t image(struct lowering *t, const struct conv *c)
 	return result(t, c->x, 4, dims);
 }
 
+/* Output 0 is what a convolution writes to `out`. */
+static void set_conv(struct lowering *t, struct conv *c, uint32_t out)
+{
+	const struct shape shape = window_shape(&c->w, c->outputs);
+
+	set_out(t, 0, convolved(t, c, out), &shape);
+}
+
 static void read_conv(struct lowering *t, struct conv *c, const struct shape *shape,
 		      const struct shape *filter)
 {
@@ -115,9 +123,10 @@ static void read_conv(struct lowering *t, struct conv *c, const struct shape *sh
 		  (uint64_t)(c->w.size[0] * c->w.size[1]);
 }
 
-static bool quantised_conv(struct lowering *t, struct conv *c, const struct shape *shape)
+static bool quantised_conv(struct lowering *t, struct conv *c)
 {
 	uint32_t dims[4] = { c->w.batch, c->outputs, c->w.out[0], c->w.out[1] }, out;
+	const struct shape shape = window_shape(&c->w, c->outputs);
 	struct weights weights;
 	const int32_t *bias;
 
@@ -133,30 +142,25 @@ static bool quantised_conv(struct lowering *t, struct conv *c, const struct shap
 	c->bias = int_bias(t, c, &weights, bias);
 	out = quantised_result(t, 4, dims);
 	convolved(t, c, out);
-	set_quantised_out(t, out, shape);
+	set_quantised_out(t, out, &shape);
 	return true;
 }
 
 void conv_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
-	struct shape of;
 	struct conv c;
-	uint32_t out;
 
 	memset(&c, 0, sizeof(c));
 	read_conv(t, &c, shape, filter);
 	if (t->refused)
 		return;
-	of = window_shape(&c.w, c.outputs);
-	if (quantised_conv(t, &c, &of))
+	if (quantised_conv(t, &c))
 		return;
 	c.x = window_view(t, float_in(t, 0), &c.w);
 	c.filter = filter_operand(t, &c);
 	c.bias = bias_operand(t, 2, &c);
-	out = image(t, &c);
-	convolved(t, &c, out);
-	set_out(t, 0, out, &of);
+	set_conv(t, &c, image(t, &c));
 }
 
 /* ---- ConvInteger and what is around it ---- */
@@ -166,9 +170,8 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	const struct value *filter = value_at(t, d->product->in[1]);
 	const struct node *node = onnx(t)->node;
 	const struct shape *shape;
-	uint32_t x = dynamic_in(t, d, &shape), dims[4], out;
+	uint32_t x = dynamic_in(t, d, &shape), dims[4];
 	const void *data;
-	struct shape of;
 	struct conv c;
 
 	memset(&c, 0, sizeof(c));
@@ -181,67 +184,42 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	c.code = dynamic_is_known(t) ? NN_OP_DYNAMIC_CONV_2D :
 		 c.groups == 1 ? NN(CONV_2D) : NN(GROUPED_CONV_2D);
 	c.form = DYNAMIC_TENSOR;
-	of = window_shape(&c.w, c.outputs);
 	c.x = window_view(t, x, &c.w);
 	data = value_of_count(t, d->product->in[1], filter->type,
 			      c.w.size[0] * c.w.size[1] * c.outputs * c.inner);
 	filter_dims(&c, dims);
 	c.filter = dynamic_weights(t, d, filters(t, data, 1, &c), 4, dims);
 	c.bias = dynamic_bias(t, d, c.outputs);
-	out = image(t, &c);
-	convolved(t, &c, out);
-	set_out(t, 0, out, &of);
+	set_conv(t, &c, image(t, &c));
 }
 
 /* ---- QLinearConv: x, scale, zero, w, scale, zero, y scale, zero, bias ---- */
 
-/* An 8-bit input, whose scale may not be known from elsewhere. */
-static uint32_t rescaled(struct lowering *t, uint32_t index, float scale, int32_t zero)
-{
-	uint32_t x = in(t, index);
-
-	if (t->refused)
-		return x;
-	if (operand_of(t, x)->scale != scale || operand_of(t, x)->zero != zero)
-		refuse(t, "an 8-bit input that another node gives another scale");
-	return x;
-}
-
 void qlinear_conv_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 3);
-	float scale, out_scale;
-	int32_t zero, out_zero;
 	struct weights weights;
-	struct shape of;
+	uint32_t dims[4], out;
 	struct conv c;
-	const int32_t *bias;
-	uint32_t out;
 
 	memset(&c, 0, sizeof(c));
 	read_conv(t, &c, shape, filter);
-	if (t->refused || !scale_in(t, 1, &scale, &zero) || !scale_in(t, 6, &out_scale, &out_zero))
-		return;
-	if (!weights_read(t, onnx(t)->node, 3, filter, 0, &weights)) {
-		refuse(t, "weights that are not constant, or whose scales or zero points the NNAPI "
-		       "has not: one scale, or one an output and symmetric weights");
-		return;
-	}
-	if (type_in(t, 7) != type_in(t, 0))
-		refuse(t, "an output of another type");
-	of = window_shape(&c.w, c.outputs);
-	c.x = window_view(t, rescaled(t, 0, scale, zero), &c.w);
-	c.filter = weights_of(t, &c, &weights);
-	bias = has_in(t, 8) ? data_of_count(t, 8, ONNX_INT32, c.outputs) :
-			      builder_alloc(t->b, c.outputs * sizeof(*bias));
-	c.bias = int_bias(t, &c, &weights, bias);
-	out = image(t, &c);
+	window_dims(&c.w, c.outputs, c.w.out, dims);
+	out = qlinear_result(t, 6, 4, dims);
 	if (t->refused)
 		return;
-	t->b->operands[out].scale = out_scale;
-	t->b->operands[out].zero = out_zero;
-	convolved(t, &c, out);
-	set_out(t, 0, out, &of);
+	if (!weights_read(t, onnx(t)->node, 3, filter, 0, &weights))
+		return refuse(t, "weights that are not constant, or whose scales or zero points "
+			      "the NNAPI has not: one scale, or one an output and symmetric "
+			      "weights");
+	if (type_in(t, 7) != type_in(t, 0))
+		refuse(t, "an output of another type");
+	c.x = window_view(t, qlinear_in(t, 0), &c.w);
+	c.filter = weights_of(t, &c, &weights);
+	c.bias = int_bias(t, &c, &weights,
+			  has_in(t, 8) ? data_of_count(t, 8, ONNX_INT32, c.outputs) :
+					 builder_alloc(t->b, c.outputs * sizeof(int32_t)));
+	set_conv(t, &c, out);
 }
 
 /* ---- transposed ---- */
@@ -327,5 +305,5 @@ void conv_transpose_op(struct lowering *t)
 	c.filter = view(t, x, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],
 					       (uint32_t)c.w.size[1], c.inner });
 	c.bias = bias_operand(t, 2, &c);
-	set_out(t, 0, convolved(t, &c, image(t, &c)), &of);
+	set_conv(t, &c, image(t, &c));
 }

@@ -35,16 +35,31 @@ static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 			  (int[]){ 1, 0 });
 }
 
-/* Rows of 8-bit numbers by constant 8-bit weights and a bias that is constant, or 0. */
+/* Rows of 8-bit numbers by constant 8-bit weights and a bias. */
+static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weights *weights,
+			      bool is_turned, const int32_t *bias, uint32_t out)
+{
+	const uint32_t columns = operand_of(t, out)->dims[1], inner = operand_of(t, x)->dims[1];
+	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { columns },
+				.scale = operand_of(t, x)->scale * weights->scales[0] };
+	void *elements;
+
+	/* A row turned is a copy. */
+	elements = turned(t->b, weights->elements, 1, 1, is_turned ? 1 : inner,
+			  is_turned ? (size_t)inner * columns : columns);
+	return EMIT(t, NN(FULLY_CONNECTED), out, x,
+		    weights_operand(t, weights, x, 2, (uint32_t[]){ columns, inner }, 0, elements),
+		    constant_bytes(t, &type, bias), scalar_int(t, t->fused));
+}
+
+/* A product of these whose bias is constant, or 0. */
 static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 			      uint32_t columns, bool is_turned, uint32_t bias_index,
 			      const struct shape *shape)
 {
-	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { columns } };
-	uint32_t dims[2] = { columns, inner }, x, filter, out;
 	struct weights weights;
 	const int32_t *bias;
-	void *elements;
+	uint32_t x, out;
 
 	if (t->refused || !quantised_weights(t, 1, is_turned ? 0 : 1, &weights) ||
 	    weights.shape.rank != 2 || weights.scale_count != 1 || !quantised_node(t, 1, true))
@@ -55,14 +70,8 @@ static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 		t->fused = NN(FUSED_NONE);
 		return false;
 	}
-	/* A row turned is a copy. */
-	elements = turned(t->b, weights.elements, 1, 1, is_turned ? 1 : inner,
-			  is_turned ? inner * columns : columns);
-	filter = weights_operand(t, &weights, x, 2, dims, 0, elements);
-	type.scale = operand_of(t, x)->scale * weights.scales[0];
 	out = quantised_result(t, 2, (uint32_t[]){ rows, columns });
-	set_quantised_out(t, EMIT(t, NN(FULLY_CONNECTED), out, x, filter,
-				  constant_bytes(t, &type, bias), scalar_int(t, t->fused)), shape);
+	set_quantised_out(t, bytes_product(t, x, &weights, is_turned, bias, out), shape);
 	return true;
 }
 
@@ -230,50 +239,28 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	set_out(t, 0, out, &shape);
 }
 
-/* a, scale, zero, b, scale, zero, y scale, zero */
 void qlinear_matmul_op(struct lowering *t)
 {
 	struct shape a = *shape_in(t, 0), b = *shape_in(t, 3), full = { 0 }, shape;
-	struct operand filter = { .rank = 2 }, bias = { .type = NN(TENSOR_INT32), .rank = 1 };
-	float scales[3];
-	int32_t zero[3];
 	uint32_t rows, inner, columns, x, out;
-	const void *data;
+	struct weights weights;
+	int32_t *bias;
 
 	shape = matmul_shape(t, &a, &b, &full);
-	for (uint32_t i = 0; i < 3; i++)
-		if (!scale_in(t, i == 2 ? 6 : 3 * i + 1, &scales[i], &zero[i]))
-			return;
 	if (b.rank != 2)
 		refuse(t, "a second factor that is no matrix");
 	if (type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_in(t, 7))
 		refuse(t, "of two types");
 	if (t->refused)
 		return;
+	if (!weights_read(t, onnx(t)->node, 3, &b, 1, &weights) || weights.scale_count != 1)
+		return refuse(t, "weights that are not constant, or have no one scale");
 	inner = (uint32_t)a.dims[a.rank - 1];
 	columns = (uint32_t)b.dims[1];
-	data = data_of_count(t, 3, type_in(t, 3), (int64_t)inner * columns);
 	rows = (uint32_t)(shape_count(&a) / inner);
 	t->work = (uint64_t)rows * inner * columns;
-	x = view(t, in(t, 0), 2, (uint32_t[]){ rows, inner });
-	if (!t->refused && (operand_of(t, x)->scale != scales[0] ||
-			    operand_of(t, x)->zero != zero[0]))
-		refuse(t, "an 8-bit input that another node gives another scale");
-	filter.type = nnapi_type(type_in(t, 3));
-	filter.dims[0] = columns;
-	filter.dims[1] = inner;
-	filter.scale = scales[1];
-	filter.zero = zero[1];
-	bias.dims[0] = columns;
-	bias.scale = scales[0] * scales[1];
-	out = result(t, x, 2, (uint32_t[]){ rows, columns });
-	if (t->refused)
-		return;
-	t->b->operands[out].scale = scales[2];
-	t->b->operands[out].zero = zero[2];
-	out = EMIT(t, NN(FULLY_CONNECTED), out, x,
-		   constant_bytes(t, &filter, turned(t->b, data, 1, 1, inner, columns)),
-		   constant_bytes(t, &bias, builder_alloc(t->b, columns * sizeof(int32_t))),
-		   scalar_int(t, NN(FUSED_NONE)));
-	set_out(t, 0, out, &shape);
+	out = qlinear_result(t, 6, 2, (uint32_t[]){ rows, columns });
+	x = view(t, qlinear_in(t, 0), 2, (uint32_t[]){ rows, inner });
+	bias = builder_alloc(t->b, columns * sizeof(*bias));
+	set_out(t, 0, bytes_product(t, x, &weights, false, bias, out), &shape);
 }

@@ -134,37 +134,6 @@ static bool check_image(struct lowering *t, const struct tfl_tensor *x, const st
 	return !t->refused;
 }
 
-void conv_op(struct lowering *t)
-{
-	const struct tfl_conv *p = params(t);
-	const struct tfl_tensor *x = tensor_in(t, 0);
-	struct operand w = filter_of(t, x, 4);
-	struct conv c = { .code = NN(CONV_2D), .outputs = w.dims[0], .inner = w.dims[3],
-			  .form = w.scales ? DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS };
-	bool hybrid;
-
-	if (t->refused)
-		return;
-	read_window(t, &c.w, x, &w.dims[1],
-		    (const int[]){ p->dilation_height, p->dilation_width });
-	if (!check_image(t, x, &w, 0))
-		return;
-	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner))
-		return refuse(t, "%u channels and weights for %u", dim(x, 3), c.inner);
-	c.groups = dim(x, 3) / c.inner;
-	hybrid = is_hybrid(x, tensor_in(t, 1));
-	if (c.groups > 1)
-		c.code = NN(GROUPED_CONV_2D);
-	if (hybrid && has_dynamic(t))
-		c.code = NN_OP_DYNAMIC_CONV_2D;
-	c.x = in(t, 0);
-	c.filter = hybrid && !has_dynamic(t) ? real_weights(t) : in(t, 1);
-	c.bias = bias_of(t, x, 2, &w, c.outputs);
-	t->fused = fused_code(t, p->activation);
-	count_work(t, tensor_out(t, 0), (uint64_t)w.dims[1] * w.dims[2] * w.dims[3]);
-	set(t, 0, convolved(t, &c, out_like(t, 0)));
-}
-
 /* A depthwise filter as one of groups: by channel. */
 static uint32_t by_channel(struct lowering *t, struct operand type)
 {
@@ -177,35 +146,57 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
 	return constant_bytes(t, &type, turned(t->b, from, 1, 1, taps, channels));
 }
 
-void depthwise_op(struct lowering *t)
+/* CONV_2D and DEPTHWISE_CONV_2D, whose channels are the first and the last dimension of weights. */
+static void convolution(struct lowering *t, bool is_depthwise, const int dilation[2],
+			int activation)
 {
-	const struct tfl_depthwise *p = params(t);
+	const uint32_t channel = is_depthwise ? 3 : 0;
 	const struct tfl_tensor *x = tensor_in(t, 0);
 	struct operand w = filter_of(t, x, 4);
-	struct conv c = { .code = NN(DEPTHWISE_CONV_2D), .outputs = w.dims[3], .inner = 1,
-			  .form = DYNAMIC_ROWS_ASYMMETRIC };
+	struct conv c = {
+		.outputs = w.dims[channel], .inner = is_depthwise ? 1 : w.dims[3],
+		.form = is_depthwise || w.scales ? DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS,
+	};
+	bool is_dynamic;
 
 	if (t->refused)
 		return;
-	read_window(t, &c.w, x, &w.dims[1],
-		    (const int[]){ p->dilation_height, p->dilation_width });
-	if (!check_image(t, x, &w, 3))
+	read_window(t, &c.w, x, &w.dims[1], dilation);
+	if (!check_image(t, x, &w, channel))
 		return;
 	/* The multiplier follows from the shapes; what the file says is not always right. */
-	if (w.dims[0] != 1 || c.outputs % dim(x, 3))
-		return refuse(t, "%u channels and weights for %u", dim(x, 3), c.outputs);
-	c.groups = dim(x, 3);
+	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner) ||
+	    (is_depthwise && w.dims[0] != 1))
+		return refuse(t, "%u channels and weights for %u", dim(x, 3), w.dims[3]);
+	c.groups = dim(x, 3) / c.inner;
+	is_dynamic = is_hybrid(x, tensor_in(t, 1)) && has_dynamic(t);
+	c.code = is_dynamic ? NN_OP_DYNAMIC_CONV_2D : is_depthwise ? NN(DEPTHWISE_CONV_2D) :
+		 c.groups > 1 ? NN(GROUPED_CONV_2D) : NN(CONV_2D);
 	c.x = in(t, 0);
-	if (is_hybrid(x, tensor_in(t, 1)) && has_dynamic(t)) {
-		c.code = NN_OP_DYNAMIC_CONV_2D;
+	if (is_dynamic && is_depthwise)
 		c.filter = by_channel(t, w);
-	} else {
-		c.filter = x->type == TFL_FLOAT32 ? real_weights(t) : in(t, 1);
-	}
+	else
+		c.filter = is_dynamic || x->type != TFL_FLOAT32 ? in(t, 1) : real_weights(t);
 	c.bias = bias_of(t, x, 2, &w, c.outputs);
-	t->fused = fused_code(t, p->activation);
-	count_work(t, tensor_out(t, 0), (uint64_t)w.dims[1] * w.dims[2]);
+	t->fused = fused_code(t, activation);
+	count_work(t, tensor_out(t, 0), (uint64_t)w.dims[1] * w.dims[2] * c.inner);
 	set(t, 0, convolved(t, &c, out_like(t, 0)));
+}
+
+void conv_op(struct lowering *t)
+{
+	const struct tfl_conv *p = params(t);
+	const int dilation[2] = { p->dilation_height, p->dilation_width };
+
+	convolution(t, false, dilation, p->activation);
+}
+
+void depthwise_op(struct lowering *t)
+{
+	const struct tfl_depthwise *p = params(t);
+	const int dilation[2] = { p->dilation_height, p->dilation_width };
+
+	convolution(t, true, dilation, p->activation);
 }
 
 /* The padding as TensorFlow Lite puts it at the head of an axis, and what remains for the tail. */
