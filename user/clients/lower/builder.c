@@ -146,6 +146,15 @@ static const uint32_t *outputs(const struct builder *b, const struct operation *
 	return b->refs + operation->first + operation->in_count;
 }
 
+bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand)
+{
+	for (uint32_t i = from; i < b->operation_count; i++)
+		for (uint32_t k = 0; k < b->operations[i].out_count; k++)
+			if (outputs(b, &b->operations[i])[k] == operand)
+				return true;
+	return false;
+}
+
 bool *builder_used(const struct builder *b)
 {
 	bool *used = calloc(b->operand_count + 1, sizeof(*used));

@@ -75,6 +75,9 @@ void builder_operation(struct builder *b, int32_t type, uint32_t in_count, const
 /* Bytes of an operand of known shape. */
 size_t builder_size(const struct operand *operand);
 
+/* Whether one of the operations from `from` on writes the operand. */
+bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
+
 /* Drops operations whose outputs nobody uses; `keep` are operands that are wanted. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 

@@ -330,6 +330,16 @@ uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dim
 	return EMIT(t, NN(RESHAPE), out, x, vector_int(t, rank, shape));
 }
 
+uint32_t rewritten(struct lowering *t, uint32_t x)
+{
+	const struct operand operand = *operand_of(t, x);
+
+	if (operand.type == NN(TENSOR_BOOL8))
+		return EMIT(t, NN(LOGICAL_OR), result_like(t, x), x, x);
+	return EMIT(t, NN(RESHAPE), result_like(t, x), x,
+		    vector_int(t, operand.rank, (const int32_t *)operand.dims));
+}
+
 uint32_t view_shape(struct lowering *t, uint32_t x, const struct shape *shape)
 {
 	uint32_t dims[MAX_DIMS], rank = flat(shape, dims);

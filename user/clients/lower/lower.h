@@ -112,6 +112,8 @@ uint32_t bool_as_float(struct lowering *t, uint32_t x);
 uint32_t float_as_bool(struct lowering *t, uint32_t x);
 /* The same elements in another shape. */
 uint32_t view(struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
+/* The same elements in an operand that an operation of its own writes. */
+uint32_t rewritten(struct lowering *t, uint32_t operand);
 uint32_t view_shape(struct lowering *t, uint32_t operand, const struct shape *shape);
 
 /* ---- operations ---- */

@@ -25,30 +25,11 @@ static void set_port(struct port *port, uint32_t index, int type, const struct s
 static uint32_t written(struct lowering *t, uint32_t operand, const uint32_t *others,
 			uint32_t count)
 {
-	const struct builder *b = t->b;
-	const struct operand *of;
-	struct operand copy;
-	uint32_t out;
-	bool is = false;
+	bool is = operand == NO_OPERAND || builder_writes(t->b, 0, operand);
 
-	for (uint32_t i = 0; i < b->operation_count; i++)
-		for (uint32_t k = 0; k < b->operations[i].out_count; k++)
-			is |= b->refs[b->operations[i].first + b->operations[i].in_count + k] ==
-			      operand;
 	for (uint32_t i = 0; i < count; i++)
 		is &= others[i] != operand;
-	if (is || operand == NO_OPERAND)
-		return operand;
-	of = operand_of(t, operand);
-	copy = *of;
-	copy.data = NULL;
-	if (of->type == NN(TENSOR_BOOL8)) {
-		out = builder_operand(t->b, &copy);
-		return EMIT(t, NN(LOGICAL_OR), out, operand, operand);
-	}
-	out = builder_operand(t->b, &copy);
-	return EMIT(t, NN(RESHAPE), out, operand,
-		    vector_int(t, copy.rank, (const int32_t *)copy.dims));
+	return is ? operand : rewritten(t, operand);
 }
 
 struct job {

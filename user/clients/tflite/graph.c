@@ -377,19 +377,6 @@ void set_bytes(struct lowering *t, uint32_t operand, const struct shape *shape)
 	set_out(t, 0, operand, shape);
 }
 
-/* Elements as an operand that an operation of the node writes. */
-static uint32_t written(struct lowering *t, uint32_t x)
-{
-	const struct operand operand = *operand_of(t, x);
-
-	if (t->refused || (x >= tfl(t)->first && !operand.data))
-		return x;
-	if (operand.type == NN(TENSOR_BOOL8))
-		return EMIT(t, NN(LOGICAL_OR), result_like(t, x), x, x);
-	return EMIT(t, NN(RESHAPE), result_like(t, x), x,
-		    vector_int(t, operand.rank, (const int32_t *)operand.dims));
-}
-
 void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *shape)
 {
 	const struct tfl_tensor *out = tensor_out(t, i);
@@ -414,7 +401,9 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 			      tensor_type_name(out->type), nnapi_type_name(operand_of(t, x)->type));
 	if (operand_of(t, x)->scale != type.scale || operand_of(t, x)->zero != type.zero)
 		return refuse(t, "output %u has another scale or zero point", i);
-	x = written(t, x);
+	/* An input, or the output of another node, is written once more. */
+	if (!builder_writes(t->b, tfl(t)->first, x))
+		x = rewritten(t, x);
 	if (t->refused)
 		return;
 	tfl(t)->operand_of[tensor] = x;

@@ -33,7 +33,7 @@ struct graph {
 	uint32_t num_states;
 
 	const struct tfl_node *node;	/* being converted */
-	uint32_t first;			/* the first operand that was made for it */
+	uint32_t first;			/* the first operation of it */
 	bool dequantises;		/* the node's weights become float32 when it is compiled */
 	bool take_int16;		/* the node's converter takes int16 tensors */
 };

@@ -145,12 +145,11 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 {
 	const struct builder_mark mark = builder_mark(&g->b);
 	const struct row *op = find(code);
-	const uint32_t states = g->num_states;
 	struct lowering *t = &g->l;
 
 	*t = (struct lowering){ .b = &g->b, .code = op->code, .function = op->function };
 	g->b.node = (uint32_t)index;
-	g->first = mark.operands;
+	g->first = mark.operations;
 	g->take_int16 = false;
 	g->dequantises = false;
 	if (!op->translate)
@@ -164,12 +163,9 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	if (!t->refused)
 		return true;
 	builder_rewind(&g->b, mark);
-	g->num_states = states;
 	for (size_t i = 0; i < g->context->num_tensors; i++)
-		if (g->operand_of[i] != NO_OPERAND && g->operand_of[i] >= mark.operands) {
+		if (g->operand_of[i] >= mark.operands)
 			g->operand_of[i] = NO_OPERAND;
-			g->produced[i] = false;
-		}
 	return false;
 }
 

@@ -205,7 +205,7 @@ static bool check_devices(struct choice *c)
 		free(supported);
 		constants_free(&constants);
 		graph_free(&g);
-		if (!ok || taken || attempt)
+		if (!ok || taken)
 			return ok;
 	}
 }
