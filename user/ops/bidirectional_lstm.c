@@ -76,7 +76,7 @@ enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_seq
 static enum nn_status infer_bidirectional_lstm(struct nn_run *r)
 {
 	bool merge = nn_run_bool(r, MERGE, false);
-	uint32_t sequences = merge ? 1 : 2, rows, columns;
+	uint32_t sequences = merge ? 1 : 2;
 	struct nn_lstm_cell fw, bw;
 	struct nn_sequence s;
 	enum nn_status status = nn_bidirectional_lstm_shape(r, &s, &fw, &bw);
@@ -86,11 +86,9 @@ static enum nn_status infer_bidirectional_lstm(struct nn_run *r)
 	if (r->num_outputs != sequences && r->num_outputs != sequences + 4)
 		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
 				   merge ? "on" : "off");
-	rows = s.time_major ? s.steps : s.batch;
-	columns = s.time_major ? s.batch : s.steps;
-	nn_recurrent_output(r, 0, rows, columns, merge ? fw.outputs + bw.outputs : fw.outputs);
+	nn_sequence_output(r, 0, &s, merge ? fw.outputs + bw.outputs : fw.outputs);
 	if (!merge)
-		nn_recurrent_output(r, 1, rows, columns, bw.outputs);
+		nn_sequence_output(r, 1, &s, bw.outputs);
 	if (r->num_outputs > sequences) {
 		nn_recurrent_output(r, sequences, s.batch, fw.outputs, 0);
 		nn_recurrent_output(r, sequences + 1, s.batch, fw.units, 0);

@@ -88,8 +88,7 @@ static enum nn_status infer_unidirectional_lstm(struct nn_run *r)
 
 	if (status)
 		return status;
-	nn_recurrent_output(r, 0, s.time_major ? s.steps : s.batch,
-			    s.time_major ? s.batch : s.steps, c.outputs);
+	nn_sequence_output(r, 0, &s, c.outputs);
 	if (r->num_outputs > 1) {
 		nn_recurrent_output(r, 1, s.batch, c.outputs, 0);
 		nn_recurrent_output(r, 2, s.batch, c.units, 0);

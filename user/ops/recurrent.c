@@ -88,6 +88,13 @@ void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t
 	memcpy(out->dims, dims, sizeof(dims));
 }
 
+void nn_sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequence *s,
+			uint32_t width)
+{
+	nn_recurrent_output(r, index, s->time_major ? s->steps : s->batch,
+			    s->time_major ? s->batch : s->steps, width);
+}
+
 enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
 				 struct nn_sequence *s)
 {

@@ -39,6 +39,10 @@ struct nn_sequence {
 	bool time_major;
 };
 
+/* Sets an output's dimensions to those of a sequence with rows of `width`. */
+void nn_sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequence *s,
+			uint32_t width);
+
 /* Reads the shape of a sequence input, which must have three dimensions. */
 enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
 				 struct nn_sequence *s);

@@ -130,14 +130,6 @@ static enum nn_status run_sequence(struct nn_run *r, const struct nn_rnn_cell *c
 	return NN_OK;
 }
 
-/* Sets the shape of output `index` of a sequence operation: as the input, `width` wide. */
-static void sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequence *s,
-			    uint32_t width)
-{
-	nn_recurrent_output(r, index, s->time_major ? s->steps : s->batch,
-			    s->time_major ? s->batch : s->steps, width);
-}
-
 static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
 {
 	struct nn_rnn_cell c;
@@ -146,7 +138,7 @@ static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
 
 	if (status)
 		return status;
-	sequence_output(r, 0, &s, c.units);
+	nn_sequence_output(r, 0, &s, c.units);
 	if (r->num_outputs > 1)
 		nn_recurrent_output(r, 1, s.batch, c.units, 0);
 	return NN_OK;
@@ -215,9 +207,9 @@ static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 	if (r->num_outputs != sequences && r->num_outputs != sequences + 2)
 		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
 				   merge ? "on" : "off");
-	sequence_output(r, 0, &s, merge ? fw.units + bw.units : fw.units);
+	nn_sequence_output(r, 0, &s, merge ? fw.units + bw.units : fw.units);
 	if (!merge)
-		sequence_output(r, 1, &s, bw.units);
+		nn_sequence_output(r, 1, &s, bw.units);
 	if (r->num_outputs > sequences) {
 		nn_recurrent_output(r, sequences, s.batch, fw.units, 0);
 		nn_recurrent_output(r, sequences + 1, s.batch, bw.units, 0);

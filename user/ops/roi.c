@@ -229,6 +229,9 @@ static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc,
 /* Samples that are summed together. */
 #define SAMPLES 16
 
+/* Vectors that are summed together. */
+#define WIDE 8
+
 /* Sums of samples: where they begin, and what becomes of them in the end. */
 struct sums {
 	float *acc;			/* one a channel */
@@ -244,79 +247,28 @@ static inline nn_dot_four mean_of(const struct sums *u, nn_dot_four sum)
 	return !u->is_last ? sum : u->is_factor ? sum * u->factor : sum / u->samples;
 }
 
-/* As many channels of some samples as eight vectors have, or as one; the order of a sum is theirs. */
-#define WIDE 32
-
-static void add_wide(const struct sums *u, const struct nn_corners *k, uint32_t count,
-		     const float *in, size_t c)
+/* Adds some samples to the sums of so many vectors of channels; the order of a sum is theirs. */
+static inline __attribute__((always_inline)) void add_vectors(size_t vectors, const struct sums *u,
+							      const struct nn_corners *k,
+							      uint32_t count, const float *in, size_t c)
 {
-	nn_dot_four s0 = { 0 }, s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+	nn_dot_four sum[WIDE];
 	float *acc = u->acc + c;
 
-	if (!u->is_first) {
-		s0 = nn_dot_load(acc);
-		s1 = nn_dot_load(acc + 4);
-		s2 = nn_dot_load(acc + 8);
-		s3 = nn_dot_load(acc + 12);
-		s4 = nn_dot_load(acc + 16);
-		s5 = nn_dot_load(acc + 20);
-		s6 = nn_dot_load(acc + 24);
-		s7 = nn_dot_load(acc + 28);
-	}
+#pragma GCC unroll 8
+	for (size_t v = 0; v < vectors; v++)
+		sum[v] = u->is_first ? (nn_dot_four){ 0 } : nn_dot_load(acc + 4 * v);
 	for (uint32_t s = 0; s < count; s++)
 		for (int i = 0; i < 4; i++) {
 			const float *x = in + k[s].at[i] + c, weight = k[s].weight[i];
 
-			s0 += nn_dot_load(x) * weight;
-			s1 += nn_dot_load(x + 4) * weight;
-			s2 += nn_dot_load(x + 8) * weight;
-			s3 += nn_dot_load(x + 12) * weight;
-			s4 += nn_dot_load(x + 16) * weight;
-			s5 += nn_dot_load(x + 20) * weight;
-			s6 += nn_dot_load(x + 24) * weight;
-			s7 += nn_dot_load(x + 28) * weight;
+#pragma GCC unroll 8
+			for (size_t v = 0; v < vectors; v++)
+				sum[v] += nn_dot_load(x + 4 * v) * weight;
 		}
-	if (u->is_last && u->is_factor) {
-		s0 *= u->factor;
-		s1 *= u->factor;
-		s2 *= u->factor;
-		s3 *= u->factor;
-		s4 *= u->factor;
-		s5 *= u->factor;
-		s6 *= u->factor;
-		s7 *= u->factor;
-	} else if (u->is_last) {
-		s0 /= u->samples;
-		s1 /= u->samples;
-		s2 /= u->samples;
-		s3 /= u->samples;
-		s4 /= u->samples;
-		s5 /= u->samples;
-		s6 /= u->samples;
-		s7 /= u->samples;
-	}
-	nn_dot_store(acc, s0);
-	nn_dot_store(acc + 4, s1);
-	nn_dot_store(acc + 8, s2);
-	nn_dot_store(acc + 12, s3);
-	nn_dot_store(acc + 16, s4);
-	nn_dot_store(acc + 20, s5);
-	nn_dot_store(acc + 24, s6);
-	nn_dot_store(acc + 28, s7);
-}
-
-static void add_four(const struct sums *u, const struct nn_corners *k, uint32_t count,
-		     const float *in, size_t c)
-{
-	nn_dot_four sum = { 0 };
-
-	if (!u->is_first)
-		sum = nn_dot_load(u->acc + c);
-	for (uint32_t s = 0; s < count; s++)
-		for (int i = 0; i < 4; i++)
-			sum += nn_dot_load(in + k[s].at[i] + c) * k[s].weight[i];
-	sum = mean_of(u, sum);
-	memcpy(u->acc + c, &sum, sizeof(sum));
+#pragma GCC unroll 8
+	for (size_t v = 0; v < vectors; v++)
+		nn_dot_store(acc + 4 * v, mean_of(u, sum[v]));
 }
 
 static void add_one(const struct sums *u, const struct nn_corners *k, uint32_t count,
@@ -335,10 +287,10 @@ static void add_samples(const struct sums *u, const struct nn_corners *k, uint32
 {
 	size_t c = 0;
 
-	for (; c + WIDE <= channels; c += WIDE)
-		add_wide(u, k, count, in, c);
+	for (; c + 4 * WIDE <= channels; c += 4 * WIDE)
+		add_vectors(WIDE, u, k, count, in, c);
 	for (; c + 4 <= channels; c += 4)
-		add_four(u, k, count, in, c);
+		add_vectors(1, u, k, count, in, c);
 	for (; c < channels; c++)
 		add_one(u, k, count, in, c);
 }

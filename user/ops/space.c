@@ -39,40 +39,27 @@ static bool scale_dim(uint32_t in, uint64_t multiply, uint64_t divide, uint32_t 
 	return true;
 }
 
-static enum nn_status infer_depth_to_space(struct nn_run *r)
+static enum nn_status infer_depth(struct nn_run *r)
 {
+	const bool to_space = r->op->code == NN_OP_DEPTH_TO_SPACE;
 	const struct nn_tensor *in = &r->inputs[0];
-	int64_t block = nn_run_int(r, 1, 0);
-	struct axes a = layout(r, 2);
+	const int64_t block = nn_run_int(r, 1, 0);
+	const uint64_t times = to_space ? (uint64_t)block : 1, parts = to_space ? 1 : (uint64_t)block;
+	const struct axes a = layout(r, 2);
 	uint32_t *dims = r->outputs[0].dims;
 
 	if (check_rank(r))
 		return NN_GENERAL_FAILURE;
 	nn_tensor_like(&r->outputs[0], in);
-	if (block <= 0 || !scale_dim(in->dims[a.h], (uint64_t)block, 1, &dims[a.h]) ||
-	    !scale_dim(in->dims[a.w], (uint64_t)block, 1, &dims[a.w]) ||
-	    !scale_dim(in->dims[a.c], 1, (uint64_t)(block * block), &dims[a.c]))
+	if (block > 0 && scale_dim(in->dims[a.h], times, parts, &dims[a.h]) &&
+	    scale_dim(in->dims[a.w], times, parts, &dims[a.w]) &&
+	    scale_dim(in->dims[a.c], parts * parts, times * times, &dims[a.c]))
+		return NN_OK;
+	if (to_space)
 		return nn_run_fail(r, "%u channels do not divide into blocks of %lld * %lld",
 				   in->dims[a.c], (long long)block, (long long)block);
-	return NN_OK;
-}
-
-static enum nn_status infer_space_to_depth(struct nn_run *r)
-{
-	const struct nn_tensor *in = &r->inputs[0];
-	int64_t block = nn_run_int(r, 1, 0);
-	struct axes a = layout(r, 2);
-	uint32_t *dims = r->outputs[0].dims;
-
-	if (check_rank(r))
-		return NN_GENERAL_FAILURE;
-	nn_tensor_like(&r->outputs[0], in);
-	if (block <= 0 || !scale_dim(in->dims[a.h], 1, (uint64_t)block, &dims[a.h]) ||
-	    !scale_dim(in->dims[a.w], 1, (uint64_t)block, &dims[a.w]) ||
-	    !scale_dim(in->dims[a.c], (uint64_t)(block * block), 1, &dims[a.c]))
-		return nn_run_fail(r, "a picture of %u * %u does not divide into blocks of %lld",
-				   in->dims[a.h], in->dims[a.w], (long long)block);
-	return NN_OK;
+	return nn_run_fail(r, "a picture of %u * %u does not divide into blocks of %lld",
+			   in->dims[a.h], in->dims[a.w], (long long)block);
 }
 
 /*
@@ -101,23 +88,15 @@ static void depth_view(struct nn_strided *view, const struct nn_tensor *big, str
 	}
 }
 
-static enum nn_status execute_depth_to_space(struct nn_run *r)
+static enum nn_status execute_depth(struct nn_run *r)
 {
+	const bool to_space = r->op->code == NN_OP_DEPTH_TO_SPACE;
 	struct nn_strided view;
 
-	depth_view(&view, &r->outputs[0], layout(r, 2), (uint32_t)nn_run_int(r, 1, 1));
-	nn_strided_write(&view, r->inputs[0].data, r->outputs[0].data,
-			 nn_type_info(r->inputs[0].type)->element_size);
-	return NN_OK;
-}
-
-static enum nn_status execute_space_to_depth(struct nn_run *r)
-{
-	struct nn_strided view;
-
-	depth_view(&view, &r->inputs[0], layout(r, 2), (uint32_t)nn_run_int(r, 1, 1));
-	nn_strided_read(&view, r->inputs[0].data, r->outputs[0].data,
-			nn_type_info(r->inputs[0].type)->element_size);
+	depth_view(&view, to_space ? &r->outputs[0] : &r->inputs[0], layout(r, 2),
+		   (uint32_t)nn_run_int(r, 1, 1));
+	(to_space ? nn_strided_write : nn_strided_read)(&view, r->inputs[0].data, r->outputs[0].data,
+							nn_type_info(r->inputs[0].type)->element_size);
 	return NN_OK;
 }
 
@@ -260,17 +239,14 @@ static enum nn_status execute_space_to_batch(struct nn_run *r)
 	return NN_OK;
 }
 
-#define DEPTH_OPERANDS										\
-	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, NN_SCALAR_INT, NN_SCALAR_BOOL),		\
-	NN_OUTPUTS({ NN_SAME, 0, 0 })
+#define DEPTH(which)									\
+NN_OPERATION(which,									\
+	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, NN_SCALAR_INT, NN_SCALAR_BOOL),	\
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),							\
+	.infer = infer_depth, .execute = execute_depth)
 
-NN_OPERATION(DEPTH_TO_SPACE,
-	DEPTH_OPERANDS,
-	.infer = infer_depth_to_space, .execute = execute_depth_to_space);
-
-NN_OPERATION(SPACE_TO_DEPTH,
-	DEPTH_OPERANDS,
-	.infer = infer_space_to_depth, .execute = execute_space_to_depth);
+DEPTH(DEPTH_TO_SPACE);
+DEPTH(SPACE_TO_DEPTH);
 
 NN_OPERATION(BATCH_TO_SPACE_ND,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },

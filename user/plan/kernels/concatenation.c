@@ -73,7 +73,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	uint32_t axis;
 
 	if (!nn_axis(nn_run_int(r, count, 0), out->rank, &axis) ||
-	    (count > MAX_SAVED && !nn_kernel_enlarge(ready, sizeof(*c) + count * sizeof(c->inputs[0]))))
+	    (count > MAX_SAVED &&
+	     !nn_kernel_enlarge(ready, sizeof(*c) + count * sizeof(c->inputs[0]))))
 		return false;
 	c = ready->state;
 	element = nn_type_info(out->type)->element_size;

@@ -18,7 +18,7 @@ static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, siz
 	return (uint32_t)((count + *task_count - 1) / *task_count);
 }
 
-/* Cuts `rows` rows of `elements` in all in tasks; returns how many rows each but the last one has. */
+/* Cuts rows of `elements` in all in tasks; returns how many rows each but the last one has. */
 static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, size_t elements)
 {
 	size_t count, of_task, tasks = nn_elementwise_divide(ready->threads, elements, &count);

@@ -86,7 +86,7 @@ struct nn_kernel {
 	/*
 	 * Takes one of these operations, whose shapes are inferred, and whose constant inputs alone
 	 * have data; input 0 and output 0 have elements. ready->state is zeros, state_size of them.
-	 * False: not one for this kernel, or no memory; the operation then runs on its reference kernel.
+	 * False: not one for this kernel, or no memory; its reference kernel then runs.
 	 *
 	 * A plan that is loaded runs it on weights that were packed before: so
 	 * the packed form depends on types, shapes, scalars and `isa` only, not
@@ -95,8 +95,8 @@ struct nn_kernel {
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*
-	 * Packs weights that are constants: writes packed_size bytes, aligned to 64. False: no memory,
-	 * or a constant that the operation refuses. NULL: as task 0 of pack_task(), without scratch.
+	 * Packs weights that are constants: writes packed_size bytes, aligned to 64. False: no
+	 * memory, or a constant that is refused. NULL: task 0 of pack_task() does, without scratch.
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/*
