@@ -133,30 +133,10 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 
 static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 {
-	static const struct nn_rule any_rank = { NN_SAME, 0, 0 }, scalars[] = {
-		NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
-	};
-	uint32_t outputs = c->operation->num_outputs;
-	enum nn_status status = nn_check_counts(c, NUM_INPUTS, NUM_INPUTS, 1, 6);
+	const uint32_t outputs = c->operation->num_outputs;
 
-	if (!status && (outputs == 3 || outputs == 4))
-		status = nn_check_fail(c, "%u outputs, must be 1, 2, 5 or 6", outputs);
-	if (!status)
-		status = nn_check_input(c, 0, (struct nn_rule){ NN_FLOATS, 3, 3 });
-	if (!status)
-		status = nn_lstm_cell_check(c, FW_WEIGHTS);
-	if (!status)
-		status = nn_lstm_cell_check(c, BW_WEIGHTS);
-	/* The states' ranks are looked at when they are used; the others may be omitted. */
-	for (uint32_t i = FW_H; !status && i < ACTIVATION; i++)
-		status = nn_check_input(c, i, any_rank);
-	for (uint32_t i = ACTIVATION; !status && i < FW_NORM; i++)
-		status = nn_check_input(c, i, scalars[i - ACTIVATION]);
-	for (uint32_t i = FW_NORM; !status && i < NUM_INPUTS; i++)
-		status = nn_check_input(c, i, any_rank);
-	for (uint32_t i = 0; !status && i < outputs; i++)
-		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 3 });
-	return status;
+	return outputs != 3 && outputs != 4 ? NN_OK :
+	       nn_check_fail(c, "%u outputs, must be 1, 2, 5 or 6", outputs);
 }
 
 /* Inputs that a cell may do without: 17 from `weights` on. */
@@ -165,7 +145,14 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 /* Four inputs in a row. */
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
+/* The states' ranks are looked at when they are used; inputs of any rank may be omitted. */
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
+	NN_INPUTS(NUM_INPUTS, { NN_FLOATS, 3, 3 }, NN_LSTM_CELL_RULES(FW_WEIGHTS),
+		  NN_LSTM_CELL_RULES(BW_WEIGHTS), [FW_H ... ACTIVATION - 1] = { NN_SAME, 0, 0 },
+		  [ACTIVATION] = NN_SCALAR_INT, [CELL_CLIP ... PROJECTION_CLIP] = NN_SCALAR_FLOAT,
+		  [MERGE ... TIME_MAJOR] = NN_SCALAR_BOOL,
+		  [FW_NORM ... NUM_INPUTS - 1] = { NN_SAME, 0, 0 }),
+	NN_OUTPUTS_FROM(1, [0 ... 5] = { NN_SAME, 2, 3 }),
 	.omissible = OPTIONAL(FW_WEIGHTS) | OPTIONAL(BW_WEIGHTS) | NN_IN(AUX) | FOUR(FW_AUX) |
 		    FOUR(BW_AUX) | FOUR(FW_NORM) | FOUR(BW_NORM),
 	.float16_as_float32 = true,

@@ -113,39 +113,21 @@ static enum nn_status execute_unidirectional_lstm(struct nn_run *r)
 				r->num_outputs > 1 ? r->outputs[2].data : NULL);
 }
 
-/* Inputs 0 to 22: the sequence or vector, weights, states, activation and clips. */
-static enum nn_status check_common(const struct nn_check *c, uint8_t input_rank)
-{
-	enum nn_status status = nn_check_input(c, 0, (struct nn_rule){ NN_FLOATS, input_rank,
-								       input_rank });
-
-	if (!status)
-		status = nn_lstm_cell_check(c, 1);
-	for (uint32_t i = STATE_H; !status && i <= STATE_C; i++)
-		status = nn_check_input(c, i, (struct nn_rule){ NN_SAME, 2, 2 });
-	if (!status)
-		status = nn_check_input(c, ACTIVATION, (struct nn_rule)NN_SCALAR_INT);
-	for (uint32_t i = CELL_CLIP; !status && i <= PROJECTION_CLIP; i++)
-		status = nn_check_input(c, i, (struct nn_rule)NN_SCALAR_FLOAT);
-	return status;
-}
+/* Inputs 1 to 22 of both: weights, states, activation and clips. */
+#define CELL_RULES NN_LSTM_CELL_RULES(1), [STATE_H ... STATE_C] = { NN_SAME, 2, 2 },	\
+		   [ACTIVATION] = NN_SCALAR_INT, [CELL_CLIP ... PROJECTION_CLIP] = NN_SCALAR_FLOAT
 
 static enum nn_status check_lstm(const struct nn_check *c)
 {
-	enum nn_status status = nn_check_counts(c, 23, 27, 4, 4);
+	const uint32_t count = c->operation->num_inputs;
 
-	if (!status && c->operation->num_inputs != 23 && c->operation->num_inputs != 27)
-		status = nn_check_fail(c, "%u inputs, must be 23 or 27", c->operation->num_inputs);
-	if (!status)
-		status = check_common(c, 2);
-	for (uint32_t i = 23; !status && i < c->operation->num_inputs; i++)
-		status = nn_check_input(c, i, (struct nn_rule){ NN_SAME, 1, 1 });
-	for (uint32_t i = 0; !status && i < 4; i++)
-		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 2, 2 });
-	return status;
+	return count == 23 || count == 27 ? NN_OK :
+	       nn_check_fail(c, "%u inputs, must be 23 or 27", count);
 }
 
 NN_OPERATION(LSTM,
+	NN_INPUTS(23, { NN_FLOATS, 2, 2 }, CELL_RULES, [23 ... 26] = { NN_SAME, 1, 1 }),
+	NN_OUTPUTS([0 ... 3] = { NN_SAME, 2, 2 }),
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(23) | NN_IN(24) | NN_IN(25) | NN_IN(26),
 	.float16_as_float32 = true,
@@ -153,22 +135,14 @@ NN_OPERATION(LSTM,
 
 static enum nn_status check_unidirectional_lstm(const struct nn_check *c)
 {
-	enum nn_status status = nn_check_counts(c, 28, 28, 1, 3);
-
-	if (!status && c->operation->num_outputs == 2)
-		status = nn_check_fail(c, "2 outputs, must be 1 or 3");
-	if (!status)
-		status = check_common(c, 3);
-	if (!status)
-		status = nn_check_input(c, 23, (struct nn_rule)NN_SCALAR_BOOL);
-	for (uint32_t i = 24; !status && i < 28; i++)
-		status = nn_check_input(c, i, (struct nn_rule){ NN_SAME, 1, 1 });
-	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
-		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, i ? 2 : 3, i ? 2 : 3 });
-	return status;
+	return c->operation->num_outputs != 2 ? NN_OK :
+	       nn_check_fail(c, "2 outputs, must be 1 or 3");
 }
 
 NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_LSTM,
+	NN_INPUTS(28, { NN_FLOATS, 3, 3 }, CELL_RULES, [23] = NN_SCALAR_BOOL,
+		  [24 ... 27] = { NN_SAME, 1, 1 }),
+	NN_OUTPUTS_FROM(1, { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }),
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(24) | NN_IN(25) | NN_IN(26) | NN_IN(27),
 	.float16_as_float32 = true,

@@ -265,15 +265,3 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 		memcpy(last_s, state, state_count * sizeof(*state));
 	return NN_OK;
 }
-
-enum nn_status nn_lstm_cell_check(const struct nn_check *c, uint32_t weights)
-{
-	enum nn_status status = NN_OK;
-
-	for (uint32_t i = 0; !status && i <= PROJECTION_BIAS; i++) {
-		uint8_t rank = i < PEEPHOLE || i == PROJECTION ? 2 : 1;
-
-		status = nn_check_input(c, weights + i, (struct nn_rule){ NN_SAME, rank, rank });
-	}
-	return status;
-}

@@ -93,10 +93,11 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 				bool backward, float *out, uint32_t column, uint32_t width,
 				float *last_h, float *last_s);
 
-/*
- * Types and ranks of a cell's weights, peepholes, biases and projection: 17
- * inputs from `weights` on.
- */
-enum nn_status nn_lstm_cell_check(const struct nn_check *c, uint32_t weights);
+/* The rules of a cell's weights, peepholes, biases and projection: 17 inputs from `first` on. */
+#define NN_LSTM_CELL_RULES(first)								\
+	[(first) ... (first) + NN_LSTM_PEEPHOLE - 1] = { NN_SAME, 2, 2 },			\
+	[(first) + NN_LSTM_PEEPHOLE ... (first) + NN_LSTM_PROJECTION - 1] = { NN_SAME, 1, 1 },	\
+	[(first) + NN_LSTM_PROJECTION] = { NN_SAME, 2, 2 },					\
+	[(first) + NN_LSTM_PROJECTION_BIAS] = { NN_SAME, 1, 1 }
 
 #endif /* NN_OPS_LSTM_CELL_H */

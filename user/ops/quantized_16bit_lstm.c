@@ -131,24 +131,12 @@ static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_quantized_16bit_lstm(const struct nn_check *c)
-{
-	static const struct nn_rule matrix = { NN_T(NN_TENSOR_QUANT8_ASYMM), 2, 2 };
-	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
-	static const struct nn_rule state = { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 };
-	enum nn_status status = nn_check_counts(c, NN_Q16_LSTM_INPUTS, NN_Q16_LSTM_INPUTS, 2, 2);
-
-	for (uint32_t i = 0; !status && i < NN_Q16_LSTM_INPUTS; i++)
-		status = nn_check_input(c, i, i < NN_Q16_LSTM_BIAS ? matrix :
-					      i < NN_Q16_LSTM_STATE_C ? bias :
-					      i == NN_Q16_LSTM_STATE_C ? state : matrix);
-	if (!status)
-		status = nn_check_output(c, 0, state);
-	if (!status)
-		status = nn_check_output(c, 1, matrix);
-	return status;
-}
+#define MATRIX { NN_T(NN_TENSOR_QUANT8_ASYMM), 2, 2 }
+#define STATE { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 }
 
 NN_OPERATION(QUANTIZED_16BIT_LSTM,
-	.check = check_quantized_16bit_lstm, .infer = infer_quantized_16bit_lstm,
-	.execute = execute_quantized_16bit_lstm);
+	NN_INPUTS(NN_Q16_LSTM_INPUTS, [0 ... NN_Q16_LSTM_BIAS - 1] = MATRIX,
+		  [NN_Q16_LSTM_BIAS ... NN_Q16_LSTM_STATE_C - 1] = { NN_T(NN_TENSOR_INT32), 1, 1 },
+		  [NN_Q16_LSTM_STATE_C] = STATE, [NN_Q16_LSTM_STATE_H] = MATRIX),
+	NN_OUTPUTS(STATE, MATRIX),
+	.infer = infer_quantized_16bit_lstm, .execute = execute_quantized_16bit_lstm);

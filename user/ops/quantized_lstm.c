@@ -342,35 +342,23 @@ static enum nn_status execute_quantized_lstm(struct nn_run *r)
 	return NN_OK;
 }
 
-static enum nn_status check_quantized_lstm(const struct nn_check *c)
-{
-	static const struct nn_rule q8 = { NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED), 2, 2 };
-	static const struct nn_rule weights = { NN_T(NN_TENSOR_QUANT8_SYMM), 2, 2 };
-	static const struct nn_rule vector16 = { NN_T(NN_TENSOR_QUANT16_SYMM), 1, 1 };
-	static const struct nn_rule state = { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 };
-	static const struct nn_rule bias = { NN_T(NN_TENSOR_INT32), 1, 1 };
-	static const struct nn_rule real = { NN_T(NN_FLOAT32), 0, 0 }, integer = NN_SCALAR_INT;
-	static const struct { uint32_t end; const struct nn_rule *rule; } groups[] = {
-		{ NN_QLSTM_WEIGHTS, &q8 }, { NN_QLSTM_PEEPHOLE, &weights },
-		{ NN_QLSTM_BIAS, &vector16 }, { NN_QLSTM_PROJECTION, &bias },
-		{ NN_QLSTM_PROJECTION_BIAS, &weights }, { NN_QLSTM_STATE_H, &bias },
-		{ NN_QLSTM_STATE_C, &q8 }, { NN_QLSTM_LAYER_NORM, &state },
-		{ NN_QLSTM_CELL_CLIP, &vector16 }, { NN_QLSTM_HIDDEN_ZERO, &real },
-		{ NN_QLSTM_HIDDEN_SCALE, &integer }, { NN_QLSTM_INPUTS, &real },
-	};
-	enum nn_status status = nn_check_counts(c, NN_QLSTM_INPUTS, NN_QLSTM_INPUTS, 3, 3);
-
-	for (uint32_t i = 0, g = 0; !status && i < NN_QLSTM_INPUTS; i++) {
-		g += i == groups[g].end;
-		status = nn_check_input(c, i, *groups[g].rule);
-	}
-	for (uint32_t i = 0; !status && i < 3; i++)
-		status = nn_check_output(c, i, i == 1 ? state : q8);
-	return status;
-}
+#define BYTES { NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED), 2, 2 }
+#define WEIGHTS { NN_T(NN_TENSOR_QUANT8_SYMM), 2, 2 }
+#define VECTOR { NN_T(NN_TENSOR_QUANT16_SYMM), 1, 1 }
+#define STATE { NN_T(NN_TENSOR_QUANT16_SYMM), 2, 2 }
+#define BIAS { NN_T(NN_TENSOR_INT32), 1, 1 }
+#define REAL { NN_T(NN_FLOAT32), 0, 0 }
 
 NN_OPERATION(QUANTIZED_LSTM,
+	NN_INPUTS(NN_QLSTM_INPUTS, BYTES, [NN_QLSTM_WEIGHTS ... NN_QLSTM_PEEPHOLE - 1] = WEIGHTS,
+		  [NN_QLSTM_PEEPHOLE ... NN_QLSTM_BIAS - 1] = VECTOR,
+		  [NN_QLSTM_BIAS ... NN_QLSTM_PROJECTION - 1] = BIAS,
+		  [NN_QLSTM_PROJECTION] = WEIGHTS, [NN_QLSTM_PROJECTION_BIAS] = BIAS,
+		  [NN_QLSTM_STATE_H] = BYTES, [NN_QLSTM_STATE_C] = STATE,
+		  [NN_QLSTM_LAYER_NORM ... NN_QLSTM_CELL_CLIP - 1] = VECTOR,
+		  [NN_QLSTM_CELL_CLIP ... NN_QLSTM_HIDDEN_ZERO - 1] = REAL,
+		  [NN_QLSTM_HIDDEN_ZERO] = NN_SCALAR_INT, [NN_QLSTM_HIDDEN_SCALE] = REAL),
+	NN_OUTPUTS(BYTES, STATE, BYTES),
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
-	.check = check_quantized_lstm, .infer = infer_quantized_lstm,
-	.execute = execute_quantized_lstm);
+	.infer = infer_quantized_lstm, .execute = execute_quantized_lstm);

@@ -248,9 +248,9 @@ static inline nn_dot_four mean_of(const struct sums *u, nn_dot_four sum)
 }
 
 /* Adds some samples to the sums of so many vectors of channels; the order of a sum is theirs. */
-static inline __attribute__((always_inline)) void add_vectors(size_t vectors, const struct sums *u,
-							      const struct nn_corners *k,
-							      uint32_t count, const float *in, size_t c)
+static inline __attribute__((always_inline))
+void add_vectors(size_t vectors, const struct sums *u, const struct nn_corners *k, uint32_t count,
+		 const float *in, size_t c)
 {
 	nn_dot_four sum[WIDE];
 	float *acc = u->acc + c;

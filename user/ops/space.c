@@ -44,7 +44,8 @@ static enum nn_status infer_depth(struct nn_run *r)
 	const bool to_space = r->op->code == NN_OP_DEPTH_TO_SPACE;
 	const struct nn_tensor *in = &r->inputs[0];
 	const int64_t block = nn_run_int(r, 1, 0);
-	const uint64_t times = to_space ? (uint64_t)block : 1, parts = to_space ? 1 : (uint64_t)block;
+	const uint64_t times = to_space ? (uint64_t)block : 1;
+	const uint64_t parts = to_space ? 1 : (uint64_t)block;
 	const struct axes a = layout(r, 2);
 	uint32_t *dims = r->outputs[0].dims;
 
@@ -91,12 +92,13 @@ static void depth_view(struct nn_strided *view, const struct nn_tensor *big, str
 static enum nn_status execute_depth(struct nn_run *r)
 {
 	const bool to_space = r->op->code == NN_OP_DEPTH_TO_SPACE;
+	const size_t element = nn_type_info(r->inputs[0].type)->element_size;
 	struct nn_strided view;
 
 	depth_view(&view, to_space ? &r->outputs[0] : &r->inputs[0], layout(r, 2),
 		   (uint32_t)nn_run_int(r, 1, 1));
-	(to_space ? nn_strided_write : nn_strided_read)(&view, r->inputs[0].data, r->outputs[0].data,
-							nn_type_info(r->inputs[0].type)->element_size);
+	(to_space ? nn_strided_write : nn_strided_read)(&view, r->inputs[0].data,
+							r->outputs[0].data, element);
 	return NN_OK;
 }
 
