@@ -18,7 +18,7 @@
 #define COUNT 4093		/* that end in a part of a vector */
 #define STEP 6007u		/* from one float's bits to the next */
 
-static float in[COUNT], out[COUNT], exponents[COUNT];
+static float in[COUNT], out[COUNT];
 
 /* The next floats, of which some are of every size, infinite, or no numbers; false: all were had. */
 static bool next_floats(uint64_t *bits)
@@ -105,54 +105,6 @@ static void test_functions(void **unused)
 			check_function(isa, f);
 }
 
-static void check_powers(const struct nn_isa *isa, const struct nn_binary_f32 *b)
-{
-	isa->pow_f32(b);
-	for (size_t i = 0; i < COUNT; i++) {
-		const float x = ((const float *)b->a)[b->one_a ? 0 : i];
-		const float y = ((const float *)b->b)[b->one_b ? 0 : i];
-
-		if (!is_near(out[i], pow((double)x, (double)y), 2, 1e-45))
-			fail_msg("%s, %a to the power of %a: %a", isa->name, (double)x, (double)y,
-				 (double)out[i]);
-	}
-}
-
-static void test_powers(void **unused)
-{
-	static const float some[] = { 0, 1, 2, 3, -1, -2, 0.5f, 0.333f, -0.75f, 2.25f, 7, 100, 1e9f,
-				      INFINITY, -INFINITY, NAN, -0.0f, 1e-40f };
-	struct nn_binary_f32 b = { .operation = NN_BINARY_POW, .count = COUNT, .out = out };
-	const struct nn_isa *isa;
-
-	(void)unused;
-	for (size_t k = 0; (isa = nn_isa_at(k)); k++) {
-		for (uint64_t bits = 0; next_floats(&bits);) {
-			const float one = some[bits / STEP % (sizeof(some) / sizeof(some[0]))];
-
-			b.a = in;
-			b.b = &one;
-			b.one_a = false;
-			b.one_b = true;
-			check_powers(isa, &b);
-			b.a = &one;
-			b.b = in;
-			b.one_a = true;
-			b.one_b = false;
-			check_powers(isa, &b);
-			/* Pairs whose powers are numbers, mostly. */
-			for (size_t i = 0; i < COUNT; i++) {
-				in[i] = (float)i / 256 - 2;
-				exponents[i] = (float)((i * 37 + (uint32_t)bits) % 1021) / 32 - 16;
-			}
-			b.a = in;
-			b.b = exponents;
-			b.one_a = false;
-			check_powers(isa, &b);
-		}
-	}
-}
-
 /* Returns the reference kernel's reduction of a column. */
 static float reduced(enum nn_reduction reduction, const float *x, size_t stride, size_t count)
 {
@@ -204,7 +156,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_powers),
 		cmocka_unit_test(test_reductions),
 	};
 

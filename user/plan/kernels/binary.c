@@ -201,7 +201,7 @@ static void run_f32(const struct nn_kernel_call *call, const struct binary *s, s
 	if (s->number == NN_IN_HALVES)
 		call->ready->isa->binary_f16(&f32);
 	else if (s->f32.operation == NN_BINARY_POW)
-		call->ready->isa->pow_f32(&f32);
+		nn_pow_f32(&f32);
 	else
 		call->ready->isa->binary_f32(&f32);
 }

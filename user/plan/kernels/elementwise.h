@@ -5,6 +5,8 @@
 #ifndef NN_PLAN_KERNELS_ELEMENTWISE_H
 #define NN_PLAN_KERNELS_ELEMENTWISE_H
 
+#include <math.h>
+
 #include "plan/kernels/kernel.h"
 
 #define NN_MIN_SHARED 50000	/* elements that are worth a second thread */
@@ -26,6 +28,16 @@ static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, si
 	of_task = (rows + tasks - 1) / tasks;
 	ready->tasks = (uint32_t)((rows + of_task - 1) / of_task);
 	return of_task;
+}
+
+/* NN_BINARY_POW: vectors of doubles took as long as the C library's function. */
+static inline void nn_pow_f32(const struct nn_binary_f32 *b)
+{
+	const float *x = b->a, *y = b->b;
+	float *out = b->out;
+
+	for (size_t i = 0; i < b->count; i++)
+		out[i] = powf(x[b->one_a ? 0 : i], y[b->one_b ? 0 : i]);
 }
 
 #endif /* NN_PLAN_KERNELS_ELEMENTWISE_H */

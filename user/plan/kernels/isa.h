@@ -258,7 +258,7 @@ struct nn_depthwise_q8 {
 	struct nn_q8_output output;
 };
 
-/* PRELU: a, or where that is negative a * b. POW has a loop of its own. */
+/* PRELU: a, or a * b if a is negative. POW is nn_pow_f32() of elementwise.h. */
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
@@ -545,7 +545,6 @@ struct nn_isa {
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
 	void (*binary_f32)(const struct nn_binary_f32 *b);
-	void (*pow_f32)(const struct nn_binary_f32 *b);
 	void (*unary_f32)(const struct nn_unary_f32 *u);
 	/* A row of at least one element. */
 	void (*softmax_f32)(const float *in, float *out, size_t count, float beta);

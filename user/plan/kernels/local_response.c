@@ -119,7 +119,7 @@ static void respond(const struct response *s, const struct nn_isa *isa,
 	isa->response_f32(f32);
 	if (f32->power != NN_RESPONSE_BASE)
 		return;
-	isa->pow_f32(&power);
+	nn_pow_f32(&power);
 	isa->binary_f32(&product);
 }
 

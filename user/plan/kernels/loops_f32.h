@@ -17,7 +17,6 @@
 #include "plan/kernels/rows_f32.h"
 #include "plan/kernels/resize_f32.h"
 #include "plan/kernels/math_f32.h"
-#include "plan/kernels/pow_f32.h"
 
 #define LOOPS_F32 \
 	.lanes = LANES, \
@@ -25,7 +24,6 @@
 	.gemm_f32 = gemm_f32, \
 	.depthwise_f32 = depthwise_f32, \
 	.binary_f32 = binary_f32, \
-	.pow_f32 = pow_f32, \
 	.unary_f32 = unary_f32, \
 	.softmax_f32 = softmax_f32, \
 	.log_softmax_f32 = log_softmax_f32, \
