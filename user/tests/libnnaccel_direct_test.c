@@ -320,9 +320,14 @@ static int call(unsigned long request, void *arg)
 
 static int work(uint32_t kind, void *arg)
 {
-	struct nnaccel_submit s = { .size = sizeof(s), .flags = NNACCEL_SUBMIT_WAIT, .kind = kind, .work = (uintptr_t)arg };
+	struct nnaccel_submit s = {
+		.size = sizeof(s), .flags = NNACCEL_SUBMIT_WAIT, .kind = kind, .work = (uintptr_t)arg, .out_id = 9,
+	};
+	int error = call(NNACCEL_SUBMIT, &s);
 
-	return call(NNACCEL_SUBMIT, &s);
+	if (!error)
+		assert_true(s.out_state == NNACCEL_STATE_DONE && s.out_id == 0 && s.out_fd == -1);
+	return error;
 }
 
 static uint32_t pool_of(uint64_t length)
@@ -619,7 +624,10 @@ static void test_cache(void **state)
 	int file = memfd_create("pool", MFD_CLOEXEC);
 	struct nnaccel_pool_import read_only = { .size = sizeof(read_only), .fd = file, .prot = PROT_READ, .length = 4096 };
 	struct nnaccel_cache_save s = { .size = sizeof(s), .model = p->id };
-	struct nnaccel_prepare_cached c = { .size = sizeof(c), .preference = 1, .priority = 1 };
+	char whole[NNACCEL_MAX_MESSAGE] = "";
+	struct nnaccel_prepare_cached c = {
+		.size = sizeof(c), .preference = 1, .priority = 1, .message = (uintptr_t)whole, .message_size = sizeof(whole),
+	};
 	uint32_t pool;
 
 	(void)state;
@@ -651,10 +659,63 @@ static void test_cache(void **state)
 		assert_int_equal(work(NNACCEL_WORK_PREPARE_CACHED, &c), errors[i]);
 		assert_int_equal(c.out_model, errors[i] == ENOENT ? 9 : 0);
 		assert_int_equal(c.out_status, i ? NNACCEL_STATUS_NONE : NNACCEL_STATUS_GENERAL_FAILURE);
+		c.message_size = 0;
+	}
+	assert_true(strlen(whole) > 10 && strlen(whole) < sizeof(whole) - 1);
+	/* The reason is cut if there is no room for it, and always ends. */
+	c.model_pool = read_only.out_id;
+	c.data_pool = pool;
+	c.deadline_ns = 0;
+	for (uint32_t room = 1; room < 64; room += 3) {
+		char reason[64];
+
+		memset(reason, 'x', sizeof(reason));
+		c.message = (uintptr_t)reason;
+		c.message_size = room;
+		assert_int_equal(work(NNACCEL_WORK_PREPARE_CACHED, &c), 0);
+		assert_int_equal(strlen(reason), room < strlen(whole) + 1 ? room - 1 : strlen(whole));
+		assert_memory_equal(reason, whole, strlen(reason));
+		assert_int_equal(reason[room], 'x');
 	}
 	close(file);
 	assert_int_equal(destroy(pool) | destroy(read_only.out_id), 0);
 	nna_prepared_model_free(p);
+}
+
+/* The device tells whether it has an engine, and what that executed. */
+static void test_info(void **state)
+{
+	struct nnaccel_info info = { .size = sizeof(info) };
+	struct nna_prepared_model *p;
+	struct nna_memory *m = fill(COUNT, 1);
+	char other[200];
+
+	(void)state;
+	assert_int_equal(call(NNACCEL_INFO, &info), 0);
+	assert_int_equal(info.abi, NNACCEL_ABI_VERSION);
+	assert_int_equal(info.engine, NNACCEL_ENGINE_PENDING);
+	p = prepare(device, COUNT);
+	assert_int_equal(call(NNACCEL_INFO, &info), 0);
+	assert_int_equal(info.engine, NNACCEL_ENGINE_ATTACHED);
+	assert_int_equal(info.executions, 0);
+	check(run(p, NULL, m, 0));
+	check(run(p, NULL, m, 0));
+	assert_int_equal(call(NNACCEL_INFO, &info), 0);
+	assert_int_equal(info.executions, 2);
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
+	stop_engine(SIGTERM);
+	do
+		assert_int_equal(call(NNACCEL_INFO, &info), 0);
+	while (info.engine != NNACCEL_ENGINE_ABSENT);
+	/* No socket, and no path of one. */
+	memset(other, 'x', sizeof(other));
+	other[sizeof(other) - 1] = '\0';
+	assert_null(direct_open(other));
+	assert_int_equal(errno, ENXIO);
+	assert_null(direct_open(program));
+	assert_int_equal(errno, ENXIO);
+	start_engine(*state);
 }
 
 static void test_wrong_bursts(void **state)
@@ -734,6 +795,7 @@ int main(int argc, char **argv)
 		TEST(test_wrong_arguments),
 		TEST(test_wrong_buffers),
 		TEST(test_cache),
+		TEST(test_info),
 		TEST(test_wrong_bursts),
 	};
 	int result;
