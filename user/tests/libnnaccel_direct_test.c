@@ -144,16 +144,20 @@ static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, flo
 static void test_executions(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
-	struct nna_burst *burst;
+	struct nna_burst *burst, *other;
 
 	(void)state;
 	assert_non_null(p);
 	check(nna_burst_create(p, NULL, &burst, &err));
+	check(nna_burst_create(p, NULL, &other, &err));
 	for (int i = 0; i < 20; i++) {
 		check_sum(p, NULL, (float)i);
 		check_sum(p, burst, (float)-i);
+		check_sum(p, other, (float)(2 * i));
 	}
 	nna_burst_free(burst);
+	check_sum(p, other, 1);
+	nna_burst_free(other);
 	nna_prepared_model_free(p);
 }
 
@@ -450,7 +454,9 @@ static void test_supported(void **state)
 	static const float one = 1;
 	struct nn_device_info info = { .size = sizeof(info) };
 	struct model_builder b;
+	struct nna_memory *m = fill(COUNT, 1);
 	bool supported[2] = { false };
+	struct nna_prepared_model *p;
 	uint32_t x, y;
 
 	(void)state;
@@ -464,6 +470,23 @@ static void test_supported(void **state)
 	assert_false(supported[1]);
 	check(nna_device_get_info(device, &info, &err));
 	assert_true(info.version[0]);
+	/* A constant lies in memory: x + 1, 2, ... */
+	mb_init(&b);
+	b.model.num_pools = 1;
+	b.pools[0].size = nna_memory_size(m);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(COUNT));
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+	mb_operation(&b, NN_OP_ADD, MB_LIST(x, mb_reference(&b, NN_TENSOR_FLOAT32, 0, 0, COUNT * sizeof(float), MB_DIMS(COUNT)),
+					    mb_int32(&b, 0)), MB_LIST(y));
+	supported[0] = false;
+	check(nna_get_supported_operations(device, &b.model, &m, supported, &err));
+	assert_true(supported[0]);
+	check(nna_prepare_model(device, &b.model, &m, NULL, &p, &err));
+	check(run(p, NULL, m, 0));
+	for (int i = 0; i < COUNT; i++)
+		assert_true(((float *)nna_memory_map(m, &err))[COUNT + i] == 2 * (float)(i + 1));
+	nna_prepared_model_free(p);
+	nna_memory_free(m);
 }
 
 static void test_wrong_arguments(void **state)
