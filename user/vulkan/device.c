@@ -42,6 +42,7 @@ struct features {
 	VkPhysicalDeviceFeatures2 all;
 	VkPhysicalDevice16BitStorageFeatures storage16;
 	VkPhysicalDevice8BitStorageFeatures storage8;
+	VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
 };
 
 static void chain_features(struct features *f)
@@ -50,8 +51,10 @@ static void chain_features(struct features *f)
 	f->all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
 	f->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
 	f->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+	f->layout.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES;
 	f->all.pNext = &f->storage16;
 	f->storage16.pNext = &f->storage8;
+	f->storage8.pNext = &f->layout;
 }
 
 static void describe(VkPhysicalDevice physical, struct gpu_name *name)
@@ -76,6 +79,8 @@ static void describe(VkPhysicalDevice physical, struct gpu_name *name)
 		lack = "storageBuffer8BitAccess";
 	else if (!f.storage16.storageBuffer16BitAccess)
 		lack = "storageBuffer16BitAccess";
+	else if (!f.layout.uniformBufferStandardLayout)
+		lack = "uniformBufferStandardLayout";
 	snprintf(name->name, sizeof(name->name), "%s", all.properties.deviceName);
 	snprintf(name->lack, sizeof(name->lack), "%s", lack);
 	uuid_text(id.deviceUUID, name->uuid);
@@ -168,14 +173,17 @@ static VkResult open_device(struct gpu *gpu)
 		.queueCount = 1,
 		.pQueuePriorities = &priority,
 	};
-	static const char *const extensions[] = { VK_KHR_8BIT_STORAGE_EXTENSION_NAME };
+	static const char *const extensions[] = {
+		VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
+		VK_KHR_UNIFORM_BUFFER_STANDARD_LAYOUT_EXTENSION_NAME,
+	};
 	struct features f;
 	const VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
 		.pNext = &f.all,
 		.queueCreateInfoCount = 1,
 		.pQueueCreateInfos = &queue,
-		.enabledExtensionCount = 1,
+		.enabledExtensionCount = 2,
 		.ppEnabledExtensionNames = extensions,
 	};
 	const VkCommandPoolCreateInfo pool = {
@@ -188,6 +196,7 @@ static VkResult open_device(struct gpu *gpu)
 	chain_features(&f);
 	f.storage8.storageBuffer8BitAccess = VK_TRUE;
 	f.storage16.storageBuffer16BitAccess = VK_TRUE;
+	f.layout.uniformBufferStandardLayout = VK_TRUE;
 	result = vkCreateDevice(gpu->physical, &info, NULL, &gpu->device);
 	if (result)
 		return result;

@@ -447,7 +447,7 @@ enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDevice
 		status = lower_operation(g, i, err);
 	if (!status) {
 		fuse(g);
-		status = arena_plan(g, limits->minStorageBufferOffsetAlignment, err);
+		status = arena_plan(g, limits->minUniformBufferOffsetAlignment, err);
 	}
 	if (!status && g->size > limits->maxStorageBufferRange)
 		status = nn_fail(err, NN_INVALID_ARGUMENT,

@@ -10,6 +10,9 @@
 #include "ops/requant.h"
 #include "vulkan/lower.h"
 
+/* Parts of four elements of a filter, whose numbers the shader divides as floats. */
+#define MAX_PARTS (1u << 22)
+
 enum { X, FILTER, BIAS };
 
 static void set_image(struct window_params *p, const struct nn_image *in, const struct nn_image *out,
@@ -88,14 +91,18 @@ static bool is_float(const struct lower *l)
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {
 	const uint64_t rows = (uint64_t)p->images * p->out_h * p->out_w;
-	const uint64_t size = (uint64_t)p->kernel_h * p->kernel_w * p->depth;
+	const uint64_t taps = (uint64_t)p->kernel_h * p->kernel_w;
 	struct dispatch d = lower_groups(l, is_float(l) ? SHADER_conv_f : SHADER_conv_q, 1);
 	const uint64_t groups = (rows + TILE - 1) / TILE;
 
-	d.groups[0] = groups > UINT32_MAX ? UINT32_MAX : (uint32_t)groups;
+	/* lower_add() refuses it. */
+	if (groups > UINT32_MAX || taps * (p->depth / 4 + 1) > MAX_PARTS)
+		d.groups[0] = UINT32_MAX;
+	else
+		d.groups[0] = (uint32_t)groups;
 	d.groups[1] = (p->width + TILE - 1) / TILE;
 	d.groups[2] = batches;
-	d.cost = rows * p->width * size * batches;
+	d.cost = rows * p->width * taps * p->depth * batches;
 	d.params.window = *p;
 	return d;
 }

@@ -65,7 +65,7 @@ enum nn_status gpu_buffer_create(struct gpu *gpu, uint64_t size, bool host,
 		.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
 		.size = size,
 		.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-			 VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+			 VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT,
 	};
 	VkResult result;
 

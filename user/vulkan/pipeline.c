@@ -32,7 +32,7 @@ static VkResult create_layouts(struct gpu *gpu)
 	const VkDescriptorSetLayoutBinding bindings[] = {
 		{ .binding = 0, .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
 		  .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT },
-		{ .binding = 1, .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+		{ .binding = 1, .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
 		  .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT },
 	};
 	const VkDescriptorSetLayoutCreateInfo set = {

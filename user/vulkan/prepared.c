@@ -99,7 +99,7 @@ static VkResult make_set(struct prepared *p)
 {
 	static const VkDescriptorPoolSize sizes[] = {
 		{ VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1 },
-		{ VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 1 },
+		{ VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1 },
 	};
 	const VkDescriptorPoolCreateInfo pool = {
 		.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
@@ -132,7 +132,7 @@ static void write_set(const struct prepared *p)
 		  .pBufferInfo = &buffers[0] },
 		{ .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = p->set, .dstBinding = 1,
 		  .descriptorCount = 1,
-		  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC,
+		  .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
 		  .pBufferInfo = &buffers[1] },
 	};
 

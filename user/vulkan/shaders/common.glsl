@@ -5,13 +5,14 @@
  */
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_scalar_block_layout : require
 
 layout(set = 0, binding = 0) buffer Floats { float f32[]; };
 layout(set = 0, binding = 0) buffer Halves { float16_t f16[]; };
 layout(set = 0, binding = 0) buffer Ints { int i32[]; };
 layout(set = 0, binding = 0) buffer Bytes { uint8_t u8[]; };
 layout(set = 0, binding = 0) buffer SignedBytes { int8_t i8[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Params { PARAMS } p;
+layout(set = 0, binding = 1, std430) uniform Params { PARAMS } p;
 
 /* The type is a constant in each call, so that one branch is left. */
 float load_float(uint type, uint i)

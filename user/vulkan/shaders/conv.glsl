@@ -9,10 +9,9 @@ layout(constant_id = 1) const uint TYPE_FILTER = TYPE_F32;
 layout(constant_id = 2) const bool IS_TRANSPOSED = false;
 layout(local_size_x = 8, local_size_y = 8) in;
 
-#define PER_THREAD 4
-
-shared NUMBER left[TILE_DEPTH][TILE];
-shared NUMBER right[TILE_DEPTH][TILE + 1];
+/* Elements of both factors, four of the depth together. */
+shared NUMBER4 left[TILE_DEPTH / 4][TILE];
+shared NUMBER4 right[TILE_DEPTH / 4][TILE];
 
 /* Where a row of the left factor begins: its image, and its window's first pixel. */
 struct row {
@@ -35,12 +34,41 @@ row row_of(uint index)
 	return r;
 }
 
-/* The element of the image that meets element k of a filter; 0 outside of the image. */
-NUMBER image_at(row r, uint k, uint batch)
+/* a / b of a below 2^22: much quicker than a division of integers. */
+uint quotient(uint a, uint b)
 {
-	const uint channel = k % p.depth, tap = k / p.depth;
-	int y = int(tap / p.kernel_w), x = int(tap % p.kernel_w);
-	bool is_inside = r.exists;
+	const uint q = uint(float(a) / float(b));
+
+	return q * b > a ? q - 1u : q * b + b <= a ? q + 1u : q;
+}
+
+/* Up to four channels of a tap of the filter: group k of all. */
+struct part {
+	bool exists;
+	uint tap;
+	uint channel;
+};
+
+part part_of(uint k)
+{
+	const uint per_tap = (p.depth + 3u) / 4u, tap = quotient(k, per_tap);
+
+	return part(tap < p.kernel_h * p.kernel_w, tap, (k - tap * per_tap) * 4u);
+}
+
+/* Four neighbours, of which those beyond the depth are 0. */
+#define four(type, at, step, zero, channel)						\
+	NUMBER4(load(type, at) - zero,							\
+		channel + 1u < p.depth ? load(type, (at) + step) - zero : NUMBER(0),	\
+		channel + 2u < p.depth ? load(type, (at) + 2u * step) - zero : NUMBER(0), \
+		channel + 3u < p.depth ? load(type, (at) + 3u * step) - zero : NUMBER(0))
+
+/* The elements of the image that meet a part of a filter; 0 outside of the image. */
+NUMBER4 image_at(row r, part f, uint batch)
+{
+	int y = int(quotient(f.tap, p.kernel_w)), x = int(f.tap) - y * int(p.kernel_w);
+	bool is_inside = r.exists && f.exists;
+	uint at;
 
 	if (IS_TRANSPOSED) {
 		y = r.y - y;
@@ -54,9 +82,50 @@ NUMBER image_at(row r, uint k, uint batch)
 		x = r.x + x * int(p.dilation_w);
 	}
 	if (!is_inside || y < 0 || x < 0 || y >= int(p.in_h) || x >= int(p.in_w))
-		return NUMBER(0);
-	return load(TYPE, p.at[0] + batch + r.image + (uint(y) * p.in_w + uint(x)) * p.in_pixel +
-		    channel * p.in_channel) - NUMBER(p.in_zero);
+		return NUMBER4(0);
+	at = p.at[0] + batch + r.image + (uint(y) * p.in_w + uint(x)) * p.in_pixel +
+	     f.channel * p.in_channel;
+	return four(TYPE, at, p.in_channel, NUMBER(p.in_zero), f.channel);
+}
+
+NUMBER4 filter_at(uint batch, part f, uint column)
+{
+	const uint at = batch + (f.tap * p.depth + f.channel) * p.filter_depth +
+			column * p.filter_width;
+
+	if (!f.exists || column >= p.width)
+		return NUMBER4(0);
+	return four(TYPE_FILTER, at, p.filter_depth, NUMBER(p.filter_zero), f.channel);
+}
+
+NUMBER product(NUMBER4 a, NUMBER4 b)
+{
+	return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+
+NUMBER4 products(NUMBER4 a, NUMBER4 b0, NUMBER4 b1, NUMBER4 b2, NUMBER4 b3)
+{
+	return NUMBER4(product(a, b0), product(a, b1), product(a, b2), product(a, b3));
+}
+
+void finish_one(NUMBER sum, uint column, uint to)
+{
+	if (column < p.width)
+		finish(sum, gl_WorkGroupID.z * p.bias_batch + column, to + column * p.out_channel);
+}
+
+void finish_row(NUMBER4 sums, uint row, uint column)
+{
+	const uint pixels = p.out_h * p.out_w;
+	const uint to = p.at[OUTPUT] + gl_WorkGroupID.z * p.out_batch +
+			row / pixels * p.out_image + row % pixels * p.out_pixel;
+
+	if (row >= p.images * pixels)
+		return;
+	finish_one(sums.x, column, to);
+	finish_one(sums.y, column + 1u, to);
+	finish_one(sums.z, column + 2u, to);
+	finish_one(sums.w, column + 3u, to);
 }
 
 void main()
@@ -67,53 +136,32 @@ void main()
 	const uint inner = gl_WorkGroupID.z % p.inner_batches;
 	const uint in_batch = outer * p.in_outer + inner * p.in_inner;
 	const uint filter_batch = p.at[1] + outer * p.filter_outer + inner * p.filter_inner;
-	const uint size = p.kernel_h * p.kernel_w * p.depth, rows = p.images * p.out_h * p.out_w;
+	const uint size = p.kernel_h * p.kernel_w * ((p.depth + 3u) / 4u);
 	const row mine = row_of(first_row + thread % TILE);
-	NUMBER sums[PER_THREAD][PER_THREAD];
+	const uint rows = 4u * gl_LocalInvocationID.y, columns = 4u * gl_LocalInvocationID.x;
+	NUMBER4 sums0 = NUMBER4(0), sums1 = NUMBER4(0), sums2 = NUMBER4(0), sums3 = NUMBER4(0);
 
-	for (uint i = 0u; i < PER_THREAD; i++)
-		for (uint j = 0u; j < PER_THREAD; j++)
-			sums[i][j] = NUMBER(0);
-	for (uint begin = 0u; begin < size; begin += TILE_DEPTH) {
-		for (uint k = thread / TILE; k < TILE_DEPTH; k += 64u / TILE)
-			left[k][thread % TILE] = begin + k < size ?
-				image_at(mine, begin + k, in_batch) : NUMBER(0);
-		for (uint i = thread; i < TILE * TILE_DEPTH; i += 64u) {
-			const uint k = i % TILE_DEPTH, column = i / TILE_DEPTH;
-			NUMBER value = NUMBER(0);
-
-			if (begin + k < size && first_column + column < p.width)
-				value = load(TYPE_FILTER, filter_batch + (begin + k) * p.filter_depth +
-					     (first_column + column) * p.filter_width) -
-					NUMBER(p.filter_zero);
-			right[k][column] = value;
+	for (uint begin = 0u; begin < size; begin += TILE_DEPTH / 4) {
+		for (uint i = thread; i < TILE * TILE_DEPTH / 4u; i += 64u) {
+			left[i / TILE][i % TILE] = image_at(mine, part_of(begin + i / TILE), in_batch);
+			right[i % (TILE_DEPTH / 4)][i / (TILE_DEPTH / 4)] =
+				filter_at(filter_batch, part_of(begin + i % (TILE_DEPTH / 4)),
+					  first_column + i / (TILE_DEPTH / 4));
 		}
 		barrier();
-		for (uint k = 0u; k < TILE_DEPTH; k++) {
-			NUMBER a[PER_THREAD], b[PER_THREAD];
+		for (uint k = 0u; k < TILE_DEPTH / 4; k++) {
+			const NUMBER4 b0 = right[k][columns], b1 = right[k][columns + 1u];
+			const NUMBER4 b2 = right[k][columns + 2u], b3 = right[k][columns + 3u];
 
-			for (uint i = 0u; i < PER_THREAD; i++) {
-				a[i] = left[k][gl_LocalInvocationID.y * PER_THREAD + i];
-				b[i] = right[k][gl_LocalInvocationID.x * PER_THREAD + i];
-			}
-			for (uint i = 0u; i < PER_THREAD; i++)
-				for (uint j = 0u; j < PER_THREAD; j++)
-					sums[i][j] += a[i] * b[j];
+			sums0 += products(left[k][rows], b0, b1, b2, b3);
+			sums1 += products(left[k][rows + 1u], b0, b1, b2, b3);
+			sums2 += products(left[k][rows + 2u], b0, b1, b2, b3);
+			sums3 += products(left[k][rows + 3u], b0, b1, b2, b3);
 		}
 		barrier();
 	}
-	for (uint i = 0u; i < PER_THREAD; i++) {
-		const uint r = first_row + gl_LocalInvocationID.y * PER_THREAD + i;
-		const uint pixels = p.out_h * p.out_w;
-
-		for (uint j = 0u; j < PER_THREAD; j++) {
-			const uint column = first_column + gl_LocalInvocationID.x * PER_THREAD + j;
-
-			if (r < rows && column < p.width)
-				finish(sums[i][j], gl_WorkGroupID.z * p.bias_batch + column,
-				       p.at[OUTPUT] + gl_WorkGroupID.z * p.out_batch +
-				       r / pixels * p.out_image + r % pixels * p.out_pixel +
-				       column * p.out_channel);
-		}
-	}
+	finish_row(sums0, first_row + rows, first_column + columns);
+	finish_row(sums1, first_row + rows + 1u, first_column + columns);
+	finish_row(sums2, first_row + rows + 2u, first_column + columns);
+	finish_row(sums3, first_row + rows + 3u, first_column + columns);
 }

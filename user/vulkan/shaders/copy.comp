@@ -19,13 +19,15 @@ void main()
 
 	if (i >= p.count)
 		return;
-	for (uint axis = p.rank; axis-- > 0u;) {
-		const int k = int(axis == 0u ? rest : rest % p.dims[axis]);
+	for (uint axis = max(p.rank, 1u) - 1u; axis > 0u; axis--) {
+		const int k = int(rest % p.dims[axis]);
 
 		rest /= p.dims[axis];
 		from += k * p.from_moves[axis];
 		to += k * p.to_moves[axis];
 	}
+	from += int(rest) * p.from_moves[0];
+	to += int(rest) * p.to_moves[0];
 	if (TYPE == TYPE_F16)
 		f16[to] = f16[from];
 	else if (TYPE == TYPE_U8)

@@ -12,14 +12,17 @@ void main()
 
 	if (i >= p.count)
 		return;
-	for (uint axis = p.rank; axis-- > 0u;) {
-		const uint k = axis == 0u ? rest : rest % p.dims[axis];
+	for (uint axis = p.rank - 1u; axis > 0u; axis--) {
+		const uint k = rest % p.dims[axis];
 
 		rest /= p.dims[axis];
 		from[0] += k * p.moves[axis];
 		from[1] += k * p.moves[MAX_AXES + axis];
 		from[2] += k * p.moves[2 * MAX_AXES + axis];
 	}
+	from[0] += rest * p.moves[0];
+	from[1] += rest * p.moves[MAX_AXES];
+	from[2] += rest * p.moves[2 * MAX_AXES];
 	value = load(TYPE_A, from[0]);
 	if (p.num_operands > 0u)
 		b = load(TYPE_B, from[1]);

@@ -18,13 +18,15 @@ void main()
 
 	if (i >= p.count)
 		return;
-	for (uint axis = p.rank; axis-- > 0u;) {
-		const uint k = axis == 0u ? rest : rest % p.dims[axis];
+	for (uint axis = p.rank - 1u; axis > 0u; axis--) {
+		const uint k = rest % p.dims[axis];
 
 		rest /= p.dims[axis];
 		from[0] += k * p.moves[axis];
 		from[1] += k * p.moves[MAX_AXES + axis];
 	}
+	from[0] += rest * p.moves[0];
+	from[1] += rest * p.moves[MAX_AXES];
 	entry = uint(u8[from[0]]);
 	if (p.num_operands > 0u)
 		entry = 256u * entry + uint(u8[from[1]]);

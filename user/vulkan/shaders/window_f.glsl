@@ -6,6 +6,7 @@
 #include "common.glsl"
 
 #define NUMBER float
+#define NUMBER4 vec4
 #define load load_float
 #define finish(sum, channel, to)							\
 	store_float(TYPE, to, clamp_float(sum + (p.has_bias != 0u ?			\

@@ -7,6 +7,7 @@
 #include "fixed.glsl"
 
 #define NUMBER int
+#define NUMBER4 ivec4
 #define load load_int
 #define finish(sum, channel, to)							\
 	store_int(TYPE, to, requantised(sum + (p.has_bias != 0u ?			\
