@@ -554,7 +554,7 @@ $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wra
 # Calls of Vulkan fail if the test says so. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives)
-	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,vkAllocateMemory vkQueueSubmit vkWaitForFences) $(worker_libs) \
+	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime vkAllocateMemory vkQueueSubmit vkWaitForFences) $(worker_libs) \
 		-lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
