@@ -166,9 +166,14 @@ static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer fro
 	vkCmdCopyBuffer(commands, from, to, 1, &all);
 	barrier(commands);
 	result = vkEndCommandBuffer(commands);
+	if (result)
+		return result;
+	pthread_mutex_lock(&gpu->queue_lock);
+	result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
 	if (!result)
-		result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
-	return result ? result : vkQueueWaitIdle(gpu->queue);
+		result = vkQueueWaitIdle(gpu->queue);
+	pthread_mutex_unlock(&gpu->queue_lock);
+	return result;
 }
 
 VkResult commands_copy(struct gpu *gpu, VkBuffer from, VkBuffer to, uint64_t size)

@@ -230,6 +230,7 @@ static void close_gpu(struct gpu *gpu)
 	}
 	if (gpu->instance)
 		vkDestroyInstance(gpu->instance, NULL);
+	pthread_mutex_destroy(&gpu->queue_lock);
 	pthread_mutex_destroy(&gpu->lock);
 	free(gpu);
 }
@@ -243,6 +244,7 @@ enum nn_status gpu_open(const char *wanted, struct gpu **opened, struct nn_error
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	gpu->references = 1;
 	pthread_mutex_init(&gpu->lock, NULL);
+	pthread_mutex_init(&gpu->queue_lock, NULL);
 	status = open_instance(&gpu->instance, err);
 	if (!status)
 		status = choose(gpu, wanted, err);
@@ -308,7 +310,7 @@ bool gpu_is_lost(struct gpu *gpu)
 
 void gpu_wait(struct gpu *gpu)
 {
-	pthread_mutex_lock(&gpu->lock);
+	pthread_mutex_lock(&gpu->queue_lock);
 	vkDeviceWaitIdle(gpu->device);
-	pthread_mutex_unlock(&gpu->lock);
+	pthread_mutex_unlock(&gpu->queue_lock);
 }

@@ -38,7 +38,8 @@ struct gpu {
 	uint32_t driver_version;
 	uint32_t references;		/* under the lock of device.c */
 	bool is_lost;			/* atomic */
-	pthread_mutex_t lock;		/* of the queue, the pool and the pipelines */
+	pthread_mutex_t lock;		/* of the pool and the pipelines; a compiler may take long */
+	pthread_mutex_t queue_lock;	/* of the queue */
 	VkCommandPool pool;
 	struct pipelines *pipelines;
 };

@@ -196,14 +196,19 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 	return status;
 }
 
-/* Waits for a submission whose deadline has passed. */
-static VkResult finish(struct prepared *p)
+/* Waits for what was submitted last; an earlier deadline may have passed before. */
+static VkResult finish(struct prepared *p, uint64_t deadline_ns)
 {
-	VkResult result = VK_SUCCESS;
+	const uint64_t now = clock_ns();
+	uint64_t patience = UINT64_MAX;
+	VkResult result;
 
-	if (p->is_running)
-		result = vkWaitForFences(p->gpu->device, 1, &p->fence, VK_TRUE, UINT64_MAX);
-	p->is_running = false;
+	if (!p->is_running)
+		return VK_SUCCESS;
+	if (deadline_ns)
+		patience = deadline_ns > now ? deadline_ns - now : 0;
+	result = vkWaitForFences(p->gpu->device, 1, &p->fence, VK_TRUE, patience);
+	p->is_running = result == VK_TIMEOUT;
 	return result;
 }
 
@@ -211,7 +216,7 @@ void prepared_release(struct prepared *p)
 {
 	VkDevice device = p->gpu->device;
 
-	finish(p);
+	finish(p, 0);
 	/* A lost GPU may still hold the commands. */
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
@@ -304,19 +309,13 @@ static bool is_gone(int gone)
 	return gone >= 0 && poll(&file, 1, 0) > 0;
 }
 
-static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e, struct nn_error *err)
+static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
+			       struct nn_error *err)
 {
-	const uint64_t now = clock_ns();
-	uint64_t patience = UINT64_MAX;
-	VkResult result;
+	VkResult result = finish(p, e->deadline_ns);
 
-	if (e->deadline_ns)
-		patience = e->deadline_ns > now ? e->deadline_ns - now : 0;
-	p->is_running = true;
-	result = vkWaitForFences(p->gpu->device, 1, &p->fence, VK_TRUE, patience);
 	if (result == VK_TIMEOUT)
 		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
-	p->is_running = false;
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
@@ -331,9 +330,9 @@ static VkResult submit(struct prepared *p, uint32_t index)
 
 	if (result)
 		return result;
-	pthread_mutex_lock(&p->gpu->lock);
+	pthread_mutex_lock(&p->gpu->queue_lock);
 	result = vkQueueSubmit(p->gpu->queue, 1, &info, p->fence);
-	pthread_mutex_unlock(&p->gpu->lock);
+	pthread_mutex_unlock(&p->gpu->queue_lock);
 	return result;
 }
 
@@ -349,6 +348,7 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 		if (is_gone(gone))
 			return nn_fail(err, NN_GENERAL_FAILURE, "the client is gone");
 		status = gpu_fail(p->gpu, submit(p, i), "cannot submit", err);
+		p->is_running = !status;
 		if (!status)
 			status = wait_for(p, e, err);
 	}
@@ -370,7 +370,7 @@ static enum nn_status tune(struct prepared *p, uint64_t ns, struct nn_error *err
 
 static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, struct nn_error *err)
 {
-	enum nn_status status = gpu_fail(p->gpu, finish(p), "the GPU failed", err);
+	enum nn_status status = wait_for(p, e, err);
 	uint64_t begin;
 
 	for (uint32_t i = 0; !status && i < e->num_inputs; i++)
@@ -391,7 +391,19 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
 	}
-	return status ? status : tune(p, clock_ns() - begin, err);
+	/* Recording may wait for a compiler, a deadline may not. */
+	return status || e->deadline_ns ? status : tune(p, clock_ns() - begin, err);
+}
+
+/* Waits for other executions; false: the deadline has passed. */
+static bool lock_until(struct prepared *p, uint64_t deadline_ns)
+{
+	const struct timespec until = { (time_t)(deadline_ns / NS_PER_S),
+					(long)(deadline_ns % NS_PER_S) };
+
+	if (deadline_ns)
+		return !pthread_mutex_clocklock(&p->lock, CLOCK_MONOTONIC, &until);
+	return !pthread_mutex_lock(&p->lock);
 }
 
 enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e, int gone,
@@ -404,7 +416,8 @@ enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e, int 
 	if (gpu_is_lost(p->gpu))
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 			       "the GPU was lost; prepare the model again");
-	pthread_mutex_lock(&p->lock);
+	if (!lock_until(p, e->deadline_ns))
+		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
 	status = run(p, e, gone, err);
 	pthread_mutex_unlock(&p->lock);
 	return status;
