@@ -775,7 +775,7 @@ static void write_text(const char *path, const char *text)
 	fclose(file);
 }
 
-/* Figures are kept. Those that make no sense are measured again. */
+/* Figures are kept. Senseless ones are measured again. */
 static void test_capabilities(void **unused)
 {
 	char folder[] = "/tmp/nnaccel-vulkan-XXXXXX", path[600] = "";
