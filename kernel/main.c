@@ -135,7 +135,7 @@ static_assert(sizeof(struct nnaccel_buffer_alloc) == 48);
 static_assert(sizeof(struct nnaccel_buffer_copy) == 56);
 static_assert(sizeof(struct nnaccel_execute_fenced) == 48);
 static_assert(sizeof(struct nnaccel_fence_info) == 64);
-static_assert(sizeof(struct nnaccel_uring_execute) == 16);
+static_assert(sizeof(struct nnaccel_uring_submit) == 16);
 static_assert(sizeof(struct nnaccel_cancel) == 24);
 static_assert(sizeof(struct nnaccel_engine_next) == 40);
 static_assert(sizeof(struct nnaccel_engine_session) == 24);

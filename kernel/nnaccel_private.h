@@ -1132,6 +1132,9 @@ struct nnaccel_submission {
 
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd);
+struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
+					       struct nnaccel_execute *execute,
+					       struct nnaccel_ucmd *to);
 struct nnaccel_event *nnaccel_submission_event(int fd);
 void nnaccel_submission_end(struct nnaccel_object *obj);
 void nnaccel_submission_release(struct nnaccel_object *obj);

@@ -531,6 +531,52 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
+/**
+ * nnaccel_submit_by_ring() - Make an execution that a ring submits
+ * @ctx: the context
+ * @from: user address of a struct nnaccel_submit
+ * @execute: out: the module's copy of the client's description
+ * @to: out: where that is, and its size
+ *
+ * Return: the execution, not admitted; or an error pointer: -EINVAL, -E2BIG, -EOPNOTSUPP, -EFAULT,
+ * or what the kind's function returned.
+ */
+struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
+					       struct nnaccel_execute *execute,
+					       struct nnaccel_ucmd *to)
+{
+	const struct nnaccel_kind *kind = &nnaccel_kinds[NNACCEL_WORK_EXECUTE];
+	struct nnaccel_submit arg;
+	struct nnaccel_ucmd ucmd = { .ubuffer = u64_to_user_ptr(from), .cmd = &arg };
+	struct nnaccel_command *cmd;
+	int ret;
+
+	ret = nnaccel_copy_struct(&ucmd, sizeof(arg), sizeof(arg));
+	if (ret)
+		return ERR_PTR(ret);
+	if (!nnaccel_submit_kind(&arg) || arg.flags != NNACCEL_SUBMIT_WAIT)
+		return ERR_PTR(-EINVAL);
+	if (arg.kind != NNACCEL_WORK_EXECUTE)
+		return ERR_PTR(-EOPNOTSUPP);
+	to->ubuffer = u64_to_user_ptr(arg.work);
+	to->cmd = execute;
+	ret = nnaccel_copy_struct(to, kind->size, kind->min_size);
+	if (!ret && !nnaccel_kind_may_respond(kind, to))
+		ret = -EINVAL;
+	if (ret)
+		return ERR_PTR(ret);
+	cmd = nnaccel_execute_create(ctx, execute);
+	if (IS_ERR(cmd))
+		return cmd;
+	ret = nnaccel_async_init(cmd, arg.dependencies, arg.num_dependencies, false);
+	if (ret) {
+		nnaccel_command_put(cmd);
+		return ERR_PTR(ret);
+	}
+	cmd->async->duration_ns = arg.duration_ns;
+	return cmd;
+}
+
 /* ---- WAIT ---- */
 
 static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error, u32 progress)

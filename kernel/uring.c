@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. The same description and the same checks as NNACCEL_WORK_EXECUTE;
+ * nnaccel: executions by io_uring. The same description and the same checks as NNACCEL_SUBMIT;
  * the completion queue entry is the end that it tells.
  */
 
@@ -15,18 +15,22 @@
  * struct nnaccel_uring - An execution that a ring submitted
  * @ioucmd: the ring's part of it; its pdu points here
  * @cmd: the execution, counted
- * @execute: the module's copy of the client's structure
  * @to: the client's structure
  * @user_size: bytes of it
+ * @message_size: what it says of where the answer goes
+ * @message: the same
+ * @shapes: the same
  * @error: 0: answered
  * @pid: who submitted it, where a ring cannot ask for its end; else NULL
  */
 struct nnaccel_uring {
 	struct io_uring_cmd *ioucmd;
 	struct nnaccel_command *cmd;
-	struct nnaccel_execute execute;
 	void __user *to;
 	u32 user_size;
+	u32 message_size;
+	u64 message;
+	u64 shapes;
 	int error;
 	struct pid *pid;
 };
@@ -39,8 +43,7 @@ static struct nnaccel_uring **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
 
 static void nnaccel_uring_free(struct nnaccel_uring *uring)
 {
-	if (uring->cmd)
-		nnaccel_command_put(uring->cmd);
+	nnaccel_command_put(uring->cmd);
 	put_pid(uring->pid);
 	kfree(uring);
 }
@@ -62,10 +65,15 @@ static int nnaccel_uring_status(u32 status)
 /* What the completion queue entry says: 0 or an error. */
 static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 {
+	struct nnaccel_execute execute = {
+		.shapes = uring->shapes,
+		.message = uring->message,
+		.message_size = uring->message_size,
+	};
 	struct nnaccel_ucmd ucmd = {
 		.ubuffer = uring->to,
 		.user_size = uring->user_size,
-		.cmd = &uring->execute,
+		.cmd = &execute,
 	};
 
 	if (uring->error)
@@ -113,59 +121,42 @@ static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 	return leaves;
 }
 
-static int nnaccel_uring_build(struct nnaccel_context *ctx, struct nnaccel_uring *uring)
+static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
+				unsigned int issue_flags)
 {
-	struct nnaccel_ucmd ucmd = {
-		.ubuffer = uring->to,
-		.cmd = &uring->execute,
-	};
+	const struct nnaccel_uring_submit *from = nnaccel_uring_sqe_cmd(ioucmd);
+	struct nnaccel_execute execute;
+	struct nnaccel_uring *uring;
 	struct nnaccel_command *cmd;
+	struct nnaccel_ucmd to = {};
 	int ret;
 
-	ret = nnaccel_copy_struct(&ucmd, sizeof(uring->execute), NNACCEL_EXECUTE_MIN_SIZE);
-	if (ret)
-		return ret;
-	uring->user_size = ucmd.user_size;
-	if (uring->execute.message_size > NNACCEL_MAX_MESSAGE)
-		return -EINVAL;
-	cmd = nnaccel_execute_create(ctx, &uring->execute);
+	/* The client can write the submission queue: each word is read once. */
+	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &execute, &to);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	uring->cmd = cmd;
-	ret = nnaccel_async_init(cmd, 0, 0, false);
-	if (ret)
-		return ret;
+	uring = kmalloc(sizeof(*uring), GFP_KERNEL_ACCOUNT);
+	if (!uring) {
+		nnaccel_command_put(cmd);
+		return -ENOMEM;
+	}
+	*uring = (struct nnaccel_uring){
+		.ioucmd = ioucmd,
+		.cmd = cmd,
+		.to = to.ubuffer,
+		.user_size = to.user_size,
+		.message_size = execute.message_size,
+		.message = execute.message,
+		.shapes = execute.shapes,
+	};
 	cmd->async->may_leave = true;
 	cmd->async->end = nnaccel_uring_end;
 	cmd->async->data = uring;
+	cmd->async->tag = READ_ONCE(from->tag);
 	if (!NNACCEL_URING_F_CANCEL) {
 		uring->pid = get_pid(task_tgid(current));
 		cmd->async->must_leave = nnaccel_uring_must_leave;
 	}
-	return 0;
-}
-
-static int nnaccel_uring_execute(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
-				 unsigned int issue_flags)
-{
-	const struct nnaccel_uring_execute *from = nnaccel_uring_sqe_cmd(ioucmd);
-	struct nnaccel_uring *uring;
-	struct nnaccel_command *cmd;
-	int ret;
-
-	uring = kzalloc(sizeof(*uring), GFP_KERNEL_ACCOUNT);
-	if (!uring)
-		return -ENOMEM;
-	uring->ioucmd = ioucmd;
-	/* The client can write the submission queue: each word is read once. */
-	uring->to = u64_to_user_ptr(READ_ONCE(from->execute));
-	ret = nnaccel_uring_build(ctx, uring);
-	if (ret) {
-		nnaccel_uring_free(uring);
-		return ret;
-	}
-	cmd = uring->cmd;
-	cmd->async->tag = READ_ONCE(from->tag);
 	*nnaccel_uring_pdu(ioucmd) = uring;
 	kref_get(&cmd->refs);
 	/* After its end the ring would be left with a request that is freed. */
@@ -203,7 +194,7 @@ static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
  * @issue_flags: how the ring issues it
  *
  * Return: -EIOCBQUEUED, or what the completion queue entry is to say: -EOPNOTSUPP, -EACCES,
- * -ENOTTY, or what NNACCEL_WORK_EXECUTE refuses with.
+ * -ENOTTY, or what NNACCEL_SUBMIT refuses with.
  */
 int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -217,7 +208,7 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 		return -EOPNOTSUPP;
 	if (ctx->mm != current->mm)
 		return -EACCES;
-	if (ioucmd->cmd_op != NNACCEL_URING_EXECUTE)
+	if (ioucmd->cmd_op != NNACCEL_SUBMIT)
 		return -ENOTTY;
-	return nnaccel_uring_execute(ctx, ioucmd, issue_flags);
+	return nnaccel_uring_submit(ctx, ioucmd, issue_flags);
 }

@@ -341,8 +341,7 @@ TEST_F(misbehave, a_begin_that_waits_for_the_executions_own_fence_ends_with_the_
 /* The result of one execution by io_uring with that deadline, which is answered. */
 static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, unsigned long then)
 {
-	struct nnaccel_uring_execute block = {};
-	struct io_uring_sqe *sqe;
+	struct nnaccel_submit submit;
 	struct io_uring_cqe *cqe;
 	struct io_uring ring;
 	struct execution e;
@@ -350,13 +349,9 @@ static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, uns
 
 	execution_init(&e, self->model, self->pool, self->pool);
 	e.cmd.deadline_ns = deadline_ns;
-	block.execute = (uintptr_t)&e.cmd;
 	if (io_uring_queue_init(1, &ring, 0))
 		return res;
-	sqe = io_uring_get_sqe(&ring);
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, self->s.fd, NULL, 0, 0);
-	sqe->cmd_op = NNACCEL_URING_EXECUTE;
-	memcpy(sqe->cmd, &block, sizeof(block));
+	submit_by_ring(io_uring_get_sqe(&ring), self->s.fd, &submit, &e.cmd, 0);
 	if (io_uring_submit(&ring) == 1 && !fetch(self) && !answer(self)) {
 		usleep(100000);
 		misbehave(self, then);

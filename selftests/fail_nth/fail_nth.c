@@ -274,13 +274,10 @@ static int through_ring(struct io_uring *ring)
 
 static int call_uring_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	struct nnaccel_uring_execute block = { .execute = (uintptr_t)&self->execution.cmd };
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct nnaccel_submit submit;
 
 	execution_init(&self->execution, self->model, self->pool, self->pool);
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, self->s.fd, NULL, 0, 0);
-	sqe->cmd_op = NNACCEL_URING_EXECUTE;
-	memcpy(sqe->cmd, &block, sizeof(block));
+	submit_by_ring(io_uring_get_sqe(&self->ring), self->s.fd, &submit, &self->execution.cmd, 0);
 	return through_ring(&self->ring);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "submit.h"
@@ -42,6 +43,21 @@ int submit_file(int fd, struct nnaccel_execute *execute, int dependency)
 	submit.dependencies = (uintptr_t)&dependency;
 	submit.num_dependencies = dependency >= 0;
 	return ioctl(fd, NNACCEL_SUBMIT, &submit) ? -1 : submit.out_fd;
+}
+
+void submit_by_ring(struct io_uring_sqe *sqe, int fd, struct nnaccel_submit *submit,
+		    struct nnaccel_execute *execute, uint64_t tag)
+{
+	const struct nnaccel_uring_submit block = { .submit = (uintptr_t)submit, .tag = tag };
+
+	submit_init(submit, NNACCEL_WORK_EXECUTE, execute);
+	submit->flags = NNACCEL_SUBMIT_WAIT;
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = NNACCEL_SUBMIT;
+	sqe->user_data = tag;
+	memcpy(sqe->cmd, &block, sizeof(block));
 }
 
 static int call(int fd, struct nnaccel_wait *wait, void *work)

@@ -5,6 +5,7 @@
 #ifndef SELFTESTS_SUBMIT_H
 #define SELFTESTS_SUBMIT_H
 
+#include <linux/io_uring.h>
 #include <linux/nnaccel.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,10 @@ int submit_work(int fd, uint32_t kind, void *work, uint32_t *id);
 
 /** submit_file() - Hands an execution over, which depends on a file, -1: on none; its file, or -1 and errno. */
 int submit_file(int fd, struct nnaccel_execute *execute, int dependency);
+
+/** submit_by_ring() - Fills in a ring's entry that submits an execution; @submit is for its use. */
+void submit_by_ring(struct io_uring_sqe *sqe, int fd, struct nnaccel_submit *submit,
+		    struct nnaccel_execute *execute, uint64_t tag);
 
 /** submission_wait() - Fetches the answer of a submission, or what it ended with. */
 int submission_wait(int fd, uint32_t id, void *work);

@@ -15,17 +15,17 @@
 #define LENGTH 64
 #define DEPTH 32
 
+/* Those of the last entries. */
+static struct nnaccel_submit submits[2 * DEPTH];
+static unsigned int num_submits;
+
 /* Puts an execution into the queue. */
 static struct io_uring_sqe *prepare_sqe(struct io_uring *ring, int fd, struct nnaccel_execute *cmd,
 					uint64_t tag)
 {
-	const struct nnaccel_uring_execute block = { .execute = (uintptr_t)cmd, .tag = tag };
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-	sqe->cmd_op = NNACCEL_URING_EXECUTE;
-	memcpy(sqe->cmd, &block, sizeof(block));
-	sqe->user_data = tag;
+	submit_by_ring(sqe, fd, &submits[num_submits++ % ARRAY_SIZE(submits)], cmd, tag);
 	return sqe;
 }
 
@@ -128,6 +128,33 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(cancel(self->s.fd, 42), ENOENT);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
+}
+
+/* An entry waits for what it depends on, and fails with it. */
+TEST_F(uring, depends_on_others)
+{
+	for (uint32_t status = 0; status < 2; status++) {
+		int file = submit_file(self->s.fd, &self->e.cmd, -1);
+		struct execution e;
+		struct nnaccel_submit s;
+
+		ASSERT_GE(file, 0);
+		execution_init(&e, self->model, self->pool, self->pool);
+		submit_by_ring(io_uring_get_sqe(&self->ring), self->s.fd, &s, &e.cmd, 1);
+		s.dependencies = (uintptr_t)&file;
+		s.num_dependencies = 1;
+		ASSERT_EQ(io_uring_submit(&self->ring), 1);
+		ASSERT_EQ(fetch(self), 0);
+		EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
+					 status * NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
+		if (!status) {
+			ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+			EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+		}
+		EXPECT_EQ(reap(&self->ring, NULL), status ? -EREMOTEIO : 0);
+		close(file);
+	}
+	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
 /* An execution that the engine fails is an error of the entry; the structure has its status. */
@@ -299,6 +326,16 @@ TEST_F(uring, refused_fields)
 		REFUSE(struct nnaccel_execute, message_size, NNACCEL_MAX_MESSAGE + 1, EINVAL),
 		REFUSE(struct nnaccel_execute, num_buffers, NNACCEL_MAX_CMD_BUFFERS + 1, EINVAL),
 	};
+	const struct refusal submit_cases[] = {
+		REFUSE(struct nnaccel_submit, size, 8, EINVAL),
+		REFUSE(struct nnaccel_submit, size, 1 << 20, E2BIG),
+		REFUSE(struct nnaccel_submit, kind, 0, EINVAL),
+		REFUSE(struct nnaccel_submit, kind, NNACCEL_WORK_QUERY, EOPNOTSUPP),
+		REFUSE(struct nnaccel_submit, flags, 0, EINVAL),
+		REFUSE(struct nnaccel_submit, flags, NNACCEL_SUBMIT_FILE, EINVAL),
+		REFUSE(struct nnaccel_submit, num_dependencies, 1, EFAULT),
+		REFUSE(struct nnaccel_submit, num_dependencies, NNACCEL_MAX_DEPENDENCIES + 1, EINVAL),
+	};
 	const struct nnaccel_execute good = self->e.cmd;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -310,6 +347,19 @@ TEST_F(uring, refused_fields)
 	}
 	ASSERT_EQ(submit(&self->ring, self->s.fd, NULL, 0), 1);
 	EXPECT_EQ(reap(&self->ring, NULL), -EFAULT);
+	self->e.cmd = good;
+	for (size_t i = 0; i < ARRAY_SIZE(submit_cases); i++) {
+		struct nnaccel_submit s;
+
+		submit_by_ring(io_uring_get_sqe(&self->ring), self->s.fd, &s, &self->e.cmd, 0);
+		memcpy((uint8_t *)&s + submit_cases[i].offset, &submit_cases[i].value,
+		       submit_cases[i].size);
+		ASSERT_EQ(io_uring_submit(&self->ring), 1);
+		EXPECT_EQ(reap(&self->ring, NULL), -submit_cases[i].error)
+			TH_LOG("%s", submit_cases[i].what);
+		EXPECT_EQ(s.out_state, POISON);
+	}
+	EXPECT_EQ(self->e.cmd.out_status, POISON);
 	EXPECT_EQ(fetch(self), EAGAIN);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
@@ -320,7 +370,7 @@ TEST_F(uring, refused_numbers)
 	const int others[] = { self->s.broker, self->s.session };
 
 	for (unsigned int nr = 0; nr < 256; nr++) {
-		if (nr == NNACCEL_CMD_URING_EXECUTE)
+		if (nr == NNACCEL_CMD_SUBMIT)
 			continue;
 		prepare_sqe(&self->ring, self->s.fd, &self->e.cmd, 0)->cmd_op =
 			_IO(NNACCEL_TYPE, nr);

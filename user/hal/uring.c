@@ -19,6 +19,7 @@ struct nna_submission {
 	struct nna_request request;	/* its arrays are ours */
 	struct nna_call call;
 	bool was_past;			/* the deadline, when it was prepared */
+	struct nnaccel_submit submit;
 };
 
 static void *copy(const void *from, size_t count, size_t size)
@@ -101,8 +102,8 @@ void nna_submission_free(struct nna_submission *s)
 enum nn_status nna_submission_prepare(struct nna_submission *s, struct io_uring_sqe *sqe,
 				      struct nn_error *err)
 {
-	const struct nnaccel_uring_execute block = {
-		.execute = (uintptr_t)&s->call.execute,
+	const struct nnaccel_uring_submit block = {
+		.submit = (uintptr_t)&s->submit,
 		.tag = (uintptr_t)s,
 	};
 	enum nn_status status;
@@ -116,7 +117,13 @@ enum nn_status nna_submission_prepare(struct nna_submission *s, struct io_uring_
 		return status;
 	s->was_past = nna_is_past(s->options.deadline_ns);
 	sqe->fd = s->prepared->device->fd;
-	sqe->cmd_op = NNACCEL_URING_EXECUTE;
+	s->submit = (struct nnaccel_submit){
+		.size = sizeof(s->submit),
+		.flags = NNACCEL_SUBMIT_WAIT,
+		.kind = NNACCEL_WORK_EXECUTE,
+		.work = (uintptr_t)&s->call.execute,
+	};
+	sqe->cmd_op = NNACCEL_SUBMIT;
 	memcpy(sqe->cmd, &block, sizeof(block));
 	return NN_OK;
 }

@@ -447,7 +447,8 @@ static void test_submissions(void **state)
 			.deadline_ns = cases[i].was_past ? 1 : clock_ns() + 1000 * NS_PER_S,
 		};
 		struct nna_timing timing = { 0, 0 };
-		struct nnaccel_uring_execute block;
+		const struct nnaccel_submit *submit;
+		struct nnaccel_uring_submit block;
 		struct nna_output_shape shape = { 0 };
 		struct nna_submission *s;
 		struct nnaccel_execute *e;
@@ -460,12 +461,18 @@ static void test_submissions(void **state)
 		assert_int_equal(nna_submission_prepare(s, &sqe, &err), NN_OK);
 		memcpy(&block, sqe.cmd, sizeof(block));
 		assert_int_equal(sqe.opcode, IORING_OP_URING_CMD);
-		assert_int_equal(sqe.cmd_op, NNACCEL_URING_EXECUTE);
+		assert_int_equal(sqe.cmd_op, NNACCEL_SUBMIT);
 		assert_int_equal(sqe.flags, 0);
 		assert_int_equal(sqe.fd, device->fd);
 		assert_int_equal(sqe.user_data, (uintptr_t)s);
 		assert_int_equal(block.tag, (uintptr_t)s);
-		e = (struct nnaccel_execute *)(uintptr_t)block.execute;
+		submit = (const struct nnaccel_submit *)(uintptr_t)block.submit;
+		assert_int_equal(submit->size, sizeof(*submit));
+		assert_int_equal(submit->flags, NNACCEL_SUBMIT_WAIT);
+		assert_int_equal(submit->kind, NNACCEL_WORK_EXECUTE);
+		assert_int_equal(submit->num_dependencies, 0);
+		assert_int_equal(submit->duration_ns, 0);
+		e = (struct nnaccel_execute *)(uintptr_t)submit->work;
 		assert_int_equal(e->size, sizeof(*e));
 		assert_int_equal(e->out_status, 0);
 		assert_int_equal(e->deadline_ns, options.deadline_ns);
@@ -506,7 +513,7 @@ static void test_submissions_keep_requests(void **state)
 		.num_memories = 2, .memories = memories,
 	};
 	const struct nnaccel_execute *e;
-	struct nnaccel_uring_execute block;
+	struct nnaccel_uring_submit block;
 	const struct nnaccel_arg *args;
 	struct nna_submission *s;
 	struct io_uring_sqe sqe;
@@ -519,7 +526,7 @@ static void test_submissions_keep_requests(void **state)
 	memset(&r, 0xff, sizeof(r));
 	assert_int_equal(nna_submission_prepare(s, &sqe, &err), NN_OK);
 	memcpy(&block, sqe.cmd, sizeof(block));
-	e = (const struct nnaccel_execute *)(uintptr_t)block.execute;
+	e = (void *)(uintptr_t)((const struct nnaccel_submit *)(uintptr_t)block.submit)->work;
 	args = (const struct nnaccel_arg *)(uintptr_t)e->args;
 	assert_int_equal(e->num_inputs, 2);
 	assert_int_equal(e->num_outputs, 2);

@@ -87,7 +87,6 @@ enum {
 	NNACCEL_CMD_EXECUTE_FENCED = 0x0D,
 	NNACCEL_CMD_FENCE_INFO = 0x0E,
 	NNACCEL_CMD_CANCEL = 0x0F,
-	NNACCEL_CMD_URING_EXECUTE = 0x10,
 	NNACCEL_CMD_SUBMIT = 0x13,
 	NNACCEL_CMD_WAIT = 0x14,
 
@@ -913,36 +912,6 @@ struct nnaccel_execute_fenced {
 #define NNACCEL_EXECUTE_FENCED _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE_FENCED)
 
 /**
- * struct nnaccel_uring_execute - IORING_OP_URING_CMD with NNACCEL_URING_EXECUTE
- * @execute: struct nnaccel_execute *: the execution, and where its results go
- * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
- *
- * This is the cmd field of a submission queue entry whose opcode is
- * IORING_OP_URING_CMD, whose cmd_op is NNACCEL_URING_EXECUTE and whose fd is a
- * context; entries of 64 and of 128 bytes will do. What @execute points to, and
- * what that points to, must stay until the completion queue entry, whose res is
- *
- * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written as
- *   NNACCEL_WORK_EXECUTE does;
- * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
- *   the engine failed it; the results are written likewise;
- * - -errno with out_status as it was: there is no answer. What NNACCEL_WORK_EXECUTE
- *   returns, and ECANCELED: cancelled, by NNACCEL_CANCEL or because ring or
- *   task ended; ETIME: the deadline passed; ENOTTY: no such cmd_op; EOPNOTSUPP:
- *   the ring polls for completions.
- *
- * So a ring stops what is linked to an execution that fails, and shows its
- * entry where it skips those of success. Set out_status to 0 before submitting.
- * There is no limit of time but the deadline, which holds as for
- * NNACCEL_WORK_EXECUTE.
- */
-struct nnaccel_uring_execute {
-	__aligned_u64 execute;
-	__aligned_u64 tag;
-};
-#define NNACCEL_URING_EXECUTE _IO(NNACCEL_TYPE, NNACCEL_CMD_URING_EXECUTE)
-
-/**
  * struct nnaccel_fence_info - ioctl(NNACCEL_FENCE_INFO)
  * @size: sizeof(struct nnaccel_fence_info)
  * @flags: must be 0
@@ -1191,6 +1160,35 @@ struct nnaccel_submit {
 	__aligned_u64 duration_ns;
 };
 #define NNACCEL_SUBMIT _IO(NNACCEL_TYPE, NNACCEL_CMD_SUBMIT)
+
+/**
+ * struct nnaccel_uring_submit - IORING_OP_URING_CMD with NNACCEL_SUBMIT
+ * @submit: const struct nnaccel_submit *: of the kind EXECUTE, with NNACCEL_SUBMIT_WAIT
+ *	and no other flag
+ * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
+ *
+ * This is the cmd field of a submission queue entry whose opcode is
+ * IORING_OP_URING_CMD, whose cmd_op is NNACCEL_SUBMIT and whose fd is a context;
+ * entries of 64 and of 128 bytes will do. One entry submits the execution and
+ * completes with it; there is no submission to be waited for. @submit and what it
+ * points to must stay until the completion queue entry; @submit's out fields are not
+ * written. The entry's res is
+ *
+ * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written;
+ * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
+ *   the engine failed it; the results are written likewise;
+ * - -errno with out_status as it was: there is no answer. An error of NNACCEL_SUBMIT or
+ *   one that NNACCEL_WAIT has as @out_error. ECANCELED: cancelled by NNACCEL_CANCEL, or
+ *   because ring or task ended. ENOTTY: no such cmd_op. EOPNOTSUPP: another kind, or the
+ *   ring polls for completions.
+ *
+ * So a ring stops what is linked to an execution that fails, and shows its
+ * entry where it skips those of success. Set out_status to 0 before submitting.
+ */
+struct nnaccel_uring_submit {
+	__aligned_u64 submit;
+	__aligned_u64 tag;
+};
 
 /* Flags of NNACCEL_WAIT: return at once with NNACCEL_STATE_PENDING if there is no answer yet. */
 #define NNACCEL_WAIT_NONBLOCK	(1 << 0)
