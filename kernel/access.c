@@ -6,15 +6,8 @@
  *
  * Memory of this module is synced under ctx->lock when a command is queued and when it is finished:
  * that never blocks on another driver. An exporter may block for as long as it likes, on locks and
- * on fences that wait for ours. So it is called
- *
- *  - by the task whose call waits for the command, before the command is queued, where a signal can
- *    end the call;
- *  - otherwise by a thread of the context's own workqueue, and always for the end of the access.
- *
- * Neither of them is on the way to a fence's signal: ctx->lock is not held, nnaccel_wq is not used,
- * and the bound of an execution, which nnaccel_command_expire() keeps, counts until its fence has
- * signalled. A command counts against the context's max_commands until the exporter has returned.
+ * on fences. So it is called by a thread of the context's own workqueue, without ctx->lock. A
+ * command counts against the context's max_commands until the exporter has returned.
  */
 
 #include <linux/completion.h>
@@ -225,7 +218,7 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 		return -ENOMEM;
 	/*
 	 * Without a rescuer, which would take several works at once and have them wait for one that
-	 * blocks. Where no thread can be made, the bound of fences holds all the same.
+	 * blocks.
 	 */
 	queue->wq = alloc_workqueue("nnaccel-%llu", WQ_UNBOUND, NNACCEL_ACCESS_THREADS,
 				    ctx->number);
@@ -484,28 +477,4 @@ void nnaccel_command_cancel_access(struct nnaccel_command *cmd)
 	}
 	cmd->accessing = false;
 	nnaccel_command_put(cmd);
-}
-
-/**
- * nnaccel_command_end_is_awaited() - May an exporter's end wait for a command's fence?
- * @cmd: the command, whose access is being ended
- *
- * All fences that were in the reservation objects when the command was submitted have signalled.
- * One that has not came later, and may be the command's own or wait for it. Only looks, and takes
- * no lock of the reservation objects.
- *
- * Return: whether there is such a fence.
- */
-bool nnaccel_command_end_is_awaited(const struct nnaccel_command *cmd)
-{
-	u32 i;
-
-	for (i = 0; i < cmd->head.num_grants; i++) {
-		const struct nnaccel_pool *pool = cmd->pools[i];
-
-		if (nnaccel_access_is_foreign(pool) &&
-		    !dma_resv_test_signaled(pool->dmabuf->resv, DMA_RESV_USAGE_READ))
-			return true;
-	}
-	return false;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: commands that no call drives: submissions, and executions that are fenced or of a ring.
- * They wait for dependencies, for fences of memory and for a worker, and are queued without their
- * client. Fenced ones end within a bound: what could still write is killed first.
+ * nnaccel: commands that no call drives: submissions, and executions of a ring. They wait for
+ * dependencies, for fences of memory and for a worker, and are queued without their client.
  */
 
 #include <linux/dma-buf.h>
@@ -260,8 +259,8 @@ static void nnaccel_async_stepped(struct nnaccel_command *cmd,
  * nnaccel_async_advance() - Take an execution one step on
  * @cmd: the execution, admitted; it may have ended meanwhile, and may be at its end on return
  *
- * It goes from the dependencies that its client named to the fences of its memory, to the wait for
- * a worker, to the exporters of the memory, to the worker's queue.
+ * The steps are the dependencies that its client named, the fences of its memory, the wait for a
+ * worker, the exporters of the memory, and the worker's queue.
  */
 void nnaccel_async_advance(struct nnaccel_command *cmd)
 {
@@ -329,9 +328,8 @@ static int nnaccel_async_make_room(struct nnaccel_command *cmd, u32 num_fences)
 	return async->waits ? 0 : -ENOMEM;
 }
 
-/* The dependencies: fences; and events, of a command that is not @fenced. */
-static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 num_fences,
-				   bool fenced)
+/* The dependencies: fences, and events. */
+static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 {
 	const s32 __user *fds = u64_to_user_ptr(fences);
 	struct nnaccel_async *async = cmd->async;
@@ -346,7 +344,7 @@ static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 
 		if (get_user(fd, fds + i))
 			return -EFAULT;
 		fence = sync_file_get_fence(fd);
-		if (!fence && !fenced)
+		if (!fence)
 			event = nnaccel_submission_event(fd);
 		if (!fence && !event)
 			return -EINVAL;
@@ -361,40 +359,30 @@ static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 
  * @cmd: the command, not admitted yet
  * @fences: user address of the fds of what it waits for
  * @num_fences: how many
- * @fenced: its end is a fence: it ends within fence_bound_ms, whatever anybody does
  *
  * Return: 0, -EINVAL, -EDQUOT, -EFAULT, -ENOMEM.
  */
-int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, bool fenced)
+int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 {
-	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
-	u64 grace_ns = (u64)READ_ONCE(nnaccel_kill_grace_ms) * NSEC_PER_MSEC;
-	u64 kill_ns = min_t(u64, NNACCEL_KILL_NS, bound_ns / 4);
 	struct nnaccel_async *async = &cmd->async_room;
 	struct dma_fence *fence;
 	u32 i;
 	int ret;
 
-	if (num_fences > NNACCEL_MAX_FENCES)
-		return -EINVAL;
 	INIT_LIST_HEAD(&async->node);
 	INIT_WORK(&async->ready, nnaccel_async_ready);
 	init_waitqueue_func_entry(&async->engine, nnaccel_async_engine_changed);
 	async->cmd = cmd;
-	async->start_ns = ktime_get_ns();
-	async->ready_ns = async->start_ns;
+	async->ready_ns = cmd->start_ns;
 	cmd->async = async;
 	nnaccel_context_get(cmd->ctx);
 
 	if (num_fences) {
-		ret = nnaccel_async_add_named(cmd, fences, num_fences, fenced);
+		ret = nnaccel_async_add_named(cmd, fences, num_fences);
 		if (ret)
 			return ret;
 	}
-	/*
-	 * The fences of the memory as they are now, before anybody can see the execution's own:
-	 * what comes later may wait for this execution, and is not waited for.
-	 */
+	/* Only fences that are there now: later ones may wait for this execution. */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		if (!cmd->pools[i]->dmabuf)
 			continue;
@@ -412,16 +400,6 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, 
 		nnaccel_async_add_wait(async, fence, NULL);
 	}
 
-	/*
-	 * The last part of the time is for the death of a worker that does not answer: it must not
-	 * write any more when the fence signals.
-	 */
-	if (fenced) {
-		async->bound_ns = async->start_ns + bound_ns;
-		async->kill_ns = async->bound_ns - kill_ns;
-		nnaccel_async_limit(cmd, async->start_ns,
-				    bound_ns - kill_ns - min(grace_ns, bound_ns / 4));
-	}
 	return nnaccel_command_init_access(cmd);
 }
 
@@ -524,7 +502,7 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
  * @cmd: the execution; ctx->lock is held
  *
  * Return: 0: it is on no list any more, and a count of it is the caller's to put; 1: the worker
- * goes on with it; -EALREADY: the worker has it, and it must not end before.
+ * goes on with it.
  */
 int nnaccel_async_cancel(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -532,8 +510,6 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_FENCED ||
 	    cmd->state == NNACCEL_COMMAND_ENDING) {
-		if (!cmd->async->may_leave)
-			return -EALREADY;
 		cmd->abandoned = true;
 		trace_nnaccel_command_abandon(cmd);
 		nnaccel_async_end(cmd, -ECANCELED);
@@ -591,26 +567,21 @@ static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_canc
 	__must_hold(&ctx->lock)
 {
 	struct nnaccel_async *async, *next;
-	int cancelled = 0, error = -ENOENT;
+	int cancelled = 0;
 
 	lockdep_assert_held(&ctx->lock);
 	list_for_each_entry_safe(async, next, &ctx->asyncs, node) {
 		struct nnaccel_command *cmd = async->cmd;
-		int ret;
 
 		if (!(arg->flags & NNACCEL_CANCEL_ANY) && async->tag != arg->tag)
 			continue;
 		if (async->submitted && !submissions)
 			continue;
-		ret = nnaccel_async_cancel(cmd);
-		if (!ret)
+		if (!nnaccel_async_cancel(cmd))
 			list_add_tail(&cmd->node, dead);
-		if (ret < 0)
-			error = ret;
-		else
-			cancelled++;
+		cancelled++;
 	}
-	return cancelled ?: error;
+	return cancelled ?: -ENOENT;
 }
 
 /* Cancels, and puts what is left over; as nnaccel_cancel(). */
@@ -645,7 +616,7 @@ void nnaccel_async_cancel_all(struct nnaccel_context *ctx)
  * nnaccel_cancel_ioctl() - NNACCEL_CANCEL
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -ENOENT, -EALREADY, -EFAULT.
+ * Return: 0, -EINVAL, -ENOENT, -EFAULT.
  */
 int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd)
 {

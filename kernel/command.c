@@ -20,9 +20,6 @@
 /* How often the death of a worker that was killed is looked for. */
 #define NNACCEL_KILL_POLL_NS	(5 * NSEC_PER_MSEC)
 
-/* How often the end of a fenced execution's access is looked at. */
-#define NNACCEL_END_POLL_NS	(5 * NSEC_PER_MSEC)
-
 static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 {
 	u64 end;
@@ -36,26 +33,19 @@ static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 	const struct nnaccel_async *async = cmd->async;
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
 	u64 killed_ns = nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
+	u64 told_ns = nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
 
 	switch (cmd->state) {
 	case NNACCEL_COMMAND_DONE:
 		return U64_MAX;
 	case NNACCEL_COMMAND_ENDING:
-		if (async->ended)
-			return U64_MAX;
-		return async->bound_ns ?: killed_ns;
+		return async->ended ? U64_MAX : killed_ns;
 	case NNACCEL_COMMAND_FENCED:
-		if (async->may_leave && !async->ended)
-			return min(nnaccel_after_ms(deadline_ns,
-						    READ_ONCE(nnaccel_deadline_grace_ms)),
-				   nnaccel_commit_fence_due_ns(cmd));
-		return nnaccel_commit_fence_due_ns(cmd);
+		return min(async->ended ? U64_MAX : told_ns, nnaccel_commit_fence_due_ns(cmd));
 	case NNACCEL_COMMAND_IN_FLIGHT:
-		if (async->may_leave && !async->ended)
-			return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
-		if (cmd->head.kind != NNACCEL_DO_EXECUTE)
-			return U64_MAX;
-		return async->bound_ns ? min(killed_ns, async->kill_ns) : killed_ns;
+		if (!async->ended)
+			return told_ns;
+		return cmd->head.kind == NNACCEL_DO_EXECUTE ? killed_ns : U64_MAX;
 	default:
 		return async->engine_due_ns ? min(async->engine_due_ns, deadline_ns) : deadline_ns;
 	}
@@ -78,16 +68,10 @@ static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
 void nnaccel_command_watch(struct nnaccel_command *cmd)
 {
 	const struct nnaccel_async *async = cmd->async;
-	u64 due_ns = nnaccel_command_due_ns(cmd), poll_ns = 0;
+	u64 due_ns = nnaccel_command_due_ns(cmd);
 
-	if (!async->ended) {
-		if (cmd->state == NNACCEL_COMMAND_ENDING && async->bound_ns)
-			poll_ns = NNACCEL_END_POLL_NS;
-		else if (async->must_leave)
-			poll_ns = NNACCEL_LEAVE_POLL_NS;
-	}
-	if (poll_ns)
-		due_ns = min(due_ns, ktime_get_ns() + poll_ns);
+	if (!async->ended && async->must_leave)
+		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LEAVE_POLL_NS);
 	if (due_ns != U64_MAX)
 		nnaccel_command_watch_until(cmd, due_ns);
 }
@@ -126,11 +110,9 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 	case NNACCEL_COMMAND_DONE:
 		return false;
 	case NNACCEL_COMMAND_ENDING:
-		/* The fence does not wait for an exporter that may be waiting for the fence. */
+		/* The client does not wait for an exporter beyond its deadline. */
 		if (due)
 			nnaccel_async_end(cmd, -ETIME);
-		else if (async->bound_ns && nnaccel_command_end_is_awaited(cmd))
-			nnaccel_async_end(cmd, cmd->error);
 		break;
 	case NNACCEL_COMMAND_FENCED:
 		if (nnaccel_commit_fence_expire(cmd))
@@ -145,7 +127,7 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (!due)
 			break;
-		if (!async->may_leave || async->ended) {
+		if (async->ended) {
 			nnaccel_command_overdue(cmd);
 			return false;
 		}

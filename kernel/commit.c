@@ -178,7 +178,6 @@ static void nnaccel_commit_fence_fail(struct nnaccel_command *cmd, int error)
 {
 	bool late = error == -ETIME || error == -ETIMEDOUT;
 
-	cmd->fence_error = error;
 	cmd->status = late ? NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT :
 			     NNACCEL_STATUS_GENERAL_FAILURE;
 	cmd->payload_size = 0;
@@ -299,8 +298,6 @@ static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 	__module_get(THIS_MODULE);
 	end->cmd = cmd;
 	end->due_ns = ktime_get_ns() + bound_ns;
-	if (cmd->async->bound_ns)
-		end->due_ns = min(end->due_ns, cmd->async->bound_ns);
 	cmd->fence = end;
 	cmd->state = NNACCEL_COMMAND_FENCED;
 	list_add_tail(&cmd->node, &cmd->ctx->fenced);
@@ -358,6 +355,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	}
 	trace_nnaccel_command_commit(cmd);
 	if (answer->fence) {
+		nnaccel_submission_fenced(cmd, answer->fence->fence);
 		/* The session's count goes with it. */
 		nnaccel_commit_fence_wait(cmd, answer->fence);
 		answer->fence = NULL;

@@ -287,13 +287,10 @@ static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
 	NNACCEL_OP(POOL_IMPORT, nnaccel_pool_import_ioctl, struct nnaccel_pool_import, planes),
 	NNACCEL_OP(POOL_EXPORT, nnaccel_pool_export_ioctl, struct nnaccel_pool_export,
 		   out_fd),
-	NNACCEL_OP(EXECUTE_FENCED, nnaccel_execute_fenced_ioctl,
-		   struct nnaccel_execute_fenced, tag),
-	NNACCEL_OP(FENCE_INFO, nnaccel_fence_info_ioctl, struct nnaccel_fence_info,
-		   __reserved2),
 	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
 	NNACCEL_OP(SUBMIT, nnaccel_submit_ioctl, struct nnaccel_submit, duration_ns),
 	NNACCEL_OP(WAIT, nnaccel_wait_ioctl, struct nnaccel_wait, __reserved),
+	NNACCEL_OP(SYNC_FILE, nnaccel_sync_file_ioctl, struct nnaccel_sync_file, out_fd),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

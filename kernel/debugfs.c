@@ -26,7 +26,6 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_LATENCY_REQUESTS] = "latency-requests",
 	[NNACCEL_COMMANDS] = "commands",
 	[NNACCEL_SUBMISSIONS] = "submissions",
-	[NNACCEL_FENCES] = "fences",
 	[NNACCEL_SESSIONS] = "sessions",
 	[NNACCEL_GRANTS] = "grants",
 	[NNACCEL_PROXIES] = "proxies",

@@ -98,16 +98,13 @@ module_param_named(kill_grace_ms, nnaccel_kill_grace_ms, uint, 0644);
 MODULE_PARM_DESC(kill_grace_ms,
 		 "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 
-/* What drivers of GPUs allow a job before they reset: others wait for fences with that in mind. */
+/* Drivers of GPUs allow a job that time before they reset. */
 unsigned int nnaccel_fence_bound_ms = 10000;
 module_param_named(fence_bound_ms, nnaccel_fence_bound_ms, uint, 0644);
 MODULE_PARM_DESC(fence_bound_ms,
-		 "Longest time from a fenced execution's submission to its fence's signal, all waits and its worker's death included, in ms (default 10000)");
+		 "How long a command waits for the fence that its worker committed, in ms (default 10000)");
 
-/*
- * What must not be done where a fence signals or a lock is held. Nothing in it waits for others, or
- * for memory: whoever frees memory may wait for it.
- */
+/* Runs works that must not be done while a fence signals or a lock is held. */
 struct workqueue_struct *nnaccel_wq;
 /* Ends the threads of contexts that are gone, tells importers; waits for memory and for others. */
 struct workqueue_struct *nnaccel_free_wq;
@@ -133,8 +130,6 @@ static_assert(sizeof(struct nnaccel_execute) == 136);
 static_assert(sizeof(struct nnaccel_role) == 16);
 static_assert(sizeof(struct nnaccel_buffer_alloc) == 48);
 static_assert(sizeof(struct nnaccel_buffer_copy) == 56);
-static_assert(sizeof(struct nnaccel_execute_fenced) == 48);
-static_assert(sizeof(struct nnaccel_fence_info) == 64);
 static_assert(sizeof(struct nnaccel_uring_submit) == 16);
 static_assert(sizeof(struct nnaccel_cancel) == 24);
 static_assert(sizeof(struct nnaccel_engine_next) == 40);
@@ -159,6 +154,7 @@ static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NN
 static_assert(sizeof(struct nnaccel_burst_create) == 40);
 static_assert(sizeof(struct nnaccel_submit) == 56);
 static_assert(sizeof(struct nnaccel_wait) == 40);
+static_assert(sizeof(struct nnaccel_sync_file) == 16);
 static_assert(sizeof(struct nnaccel_burst_slot) == 24);
 static_assert(sizeof(struct nnaccel_burst_status) == 20);
 static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES);

@@ -35,7 +35,6 @@
  *   event			points to nothing: however long a chain of dependencies is, the
  *				end of one command frees one command
  *   context ...> that one	weak, under ctx->lock; cleared at its end
- *   fence -> module; a fence's sync_file points to nothing else of this module
  *   model -> pools		those of its constants
  *   burst file, command -> burst; burst -> its context, its model
  *   burst's slot -> pool	until it is freed or the file is closed, dead or not
@@ -521,7 +520,6 @@ void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
 void nnaccel_command_cancel_access(struct nnaccel_command *cmd);
-bool nnaccel_command_end_is_awaited(const struct nnaccel_command *cmd);
 
 /* ---- model.c ---- */
 
@@ -804,12 +802,8 @@ struct nnaccel_async_wait {
  * @cmd: the command
  * @node: ctx->lock: in the context's list until its end
  * @tag: the client's name for it
- * @start_ns: when it was submitted
  * @ready_ns: when the last of its dependencies ended
- * @kill_ns: of a fenced one: when its worker is killed at the latest
- * @bound_ns: of a fenced one: when its fence signals at the latest; 0: there is no fence
  * @duration_ns: longest time from then on, 0: no limit
- * @may_leave: it may end while the worker goes on with it
  * @must_leave: asked now and then: must it end at once? NULL: never
  * @ended: ctx->lock: @end was called, or is not to be: it is not admitted any more
  * @end: tells the client: @error 0: the command is answered; ctx->lock is held
@@ -832,12 +826,8 @@ struct nnaccel_async {
 	struct nnaccel_command *cmd;
 	struct list_head node;
 	u64 tag;
-	u64 start_ns;
 	u64 ready_ns;
 	u64 duration_ns;
-	u64 kill_ns;
-	u64 bound_ns;
-	bool may_leave;
 	bool (*must_leave)(const struct nnaccel_command *cmd);
 	bool ended;
 	void (*end)(struct nnaccel_command *cmd, int error);
@@ -897,7 +887,6 @@ struct nnaccel_async {
  * @num_accessed: of @pools, those before this one are accessed; @access's own while @accessing
  * @fetched_ns: when the worker took it
  * @fence: of hardware, whose end is the command's; written once, with ctx->lock held
- * @fence_error: 0 or the error with which it ended
  * @wait: the call that waits for it
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
@@ -957,7 +946,6 @@ struct nnaccel_command {
 	u32 num_accessed;
 	u64 fetched_ns;
 	struct nnaccel_commit_fence *fence;
-	int fence_error;
 	wait_queue_head_t wait;
 	int error;
 	u32 status;
@@ -1047,15 +1035,12 @@ int nnaccel_supported_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command 
 
 /* ---- execute.c ---- */
 
-/* Bytes of the first published struct nnaccel_execute. */
-#define NNACCEL_EXECUTE_MIN_SIZE	offsetofend(struct nnaccel_execute, num_buffers)
-
 struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, const void *from);
 int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- async.c ---- */
 
-int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences, bool fenced);
+int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences);
 bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
 void nnaccel_async_free(struct nnaccel_command *cmd);
 int nnaccel_async_admit(struct nnaccel_command *cmd);
@@ -1114,6 +1099,8 @@ struct nnaccel_kind {
  * @kind: what kind of work
  * @id: its id
  * @event: its end, where it has a file; or NULL
+ * @devices: only devices touch the memory of its command
+ * @fence: ctx->lock: what the worker committed to such a command; or NULL
  * @cmd: ctx->lock: its command, counted; NULL: its answer was fetched, or it was destroyed
  * @waited: ctx->lock: a call waits for it, or fetches its answer
  * @closed: ctx->lock: its file was closed: nobody fetches its answer
@@ -1124,6 +1111,8 @@ struct nnaccel_submission {
 	const struct nnaccel_kind *kind;
 	u32 id;
 	struct nnaccel_event *event;
+	bool devices;
+	struct dma_fence *fence;
 	struct nnaccel_command *cmd;
 	bool waited;
 	bool closed;
@@ -1135,14 +1124,11 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd);
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
 					       struct nnaccel_execute *execute,
 					       struct nnaccel_ucmd *to);
+int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd);
+void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fence);
 struct nnaccel_event *nnaccel_submission_event(int fd);
 void nnaccel_submission_end(struct nnaccel_object *obj);
 void nnaccel_submission_release(struct nnaccel_object *obj);
-
-/* ---- fence.c ---- */
-
-int nnaccel_execute_fenced_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_fence_info_ioctl(struct nnaccel_ucmd *ucmd);
 
 /* ---- uring.c ---- */
 
@@ -1325,7 +1311,6 @@ enum nnaccel_counter {
 	NNACCEL_LATENCY_REQUESTS,
 	NNACCEL_COMMANDS,
 	NNACCEL_SUBMISSIONS,
-	NNACCEL_FENCES,
 	NNACCEL_SESSIONS,
 	NNACCEL_GRANTS,
 	NNACCEL_PROXIES,

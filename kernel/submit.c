@@ -18,6 +18,7 @@
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/sync_file.h>
 #include <linux/uaccess.h>
 
 #include "nnaccel_private.h"
@@ -211,7 +212,34 @@ void nnaccel_submission_release(struct nnaccel_object *obj)
 
 	if (sub->event)
 		nnaccel_event_put(sub->event);
+	dma_fence_put(sub->fence);
 	kfree(sub);
+}
+
+/* Does nothing of the module or of the worker touch a command's memory, before or after devices? */
+static bool nnaccel_submission_is_devices(const struct nnaccel_command *cmd)
+{
+	u32 i;
+
+	for (i = 0; i < cmd->head.num_grants; i++)
+		if (!cmd->pools[i]->device)
+			return false;
+	return true;
+}
+
+/**
+ * nnaccel_submission_fenced() - The worker committed a fence, whose end is a command's
+ * @cmd: the command; ctx->lock is held
+ * @fence: the fence
+ */
+void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fence)
+	__must_hold(&cmd->ctx->lock)
+{
+	struct nnaccel_submission *sub = cmd->async->submitted ? cmd->async->data : NULL;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (sub && sub->devices)
+		sub->fence = dma_fence_get(fence);
 }
 
 /* A submission of a command, with one count and an id that does not name it yet. */
@@ -237,6 +265,7 @@ static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel
 	kref_get(&cmd->refs);
 	INIT_WORK(&sub->drop, nnaccel_submission_dropped);
 	sub->kind = kind;
+	sub->devices = nnaccel_submission_is_devices(cmd);
 	sub->cmd = cmd;
 	return sub;
 }
@@ -479,10 +508,9 @@ static int nnaccel_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
 	const struct nnaccel_submit *arg = ucmd->cmd;
 	int ret;
 
-	ret = nnaccel_async_init(cmd, arg->dependencies, arg->num_dependencies, false);
+	ret = nnaccel_async_init(cmd, arg->dependencies, arg->num_dependencies);
 	if (ret)
 		return ret;
-	cmd->async->may_leave = true;
 	cmd->async->submitted = true;
 	cmd->async->end = nnaccel_submission_told;
 	cmd->async->duration_ns = arg->duration_ns;
@@ -568,7 +596,7 @@ struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 
 	cmd = nnaccel_execute_create(ctx, execute);
 	if (IS_ERR(cmd))
 		return cmd;
-	ret = nnaccel_async_init(cmd, arg.dependencies, arg.num_dependencies, false);
+	ret = nnaccel_async_init(cmd, arg.dependencies, arg.num_dependencies);
 	if (ret) {
 		nnaccel_command_put(cmd);
 		return ERR_PTR(ret);
@@ -587,22 +615,14 @@ static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error,
 	       put_user(progress, &to->out_progress) ? -EFAULT : 0;
 }
 
-/* The submission that a call names, counted. */
-static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
-						    const struct nnaccel_wait *arg)
+/* The submission that a file is of, counted. */
+static struct nnaccel_submission *nnaccel_submission_of_file(struct nnaccel_context *ctx, int fd)
 {
-	struct nnaccel_submission *sub;
-	struct nnaccel_object *obj;
-	struct file *file;
+	struct nnaccel_submission *sub = ERR_PTR(-EINVAL);
+	struct file *file = fget(fd);
 
-	if (arg->id) {
-		obj = nnaccel_object_get(ctx, arg->id, NNACCEL_OBJECT_SUBMISSION);
-		return obj ? to_submission(obj) : ERR_PTR(-ENOENT);
-	}
-	file = fget(arg->fd);
 	if (!file)
 		return ERR_PTR(-EBADF);
-	sub = ERR_PTR(-EINVAL);
 	if (file->f_op == &nnaccel_submission_fops) {
 		sub = file->private_data;
 		if (sub->obj.ctx == ctx)
@@ -612,6 +632,18 @@ static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
 	}
 	fput(file);
 	return sub;
+}
+
+/* The submission that a call names, counted. */
+static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
+						    const struct nnaccel_wait *arg)
+{
+	struct nnaccel_object *obj;
+
+	if (!arg->id)
+		return nnaccel_submission_of_file(ctx, arg->fd);
+	obj = nnaccel_object_get(ctx, arg->id, NNACCEL_OBJECT_SUBMISSION);
+	return obj ? to_submission(obj) : ERR_PTR(-ENOENT);
 }
 
 /*
@@ -717,4 +749,64 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 out:
 	nnaccel_object_put(&sub->obj);
 	return ret;
+}
+
+/* ---- SYNC_FILE ---- */
+
+/* The fence that the worker committed to a submission, counted. */
+static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission *sub)
+{
+	struct nnaccel_context *ctx = sub->obj.ctx;
+	struct dma_fence *fence;
+
+	mutex_lock(&ctx->lock);
+	if (!sub->devices)
+		fence = ERR_PTR(-EOPNOTSUPP);
+	else if (sub->fence)
+		fence = dma_fence_get(sub->fence);
+	else
+		fence = ERR_PTR(sub->cmd && !sub->cmd->async->ended ? -EAGAIN : -ENODATA);
+	mutex_unlock(&ctx->lock);
+	return fence;
+}
+
+/**
+ * nnaccel_sync_file_ioctl() - NNACCEL_SYNC_FILE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EBADF, -ENOENT, -EOPNOTSUPP, -EAGAIN, -ENODATA, -EMFILE, -EFAULT, -ENOMEM.
+ */
+int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_sync_file __user *to = ucmd->ubuffer;
+	const struct nnaccel_sync_file *arg = ucmd->cmd;
+	struct nnaccel_submission *sub;
+	struct sync_file *sync_file;
+	struct dma_fence *fence;
+	int fd;
+
+	if (arg->flags & ~NNACCEL_SYNC_FILE_CLOEXEC)
+		return -EINVAL;
+	sub = nnaccel_submission_of_file(ucmd->object, arg->fd);
+	if (IS_ERR(sub))
+		return PTR_ERR(sub);
+	fence = nnaccel_submission_get_fence(sub);
+	nnaccel_object_put(&sub->obj);
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	sync_file = sync_file_create(fence);
+	dma_fence_put(fence);
+	if (!sync_file)
+		return -ENOMEM;
+	fd = get_unused_fd_flags(arg->flags & NNACCEL_SYNC_FILE_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd >= 0 && put_user(fd, &to->out_fd)) {
+		put_unused_fd(fd);
+		fd = -EFAULT;
+	}
+	if (fd < 0) {
+		fput(sync_file->file);
+		return fd;
+	}
+	fd_install(fd, sync_file->file);
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * nnaccel: trace events: changes of state, and the end of every command and every fence.
+ * nnaccel: trace events: changes of state, and the end of every command.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM nnaccel
@@ -217,33 +217,6 @@ NNACCEL_COMMAND_EVENT(nnaccel_command_fetch);
 NNACCEL_COMMAND_EVENT(nnaccel_command_commit);
 NNACCEL_COMMAND_EVENT(nnaccel_command_abandon);
 NNACCEL_COMMAND_EVENT(nnaccel_command_end);
-
-DECLARE_EVENT_CLASS(nnaccel_fence,
-		    TP_PROTO(const struct nnaccel_context *ctx, u64 tag,
-			     const struct dma_fence *fence, u32 status, int error),
-		    TP_ARGS(ctx, tag, fence, status, error),
-		    TP_STRUCT__entry(__field(u64, context)
-				     __field(u64, tag)
-				     __field(u64, fence)
-				     __field(u32, status)
-				     __field(int, error)),
-		    TP_fast_assign(__entry->context = ctx->number;
-				   __entry->tag = tag;
-				   __entry->fence = fence->context;
-				   __entry->status = status;
-				   __entry->error = error;),
-		    TP_printk("context=%llu tag=%llu fence=%llu status=%s error=%d",
-			      __entry->context, __entry->tag, __entry->fence,
-			      nnaccel_show_status(__entry->status), __entry->error));
-
-#define NNACCEL_FENCE_EVENT(name) \
-	DEFINE_EVENT(nnaccel_fence, name, \
-		     TP_PROTO(const struct nnaccel_context *ctx, u64 tag, \
-			      const struct dma_fence *fence, u32 status, int error), \
-		     TP_ARGS(ctx, tag, fence, status, error))
-
-NNACCEL_FENCE_EVENT(nnaccel_fence_create);
-NNACCEL_FENCE_EVENT(nnaccel_fence_signal);
 
 DECLARE_EVENT_CLASS(nnaccel_buffer,
 		    TP_PROTO(const struct nnaccel_buffer *buffer),

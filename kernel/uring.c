@@ -48,7 +48,7 @@ static void nnaccel_uring_free(struct nnaccel_uring *uring)
 	kfree(uring);
 }
 
-/* A status as an error, as fences have it: a ring then stops what is linked. */
+/* A status as an error: a ring then stops what is linked. */
 static int nnaccel_uring_status(u32 status)
 {
 	switch (status) {
@@ -149,7 +149,6 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
 		.message = execute.message,
 		.shapes = execute.shapes,
 	};
-	cmd->async->may_leave = true;
 	cmd->async->end = nnaccel_uring_end;
 	cmd->async->data = uring;
 	cmd->async->tag = READ_ONCE(from->tag);

@@ -352,12 +352,14 @@ static int exporter_fence(struct exporter *e, bool write)
 	return ret;
 }
 
-static void exporter_signal(struct exporter *e)
+static void exporter_signal(struct exporter *e, int error)
 {
 	mutex_lock(&e->lock);
 	while (e->num_fences) {
 		struct dma_fence *fence = e->fences[--e->num_fences];
 
+		if (error)
+			dma_fence_set_error(fence, error);
 		dma_fence_signal(fence);
 		dma_fence_put(fence);
 	}
@@ -544,7 +546,10 @@ static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 	case EXPORTER_FENCE:
 		return exporter_fence(e, arg);
 	case EXPORTER_SIGNAL:
-		exporter_signal(e);
+		exporter_signal(e, 0);
+		return 0;
+	case EXPORTER_SIGNAL_ERROR:
+		exporter_signal(e, -EIO);
 		return 0;
 	case EXPORTER_FAIL:
 		return exporter_fail(e, (void __user *)arg);
@@ -592,7 +597,7 @@ static int exporter_release(struct inode *inode, struct file *file)
 	struct exporter *e = file->private_data;
 	struct dma_buf *dmabuf = e->dmabuf;
 
-	exporter_signal(e);
+	exporter_signal(e, 0);
 	mutex_lock(&e->lock);
 	e->gone = true;
 	mutex_unlock(&e->lock);

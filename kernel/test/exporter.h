@@ -69,6 +69,8 @@ struct exporter_failures {
 #define EXPORTER_FENCE	_IO(0xBA, 3)
 /* Signals the fences. */
 #define EXPORTER_SIGNAL	_IO(0xBA, 4)
+/* Signals them with the error EIO. */
+#define EXPORTER_SIGNAL_ERROR	_IO(0xBA, 11)
 #define EXPORTER_FAIL	_IOW(0xBA, 5, struct exporter_failures)
 /* Attaches the test's device to the dma-buf of the fd and maps it, until the file is closed. */
 #define EXPORTER_ATTACH	_IO(0xBA, 6)

@@ -22,7 +22,7 @@ FIXTURE(account) {
 	uint32_t pool;
 	uint32_t model;
 	int burst;
-	int signalled;		/* the fence of an execution that has ended */
+	int ended;		/* the file of an execution that has ended */
 	union command cmd;
 };
 
@@ -40,13 +40,13 @@ FIXTURE_SETUP(account)
 	self->burst = served_burst(&self->s, self->model, NULL);
 	ASSERT_GE(self->burst, 0);
 	ASSERT_EQ(served_start(&self->s), 0);
-	self->signalled = fence_start(self->s.fd, self->model, self->pool, -1);
-	ASSERT_EQ(fence_await(self->signalled), 1);
+	self->ended = file_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_EQ(file_end(self->s.fd, self->ended), 0);
 }
 
 FIXTURE_TEARDOWN(account)
 {
-	close(self->signalled);
+	close(self->ended);
 	close(self->burst);
 	served_close(&self->s);
 	EXPECT_TRUE(summary_settles(&self->before));
@@ -160,37 +160,37 @@ static int do_execution(FIXTURE_DATA(account) *self)
 	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Submits a fenced execution and waits for its end. */
-static int finish_fenced(FIXTURE_DATA(account) *self, struct fenced *f)
+/* Submits an execution with a file, which depends on @num others, and waits for its end. */
+static int do_files(FIXTURE_DATA(account) *self, uint32_t num)
 {
-	int error = xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f->cmd);
+	static int32_t files[64];
+	struct nnaccel_submit submit;
+	struct execution e;
+	int error;
 
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		files[i] = self->ended;
+	execution_init(&e, self->model, self->pool, self->pool);
+	submit_init(&submit, NNACCEL_WORK_EXECUTE, &e.cmd);
+	submit.flags = NNACCEL_SUBMIT_FILE;
+	submit.dependencies = (uintptr_t)files;
+	submit.num_dependencies = num;
+	error = xioctl(self->s.fd, NNACCEL_SUBMIT, &submit);
 	if (error)
 		return error;
-	fence_await(f->cmd.out_fd);
-	close(f->cmd.out_fd);
-	return 0;
+	error = file_end(self->s.fd, submit.out_fd);
+	close(submit.out_fd);
+	return error;
 }
 
-static int do_fenced(FIXTURE_DATA(account) *self)
+static int do_file(FIXTURE_DATA(account) *self)
 {
-	struct fenced f;
-
-	fenced_init(&f, self->model, self->pool, self->pool);
-	return finish_fenced(self, &f);
+	return do_files(self, 0);
 }
 
-static int do_fenced_that_waits(FIXTURE_DATA(account) *self)
+static int do_file_that_waits(FIXTURE_DATA(account) *self)
 {
-	static int32_t waits[64];
-	struct fenced f;
-
-	for (size_t i = 0; i < ARRAY_SIZE(waits); i++)
-		waits[i] = self->signalled;
-	fenced_init(&f, self->model, self->pool, self->pool);
-	f.cmd.fences = (uintptr_t)waits;
-	f.cmd.num_fences = ARRAY_SIZE(waits);
-	return finish_fenced(self, &f);
+	return do_files(self, 64);
 }
 
 static const struct {
@@ -200,9 +200,9 @@ static const struct {
 	{ "a pool", do_pool }, { "an import", do_import }, { "a model", do_model },
 	{ "a buffer", do_buffer }, { "a burst", do_burst }, { "a slot", do_slot },
 	{ "a query", do_query }, { "an execution", do_execution },
-	{ "a fenced execution", do_fenced },
+	{ "an execution with a file", do_file },
 	{ "a model with constants", do_model_with_constants },
-	{ "a fenced execution that waits", do_fenced_that_waits },
+	{ "an execution that depends on others", do_file_that_waits },
 };
 
 /* Each act is refused at the bound, at each of its allocations, and leaves no charge. */

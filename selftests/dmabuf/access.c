@@ -294,37 +294,25 @@ TEST_F(access, waits_for_fences_of_own_memory)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* Nobody waits in the call: the fence does, and the access is there until it signals. */
-TEST_F(access, is_around_a_fenced_execution)
+/* The call does not wait, and the access is over when the file says that the execution is. */
+TEST_F(access, is_around_an_execution_with_a_file)
 {
-	struct fenced f;
+	int file;
 
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
-	fenced_init(&f, self->model, self->pool, self->own);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	execution_init(&self->e, self->model, self->pool, self->own);
+	file = submit_file(self->s.fd, &self->e.cmd, -1);
+	ASSERT_GE(file, 0);
 	EXPECT_FALSE(command_waits(self));
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
-	EXPECT_EQ(fence_status(f.cmd.out_fd), 0);
+	EXPECT_FALSE(file_readable(file, 0));
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(f.cmd.out_fd), 1);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
-	close(f.cmd.out_fd);
-}
-
-TEST_F(access, refused_fails_the_fence)
-{
-	struct fenced f;
-
-	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
-	fenced_init(&f, self->model, self->pool, self->own);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
-	EXPECT_LT(fence_await(f.cmd.out_fd), 0);
-	EXPECT_EQ(fence_error(self->s.fd, f.cmd.out_fd), EIO);
-	EXPECT_FALSE(command_waits(self));
-	close(f.cmd.out_fd);
+	close(file);
 }
 
 TEST_F(access, waits_until_the_deadline)
@@ -372,9 +360,9 @@ TEST_F(access, waits_killably)
 
 /* ---- executions that nobody waits for ---- */
 
-TEST_F(access, is_over_when_a_fence_signals)
+TEST_F(access, is_over_at_the_end)
 {
-	int fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	int fence = file_start(self->s.fd, self->model, self->pool, -1);
 
 	ASSERT_GE(fence, 0);
 	ASSERT_EQ(fetch(self), 0);
@@ -382,28 +370,28 @@ TEST_F(access, is_over_when_a_fence_signals)
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 1);
 	EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], 1);
 	close(fence);
 }
 
-TEST_F(access, of_a_fenced_execution_waits)
+TEST_F(access, of_an_execution_with_a_file_waits)
 {
 	int fence, other;
 
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	fence = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_GE(fence, 0);
-	other = fence_start(self->s.fd, self->model, self->own, -1);
+	other = file_start(self->s.fd, self->model, self->own, -1);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(other), 1);
+	EXPECT_EQ(file_end(self->s.fd, other), 0);
 	EXPECT_FALSE(command_waits(self));
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 	close(other);
 }
@@ -411,9 +399,9 @@ TEST_F(access, of_a_fenced_execution_waits)
 /* More executions that wait than there are threads that could wait for them. */
 #define MANY 600
 
-TEST_F(access, of_fenced_executions_waits_without_a_thread)
+TEST_F(access, of_executions_with_files_waits_without_a_thread)
 {
-	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
+	static int files[MANY];
 	long long max = param_set("max_commands", MANY + 2);
 	struct exporter other;
 	int begun, waiting = 0;
@@ -421,32 +409,32 @@ TEST_F(access, of_fenced_executions_waits_without_a_thread)
 
 	ASSERT_TRUE(exporter_open(&other, 0));
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
-	begun = fence_start(self->s.fd, self->model, pool, -1);
+	begun = file_start(self->s.fd, self->model, pool, -1);
 	ASSERT_GE(begun, 0);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	for (int i = 0; i < MANY; i++) {
-		int fence = fence_start(self->s.fd, self->model, self->pool, -1);
-
-		waiting += fence >= 0;
-		close(fence);
+		files[i] = file_start(self->s.fd, self->model, self->pool, -1);
+		waiting += files[i] >= 0;
 	}
 	EXPECT_EQ(waiting, MANY);
 	/* Another comes to its end, and one more from its beginning to its end. */
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(begun), 1);
+	EXPECT_EQ(file_end(self->s.fd, begun), 0);
 	close(begun);
-	begun = fence_start(self->s.fd, self->model, pool, -1);
+	begun = file_start(self->s.fd, self->model, pool, -1);
 	ASSERT_GE(begun, 0);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(begun), 1);
+	EXPECT_EQ(file_end(self->s.fd, begun), 0);
 	close(begun);
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), MANY);
 	/* All end while what they wait for does not. */
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
-	EXPECT_EQ(cancel.out_cancelled, MANY);
+	for (int i = 0; i < MANY; i++) {
+		EXPECT_EQ(file_cancel(self->s.fd, files[i]), 0);
+		close(files[i]);
+	}
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	param_set("max_commands", max);
@@ -454,52 +442,49 @@ TEST_F(access, of_fenced_executions_waits_without_a_thread)
 }
 
 /* The time that the execution may take begins with the fences that its client named. */
-TEST_F(access, of_a_fenced_execution_that_comes_too_late)
+TEST_F(access, of_an_execution_with_a_file_that_comes_too_late)
 {
-	long long bound = param_set("fence_bound_ms", 3600000);
-	struct fenced f;
+	struct nnaccel_submit submit;
 
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
-	fenced_init(&f, self->model, self->pool, self->pool);
-	f.cmd.duration_ns = 50000000;
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
-	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
+	execution_init(&self->e, self->model, self->pool, self->pool);
+	submit_init(&submit, NNACCEL_WORK_EXECUTE, &self->e.cmd);
+	submit.flags = NNACCEL_SUBMIT_FILE;
+	submit.duration_ns = 50000000;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	EXPECT_EQ(file_end(self->s.fd, submit.out_fd), ETIME);
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
-	close(f.cmd.out_fd);
-	param_set("fence_bound_ms", bound);
+	close(submit.out_fd);
 }
 
-TEST_F(access, of_a_fenced_execution_that_is_cancelled)
+TEST_F(access, of_an_execution_with_a_file_that_is_cancelled)
 {
-	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
 	int fence;
 
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	fence = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_GE(fence, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
-	EXPECT_EQ(fence_await(fence), -ECANCELED);
+	EXPECT_EQ(file_cancel(self->s.fd, fence), 0);
+	EXPECT_TRUE(file_readable(fence, 0));
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_FALSE(command_waits(self));
 	close(fence);
 }
 
-TEST_F(access, of_a_fenced_execution_that_is_refused)
+TEST_F(access, of_an_execution_with_a_file_that_is_refused)
 {
 	int fence;
 
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
-	EXPECT_EQ(fence_await(fence), -EIO);
-	EXPECT_EQ(fence_error(self->s.fd, fence), EIO);
+	fence = file_start(self->s.fd, self->model, self->pool, -1);
+	EXPECT_EQ(file_end(self->s.fd, fence), EIO);
 	close(fence);
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_NO_END), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	fence = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), -EIO);
-	EXPECT_EQ(fence_error(self->s.fd, fence), EIO);
+	EXPECT_EQ(file_end(self->s.fd, fence), EIO);
 	close(fence);
 }
 

@@ -233,4 +233,66 @@ TEST_F(device_pool, another_engine)
 	close(burst);
 }
 
+/* The engine's fence is given out where only devices touch the memory, and nothing follows it. */
+TEST_F(device_pool, sync_file)
+{
+	struct nnaccel_sync_file arg = { .size = sizeof(arg) };
+	int hardware, file, fence, again;
+
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_FENCE, 1), 0);
+	hardware = buffer_fence(self->device.buffer);
+	ASSERT_GE(hardware, 0);
+	file = file_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);
+	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
+	ASSERT_EQ(execution_fence(self->s.fd, file, &fence), 0);
+	EXPECT_EQ(fcntl(fence, F_GETFD), FD_CLOEXEC);
+	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_FALSE(file_readable(file, 0));
+
+	arg.fd = file;
+	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_SYNC_FILE, &arg, sizeof(arg), 0, true), 0);
+	EXPECT_EQ(check_no_fd(self->s.fd, NNACCEL_SYNC_FILE, &arg, sizeof(arg)), 0);
+	arg.flags = 2;
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SYNC_FILE, &arg), EINVAL);
+
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(fence_status(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	/* The answer stays the same. */
+	ASSERT_EQ(execution_fence(self->s.fd, file, &again), 0);
+	EXPECT_EQ(fence_status(again), 1);
+	close(again);
+	close(fence);
+	close(file);
+	close(hardware);
+}
+
+TEST_F(device_pool, no_sync_file)
+{
+	int file, fence;
+
+	/* A process has computed it. */
+	file = file_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_TRUE(file_readable(file, -1));
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), ENODATA);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), ENODATA);
+	close(file);
+	/* A CPU reaches the memory. */
+	file = file_start(self->s.fd, self->model, self->own, -1);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	close(file);
+	EXPECT_EQ(execution_fence(self->s.fd, self->s.session, &fence), EINVAL);
+	EXPECT_EQ(execution_fence(self->s.fd, -1, &fence), EBADF);
+}
+
 TEST_HARNESS_MAIN

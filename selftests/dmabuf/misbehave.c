@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fenced executions on memory of an exporter that misbehaves: it blocks when an
- * access begins or ends, waits for fences, is interrupted, or goes away. And
- * clients that put an execution's fence into the reservation object of the
- * execution's own memory. Every fence signals, and no other client is held up.
+ * Executions on memory of an exporter that misbehaves: it blocks when an access begins or ends, is
+ * interrupted, or goes away. Every execution with a deadline ends, and no other client is held up.
  */
 #include <liburing.h>
-#include <linux/dma-buf.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -17,10 +14,6 @@
 
 #define LENGTH (EXPORTER_NUM_PAGES * PAGE)
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
-
-/* A bound that a test reaches, and how long one waits for what does not come. */
-/* Some steps of a test are done before that. */
-#define SHORT_BOUND_MS (long long)scaled(1000)
 
 /* The kernel's own numbers, which no program is to see. */
 #define ERESTARTSYS 512
@@ -33,7 +26,6 @@ FIXTURE(misbehave) {
 	uint32_t own;
 	uint32_t pool;
 	uint32_t model;
-	long long bound;
 	long long grace;
 	union command cmd;
 };
@@ -51,7 +43,6 @@ FIXTURE_SETUP(misbehave)
 	ASSERT_NE(self->model, 0);
 	ASSERT_TRUE(exporter_open(&self->x, 0));
 	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &self->pool), 0);
-	self->bound = param_set("fence_bound_ms", 10000);
 	self->grace = param_set("kill_grace_ms", 10);
 	param_set("kill_grace_ms", self->grace);
 }
@@ -60,7 +51,6 @@ FIXTURE_TEARDOWN(misbehave)
 {
 	exporter_close(&self->x);
 	served_close(&self->s);
-	param_set("fence_bound_ms", self->bound);
 	param_set("kill_grace_ms", self->grace);
 	EXPECT_TRUE(summary_settles(&self->before));
 }
@@ -79,26 +69,24 @@ static int answer(FIXTURE_DATA(misbehave) *self)
 
 static int start(FIXTURE_DATA(misbehave) *self, int fence)
 {
-	return fence_start(self->s.fd, self->model, self->pool, fence);
+	return file_start(self->s.fd, self->model, self->pool, fence);
+}
+
+/* With a deadline that is reached when some steps of the test are done. */
+static int start_with_deadline(FIXTURE_DATA(misbehave) *self)
+{
+	return file_start_until(self->s.fd, self->model, self->pool, -1, deadline_soon());
 }
 
 /* On this module's own memory. */
 static int start_own(FIXTURE_DATA(misbehave) *self, int fence)
 {
-	return fence_start(self->s.fd, self->model, self->own, fence);
+	return file_start(self->s.fd, self->model, self->own, fence);
 }
 
 static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
 {
 	ioctl(self->x.fd, EXPORTER_REFUSE, how);
-}
-
-/* As a bridge from explicit to implicit synchronization does: users of the memory wait for it. */
-static int put_on_memory(FIXTURE_DATA(misbehave) *self, int fence)
-{
-	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE, .fd = fence };
-
-	return xioctl(self->x.buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
 }
 
 /* Waits until one of the exporter's counts is that; false: it takes too long. */
@@ -143,7 +131,7 @@ TEST_F(misbehave, a_fence_that_comes_later_is_not_waited_for)
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	close(fence);
 	close(gate);
@@ -161,122 +149,20 @@ TEST_F(misbehave, a_fence_that_was_there_before_is_waited_for)
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 	close(gate);
-}
-
-/* ---- fences of executions in the reservation object of their memory ---- */
-
-TEST_F(misbehave, its_own_fence_on_its_memory_before_it_runs)
-{
-	int gate = start_own(self, -1), fence;
-
-	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
-	fence = start(self, gate);
-	ASSERT_EQ(fetch(self), 0);
-	ASSERT_EQ(put_on_memory(self, fence), 0);
-	EXPECT_EQ(answer(self), 0);
-	ASSERT_EQ(fetch(self), 0);
-	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
-	EXPECT_PAIRS(1);
-	close(fence);
-	close(gate);
-}
-
-TEST_F(misbehave, its_own_fence_on_its_memory_while_it_runs)
-{
-	int fence;
-
-	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
-	fence = start(self, -1);
-	ASSERT_EQ(fetch(self), 0);
-	ASSERT_EQ(put_on_memory(self, fence), 0);
-	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
-	EXPECT_PAIRS(1);
-	close(fence);
-}
-
-TEST_F(misbehave, its_own_fence_on_its_memory_after_it_ran)
-{
-	int fence;
-
-	misbehave(self, EXPORTER_END_BLOCKS | EXPORTER_END_WAITS_FOR_FENCES);
-	fence = start(self, -1);
-	ASSERT_EQ(fetch(self), 0);
-	EXPECT_EQ(answer(self), 0);
-	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
-	EXPECT_EQ(fence_status(fence), 0);
-	ASSERT_EQ(put_on_memory(self, fence), 0);
-	EXPECT_EQ(fence_await(fence), 1);
-	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
-	EXPECT_PAIRS(1);
-	/* And when all is over. */
-	ASSERT_EQ(put_on_memory(self, fence), 0);
-	close(fence);
-}
-
-/* A waits for a gate; B waits for A; B's fence is on A's memory, and A's on B's. */
-TEST_F(misbehave, two_executions_on_the_memory_of_each_other)
-{
-	int gate = start_own(self, -1), a, b;
-
-	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
-	a = start(self, gate);
-	b = start(self, a);
-	ASSERT_EQ(fetch(self), 0);
-	ASSERT_EQ(put_on_memory(self, b), 0);
-	ASSERT_EQ(put_on_memory(self, a), 0);
-	EXPECT_EQ(answer(self), 0);
-	for (int i = 0; i < 2; i++) {
-		ASSERT_EQ(fetch(self), 0);
-		EXPECT_EQ(answer(self), 0);
-	}
-	EXPECT_EQ(fence_await(a), 1);
-	EXPECT_EQ(fence_await(b), 1);
-	EXPECT_PAIRS(2);
-	close(gate);
-	close(a);
-	close(b);
-}
-
-/* Each waits for the one before by the memory alone. */
-TEST_F(misbehave, a_chain_by_fences_on_its_memory)
-{
-	int fences[8];
-
-	misbehave(self, EXPORTER_END_WAITS_FOR_FENCES);
-	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
-		fences[i] = start(self, -1);
-		ASSERT_GE(fences[i], 0);
-		ASSERT_EQ(put_on_memory(self, fences[i]), 0);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
-		ASSERT_EQ(fetch(self), 0);
-		for (size_t j = 0; j < ARRAY_SIZE(fences); j++) {
-			EXPECT_EQ(fence_status(fences[j]), j < i);
-		}
-		EXPECT_EQ(answer(self), 0);
-		EXPECT_EQ(fence_await(fences[i]), 1);
-	}
-	EXPECT_PAIRS(ARRAY_SIZE(fences));
-	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
-		close(fences[i]);
 }
 
 /* ---- exporters that block ---- */
 
-TEST_F(misbehave, a_begin_that_blocks_ends_with_the_bound)
+TEST_F(misbehave, a_begin_that_blocks_ends_with_the_deadline)
 {
 	int fence;
 
-	param_set("fence_bound_ms", SHORT_BOUND_MS);
 	misbehave(self, EXPORTER_BEGIN_BLOCKS);
-	fence = start(self, -1);
-	EXPECT_EQ(fence_await(fence), -ETIME);
-	EXPECT_EQ(fence_error(self->s.fd, fence), ETIME);
+	fence = start_with_deadline(self);
+	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	EXPECT_EQ(exporter_counts(&self->x).blocked, 1);
 	/* What begins after all is ended. */
 	misbehave(self, 0);
@@ -297,45 +183,25 @@ TEST_F(misbehave, a_begin_that_blocks_until_it_is_released)
 	misbehave(self, 0);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	EXPECT_PAIRS(1);
 	close(fence);
 }
 
-TEST_F(misbehave, an_end_that_blocks_ends_with_the_bound)
+TEST_F(misbehave, an_end_that_blocks_ends_with_the_deadline)
 {
 	int fence;
 
-	param_set("fence_bound_ms", SHORT_BOUND_MS);
 	misbehave(self, EXPORTER_END_BLOCKS);
-	fence = start(self, -1);
+	fence = start_with_deadline(self);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), -ETIME);
-	EXPECT_EQ(fence_error(self->s.fd, fence), ETIME);
+	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
 	misbehave(self, 0);
 	EXPECT_PAIRS(1);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	close(fence);
-}
-
-/* An exporter that waits for the execution before it lets it begin: nothing but the bound helps. */
-TEST_F(misbehave, a_begin_that_waits_for_the_executions_own_fence_ends_with_the_bound)
-{
-	int gate = start_own(self, -1), fence;
-
-	param_set("fence_bound_ms", SHORT_BOUND_MS);
-	misbehave(self, EXPORTER_BEGIN_WAITS_FOR_FENCES);
-	fence = start(self, gate);
-	ASSERT_EQ(fetch(self), 0);
-	ASSERT_EQ(put_on_memory(self, fence), 0);
-	EXPECT_EQ(answer(self), 0);
-	EXPECT_EQ(fence_await(fence), -ETIME);
-	EXPECT_PAIRS(1);
-	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
-	close(fence);
-	close(gate);
 }
 
 /* The result of one execution by io_uring with that deadline, which is answered. */
@@ -363,10 +229,9 @@ static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, uns
 	return res;
 }
 
-/* One by io_uring waits for its exporter as long as its client's deadline lets it, and no bound. */
+/* One by io_uring waits for its exporter as long as its client's deadline lets it. */
 TEST_F(misbehave, an_end_that_blocks_and_io_uring)
 {
-	param_set("fence_bound_ms", 20);
 	param_set("kill_grace_ms", 20);
 	misbehave(self, EXPORTER_END_BLOCKS);
 	EXPECT_EQ(run_by_uring(self, 0, 0), 0);
@@ -379,7 +244,6 @@ TEST_F(misbehave, an_end_that_blocks_and_io_uring)
 /* What an exporter holds up counts, cancelled or not: there is no end to what a client could do. */
 TEST_F(misbehave, what_blocks_counts_against_the_limit)
 {
-	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
 	long long max = param_set("max_commands", 2);
 	int fences[2];
 
@@ -387,10 +251,9 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
 		fences[i] = start(self, -1);
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 2));
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
-	EXPECT_EQ(cancel.out_cancelled, 2);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
-		EXPECT_EQ(fence_await(fences[i]), -ECANCELED);
+		EXPECT_EQ(file_cancel(self->s.fd, fences[i]), 0);
+		EXPECT_TRUE(file_readable(fences[i], 0));
 		close(fences[i]);
 	}
 	EXPECT_EQ(start_own(self, -1), -1);
@@ -401,18 +264,17 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	param_set("max_commands", max);
 }
 
-/* The worker's death, the context's end and the bound, with an end that blocks. */
+/* The worker's death, the context's end and the deadline, with an end that blocks. */
 TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 {
 	int fence;
 
-	param_set("fence_bound_ms", SHORT_BOUND_MS);
 	misbehave(self, EXPORTER_END_BLOCKS);
-	fence = start(self, -1);
+	fence = start_with_deadline(self);
 	ASSERT_EQ(fetch(self), 0);
 	served_close(&self->s);
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
-	EXPECT_EQ(fence_await(fence), -ETIME);
+	EXPECT_TRUE(file_readable(fence, -1));
 	misbehave(self, 0);
 	EXPECT_PAIRS(1);
 	close(fence);
@@ -450,9 +312,8 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 			ASSERT_EQ(fetch(self), 0);
 			EXPECT_EQ(answer(self), 0);
 		}
-		EXPECT_EQ(fence_await(fence), errors[i].seen ? -errors[i].seen : 1)
+		EXPECT_EQ(file_end(self->s.fd, fence), errors[i].seen)
 			TH_LOG("%s of the begin", errors[i].name);
-		EXPECT_EQ(fence_error(self->s.fd, fence), errors[i].seen);
 		EXPECT_TRUE(BECOMES(&self->x, ended[0], before + !errors[i].seen));
 		close(fence);
 
@@ -463,9 +324,8 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		fence = start(self, -1);
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(answer(self), 0);
-		EXPECT_EQ(fence_await(fence), errors[i].seen ? -errors[i].seen : 1)
+		EXPECT_EQ(file_end(self->s.fd, fence), errors[i].seen)
 			TH_LOG("%s of the end", errors[i].name);
-		EXPECT_EQ(fence_error(self->s.fd, fence), errors[i].seen);
 		EXPECT_EQ(exporter_counts(&self->x).ended[0], before + !errors[i].seen);
 		close(fence);
 	}
@@ -505,7 +365,7 @@ TEST_F(misbehave, the_exporter_goes_away_while_begin_blocks)
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	close(self->x.fd);
 	self->x.fd = -1;
-	EXPECT_EQ(fence_await(fence), -EIO);
+	EXPECT_EQ(file_end(self->s.fd, fence), EIO);
 	EXPECT_FALSE(command_waits(self));
 	close(fence);
 }
@@ -521,7 +381,7 @@ TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	close(self->x.fd);
 	self->x.fd = -1;
-	EXPECT_EQ(fence_await(fence), -EIO);
+	EXPECT_EQ(file_end(self->s.fd, fence), EIO);
 	close(fence);
 }
 
@@ -564,9 +424,9 @@ static int other_runs(struct other *o, const char *when)
 
 	for (int i = 0; i < count; i++) {
 		uint64_t before = now_ns();
-		int fence = fence_start(o->s.fd, o->model, o->pools[i % 2], -1);
+		int fence = file_start(o->s.fd, o->model, o->pools[i % 2], -1);
 
-		failed += fence_await(fence) != 1;
+		failed += file_end(o->s.fd, fence) != 0;
 		times[i] = now_ns() - before;
 		close(fence);
 	}
@@ -592,7 +452,6 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 	ASSERT_TRUE(other_open(&other));
 	EXPECT_EQ(other_runs(&other, "alone"), 0);
 	misbehave(self, how);
-	param_set("fence_bound_ms", 3600000);
 	for (int i = 0; i < CROWD; i++) {
 		fences[i] = start(self, -1);
 		ASSERT_GE(fences[i], 0);
@@ -603,7 +462,6 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 	}
 	/* Those that block are bounded, and much fewer. */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 16));
-	param_set("fence_bound_ms", self->bound);
 	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :
 								  "300 begins blocked"), 0);
 	EXPECT_EQ(exporter_counts(&self->x).blocked, 16);
@@ -615,7 +473,7 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 		}
 	}
 	for (int i = 0; i < CROWD; i++) {
-		EXPECT_EQ(fence_await(fences[i]), 1);
+		EXPECT_EQ(file_end(self->s.fd, fences[i]), 0);
 		close(fences[i]);
 	}
 	EXPECT_PAIRS(CROWD);
@@ -634,20 +492,19 @@ TEST_F(misbehave, another_client_while_300_ends_block)
 	crowd(_metadata, self, EXPORTER_END_BLOCKS);
 }
 
-/* Every fence of a crowd that is blocked signals at the bound all the same. */
-TEST_F(misbehave, a_crowd_that_blocks_ends_with_the_bound)
+/* Every execution of a crowd that is blocked ends at its deadline all the same. */
+TEST_F(misbehave, a_crowd_that_blocks_ends_with_the_deadline)
 {
 	long long max = param_set("max_commands", CROWD);
 	static int fences[CROWD];
 
 	misbehave(self, EXPORTER_BEGIN_BLOCKS);
-	param_set("fence_bound_ms", SHORT_BOUND_MS);
 	for (int i = 0; i < CROWD; i++) {
-		fences[i] = start(self, -1);
+		fences[i] = start_with_deadline(self);
 		ASSERT_GE(fences[i], 0);
 	}
 	for (int i = 0; i < CROWD; i++) {
-		EXPECT_EQ(fence_await(fences[i]), -ETIME);
+		EXPECT_EQ(file_end(self->s.fd, fences[i]), ETIME);
 		close(fences[i]);
 	}
 	misbehave(self, 0);

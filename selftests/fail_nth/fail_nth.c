@@ -244,16 +244,10 @@ static int call_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-static int call_execute_fenced(FIXTURE_DATA(fail_nth) *self, int *made)
+static int call_execute_with_file(FIXTURE_DATA(fail_nth) *self, int *made)
 {
-	struct fenced f;
-	int error;
-
-	fenced_init(&f, self->model, self->pool, self->pool);
-	fenced_wait_for(&f, self->other);
-	error = xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &f.cmd);
-	*made = f.cmd.out_fd;
-	return error;
+	*made = file_start(self->s.fd, self->model, self->pool, self->other);
+	return *made < 0 ? errno : 0;
 }
 
 /* Submits what was prepared and waits for it: an errno, of the entry or of the completion. */
@@ -279,13 +273,6 @@ static int call_uring_execute(FIXTURE_DATA(fail_nth) *self, int *made)
 	execution_init(&self->execution, self->model, self->pool, self->pool);
 	submit_by_ring(io_uring_get_sqe(&self->ring), self->s.fd, &submit, &self->execution.cmd, 0);
 	return through_ring(&self->ring);
-}
-
-static int call_fence_info(FIXTURE_DATA(fail_nth) *self, int *made)
-{
-	struct nnaccel_fence_info info;
-
-	return fence_info(self->s.fd, self->other, &info);
 }
 
 static int call_cancel(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -333,9 +320,9 @@ static void undo_fd(FIXTURE_DATA(fail_nth) *self, int made)
 	close(made);
 }
 
-static void undo_fence(FIXTURE_DATA(fail_nth) *self, int made)
+static void undo_file(FIXTURE_DATA(fail_nth) *self, int made)
 {
-	fence_await(made);
+	file_end(self->s.fd, made);
 	close(made);
 }
 
@@ -386,13 +373,13 @@ static bool ready_offered(FIXTURE_DATA(fail_nth) *self)
 	return ready_wanted(self) && !broker_await_new(self->s.broker, &self->context);
 }
 
-/* The fence of an execution at its end. */
-static bool ready_fence(FIXTURE_DATA(fail_nth) *self)
+/* The file of an execution at its end. */
+static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->other >= 0)
 		return true;
-	self->other = fence_start(self->s.fd, self->model, self->pool, -1);
-	return self->other >= 0 && !served_start(&self->s) && fence_await(self->other) == 1;
+	self->other = file_start(self->s.fd, self->model, self->pool, -1);
+	return self->other >= 0 && !served_start(&self->s) && !file_end(self->s.fd, self->other);
 }
 
 /* A ring that has what it allocates of its own: the failures are to be the module's. */
@@ -637,8 +624,7 @@ SWEEP(prepare_cached, NULL, undo_object)
 SWEEP(cache_save, NULL, NULL)
 SWEEP(execute, NULL, NULL)
 SWEEP(uring_execute, ready_ring, NULL)
-SWEEP(execute_fenced, ready_fence, undo_fence)
-SWEEP(fence_info, ready_fence, NULL)
+SWEEP(execute_with_file, ready_file, undo_file)
 SWEEP(cancel, NULL, NULL)
 SWEEP(burst, NULL, undo_fd)
 SWEEP(buffer_alloc, NULL, undo_object)

@@ -16,11 +16,9 @@ FIXTURE(commit) {
 	struct served s;
 	uint32_t pool;
 	uint32_t model;
-	struct fenced f;
 	struct async async;
 	struct execution e;
 	union command cmd;
-	struct nnaccel_fence_info info;
 	struct exporter exporter;
 	int hardware;		/* its fence, pending */
 };
@@ -40,7 +38,6 @@ FIXTURE_SETUP(commit)
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	self->model = served_prepare(&self->s, self->pool);
 	ASSERT_NE(self->model, 0);
-	fenced_init(&self->f, self->model, self->pool, self->pool);
 }
 
 FIXTURE_TEARDOWN(commit)
@@ -62,17 +59,16 @@ static int commit_fenced(FIXTURE_DATA(commit) *self, int fence)
 	return session_commit_fenced(self->s.session, self->cmd.head.cookie, fence);
 }
 
-/* A fenced execution that the worker has committed with a fence; its own fence, or -1. */
-static int start_fenced(FIXTURE_DATA(commit) *self, int fence)
+/* An execution that the worker has committed with a fence; its file, or -1. */
+static int start_file(FIXTURE_DATA(commit) *self, int fence)
 {
-	int out;
+	int file = file_start(self->s.fd, self->model, self->pool, -1);
 
-	if (xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd))
+	if (file < 0)
 		return -1;
-	out = self->f.cmd.out_fd;
 	if (!session_fetch(self->s.session, 0, &self->cmd) && !commit_fenced(self, fence))
-		return out;
-	close(out);
+		return file;
+	close(file);
 	return -1;
 }
 
@@ -86,25 +82,23 @@ static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 	return session_fetch(self->s.session, 0, &self->cmd) ?: commit_fenced(self, self->hardware);
 }
 
-TEST_F(commit, ends_a_fenced_execution)
+TEST_F(commit, ends_an_execution_with_a_file)
 {
-	int fence = start_fenced(self, self->hardware);
+	int file = start_file(self, self->hardware), fence;
 	struct shown shown;
 
-	ASSERT_GE(fence, 0);
+	ASSERT_GE(file, 0);
 	usleep(20000);
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
 	EXPECT_STREQ(shown.state, "fenced");
-	EXPECT_EQ(fence_status(fence), 0);
-	EXPECT_EQ(fence_info(self->s.fd, fence, &self->info), EBUSY);
+	EXPECT_FALSE(file_readable(file, 0));
+	/* The memory is the CPU's, too: something follows the fence. */
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
 	/* It is no command of the worker's any more. */
 	EXPECT_EQ(commit_fenced(self, self->hardware), ENOENT);
 	EXPECT_EQ(signal_hardware(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
-	ASSERT_EQ(fence_info(self->s.fd, fence, &self->info), 0);
-	EXPECT_EQ(self->info.out_status, NNACCEL_STATUS_NONE);
-	EXPECT_EQ(self->info.out_error, 0);
-	close(fence);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	close(file);
 }
 
 TEST_F(commit, ends_an_execution)
@@ -122,9 +116,9 @@ TEST_F(commit, fence_that_has_signalled)
 	int fence;
 
 	EXPECT_EQ(signal_hardware(self), 0);
-	fence = start_fenced(self, self->hardware);
+	fence = start_file(self, self->hardware);
 	ASSERT_GE(fence, 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 }
 
@@ -139,61 +133,22 @@ TEST_F(commit, fence_of_vgem)
 	buffer = vgem_buffer(vgem, PAGE, &attach.handle);
 	ASSERT_EQ(ioctl(vgem, DRM_IOCTL_VGEM_FENCE_ATTACH, &attach), 0);
 	hardware = buffer_fence(buffer);
-	fence = start_fenced(self, hardware);
+	fence = start_file(self, hardware);
 	ASSERT_GE(fence, 0);
-	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_FALSE(file_readable(fence, 0));
 	signal.fence = attach.out_fence;
 	EXPECT_EQ(ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 	close(hardware);
 	close(buffer);
 	close(vgem);
 }
 
-/* The fence of another execution, which is cancelled. */
-TEST_F(commit, error_of_the_fence)
-{
-	int out = -1, fence;
-
-	self->f.cmd.tag = 4711;
-	fenced_wait_for(&self->f, self->hardware);
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
-	out = self->f.cmd.out_fd;
-	fenced_init(&self->f, self->model, self->pool, self->pool);
-	fence = start_fenced(self, out);
-	ASSERT_GE(fence, 0);
-	EXPECT_EQ(fence_status(fence), 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL,
-			 &((struct nnaccel_cancel){ .size = sizeof(struct nnaccel_cancel),
-						    .tag = 4711 })), 0);
-	EXPECT_EQ(fence_await(fence), -ECANCELED);
-	ASSERT_EQ(fence_info(self->s.fd, fence, &self->info), 0);
-	EXPECT_EQ(self->info.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
-	EXPECT_EQ(self->info.out_error, 0);
-	close(fence);
-	/* One that ended so before the commit. */
-	fence = start_fenced(self, out);
-	ASSERT_GE(fence, 0);
-	EXPECT_EQ(fence_await(fence), -ECANCELED);
-	close(fence);
-	close(out);
-	EXPECT_EQ(signal_hardware(self), 0);
-}
-
-/* An answer with many shapes is dropped if the fence of the hardware fails. */
+/* An answer with many shapes is dropped if the fence of the hardware fails, before it or after. */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
 	enum { NUM = 8 };
-	const struct {
-		uint64_t deadline_ns;
-		uint32_t status;
-		const char *message;
-	} cases[] = {
-		{ 0, NNACCEL_STATUS_GENERAL_FAILURE, "the engine's fence has error 125" },
-		{ 1, NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT, "the engine's fence has error 62" },
-	};
-	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .tag = 4711 };
 	struct nnaccel_shape shapes[NUM] = {}, told[NUM] = {};
 	struct nnaccel_arg args[1 + NUM] = {};
 	struct nnaccel_session_commit commit = {
@@ -201,16 +156,11 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 		.flags = NNACCEL_COMMIT_FENCE,
 		.payload = (uintptr_t)shapes,
 		.payload_size = sizeof(shapes),
+		.fence = self->hardware,
 	};
 
-	/* One that is cancelled, and one whose deadline is past. */
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		fenced_init(&self->f, self->model, self->pool, self->pool);
-		self->f.cmd.tag = cancel.tag;
-		self->f.execution.cmd.deadline_ns = cases[i].deadline_ns;
-		fenced_wait_for(&self->f, self->hardware);
-		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
-		commit.fence = self->f.cmd.out_fd;
+	shapes[0].rank = 1;
+	for (int before = 0; before < 2; before++) {
 		execution_init(&self->e, self->model, self->pool, self->pool);
 		self->e.cmd.args = (uintptr_t)args;
 		self->e.cmd.num_outputs = NUM;
@@ -219,18 +169,15 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		ASSERT_EQ(self->cmd.head.num_outputs, NUM);
 		commit.cookie = self->cmd.head.cookie;
-		shapes[0].rank = 1;
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
-		if (!cases[i].deadline_ns)
-			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &cancel), 0);
+		if (!before)
+			ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR), 0);
 		EXPECT_EQ(async_wait(&self->async), 0);
-		EXPECT_EQ(self->e.cmd.out_status, cases[i].status);
+		EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 		EXPECT_EQ(self->e.cmd.out_num_shapes, 0);
 		EXPECT_EQ(told[0].rank, 0);
-		EXPECT_STREQ(self->e.message, cases[i].message);
-		close(commit.fence);
+		EXPECT_STREQ(self->e.message, "the engine's fence has error 5");
 	}
-	EXPECT_EQ(signal_hardware(self), 0);
 }
 
 TEST_F(commit, error_of_sw_sync)
@@ -240,17 +187,18 @@ TEST_F(commit, error_of_sw_sync)
 	if (timeline < 0)
 		SKIP(return, "this kernel has no sw_sync");
 	hardware = timeline_fence(timeline, 1);
-	fence = start_fenced(self, hardware);
+	fence = start_file(self, hardware);
 	ASSERT_GE(fence, 0);
 	EXPECT_EQ(timeline_advance(timeline), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 	close(hardware);
 	hardware = timeline_fence(timeline, 2);
-	fence = start_fenced(self, hardware);
+	fence = start_file(self, hardware);
 	ASSERT_GE(fence, 0);
 	close(timeline);
-	EXPECT_EQ(fence_await(fence), -ENOENT);
+	/* The status is one of failure. */
+	EXPECT_EQ(file_end(self->s.fd, fence), EPROTO);
 	close(fence);
 	close(hardware);
 }
@@ -258,31 +206,29 @@ TEST_F(commit, error_of_sw_sync)
 /* The hardware goes on without it, so its fence decides. */
 TEST_F(commit, worker_dies)
 {
-	int fence = start_fenced(self, self->hardware);
+	int fence = start_file(self, self->hardware);
 
 	ASSERT_GE(fence, 0);
 	close(self->s.session);
 	self->s.session = -1;
-	EXPECT_EQ(fence_start(self->s.fd, self->model, self->pool, -1), -1);
+	EXPECT_EQ(file_start(self->s.fd, self->model, self->pool, -1), -1);
 	EXPECT_EQ(errno, ESTALE);
-	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_FALSE(file_readable(fence, 0));
 	EXPECT_EQ(signal_hardware(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
-	EXPECT_EQ(fence_error(self->s.fd, fence), 0);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 }
 
 TEST_F(commit, worker_and_client_die)
 {
-	int fence = start_fenced(self, self->hardware);
+	int fence = start_file(self, self->hardware);
 
 	ASSERT_GE(fence, 0);
 	served_close(&self->s);
 	self->s = (struct served){ .broker = -1, .fd = -1, .session = -1 };
-	usleep(20000);
-	EXPECT_EQ(fence_status(fence), 0);
+	/* The module holds the memory until the hardware is done. */
+	EXPECT_TRUE(file_readable(fence, -1));
 	EXPECT_EQ(signal_hardware(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
 	close(fence);
 }
 
@@ -301,11 +247,10 @@ TEST_F(commit, worker_of_a_waiting_client_dies)
 TEST_F(commit, bound)
 {
 	long long bound = param_set("fence_bound_ms", (long long)scaled(1000));
-	int fence = start_fenced(self, self->hardware);
+	int fence = start_file(self, self->hardware);
 
 	EXPECT_GE(fence, 0);
-	EXPECT_EQ(fence_await(fence), -ETIME);
-	EXPECT_EQ(fence_error(self->s.fd, fence), ETIME);
+	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	close(fence);
 	EXPECT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
@@ -314,20 +259,6 @@ TEST_F(commit, bound)
 	EXPECT_EQ(signal_hardware(self), 0);
 	ASSERT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-}
-
-/* The bound of the call holds even if the parameter has changed by the commit. */
-TEST_F(commit, bound_of_the_call)
-{
-	long long bound = param_set("fence_bound_ms", (long long)scaled(1000));
-
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
-	param_set("fence_bound_ms", 3600000);
-	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	ASSERT_EQ(commit_fenced(self, self->hardware), 0);
-	EXPECT_EQ(fence_await(self->f.cmd.out_fd), -ETIME);
-	close(self->f.cmd.out_fd);
-	param_set("fence_bound_ms", bound);
 }
 
 /* The caller hears of it, the command is there until the fence. */
@@ -340,15 +271,17 @@ TEST_F(commit, deadline)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-TEST_F(commit, is_not_cancelled)
+/* The client's file ends at once, and the command is there until the fence. */
+TEST_F(commit, is_cancelled)
 {
-	struct nnaccel_cancel all = { .size = sizeof(all), .flags = NNACCEL_CANCEL_ANY };
-	int fence = start_fenced(self, self->hardware);
+	int fence = start_file(self, self->hardware);
 
 	ASSERT_GE(fence, 0);
-	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_CANCEL, &all), EALREADY);
+	EXPECT_EQ(file_cancel(self->s.fd, fence), 0);
+	EXPECT_TRUE(file_readable(fence, 0));
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
 	EXPECT_EQ(signal_hardware(self), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 	close(fence);
 }
 
@@ -407,19 +340,18 @@ TEST_F(commit, fetches)
 	};
 	int first, second;
 
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
-	first = self->f.cmd.out_fd;
-	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_EXECUTE_FENCED, &self->f.cmd), 0);
-	second = self->f.cmd.out_fd;
+	first = file_start(self->s.fd, self->model, self->pool, -1);
+	second = file_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_GE(second, 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	commit.cookie = self->cmd.head.cookie;
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
 	EXPECT_EQ(commit.cookie, 0);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
-	EXPECT_EQ(fence_await(second), 1);
-	EXPECT_EQ(fence_status(first), 0);
+	EXPECT_EQ(file_end(self->s.fd, second), 0);
+	EXPECT_FALSE(file_readable(first, 0));
 	EXPECT_EQ(signal_hardware(self), 0);
-	EXPECT_EQ(fence_await(first), 1);
+	EXPECT_EQ(file_end(self->s.fd, first), 0);
 	close(first);
 	close(second);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Workers that do not answer are killed before their client is told, and fences
- * signal whoever is killed, at each stage.
+ * Workers that do not answer are killed, and executions end when worker or client are killed.
  */
 #include <poll.h>
 #include <signal.h>
@@ -62,7 +61,6 @@ static bool client_close(struct client *c)
 
 FIXTURE(kill) {
 	struct client c;
-	long long bound;
 	_Atomic uint64_t *memory;
 };
 
@@ -88,7 +86,6 @@ FIXTURE_SETUP(kill)
 {
 	int buffer;
 
-	self->bound = param_set("fence_bound_ms", (long long)scaled(1000));
 	ASSERT_TRUE(client_open(&self->c, write_for_ever));
 	buffer = pool_export(self->c.fd, self->c.pool);
 	self->memory = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE);
@@ -99,67 +96,52 @@ FIXTURE_SETUP(kill)
 FIXTURE_TEARDOWN(kill)
 {
 	munmap((void *)self->memory, LENGTH);
-	param_set("fence_bound_ms", self->bound);
 	EXPECT_TRUE(client_close(&self->c));
 }
 
 /* The worker was killed, and what it wrote stays as it is. */
 static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *self)
 {
-	uint64_t written = atomic_load(self->memory);
 	siginfo_t info = {};
+	uint64_t written;
 
-	EXPECT_GT(written, 0);
-	usleep(20000);
-	EXPECT_EQ(atomic_load(self->memory), written);
 	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	EXPECT_EQ(info.si_code, CLD_KILLED);
 	EXPECT_EQ(info.si_status, SIGKILL);
-	EXPECT_EQ(fence_start(self->c.fd, self->c.model, self->c.pool, -1), -1);
+	written = atomic_load(self->memory);
+	EXPECT_GT(written, 0);
+	usleep(20000);
+	EXPECT_EQ(atomic_load(self->memory), written);
+	EXPECT_EQ(file_start(self->c.fd, self->c.model, self->c.pool, -1), -1);
 	EXPECT_EQ(errno, ESTALE);
 }
 
-TEST_F(kill, worker_past_the_bound)
-{
-	int fence = fence_start(self->c.fd, self->c.model, self->c.pool, -1), next;
-
-	ASSERT_GE(fence, 0);
-	next = fence_start(self->c.fd, self->c.model, self->c.pool, fence);
-	EXPECT_EQ(fence_await(fence), -ETIME);
-	expect_dead(_metadata, self);
-	EXPECT_LT(fence_await(next), 0);
-	EXPECT_EQ(fence_error(self->c.fd, fence), ETIME);
-	close(fence);
-	close(next);
-}
-
+/* The execution misses its deadline, and one that depends on it does not run. */
 TEST_F(kill, worker_past_the_deadline)
 {
-	struct fenced f;
+	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon()), next;
 
-	param_set("fence_bound_ms", 3600000);
-	fenced_init(&f, self->c.model, self->c.pool, self->c.pool);
-	f.execution.cmd.deadline_ns = deadline_soon();
-	ASSERT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
-	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
+	ASSERT_GE(file, 0);
+	next = file_start(self->c.fd, self->c.model, self->c.pool, file);
+	EXPECT_EQ(file_end(self->c.fd, file), ETIME);
 	expect_dead(_metadata, self);
-	close(f.cmd.out_fd);
+	EXPECT_EQ(file_end(self->c.fd, next), EREMOTEIO);
+	close(file);
+	close(next);
 }
 
 /* One that a call waits for: the call is back at its grace, the worker dies at its own. */
 TEST_F(kill, worker_of_a_synchronous_execution)
 {
 	struct execution e;
-	siginfo_t info;
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	e.cmd.deadline_ns = deadline_soon();
 	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
-	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT), 0);
 	expect_dead(_metadata, self);
 }
 
-/* No deadline, no bound: a call that waits can be waited for. */
+/* Without a deadline a worker may take its time. */
 TEST_F(kill, no_worker_without_a_deadline)
 {
 	struct execution e;
@@ -167,7 +149,6 @@ TEST_F(kill, no_worker_without_a_deadline)
 	siginfo_t info = {};
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
-	param_set("fence_bound_ms", 100);
 	ASSERT_TRUE(async_start(&async, self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	while (!atomic_load(self->memory))
 		usleep(1000);
@@ -181,15 +162,15 @@ TEST_F(kill, no_worker_without_a_deadline)
 /* A worker that is stopped is killed all the same. */
 TEST_F(kill, worker_that_is_stopped)
 {
-	int fence = fence_start(self->c.fd, self->c.model, self->c.pool, -1);
+	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
 
-	ASSERT_GE(fence, 0);
+	ASSERT_GE(file, 0);
 	while (!atomic_load(self->memory))
 		usleep(1000);
 	EXPECT_EQ(kill(self->c.worker.pid, SIGSTOP), 0);
-	EXPECT_EQ(fence_await(fence), -ETIME);
+	EXPECT_EQ(file_end(self->c.fd, file), ETIME);
 	expect_dead(_metadata, self);
-	close(fence);
+	close(file);
 }
 
 /* ---- workers that others need ---- */
@@ -248,18 +229,16 @@ FIXTURE_TEARDOWN(shared)
 /* Its session goes, its client is told, and it lives. */
 TEST_F(shared, loses_its_session)
 {
+	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
 	struct execution e;
-	struct fenced f;
 	siginfo_t info = {};
 
-	fenced_init(&f, self->c.model, self->c.pool, self->c.pool);
-	f.execution.cmd.deadline_ns = deadline_soon();
-	ASSERT_EQ(xioctl(self->c.fd, NNACCEL_EXECUTE_FENCED, &f.cmd), 0);
+	ASSERT_GE(file, 0);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	actor_go(&self->c.worker);
 	ASSERT_TRUE(actor_await(&self->c.worker));
-	EXPECT_EQ(fence_await(f.cmd.out_fd), -ETIME);
-	close(f.cmd.out_fd);
+	EXPECT_EQ(file_end(self->c.fd, file), ETIME);
+	close(file);
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(waitid(P_PID, (id_t)self->c.worker.pid, &info, WEXITED | WNOWAIT | WNOHANG), 0);
@@ -301,7 +280,7 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Prepares a model, starts two executions one after the other, and passes both fences. */
+/* Prepares a model, starts two executions one after the other, and passes both files. */
 static void be_client(struct actor *self, void *data)
 {
 	int socket = *(int *)data, fd = device_open(), first, second;
@@ -311,8 +290,8 @@ static void be_client(struct actor *self, void *data)
 	prepare_init(&prepare, pool, 1);
 	if (fd < 0 || xioctl(fd, NNACCEL_WORK_PREPARE, &prepare))
 		_exit(1);
-	first = fence_start(fd, prepare.out_model, pool, -1);
-	second = fence_start(fd, prepare.out_model, pool, first);
+	first = file_start(fd, prepare.out_model, pool, -1);
+	second = file_start(fd, prepare.out_model, pool, first);
 	if (!send_file(socket, first) || !send_file(socket, second))
 		_exit(1);
 	actor_reached(self);
@@ -340,15 +319,12 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) 
 	if (fetched) {
 		ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
 	}
-	EXPECT_EQ(fence_status(first), 0);
-	EXPECT_EQ(fence_status(second), 0);
+	EXPECT_FALSE(file_readable(first, 0));
+	EXPECT_FALSE(file_readable(second, 0));
 	actor_kill(&client);
-	EXPECT_EQ(fence_await(second), -ECANCELED);
-	if (fetched) {
-		EXPECT_EQ(fence_status(first), 0);
-	}
+	EXPECT_TRUE(file_readable(second, -1));
+	EXPECT_TRUE(file_readable(first, -1));
 	close(session);
-	EXPECT_EQ(fence_await(first), fetched ? -EPIPE : -ECANCELED);
 	/* It is told of the end of the context. */
 	EXPECT_EQ(broker_next(self->broker, 0, &next), 0);
 	close(first);

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "coverage.h"
+#include "exporters.h"
 #include "harness.h"
 
 /* NNACCEL_FUZZ_LIMIT bounds the second test. */
@@ -48,7 +49,6 @@ struct room {
 		uint64_t words[32];
 		struct nnaccel_execute execute;
 	} arg;
-	struct fenced fenced;
 	struct buffer_execution bound;
 	uint32_t pools[4];
 	struct nnaccel_role roles[2];
@@ -69,7 +69,8 @@ static struct {
 	uint32_t pools[2];
 	uint32_t model;
 	uint32_t buffer;
-	_Atomic int fence;		/* the last sync_file that a call made, or what is there now */
+	int fence;			/* a sync_file */
+	_Atomic int file;		/* the last that a submission made, or what is there now */
 	_Atomic uint64_t last;		/* the last id that a call made */
 	_Atomic uint64_t submission;	/* the last one, and above its id its kind */
 	_Atomic uint64_t context;	/* the last that wanted a worker */
@@ -189,18 +190,6 @@ static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
 	*cmd = r->bound.base.cmd;
 }
 
-static void good_fenced(struct fuzzer *f, struct nnaccel_execute_fenced *cmd)
-{
-	struct room *r = f->room;
-
-	fenced_init(&r->fenced, world.model, world.pools[0], world.pools[1]);
-	r->fenced.cmd.tag = draw(f, 2);
-	if (draw(f, 2))
-		fenced_wait_for(&r->fenced, draw_file(f));
-	damage(f, &r->fenced, sizeof(r->fenced), 1);
-	*cmd = r->fenced.cmd;
-}
-
 static void good_alloc(struct fuzzer *f, struct nnaccel_buffer_alloc *cmd)
 {
 	struct room *r = f->room;
@@ -241,9 +230,6 @@ static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 		break;
 	case NNACCEL_WORK_EXECUTE:
 		good_execution(f, arg);
-		break;
-	case NNACCEL_EXECUTE_FENCED:
-		good_fenced(f, arg);
 		break;
 	case NNACCEL_WORK_BURST:
 		burst_init(arg, world.model, draw(f, 3));
@@ -304,8 +290,8 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 			((struct nnaccel_buffer_copy *)arg)->offset = draw(f, PAGE);
 		}
 		break;
-	case NNACCEL_FENCE_INFO:
-		((struct nnaccel_fence_info *)arg)->fd = draw_file(f);
+	case NNACCEL_SYNC_FILE:
+		((struct nnaccel_sync_file *)arg)->fd = draw(f, 2) ? world.file : draw_file(f);
 		break;
 	}
 }
@@ -347,7 +333,7 @@ static void good_submission(struct fuzzer *f, unsigned long request, void *arg)
 		if (kind != NNACCEL_WORK_EXECUTE || draw(f, 2))
 			break;
 		for (int i = 0; i < 2; i++)
-			f->room->dependencies[i] = draw(f, 2) ? world.fence : draw_file(f);
+			f->room->dependencies[i] = draw(f, 2) ? world.file : draw_file(f);
 		submit->dependencies = (uintptr_t)f->room->dependencies;
 		submit->num_dependencies = 1 + draw(f, 2);
 		submit->duration_ns = draw(f, 2) * draw(f, 20000000);
@@ -361,7 +347,7 @@ static void good_submission(struct fuzzer *f, unsigned long request, void *arg)
 		};
 		if (!draw(f, 4)) {
 			wait->id = 0;
-			wait->fd = draw(f, 2) ? world.fence : draw_file(f);
+			wait->fd = draw(f, 2) ? world.file : draw_file(f);
 		}
 		break;
 	}
@@ -433,7 +419,7 @@ static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submi
 		world.submission = (uint64_t)submit->kind % (NNACCEL_WORK_BURST + 1) << 32 |
 				   submit->out_id;
 		if (submit->out_fd >= 0) {
-			world.fence = submit->out_fd;
+			world.file = submit->out_fd;
 			keep_file(f, submit->out_fd);
 		}
 	} else if (submit->kind == NNACCEL_WORK_PREPARE) {
@@ -453,9 +439,8 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 	case NNACCEL_WORK_BURST:
 		keep_file(f, ((const struct nnaccel_burst_create *)arg)->out_fd);
 		break;
-	case NNACCEL_EXECUTE_FENCED:
-		world.fence = ((const struct nnaccel_execute_fenced *)arg)->out_fd;
-		keep_file(f, ((const struct nnaccel_execute_fenced *)arg)->out_fd);
+	case NNACCEL_SYNC_FILE:
+		keep_file(f, ((const struct nnaccel_sync_file *)arg)->out_fd);
 		break;
 	case NNACCEL_SUBMIT:
 		keep_submission(f, arg);
@@ -657,6 +642,7 @@ static void make_world(void)
 	world.files[FILE_SESSION] = world.s.session;
 	world.files[4] = pool_export(world.s.fd, world.pools[0]);
 	world.files[5] = file_new(4 * PAGE);
+	world.fence = buffer_fence(world.files[4]);
 	world.edge = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  0);
 	if (!world.model || burst < 0 || world.edge == MAP_FAILED)

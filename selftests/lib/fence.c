@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fences of the tests: fenced executions, sync_files, and the fences of sw_sync
- * where the kernel has it.
+ * Executions with files, and the fences of hardware: those of sw_sync, where the kernel has it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sync_file.h>
-#include <poll.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "fence.h"
+#include "submit.h"
+#include "summary.h"
 
 #define SW_SYNC "/sys/kernel/debug/sync/sw_sync"
 
@@ -25,56 +23,45 @@ struct sw_sync_fence {
 #define SW_SYNC_CREATE_FENCE	_IOWR('W', 0, struct sw_sync_fence)
 #define SW_SYNC_ADVANCE		_IOW('W', 1, uint32_t)
 
-void fenced_init(struct fenced *f, uint32_t model, uint32_t input, uint32_t output)
+int file_start_until(int fd, uint32_t model, uint32_t pool, int dependency, uint64_t deadline_ns)
 {
-	memset(f, 0, sizeof(*f));
-	execution_init(&f->execution, model, input, output);
-	f->execution.cmd.shapes = 0;
-	f->execution.cmd.message = 0;
-	f->execution.cmd.message_size = 0;
-	f->cmd = (struct nnaccel_execute_fenced){
-		.size = sizeof(f->cmd),
-		.flags = NNACCEL_FENCE_CLOEXEC,
-		.execute = (uintptr_t)&f->execution.cmd,
-		.fences = (uintptr_t)f->waits,
+	struct execution e;
+
+	execution_init(&e, model, pool, pool);
+	e.cmd.deadline_ns = deadline_ns;
+	return submit_file(fd, &e.cmd, dependency);
+}
+
+int file_start(int fd, uint32_t model, uint32_t pool, int dependency)
+{
+	return file_start_until(fd, model, pool, dependency, 0);
+}
+
+int file_end(int fd, int file)
+{
+	struct nnaccel_execute answer = { .size = sizeof(answer) };
+	int error = submission_wait_file(fd, file, &answer);
+
+	return !error && answer.out_status != NNACCEL_STATUS_NONE ? EPROTO : error;
+}
+
+int file_cancel(int fd, int file)
+{
+	return object_destroy(fd, (uint32_t)summary_get(file, "nnaccel-submission"));
+}
+
+int execution_fence(int fd, int file, int *fence)
+{
+	struct nnaccel_sync_file arg = {
+		.size = sizeof(arg),
+		.flags = NNACCEL_SYNC_FILE_CLOEXEC,
+		.fd = file,
 		.out_fd = -1,
 	};
-}
+	int error = xioctl(fd, NNACCEL_SYNC_FILE, &arg);
 
-void fenced_wait_for(struct fenced *f, int fence)
-{
-	f->waits[f->cmd.num_fences++] = fence;
-}
-
-int fence_start(int fd, uint32_t model, uint32_t pool, int fence)
-{
-	struct fenced f;
-	int error;
-
-	fenced_init(&f, model, pool, pool);
-	if (fence >= 0)
-		fenced_wait_for(&f, fence);
-	error = xioctl(fd, NNACCEL_EXECUTE_FENCED, &f.cmd);
-	errno = error;
-	return error ? -1 : f.cmd.out_fd;
-}
-
-int fence_info(int fd, int fence, struct nnaccel_fence_info *info)
-{
-	*info = (struct nnaccel_fence_info){
-		.size = sizeof(*info),
-		.fd = fence,
-		.out_status = POISON,
-		.out_error = POISON,
-	};
-	return xioctl(fd, NNACCEL_FENCE_INFO, info);
-}
-
-int fence_error(int fd, int fence)
-{
-	struct nnaccel_fence_info info;
-
-	return fence_info(fd, fence, &info) ? -1 : (int)info.out_error;
+	*fence = arg.out_fd;
+	return error;
 }
 
 int fence_status(int fence)
@@ -82,15 +69,6 @@ int fence_status(int fence)
 	struct sync_file_info info = { .status = 0 };
 
 	return ioctl(fence, SYNC_IOC_FILE_INFO, &info) ? -EBADF : info.status;
-}
-
-int fence_await(int fence)
-{
-	struct pollfd poll_fd = { .fd = fence, .events = POLLIN };
-
-	if (poll(&poll_fd, 1, -1) != 1)
-		return 0;
-	return fence_status(fence);
 }
 
 int fence_merge(int a, int b)

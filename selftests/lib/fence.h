@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fences of the tests: fenced executions, sync_files, and the fences of sw_sync
- * where the kernel has it. Functions return 0 or an errno, unless they say otherwise.
+ * Executions with files, and the fences of hardware: those of sw_sync, where the kernel has it.
+ * Functions return 0 or an errno, unless they say otherwise.
  */
 #ifndef SELFTESTS_FENCE_H
 #define SELFTESTS_FENCE_H
@@ -12,35 +12,26 @@
 
 #include "device.h"
 
-#define MAX_WAITS 8
+/** file_start() - Submits an execution that depends on a file, -1: on none; its file, or -1 and errno. */
+int file_start(int fd, uint32_t model, uint32_t pool, int dependency);
 
-/** struct fenced - An EXECUTE_FENCED, and what it points to */
-struct fenced {
-	struct nnaccel_execute_fenced cmd;
-	struct execution execution;
-	int32_t waits[MAX_WAITS];
-};
+/** file_start_until() - The same with a deadline, 0: none. */
+int file_start_until(int fd, uint32_t model, uint32_t pool, int dependency, uint64_t deadline_ns);
 
-/** fenced_init() - Fills in all, without anything to wait for. */
-void fenced_init(struct fenced *f, uint32_t model, uint32_t input, uint32_t output);
+/**
+ * file_end() - Waits for the end of an execution and fetches its answer: 0; an errno that it ended
+ * with; EPROTO: its status is not NONE
+ */
+int file_end(int fd, int file);
 
-/** fenced_wait_for() - One more fence to wait for. */
-void fenced_wait_for(struct fenced *f, int fence);
+/** file_cancel() - Ends an execution by the id that its file shows. */
+int file_cancel(int fd, int file);
 
-/** fence_start() - Submits an execution that waits for a fence, -1: for none; its fence, or -1. */
-int fence_start(int fd, uint32_t model, uint32_t pool, int fence);
-
-/** fence_info() - Asks for an execution's result. */
-int fence_info(int fd, int fence, struct nnaccel_fence_info *info);
-
-/** fence_error() - FENCE_INFO's out_error, or -1. */
-int fence_error(int fd, int fence);
+/** execution_fence() - The fence that the engine committed for an execution with a file. */
+int execution_fence(int fd, int file, int *fence);
 
 /** fence_status() - A sync_file's state: 0: not signalled; 1: signalled; -errno: with an error. */
 int fence_status(int fence);
-
-/** fence_await() - Waits until it has signalled, then as fence_status(). */
-int fence_await(int fence);
 
 /** fence_merge() - A sync_file of two, or -1. */
 int fence_merge(int a, int b);

@@ -19,7 +19,7 @@
 /* All but the totals, which never go down. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
-	"bursts", "slots", "commands", "fences", "sessions", "grants", "proxies", "buffers",
+	"bursts", "slots", "commands", "sessions", "grants", "proxies", "buffers",
 	"contexts-held", "latency-requests", "submissions",
 };
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NUM_COUNTERS 18
+#define NUM_COUNTERS 17
 
 /** struct summary - What exists now; in the order of the summary */
 struct summary {

@@ -111,25 +111,25 @@ TEST_F(module, stays_while_one_is_open)
 	}
 }
 
-/* The fence of an execution is code of the module, whoever holds it. */
-TEST_F(module, stays_while_a_fence_exists)
+/* The file of an execution holds the module. */
+TEST_F(module, stays_while_a_file_exists)
 {
 	struct served s;
 	uint32_t pool, model;
-	int fence, error;
+	int file, error;
 
 	if (!self->path)
 		SKIP(return, "NNACCEL_MODULE names no file to load again");
 	ASSERT_EQ(served_open(&s), 0);
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
-	fence = fence_start(s.fd, model, pool, -1);
-	ASSERT_GE(fence, 0);
+	file = file_start(s.fd, model, pool, -1);
+	ASSERT_GE(file, 0);
 	served_close(&s);
-	EXPECT_EQ(fence_await(fence), -ECANCELED);
+	EXPECT_TRUE(file_readable(file, -1));
 	usleep(100000);
 	EXPECT_EQ(module_unload(), EAGAIN);
-	close(fence);
+	close(file);
 	/* It goes when nobody can be looking at it any more. */
 	do {
 		error = module_unload();

@@ -109,21 +109,21 @@ TEST_F(observe, commands)
 	EXPECT_FALSE(shown_command(self->s.fd, &shown));
 }
 
-/* A fenced execution is shown while it waits for fences, before the session has it. */
-TEST_F(observe, commands_that_wait_for_fences)
+/* An execution is shown while it waits for others, before the session has it. */
+TEST_F(observe, commands_that_wait_for_others)
 {
 	struct nnaccel_cmd waiting = { .model = 1, .priority = NNACCEL_PRIORITY_MEDIUM };
-	int gate = fence_start(self->s.fd, self->model, self->pool, -1), fence;
+	int gate = file_start(self->s.fd, self->model, self->pool, -1), fence;
 
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, gate);
+	fence = file_start(self->s.fd, self->model, self->pool, gate);
 	ASSERT_GE(fence, 0);
 	expect_shown(_metadata, self->s.fd, "waiting", &waiting, "a--");
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	expect_shown(_metadata, self->s.fd, "in-flight", &self->cmd.head, "a--");
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(gate);
 	close(fence);
 }
@@ -152,7 +152,7 @@ TEST_F(observe, commands_of_all_contexts)
 		ASSERT_EQ(broker_session(s->broker, s->context, &s->session), 0);
 		ASSERT_EQ(session_attach(s->session), 0);
 		pool = pool_alloc(s->fd, PAGE);
-		fences[i] = fence_start(s->fd, served_prepare(s, pool), pool, -1);
+		fences[i] = file_start(s->fd, served_prepare(s, pool), pool, -1);
 		ASSERT_GE(fences[i], 0);
 	}
 	n = shown_commands(shown, ARRAY_SIZE(shown));
@@ -329,16 +329,14 @@ TEST_F(observe, events)
 		SKIP(return, "no tracefs");
 	write_file(TRACING "trace", "\n");
 	ASSERT_EQ(served_start(&self->s), 0);
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	fence = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_GE(fence, 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 	execution_init(&e, self->model, self->pool, self->pool);
 	e.cmd.deadline_ns = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	write_file(TRACING "events/nnaccel/enable", "0");
-	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_fence_create", "status=NONE error=0"));
-	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_fence_signal", "status=NONE error=0"));
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_command_end", "kind=EXECUTE"));
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_command_end",
 			     "state=DONE status=NONE error=0"));
@@ -381,8 +379,8 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 			      &foreign), 0);
 	execution_init(&e, model, foreign, pool);
 	EXPECT_EQ(xioctl(s->fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
-	fd = fence_start(s->fd, model, foreign, -1);
-	EXPECT_EQ(fence_await(fd), 1);
+	fd = file_start(s->fd, model, foreign, -1);
+	EXPECT_EQ(file_end(s->fd, fd), 0);
 	close(fd);
 	EXPECT_EQ(object_destroy(s->fd, model), 0);
 }
@@ -416,7 +414,6 @@ TEST_F(observe, each_event)
 		{ "nnaccel_slot_resolve", " number=1 slot=" },
 		{ "nnaccel_slot_free", " number=1 slot=" },
 		{ "nnaccel_grant_fd", " writable=0" }, { "nnaccel_grant_revoke", " writable=0" },
-		{ "nnaccel_fence_create", " tag=0 " }, { "nnaccel_fence_signal", " tag=0 " },
 		{ "nnaccel_access_begin", " prot=1 error=0" },
 		{ "nnaccel_access_begin", " prot=3 error=0" },
 		/* The fetch has added NNACCEL_PROT_SYNC. */
@@ -501,11 +498,11 @@ TEST_F(observe, end_of_a_command_that_nobody_took)
 	if (!write_file(TRACING "events/nnaccel/nnaccel_command_end/enable", "1"))
 		SKIP(return, "no tracefs");
 	write_file(TRACING "trace", "\n");
-	fence = fence_start(self->s.fd, self->model, self->pool, -1);
+	fence = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_GE(fence, 0);
 	close(self->s.session);
 	self->s.session = -1;
-	EXPECT_EQ(fence_await(fence), -EPIPE);
+	EXPECT_EQ(file_end(self->s.fd, fence), EPIPE);
 	close(fence);
 	write_file(TRACING "events/nnaccel/nnaccel_command_end/enable", "0");
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_command_end", "error=-32"));

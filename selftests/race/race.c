@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "fence.h"
 #include "harness.h"
 
 #define CLIENTS	3		/* processes at a time */
@@ -118,50 +117,14 @@ static void call_execute(struct client *c)
 }
 
 /* Some are closed, and their numbers other files'; 0: none yet. */
-static _Atomic int fences[IDS];
-
-/* Puts a fence on a pool's memory, where executions wait for it. */
-static void put_fence(struct client *c, int fence)
-{
-	struct dma_buf_import_sync_file import = {
-		.flags = draw(&c->seed, 2) ? DMA_BUF_SYNC_READ : DMA_BUF_SYNC_WRITE,
-		.fd = fence,
-	};
-	int buffer = pool_export(c->fd, draw_id(c, pools));
-
-	if (buffer < 0)
-		return;
-	ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import);
-	close(buffer);
-}
-
-static void call_fenced(struct client *c)
-{
-	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
-	struct nnaccel_fence_info info;
-	struct fenced f;
-	int old;
-
-	fenced_init(&f, draw_id(c, models), draw_id(c, pools), draw_id(c, pools));
-	if (draw(&c->seed, 2))
-		fenced_wait_for(&f, fences[draw(&c->seed, IDS)]);
-	if (!xioctl(c->fd, NNACCEL_EXECUTE_FENCED, &f.cmd)) {
-		put_fence(c, f.cmd.out_fd);
-		old = atomic_exchange(&fences[draw(&c->seed, IDS)], f.cmd.out_fd);
-		if (old > 0)
-			close(old);
-	}
-	fence_info(c->fd, fences[draw(&c->seed, IDS)], &info);
-	if (!draw(&c->seed, 8))
-		xioctl(c->fd, NNACCEL_CANCEL, &cancel);
-}
+static _Atomic int files[IDS];
 
 static _Atomic uint32_t submissions[IDS];
 
 /* Submits an execution, then waits for one of all threads, or ends it. */
 static void call_submissions(struct client *c)
 {
-	int32_t dependencies[2] = { fences[draw(&c->seed, IDS)], fences[draw(&c->seed, IDS)] };
+	int32_t dependencies[2] = { files[draw(&c->seed, IDS)], files[draw(&c->seed, IDS)] };
 	struct nnaccel_submit submit;
 	struct execution e;
 	bool done;
@@ -175,7 +138,7 @@ static void call_submissions(struct client *c)
 	if (!xioctl(c->fd, NNACCEL_SUBMIT, &submit)) {
 		remember(c, submissions, submit.out_id);
 		old = submit.out_fd < 0 ? 0 :
-		      atomic_exchange(&fences[draw(&c->seed, IDS)], submit.out_fd);
+		      atomic_exchange(&files[draw(&c->seed, IDS)], submit.out_fd);
 		if (old > 0)
 			close(old);
 	}
@@ -187,7 +150,7 @@ static void call_submissions(struct client *c)
 		submission_wait(c->fd, draw_id(c, submissions), &e.cmd);
 		break;
 	case 2:
-		submission_wait_file(c->fd, fences[draw(&c->seed, IDS)], &e.cmd);
+		submission_wait_file(c->fd, files[draw(&c->seed, IDS)], &e.cmd);
 		break;
 	default:
 		object_destroy(c->fd, draw_id(c, submissions));
@@ -311,8 +274,6 @@ static void *client_thread(void *data)
 			call_burst(&c);
 		else if (what < 17)
 			call_buffers(&c);
-		else if (what < 21)
-			call_fenced(&c);
 		else if (what < 25)
 			call_submissions(&c);
 		else
@@ -448,7 +409,6 @@ static void broker_main(int broker)
 
 TEST(race)
 {
-	long long bound = param_set("fence_bound_ms", 300);
 	long long grace = param_set("kill_grace_ms", 50);
 	struct summary before;
 	long long executions;
@@ -480,7 +440,6 @@ TEST(race)
 	waitpid(engine, &status, 0);
 	EXPECT_TRUE(summary_settles(&before));
 	EXPECT_GT(summary_get(-1, "executions-total"), executions);
-	param_set("fence_bound_ms", bound);
 	param_set("kill_grace_ms", grace);
 }
 

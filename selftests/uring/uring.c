@@ -15,7 +15,7 @@
 #define LENGTH 64
 #define DEPTH 32
 
-/* Those of the last entries. */
+/* The submissions of the last entries. */
 static struct nnaccel_submit submits[2 * DEPTH];
 static unsigned int num_submits;
 

@@ -334,17 +334,17 @@ TEST_F(wait, files_of_a_thread)
 	void *failed;
 	int fence;
 
-	fence = fence_start(self->s.fd, self->model, self->input, -1);
+	fence = file_start(self->s.fd, self->model, self->input, -1);
 	ASSERT_GE(fence, 0);
 	ASSERT_EQ(pthread_create(&thread, NULL, unshare_files, self), 0);
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
-	EXPECT_EQ(fence_status(fence), 0);
+	EXPECT_FALSE(file_readable(fence, 0));
 	/* Nor does the thread that goes on with a table of its own, while the other leaves. */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
-	EXPECT_EQ(fence_await(fence), 1);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
 	close(fence);
 }
 

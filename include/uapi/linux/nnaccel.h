@@ -84,11 +84,10 @@ enum {
 	NNACCEL_CMD_POOL_ALLOC = 0x02,
 	NNACCEL_CMD_POOL_IMPORT = 0x03,
 	NNACCEL_CMD_POOL_EXPORT = 0x04,
-	NNACCEL_CMD_EXECUTE_FENCED = 0x0D,
-	NNACCEL_CMD_FENCE_INFO = 0x0E,
 	NNACCEL_CMD_CANCEL = 0x0F,
 	NNACCEL_CMD_SUBMIT = 0x13,
 	NNACCEL_CMD_WAIT = 0x14,
+	NNACCEL_CMD_SYNC_FILE = 0x15,
 
 	NNACCEL_CMD_BURST_SLOT = 0x20,
 
@@ -869,89 +868,6 @@ struct nnaccel_buffer_copy {
 	__aligned_u64 offset;
 };
 
-/* Most sync_files that one execution can wait for. */
-#define NNACCEL_MAX_FENCES	1024
-
-/* Flags of NNACCEL_EXECUTE_FENCED. */
-#define NNACCEL_FENCE_CLOEXEC	(1 << 0)
-
-/**
- * struct nnaccel_execute_fenced - ioctl(NNACCEL_EXECUTE_FENCED)
- * @size: sizeof(struct nnaccel_execute_fenced)
- * @flags: NNACCEL_FENCE_CLOEXEC
- * @execute: const struct nnaccel_execute *: the execution; its shapes, message
- *	and message_size must be 0, and its out fields are not written
- * @fences: const __s32[num_fences]: sync_file fds, of any driver
- * @num_fences: at most NNACCEL_MAX_FENCES
- * @out_fd: out: a sync_file that signals when the execution is at its end
- * @duration_ns: longest time from the moment that all fences have signalled to
- *	the end of the execution, 0: no limit; the deadline holds besides
- * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
- *
- * Does not wait. The execution is queued when all fences have signalled, and
- * those that are in the reservation objects of its memory at the time of the
- * call; one of @fences that carries an error fails the execution, which then
- * does not run. The sync_file signals, with an error where the execution did not
- * succeed, within the module's bound from the call whatever worker, broker,
- * client and exporters of memory do. While the worker could still write it does
- * not signal: before the bound the worker is killed.
- *
- * Errors: those of NNACCEL_WORK_EXECUTE but ETIME, and EINVAL: too many fences, an
- * fd that is no sync_file; EMFILE. EXFULL: too many commands in flight.
- */
-struct nnaccel_execute_fenced {
-	__u32 size;
-	__u32 flags;
-	__aligned_u64 execute;
-	__aligned_u64 fences;
-	__u32 num_fences;
-	__s32 out_fd;
-	__aligned_u64 duration_ns;
-	__aligned_u64 tag;
-};
-#define NNACCEL_EXECUTE_FENCED _IO(NNACCEL_TYPE, NNACCEL_CMD_EXECUTE_FENCED)
-
-/**
- * struct nnaccel_fence_info - ioctl(NNACCEL_FENCE_INFO)
- * @size: sizeof(struct nnaccel_fence_info)
- * @flags: must be 0
- * @fd: what NNACCEL_EXECUTE_FENCED gave
- * @out_status: out: enum nnaccel_status; where @out_error is set,
- *	MISSED_DEADLINE_TRANSIENT for ETIME and GENERAL_FAILURE for others
- * @out_error: out: 0, or an errno where there is no answer of the engine:
- *	ETIME: the deadline or the module's bound passed, or an exporter of a
- *	dma-buf did not return within it; EREMOTEIO: a fence
- *	that it waited for carried an error; ECANCELED: cancelled, or the context
- *	was closed; EPIPE: the worker died; EIO: the exporter of a dma-buf
- *	refused; EBUSY, ENODATA: of a buffer, when the execution was to be queued
- * @__reserved: must be 0
- * @out_device_ns: out: time on the device, or NNACCEL_TIME_NONE
- * @out_launched_ns: out: time from the call to the end, or NNACCEL_TIME_NONE
- * @out_fenced_ns: out: time from the last fence's signal to the end, or
- *	NNACCEL_TIME_NONE
- * @message: char[message_size]: out: what is wrong, terminated; or 0
- * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @__reserved2: must be 0
- *
- * Errors: EBUSY: not at its end yet; EINVAL: the fd is no sync_file of an
- * execution of this context.
- */
-struct nnaccel_fence_info {
-	__u32 size;
-	__u32 flags;
-	__s32 fd;
-	__u32 out_status;
-	__u32 out_error;
-	__u32 __reserved;
-	__aligned_u64 out_device_ns;
-	__aligned_u64 out_launched_ns;
-	__aligned_u64 out_fenced_ns;
-	__aligned_u64 message;
-	__u32 message_size;
-	__u32 __reserved2;
-};
-#define NNACCEL_FENCE_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_FENCE_INFO)
-
 /* Flags of NNACCEL_CANCEL: whatever the tag. */
 #define NNACCEL_CANCEL_ANY	(1 << 0)
 
@@ -963,13 +879,10 @@ struct nnaccel_fence_info {
  * @out_cancelled: out: how many were cancelled
  * @__reserved: must be 0
  *
- * Ends fenced executions that wait or are queued, and those of io_uring, with
- * ECANCELED. A fenced one that the worker has goes on: its fence must not signal
- * while the worker writes. One of io_uring completes, and the engine may go on
- * reading and writing its pools.
+ * Ends executions of io_uring with ECANCELED. The engine may go on reading and writing
+ * the pools of one that it has.
  *
- * Errors: ENOENT: none is under way with that tag; EALREADY: the worker has all
- * of them.
+ * Errors: ENOENT: none is under way with that tag.
  */
 struct nnaccel_cancel {
 	__u32 size;
@@ -1167,17 +1080,16 @@ struct nnaccel_submit {
  *	and no other flag
  * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
  *
- * This is the cmd field of a submission queue entry whose opcode is
- * IORING_OP_URING_CMD, whose cmd_op is NNACCEL_SUBMIT and whose fd is a context;
- * entries of 64 and of 128 bytes will do. One entry submits the execution and
- * completes with it; there is no submission to be waited for. @submit and what it
- * points to must stay until the completion queue entry; @submit's out fields are not
- * written. The entry's res is
+ * This is the cmd field of a submission queue entry. The entry's opcode is
+ * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. It may have
+ * 64 or 128 bytes. One entry submits the execution and completes with it. There is no
+ * submission to wait for. @submit and what it points to must stay until the completion
+ * queue entry. The out fields of @submit are not written. The entry's res is
  *
- * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written;
+ * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written.
  * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
- *   the engine failed it; the results are written likewise;
- * - -errno with out_status as it was: there is no answer. An error of NNACCEL_SUBMIT or
+ *   the engine failed it. The results are written likewise.
+ * - -errno: there is no answer, and out_status is not written. An error of NNACCEL_SUBMIT or
  *   one that NNACCEL_WAIT has as @out_error. ECANCELED: cancelled by NNACCEL_CANCEL, or
  *   because ring or task ended. ENOTTY: no such cmd_op. EOPNOTSUPP: another kind, or the
  *   ring polls for completions.
@@ -1269,6 +1181,40 @@ struct nnaccel_wait {
 	__u32 __reserved;
 };
 #define NNACCEL_WAIT _IO(NNACCEL_TYPE, NNACCEL_CMD_WAIT)
+
+/* Flags of NNACCEL_SYNC_FILE. */
+#define NNACCEL_SYNC_FILE_CLOEXEC	(1 << 0)
+
+/**
+ * struct nnaccel_sync_file - ioctl(NNACCEL_SYNC_FILE)
+ * @size: sizeof(struct nnaccel_sync_file)
+ * @flags: NNACCEL_SYNC_FILE_CLOEXEC
+ * @fd: the file of a submission of this context
+ * @out_fd: out: a sync_file
+ *
+ * Gives out the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE).
+ * The module makes no fence of its own: an execution that a process computes has the
+ * submission's file alone, which other drivers do not wait for. Nothing may follow the
+ * fence, so all memory that the execution names must be pools that only devices reach
+ * (NNACCEL_IMPORT_DEVICE). The answer changes nothing, and can be had as often as one likes
+ * while the file is open.
+ *
+ * Errors:
+ * EBADF: no such fd.
+ * EINVAL: an unknown flag, or the fd is no file of a submission.
+ * ENOENT: the file is of another context's submission.
+ * EOPNOTSUPP: the execution names memory that a CPU reaches.
+ * EAGAIN: the engine has not committed yet.
+ * ENODATA: the execution has ended, and the engine committed no fence.
+ * EMFILE: no number is left for the file.
+ */
+struct nnaccel_sync_file {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__s32 out_fd;
+};
+#define NNACCEL_SYNC_FILE _IO(NNACCEL_TYPE, NNACCEL_CMD_SYNC_FILE)
 
 /* ------------------------------------------------------------------------
  * Burst
@@ -2102,13 +2048,12 @@ struct nnaccel_session_fetch {
  * it: an EXECUTE, COPY_IN or COPY_OUT, answered with NNACCEL_STATUS_NONE, ends
  * when @fence does. An error of the fence makes the status
  * MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or GENERAL_FAILURE, without
- * shapes, and is the error of the sync_file of a fenced execution. From the
- * commit on the fence alone decides: the death of the worker, of the broker or
- * of the client ends nothing, since the hardware goes on. A fence that takes
- * longer than the module's bound (from the commit, of a fenced execution from
- * its call) ends the command with ETIME; what the hardware then still writes is
- * its driver's to stop. A caller with a deadline does not wait longer than for
- * other commands.
+ * shapes. From the commit on the fence alone decides: the death of the worker, of
+ * the broker or of the client ends nothing, since the hardware goes on. A fence that
+ * takes longer than the module's bound from the commit on ends the command with ETIME;
+ * what the hardware then still writes is its driver's to stop. A caller with a deadline
+ * does not wait longer than for other commands. NNACCEL_SYNC_FILE gives the fence to the
+ * client.
  *
  * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED goes on, and is answered by
  * another commit. The status is NNACCEL_STATUS_NONE, and there is no payload, message or

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Executions that depend on others and on fences of other drivers: order, failures, limits of time
+ * and deaths.
+ */
+#include "harness.h"
+
+#define LENGTH 64
+#define MS 1000000ULL
+
+FIXTURE(depend) {
+	struct summary before;
+	struct served s;
+	uint32_t pool;
+	uint32_t model;
+	union command cmd;
+};
+
+FIXTURE_SETUP(depend)
+{
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_EQ(served_open(&self->s), 0);
+	self->pool = pool_alloc(self->s.fd, LENGTH);
+	self->model = served_prepare(&self->s, self->pool);
+	ASSERT_NE(self->model, 0);
+}
+
+FIXTURE_TEARDOWN(depend)
+{
+	served_close(&self->s);
+	EXPECT_TRUE(summary_settles(&self->before));
+}
+
+/* Fetches without waiting: 0, or EAGAIN if no command is queued. */
+static int fetch(FIXTURE_DATA(depend) *self)
+{
+	return session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd);
+}
+
+static int answer(FIXTURE_DATA(depend) *self, uint32_t status)
+{
+	return session_commit(self->s.session, self->cmd.head.cookie, status, NULL, 0, "reason");
+}
+
+static int start_after(FIXTURE_DATA(depend) *self, int file)
+{
+	return file_start(self->s.fd, self->model, self->pool, file);
+}
+
+/* A chain of executions runs without its client: each appears when the one before is done. */
+TEST_F(depend, chain)
+{
+	int files[5] = { -1 };
+
+	for (size_t i = 1; i < ARRAY_SIZE(files); i++) {
+		files[i] = start_after(self, files[i - 1]);
+		ASSERT_GE(files[i], 0);
+	}
+	await_commands(self->s.fd, ARRAY_SIZE(files) - 1);
+	for (size_t i = 1; i < ARRAY_SIZE(files); i++) {
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		EXPECT_EQ(fetch(self), EAGAIN);
+		for (size_t j = 1; j < ARRAY_SIZE(files); j++) {
+			EXPECT_EQ(file_readable(files[j], 0), j < i);
+		}
+		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	}
+	for (size_t i = 1; i < ARRAY_SIZE(files); i++) {
+		EXPECT_EQ(file_end(self->s.fd, files[i]), 0);
+		close(files[i]);
+	}
+}
+
+/* The links of a chain may be closed. */
+TEST_F(depend, chain_without_its_links)
+{
+	int fence = start_after(self, -1), last = -1;
+
+	for (int i = 0; i < 20; i++) {
+		last = start_after(self, fence);
+		ASSERT_GE(last, 0);
+		close(fence);
+		fence = last;
+	}
+	ASSERT_EQ(served_start(&self->s), 0);
+	EXPECT_EQ(file_end(self->s.fd, last), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 21);
+	close(last);
+}
+
+/* Starts an execution that depends on as many files. */
+static int start_after_all(FIXTURE_DATA(depend) *self, const int32_t *files, uint32_t num)
+{
+	struct nnaccel_submit submit;
+	struct execution e;
+
+	execution_init(&e, self->model, self->pool, self->pool);
+	submit_init(&submit, NNACCEL_WORK_EXECUTE, &e.cmd);
+	submit.flags = NNACCEL_SUBMIT_FILE;
+	submit.dependencies = (uintptr_t)files;
+	submit.num_dependencies = num;
+	return xioctl(self->s.fd, NNACCEL_SUBMIT, &submit) ? -1 : submit.out_fd;
+}
+
+TEST_F(depend, waits_for_all)
+{
+	const int32_t both[] = { start_after(self, -1), start_after(self, -1), };
+	const int32_t twice[] = { both[0], both[1], both[0] };
+	union command first;
+	int c;
+
+	c = start_after_all(self, twice, ARRAY_SIZE(twice));
+	ASSERT_GE(c, 0);
+	ASSERT_EQ(fetch(self), 0);
+	first = self->cmd;
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, both[1]), 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(session_answer(self->s.session, &first), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, c), 0);
+	close(c);
+	close(both[0]);
+	close(both[1]);
+}
+
+TEST_F(depend, waits_for_as_many_as_may_be)
+{
+	static int32_t waits[NNACCEL_MAX_DEPENDENCIES];
+	int gate = start_after(self, -1), last;
+
+	for (size_t i = 0; i < NNACCEL_MAX_DEPENDENCIES; i++)
+		waits[i] = gate;
+	last = start_after_all(self, waits, NNACCEL_MAX_DEPENDENCIES);
+	ASSERT_GE(last, 0);
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, last), 0);
+	close(last);
+	close(gate);
+}
+
+/* An execution that depends on a failure does not run, at any length, before or after it. */
+TEST_F(depend, failure_spreads)
+{
+	int a = start_after(self, -1), b = start_after(self, a), c = start_after(self, b), d;
+
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(answer(self, NNACCEL_STATUS_GENERAL_FAILURE), 0);
+	EXPECT_EQ(file_end(self->s.fd, a), EPROTO);
+	EXPECT_EQ(file_end(self->s.fd, b), EREMOTEIO);
+	EXPECT_EQ(file_end(self->s.fd, c), EREMOTEIO);
+	d = start_after(self, c);
+	EXPECT_EQ(file_end(self->s.fd, d), EREMOTEIO);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	close(a);
+	close(b);
+	close(c);
+	close(d);
+}
+
+static int start_with_buffers(FIXTURE_DATA(depend) *self, uint64_t from, uint64_t to, int file)
+{
+	struct buffer_execution e;
+
+	buffer_execution_init(&e, self->model, from, to);
+	return submit_file(self->s.fd, &e.base.cmd, file);
+}
+
+/* A buffer of the model's, which this process answers for; with something in it. */
+static uint32_t serve_buffer(FIXTURE_DATA(depend) *self, const char *data, uint64_t length)
+{
+	struct allocation a;
+	struct async async;
+
+	allocation_init(&a, self->model, length);
+	if (!async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd) ||
+	    session_fetch(self->s.session, 0, &self->cmd) ||
+	    session_answer(self->s.session, &self->cmd) || async_wait(&async) ||
+	    buffer_copy_in(self->s.fd, a.cmd.out_buffer, data, length))
+		return 0;
+	return a.cmd.out_buffer;
+}
+
+/* Priority orders those whose fences have signalled. */
+TEST_F(depend, priorities)
+{
+	const uint32_t order[] = { NNACCEL_PRIORITY_LOW, NNACCEL_PRIORITY_HIGH,
+				   NNACCEL_PRIORITY_MEDIUM };
+	const char data[16] = "of a buffer";
+	int gate = start_after(self, -1), files[3];
+	uint64_t buffers[3];
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		ASSERT_EQ(fetch(self), i ? EAGAIN : 0);
+	union command first = self->cmd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		self->model = served_prepare_as(&self->s, self->pool, order[i]);
+		ASSERT_NE(self->model, 0);
+		buffers[i] = serve_buffer(self, data, sizeof(data));
+		ASSERT_NE(buffers[i], 0);
+		files[i] = start_with_buffers(self, buffers[i], 0, gate);
+		ASSERT_GE(files[i], 0);
+	}
+	EXPECT_EQ(session_answer(self->s.session, &first), 0);
+	/* They are queued one by one. One that is queued has its buffer. */
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		while (buffer_copy_in(self->s.fd, buffers[i], data, sizeof(data)) != EBUSY)
+			usleep(1000);
+	for (uint32_t i = ARRAY_SIZE(order); i-- > 0;) {
+		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+		EXPECT_EQ(self->cmd.head.priority, i);
+		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		EXPECT_EQ(file_end(self->s.fd, files[i]), 0);
+		close(files[i]);
+	}
+	close(gate);
+}
+
+/* ---- buffers: their state is judged when an execution is queued ---- */
+
+TEST_F(depend, chain_over_buffers)
+{
+	const char data[16] = "of a buffer";
+	uint64_t buffers[2];
+	int fence = -1, next;
+
+	ASSERT_EQ(served_start(&self->s), 0);
+	buffers[0] = buffer_alloc(self->s.fd, self->model, sizeof(data));
+	buffers[1] = buffer_alloc(self->s.fd, self->model, sizeof(data));
+	ASSERT_NE(buffers[1], 0);
+	fence = start_with_buffers(self, buffers[0], buffers[1], -1);
+	EXPECT_EQ(file_end(self->s.fd, fence), ENODATA);
+	close(fence);
+	ASSERT_EQ(buffer_copy_in(self->s.fd, buffers[0], data, sizeof(data)), 0);
+	fence = start_with_buffers(self, buffers[0], buffers[1], -1);
+	for (int i = 1; i < 10; i++) {
+		next = start_with_buffers(self, buffers[i % 2], buffers[(i + 1) % 2], fence);
+		ASSERT_GE(next, 0);
+		close(fence);
+		fence = next;
+	}
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 10);
+	close(fence);
+}
+
+/* ---- limits of time ---- */
+
+TEST_F(depend, deadline_while_waiting)
+{
+	int gate = start_after(self, -1), late;
+
+	late = file_start_until(self->s.fd, self->model, self->pool, gate, now_ns() + 50 * MS);
+	EXPECT_EQ(file_end(self->s.fd, late), ETIME);
+	close(late);
+	ASSERT_EQ(served_start(&self->s), 0);
+	EXPECT_EQ(file_end(self->s.fd, gate), 0);
+	close(gate);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
+}
+
+/* The duration begins with the end of the last dependency, and the earlier limit holds. */
+TEST_F(depend, duration)
+{
+	int gate = start_after(self, -1);
+	uint64_t before, limit = 3600000 * MS;
+	struct nnaccel_submit submit;
+	struct execution e;
+
+	execution_init(&e, self->model, self->pool, self->pool);
+	submit_init(&submit, NNACCEL_WORK_EXECUTE, &e.cmd);
+	submit.flags = NNACCEL_SUBMIT_FILE;
+	submit.dependencies = (uintptr_t)&gate;
+	submit.num_dependencies = 1;
+	submit.duration_ns = limit;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	usleep(20000);
+	before = now_ns();
+	ASSERT_EQ(fetch(self), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_GE(self->cmd.head.deadline_ns, before + limit);
+	EXPECT_LE(self->cmd.head.deadline_ns, now_ns() + limit);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, submit.out_fd), 0);
+	close(submit.out_fd);
+
+	e.cmd.deadline_ns = now_ns() + limit / 2;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(self->cmd.head.deadline_ns, e.cmd.deadline_ns);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	close(submit.out_fd);
+
+	submit.duration_ns = 1;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	EXPECT_EQ(file_end(self->s.fd, submit.out_fd), ETIME);
+	close(submit.out_fd);
+	submit.duration_ns = UINT64_MAX;
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, submit.out_fd), 0);
+	close(submit.out_fd);
+	close(gate);
+}
+
+/* ---- fences of another driver ---- */
+
+TEST_F(depend, foreign)
+{
+	int timeline = timeline_open(), a, b, first, second;
+
+	if (timeline < 0)
+		SKIP(return, "this kernel has no sw_sync");
+	a = timeline_fence(timeline, 1);
+	b = timeline_fence(timeline, 2);
+	first = start_after(self, a);
+	second = start_after(self, b);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(timeline_advance(timeline), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, first), 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	/* Its end signals what is left with an error. */
+	close(timeline);
+	EXPECT_LT(fence_status(b), 0);
+	EXPECT_EQ(file_end(self->s.fd, second), EREMOTEIO);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	close(a);
+	close(b);
+	close(first);
+	close(second);
+}
+
+/* One that never signals holds an execution up to its deadline, and nothing of us remains on it. */
+TEST_F(depend, foreign_that_never_signals)
+{
+	int timeline = timeline_open(), never, file;
+
+	if (timeline < 0)
+		SKIP(return, "this kernel has no sw_sync");
+	never = timeline_fence(timeline, 1);
+	file = file_start_until(self->s.fd, self->model, self->pool, never, now_ns() + 50 * MS);
+	EXPECT_EQ(file_end(self->s.fd, file), ETIME);
+	close(file);
+	file = start_after(self, never);
+	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 1));
+	served_close(&self->s);
+	EXPECT_TRUE(file_readable(file, -1));
+	close(file);
+	EXPECT_TRUE(summary_settles(&self->before));
+	close(never);
+	close(timeline);
+	self->s = (struct served){ .broker = -1, .fd = -1, .session = -1 };
+}
+
+TEST_F(depend, many_foreign)
+{
+	static int32_t waits[NNACCEL_MAX_DEPENDENCIES];
+	int timeline = timeline_open(), fence, file;
+
+	if (timeline < 0)
+		SKIP(return, "this kernel has no sw_sync");
+	fence = timeline_fence(timeline, 1);
+	for (int i = 0; i < NNACCEL_MAX_DEPENDENCIES; i++)
+		waits[i] = fence;
+	file = start_after_all(self, waits, NNACCEL_MAX_DEPENDENCIES);
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	EXPECT_EQ(timeline_advance(timeline), 0);
+	ASSERT_EQ(served_start(&self->s), 0);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	close(file);
+	close(fence);
+	close(timeline);
+}
+
+/* ---- deaths ---- */
+
+enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
+
+static const char *const stage_names[] = { "waiting", "queued", "fetched" };
+
+/* Starts an execution that comes to a stage; @gate: out: what it waits for. */
+static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
+{
+	*gate = -1;
+	if (stage == WAITING) {
+		*gate = start_after(self, -1);
+		if (fetch(self))
+			return -1;
+	}
+	return start_after(self, *gate);
+}
+
+TEST_F(depend, death_of_the_worker)
+{
+	for (enum stage stage = 0; stage < NUM_STAGES; stage++) {
+		int gate, fence = start_at(self, stage, &gate);
+
+		ASSERT_GE(fence, 0);
+		if (stage == FETCHED) {
+			ASSERT_EQ(fetch(self), 0);
+		}
+		EXPECT_FALSE(file_readable(fence, 0));
+		close(self->s.session);
+		EXPECT_EQ(file_end(self->s.fd, fence), EPIPE) TH_LOG("%s", stage_names[stage]);
+		close(fence);
+		close(gate);
+		self->s.session = -1;
+		served_close(&self->s);
+		ASSERT_EQ(served_open(&self->s), 0);
+		self->pool = pool_alloc(self->s.fd, LENGTH);
+		self->model = served_prepare(&self->s, self->pool);
+	}
+}
+
+TEST_F(depend, close_of_the_context)
+{
+	for (enum stage stage = 0; stage < NUM_STAGES; stage++) {
+		int gate, fence = start_at(self, stage, &gate);
+
+		ASSERT_GE(fence, 0);
+		if (stage == FETCHED) {
+			ASSERT_EQ(fetch(self), 0);
+		}
+		close(self->s.fd);
+		self->s.fd = -1;
+		EXPECT_TRUE(file_readable(fence, -1)) TH_LOG("%s", stage_names[stage]);
+		close(fence);
+		close(gate);
+		served_close(&self->s);
+		ASSERT_EQ(served_open(&self->s), 0);
+		self->pool = pool_alloc(self->s.fd, LENGTH);
+		self->model = served_prepare(&self->s, self->pool);
+	}
+}
+
+/* The broker's end is no concern of executions. */
+TEST_F(depend, death_of_the_broker)
+{
+	int gate, fence = start_at(self, WAITING, &gate);
+
+	close(self->s.broker);
+	self->s.broker = -1;
+	EXPECT_FALSE(file_readable(fence, 0));
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	ASSERT_EQ(served_start(&self->s), 0);
+	EXPECT_EQ(file_end(self->s.fd, fence), 0);
+	close(gate);
+	close(fence);
+}
+
+TEST_HARNESS_MAIN
