@@ -188,31 +188,37 @@ struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, cons
  */
 int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
-	const size_t first = offsetof(struct nnaccel_execute, out_status);
-	const size_t end = offsetofend(struct nnaccel_execute, out_driver_ns);
-	const size_t last = offsetof(struct nnaccel_execute, out_fenced_ns);
 	bool measured = cmd->head.flags & NNACCEL_EXECUTE_MEASURE;
-	struct nnaccel_execute *arg = ucmd->cmd;
+	struct nnaccel_execute __user *to = ucmd->ubuffer;
+	const struct nnaccel_execute *arg = ucmd->cmd;
+	u32 num_shapes = 0;
 	int ret;
 
-	arg->out_status = cmd->status;
-	arg->out_num_shapes = 0;
-	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
-	arg->out_driver_ns = measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE;
-	arg->out_fenced_ns = measured ? cmd->end_ns - cmd->async->ready_ns : NNACCEL_TIME_NONE;
 	if (arg->shapes && cmd->payload_size) {
 		if (copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
 				 cmd->head.num_outputs * sizeof(struct nnaccel_shape)))
 			return -EFAULT;
-		arg->out_num_shapes = cmd->head.num_outputs;
+		num_shapes = cmd->head.num_outputs;
 	}
 	ret = nnaccel_command_write_message(cmd, arg->message, arg->message_size);
 	if (ret)
 		return ret;
-	/* All but the last of it is in the first published version of the structure. */
-	if (copy_to_user(ucmd->ubuffer + first, (void *)arg + first, end - first))
+	if (!user_write_access_begin(to, ucmd->user_size))
 		return -EFAULT;
-	if (ucmd->user_size < sizeof(*arg))
-		return 0;
-	return copy_to_user(ucmd->ubuffer + last, (void *)arg + last, sizeof(u64)) ? -EFAULT : 0;
+	unsafe_put_user(cmd->status, &to->out_status, err_access);
+	unsafe_put_user(num_shapes, &to->out_num_shapes, err_access);
+	unsafe_put_user(measured ? cmd->device_ns : NNACCEL_TIME_NONE, &to->out_device_ns,
+			err_access);
+	unsafe_put_user(measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE,
+			&to->out_driver_ns, err_access);
+	/* All but the last of it is in the first published version of the structure. */
+	if (ucmd->user_size >= sizeof(*to))
+		unsafe_put_user(measured ? cmd->end_ns - cmd->async->ready_ns : NNACCEL_TIME_NONE,
+				&to->out_fenced_ns, err_access);
+	user_write_access_end();
+	return 0;
+
+err_access:
+	user_write_access_end();
+	return -EFAULT;
 }

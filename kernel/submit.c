@@ -23,10 +23,13 @@
 
 #include "nnaccel_private.h"
 
+/* Bytes that SUBMIT's and WAIT's own structure leave in the room of an ioctl's. */
+#define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
+
 #define NNACCEL_KIND(_work, _struct, _last, _prefix, ...)			\
 	[NNACCEL_WORK_##_work] = {						\
 		.size = sizeof(_struct) +					\
-			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
+			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_WORK_SIZE),	\
 		.min_size = offsetofend(_struct, _last),			\
 		.create = _prefix##_create,					\
 		.respond = _prefix##_respond,					\
@@ -529,12 +532,11 @@ static int nnaccel_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
  */
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 {
-	u64 buffer[NNACCEL_UCMD_SIZE / sizeof(u64)] = {};
 	const struct nnaccel_submit *arg = ucmd->cmd;
 	struct nnaccel_ucmd work = {
 		.object = ucmd->object,
 		.ubuffer = u64_to_user_ptr(arg->work),
-		.cmd = buffer,
+		.cmd = ucmd->cmd + sizeof(*arg),
 		.new_fd = -1,
 	};
 	const struct nnaccel_kind *kind = nnaccel_submit_kind(arg);
@@ -548,7 +550,7 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 		return ret;
 	if (!nnaccel_kind_may_respond(kind, &work))
 		return -EINVAL;
-	cmd = kind->create(ucmd->object, buffer);
+	cmd = kind->create(ucmd->object, work.cmd);
 	if (IS_ERR(cmd))
 		return cmd == ERR_PTR(-ERESTARTSYS) ? -ERESTARTNOINTR : PTR_ERR(cmd);
 	if (!cmd)
@@ -714,12 +716,11 @@ static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *wo
  */
 int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 {
-	u64 buffer[NNACCEL_UCMD_SIZE / sizeof(u64)] = {};
 	const struct nnaccel_wait *arg = ucmd->cmd;
 	struct nnaccel_ucmd work = {
 		.object = ucmd->object,
 		.ubuffer = u64_to_user_ptr(arg->work),
-		.cmd = buffer,
+		.cmd = ucmd->cmd + sizeof(*arg),
 		.new_fd = -1,
 	};
 	struct nnaccel_submission *sub;
