@@ -2,10 +2,10 @@
 /*
  * Sums and extremes of pixels of bytes and tables of them for one instruction set,
  * in loops that compilers make vectors of, and with arithmetic and means their part of the table;
- * included after binary_q8.h and average_q8.h. Whoever includes it may define,
- * for vectors of 4 * LANES bytes, MAX_OF_BYTES; and REPEAT_16, FIND_BYTES and CHOOSE_BYTES: 16 bytes as
- * often as they fit, entries of these, and bytes of a second vector where a third one's have their
- * highest bit set.
+ * included after binary_q8.h and average_q8.h. The including file may define macros
+ * for vectors of 4 * LANES bytes: MAX_OF_BYTES; REPEAT_16, which repeats 16 bytes; FIND_BYTES, which
+ * looks up entries of these; CHOOSE_BYTES, which takes bytes of a second vector if those of a third
+ * one have their highest bit set.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"

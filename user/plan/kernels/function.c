@@ -17,7 +17,7 @@ struct function {
 	enum kind kind;
 	size_t count;
 	size_t task_count;		/* elements of a task */
-	/* Those of the kind, without their pointers. */
+	/* The kernel's arguments of this kind, without pointers. */
 	struct nn_unary_f32 f32;
 	struct nn_quantize_f32 quantize;
 	struct nn_dequantize_f32 dequantize;

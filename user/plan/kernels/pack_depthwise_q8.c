@@ -14,7 +14,7 @@ static size_t taps_of(const struct nn_depthwise_q8 *d)
 	return d->height * d->width;
 }
 
-/* How many channels there are from `first` on, at most so many, and their parameters. */
+/* Returns the number of channels from `first` on, at most `most`, and reads their parameters. */
 static size_t read_channels(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t first,
 			    size_t most, struct nn_q8_channels *q)
 {
@@ -34,7 +34,7 @@ static int8_t weight_of(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 
 /* ---- Planes ---- */
 
-/* Where parameter `index` of a block is for the channel at `place` in the run of all blocks. */
+/* Returns the place of parameter `index` for the channel at `place` in the run of all blocks. */
 static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, size_t index,
 			 size_t place)
 {
@@ -78,7 +78,7 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	memcpy(at_place(l, packed, BIAS_TERM, place), &bias, sizeof(bias));
 	memcpy(at_place(l, packed, MULTIPLIER, place), &m->value, sizeof(m->value));
 	memcpy(at_place(l, packed, SHIFT, place), &shift, sizeof(shift));
-	/* Of channels 4i, 4i + 2 and of 4i + 1, 4i + 3: eight bytes each. */
+	/* Channels 4i and 4i + 2 have eight bytes each in one part, 4i + 1 and 4i + 3 in the other. */
 	memcpy(at_place(l, packed, place % 2 ? ROUND_ODD : ROUND_EVEN, place / 4 * 4) +
 	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
 }
@@ -136,7 +136,7 @@ static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, 
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {
 	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
-	/* Of the bytes as they are, with a sign where the flip would take it off. */
+	/* The zero point of the unflipped bytes. The flip would remove a sign. */
 	const int32_t zero = d->in_zero - d->in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {
