@@ -484,7 +484,7 @@ static void test_endless(void **state)
 /*
  * Without a deadline, by each path: nnacceld's bound ends the worker, once its client was
  * told why. Each is another user's: workers that crash have consequences for theirs. Each takes
- * the bound's seconds, so that a usual run tries the first of them.
+ * the bound's seconds, so that a usual run tries two of them.
  */
 static void test_bound(void **state)
 {
@@ -495,7 +495,7 @@ static void test_bound(void **state)
 
 	(void)state;
 	hostile_init(&copy, other, COPY);
-	for (int way = 0; way < how_often(WAYS, SIGNALS_BLOCKED); way++) {
+	for (int way = 0; way < how_often(WAYS, BURST); way++) {
 		struct nna_prepared_model *prepared;
 		struct nna_device *client;
 		struct job loop, after;
