@@ -263,8 +263,7 @@ static enum outcome try_dynamic(struct test *t, const struct vector *v, char rea
 		}
 		target_guard(&t->target, "an execution with dimensions");
 		outcome = test_outcome(t, shot_run(&s, ready.model, NULL), "execute", &s.err, reason);
-		if (test_hangs(t, "a call", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "a call", outcome, reason);
 		if (outcome == RIGHT && !shot_check(&s, reason))
 			outcome = WRONG;
 		shot_free(&s);
@@ -308,8 +307,7 @@ static enum outcome run_burst(struct test *t, const struct vector *v, struct nna
 			shot_fill(s, other);
 			target_guard(&t->target, "an execution of a burst");
 			outcome = test_outcome(t, shot_run(s, NULL, burst), "burst", &s->err, reason);
-			if (test_hangs(t, "a call", reason))
-				outcome = CRASHED;
+			outcome = test_end_call(t, "a call", outcome, reason);
 			if (outcome == RIGHT && !shot_check(s, reason))
 				outcome = WRONG;
 		}
@@ -340,8 +338,7 @@ static enum outcome run_short(struct test *t, const struct vector *v, struct nna
 				 nn_status_name(status));
 			outcome = status == NN_DEAD_OBJECT ? CRASHED : WRONG;
 		}
-		if (test_hangs(t, "a burst", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "a burst", outcome, reason);
 	}
 	shot_free(&s);
 	return outcome;
@@ -360,8 +357,7 @@ static enum outcome try_burst(struct test *t, const struct vector *v, char reaso
 		return outcome;
 	target_guard(&t->target, "the begin of a burst");
 	outcome = test_outcome(t, nna_burst_create(ready.model, &o, &burst, &err), "burst", &err, reason);
-	if (test_hangs(t, "a call", reason))
-		outcome = CRASHED;
+	outcome = test_end_call(t, "a call", outcome, reason);
 	if (outcome == RIGHT) {
 		outcome = run_burst(t, v, burst, reason);
 		if (outcome == RIGHT)
@@ -424,8 +420,7 @@ static enum outcome run_domains(struct test *t, const struct vector *v, struct n
 			status = nna_buffer_read(out, result, v->outputs[0].size, &err);
 	}
 	outcome = test_outcome(t, status, "buffers", &err, reason);
-	if (test_hangs(t, "a call", reason))
-		outcome = CRASHED;
+	outcome = test_end_call(t, "a call", outcome, reason);
 	if (outcome == RIGHT && !vector_equals(v, 0, result, &element)) {
 		snprintf(reason, REASON, "the output's buffer, element %u: wrong value", element);
 		outcome = WRONG;
@@ -470,8 +465,7 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 	} else {
 		target_guard(&t->target, "an execution beside other models");
 		outcome = test_outcome(t, shot_run(&s, model, NULL), "execute", &s.err, reason);
-		if (test_hangs(t, "a call", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "a call", outcome, reason);
 		if (outcome == RIGHT && !shot_check(&s, reason))
 			outcome = WRONG;
 	}
@@ -600,8 +594,7 @@ static enum outcome try_threads(struct test *t, const struct vector *v, char rea
 			memcpy(reason, threads[i].reason, REASON);
 		}
 	}
-	if (test_hangs(t, "a call", reason))
-		outcome = CRASHED;
+	outcome = test_end_call(t, "a call", outcome, reason);
 	test_release(&ready);
 	return outcome;
 }
@@ -740,8 +733,7 @@ static enum outcome execute_again(struct test *t, struct ready *ready, char *rea
 		target_guard_many(&t->target, "executions");
 		for (int i = 0; i < 50 && outcome == RIGHT; i++)
 			outcome = test_outcome(t, shot_run(&s, ready->model, NULL), "execute", &s.err, reason);
-		if (test_hangs(t, "executions", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "executions", outcome, reason);
 		shot_free(&s);
 	}
 	return outcome;

@@ -396,8 +396,7 @@ static enum outcome run_loaded(struct test *t, const struct vector *v, struct nn
 		target_guard(&t->target, "an execution of a loaded model");
 		outcome = test_outcome(t, shot_run(&s, model, NULL), "execute a loaded model", &s.err,
 				       reason);
-		if (test_hangs(t, "a call", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "a call", outcome, reason);
 		if (outcome == RIGHT && !is_damaged && !shot_check(&s, reason))
 			outcome = WRONG;
 		if (outcome == WRONG && is_damaged)
@@ -575,8 +574,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 		else
 			outcome = test_outcome(t, status, "a deadline that passes", &s.err, reason);
 	}
-	if (test_hangs(t, "a call", reason))
-		outcome = CRASHED;
+	outcome = test_end_call(t, "a call", outcome, reason);
 	if (outcome == RIGHT && late > 20 && missed * 20 < late) {
 		snprintf(reason, REASON, "of %u executions whose deadlines passed %u missed them",
 			 late + missed, missed);
@@ -598,8 +596,7 @@ static enum outcome try_far(struct test *t, const struct vector *v, struct nna_p
 		target_guard(&t->target, "an execution with a deadline that is far away");
 		outcome = test_outcome(t, shot_run(&s, model, NULL), "a deadline that is far away", &s.err,
 				       reason);
-		if (test_hangs(t, "a call", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "a call", outcome, reason);
 		if (outcome == RIGHT && !shot_check(&s, reason))
 			outcome = WRONG;
 	}

@@ -100,13 +100,14 @@ enum outcome test_outcome(struct test *t, enum nn_status status, const char *wha
 	return status == NN_DEAD_OBJECT || status == NN_DEVICE_UNAVAILABLE ? CRASHED : WRONG;
 }
 
-bool test_hangs(struct test *t, const char *what, char reason[REASON])
+enum outcome test_end_call(struct test *t, const char *what, enum outcome outcome,
+			   char reason[REASON])
 {
 	if (!target_unguard(&t->target))
-		return false;
+		return outcome;
 	snprintf(reason, REASON, "%s: it hangs", what);
 	t->hangs++;
-	return true;
+	return CRASHED;
 }
 
 void test_release(struct ready *ready)
@@ -150,8 +151,7 @@ static enum outcome ask_supported(struct test *t, const struct vector *v, struct
 	status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported, &err);
 	if (status)
 		outcome = test_outcome(t, status, "supported operations", &err, reason);
-	if (test_hangs(t, "supported operations", reason))
-		outcome = CRASHED;
+	outcome = test_end_call(t, "supported operations", outcome, reason);
 	for (uint32_t i = 0; i < count; i++)
 		all &= supported[i];
 	free(supported);
@@ -184,8 +184,7 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 		status = nna_prepare_model(t->target.device, v->model, &ready->pool, &o, &ready->model,
 					   &err);
 		outcome = test_outcome(t, status, "prepare", &err, reason);
-		if (test_hangs(t, "prepare", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "prepare", outcome, reason);
 	}
 	if (outcome != RIGHT)
 		test_release(ready);
@@ -205,8 +204,7 @@ static enum outcome execute(struct test *t, const struct vector *v, const struct
 		target_guard(&t->target, "an execution");
 		status = shot_run(&s, ready->model, NULL);
 		outcome = test_outcome(t, status, "execute", &s.err, reason);
-		if (test_hangs(t, "execute", reason))
-			outcome = CRASHED;
+		outcome = test_end_call(t, "execute", outcome, reason);
 		if (outcome == RIGHT && !shot_check(&s, reason))
 			outcome = WRONG;
 	}

@@ -63,8 +63,9 @@ void test_release(struct ready *ready);
 enum outcome test_outcome(struct test *t, enum nn_status status, const char *what,
 			  const struct nn_error *err, char reason[REASON]);
 
-/* Ends target_guard(). True, and a reason: a call took too long. */
-bool test_hangs(struct test *t, const char *what, char reason[REASON]);
+/* Ends target_guard(). Returns the outcome; CRASHED, and a reason, if the call took too long. */
+enum outcome test_end_call(struct test *t, const char *what, enum outcome outcome,
+			   char reason[REASON]);
 
 /* Prepares and executes a vector once. */
 enum outcome test_vector(struct test *t, const struct vector *v, char reason[REASON]);

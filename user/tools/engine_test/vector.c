@@ -311,7 +311,7 @@ struct vector *vector_make(const struct nn_model *model, const void *const *inpu
 }
 
 /* Now and then numbers are zeroes. */
-void vector_fill(int32_t type, void *data, uint32_t size)
+static void vector_fill(int32_t type, void *data, uint32_t size)
 {
 	uint8_t *bytes = data;
 

@@ -46,9 +46,6 @@ uint32_t vector_size(const struct vector *v);
 /* Whether an output is what the reference computed; else *element is the first that is not. */
 bool vector_equals(const struct vector *v, uint32_t output, const void *data, uint32_t *element);
 
-/* Random numbers of a type. */
-void vector_fill(int32_t type, void *data, uint32_t size);
-
 /* A file that holds a vector. False: errno says why; EINVAL: it holds none. */
 bool vector_save(const struct vector *v, const char *path);
 struct vector *vector_load(const char *path);
