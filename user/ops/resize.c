@@ -89,7 +89,7 @@ struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint
 	return s;
 }
 
-static struct nn_source nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o)
+struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o)
 {
 	float at = ((float)o + (v->half ? 0.5f : 0)) * scale_of(v, in, out);
 	uint32_t i = clamp_index(v->align ? roundf(at) : floorf(at), in);
@@ -234,4 +234,4 @@ NN_OPERATION(which,									\
 	.kernels = &(const struct kernels)__VA_ARGS__)
 
 RESIZE(RESIZE_BILINEAR, 3, { nn_resize_bilinear, run_bilinear });
-RESIZE(RESIZE_NEAREST_NEIGHBOR, 4, { nearest, run_nearest });
+RESIZE(RESIZE_NEAREST_NEIGHBOR, 4, { nn_resize_nearest, run_nearest });

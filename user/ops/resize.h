@@ -19,7 +19,8 @@ struct nn_resize {
 /* Of an operation of either kind; fails with a message of the run's. */
 enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v);
 
-/* What output `o` of `out` on an axis is made of, among `in` inputs. */
+/* Return the sources of output `o` of `out` on an axis, among `in` inputs. */
 struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
+struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 
 #endif /* NN_OPS_RESIZE_H */

@@ -51,12 +51,8 @@ static int64_t clamp_index(int64_t index, int64_t dim, bool forward)
 	return index < low ? low : index > high ? high : index;
 }
 
-/*
- * The view that STRIDED_SLICE takes of its input, axes to be dropped included;
- * `shrink` tells them.
- */
-static enum nn_status strided_slice_view(const struct nn_run *r, struct nn_strided *view,
-					 uint32_t *shrink)
+enum nn_status nn_strided_slice_view(const struct nn_run *r, struct nn_strided *view,
+				     uint32_t *shrink)
 {
 	const struct nn_tensor *in = &r->inputs[0];
 	const int32_t *begin = r->inputs[1].data, *end = r->inputs[2].data;
@@ -99,7 +95,7 @@ static enum nn_status infer_strided_slice(struct nn_run *r)
 	struct nn_tensor *out = &r->outputs[0];
 	struct nn_strided view;
 	uint32_t shrink, rank = 0;
-	enum nn_status status = strided_slice_view(r, &view, &shrink);
+	enum nn_status status = nn_strided_slice_view(r, &view, &shrink);
 
 	if (status)
 		return status;
@@ -118,7 +114,7 @@ static enum nn_status execute_strided_slice(struct nn_run *r)
 {
 	struct nn_strided view;
 	uint32_t shrink;
-	enum nn_status status = strided_slice_view(r, &view, &shrink);
+	enum nn_status status = nn_strided_slice_view(r, &view, &shrink);
 
 	if (status)
 		return status;

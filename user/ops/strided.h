@@ -30,6 +30,13 @@ void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride);
 /* Elements between neighbours on an axis of a dense tensor. */
 int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis);
 
+/*
+ * Makes the view that STRIDED_SLICE takes of input 0, with the axes that it drops, which *shrink has as
+ * bits. Returns NN_OK, or a failure with a message of the run's.
+ */
+enum nn_status nn_strided_slice_view(const struct nn_run *r, struct nn_strided *view,
+				     uint32_t *shrink);
+
 /* Copies the elements that a view of `from` names into the dense array `to`. */
 void nn_strided_read(const struct nn_strided *view, const void *from, void *to, size_t element);
 

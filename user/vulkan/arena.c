@@ -7,14 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "vulkan/graph.h"
 
 #define ALIGNMENT UINT64_C(256)
-
-static uint64_t aligned(uint64_t size, uint64_t alignment)
-{
-	return (size + alignment - 1) / alignment * alignment;
-}
 
 /* Inputs are there before the first dispatch, and outputs after the last one. */
 static void find_lifetimes(struct graph *g)
@@ -64,7 +60,7 @@ static void place(struct graph *g, const uint32_t *placed, uint32_t count, struc
 		moved = false;
 		for (uint32_t i = 0; i < count; i++) {
 			const struct value *other = &g->values[placed[i]];
-			const uint64_t end = other->at + aligned(other->size, ALIGNMENT);
+			const uint64_t end = other->at + round_up(other->size, ALIGNMENT);
 
 			if (lives_with(v, other) && v->at < end && other->at < v->at + v->size) {
 				v->at = end;
@@ -87,9 +83,8 @@ enum nn_status arena_plan(struct graph *g, uint64_t alignment, struct nn_error *
 	if (!order)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	find_lifetimes(g);
-	g->params_step = aligned(PARAMS_BYTES, alignment > 1 ? alignment : 1);
-	at = aligned(g->params_step * g->num_dispatches, ALIGNMENT);
-	g->constants_at = at;
+	g->params_step = round_up(PARAMS_BYTES, alignment > 1 ? alignment : 1);
+	at = round_up(g->params_step * g->num_dispatches, ALIGNMENT);
 	for (uint32_t i = 0; i < g->num_values; i++) {
 		struct value *v = &g->values[i];
 
@@ -98,7 +93,7 @@ enum nn_status arena_plan(struct graph *g, uint64_t alignment, struct nn_error *
 		if (!v->data || v->first == UINT32_MAX)
 			continue;
 		v->at = at;
-		at += aligned(v->size, ALIGNMENT);
+		at += round_up(v->size, ALIGNMENT);
 	}
 	g->constants_end = at;
 	qsort_r(order, count, sizeof(*order), by_size, g->values);
@@ -106,13 +101,13 @@ enum nn_status arena_plan(struct graph *g, uint64_t alignment, struct nn_error *
 		struct value *v = &g->values[order[i]];
 
 		place(g, order, i, v);
-		g->unshared += aligned(v->size, ALIGNMENT);
+		g->unshared += round_up(v->size, ALIGNMENT);
 		if (end < v->at + v->size)
 			end = v->at + v->size;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		g->values[order[i]].at += at;
-	g->size = aligned(at + end, ALIGNMENT);
+	g->size = round_up(at + end, ALIGNMENT);
 	for (uint32_t d = 0; d < g->num_dispatches; d++)
 		for (uint32_t t = 0; t < TENSORS; t++) {
 			uint32_t index = g->dispatches[d].tensors[t];

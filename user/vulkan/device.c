@@ -11,8 +11,6 @@
 #include "vulkan/device.h"
 #include "vulkan/pipeline.h"
 
-#define MAX_GPUS 16
-
 static pthread_mutex_t reference_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Which there are ---- */

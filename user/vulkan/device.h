@@ -14,6 +14,7 @@
 #include <nnaccel/status.h>
 
 #define GPU_UUID_TEXT 37
+#define MAX_GPUS 16
 
 /* The names of a GPU. */
 struct gpu_name {

@@ -71,7 +71,6 @@ struct graph {
 	struct index_check *checks;
 	uint32_t num_checks;
 	uint64_t params_step;		/* bytes between parameters of dispatches */
-	uint64_t constants_at;
 	uint64_t constants_end;
 	uint64_t size;			/* bytes of the buffer */
 	uint64_t unshared;		/* bytes that temporaries would take side by side */

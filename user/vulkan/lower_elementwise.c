@@ -126,12 +126,10 @@ enum nn_status lower_binary(struct lower *l)
 enum nn_status lower_cast(struct lower *l)
 {
 	const int32_t from = l->run.inputs[0].type, to = l->run.outputs[0].type;
-	const bool is_int = from == NN_TENSOR_INT32 && to == NN_TENSOR_QUANT8_ASYMM;
+	const bool is_int = from == NN_TENSOR_INT32 && (to == from || to == NN_TENSOR_QUANT8_ASYMM);
 	struct dispatch d = begin(l, is_int ? SHADER_elementwise_int : SHADER_elementwise, 1);
 
 	set_types(l, &d);
-	if (from == NN_TENSOR_INT32 && to == from)
-		d.shader = SHADER_elementwise_int;
 	if (NN_T(from) & NN_FLOATS && !(NN_T(to) & NN_FLOATS))
 		add_step(&d, STEP_TO_INT, 0, 0, 0);
 	if (to == NN_TENSOR_QUANT8_ASYMM)

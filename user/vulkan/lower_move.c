@@ -196,34 +196,13 @@ enum nn_status lower_slice(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* The first element of an axis of STRIDED_SLICE. */
-static int64_t first_of(int64_t index, int64_t dim, bool is_forward, bool is_masked)
-{
-	const int64_t low = is_forward ? 0 : -1, high = is_forward ? dim : dim - 1;
-
-	if (is_masked)
-		return is_forward ? 0 : dim - 1;
-	if (index < 0)
-		index += dim;
-	return index < low ? low : index > high ? high : index;
-}
-
 enum nn_status lower_strided_slice(struct lower *l)
 {
-	const struct nn_tensor *in = &l->run.inputs[0];
-	const int32_t *begin = l->run.inputs[1].data, *strides = l->run.inputs[3].data;
-	const uint32_t mask = (uint32_t)nn_run_int(&l->run, 4, 0);
-	const uint32_t shrink = (uint32_t)nn_run_int(&l->run, 6, 0);
 	struct nn_strided view;
-	uint32_t kept = 0;
+	uint32_t shrink;
 
-	nn_strided_dense(&view, in);
-	for (uint32_t i = 0; i < in->rank; i++) {
-		view.offset += first_of(begin[i], in->dims[i], strides[i] > 0, mask & 1u << i) *
-			       view.strides[i];
-		view.strides[i] *= strides[i];
-		view.dims[i] = shrink & 1u << i ? 1 : l->run.outputs[0].dims[kept++];
-	}
+	if (nn_strided_slice_view(&l->run, &view, &shrink))
+		return NN_INVALID_ARGUMENT;
 	return read_view(l, &view);
 }
 

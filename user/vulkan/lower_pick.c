@@ -2,7 +2,6 @@
 /*
  * Operations that pick elements by their place: resizing images, gathering slices.
  */
-#include <math.h>
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -11,31 +10,14 @@
 #include "ops/resize.h"
 #include "vulkan/lower.h"
 
-/* The nearest source of a position, as ops/resize.c has it. */
-static uint32_t nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o)
-{
-	const float scale = v->align && out > 1 ? (float)(in - 1) / (float)(out - 1) :
-						  (float)in / (float)out;
-	const float at = ((float)o + (v->half ? 0.5f : 0)) * scale;
-	const float whole = v->align ? roundf(at) : floorf(at);
-
-	return whole <= 0 ? 0 : whole >= (float)(in - 1) ? in - 1 : (uint32_t)whole;
-}
-
 /* The sources of all positions of an axis: low, high, the weight of high. */
 static uint32_t sources(struct lower *l, const struct nn_resize *v, uint32_t in, uint32_t out)
 {
 	struct nn_source *all = malloc(out * sizeof(*all));
 
-	for (uint32_t o = 0; all && o < out; o++) {
-		if (l->argument) {
-			uint32_t i = nearest(v, in, out, o);
-
-			all[o] = (struct nn_source){ i, i, 0 };
-		} else {
-			all[o] = nn_resize_bilinear(v, in, out, o);
-		}
-	}
+	for (uint32_t o = 0; all && o < out; o++)
+		all[o] = l->argument ? nn_resize_nearest(v, in, out, o) :
+				       nn_resize_bilinear(v, in, out, o);
 	return lower_constant(l, all, out * sizeof(*all), 4);
 }
 

@@ -9,8 +9,6 @@
 #include "vulkan/engine.h"
 #include "vulkan/lower.h"
 
-#define MAX_GPUS 16
-
 static int list_gpus(void)
 {
 	struct gpu_name names[MAX_GPUS];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/round.h"
 #include "vulkan/commands.h"
 #include "vulkan/prepared.h"
 
@@ -57,7 +58,7 @@ static uint64_t place_arguments(struct prepared *p)
 		const struct value *v = &p->graph.values[p->graph.operand_values[operand]];
 
 		p->transfers[i] = (struct transfer){ at, v->at, v->size };
-		at += (v->size + ARGUMENT_ALIGN - 1) / ARGUMENT_ALIGN * ARGUMENT_ALIGN;
+		at += round_up(v->size, ARGUMENT_ALIGN);
 	}
 	return at + ARGUMENT_ALIGN;
 }
