@@ -47,7 +47,7 @@ struct nna_device {
 	uint32_t buffers_size;
 	uint32_t first_free;		/* no place before it is */
 
-	/* Answers of fenced executions, the newest first; taken within no other lock. */
+	/* Answers of fenced executions; taken within no other lock. */
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 

@@ -1241,15 +1241,17 @@ static struct call *call_of(const struct nnaccel_submit *s)
 		[NNACCEL_WORK_BUFFER_COPY] = NNACCEL_DO_COPY_IN,
 		[NNACCEL_WORK_BURST] = NNACCEL_DO_BURST,
 	};
+	uint32_t num_grants = 2, num_args = 0;
 
-	if (s->kind == NNACCEL_WORK_EXECUTE)
-		return call_new(NNACCEL_DO_EXECUTE, e->num_pools + e->num_buffers,
-				e->num_inputs + e->num_outputs);
-	if (s->kind == NNACCEL_WORK_SUPPORTED)
-		return call_new(NNACCEL_DO_SUPPORTED, supported->num_pools + 1, 0);
-	if (s->kind == NNACCEL_WORK_PREPARE)
-		return call_new(NNACCEL_DO_PREPARE, prepare->num_pools + 1, 0);
-	return call_new(kinds[s->kind], 2, 0);
+	if (s->kind == NNACCEL_WORK_EXECUTE) {
+		num_grants = e->num_pools + e->num_buffers;
+		num_args = e->num_inputs + e->num_outputs;
+	} else if (s->kind == NNACCEL_WORK_SUPPORTED) {
+		num_grants = supported->num_pools + 1;
+	} else if (s->kind == NNACCEL_WORK_PREPARE) {
+		num_grants = prepare->num_pools + 1;
+	}
+	return call_new(kinds[s->kind], num_grants, num_args);
 }
 
 /* Work that any worker can do gets one. */

@@ -108,8 +108,8 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	worker_serve(h->options->engine, commands, cache);
 }
 
-/* Serves a client, whose sockets are no longer the caller's. False: it cannot be served. */
-static bool serve(struct host *h, int commands, int memory)
+/* Serves a client if it can. Its sockets are no longer the caller's. */
+static void serve(struct host *h, int commands, int memory)
 {
 	struct client *c = &h->clients[h->count];
 	int cache = open_cache(h);
@@ -129,10 +129,8 @@ static bool serve(struct host *h, int commands, int memory)
 		if (cache >= 0)
 			close(cache);
 	}
-	if (!c->threads && c->pid <= 0)
-		return false;
-	h->count++;
-	return true;
+	if (c->threads || c->pid > 0)
+		h->count++;
 }
 
 static void greet(struct host *h, int commands)

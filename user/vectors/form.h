@@ -38,7 +38,6 @@ extern struct form_model {
 	uint32_t lists[3][2 * FORM_MAX_OPERANDS];	/* operands of operations, then of subgraphs */
 	uint32_t used[3];
 	uint8_t values[FORM_MAX_BYTES];
-	struct nn_extra extra;
 	float scales[64];
 	uint32_t dims[26];		/* by letter */
 	int32_t type;			/* X */
