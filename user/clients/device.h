@@ -18,7 +18,7 @@ struct devices {
 	_Atomic(int) dynamic;		/* what devices_have_dynamic() returned, + 1; 0: not called */
 };
 
-/* Adds the device of that name, once; false: there is none. */
+/* Adds the device of that name, once. Returns false if no device has it. */
 bool devices_add(struct devices *devices, const char *name);
 bool device_is_cpu(const ANeuralNetworksDevice *device);
 bool devices_have_cpu(const struct devices *devices);

@@ -71,7 +71,7 @@ enum nn_ring_result nn_ring_init(struct nn_ring *ring, const struct nn_ring_map 
 
 /*
  * Sends a packet of `count` datums whole or not at all, and wakes the other end if it sleeps.
- * OK; AGAIN: no room; TOO_BIG; BROKEN; DEAD.
+ * Returns OK, TOO_BIG, BROKEN, DEAD, or AGAIN if there is no room.
  */
 enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				     uint32_t count);
@@ -86,8 +86,8 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 
 /*
  * Copies the next packet out of the ring, `*count` datums; the caller parses the copy. `datums` has
- * room for the ring's capacity. OK; AGAIN: the ring is empty; BROKEN; DEAD: it is empty, and no
- * packet will come.
+ * room for the ring's capacity. Returns OK, BROKEN, AGAIN if the ring is empty, or DEAD if it is empty
+ * and no packet will come.
  */
 enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 					uint32_t *count);

@@ -871,7 +871,7 @@ static void test_plugins(void **state)
 		fclose(f);
 		assert_true(keeper_start(&keeper, &options));
 		client_of(&client, 1);
-		/* No answer; the first; the second; the second again. */
+		/* The rounds have no plug-in, the first, the second and the second again. */
 		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
 				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
 		assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);

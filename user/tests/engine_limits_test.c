@@ -161,7 +161,7 @@ static void test_table_forgets_the_oldest(void **state)
 		crash(uid, START + uid);
 	assert_true(limits.num_users <= limits.max_users);
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
-	/* A user who has a worker is remembered. */
+	/* A user with a worker is remembered. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
 	/* The oldest one's crashes are not. */
 	assert_int_equal(crash(1, START + uid), 0);
@@ -205,7 +205,7 @@ static void test_modesty(void **state)
 	assert_true(limits_is_modest(&limits, 1000, START + PRICE));
 }
 
-/* A user who asks again at once after each refusal gets the answers later and later. */
+/* If a user asks again at once after each refusal, the answers come later and later. */
 static void test_refusals_slow_down(void **state)
 {
 	uint64_t delay = 0, last = 0;

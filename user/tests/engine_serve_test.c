@@ -1441,7 +1441,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 
-	/* Only the sizes; nothing was compiled yet; it fails. */
+	/* It returns only the sizes, then nothing because nothing was compiled, then a failure. */
 	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, sizeof(*sizes));
 	assert_int_equal(sizes->model, sizeof(MODEL_PART));

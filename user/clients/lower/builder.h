@@ -2,7 +2,7 @@
 /*
  * A model of the NNAPI that is being put together: operands and operations are recorded, may be
  * taken back to a mark, and become an ANeuralNetworksModel as a whole or, for asking a device
- * whether it can, in part. Once memory fails all calls do, and builder_failed() says so.
+ * whether it can, in part. Once memory fails all calls do, and `failed` says so.
  */
 #ifndef NN_LOWER_BUILDER_H
 #define NN_LOWER_BUILDER_H

@@ -513,7 +513,7 @@ struct nn_rows_f32 {
 struct nn_pack_q8;
 struct nn_run;
 
-/* An instruction set's product of bytes: a layout of packed weights (pack_q8.h), and its loop. */
+/* An instruction set's int8 and uint8 GEMM: a layout of packed weights (pack_q8.h), and its loop. */
 struct nn_gemm_config {
 	uint32_t lanes;			/* columns that lie together, */
 	uint32_t group;			/* and elements of depth */
