@@ -74,23 +74,19 @@ static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb
 }
 
 /* dma_fence_wait() does not let the system be suspended meanwhile. */
-static int nnaccel_fence_wait(struct dma_fence *fence, u64 deadline_ns)
+static int nnaccel_fence_wait(struct dma_fence *fence)
 {
-	unsigned long timeout = MAX_SCHEDULE_TIMEOUT;
 	struct nnaccel_fence_wait wait = {};
-	long ret;
 
 	init_waitqueue_head(&wait.wait);
 	if (dma_fence_add_callback(fence, &wait.cb, nnaccel_fence_signalled))
 		return 0;
-	if (deadline_ns)
-		timeout = nnaccel_deadline_left(deadline_ns, 0);
-	ret = nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE,
-					 timeout);
+	nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE,
+				   MAX_SCHEDULE_TIMEOUT);
 	/* Without a callback to remove it was signalled after all, and the callback is over now. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;
-	return ret ? -ERESTARTSYS : -ETIME;
+	return -ERESTARTSYS;
 }
 
 /**
@@ -111,7 +107,7 @@ int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fenc
 	return dma_resv_get_singleton(dmabuf->resv, usage, fence);
 }
 
-static int nnaccel_access_wait(struct dma_buf *dmabuf, bool write, u64 deadline_ns)
+static int nnaccel_access_wait(struct dma_buf *dmabuf, bool write)
 {
 	struct dma_fence *fence;
 	int ret;
@@ -119,7 +115,7 @@ static int nnaccel_access_wait(struct dma_buf *dmabuf, bool write, u64 deadline_
 	ret = nnaccel_access_get_fence(dmabuf, write, &fence);
 	if (ret || !fence)
 		return ret;
-	ret = nnaccel_fence_wait(fence, deadline_ns);
+	ret = nnaccel_fence_wait(fence);
 	dma_fence_put(fence);
 	return ret;
 }
@@ -252,17 +248,16 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
  * nnaccel_access_begin() - The CPU is about to read or write a dma-buf; the caller waits
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_*: what it will do
- * @deadline_ns: CLOCK_MONOTONIC time by which its fences must have signalled, 0: any
  *
- * Return: 0: to be ended by nnaccel_access_end(); -ETIME; -ERESTARTSYS: a signal came; -ENOMEM;
- * -EIO: the exporter refused.
+ * Return: 0: to be ended by nnaccel_access_end(); -ERESTARTSYS: a signal came; -ENOMEM; -EIO: the
+ * exporter refused.
  */
-int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns)
+int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot)
 {
 	int ret;
 
 	for (;;) {
-		ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE, deadline_ns);
+		ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE);
 		if (ret)
 			return ret;
 		ret = dma_buf_begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
@@ -270,8 +265,6 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns)
 		trace_nnaccel_access_begin(dmabuf, prot, ret);
 		if (ret != -EAGAIN)
 			return ret;
-		if (deadline_ns && !nnaccel_deadline_left(deadline_ns, 0))
-			return -ETIME;
 		schedule_timeout_interruptible(1);
 		if (signal_pending(current))
 			return -ERESTARTSYS;

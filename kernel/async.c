@@ -521,22 +521,6 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_cancel_unstarted() - Cancel an execution that was admitted and not started
- * @cmd: the execution
- */
-void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd)
-{
-	bool waits, signalling = nnaccel_lock_signalling(cmd->ctx);
-
-	waits = cmd->state == NNACCEL_COMMAND_WAITING;
-	if (waits)
-		nnaccel_command_finish(cmd, -ECANCELED);
-	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	if (waits)
-		nnaccel_command_put(cmd);
-}
-
-/**
  * nnaccel_async_fail() - End the executions that no worker has
  * @ctx: the context, locked
  * @error: their error

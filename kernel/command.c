@@ -508,7 +508,7 @@ bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 
 /**
  * nnaccel_command_count() - Let a command be one of those that its context has
- * @cmd: the command, counted already or not; ctx->lock is held
+ * @cmd: the command, not counted yet; ctx->lock is held
  *
  * Return: 0 or -EXFULL.
  */
@@ -516,8 +516,6 @@ int nnaccel_command_count(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (cmd->counted)
-		return 0;
 	if (cmd->ctx->num_commands >= READ_ONCE(nnaccel_max_commands))
 		return -EXFULL;
 	cmd->ctx->num_commands++;

@@ -90,7 +90,7 @@ static int nnaccel_copy_begin_access(struct nnaccel_copy *copy)
 	if (!copy->pool || !copy->pool->dmabuf)
 		return 0;
 	ret = nnaccel_access_init(copy->buffer->pool.obj.ctx) ?:
-	      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(copy), 0);
+	      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(copy));
 	copy->accessing = !ret;
 	return ret;
 }

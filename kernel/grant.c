@@ -269,7 +269,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	if (!ret && arg->flags & NNACCEL_SYNC_END)
 		ret = nnaccel_access_end(session->ctx, dmabuf, prot);
 	else if (!ret)
-		ret = nnaccel_access_begin(dmabuf, prot, 0);
+		ret = nnaccel_access_begin(dmabuf, prot);
 	dma_buf_put(dmabuf);
 	return ret;
 }

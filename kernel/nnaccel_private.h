@@ -241,7 +241,7 @@ enum nnaccel_object_type {
  * @bursts: those alive
  * @num_bursts: those that exist
  * @num_commands: commands waiting for fences, queued or in flight
- * @asyncs: commands that nobody waits for, the oldest first
+ * @asyncs: commands whose end was not reported yet, the oldest first
  * @fenced: @lock: commands that end with a fence of hardware
  * @num_answers: answers to be fetched, of submissions without a file; poll() looks at it without
  *	the lock
@@ -513,7 +513,7 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 int nnaccel_access_init(struct nnaccel_context *ctx);
 void nnaccel_access_exit(struct nnaccel_context *ctx);
 int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fence **fence);
-int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, u64 deadline_ns);
+int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot);
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot);
 int nnaccel_command_init_access(struct nnaccel_command *cmd);
 void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
@@ -852,7 +852,7 @@ struct nnaccel_async {
  * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
  * @charged: memory that is charged for it
  * @start: jiffies, when it was made
- * @ctx: its context; counted with @async only: else the caller's file and the session hold it
+ * @ctx: its context; counted from nnaccel_async_init() on, before that the caller's file holds it
  * @node: ctx->lock: in the session's queue, its list of commands in flight, or ctx->fenced
  * @engine_wait: its wait for an engine
  * @burst_file: the file of the burst that it announces, until that is installed; counted
@@ -866,7 +866,7 @@ struct nnaccel_async {
  * @expired: ctx->lock: its worker is killed because of it
  * @counted: ctx->lock: it is one of the context's num_commands
  * @kept: ctx->lock: it stays one of them until its answer is fetched
- * @async: @async_room, of one that nobody waits for, or NULL
+ * @async: @async_room, or NULL before nnaccel_async_init()
  * @async_room: see there
  * @expiry: ends it where it takes too long; holds a count while it is pending
  * @pools: one for each of @grants
@@ -1048,7 +1048,6 @@ int nnaccel_async_start(struct nnaccel_command *cmd);
 void nnaccel_async_advance(struct nnaccel_command *cmd);
 void nnaccel_async_end(struct nnaccel_command *cmd, int error);
 int nnaccel_async_cancel(struct nnaccel_command *cmd);
-void nnaccel_async_cancel_unstarted(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
 void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead);
 int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);

@@ -403,10 +403,8 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, const struct nnac
 	if (ret)
 		goto err_file;
 	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, fd);
-	if (ret) {
-		nnaccel_async_cancel_unstarted(cmd);
+	if (ret)
 		goto err_file;
-	}
 	if (file)
 		fd_install(fd, file);
 	nnaccel_object_publish(&sub->obj, sub->id);

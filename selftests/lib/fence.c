@@ -71,13 +71,6 @@ int fence_status(int fence)
 	return ioctl(fence, SYNC_IOC_FILE_INFO, &info) ? -EBADF : info.status;
 }
 
-int fence_merge(int a, int b)
-{
-	struct sync_merge_data merge = { .name = "merged", .fd2 = b };
-
-	return ioctl(a, SYNC_IOC_MERGE, &merge) ? -1 : merge.fence;
-}
-
 int timeline_open(void)
 {
 	return open(SW_SYNC, O_RDWR | O_CLOEXEC);

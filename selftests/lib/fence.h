@@ -33,9 +33,6 @@ int execution_fence(int fd, int file, int *fence);
 /** fence_status() - A sync_file's state: 0: not signalled; 1: signalled; -errno: with an error. */
 int fence_status(int fence);
 
-/** fence_merge() - A sync_file of two, or -1. */
-int fence_merge(int a, int b);
-
 /** timeline_open() - A timeline of sw_sync, or -1: there is none. */
 int timeline_open(void);
 

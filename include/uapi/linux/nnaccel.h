@@ -939,8 +939,8 @@ struct nnaccel_burst_create {
  *
  * A submission is an object of its context, with an id of the context's one
  * table. It keeps its work, and then the answer, until one NNACCEL_WAIT fetches
- * it, or until the submission is ended by NNACCEL_DESTROY, by the last close of its
- * file, or by that of the context.
+ * it. NNACCEL_DESTROY ends a submission earlier, and so does the last close of its
+ * file or of the context.
  *
  * A submission counts as one of the context's max_commands until then, and its
  * answer is charged to the user like all structures.
