@@ -9,17 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/direct.h"
 #include "base/packet.h"
 #include "kit/direct.h"
 #include "kit/keeper.h"
 #include "kit/log.h"
+#include "kit/node.h"
 #include "kit/process.h"
 #include "kit/session.h"
 #include "kit/threads.h"
@@ -27,10 +29,13 @@
 /* A client may take this long to say who it is. */
 static const struct timeval greeting = { .tv_sec = 1 };
 
-/* A client is a process or threads. */
+/* At the end, all clients together may take this long to end. */
+#define END_NS (3 * NS_PER_S)
+
+/* A client is served by threads or by a process. */
 struct client {
-	pid_t pid;
 	struct thread_client *threads;	/* NULL: a process */
+	int pidfd;			/* -1: threads */
 };
 
 struct host {
@@ -38,7 +43,7 @@ struct host {
 	struct keeper keeper;
 	int listener, signals;		/* -1: none */
 	struct client *clients;		/* [max] */
-	struct pollfd *fds;		/* of the signals, the listener, and each client's threads */
+	struct pollfd *fds;		/* of the signals, the listener, and each client's end */
 	unsigned int count, max;
 	unsigned int number;		/* of the next client */
 };
@@ -60,21 +65,6 @@ static bool listen_at(struct host *h, const char *path)
 	}
 	log_error("--direct=%s: %s", path, strerror(errno));
 	return false;
-}
-
-static bool take_signals(struct host *h)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGCHLD);
-	if (!sigprocmask(SIG_BLOCK, &set, NULL))
-		h->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (h->signals < 0)
-		log_error("signals: %s", strerror(errno));
-	return h->signals >= 0;
 }
 
 /* ---- clients ---- */
@@ -108,6 +98,28 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	worker_serve(h->options->engine, commands, cache);
 }
 
+/* Returns the pidfd of a process that serves the client, or -1. */
+static int start_process(const struct host *h, int commands, int memory, int cache)
+{
+	pid_t pid = fork();
+	int pidfd;
+
+	if (!pid)
+		run_process(h, commands, memory, cache);
+	close(commands);
+	close(memory);
+	if (cache >= 0)
+		close(cache);
+	pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		log_error("the process of a client: %s", strerror(errno));
+	if (pid > 0 && pidfd < 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	return pidfd;
+}
+
 /* Serves a client if it can. Its sockets are no longer the caller's. */
 static void serve(struct host *h, int commands, int memory)
 {
@@ -115,21 +127,13 @@ static void serve(struct host *h, int commands, int memory)
 	int cache = open_cache(h);
 	char name[32];
 
-	*c = (struct client){ .pid = 0 };
+	*c = (struct client){ .pidfd = -1 };
 	snprintf(name, sizeof(name), "client %u", h->number++);
-	if (h->options->threads) {
-		c->threads = session_begin_direct(commands, memory) ?
-			h->options->threads->start(h->options->engine, commands, cache, name) : NULL;
-	} else {
-		c->pid = fork();
-		if (!c->pid)
-			run_process(h, commands, memory, cache);
-		close(commands);
-		close(memory);
-		if (cache >= 0)
-			close(cache);
-	}
-	if (c->threads || c->pid > 0)
+	if (!h->options->threads)
+		c->pidfd = start_process(h, commands, memory, cache);
+	else if (session_begin_direct(commands, memory))
+		c->threads = h->options->threads->start(h->options->engine, commands, cache, name);
+	if (c->threads || c->pidfd >= 0)
 		h->count++;
 }
 
@@ -152,27 +156,45 @@ static void greet(struct host *h, int commands)
 	close(commands);
 }
 
-static void remove_client(struct host *h, unsigned int i)
+/* Returns the file that is readable once the client has ended. */
+static int end_of(const struct host *h, const struct client *c)
 {
-	if (h->clients[i].threads)
-		h->options->threads->free(h->clients[i].threads);
-	h->clients[i] = h->clients[--h->count];
+	return c->threads ? h->options->threads->file(c->threads) : c->pidfd;
 }
 
-static void reap(struct host *h)
+/* Removes client i, which has ended. */
+static void remove_client(struct host *h, unsigned int i)
 {
-	int status;
-	pid_t pid;
+	struct client *c = &h->clients[i];
+	siginfo_t info = { .si_code = CLD_EXITED };
 
-	for (unsigned int i = 0; i < h->count;) {
-		pid = h->clients[i].pid;
-		if (!pid || waitpid(pid, &status, WNOHANG) != pid) {
-			i++;
-			continue;
-		}
-		if (WIFSIGNALED(status))
-			log_warning("the process of a client: killed by signal %d", WTERMSIG(status));
-		remove_client(h, i);
+	if (c->threads) {
+		h->options->threads->free(c->threads);
+	} else {
+		waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED);
+		if (info.si_code != CLD_EXITED)
+			log_warning("the process of a client: killed by signal %d", info.si_status);
+		close(c->pidfd);
+	}
+	*c = h->clients[--h->count];
+}
+
+/* Ends all clients. This process takes along those that do not end in time. */
+static void end_clients(struct host *h)
+{
+	uint64_t end_ns = clock_ns() + END_NS;
+
+	for (unsigned int i = 0; i < h->count; i++) {
+		if (h->clients[i].threads)
+			h->options->threads->stop(h->clients[i].threads);
+		else
+			syscall(SYS_pidfd_send_signal, h->clients[i].pidfd, SIGKILL, NULL, 0);
+	}
+	for (unsigned int i = h->count; i--;) {
+		struct pollfd ended = { .fd = end_of(h, &h->clients[i]), .events = POLLIN };
+
+		if (poll(&ended, 1, clock_ms_until(end_ns)) == 1)
+			remove_client(h, i);
 	}
 }
 
@@ -180,7 +202,6 @@ static void reap(struct host *h)
 
 static void loop(struct host *h)
 {
-	struct signalfd_siginfo info = { 0 };
 	unsigned int count;
 	int commands;
 
@@ -190,19 +211,13 @@ static void loop(struct host *h)
 		count = h->count;
 		for (unsigned int i = 0; i < count; i++)
 			h->fds[2 + i] = (struct pollfd){
-				.fd = h->clients[i].threads ?
-				      h->options->threads->file(h->clients[i].threads) : -1,
-				.events = POLLIN,
+				.fd = end_of(h, &h->clients[i]), .events = POLLIN,
 			};
-		if (poll(h->fds, 2 + count, -1) < 0 && errno != EINTR)
+		if ((poll(h->fds, 2 + count, -1) < 0 && errno != EINTR) || h->fds[0].revents)
 			return;
-		while (read(h->signals, &info, sizeof(info)) == sizeof(info))
-			if (info.ssi_signo != SIGCHLD)
-				return;
 		for (unsigned int i = count; i--;)
 			if (h->fds[2 + i].revents)
 				remove_client(h, i);
-		reap(h);
 		while ((commands = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 			greet(h, commands);
 	}
@@ -219,7 +234,8 @@ int direct_run(const struct engine_options *options)
 	h.clients = calloc(h.max, sizeof(*h.clients));
 	h.fds = calloc(h.max + 2, sizeof(*h.fds));
 	keeper_start(&h.keeper, &options->keeper);
-	runs = h.clients && h.fds && take_signals(&h) &&
+	h.signals = node_open_signals();
+	runs = h.clients && h.fds && h.signals >= 0 &&
 	       (!options->threads || options->threads->init(options->engine)) &&
 	       listen_at(&h, options->direct);
 	if (runs)
@@ -228,10 +244,7 @@ int direct_run(const struct engine_options *options)
 		close(h.listener);
 		unlink(options->direct);
 	}
-	/* Threads end with the process. */
-	for (unsigned int i = 0; i < h.count; i++)
-		if (h.clients[i].pid)
-			kill(h.clients[i].pid, SIGKILL);
+	end_clients(&h);
 	keeper_stop(&h.keeper);
 	free(h.clients);
 	free(h.fds);
