@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Accounting: who is charged for what a context holds, what bounds it, and what it shows.
+ * Accounting: which user the module charges for a context's objects, the limits, and what it
+ * reports.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -52,7 +53,7 @@ FIXTURE_TEARDOWN(account)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* What root is charged for structures, or -1. */
+/* Returns the bytes of kernel structures that root is charged for, or -1. */
 static long long kernel_bytes(void)
 {
 	FILE *users = fopen(USERS, "re");
@@ -68,14 +69,14 @@ static long long kernel_bytes(void)
 	return bytes;
 }
 
-/* Waits for the last puts of commands: then what is charged stays as it is. */
+/* Waits until the last references to commands are dropped, so that the charge is stable. */
 static long long kernel_bytes_at_rest(const FIXTURE_DATA(account) *self)
 {
 	summary_becomes(-1, "commands", 0);
 	return kernel_bytes();
 }
 
-/* ---- what is charged ---- */
+/* ---- charges for kernel structures ---- */
 
 static int do_pool(FIXTURE_DATA(account) *self)
 {
@@ -205,7 +206,7 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/* Each act is refused at the bound, at each of its allocations, and leaves no charge. */
+/* Each act fails at the limit, whichever allocation exceeds it, and leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
@@ -230,7 +231,7 @@ TEST_F(account, structures_are_bounded)
 	}
 }
 
-/* Up to the bound, and not a byte more. */
+/* A user can reach the limit exactly; one byte more is rejected. */
 TEST_F(account, structures_reach_the_bound)
 {
 	long long before = kernel_bytes_at_rest(self), cost, old;
@@ -246,7 +247,7 @@ TEST_F(account, structures_reach_the_bound)
 	param_set("max_user_kernel_bytes", old);
 }
 
-/* With room for so many bytes more a small execution runs, and this one is refused. */
+/* Checks that with @room bytes left a small execution runs, and this one is rejected. */
 static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(account) *self,
 			   struct nnaccel_execute *execute, long long room)
 {
@@ -332,7 +333,7 @@ TEST_F(account, roles_are_charged)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), EDQUOT);
 	param_set("max_user_kernel_bytes", old);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), 0);
-	/* As long as the buffer is there. */
+	/* The roles are charged until the buffer is destroyed. */
 	EXPECT_GT(kernel_bytes_at_rest(self), before + NNACCEL_MAX_ROLES * 16);
 	EXPECT_EQ(object_destroy(self->s.fd, alloc.out_buffer), 0);
 	EXPECT_EQ(kernel_bytes_at_rest(self), before);
@@ -355,7 +356,7 @@ TEST_F(account, all_users_together)
 	param_set("max_total_bytes", old);
 }
 
-/* CAP_SYS_RESOURCE overrides what bounds users; what it takes is counted. */
+/* CAP_SYS_RESOURCE overrides the limits of users, but the charge is still counted. */
 TEST_F(account, override)
 {
 	const char *const params[] = {
@@ -391,7 +392,7 @@ static bool write_file(const char *path, const char *text)
 	return written;
 }
 
-/* What a user found who has a user namespace with subordinate ids; it tells by its exit code. */
+/* Opens contexts as a user with subordinate ids; the exit code names the step that failed. */
 static void open_with_many_ids(struct actor *self, void *data)
 {
 	int fds[2];
@@ -399,7 +400,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 	if (!become_user(OWNER, OWNER) || unshare(CLONE_NEWUSER))
 		_exit(1);
 	actor_reached(self);
-	/* Mapped now: one context as the owner, one with a subordinate id. */
+	/* The ids are mapped now: one context is the owner's, one is a subordinate id's. */
 	if (setresuid(0, 0, 0))
 		_exit(2);
 	fds[0] = device_open();
@@ -410,7 +411,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 		_exit(4);
 	if (device_open() >= 0 || errno != EDQUOT)
 		_exit(5);
-	/* A namespace inside the namespace, made by a subordinate id. */
+	/* A subordinate id makes a nested namespace. */
 	if (unshare(CLONE_NEWUSER))
 		_exit(6);
 	if (device_open() >= 0 || errno != EDQUOT)
@@ -439,7 +440,7 @@ TEST_F(account, subordinate_ids_are_one_user)
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
 	EXPECT_EQ(summary_get(-1, "users"), users + 1);
-	/* The engine is told of the same user. */
+	/* The engine sees the same user id for both contexts. */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next)) {
 		EXPECT_EQ(next.out_uid, OWNER);
 		seen++;
@@ -471,7 +472,7 @@ TEST_F(account, buffer_outlives_its_context)
 	ASSERT_EQ(in_child(give_buffer, pair[0]), 0);
 	buffer = receive_file(pair[1]);
 	ASSERT_GE(buffer, 0);
-	/* Nothing is left of the context, and with it of its address space; the charge is. */
+	/* The context and its address space are gone, but the memory is still charged. */
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
 	EXPECT_EQ(summary_get(-1, "pool-bytes"), bytes + 3 * (long long)PAGE);
 	close(buffer);
@@ -494,7 +495,7 @@ static long long group_bytes(void)
 	return bytes;
 }
 
-/* Pages of pools, and structures: roles of buffers and slots here. */
+/* The cgroup is charged for the pages of pools, and for structures such as roles and slots. */
 TEST_F(account, memory_cgroup)
 {
 	enum { BUFFERS = 256, POOL = 16 << 20, SLOTS = NNACCEL_BURST_MAX_SLOTS };
@@ -517,7 +518,7 @@ TEST_F(account, memory_cgroup)
 	EXPECT_GT(roles - pool, BUFFERS * NNACCEL_MAX_ROLES * 16);
 	for (int i = 0; i < SLOTS; i++)
 		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), 0);
-	/* All but what the CPUs keep charged in advance: 64 pages each, all of it where they are large. */
+	/* Each CPU may hold 64 pages charged in advance; with large pages that hides the slots. */
 	slots = group_bytes();
 	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 8);
 	TH_LOG("pool %lld, roles %lld, slots %lld KiB", (pool - before) >> 10,
@@ -542,14 +543,14 @@ TEST_F(account, memory_comes_back)
 	for (int i = 0; i < BURSTS; i++)
 		ASSERT_EQ(do_burst(self), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
-	/* The pages of all bursts are more than that, and those that the CPUs keep charged less. */
+	/* The bursts' pages exceed ROOM; the pages that CPUs hold charged in advance do not. */
 	EXPECT_LT(group_bytes() - before, PAGE > 4096 ? LLONG_MAX : ROOM);
 	TH_LOG("%lld KiB more", (group_bytes() - before) >> 10);
 	ASSERT_TRUE(write_file("/sys/fs/cgroup/cgroup.procs", "0"));
 	EXPECT_EQ(rmdir(GROUP), 0);
 }
 
-/* ---- what is shown ---- */
+/* ---- fdinfo ---- */
 
 static bool fdinfo_has(int fd, const char *wanted)
 {
@@ -581,13 +582,13 @@ TEST_F(account, keys_of_drm_usage_stats)
 		  summary_get(fd, "nnaccel-memory-alloc") + 8 * (long long)PAGE / 1024);
 	EXPECT_EQ(do_execution(self), 0);
 	EXPECT_GT(summary_get(fd, "drm-engine-nn"), 0);
-	/* That of the fixture, and this one. */
+	/* The sum covers the fixture's execution and this one. */
 	EXPECT_LE(summary_get(fd, "drm-engine-nn"), 2 * MOCK_DEVICE_NS);
 	EXPECT_EQ(summary_get(fd, "drm-resident-device"), 0);
 	close(file);
 }
 
-/* What a worker says of a burst counts while it lives, and after. */
+/* fdinfo adds up what a worker reports for a burst, also after the burst is closed. */
 TEST_F(account, executions_of_bursts)
 {
 	struct nnaccel_ring_control *results;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers of memory domains: what the worker is told, each field refused, roles
- * and state at every use, copies, layouts of the engine's own, and ends.
+ * Buffers of memory domains: commands to the worker, rejected fields, roles and state at every use,
+ * copies, layouts of the engine's own, and ends.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ FIXTURE(buffers) {
 	struct async async;
 };
 
-/* Starts a call, answers it as a worker that is content with everything, and waits for its end. */
+/* Starts a call, answers it with success as the worker, and waits for its end. */
 static int answered(struct served *s, unsigned long request, void *arg)
 {
 	struct async async;
@@ -94,7 +94,7 @@ static int fetch(FIXTURE_DATA(buffers) *self)
 	return error;
 }
 
-/* Commits one shape and the bytes written to the output. */
+/* Commits one shape and the number of bytes written to the output. */
 static int commit(FIXTURE_DATA(buffers) *self, uint32_t status, uint64_t size)
 {
 	struct {
@@ -106,7 +106,7 @@ static int commit(FIXTURE_DATA(buffers) *self, uint32_t status, uint64_t size)
 			      self->cmd.head.max_payload, NULL);
 }
 
-/* Is the buffer initialised, with so many bytes? */
+/* Returns whether the buffer is initialised, with this number of bytes. */
 static bool holds(FIXTURE_DATA(buffers) *self, uint32_t buffer, uint64_t size)
 {
 	return !buffer_copy_out(self->s.fd, buffer, self->back, size);
@@ -312,7 +312,7 @@ TEST_F(buffers, copy)
 		ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, sizes[i]), 0);
 		ASSERT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i]), 0);
 		EXPECT_EQ(memcmp(self->data, self->back, sizes[i]), 0);
-		/* The size is the last copy's, and no other will do. */
+		/* The size of a copy out must be that of the last copy in. */
 		EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i] + 1), EINVAL);
 		EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i] - 1), EINVAL);
 	}
@@ -320,7 +320,7 @@ TEST_F(buffers, copy)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-copied-out"), 1 + 100 + 2 * PAGE + 1 + CAPACITY);
 }
 
-/* Many chunks of the allocator's, and one that is not whole. */
+/* The copy spans many chunks of the allocator; the last chunk is partial. */
 TEST_F(buffers, copy_large)
 {
 	const size_t size = (9UL << 20) + 12345;
@@ -401,7 +401,7 @@ static int copy_with_pool(FIXTURE_DATA(buffers) *self, uint32_t way, uint32_t po
 	return error ?: arg.out_status ? EREMOTEIO : 0;
 }
 
-/* In from one place of a pool and out to another; what lies around that is left alone. */
+/* Copies in from one place of a pool and out to another, and checks that the bytes around stay. */
 static void copy_through(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self, int fd,
 			 uint32_t pool, size_t size)
 {
@@ -431,7 +431,7 @@ TEST_F(buffers, copy_with_own_pool)
 	int fd = pool_export(self->s.fd, pool);
 
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
-	/* An import of a part of it: offsets are within the part. */
+	/* This imports a part of the buffer; offsets are relative to the part. */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, PAGE, PAGE, &part), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 7), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 8), EINVAL);
@@ -448,7 +448,7 @@ TEST_F(buffers, copy_with_files)
 	ASSERT_EQ(pool_import(self->s.fd, fd, 3, 0, 4 * PAGE, &pool), 0);
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* Sealed against writing, then shorter than it was. */
+	/* The file is sealed against writing, then truncated. */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, 0, 4 * PAGE, &readable), 0);
 	ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 3 * PAGE), 0);
@@ -470,13 +470,13 @@ TEST_F(buffers, copy_with_other_drivers)
 	ASSERT_TRUE(exporter_open(&x, 0));
 	ASSERT_EQ(pool_import(self->s.fd, x.buffer, 3, 0, 4 * PAGE, &pool), 0);
 	copy_through(_metadata, self, x.buffer, pool, 4 * PAGE);
-	/* The exporter heard of each: of what was read, and of what was written. */
+	/* The exporter was notified of each access, for reading and for writing. */
 	counts = exporter_counts(&x);
 	EXPECT_EQ(counts.begun[2], 4);
 	EXPECT_EQ(counts.begun[0], 4);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.ended)), 0);
 
-	/* Another driver's fence is waited for; meanwhile the buffer is anybody's. */
+	/* The copy waits for another driver's fence; meanwhile other calls may use the buffer. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_FENCE, 1), 0);
 	arg = pool_copy(self, NNACCEL_COPY_IN, pool, 5, 500);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg));
@@ -488,7 +488,9 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(arg.out_status, 0);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
-	/* One that refuses to begin leaves the buffer alone, one that does not end spoils it. */
+	/*
+	 * If the access cannot begin, the buffer keeps its bytes; if it cannot end, they are lost.
+	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pool, 0, 500), EIO);
@@ -531,7 +533,7 @@ TEST_F(buffers, pool_copy_refusals)
 		  0);
 }
 
-/* A copy that breaks off leaves nothing behind, one that never began leaves what was there. */
+/* A copy that fails halfway leaves the buffer empty; one that never began changes nothing. */
 TEST_F(buffers, copy_breaks_off)
 {
 	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -587,7 +589,7 @@ TEST_F(buffers, execute)
 	EXPECT_EQ(e.base.cmd.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_EQ(e.base.cmd.out_num_shapes, 1);
 	EXPECT_EQ(e.base.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
-	/* Nothing but the shape was written there. */
+	/* The call wrote only the shape there. */
 	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
 	EXPECT_TRUE(holds(self, output, 77));
 	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);
@@ -618,7 +620,7 @@ TEST_F(buffers, execute_with_pools)
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, CAPACITY), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
-	/* A pool's argument does not reach a buffer. */
+	/* An argument that names a pool cannot address a buffer. */
 	e.base.args[0].pool = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EINVAL);
 }
@@ -686,7 +688,7 @@ TEST_F(buffers, roles_at_use)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	for (uint32_t i = 0; i < 4; i++) {
-		/* A buffer with one role: input or output, 0 or 1. */
+		/* Allocate a buffer with one role: input or output, index 0 or 1. */
 		allocation_init(&a, self->model, CAPACITY);
 		a.roles[0].kind = i & 1;
 		a.roles[0].index = i >> 1;
@@ -768,7 +770,7 @@ TEST_F(buffers, failed_executions)
 		EXPECT_TRUE(is_empty(self, output));
 		EXPECT_TRUE(holds(self, self->buffer, 8));
 	}
-	/* One that was refused did not touch it. */
+	/* A rejected execution did not change the buffer. */
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	buffer_execution_init(&e, self->other_model, self->buffer, output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
@@ -796,7 +798,7 @@ TEST_F(buffers, answers_that_are_wrong)
 	EXPECT_TRUE(holds(self, output, 0));
 }
 
-/* ---- uses that meet ---- */
+/* ---- concurrent uses ---- */
 
 TEST_F(buffers, in_use)
 {
@@ -810,13 +812,13 @@ TEST_F(buffers, in_use)
 	buffer_execution_init(&e, self->model, self->buffer, output);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
-	/* What is written is nobody else's. */
+	/* While an execution writes the buffer, every other use fails. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), EBUSY);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, output, self->back, 8), EBUSY);
 	buffer_execution_init(&again, self->model, output, 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &again.base.cmd), EBUSY);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EBUSY);
-	/* What is read may be read, and not written. */
+	/* While an execution reads the buffer, others may read it but not write it. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_TRUE(holds(self, self->buffer, 8));
 	buffer_execution_init(&again, self->model, self->buffer, 0);
@@ -830,11 +832,11 @@ TEST_F(buffers, in_use)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&reader), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
-	/* The context does not count the refused ones. */
+	/* Rejected calls do not count as the context's commands. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* An execution whose caller gave up still writes. */
+/* An execution whose caller has given up may still write. */
 TEST_F(buffers, abandoned)
 {
 	struct buffer_execution e;
@@ -850,7 +852,7 @@ TEST_F(buffers, abandoned)
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 8), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
-	/* One that was never fetched did not write, but who can tell. */
+	/* A command that was never fetched wrote nothing, but its buffer still loses its bytes. */
 	e.base.cmd.deadline_ns = now_ns() + 50000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ETIME);
 	EXPECT_TRUE(is_empty(self, self->buffer));
@@ -877,7 +879,7 @@ TEST_F(buffers, freed_in_use)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
-	/* Told of it, the worker lets the memory go. */
+	/* The worker is notified and releases the memory. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
@@ -904,7 +906,7 @@ TEST_F(buffers, model_is_destroyed)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 }
 
-/* The worker dies; what it was writing is lost, what it was reading is not. */
+/* Ends the worker by closing its session. */
 static int next_worker(FIXTURE_DATA(buffers) *self)
 {
 	close(self->s.session);
@@ -928,6 +930,7 @@ static uint32_t prepare_anew(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : arg.out_model;
 }
 
+/* Buffers that a dead worker was writing lose their bytes; those that it was reading keep them. */
 TEST_F(buffers, worker_dies)
 {
 	uint64_t output = allocate(&self->s, self->model, CAPACITY);
@@ -948,7 +951,7 @@ TEST_F(buffers, worker_dies)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ESTALE);
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
-	/* The next worker's models have their own numbers, and these buffers no roles there. */
+	/* The next worker numbers its models again, and these buffers have no roles there. */
 	model = prepare_anew(self);
 	ASSERT_NE(model, 0);
 	e.base.cmd.model = model;
@@ -971,9 +974,9 @@ TEST_F(buffers, worker_dies_judging)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 1));
 }
 
-/* ---- a layout of the engine's own ---- */
+/* ---- engine's own layout ---- */
 
-/* Bytes lie from the end to the beginning, each turned round. */
+/* Reverses the order of the bytes and inverts each: a layout that no linear copy matches. */
 static void convert(unsigned char *to, const unsigned char *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -993,7 +996,7 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
-/* Converts for the client, as the command asks. */
+/* Converts between the two layouts as a worker does for the fetched command. */
 static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
 {
 	const struct nnaccel_grant *grants = command_grants(&self->cmd);
@@ -1053,9 +1056,9 @@ TEST_F(buffers, engine_layout)
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
-	/* Memory for the way is gone again. */
+	/* The temporary memory of the copy is freed. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), pools);
-	/* An execution finds the engine's layout. */
+	/* An execution finds the bytes in the engine's layout. */
 	buffer_execution_init(&e, self->model, buffer, 0);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
@@ -1085,7 +1088,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* Not out: it still holds something. */
+	/* A copy out fails, and the buffer keeps its bytes. */
 	copy = (struct nnaccel_buffer_copy){
 		.size = sizeof(copy),
 		.flags = NNACCEL_COPY_OUT,
@@ -1097,7 +1100,7 @@ TEST_F(buffers, engine_layout_fails)
 	};
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(fetch(self), 0);
-	/* Meanwhile it can be read, not written. */
+	/* During the copy out the buffer can be read but not written. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, 1), EBUSY);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, "cannot"), 0);
@@ -1107,7 +1110,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* Not in: nothing. */
+	/* A copy in fails, and the buffer is empty. */
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), EBUSY);
@@ -1180,7 +1183,7 @@ static void be_client(struct actor *actor, void *data)
 	xioctl(fd, NNACCEL_WORK_EXECUTE, &e.base.cmd);
 }
 
-/* Its worker, until the execution waits to be fetched. */
+/* Serves the client as its worker until the execution waits to be fetched. */
 static int serve_client(FIXTURE_DATA(buffers) *self)
 {
 	static const uint32_t kinds[] = { NNACCEL_DO_PREPARE, NNACCEL_DO_BUFFER,
@@ -1201,7 +1204,7 @@ static int serve_client(FIXTURE_DATA(buffers) *self)
 	return error ?: poll(&poll_fd, 1, -1) == 1 ? 0 : errno;
 }
 
-/* With two buffers and an execution in flight; the worker may have begun it. */
+/* Kills a client that has two buffers and an execution in flight; @begun: the worker fetched it. */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self,
 			bool begun)
 {
@@ -1227,7 +1230,7 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers)
 	actor_kill(&actor);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &(union command){}), ESHUTDOWN);
 	if (begun) {
-		/* The memory is the worker's until it lets go. */
+		/* The worker can still write the memory until it has answered. */
 		memset(out, 1, CAPACITY);
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), ENOENT);

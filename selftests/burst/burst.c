@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bursts: their ioctls, what each side may map, their slots, and that they die
- * with their file, their context or their worker, whoever is at what.
+ * Bursts: their ioctls, mappings of each side and slots. They end with their file, context or
+ * worker, even while calls use them.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -19,7 +19,7 @@
 #define PROT_RW		(PROT_READ | PROT_WRITE)
 #define POOL_RW		(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* Bytes of the rings of the default capacity, in whole pages. */
+/* Bytes of the rings with the default capacity, rounded up to whole pages. */
 #define RING_BYTES	((NNACCEL_RING_LINES + (NNACCEL_BURST_DEFAULT_CAPACITY + 2) / 3 * 64 +	\
 			  PAGE - 1) / PAGE * PAGE)
 
@@ -261,7 +261,7 @@ static uint64_t length_of(const struct region *r)
 	return r->is_ring ? RING_BYTES : PAGE;
 }
 
-/* A mapping by the client, or with @number by the worker; 0 or an errno. */
+/* Maps as the client, or as the worker if @number is set; returns 0 or an errno. */
 static int try_map(int fd, uint32_t number, uint64_t offset, uint64_t length, int prot)
 {
 	void *at = number ? session_burst_map(fd, number, offset, length, prot) :
@@ -281,7 +281,10 @@ static int check_region(struct __test_metadata *_metadata, int fd, uint32_t numb
 
 	EXPECT_EQ(try_map(fd, number, r->offset, length_of(r), PROT_READ), 0);
 	EXPECT_EQ(try_map(fd, number, r->offset, length_of(r), PROT_RW), writes ? 0 : EACCES);
-	/* Kernels from 6.17 on have anonymous inodes where nothing is executed. */
+	/*
+	 * Since 6.17 anonymous inodes are SB_I_NOEXEC, so PROT_EXEC fails with EPERM instead of
+	 * EACCES.
+	 */
 	error = try_map(fd, number, r->offset, length_of(r), PROT_READ | PROT_EXEC);
 	EXPECT_TRUE(error == EACCES || error == EPERM);
 	EXPECT_EQ(try_map(fd, number, r->offset, length_of(r) + PAGE, PROT_READ), EINVAL);
@@ -293,7 +296,7 @@ static int check_region(struct __test_metadata *_metadata, int fd, uint32_t numb
 		      burst_map(fd, r->offset, length_of(r), PROT_READ);
 	EXPECT_EQ(mprotect(at, length_of(r), PROT_RW) ? errno : 0, writes ? 0 : EACCES);
 	EXPECT_NE(mprotect(at, length_of(r), PROT_READ | PROT_EXEC), 0);
-	/* Neither larger, nor another part of the file, nor holes in what others wrote. */
+	/* The mapping cannot grow, move in the file, or punch holes in pages that others wrote. */
 	EXPECT_EQ(mremap(at, length_of(r), 2 * length_of(r), MREMAP_MAYMOVE), MAP_FAILED);
 	if (!writes) {
 		EXPECT_NE(syscall(SYS_remap_file_pages, at, PAGE, 0, 0, 0), 0);
@@ -385,7 +388,7 @@ TEST_F(bursts, have_one_doorbell_a_context)
 
 /* ---- slots ---- */
 
-/* A mapping of a grant; 0 or an errno. */
+/* Maps a grant; returns 0 or an errno. */
 static int try_grant(int session, const struct nnaccel_grant *grant, int prot)
 {
 	void *at = session_map(session, grant->grant, PAGE, prot);
@@ -415,7 +418,7 @@ TEST_F(bursts, bind_slots)
 	EXPECT_EQ(again.prot, POOL_RW);
 	EXPECT_EQ(try_grant(self->s.session, &grant, PROT_RW), 0);
 
-	/* The index comes back, the slot does not. */
+	/* A freed index can be used again, but the old slot cannot. */
 	EXPECT_EQ(slot_free(self->burst, slot), 0);
 	EXPECT_EQ(slot_free(self->burst, slot), ENOENT);
 	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &third), 0);
@@ -453,7 +456,7 @@ TEST_F(bursts, announce_freed_slots)
 	EXPECT_EQ(summary_get(self->burst, "nnaccel-slot-resolves"), 1);
 }
 
-/* A notice that could not be handed over waits still, and is no other one. */
+/* A notice that could not be delivered is delivered later, unchanged. */
 TEST_F(bursts, announce_freed_slots_again)
 {
 	struct nnaccel_session_fetch bad = {
@@ -478,7 +481,7 @@ TEST_F(bursts, announce_freed_slots_again)
 	}
 }
 
-/* A worker that fetches no notices is soon told of no more that would become some. */
+/* If a worker never fetches notices, SESSION_SLOT soon fails with ENOSPC. */
 TEST_F(bursts, notices_that_nobody_fetches)
 {
 	struct nnaccel_grant grant;
@@ -513,7 +516,7 @@ TEST_F(bursts, bind_what_the_pool_allows)
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, PAGE, &pool), 0);
 	EXPECT_EQ(slot_bind(self->burst, pool, POOL_RW, NULL), EACCES);
 	EXPECT_EQ(slot_bind(self->burst, pool, NNACCEL_PROT_READ, NULL), 0);
-	/* A pool of another context is one that never existed. */
+	/* Another context's pool fails like an id that never existed. */
 	for (i = 0; i < 8; i++)
 		others = pool_alloc(other_fd, LENGTH);
 	EXPECT_EQ(slot_bind(self->burst, others, NNACCEL_PROT_READ, NULL), ENOENT);
@@ -553,7 +556,7 @@ TEST_F(bursts, belong_to_an_address_space)
 	ASSERT_TRUE(stranger_start(&stranger, use_as_stranger));
 	EXPECT_EQ(stranger_pass(&stranger, self->burst), 0);
 	EXPECT_EQ(in_child(use_as_stranger, self->burst), 0);
-	/* A mapping stays with who made it. */
+	/* Only the process that made the mapping has it: it is not inherited. */
 	EXPECT_EQ(mincore(status, PAGE, &there), 0);
 	if (!fork())
 		_exit(mincore(status, PAGE, &there) && errno == ENOMEM ? 0 : 1);
@@ -651,7 +654,7 @@ TEST_F(bursts, die_while_being_created)
 		close(self->s.session);
 		EXPECT_EQ(async_wait(&async), EPIPE);
 		EXPECT_EQ(create.out_fd, -1);
-		/* A new worker, for the other half of the test. */
+		/* Get a new worker for the second half of the test. */
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY,
 					&(struct nnaccel_query){
 						.size = sizeof(struct nnaccel_query) }));
@@ -667,7 +670,9 @@ TEST_F(bursts, die_while_being_created)
 	}
 }
 
-/* A client of its own: a context, a model, a burst with a slot; waits at each step. */
+/*
+ * Client process: opens a context, prepares a model, binds a slot of a burst; waits at each step.
+ */
 static void client_steps(struct actor *self, void *data)
 {
 	uint32_t pool, model;
@@ -695,7 +700,7 @@ static void client_steps(struct actor *self, void *data)
 
 #define CLIENT_STEPS 5
 
-/* The session of a client's context, which is open and stays so meanwhile. */
+/* Returns the session of a client's context, which stays open meanwhile. */
 static int session_of(int broker, pid_t pid, int *session)
 {
 	struct nnaccel_engine_next next;
@@ -714,7 +719,7 @@ struct serving {
 	int error;
 };
 
-/* A worker: serves until the context is gone. */
+/* Serves as a worker until the context is gone. */
 static void *serve_thread(void *data)
 {
 	struct serving *serving = data;
@@ -751,7 +756,7 @@ TEST_F(bursts, survive_a_client_killed_at_each_step)
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
 }
 
-/* A worker of its own, with a session that it inherits; waits at each step. */
+/* Worker process that inherits its session; waits at each step. */
 static void worker_steps(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -771,7 +776,7 @@ static void worker_steps(struct actor *self, void *data)
 	if (session_answer(session, &cmd))
 		_exit(1);
 	actor_reached(self);
-	/* The first slot of a burst: the client binds it meanwhile. */
+	/* Wait until the client has bound the first slot of the burst. */
 	while (slot_resolve(session, cmd.head.burst, NNACCEL_BURST_MAX_SLOTS, &grant))
 		usleep(1000);
 	if (!session_map(session, grant.grant, PAGE, PROT_RW))
@@ -781,7 +786,7 @@ static void worker_steps(struct actor *self, void *data)
 
 #define WORKER_STEPS 5
 
-/* The client of such a worker: goes as far as it can. */
+/* The client of a worker that is killed at each step. */
 struct client {
 	int fd;
 	int burst;
@@ -821,7 +826,7 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 			actor_go(&actor);
 			ASSERT_TRUE(actor_await(&actor));
 		}
-		/* Up to the third the client waits for an answer, from then on it has all. */
+		/* Through step 3 the client waits for an answer; afterwards it waits for none. */
 		while (summary_get(client.fd, "nnaccel-commands") != (step <= 3))
 			usleep(1000);
 		actor_kill(&actor);
@@ -864,7 +869,7 @@ TEST_F(bursts, come_by_the_hundreds)
 #define PROCESSES	10
 #define BURSTS_EACH	100
 
-/* Opens and closes bursts; half of the processes leave the rest to their end. */
+/* Opens and closes bursts; half of the processes leave the rest open when they exit. */
 static int open_and_close(int order)
 {
 	struct nnaccel_prepare prepare;
@@ -966,9 +971,9 @@ TEST_F(bursts, show_what_ends_say)
 	EXPECT_EQ(summary_get(-1, "burst-packets-total"), total + 11);
 }
 
-/* ---- the CPU-latency request ---- */
+/* ---- CPU-latency request ---- */
 
-/* The latency that the CPUs are held to, in us; -1: the kernel knows no idle states of CPUs. */
+/* Returns the CPU latency limit in us; -1: the kernel has no idle states. */
 static int32_t cpu_latency(void)
 {
 	int fd = open("/dev/cpu_dma_latency", O_RDONLY | O_CLOEXEC);
@@ -980,7 +985,7 @@ static int32_t cpu_latency(void)
 	return us;
 }
 
-/* Ends the fixture's burst and its request: what the CPUs are held to then. */
+/* Closes the fixture's burst with its request; returns the latency limit that is left. */
 static int32_t without_request(FIXTURE_DATA(bursts) *self)
 {
 	close(self->burst);
@@ -1032,7 +1037,7 @@ TEST_F(bursts, latency_ends_with_the_worker)
 	close(burst);
 }
 
-/* One more than a user may have lives without. */
+/* A burst beyond the user's limit works without a latency request. */
 TEST_F(bursts, latency_is_bounded)
 {
 	long long old = param_set("max_latency_requests", 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache: PREPARE_CACHED and CACHE_SAVE, what the worker is told
- * of them, what may be committed, and each field refused.
+ * The compilation cache, PREPARE_CACHED and CACHE_SAVE: commands to the worker, valid commits, and
+ * rejected fields.
  */
 #include "harness.h"
 
@@ -73,7 +73,7 @@ TEST_F(cache, prepare_tells_the_worker)
 	EXPECT_EQ(grants[1].length, DATA);
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(grants[i].prot, NNACCEL_PROT_READ);
-	/* What only is to be read cannot be mapped for writing. */
+	/* A grant for reading cannot be mapped for writing. */
 	EXPECT_EQ(session_map(self->s.session, grants[1].grant, DATA, PROT_READ | PROT_WRITE), NULL);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -141,7 +141,7 @@ TEST_F(cache, prepare_fails_in_the_engine)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 }
 
-/* The data part lives on in the model; the model part is forgotten at once. */
+/* The model keeps the data part; the worker forgets the model part at once. */
 TEST_F(cache, model_holds_its_data)
 {
 	struct nnaccel_prepare_cached prepare;
@@ -225,7 +225,7 @@ TEST_F(cache, prepare_refusals)
 	close(other);
 }
 
-/* A model for the tests of CACHE_SAVE, answered here; its id, or 0. */
+/* Prepares a model for the tests of CACHE_SAVE; returns its id, or 0. */
 static uint32_t prepared(struct served *s, uint32_t pool)
 {
 	struct nnaccel_prepare prepare;
@@ -299,7 +299,7 @@ TEST_F(cache, sizes_alone)
 	EXPECT_EQ(save.out_data_size, 1ULL << 40);
 }
 
-/* What a worker may commit: sizes with the statuses that have them, within what there was. */
+/* A worker may commit sizes only with certain statuses, and within the room offered. */
 TEST_F(cache, commits_are_checked)
 {
 	const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts: INFO, DESTROY, fdinfo, the summary, and what the file cannot do.
+ * Contexts: INFO, DESTROY, fdinfo, the summary, and calls that the file does not support.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@ FIXTURE(context) {
 
 FIXTURE_SETUP(context)
 {
-	/* Held here, so that nobody else serves. */
+	/* The test holds the engine node, so that no other process serves. */
 	self->broker = broker_open();
 	ASSERT_GE(self->broker, 0);
 	ASSERT_TRUE(summary_read(&self->before));
@@ -156,14 +156,14 @@ TEST_F(context, ids_are_of_one_context)
 
 	ASSERT_GE(other, 0);
 	own = pool_alloc(self->fd, 1);
-	/* An id that this context has none of. */
+	/* Get an id that this context does not have. */
 	for (int i = 0; i < 3; i++)
 		foreign = pool_alloc(other, 1);
 	ASSERT_NE(foreign, own);
 	EXPECT_EQ(object_destroy(self->fd, foreign), ENOENT);
 	EXPECT_EQ(object_destroy(other, foreign), 0);
 	EXPECT_EQ(object_destroy(other, foreign), ENOENT);
-	/* The same number, another object. */
+	/* Both contexts have this id, for different objects. */
 	EXPECT_EQ(object_destroy(other, own), 0);
 	EXPECT_EQ(object_destroy(self->fd, own), 0);
 	close(other);
@@ -318,7 +318,7 @@ TEST_F(context, summary)
 	close(file);
 }
 
-/* The line of this process' only context, below the counters. */
+/* Reads the line of this process' only context, below the counters. */
 static bool summary_line(long long number, char *stage, unsigned int *pools)
 {
 	FILE *file = fopen("/sys/kernel/debug/nnaccel/summary", "re");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * QUERY, and the errors of reaching the engine, which all commands share.
+ * QUERY, and errors shared by all commands if the engine cannot be reached.
  */
 #include "harness.h"
 
@@ -99,7 +99,7 @@ TEST_F(query, empty_answer)
 	EXPECT_EQ(query.data_size, 0);
 }
 
-/* Every status comes through; a payload of a failure does not. */
+/* The client gets every status, but no payload with a failure. */
 TEST_F(query, statuses)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
@@ -131,7 +131,7 @@ TEST_F(query, no_engine)
 	ASSERT_GT(wait_ms, 0);
 	close(self->s.session);
 	self->s.session = -1;
-	/* A broker that does not answer, one whose worker does not attach, then none. */
+	/* The broker does not answer, then its worker does not attach, then the broker is gone. */
 	EXPECT_EQ(ask(self->s.fd), ETIMEDOUT);
 	EXPECT_EQ(broker_await_new(self->s.broker, &context), 0);
 	EXPECT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Worker, client and broker killed at each stage of their work: every waiter
- * is back with an error, a new party takes over, and nothing is left behind.
+ * Kills worker, client and broker at each stage of their work. Every waiter returns with an error,
+ * a replacement takes over, and no object is left.
  */
 #include <poll.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #define LENGTH PAGE
 
-/* What a client asks for when the other side dies. */
+/* The call that a client makes while the other side dies. */
 enum request { ASK_NOTHING, ASK_QUERY, ASK_SUPPORTED, ASK_PREPARE, ASK_EXECUTE, NUM_REQUESTS };
 
 static const char *const request_names[] = {
@@ -28,7 +28,7 @@ struct client {
 	struct async async;
 };
 
-/* The ioctl for a request, and its filled in structure. */
+/* Returns the ioctl of a request, and fills in its structure. */
 static unsigned long fill_in(struct client *client, enum request request, void **arg)
 {
 	switch (request) {
@@ -86,7 +86,7 @@ static int use(int fd, int session, struct client *client)
 	return 0;
 }
 
-/* A new session for a context that wants one again, attached to this process. */
+/* Attaches this process with a new session to a context that wants one. */
 static int serve_again(int broker, int *session)
 {
 	uint64_t context;
@@ -95,7 +95,7 @@ static int serve_again(int broker, int *session)
 	       session_attach(*session);
 }
 
-/* Has a context served by a new worker, whatever became of the old. */
+/* Has a context served by a new worker, after any end of the old one. */
 static int recover(int broker, int fd, struct client *client, int *session)
 {
 	int error;
@@ -163,7 +163,7 @@ struct worker {
 	bool model_first;
 };
 
-/* Serves until the stage is reached: a model first where one is to be executed. */
+/* Serves until the stage is reached; for ASK_EXECUTE it prepares a model first. */
 static void work(struct actor *self, void *data)
 {
 	const struct worker *worker = data;
@@ -191,7 +191,10 @@ static void work(struct actor *self, void *data)
 	actor_reached(self);
 }
 
-/* Kills a worker at a stage while a client asks; the client's errno, -1: the test broke. */
+/*
+ * Kills a worker at a stage while a client asks; returns the client's errno, or -1: the test
+ * failed.
+ */
 static int kill_worker(struct __test_metadata *_metadata, FIXTURE_DATA(death) *self,
 		       enum worker_stage stage, enum request request)
 {
@@ -240,14 +243,16 @@ TEST_F(death, of_the_worker)
 				    stage == WORKER_ATTACHED || stage == WORKER_WAITING;
 			int session, error;
 
-			/* Where nothing is asked, nothing is queued. */
+			/* Without a request no command is queued. */
 			if (request == ASK_NOTHING && stage >= WORKER_QUEUED)
 				continue;
 			/* A worker that has not attached has no model to execute. */
 			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
 				continue;
 			error = kill_worker(_metadata, self, stage, request);
-			/* Before it attached, the call may not yet have been waiting for it. */
+			/*
+			 * Before the worker attached, the call may still have waited for the offer.
+			 */
 			if (stage == WORKER_STARTED && request != ASK_NOTHING && error == ETIMEDOUT)
 				error = EPIPE;
 			EXPECT_EQ(error, late ? 0 : EPIPE)
@@ -262,7 +267,7 @@ TEST_F(death, of_the_worker)
 				TH_LOG("after: worker %s, client asks for %s",
 				       worker_stage_names[stage], request_names[request]);
 			close(session);
-			/* As at the beginning: a fresh context, offered. */
+			/* Start again with a new context that is offered to the broker. */
 			close(self->fd);
 			self->fd = device_open();
 			self->client = (struct client){ .pool = pool_alloc(self->fd, LENGTH) };
@@ -271,7 +276,7 @@ TEST_F(death, of_the_worker)
 	}
 }
 
-/* All that wait are woken, not only the first. */
+/* The worker's death wakes all waiters, not only the first. */
 TEST_F(death, of_the_worker_wakes_all)
 {
 	struct worker worker = { .stage = WORKER_FETCHED };
@@ -315,7 +320,7 @@ static const char *const client_stage_names[] = {
 	"opened", "offered", "given", "attached", "queued", "fetched", "mapped", "committed",
 };
 
-/* A client that prepares a model, where it is to be executed, then asks. */
+/* Asks as a client; for ASK_EXECUTE it prepares a model first. */
 static void be_client(struct actor *self, void *data)
 {
 	enum request request = *(enum request *)data;
@@ -342,7 +347,7 @@ static void be_client(struct actor *self, void *data)
 	actor_reached(self);
 }
 
-/* Kills a client at a stage; what went wrong, or NULL. */
+/* Kills a client at a stage; returns what went wrong, or NULL. */
 static const char *kill_client(struct __test_metadata *_metadata, int broker,
 			       enum client_stage stage, enum request request)
 {
@@ -386,7 +391,10 @@ static const char *kill_client(struct __test_metadata *_metadata, int broker,
 		TH_LOG("client killed when %s, asking for %s: the worker knows after %llu us",
 		       client_stage_names[stage], request_names[request],
 		       actor_killed_ago(&actor));
-		/* What it has of the dead it may commit, for nobody. */
+		/*
+		 * The worker may still answer the dead client's command, once; the answer is
+		 * dropped.
+		 */
 		if ((stage == CLIENT_FETCHED || stage == CLIENT_MAPPED) &&
 		    (session_answer(session, &cmd) || session_answer(session, &cmd) != ENOENT))
 			return "the worker cannot commit";
@@ -414,7 +422,7 @@ TEST_F(death, of_the_client)
 			EXPECT_EQ(wrong, NULL)
 				TH_LOG("client %s asks for %s: %s", client_stage_names[stage],
 				       request_names[request], wrong);
-			/* Mappings live on in this process: the memory goes with them. */
+			/* This process keeps its mappings, and they keep the memory. */
 			if (stage < CLIENT_MAPPED) {
 				EXPECT_TRUE(summary_settles(&before));
 			}
@@ -460,7 +468,7 @@ TEST_F(death, of_the_broker)
 			struct actor actor;
 			int session, error = 0;
 
-			/* Nobody is told of a context that is offered to a broker. */
+			/* Another broker has to be offered the context, so close this one. */
 			close(self->broker);
 			ASSERT_TRUE(actor_start(&actor, be_broker, &stage));
 			ASSERT_TRUE(actor_await(&actor));
@@ -470,7 +478,7 @@ TEST_F(death, of_the_broker)
 			actor_kill(&actor);
 			if (asking)
 				error = async_wait(&self->client.async);
-			/* As long as it waits for the next, or as it learns that a session went. */
+			/* The call waited for the next broker too long, or its session ended. */
 			EXPECT_TRUE(!asking || error == ENOTCONN || error == EPIPE)
 				TH_LOG("broker %s: %s", broker_stage_names[stage], strerror(error));
 			self->broker = broker_open();
@@ -486,7 +494,7 @@ TEST_F(death, of_the_broker)
 	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
 }
 
-/* A worker goes on without the broker, and a waiting call is served by the next. */
+/* A worker continues without its broker, and the next broker serves a waiting call. */
 TEST_F(death, of_the_broker_leaves_workers_alone)
 {
 	int session;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dma-bufs of other drivers: the exporter hears of the worker's accesses,
- * fences are waited for and none is put there, and an exporter that refuses or
- * goes away is an error. The exporter is the tests' own, and counts.
+ * Dma-bufs of other drivers. The exporter is notified of the worker's accesses. The module waits
+ * for fences and adds none. An exporter that fails or goes away is an error. The tests' own
+ * exporter counts these calls.
  */
 #include <linux/dma-buf.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #define LENGTH (EXPORTER_NUM_PAGES * PAGE)
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* Indices of the exporter's counts. */
+/* Indices into the exporter's counters. */
 enum { BOTH, TO_DEVICE, FROM_DEVICE };
 
 FIXTURE(access) {
@@ -83,7 +83,7 @@ static int answer(FIXTURE_DATA(access) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-/* Is there a command within a time that is long enough for one that is not held up? */
+/* Returns whether a command arrives within a time that is ample unless it is blocked. */
 static bool command_waits(FIXTURE_DATA(access) *self)
 {
 	struct pollfd poller = { self->s.session, POLLIN, 0 };
@@ -137,7 +137,7 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
 	EXPECT_EQ(answer(self), 0);
-	/* No call waits for it any more. */
+	/* No call waits for the command any more. */
 	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
@@ -164,7 +164,7 @@ TEST_F(access, refused_is_an_error)
 
 	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_BEGIN));
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
-	/* What had begun is ended. */
+	/* An access that began before the failure is ended. */
 	execution_init(&self->e, self->model, self->pool, pool);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	await_commands(self->s.fd, 0);
@@ -181,7 +181,7 @@ TEST_F(access, refused_is_an_error)
 	exporter_close(&other);
 }
 
-/* SUPPORTED goes on without constants whose exporter refuses. */
+/* SUPPORTED continues without constants if their exporter fails the access. */
 TEST_F(access, refused_denies_constants)
 {
 	struct nnaccel_supported supported;
@@ -208,7 +208,7 @@ TEST_F(access, refused_denies_constants)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	counts = exporter_counts(&other);
 	EXPECT_EQ(counts.ended[BOTH] + counts.ended[TO_DEVICE] + counts.ended[FROM_DEVICE], 0);
-	/* It does not go on without the wire form. */
+	/* SUPPORTED cannot continue without the serialised model. */
 	supported.wire_pool = constants[1];
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EIO);
 	exporter_close(&other);
@@ -259,7 +259,7 @@ TEST_F(access, waits_for_readers_to_write)
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 0), 0);
 	ASSERT_TRUE(execute(self, self->pool, self->own));
 	ASSERT_EQ(fetch(self), 0);
-	/* The reader's fence is the only one. */
+	/* The worker's read adds no fence: the other reader's is the only one. */
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
@@ -294,7 +294,10 @@ TEST_F(access, waits_for_fences_of_own_memory)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The call does not wait, and the access is over when the file says that the execution is. */
+/*
+ * The submitting call does not wait. The access has ended when the execution's file becomes
+ * readable.
+ */
 TEST_F(access, is_around_an_execution_with_a_file)
 {
 	int file;
@@ -325,7 +328,7 @@ TEST_F(access, waits_until_the_deadline)
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
 }
 
-/* A client of its own, which waits for a fence until it is killed. */
+/* Client process: waits for a fence until it is killed. */
 static void wait_for_fence(struct actor *actor, void *data)
 {
 	const struct exporter *x = data;
@@ -358,7 +361,7 @@ TEST_F(access, waits_killably)
 	EXPECT_EQ(counts.begun[BOTH], 0);
 }
 
-/* ---- executions that nobody waits for ---- */
+/* ---- asynchronous executions ---- */
 
 TEST_F(access, is_over_at_the_end)
 {
@@ -366,7 +369,7 @@ TEST_F(access, is_over_at_the_end)
 
 	ASSERT_GE(fence, 0);
 	ASSERT_EQ(fetch(self), 0);
-	/* As an input, and as an output. */
+	/* The buffer is both input and output. */
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 1);
 	EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], 0);
 	EXPECT_EQ(answer(self), 0);
@@ -396,7 +399,7 @@ TEST_F(access, of_an_execution_with_a_file_waits)
 	close(other);
 }
 
-/* More executions that wait than there are threads that could wait for them. */
+/* More executions wait than there are threads that could wait for them. */
 #define MANY 600
 
 TEST_F(access, of_executions_with_files_waits_without_a_thread)
@@ -418,7 +421,7 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 		waiting += files[i] >= 0;
 	}
 	EXPECT_EQ(waiting, MANY);
-	/* Another comes to its end, and one more from its beginning to its end. */
+	/* One execution ends, and another runs from start to end. */
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, begun), 0);
 	close(begun);
@@ -430,7 +433,7 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 	close(begun);
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), MANY);
-	/* All end while what they wait for does not. */
+	/* All are cancelled while their fences are still pending. */
 	for (int i = 0; i < MANY; i++) {
 		EXPECT_EQ(file_cancel(self->s.fd, files[i]), 0);
 		close(files[i]);
@@ -441,7 +444,9 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 	exporter_close(&other);
 }
 
-/* The time that the execution may take begins with the fences that its client named. */
+/*
+ * The duration starts when the client's dependencies end, so it includes the wait for this fence.
+ */
 TEST_F(access, of_an_execution_with_a_file_that_comes_too_late)
 {
 	struct nnaccel_submit submit;
@@ -525,7 +530,7 @@ FIXTURE_SETUP(sync)
 	self->pool = pools[0];
 	self->good.size = sizeof(self->good);
 	self->good.flags = NNACCEL_SYNC_READ;
-	/* The slot holds the pool, and so the grant lives. */
+	/* The slot holds a reference to the pool, so the grant stays valid. */
 	dup2(burst, 900);
 	close(burst);
 }
@@ -622,7 +627,7 @@ static void ignore(int signal)
 {
 }
 
-/* Before it began a signal ends it. */
+/* A signal interrupts the call before the access begins. */
 TEST_F(sync, is_interruptible)
 {
 	const struct sigaction action = { .sa_handler = ignore };
@@ -650,7 +655,7 @@ TEST_F(sync, a_grant_that_is_gone)
 		;
 }
 
-/* ---- exporters that cannot, or are gone ---- */
+/* ---- exporters that fail or go away ---- */
 
 TEST_F(access, no_mmap_no_import)
 {
@@ -674,7 +679,7 @@ TEST_F(access, the_exporter_goes_away)
 	EXPECT_EQ(mapped[0], 0);
 	close(self->x.fd);
 	self->x.fd = -1;
-	/* The worker feels it where it reads; a new mapping is refused, and so is the next use. */
+	/* The worker gets SIGBUS on access; a new mapping and the next execution fail. */
 	EXPECT_TRUE(bus_error(mapped));
 	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
 			      PROT_READ), NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pools that only devices reach: NNACCEL_IMPORT_DEVICE, for engines that registered with
- * NNACCEL_ENGINE_DEVICE_POOLS. No CPU maps them, and their exporter is told of no CPU's access.
+ * Pools for devices only: NNACCEL_IMPORT_DEVICE, with engines that registered
+ * NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map them, and their exporter is not notified of CPU
+ * accesses.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -27,7 +28,7 @@ FIXTURE(device_pool) {
 	union command cmd;
 };
 
-/* Imports what only devices reach. */
+/* Imports a pool that only devices access. */
 static int import(int fd, int buffer, uint32_t prot, uint32_t *id)
 {
 	struct nnaccel_pool_import arg = {
@@ -75,7 +76,7 @@ FIXTURE_TEARDOWN(device_pool)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* The worker has an execution that reads one pool and writes another. */
+/* Starts an execution that reads one pool and writes another, and fetches it as the worker. */
 static bool begin(FIXTURE_DATA(device_pool) *self, uint32_t input, uint32_t output)
 {
 	execution_init(&self->e, self->model, input, output);
@@ -118,7 +119,7 @@ TEST_F(device_pool, imports)
 	close(file);
 }
 
-/* The engine's device gets the memory; no CPU does. */
+/* The engine's device can map the memory; CPUs cannot. */
 TEST_F(device_pool, executes)
 {
 	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
@@ -143,13 +144,13 @@ TEST_F(device_pool, executes)
 	EXPECT_EQ(end(self), 0);
 	EXPECT_EQ(ioctl(self->device.fd, EXPORTER_DETACH), 0);
 	close(fd);
-	/* It is the exporter's memory that was written, as its own device sees it. */
+	/* The exporter's own device sees what was written. */
 	ASSERT_EQ(device_attach(self->device.fd, self->x.buffer), 0);
 	EXPECT_EQ(device_word(self->device.fd, 16, NULL), said);
 	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
 }
 
-/* Memory that could be mapped is not, where the client says so; its exporter hears nothing. */
+/* With NNACCEL_IMPORT_DEVICE even mappable memory is not mapped, and its exporter is not called. */
 TEST_F(device_pool, the_exporter_is_told_nothing)
 {
 	uint32_t id;
@@ -163,7 +164,7 @@ TEST_F(device_pool, the_exporter_is_told_nothing)
 	EXPECT_EQ(exporter_counts(&self->device).calls, 0);
 }
 
-/* Whatever else names a pool is for a CPU to do. */
+/* Calls other than EXECUTE need the CPU to access their pools, and reject such a pool. */
 TEST_F(device_pool, nothing_else)
 {
 	const uint32_t others[] = { self->pool };
@@ -216,7 +217,7 @@ TEST_F(device_pool, slots)
 	close(burst);
 }
 
-/* An engine that did not ask for such pools never sees one. */
+/* An engine that did not register for such pools never gets one. */
 TEST_F(device_pool, another_engine)
 {
 	int burst = served_burst(&self->s, self->model, NULL);
@@ -233,7 +234,10 @@ TEST_F(device_pool, another_engine)
 	close(burst);
 }
 
-/* The engine's fence is given out where only devices touch the memory, and nothing follows it. */
+/*
+ * SYNC_FILE returns the engine's fence if only devices access the memory and no work follows the
+ * fence.
+ */
 TEST_F(device_pool, sync_file)
 {
 	struct nnaccel_sync_file arg = { .size = sizeof(arg) };
@@ -262,7 +266,7 @@ TEST_F(device_pool, sync_file)
 	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(fence_status(fence), 1);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
-	/* The answer stays the same. */
+	/* SYNC_FILE still succeeds after the execution has ended. */
 	ASSERT_EQ(execution_fence(self->s.fd, file, &again), 0);
 	EXPECT_EQ(fence_status(again), 1);
 	close(again);
@@ -275,7 +279,7 @@ TEST_F(device_pool, no_sync_file)
 {
 	int file, fence;
 
-	/* A process has computed it. */
+	/* A process computed the result, so there is no fence. */
 	file = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -284,7 +288,7 @@ TEST_F(device_pool, no_sync_file)
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), ENODATA);
 	close(file);
-	/* A CPU reaches the memory. */
+	/* The execution's memory is accessible to CPUs. */
 	file = file_start(self->s.fd, self->model, self->own, -1);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);

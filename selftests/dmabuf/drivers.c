@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dma-bufs of the kernel's own drivers: vgem (DRM PRIME), vivid (V4L2), the
- * system heap and udmabuf, in both directions, and fences that others put on
- * them. A kernel that lacks a driver skips its tests.
+ * Dma-bufs of the kernel's own drivers in both directions: vgem (DRM PRIME), vivid (V4L2), the
+ * system heap and udmabuf. Other drivers put fences on them. If a kernel lacks a driver, its tests
+ * are skipped.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -62,7 +62,7 @@ static int finish(FIXTURE_DATA(drivers) *self)
 	return async_wait(&self->async) ?: error;
 }
 
-/* The worker's mapping of a pool, as an input or an output; the execution is over. */
+/* Returns the worker's mapping of a pool used as input or output; the execution has ended. */
 static uint8_t *map_as_worker(FIXTURE_DATA(drivers) *self, uint32_t pool, uint64_t length,
 			      bool write)
 {
@@ -99,7 +99,7 @@ static int vgem_signal(int vgem, uint32_t fence)
 	return ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal) ? errno : 0;
 }
 
-/* Client and worker see the same bytes. */
+/* Checks that client and worker see the same bytes. */
 static void share(struct __test_metadata *_metadata, FIXTURE_DATA(drivers) *self, int buffer,
 		  uint32_t *pool)
 {
@@ -128,7 +128,7 @@ TEST_F(drivers, vgem_memory)
 	ASSERT_GE(buffer, 0);
 	share(_metadata, self, buffer, &pool);
 	close(buffer);
-	/* The driver's own reference is not the only one. */
+	/* The pool holds a reference of its own, so the driver's file can be closed. */
 	close(vgem);
 	EXPECT_NE(map_as_worker(self, pool, LENGTH, false), NULL);
 }
@@ -148,7 +148,7 @@ TEST_F(drivers, vgem_fences)
 	EXPECT_FALSE(command_waits(self));
 	EXPECT_EQ(vgem_signal(vgem, fence), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	/* Nothing of ours is there while it runs: a writer's fence finds no other. */
+	/* The module adds no fence: a writer's fence meets no other while the execution runs. */
 	fence = vgem_fence(vgem, handle, VGEM_FENCE_WRITE);
 	EXPECT_NE(fence, 0);
 	EXPECT_EQ(vgem_signal(vgem, fence), 0);
@@ -157,7 +157,7 @@ TEST_F(drivers, vgem_fences)
 	close(vgem);
 }
 
-/* vgem imports a pool, and works on it. */
+/* vgem imports a pool and accesses it. */
 TEST_F(drivers, vgem_imports)
 {
 	struct drm_prime_handle prime = { 0 };
@@ -192,7 +192,7 @@ static bool is_vivid(int fd)
 	       caps.device_caps & V4L2_CAP_VIDEO_CAPTURE;
 }
 
-/* A camera with frames of *length bytes, and room for buffers of a kind. */
+/* Opens a camera with frames of *length bytes and buffers of the given memory kind. */
 static int open_vivid(uint32_t memory, uint64_t *length)
 {
 	struct v4l2_requestbuffers request = { .count = NUM_BUFFERS, .type = TYPE, .memory = memory };
@@ -220,7 +220,7 @@ static int vivid_queue(int camera, uint32_t memory, uint32_t index, int buffer)
 	return xioctl(camera, VIDIOC_QBUF, &b);
 }
 
-/* Captures a frame into buffer 0, with the camera's buffers queued; false: none. */
+/* Captures a frame into buffer 0 of the queued buffers; false: no frame. */
 static bool vivid_capture(int camera, uint32_t memory)
 {
 	struct v4l2_buffer b = { .type = TYPE, .memory = memory };
@@ -262,7 +262,7 @@ TEST_F(drivers, vivid_exports)
 	munmap(mine, length);
 	munmap(yours, length);
 	close(export.fd);
-	/* The camera goes; its frame stays, for as long as somebody has it. */
+	/* The camera is closed; its frame stays until the last reference is dropped. */
 	close(camera);
 	yours = map_as_worker(self, pool, length, false);
 	ASSERT_NE(yours, NULL);
@@ -296,7 +296,7 @@ TEST_F(drivers, vivid_imports)
 
 /* ---- heap, udmabuf, sw_sync ---- */
 
-/* The driver of @x writes a buffer until it is told to signal. */
+/* Puts a writer's fence on a buffer; it is pending until the driver of @x signals it. */
 static bool put_fence(const struct exporter *x, int buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Formatted pools: what can be imported as a picture, what it may be used for,
- * and what the worker is told of it.
+ * Formatted pools: images that can be imported, their valid uses, and the formats that the worker
+ * gets.
  */
 #include <drm/drm_fourcc.h>
 #include <fcntl.h>
@@ -123,7 +123,7 @@ TEST_F(formats, ends)
 		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 0, LENGTH, 0 },
 		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 1, 0, EINVAL },
 		{ DRM_FORMAT_R8, LENGTH - 1, 1, LENGTH, 1, LENGTH - 1, 0 },
-		/* The last row has no more than its pixels. */
+		/* The last row has no padding after its pixels. */
 		{ DRM_FORMAT_R8, 1, 2, LENGTH - 1, 0, 2, 0 },
 		{ DRM_FORMAT_R8, 1, 2, LENGTH, 0, 0, EINVAL },
 		{ DRM_FORMAT_R8, 1, LENGTH, 1, 0, LENGTH, 0 },
@@ -149,7 +149,7 @@ TEST_F(formats, ends)
 	}
 }
 
-/* A row has at most 4 GiB less one byte. */
+/* A row is shorter than 4 GiB. */
 TEST_F(formats, widest_rows)
 {
 	struct nnaccel_pool_import import = self->good;
@@ -243,14 +243,14 @@ TEST_F(formats, are_told)
 	EXPECT_EQ(slot.out_format.planes[0].offset, OFFSET);
 	in_slot = slot.out_format;
 
-	/* A pool that is no image has no format. */
+	/* A pool without a format reports none. */
 	ASSERT_EQ(slot_bind(burst, self->own, PROT_RW, &slot.slot), 0);
 	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_SLOT, &slot), 0);
 	EXPECT_EQ(slot.out_grant.prot, PROT_RW);
 	for (size_t i = 0; i < sizeof(slot.out_format); i++)
 		EXPECT_EQ(((unsigned char *)&slot.out_format)[i], 0);
 
-	/* An execution's format is behind its attributes, on a multiple of 8. */
+	/* The formats follow the execution's attributes, aligned to 8 bytes. */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
 	self->e.args[1].offset = 0;
@@ -286,7 +286,7 @@ TEST_F(formats, modifiers_are_linear)
 				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
 }
 
-/* Of each format: strides that are as short as can be, and one byte shorter. */
+/* For each format: the shortest valid strides, and one byte less. */
 TEST_F(formats, planes)
 {
 	const struct {
@@ -321,7 +321,7 @@ TEST_F(formats, planes)
 			}
 		}
 	}
-	/* All of them lay in one file. */
+	/* All planes were in one file. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
 }
 
@@ -349,7 +349,7 @@ TEST_F(formats, planes_have_even_sizes_and_files)
 				  0, true), 0);
 }
 
-/* A picture whose second plane lies in a dma-buf of another driver. */
+/* Imports an image whose second plane is in another driver's dma-buf. */
 static uint32_t import_two(FIXTURE_DATA(formats) *self, const struct exporter *x)
 {
 	struct nnaccel_pool_import import = self->good;
@@ -373,7 +373,7 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[0].length = 0;
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	/* The two pools of the caller, then the plane's. */
+	/* The grants are the caller's two pools, then the plane's. */
 	EXPECT_EQ(self->cmd.head.num_grants, 3);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
 	EXPECT_EQ(command_grants(&self->cmd)[2].length, 7 + 3 * 16 + WIDTH);
@@ -386,7 +386,7 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(exporter_counts(&x).ended[2], 1);
 
-	/* As an output it is written, and so is the plane; an argument cannot name that. */
+	/* As an output the image and its plane are writable; an argument cannot name the plane. */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
 	self->e.args[1].offset = 0;
@@ -398,12 +398,12 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[1].pool = 2;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EINVAL);
 
-	/* The exporter of any plane can refuse. */
+	/* The exporter of any plane can fail the access. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	self->e.args[1].pool = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* A thread may still have the command that was refused. */
+	/* A kernel thread may still hold the command that failed. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-pools", 1));
 	exporter_close(&x);
 }
@@ -441,7 +441,7 @@ TEST_F(formats, planes_in_files_are_told)
 	ASSERT_NE(map, MAP_FAILED);
 	map[7] = 42;
 	munmap(map, PAGE);
-	/* Both grants end, and the worker is told of both. */
+	/* Both grants end, and the worker is notified of both. */
 	close(burst);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BURST_GONE);
@@ -455,7 +455,7 @@ TEST_F(formats, planes_in_files_are_told)
 	exporter_close(&x);
 }
 
-/* Whether a device may be attached to memory: the exporter's can where anything does DMA. */
+/* Returns whether a device can be attached; this works where any device can do DMA. */
 static bool device_attaches(void)
 {
 	struct exporter x, device;
@@ -472,8 +472,8 @@ static bool device_attaches(void)
 }
 
 /*
- * A picture whose second plane lies in memory of another context, to which a device is attached,
- * before or afterwards; what the bursts' status says of devices then, or -1.
+ * Imports an image whose second plane is in another context's memory, and attaches a device before
+ * or afterwards. Returns the device flag of the bursts' status, or -1.
  */
 static int tell_of_device(FIXTURE_DATA(formats) *self, bool before)
 {

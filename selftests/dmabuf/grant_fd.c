@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SESSION_GRANT_FD: dma-bufs that stand for grants, imported by a device of the tests and by
- * vgem. They are the granted memory, no more, with its protection, until the grant ends.
+ * SESSION_GRANT_FD returns dma-bufs for grants; a test device and vgem import them. They give
+ * access to the granted memory only, with the grant's protection, until the grant ends.
  */
 #include <drm/drm.h>
 #include <linux/dma-buf.h>
@@ -32,7 +32,7 @@ FIXTURE(grant_fd) {
 	int fd;
 };
 
-/* The grant that a slot of a pool stands for, or 0. */
+/* Returns the grant that a new slot of the pool has, or 0. */
 static uint32_t grant_of(FIXTURE_DATA(grant_fd) *self, uint32_t pool, uint32_t prot, uint32_t *slot)
 {
 	struct nnaccel_grant grant;
@@ -77,7 +77,7 @@ FIXTURE_TEARDOWN(grant_fd)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* The device's side: 0 or an errno. */
+/* Imports the dma-buf on the device's side; returns 0 or an errno. */
 static int import(FIXTURE_DATA(grant_fd) *self, int fd, uint32_t direction)
 {
 	struct exporter_import import = { .fd = fd, .direction = direction };
@@ -95,7 +95,7 @@ static int detach(FIXTURE_DATA(grant_fd) *self)
 	return xioctl(self->x.fd, EXPORTER_DETACH, NULL);
 }
 
-/* What the device reads there, or POISON. */
+/* Returns the word that the device reads at @offset, or POISON. */
 static uint32_t device_read(FIXTURE_DATA(grant_fd) *self, uint32_t offset)
 {
 	struct exporter_dma dma = { .offset = offset };
@@ -117,7 +117,7 @@ static int sync_buffer(int fd, uint64_t flags)
 	return xioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
 }
 
-/* 0, or why the dma-buf cannot be mapped. */
+/* Tries to map the dma-buf; returns 0 or an errno. */
 static int map_error(int fd, size_t length, int prot)
 {
 	void *at = mmap(NULL, length, prot, MAP_SHARED, fd, 0);
@@ -150,7 +150,7 @@ static void end_grant(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) 
 	} while (cmd.head.kind != NNACCEL_DO_FORGET_GRANT || cmd.head.grant != self->grant);
 }
 
-/* Nothing new is to be had of a dma-buf whose grant ended. */
+/* After its grant ended, a dma-buf allows no new mapping or access. */
 static void expect_revoked(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) *self)
 {
 	const struct exporter_import import = { .fd = self->fd };
@@ -187,7 +187,7 @@ TEST_F(grant_fd, refusals)
 	EXPECT_EQ(check_no_fd(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 			     offsetof(struct nnaccel_session_grant_fd, out_fd)), 0);
-	/* Each that succeeds makes an fd; the process has room for them. */
+	/* Each success creates an fd; the process' limit is high enough. */
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				  0, true), 0);
 	for (int fd = self->fd + 1; fd < 1000; fd++)
@@ -222,7 +222,10 @@ TEST_F(grant_fd, is_the_memory)
 	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ | PROT_WRITE), 0);
 	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
-	/* The same grant is the same dma-buf; drivers tell by that what they have imported. */
+	/*
+	 * One grant always gets the same dma-buf, so that drivers recognise what they have
+	 * imported.
+	 */
 	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_GRANT_FD, &arg), 0);
 	EXPECT_EQ(arg.out_length, LENGTH);
 	EXPECT_NE(arg.out_fd, self->fd);
@@ -238,7 +241,9 @@ TEST_F(grant_fd, read_only)
 	void *at;
 
 	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &other), 0);
-	/* Neither of a grant for reading, nor of one that allows more than was asked for. */
+	/*
+	 * Writing is rejected if the grant is for reading, and if the fd was requested for reading.
+	 */
 	for (int i = 0; i < 2; i++) {
 		uint32_t grant = i ? self->grant :
 				     grant_of(self, other, NNACCEL_PROT_READ, &slot);
@@ -256,7 +261,10 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(detach(self), 0);
 		EXPECT_EQ(map_error(fd, LENGTH, PROT_READ | PROT_WRITE), EACCES);
 		error = map_error(fd, LENGTH, PROT_READ | PROT_EXEC);
-		/* Kernels from 6.17 on have anonymous inodes where nothing is executed. */
+		/*
+		 * Since 6.17 anonymous inodes are SB_I_NOEXEC, so PROT_EXEC fails with EPERM
+		 * instead of EACCES.
+		 */
 		EXPECT_TRUE(error == EACCES || error == EPERM);
 		at = mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0);
 		ASSERT_NE(at, MAP_FAILED);
@@ -271,7 +279,7 @@ TEST_F(grant_fd, read_only)
 	}
 }
 
-/* A grant of a part is that part. */
+/* A grant of a range gives access to that range only. */
 TEST_F(grant_fd, part)
 {
 	int buffer = pool_export(self->s.fd, self->pool), fd;
@@ -291,7 +299,7 @@ TEST_F(grant_fd, part)
 	close(fd);
 }
 
-/* Of another driver's dma-buf the whole; there is no dma-buf of a file. */
+/* A grant of another driver's dma-buf must cover all of it; a file's memory has no dma-buf. */
 TEST_F(grant_fd, other_memory)
 {
 	uint32_t whole, part, filed, slot;
@@ -316,7 +324,7 @@ TEST_F(grant_fd, other_memory)
 	EXPECT_EQ(device_read(self, 12), 4711);
 	EXPECT_EQ(device_write(self, 16, 4712), 0);
 	EXPECT_EQ(memory[4], 4712);
-	/* The other exporter is told of what the CPU does. */
+	/* The other exporter is notified of CPU accesses. */
 	EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 	EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
@@ -326,13 +334,13 @@ TEST_F(grant_fd, other_memory)
 	close(fd);
 }
 
-/* What it costs is charged to the client, whose memory it is. */
+/* The memory of the dma-buf's structures is charged to the client. */
 TEST_F(grant_fd, is_charged)
 {
 	long long old;
 	int fd;
 
-	/* The user holds something: this context, at least. */
+	/* The context alone exceeds this limit. */
 	old = param_set("max_user_kernel_bytes", 1);
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), EDQUOT);
 	EXPECT_EQ(summary_get(-1, "proxies"), 1);
@@ -342,7 +350,7 @@ TEST_F(grant_fd, is_charged)
 	close(fd);
 }
 
-/* It stands for a pool, and is none. */
+/* The dma-buf cannot be imported as a pool. */
 TEST_F(grant_fd, is_no_pool)
 {
 	EXPECT_EQ(pool_import(self->s.fd, self->fd, NNACCEL_PROT_READ, 0, LENGTH, NULL),
@@ -355,7 +363,10 @@ TEST_F(grant_fd, ends_with_the_grant)
 	end_grant(_metadata, self);
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, PROT_RW, &(int){ -1 }), ENOENT);
 	expect_revoked(_metadata, self);
-	/* What is mapped stays, and is nobody else's memory, until the device lets go. */
+	/*
+	 * The device's mapping stays valid, and the memory is not reused, until the device unmaps
+	 * it.
+	 */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(remap(self), ENODEV);
 	EXPECT_EQ(detach(self), 0);
@@ -384,7 +395,7 @@ TEST_F(grant_fd, ends_with_the_client)
 	close(self->burst);
 	self->burst = -1;
 	munmap((void *)self->memory, LENGTH);
-	/* The memory is its user's as long as a device can write it. */
+	/* The memory is charged to its user until no device can write it. */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(device_write(self, 8, 4711), 0);
 	bytes = summary_get(-1, "pool-bytes");
@@ -395,7 +406,7 @@ TEST_F(grant_fd, ends_with_the_client)
 	EXPECT_TRUE(summary_becomes(-1, "pool-bytes", bytes - (long long)LENGTH));
 }
 
-/* Importers that can do without what they have mapped are told. */
+/* Dynamic importers are notified, so that they can drop their mappings. */
 TEST_F(grant_fd, tells_dynamic_importers)
 {
 	struct exporter_import import = { .fd = self->fd, .dynamic = 1 };
@@ -409,7 +420,7 @@ TEST_F(grant_fd, tells_dynamic_importers)
 	EXPECT_EQ(detach(self), 0);
 }
 
-/* A fence that the engine's driver puts there is one of the memory's. */
+/* A fence that the engine's driver adds is visible on the memory. */
 TEST_F(grant_fd, fences)
 {
 	struct execution e;
@@ -428,8 +439,8 @@ TEST_F(grant_fd, fences)
 }
 
 /*
- * A driver of the kernel's own. Where DRM maps what it imports at once, it does so for both
- * directions; newer kernels map when a driver needs addresses, which vgem does not.
+ * vgem imports the dma-buf. Older DRM maps an import at once, in both directions. Newer kernels map
+ * on the first use of its addresses, and vgem uses none.
  */
 TEST_F(grant_fd, prime)
 {
@@ -459,7 +470,7 @@ TEST_F(grant_fd, prime)
 	close(vgem);
 }
 
-/* Threads that ask while the client closes: each answer is one of these. */
+/* Requests the dma-buf while the client closes; only these errors are valid. */
 static void *ask_again(void *data)
 {
 	FIXTURE_DATA(grant_fd) *self = data;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions on memory of an exporter that misbehaves: it blocks when an access begins or ends, is
- * interrupted, or goes away. Every execution with a deadline ends, and no other client is held up.
+ * Executions on memory of an exporter that misbehaves: it blocks at the begin or end of an access,
+ * is interrupted, or goes away. Every execution with a deadline ends, and no other client is
+ * blocked.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -15,7 +16,7 @@
 #define LENGTH (EXPORTER_NUM_PAGES * PAGE)
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* The kernel's own numbers, which no program is to see. */
+/* These errnos are internal to the kernel and must not reach a program. */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
 
@@ -55,7 +56,7 @@ FIXTURE_TEARDOWN(misbehave)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* ---- what the tests do with it ---- */
+/* ---- helpers ---- */
 
 static int fetch(FIXTURE_DATA(misbehave) *self)
 {
@@ -72,13 +73,13 @@ static int start(FIXTURE_DATA(misbehave) *self, int fence)
 	return file_start(self->s.fd, self->model, self->pool, fence);
 }
 
-/* With a deadline that is reached when some steps of the test are done. */
+/* Starts an execution whose deadline passes after some steps of the test. */
 static int start_with_deadline(FIXTURE_DATA(misbehave) *self)
 {
 	return file_start_until(self->s.fd, self->model, self->pool, -1, deadline_soon());
 }
 
-/* On this module's own memory. */
+/* Starts an execution on the module's own memory. */
 static int start_own(FIXTURE_DATA(misbehave) *self, int fence)
 {
 	return file_start(self->s.fd, self->model, self->own, fence);
@@ -89,7 +90,7 @@ static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
 	ioctl(self->x.fd, EXPORTER_REFUSE, how);
 }
 
-/* Waits until one of the exporter's counts is that; false: it takes too long. */
+/* Waits until a counter of the exporter has this value; false: it took too long. */
 static bool becomes(const struct exporter *x, size_t offset, uint32_t value)
 {
 	for (unsigned long long i = scaled(10000); i; i--) {
@@ -112,14 +113,14 @@ static bool command_waits(FIXTURE_DATA(misbehave) *self)
 	return poll(&poller, 1, 200) == 1;
 }
 
-/* Every begin had its end, and there were @n. */
+/* Checks that every begin had its end, and that there were @n. */
 #define EXPECT_PAIRS(_n) do {							\
 	EXPECT_TRUE(BECOMES(&self->x, ended[0], _n));				\
 	EXPECT_EQ(exporter_counts(&self->x).begun[0], _n);			\
 	EXPECT_EQ(exporter_counts(&self->x).ended[0], _n);			\
 } while (0)
 
-/* ---- what is waited for is a snapshot ---- */
+/* ---- fences added later ---- */
 
 TEST_F(misbehave, a_fence_that_comes_later_is_not_waited_for)
 {
@@ -164,7 +165,7 @@ TEST_F(misbehave, a_begin_that_blocks_ends_with_the_deadline)
 	fence = start_with_deadline(self);
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	EXPECT_EQ(exporter_counts(&self->x).blocked, 1);
-	/* What begins after all is ended. */
+	/* The access begins after the deadline, and is ended. */
 	misbehave(self, 0);
 	EXPECT_PAIRS(1);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
@@ -204,7 +205,7 @@ TEST_F(misbehave, an_end_that_blocks_ends_with_the_deadline)
 	close(fence);
 }
 
-/* The result of one execution by io_uring with that deadline, which is answered. */
+/* Runs one execution by io_uring with this deadline, answers it, and returns its result. */
 static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, unsigned long then)
 {
 	struct nnaccel_submit submit;
@@ -229,7 +230,7 @@ static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, uns
 	return res;
 }
 
-/* One by io_uring waits for its exporter as long as its client's deadline lets it. */
+/* An execution by io_uring waits for its exporter until the client's deadline. */
 TEST_F(misbehave, an_end_that_blocks_and_io_uring)
 {
 	param_set("kill_grace_ms", 20);
@@ -241,7 +242,7 @@ TEST_F(misbehave, an_end_that_blocks_and_io_uring)
 	EXPECT_PAIRS(2);
 }
 
-/* What an exporter holds up counts, cancelled or not: there is no end to what a client could do. */
+/* A blocked execution counts against the client's limit, even after it was cancelled. */
 TEST_F(misbehave, what_blocks_counts_against_the_limit)
 {
 	long long max = param_set("max_commands", 2);
@@ -264,7 +265,7 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	param_set("max_commands", max);
 }
 
-/* The worker's death, the context's end and the deadline, with an end that blocks. */
+/* Worker, context and deadline end while the end of the access blocks. */
 TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 {
 	int fence;
@@ -305,7 +306,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		uint32_t before = exporter_counts(&self->x).ended[0];
 		int fence;
 
-		/* Of the begin. */
+		/* The begin of an access fails. */
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
 		fence = start(self, -1);
 		if (!errors[i].seen) {
@@ -317,7 +318,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		EXPECT_TRUE(BECOMES(&self->x, ended[0], before + !errors[i].seen));
 		close(fence);
 
-		/* Of the end. */
+		/* The end of an access fails. */
 		before = exporter_counts(&self->x).ended[0];
 		failures = (struct exporter_failures){ errors[i].error, 0, n };
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
@@ -331,7 +332,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 	}
 }
 
-/* The same for a call that waits, which has signals of its own. */
+/* Repeat this for a call that waits, which has signals of its own. */
 TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -390,7 +391,7 @@ TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
 #define CROWD 300
 #define MOST_ROUNDS 100
 
-/* A client with memory of its own, an exporter's and this module's, that is served. */
+/* Another client, with its own context, the exporter's memory and the module's own. */
 struct other {
 	struct served s;
 	struct exporter x;
@@ -415,7 +416,7 @@ static int compare_times(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Runs executions on both kinds of memory, one after the other: how many failed. */
+/* Runs executions on both kinds of memory in turn; returns how many failed. */
 static int other_runs(struct other *o, const char *when)
 {
 	static uint64_t times[2 * MOST_ROUNDS];
@@ -438,7 +439,7 @@ static int other_runs(struct other *o, const char *when)
 	return failed;
 }
 
-/* More executions than there could be threads, all blocked: nobody else is held up. */
+/* Blocks more executions than there can be threads; another client still makes progress. */
 static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *self,
 		  unsigned long how)
 {
@@ -446,7 +447,7 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 	static int fences[CROWD];
 	struct other other;
 
-	/* The other's session is another broker's. */
+	/* The other client has a broker of its own. */
 	close(self->s.broker);
 	self->s.broker = -1;
 	ASSERT_TRUE(other_open(&other));
@@ -460,7 +461,7 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(answer(self), 0);
 	}
-	/* Those that block are bounded, and much fewer. */
+	/* The number of blocked accesses is limited, far below the number of executions. */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 16));
 	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :
 								  "300 begins blocked"), 0);
@@ -492,7 +493,7 @@ TEST_F(misbehave, another_client_while_300_ends_block)
 	crowd(_metadata, self, EXPORTER_END_BLOCKS);
 }
 
-/* Every execution of a crowd that is blocked ends at its deadline all the same. */
+/* Every blocked execution of the crowd ends at its deadline. */
 TEST_F(misbehave, a_crowd_that_blocks_ends_with_the_deadline)
 {
 	long long max = param_set("max_commands", CROWD);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld as a process among others: killed at each file that it opens while it
- * starts (usually at each fourth), its log not read, SIGCHLD ignored.
+ * nnacceld under adverse conditions: killed at each file that it opens while it starts (usually
+ * every fourth), with the reader of its log gone, and with SIGCHLD ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "harness.h"
 
-/* What the C library's epoll_wait() calls. */
+/* The system call behind the C library's epoll_wait(). */
 #ifdef SYS_epoll_wait
 #define EPOLL_WAIT_NR SYS_epoll_wait
 #else
@@ -41,7 +41,7 @@ FIXTURE_TEARDOWN(broker)
 		fclose(self->log);
 }
 
-/* Starts nnacceld, whose log is to be read. */
+/* Starts nnacceld with a pipe for its log. */
 static void start(struct __test_metadata *_metadata, FIXTURE_DATA(broker) *self,
 		  void (*on_child)(int))
 {
@@ -69,7 +69,7 @@ static void kill_broker(FIXTURE_DATA(broker) *self)
 	waitpid(self->pid, &status, 0);
 }
 
-/* The number of the first worker that says it is ready, or 0. */
+/* Returns the process id of the first worker that logs that it is ready, or 0. */
 static pid_t await_worker(FILE *log)
 {
 	char line[1024];
@@ -81,7 +81,7 @@ static pid_t await_worker(FILE *log)
 	return 0;
 }
 
-/* Waits until no broker is registered any more; false: for another reason there cannot be one. */
+/* Waits until no broker is registered; false: the node fails for another reason. */
 static bool node_becomes_free(void)
 {
 	int broker;
@@ -96,8 +96,8 @@ static bool node_becomes_free(void)
 }
 
 /*
- * Lets a traced nnacceld go on until it opens its file number @files since it
- * first made a process; false: it is waiting for events by then.
+ * Continues a traced nnacceld until it opens its file number @files since its first fork; false: it
+ * waits for events before that.
  */
 static bool step(pid_t pid, int files)
 {

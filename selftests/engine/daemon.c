@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The running nnacceld, seen by its clients: workers come, are replaced after
- * their death, go with their contexts, and are limited per user.
+ * A running nnacceld as its clients see it. Workers start, are replaced after their death, end with
+ * their contexts, and are limited per user.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,12 +24,12 @@
 #define SESSION_FD 4
 #define MAX_WORKERS 128
 
-/* nnacceld's defaults; a usual run sets fewer workers. */
+/* These are nnacceld's defaults; a usual run sets fewer workers. */
 #define WORKERS_PER_USER 64
 #define FEW_WORKERS "3"
 #define FREE_CRASHES 3
 
-/* Users of the tests, each its own: what one does to its limits stays with it. */
+/* Each test has a user id of its own, because its effects on the limits last. */
 enum { UID_CRASH = 5001, UID_MANY = 5002 };
 
 static int query(int fd, uint32_t what, uint32_t *status)
@@ -48,7 +48,7 @@ static int query(int fd, uint32_t what, uint32_t *status)
 	return error;
 }
 
-/* Asks for the device's description: 0 or an errno, the engine's status as EIO. */
+/* Asks for the device's description; returns 0 or an errno, EIO for the engine's status. */
 static int ask(int fd)
 {
 	uint32_t status;
@@ -73,7 +73,7 @@ static bool is_serving_worker(const char *pid)
 	return !strcmp(comm, WORKER) && !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Workers that have a session. */
+/* Lists the workers that have a session. */
 static int list_workers(pid_t *pids)
 {
 	DIR *proc = opendir("/proc");
@@ -89,7 +89,7 @@ static int list_workers(pid_t *pids)
 	return count;
 }
 
-/* The worker that came since `before`, 0: none. */
+/* Returns the worker that started since @before, 0: none. */
 static pid_t new_worker(const pid_t *before, int num_before)
 {
 	pid_t now[MAX_WORKERS];
@@ -106,7 +106,7 @@ static pid_t new_worker(const pid_t *before, int num_before)
 	return 0;
 }
 
-/* Opens the device and has a worker for it. */
+/* Opens the device and waits until it has a worker. */
 static pid_t open_served(int *fd)
 {
 	pid_t before[MAX_WORKERS];
@@ -153,10 +153,10 @@ struct own_context {
 
 static bool begin(struct own_context *self)
 {
-	/* However slow the machine starts workers. */
+	/* The wait must be long enough for slow machines. */
 	self->wait_ms = param_set("engine_wait_ms", 100000);
 	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	/* An open context is given a worker: have it there before others are looked for. */
+	/* Make sure that an open context gets a worker before tests look for others. */
 	return self->fd >= 0 && !ask(self->fd);
 }
 
@@ -181,7 +181,7 @@ FIXTURE_TEARDOWN(engine)
 	end(&self->s);
 }
 
-/* Each of these has an nnacceld of its own. */
+/* Each of these tests starts its own nnacceld. */
 FIXTURE(alone) {
 	struct own_context s;
 };
@@ -227,7 +227,7 @@ TEST_F(engine, one_worker_for_each_context)
 	wait_gone(second);
 }
 
-/* SIGKILL is an administrator's: it never leads to a back-off. */
+/* SIGKILL comes from an administrator and never causes a back-off. */
 TEST_F(engine, killed_worker_is_replaced)
 {
 	pid_t worker;
@@ -242,7 +242,7 @@ TEST_F(engine, killed_worker_is_replaced)
 	}
 }
 
-/* A worker that is stopped does not outlive its context for long. */
+/* A stopped worker is killed soon after its context has ended. */
 TEST_F(engine, stuck_worker_is_killed)
 {
 	pid_t worker;
@@ -255,7 +255,7 @@ TEST_F(engine, stuck_worker_is_killed)
 	wait_gone(worker);
 }
 
-/* What a child of its own user id does; it tells the parent by its exit code. */
+/* Runs @act in a child with its own user id; returns the child's exit code. */
 static int as_user(uid_t uid, int (*act)(const int *fds, int count), const int *fds, int count)
 {
 	int status;
@@ -283,7 +283,7 @@ static int be_served(const int *fds, int count)
 	return read(fds[1], &byte, 1) == 1 ? 0 : 202;
 }
 
-/* Has a user served and crashes the worker; returns the user's errno. */
+/* Crashes a worker of this user; returns the errno of the user's next call. */
 static int crash_once(uid_t uid)
 {
 	pid_t before[MAX_WORKERS], child, worker;
@@ -300,7 +300,7 @@ static int crash_once(uid_t uid)
 	if (child < 0 || read(tell[0], &byte, 1) != 1)
 		byte = 99;
 	worker = byte ? 0 : new_worker(before, num_before);
-	/* The one signal that a worker takes from outside besides SIGKILL and SIGSTOP. */
+	/* SIGBUS is the only signal besides SIGKILL and SIGSTOP that a worker does not block. */
 	if (worker && !end_worker(worker, SIGBUS))
 		byte = 98;
 	if (!byte && !worker)
@@ -318,7 +318,7 @@ TEST_F(engine, crash_loop_backs_off)
 {
 	for (int i = 0; i <= FREE_CRASHES; i++)
 		ASSERT_EQ(crash_once(UID_CRASH), 0);
-	/* The broker learns of the death by itself, soon after. */
+	/* The broker notices the death a moment later. */
 	while (crash_once(UID_CRASH) != EAGAIN)
 		;
 	EXPECT_EQ(ask(self->s.fd), 0);
@@ -345,7 +345,7 @@ TEST_F(alone, workers_of_a_user_are_limited)
 	EXPECT_EQ(ask(self->s.fd), 0);
 }
 
-/* The nnacceld that this test started; what that starts has its name too, for a moment. */
+/* Returns the nnacceld that this test started; its new children have the same name for a moment. */
 static pid_t find_broker(void)
 {
 	DIR *proc = opendir("/proc");
@@ -372,7 +372,7 @@ static pid_t find_broker(void)
 	return found;
 }
 
-/* The next broker finds nothing of the one that was killed, and contexts get new workers. */
+/* A new broker finds no state of the killed one, and contexts get new workers. */
 TEST_F(alone, workers_end_with_the_broker)
 {
 	pid_t broker = find_broker(), worker;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The groups that the engine node's OPENER tells: a context is in the groups of which its opener was,
- * by the effective group id or a supplementary one, whatever became of it since.
+ * The groups that the engine node's OPENER reports: the effective and the supplementary group ids
+ * that the opener had when it opened the context.
  */
 #include <grp.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ FIXTURE(in_group) {
 	uint64_t context;
 };
 
-/* A context whose opener then leaves the groups that it was in for others. */
+/* Opens a context; the opener then leaves its groups for others. */
 FIXTURE_SETUP(in_group)
 {
 	const gid_t groups[] = { 1, SUPPLEMENTARY, UINT32_MAX - 1 }, later[] = { LATER };
@@ -43,7 +43,7 @@ FIXTURE_TEARDOWN(in_group)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* 1, 0, or a negative errno. */
+/* Returns 1, 0, or a negative errno. */
 static int is_member(int broker, uint64_t context, uint32_t gid)
 {
 	struct nnaccel_engine_opener arg = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node: one broker, NEXT, SESSION and REFUSE with each field
- * refused, poll, and what a new broker is told.
+ * The engine node: one broker, NEXT, SESSION and REFUSE with rejected fields, poll(), and the
+ * events that a new broker gets.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -114,7 +114,7 @@ TEST_F(node, next_in_order)
 		close(fds[i]);
 }
 
-/* Who only opens the device costs the engine nothing. */
+/* A process that only opens the device causes no event. */
 TEST_F(node, next_tells_of_those_who_want_a_worker)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -132,7 +132,7 @@ TEST_F(node, next_tells_of_those_who_want_a_worker)
 
 	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	info.flags = NNACCEL_INFO_WANT;
-	/* Asked for twice, told once. */
+	/* The second request causes no second event. */
 	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
 	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
 	ASSERT_EQ(next_event(self->broker, &next), 0);
@@ -144,7 +144,7 @@ TEST_F(node, next_tells_of_those_who_want_a_worker)
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
 }
 
-/* Of a context that came and went between two looks nothing is told. */
+/* A context that opens and closes between two looks causes no event. */
 TEST_F(node, next_tells_nothing_of_the_unknown)
 {
 	struct nnaccel_engine_next next;
@@ -184,7 +184,7 @@ TEST_F(node, next_is_interruptible)
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	next.flags = 0;
 	ASSERT_TRUE(async_start(&async, self->broker, NNACCEL_ENGINE_NEXT, &next));
-	/* Until it is hit in the wait and not before. */
+	/* Repeat the signal until it interrupts the wait. */
 	while (pthread_tryjoin_np(async.thread, NULL)) {
 		pthread_kill(async.thread, SIGUSR1);
 		usleep(1000);
@@ -209,7 +209,7 @@ TEST_F(node, next_refusals)
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_NEXT, &good, sizeof(good), EAGAIN,
 				  true), 0);
-	/* Where the broker cannot be told, the event stays. */
+	/* If the event cannot be written to the broker, it stays pending. */
 	close(self->broker);
 	self->broker = broker_open();
 	for (int i = 0; i < 2; i++) {
@@ -255,7 +255,7 @@ TEST_F(node, session)
 		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), EBUSY);
 		EXPECT_EQ(broker_refuse(self->broker, context, EUSERS), EBUSY);
 		close(session.out_fd);
-		/* It is not offered again before it needs an engine. */
+		/* The context is offered again only when it needs an engine. */
 		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), ENOENT);
 		EXPECT_EQ(events_of(self->broker), 0);
 		close(fd);
@@ -277,7 +277,7 @@ TEST_F(node, session_refusals)
 	int other, session;
 	uint64_t context;
 
-	/* Wanted, not yet offered. */
+	/* The context wants a worker but has not been offered. */
 	good.context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
 	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &good), ENOENT);
 	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good), ENOENT,
@@ -286,7 +286,7 @@ TEST_F(node, session_refusals)
 	EXPECT_EQ(context, good.context);
 	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
-	/* An answer that cannot be written leaves the context as it was. */
+	/* If the answer cannot be written, the context stays unchanged. */
 	EXPECT_EQ(check_read_only(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_no_fd(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good),
@@ -325,7 +325,9 @@ TEST_F(node, refuse)
 	EXPECT_EQ(events_of(self->broker), 0);
 }
 
-/* Offered without an answer: the next broker is told. Served: it is not, nor of the end. */
+/*
+ * A new broker gets contexts that were offered but not answered; it gets no event of served ones.
+ */
 TEST_F(node, new_broker)
 {
 	struct nnaccel_engine_next next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node's OPENER: the process that opened a context lives as long as a
- * thread of it has the address space of then.
+ * The engine node's OPENER: the process that opened a context counts as alive as long as one of its
+ * threads has the address space of that time.
  */
 #include <poll.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ static bool open_and_pass(int socket)
 	return fd >= 0 && send_file(socket, fd);
 }
 
-/* The context that another process opened, so that it is there when that process is not. */
+/* Receives a context that another process opened, so that the context outlives that process. */
 static bool receive_context(FIXTURE_DATA(opener) *self)
 {
 	struct nnaccel_engine_next next;
@@ -66,7 +66,7 @@ static bool receive_context(FIXTURE_DATA(opener) *self)
 	return true;
 }
 
-/* The opener's process id, 0: it does not live, or a negative errno. */
+/* Returns the opener's process id, 0: it does not live, or a negative errno. */
 static int opener_of(const FIXTURE_DATA(opener) *self)
 {
 	struct nnaccel_engine_opener arg = {
@@ -97,7 +97,7 @@ TEST_F(opener, lives)
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
 	EXPECT_EQ(opener_of(self), getpid());
-	/* Children and other holders of the file make no difference. */
+	/* Children and other holders of the file do not change the answer. */
 	EXPECT_EQ(in_child(close, self->fd), 0);
 	EXPECT_EQ(opener_of(self), getpid());
 }
@@ -113,7 +113,7 @@ TEST_F(opener, dies)
 	}
 	ASSERT_TRUE(receive_context(self));
 	EXPECT_EQ(opener_of(self), self->pid);
-	/* First it is there and has no address space, then the number is nobody's. */
+	/* The process first loses its address space, then its number is free. */
 	EXPECT_EQ(kill(self->pid, SIGKILL), 0);
 	EXPECT_TRUE(opener_ends(self));
 	EXPECT_EQ(waitpid(self->pid, NULL, 0), self->pid);
@@ -121,7 +121,7 @@ TEST_F(opener, dies)
 	EXPECT_EQ(opener_of(self), 0);
 }
 
-/* The process is the same; it is the program that is not. */
+/* After execve() the process is the same, but its program is not. */
 TEST_F(opener, executes)
 {
 	self->pid = fork();
@@ -140,7 +140,7 @@ TEST_F(opener, executes)
 	EXPECT_EQ(kill(self->pid, 0), 0);
 }
 
-/* Another process that shares the address space could use the context; it is not the opener. */
+/* Another process that shares the address space is not the opener. */
 TEST_F(opener, leaves_a_twin)
 {
 	_Atomic pid_t *twin = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -152,7 +152,7 @@ TEST_F(opener, leaves_a_twin)
 	if (!self->pid) {
 		if (!open_and_pass(self->sockets[1]))
 			_exit(1);
-		/* The opener waits for the twin's end, and is killed. */
+		/* The parent waits for the child, and is killed. */
 		if (!syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)) {
 			*twin = (pid_t)syscall(SYS_getpid);
 			for (;;)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * NNACCEL_ENGINE_PRIORITY: the broker is told of the highest priority of the models that a
- * context's worker has.
+ * NNACCEL_ENGINE_PRIORITY reports to the broker the highest priority of a context's models.
  */
 #include <errno.h>
 #include <poll.h>
@@ -67,7 +66,7 @@ static int next_event(FIXTURE_DATA(priority) *self, struct nnaccel_engine_next *
 	return broker_next(self->broker, NNACCEL_ENGINE_NONBLOCK, next);
 }
 
-/* The priority that the next event tells of, after a wait; -1: it tells something else. */
+/* Waits and returns the priority in the next event; -1: the event is another one. */
 static int next_priority(FIXTURE_DATA(priority) *self)
 {
 	struct pollfd broker = { .fd = self->broker, .events = POLLIN };
@@ -126,7 +125,7 @@ TEST_F(priority, is_medium_without_models)
 	EXPECT_EQ(next_priority(self), NNACCEL_PRIORITY_MEDIUM);
 }
 
-/* Changes that the broker did not fetch are one event, of what holds then. */
+/* Changes that the broker did not fetch merge into one event with the current state. */
 TEST_F(priority, is_told_late)
 {
 	struct nnaccel_engine_next next;
@@ -153,7 +152,7 @@ TEST_F(priority, survives_a_bad_pointer)
 	EXPECT_EQ(next_priority(self), NNACCEL_PRIORITY_LOW);
 }
 
-/* What the broker did not fetch before its worker died says nothing of the next one. */
+/* A pending priority event is dropped when the worker dies. */
 TEST_F(priority, goes_with_the_session)
 {
 	struct nnaccel_engine_next next;
@@ -173,7 +172,7 @@ TEST_F(priority, goes_with_the_session)
 	EXPECT_EQ(async_wait(&async), EAGAIN);
 }
 
-/* Nor does a broker hear of contexts that another was told of. */
+/* A broker gets no events of contexts that were offered to another broker. */
 TEST_F(priority, is_for_whom_it_was_offered_to)
 {
 	struct nnaccel_engine_next next;

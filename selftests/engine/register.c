@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several engines: what REGISTER refuses, what it makes of a name, that each
- * engine hears of its own contexts alone, and that the death of one is nothing to
- * the clients of another.
+ * Several engines: what REGISTER rejects, and the names that it makes. Each engine sees only its
+ * own contexts, and the death of one does not affect the clients of another.
  */
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -17,7 +16,7 @@
 
 #define NUM_OTHERS 2
 
-/* The second name is as long as a name can be. */
+/* The second name has the maximum length. */
 static const char *const others[NUM_OTHERS] = { "test-a", "test-0123456789-abcdefghij-wxyz" };
 
 FIXTURE(engines) {
@@ -26,7 +25,7 @@ FIXTURE(engines) {
 	uint32_t devices[1 + NUM_OTHERS];
 };
 
-/* The first is DEVICE; what the others are depends on which tests ran before. */
+/* The first device is DEVICE; the other numbers depend on earlier tests. */
 FIXTURE_SETUP(engines)
 {
 	int first = broker_open();
@@ -58,7 +57,7 @@ static int open_device(uint32_t device)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* A line of sysfs, without its end; static. */
+/* Returns a line of sysfs without its newline, in a static buffer. */
 static const char *attribute(uint32_t device, const char *name)
 {
 	static char line[128];
@@ -116,7 +115,7 @@ TEST_F(engines, refusals)
 		EXPECT_EQ(broker_register(file, names[i], NULL), EINVAL)
 			TH_LOG("a name that is to be refused: %s", names[i]);
 	}
-	/* Nothing may follow the end of a name or a version. */
+	/* Bytes after the end of a name or a version are rejected. */
 	arg.name[NNACCEL_MAX_NAME - 2] = 'x';
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
 	arg = good_register("test-c");
@@ -167,7 +166,7 @@ TEST_F(engines, unregistered)
 	close(poll_fd.fd);
 }
 
-/* A name keeps its device and its clients; another name does not get either. */
+/* A name keeps its device and its clients; another name gets neither. */
 TEST_F(engines, again)
 {
 	struct nnaccel_info info;
@@ -210,7 +209,7 @@ TEST_F(engines, sysfs)
 	}
 }
 
-/* Waits for the next change event of a device; false: none came. */
+/* Waits for the next change event of a device; false: no event came. */
 static bool change_event(int events, uint32_t device)
 {
 	struct pollfd poll_fd = { .fd = events, .events = POLLIN };
@@ -227,7 +226,7 @@ static bool change_event(int events, uint32_t device)
 	return false;
 }
 
-/* Whether a file of sysfs says that it has changed since it was read last. */
+/* Returns whether sysfs reports that a file changed since the last read. */
 static bool has_changed(int file)
 {
 	struct pollfd poll_fd = { .fd = file, .events = POLLPRI };
@@ -236,7 +235,7 @@ static bool has_changed(int file)
 	return poll(&poll_fd, 1, (int)scaled(10000)) == 1 && pread(file, text, sizeof(text), 0) > 0;
 }
 
-/* Each registration and each end is a change event, and wakes poll() on the state. */
+/* Each registration and each end sends a change event, and wakes poll() on the state. */
 TEST_F(engines, changes_are_told)
 {
 	struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = 1 };
@@ -289,7 +288,7 @@ TEST_F(engines, types)
 	}
 }
 
-/* An engine hears of its own contexts, and can do nothing to those of others. */
+/* An engine sees only its own contexts, and cannot act on those of others. */
 TEST_F(engines, are_apart)
 {
 	struct nnaccel_engine_opener opener = { .size = sizeof(opener) };
@@ -315,7 +314,7 @@ TEST_F(engines, are_apart)
 	close(fd);
 }
 
-/* A context of a device whose worker is a thread of this process. */
+/* Opens a context of a device; a thread of this process is its worker. */
 static bool serve_device(struct served *s, int broker, uint32_t device)
 {
 	struct nnaccel_info info;
@@ -325,7 +324,7 @@ static bool serve_device(struct served *s, int broker, uint32_t device)
 	       !broker_session(broker, s->context, &s->session) && !session_attach(s->session);
 }
 
-/* One dies, broker and worker, while the worker of another has an execution. */
+/* One engine's broker and worker die while another engine's worker has an execution. */
 TEST_F(engines, death_of_one)
 {
 	struct served alive, dead;
@@ -348,7 +347,7 @@ TEST_F(engines, death_of_one)
 		ASSERT_EQ(session_fetch(alive.session, 0, cmd), 0);
 	} while (cmd->head.kind != NNACCEL_DO_EXECUTE);
 
-	/* The other engine ends with what it has; its client is told. */
+	/* The first engine ends with its commands, and its client gets an error. */
 	pool = pool_alloc(dead.fd, PAGE);
 	model = served_prepare(&dead, pool);
 	ASSERT_NE(model, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions: what the worker is told, what the client is told, each field and
- * each argument refused, priorities and deadlines.
+ * Executions: commands to the worker, answers to the client, rejected fields and arguments,
+ * priorities and deadlines.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -94,10 +94,10 @@ TEST_F(executions, tell_the_worker)
 	EXPECT_GT(summary_get(self->s.fd, "nnaccel-engine-time"), 0);
 }
 
-/* Attributes of every length reach the worker as they are, those of 0 bytes too. */
+/* Attributes of every length reach the worker unchanged, also those of 0 bytes. */
 TEST_F(executions, attributes)
 {
-	/* A command of 64 and of 65 bytes comes from different allocators. */
+	/* Commands of 64 and of 65 bytes are allocated from different caches. */
 	const uint32_t sizes[] = { 0, 1, 7, 63, 64, 65, 100, 4096, NNACCEL_MAX_ATTRIBUTES };
 	uint8_t *sent = malloc(NNACCEL_MAX_ATTRIBUTES);
 
@@ -126,7 +126,9 @@ TEST_F(executions, attributes)
 	free(sent);
 }
 
-/* The worker's word of the device's time counts, as far as it had the execution for so long. */
+/*
+ * A worker's device time counts if it is no longer than the time that the worker had the command.
+ */
 TEST_F(executions, device_time_adds_up)
 {
 	const struct {
@@ -180,7 +182,7 @@ TEST_F(executions, unwanted_shapes)
 	EXPECT_EQ(e.cmd.out_num_shapes, 0);
 }
 
-/* Starts an execution and commits this to it; its errno. */
+/* Starts an execution and commits this answer; returns the call's errno. */
 static int answered(struct served *s, struct execution *e, uint32_t status,
 		    const struct nnaccel_shape *shape, const char *message)
 {
@@ -283,7 +285,7 @@ TEST_F(executions, refusals)
 				TH_LOG("pool %u", pools[i].pool);
 		}
 	}
-	/* An input may lie where nothing can be written. */
+	/* An input may be in memory that cannot be written. */
 	execution_init(&e, self->model, unwritable, self->output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd, sizeof(e.cmd), 0, true), 0);
@@ -388,14 +390,14 @@ TEST_F(executions, no_pools_and_no_arguments)
 	EXPECT_EQ(e.cmd.out_num_shapes, 0);
 }
 
-/* Waits until the context has so many commands in flight. */
+/* Waits until the context has @n commands in flight. */
 TEST_F(executions, are_fetched_by_priority)
 {
 	const uint32_t priorities[] = {
 		NNACCEL_PRIORITY_LOW, NNACCEL_PRIORITY_HIGH, NNACCEL_PRIORITY_MEDIUM,
 		NNACCEL_PRIORITY_HIGH, NNACCEL_PRIORITY_LOW,
 	};
-	/* The oldest first where they are equal. */
+	/* Commands of equal priority are fetched in order of age. */
 	const uint64_t expected[] = { 1, 3, 2, 0, 4 };
 	struct async async[ARRAY_SIZE(priorities)];
 	struct execution e[ARRAY_SIZE(priorities)];
@@ -428,7 +430,7 @@ TEST_F(executions, deadline_passes_in_the_queue)
 	e.cmd.deadline_ns = now_ns() + 100000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	EXPECT_EQ(e.cmd.out_status, POISON);
-	/* It is not done for nobody. */
+	/* The worker does not get an execution whose caller has given up. */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
@@ -444,7 +446,7 @@ TEST_F(executions, deadline_passes_in_flight)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
-	/* The engine may go on: the pools stay granted, whatever the client does. */
+	/* The engine may continue: the pools stay granted, even if the client destroys them. */
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
@@ -456,7 +458,7 @@ TEST_F(executions, deadline_passes_in_flight)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
 
-/* Within the grace after its deadline, an answer still counts. */
+/* An answer within the grace period after the deadline still counts. */
 TEST_F(executions, deadline_grace)
 {
 	long long old = param_set("deadline_grace_ms", 1000000);
@@ -477,7 +479,7 @@ TEST_F(executions, deadline_grace)
 	EXPECT_EQ(param_set("deadline_grace_ms", old), 1000000);
 }
 
-/* Only a fatal signal ends the wait. */
+/* Only a fatal signal ends the wait; this handler ignores others. */
 static void ignore(int signal)
 {
 }
@@ -513,7 +515,7 @@ TEST_F(executions, of_a_destroyed_model)
 		.size = sizeof(e.cmd), .model = self->model }), ENOENT);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
-	/* Not before its last execution was done. */
+	/* The worker forgets the model only after its last execution. */
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 }
@@ -529,7 +531,7 @@ TEST_F(executions, of_a_dead_model)
 	execution_init(&e, self->model, self->input, self->output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
-	/* Nor does a new worker have it. */
+	/* A new worker does not have the model either. */
 	ASSERT_EQ(broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK,
 			      &(struct nnaccel_engine_next){}), EAGAIN);
 	wait_ms = param_set("engine_wait_ms", 10);
@@ -550,7 +552,7 @@ TEST_F(executions, of_a_dead_model)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 }
 
-/* ---- the system is suspended ---- */
+/* ---- system suspend ---- */
 
 #define FREEZER "/run/nnaccel-freezer"
 
@@ -578,7 +580,7 @@ static bool write_to(const char *file, const char *text)
 	return written;
 }
 
-/* The freezer of control groups asks of tasks what suspending does. */
+/* The freezer of control groups requires the same of tasks as suspend does. */
 static bool freezer_open(pid_t pid)
 {
 	char text[16];
@@ -613,7 +615,7 @@ static bool freezes(void)
 	return !strncmp(state, "FROZEN", 6);
 }
 
-/* A call that waits for its worker, which may be asleep already, does not keep the system awake. */
+/* A call that waits for its worker can be frozen, even if the worker is frozen first. */
 TEST(a_client_that_waits_can_be_frozen)
 {
 	struct nnaccel_engine_next next;
@@ -636,7 +638,7 @@ TEST(a_client_that_waits_can_be_frozen)
 		SKIP(return, "this kernel has no freezer of control groups");
 	}
 	EXPECT_TRUE(freezes());
-	/* What it waits for comes meanwhile. */
+	/* The answer comes while the client is frozen. */
 	EXPECT_EQ(session_answer(session, &cmd), 0);
 	EXPECT_TRUE(write_to(FREEZER "/test/freezer.state", "THAWED"));
 	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every allocation and every copy from and to user memory of every call fails
- * in turn: the call says so, and leaves nothing behind.
+ * Fault injection: every allocation and every user copy of every call fails in turn. The call
+ * returns an error and leaves no object.
  */
 #include <fcntl.h>
 #include <liburing.h>
@@ -25,7 +25,7 @@ FIXTURE(fail_nth) {
 	char data[MAX_PAGE + 1];
 	int buffer;
 	int file;
-	/* What the engine's calls are about. */
+	/* State that the engine's calls need. */
 	bool queued;
 	bool fetched;
 	int other;
@@ -85,7 +85,7 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
 	self->model = prepare.out_model;
-	/* Touched: a page that this process cannot get is its end. */
+	/* Touch the pages now: a fault that fails during a test would kill this process. */
 	memset(self->data, 1, sizeof(self->data));
 	allocation_init(&self->allocation, self->model, 4 * PAGE);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC,
@@ -120,7 +120,7 @@ FIXTURE_TEARDOWN(fail_nth)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* What is called: 0 and what to undo it by in @made, or an errno. */
+/* Makes a call; returns an errno, or 0 with the object to undo in @made. */
 typedef int (*call_fn)(FIXTURE_DATA(fail_nth) *self, int *made);
 
 static int call_open(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -250,7 +250,7 @@ static int call_execute_with_file(FIXTURE_DATA(fail_nth) *self, int *made)
 	return *made < 0 ? errno : 0;
 }
 
-/* Submits what was prepared and waits for it: an errno, of the entry or of the completion. */
+/* Submits the prepared entry and waits for it; returns the errno of the entry or the completion. */
 static int through_ring(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe;
@@ -331,7 +331,7 @@ static void undo_object(FIXTURE_DATA(fail_nth) *self, int made)
 	object_destroy(self->s.fd, (uint32_t)made);
 }
 
-/* ---- the engine's calls: what they need is made ready without failures ---- */
+/* ---- engine calls: state is set up without failures ---- */
 
 static bool ready_queued(FIXTURE_DATA(fail_nth) *self)
 {
@@ -354,7 +354,7 @@ static bool ready_fetched(FIXTURE_DATA(fail_nth) *self)
 	return self->fetched;
 }
 
-/* Another context, of which the broker has not been told. */
+/* Opens another context, which the broker has not been offered. */
 static bool ready_wanted(FIXTURE_DATA(fail_nth) *self)
 {
 	struct nnaccel_engine_next next;
@@ -373,7 +373,7 @@ static bool ready_offered(FIXTURE_DATA(fail_nth) *self)
 	return ready_wanted(self) && !broker_await_new(self->s.broker, &self->context);
 }
 
-/* The file of an execution at its end. */
+/* Makes the file of an execution that has ended. */
 static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->other >= 0)
@@ -382,7 +382,7 @@ static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 	return self->other >= 0 && !served_start(&self->s) && !file_end(self->s.fd, self->other);
 }
 
-/* A ring that has what it allocates of its own: the failures are to be the module's. */
+/* Sets up a ring with all its memory, so that only the module's allocations fail. */
 static bool ready_ring(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->has_ring)
@@ -407,12 +407,12 @@ static bool ready_slot(FIXTURE_DATA(fail_nth) *self)
 							      &self->slot));
 }
 
-/* A burst that the worker has not been told of. */
+/* Creates a burst that has not been announced to the worker. */
 static bool ready_announcement(FIXTURE_DATA(fail_nth) *self)
 {
 	struct pollfd poll_fd = { .fd = self->s.session, .events = POLLIN };
 
-	/* The end of the one before. */
+	/* Fetch the notice of the last burst's end. */
 	while (!self->queued && !session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd))
 		;
 	if (self->queued)
@@ -434,7 +434,7 @@ static int call_slot_resolve(FIXTURE_DATA(fail_nth) *self, int *made)
 	return slot_resolve(self->s.session, self->number, self->slot, &grant);
 }
 
-/* The first success makes what further calls are given. */
+/* The first success provides the object for later calls. */
 static int call_grant_fd(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return session_grant_fd(self->s.session, command_grants(&self->cmd)[0].grant,
@@ -496,7 +496,7 @@ static int call_refuse(FIXTURE_DATA(fail_nth) *self, int *made)
 	return broker_refuse(self->s.broker, self->context, EAGAIN);
 }
 
-/* To a session that nobody has attached to. */
+/* Creates a session that no worker has attached to. */
 static bool ready_session(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->session >= 0)
@@ -564,7 +564,7 @@ static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
 	undo_next(self, made);
 }
 
-/* Did the failure happen? If not, it may hit the question, or what switches it off. */
+/* Returns whether the fault was injected; if not, it may hit this read or the switch-off. */
 static bool was_injected(int nth)
 {
 	char text[16] = "";
@@ -575,7 +575,7 @@ static bool was_injected(int nth)
 	return injected;
 }
 
-/* Fails the first, the second, ... until a call gets through without a failure. */
+/* Fails the first, the second, ... allocation until a call succeeds without a fault. */
 static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *self,
 		  bool (*ready)(FIXTURE_DATA(fail_nth) *self), call_fn call,
 		  void (*undo)(FIXTURE_DATA(fail_nth) *self, int made))
@@ -583,7 +583,7 @@ static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *sel
 	bool failed = true;
 	int nth;
 
-	/* Not in the fixture, after which the harness would run the test. */
+	/* A skip in the fixture would still run the test. */
 	if (self->nth < 0)
 		SKIP(return, "this kernel injects no faults");
 	if (!ready) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Commits with a fence: the command ends when hardware says so, whoever dies meanwhile.
+ * Commits with a fence: the command ends when the hardware's fence signals, even if client or
+ * worker have died.
  */
 #include <drm/drm.h>
 #include <drm/vgem_drm.h>
@@ -20,7 +21,7 @@ FIXTURE(commit) {
 	struct execution e;
 	union command cmd;
 	struct exporter exporter;
-	int hardware;		/* its fence, pending */
+	int hardware;		/* a pending fence */
 };
 
 FIXTURE_SETUP(commit)
@@ -48,7 +49,7 @@ FIXTURE_TEARDOWN(commit)
 	exporter_close(&self->exporter);
 }
 
-/* What the hardware does when it is done. */
+/* Signals the fence as hardware does when it is done. */
 static int signal_hardware(FIXTURE_DATA(commit) *self)
 {
 	return ioctl(self->exporter.fd, EXPORTER_SIGNAL, 0) ? errno : 0;
@@ -59,7 +60,7 @@ static int commit_fenced(FIXTURE_DATA(commit) *self, int fence)
 	return session_commit_fenced(self->s.session, self->cmd.head.cookie, fence);
 }
 
-/* An execution that the worker has committed with a fence; its file, or -1. */
+/* Starts an execution and commits it with a fence; returns its file, or -1. */
 static int start_file(FIXTURE_DATA(commit) *self, int fence)
 {
 	int file = file_start(self->s.fd, self->model, self->pool, -1);
@@ -72,7 +73,7 @@ static int start_file(FIXTURE_DATA(commit) *self, int fence)
 	return -1;
 }
 
-/* Likewise one that a thread waits for. */
+/* Does the same for an execution that a thread waits for. */
 static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 {
 	execution_init(&self->e, self->model, self->pool, self->pool);
@@ -92,9 +93,9 @@ TEST_F(commit, ends_an_execution_with_a_file)
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
 	EXPECT_STREQ(shown.state, "fenced");
 	EXPECT_FALSE(file_readable(file, 0));
-	/* The memory is the CPU's, too: something follows the fence. */
+	/* CPUs can access the memory too, so work follows the fence. */
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
-	/* It is no command of the worker's any more. */
+	/* The command is no longer the worker's. */
 	EXPECT_EQ(commit_fenced(self, self->hardware), ENOENT);
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
@@ -145,7 +146,9 @@ TEST_F(commit, fence_of_vgem)
 	close(vgem);
 }
 
-/* An answer with many shapes is dropped if the fence of the hardware fails, before it or after. */
+/*
+ * An answer with many shapes is dropped if the hardware's fence fails, before or after the commit.
+ */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
 	enum { NUM = 8 };
@@ -197,13 +200,13 @@ TEST_F(commit, error_of_sw_sync)
 	fence = start_file(self, hardware);
 	ASSERT_GE(fence, 0);
 	close(timeline);
-	/* The status is one of failure. */
+	/* The status reports a failure. */
 	EXPECT_EQ(file_end(self->s.fd, fence), EPROTO);
 	close(fence);
 	close(hardware);
 }
 
-/* The hardware goes on without it, so its fence decides. */
+/* The hardware continues without the worker, so its fence decides. */
 TEST_F(commit, worker_dies)
 {
 	int fence = start_file(self, self->hardware);
@@ -255,13 +258,13 @@ TEST_F(commit, bound)
 	EXPECT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	param_set("fence_bound_ms", bound);
-	/* The worker lives, and what comes too late changes nothing. */
+	/* The worker lives, and a late signal changes nothing. */
 	EXPECT_EQ(signal_hardware(self), 0);
 	ASSERT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The caller hears of it, the command is there until the fence. */
+/* The caller gets ETIME at the deadline; the command lasts until the fence. */
 TEST_F(commit, deadline)
 {
 	ASSERT_EQ(start_waited(self, deadline_soon()), 0);
@@ -271,7 +274,7 @@ TEST_F(commit, deadline)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* The client's file ends at once, and the command is there until the fence. */
+/* The client's file ends at once; the command lasts until the fence. */
 TEST_F(commit, is_cancelled)
 {
 	int fence = start_file(self, self->hardware);
@@ -315,11 +318,11 @@ TEST_F(commit, refusals)
 	bad = good;
 	bad.size = offsetof(struct nnaccel_session_commit, out_size);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
-	/* The command is still the worker's. */
+	/* The rejected commits left the command with the worker. */
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), 0);
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* What no hardware does. */
+	/* Only executions may end with a fence. */
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_QUERY, &query));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(commit_fenced(self, self->hardware), EINVAL);
@@ -328,7 +331,7 @@ TEST_F(commit, refusals)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The next command comes with the same call. */
+/* The commit also fetches the next command. */
 TEST_F(commit, fetches)
 {
 	struct nnaccel_session_commit commit = {

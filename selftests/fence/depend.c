@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions that depend on others and on fences of other drivers: order, failures, limits of time
- * and deaths.
+ * Executions that depend on others and on fences of other drivers: order, failures, time limits and
+ * deaths.
  */
 #include "harness.h"
 
@@ -51,7 +51,7 @@ static int start_after(FIXTURE_DATA(depend) *self, int file)
 	return file_start(self->s.fd, self->model, self->pool, file);
 }
 
-/* A chain of executions runs without its client: each appears when the one before is done. */
+/* A chain of executions runs without its client: each is queued when the one before has ended. */
 TEST_F(depend, chain)
 {
 	int files[5] = { -1 };
@@ -75,7 +75,7 @@ TEST_F(depend, chain)
 	}
 }
 
-/* The links of a chain may be closed. */
+/* The files of a chain may be closed while it runs. */
 TEST_F(depend, chain_without_its_links)
 {
 	int fence = start_after(self, -1), last = -1;
@@ -92,7 +92,7 @@ TEST_F(depend, chain_without_its_links)
 	close(last);
 }
 
-/* Starts an execution that depends on as many files. */
+/* Starts an execution that depends on all these files. */
 static int start_after_all(FIXTURE_DATA(depend) *self, const int32_t *files, uint32_t num)
 {
 	struct nnaccel_submit submit;
@@ -149,7 +149,10 @@ TEST_F(depend, waits_for_as_many_as_may_be)
 	close(gate);
 }
 
-/* An execution that depends on a failure does not run, at any length, before or after it. */
+/*
+ * An execution that depends on a failure does not run. The failure may come before or after its
+ * submission, and at any depth.
+ */
 TEST_F(depend, failure_spreads)
 {
 	int a = start_after(self, -1), b = start_after(self, a), c = start_after(self, b), d;
@@ -176,7 +179,7 @@ static int start_with_buffers(FIXTURE_DATA(depend) *self, uint64_t from, uint64_
 	return submit_file(self->s.fd, &e.base.cmd, file);
 }
 
-/* A buffer of the model's, which this process answers for; with something in it. */
+/* Creates a buffer of the model with some data; this process answers as the worker. */
 static uint32_t serve_buffer(FIXTURE_DATA(depend) *self, const char *data, uint64_t length)
 {
 	struct allocation a;
@@ -191,7 +194,7 @@ static uint32_t serve_buffer(FIXTURE_DATA(depend) *self, const char *data, uint6
 	return a.cmd.out_buffer;
 }
 
-/* Priority orders those whose fences have signalled. */
+/* Priority orders the executions whose fences have signalled. */
 TEST_F(depend, priorities)
 {
 	const uint32_t order[] = { NNACCEL_PRIORITY_LOW, NNACCEL_PRIORITY_HIGH,
@@ -213,7 +216,7 @@ TEST_F(depend, priorities)
 		ASSERT_GE(files[i], 0);
 	}
 	EXPECT_EQ(session_answer(self->s.session, &first), 0);
-	/* They are queued one by one. One that is queued has its buffer. */
+	/* They are queued one by one. A queued execution holds its buffer. */
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		while (buffer_copy_in(self->s.fd, buffers[i], data, sizeof(data)) != EBUSY)
 			usleep(1000);
@@ -257,7 +260,7 @@ TEST_F(depend, chain_over_buffers)
 	close(fence);
 }
 
-/* ---- limits of time ---- */
+/* ---- time limits ---- */
 
 TEST_F(depend, deadline_while_waiting)
 {
@@ -272,7 +275,7 @@ TEST_F(depend, deadline_while_waiting)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
-/* The duration begins with the end of the last dependency, and the earlier limit holds. */
+/* The duration starts when the last dependency ends; the earlier of both limits applies. */
 TEST_F(depend, duration)
 {
 	int gate = start_after(self, -1);
@@ -336,7 +339,7 @@ TEST_F(depend, foreign)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(file_end(self->s.fd, first), 0);
 	EXPECT_EQ(fetch(self), EAGAIN);
-	/* Its end signals what is left with an error. */
+	/* Closing the timeline signals the remaining fences with an error. */
 	close(timeline);
 	EXPECT_LT(fence_status(b), 0);
 	EXPECT_EQ(file_end(self->s.fd, second), EREMOTEIO);
@@ -347,7 +350,10 @@ TEST_F(depend, foreign)
 	close(second);
 }
 
-/* One that never signals holds an execution up to its deadline, and nothing of us remains on it. */
+/*
+ * A fence that never signals holds an execution until its deadline; the module leaves nothing on
+ * it.
+ */
 TEST_F(depend, foreign_that_never_signals)
 {
 	int timeline = timeline_open(), never, file;
@@ -396,7 +402,7 @@ enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
 
 static const char *const stage_names[] = { "waiting", "queued", "fetched" };
 
-/* Starts an execution that comes to a stage; @gate: out: what it waits for. */
+/* Starts an execution and brings it to a stage; @gate: out: the fence that it waits for. */
 static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
 {
 	*gate = -1;
@@ -451,7 +457,7 @@ TEST_F(depend, close_of_the_context)
 	}
 }
 
-/* The broker's end is no concern of executions. */
+/* The broker's death does not affect executions. */
 TEST_F(depend, death_of_the_broker)
 {
 	int gate, fence = start_at(self, WAITING, &gate);

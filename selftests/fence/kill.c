@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Workers that do not answer are killed, and executions end when worker or client are killed.
+ * Workers that do not answer are killed. Executions end when their worker or client is killed.
  */
 #include <poll.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static bool client_open(struct client *c, void (*work)(struct actor *self, void 
 	return true;
 }
 
-/* Whether nothing is left of it. */
+/* Closes the client; returns whether no object is left. */
 static bool client_close(struct client *c)
 {
 	actor_kill(&c->worker);
@@ -64,7 +64,7 @@ FIXTURE(kill) {
 	_Atomic uint64_t *memory;
 };
 
-/* A worker that prepares a model, fetches an execution and then writes for ever. */
+/* Worker: prepares a model, fetches an execution, then writes for ever. */
 static void write_for_ever(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -99,7 +99,7 @@ FIXTURE_TEARDOWN(kill)
 	EXPECT_TRUE(client_close(&self->c));
 }
 
-/* The worker was killed, and what it wrote stays as it is. */
+/* Checks that the worker was killed, and that the memory no longer changes. */
 static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *self)
 {
 	siginfo_t info = {};
@@ -130,7 +130,7 @@ TEST_F(kill, worker_past_the_deadline)
 	close(next);
 }
 
-/* One that a call waits for: the call is back at its grace, the worker dies at its own. */
+/* A synchronous call returns after its grace period; the worker is killed after a longer one. */
 TEST_F(kill, worker_of_a_synchronous_execution)
 {
 	struct execution e;
@@ -141,7 +141,7 @@ TEST_F(kill, worker_of_a_synchronous_execution)
 	expect_dead(_metadata, self);
 }
 
-/* Without a deadline a worker may take its time. */
+/* A worker is not killed for an execution without a deadline. */
 TEST_F(kill, no_worker_without_a_deadline)
 {
 	struct execution e;
@@ -159,7 +159,7 @@ TEST_F(kill, no_worker_without_a_deadline)
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
-/* A worker that is stopped is killed all the same. */
+/* A stopped worker is killed too. */
 TEST_F(kill, worker_that_is_stopped)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
@@ -173,7 +173,7 @@ TEST_F(kill, worker_that_is_stopped)
 	close(file);
 }
 
-/* ---- workers that others need ---- */
+/* ---- shared workers ---- */
 
 FIXTURE(shared) {
 	struct client c;
@@ -187,8 +187,8 @@ FIXTURE(shared) {
 } while (0)
 
 /*
- * Lets an execution get overdue, hears that the session has ended, lets go of all, and lives. What
- * poll() waits for is the end alone.
+ * Shared worker: misses a deadline, sees its session end, releases all of it, and lives. poll()
+ * waits for the end only.
  */
 static void outlive_session(struct actor *self, void *data)
 {
@@ -226,7 +226,7 @@ FIXTURE_TEARDOWN(shared)
 	EXPECT_TRUE(client_close(&self->c));
 }
 
-/* Its session goes, its client is told, and it lives. */
+/* The session ends and its client gets an error; the worker lives. */
 TEST_F(shared, loses_its_session)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
@@ -249,7 +249,7 @@ TEST_F(shared, loses_its_session)
 	EXPECT_EQ(info.si_status, 0);
 }
 
-/* One that does not let go is waited for, but not for ever. */
+/* If the worker does not release the session, the client waits only for a limited time. */
 TEST_F(shared, keeps_its_session)
 {
 	struct execution e;
@@ -297,7 +297,7 @@ static void be_client(struct actor *self, void *data)
 	actor_reached(self);
 }
 
-/* The client dies with an execution @fetched or queued, and another behind it. */
+/* Kills a client with one execution @fetched or queued, and another that depends on it. */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) *self,
 			bool fetched)
 {
@@ -325,7 +325,7 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) 
 	EXPECT_TRUE(file_readable(second, -1));
 	EXPECT_TRUE(file_readable(first, -1));
 	close(session);
-	/* It is told of the end of the context. */
+	/* The broker is notified that the context ended. */
 	EXPECT_EQ(broker_next(self->broker, 0, &next), 0);
 	close(first);
 	close(second);

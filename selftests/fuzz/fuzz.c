@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls with damaged structures: every ioctl and mmap() of every kind of file, with a
- * few words of what was good changed, and changed again while the kernel reads it.
- * NNACCEL_FUZZ_SECONDS says how long (default LIVES processes), NNACCEL_FUZZ_SEED where it begins.
+ * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. A few words of a valid
+ * structure are changed, and changed again while the kernel reads them. NNACCEL_FUZZ_SECONDS sets
+ * the time (default LIVES processes), NNACCEL_FUZZ_SEED the seed.
  *
- * Where the kernel has KCOV a second test is guided by it: sequences of calls that reached new code
- * of the module are kept in a corpus and changed. NNACCEL_FUZZ_CALLS is how many calls it makes;
- * NNACCEL_FUZZ_CORPUS is a file with sequences to begin with. In the folder NNACCEL_OUT it leaves
- * the corpus and the places that were reached, for scripts/coverage.
+ * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reached new
+ * code of the module are kept in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of calls.
+ * NNACCEL_FUZZ_CORPUS is a file with initial sequences. The test writes the corpus and the covered
+ * places to the folder NNACCEL_OUT, for scripts/coverage.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 #include "exporters.h"
 #include "harness.h"
 
-/* NNACCEL_FUZZ_LIMIT bounds the second test. */
+/* NNACCEL_FUZZ_LIMIT limits the second test. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100000
 
@@ -31,19 +31,19 @@
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)
-#define LIFE_MS		400	/* of a process, at most */
-#define FENCE_MS	300	/* of a command whose end waits for itself, at most */
+#define LIFE_MS		400	/* maximum life of a process */
+#define FENCE_MS	300	/* maximum wait of a command for its own end */
 #define FILES		16
-#define TAPE		384	/* numbers that a sequence is made by */
-#define SEQUENCE	16	/* calls of one */
-#define ENTRIES		8192	/* of the corpus */
-#define GUIDED		1	/* processes at a time; each is the broker, too */
-#define STUCK_MS	200	/* without a call: another process takes its place */
-#define SIGNAL_MS	10	/* from signal to signal; the second one in a call leaves it */
-#define GUIDED_LIFE	20000	/* calls of a process that is guided */
+#define TAPE		384	/* random numbers of a sequence */
+#define SEQUENCE	16	/* calls of a sequence */
+#define ENTRIES		8192	/* entries of the corpus */
+#define GUIDED		1	/* processes at a time; each is the broker too */
+#define STUCK_MS	200	/* time without a call after which a process is replaced */
+#define SIGNAL_MS	10	/* time between signals; the second one in a call leaves it */
+#define GUIDED_LIFE	20000	/* calls of a guided process */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 
-/* What a thread gives to the kernel, where another thread writes too. */
+/* Memory that a thread passes to the kernel, and that another thread changes meanwhile. */
 struct room {
 	union {
 		uint64_t words[32];
@@ -59,10 +59,10 @@ struct room {
 	} work;				/* of a submission */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
-	struct coverage coverage;	/* of its thread, where that is guided */
+	struct coverage coverage;	/* of the room's thread, in the guided test */
 };
 
-/* Of all threads of a process. */
+/* State shared by all threads of a process. */
 static struct {
 	struct served s;
 	_Atomic int files[FILES];	/* of all kinds, some closed by now */
@@ -70,39 +70,41 @@ static struct {
 	uint32_t model;
 	uint32_t buffer;
 	int fence;			/* a sync_file */
-	_Atomic int file;		/* the last that a submission made, or what is there now */
+	/* the last that a submission made, or what its number is now */
+	_Atomic int file;
 	_Atomic uint64_t last;		/* the last id that a call made */
-	_Atomic uint64_t submission;	/* the last one, and above its id its kind */
+	_Atomic uint64_t submission;	/* the id of the last one, and its kind in the upper bits */
 	_Atomic uint64_t context;	/* the last that wanted a worker */
-	_Atomic uint64_t cookie;	/* of a command that nobody answers but by chance */
+	_Atomic uint64_t cookie;	/* of a command that is answered only by chance */
 	_Atomic uint32_t slot;
-	char *edge;			/* its last bytes are readable, what follows is not */
+	char *edge;			/* its last bytes are readable, the next page is not */
 } world;
 
 static struct room *rooms;		/* by thread */
 
-/* Of all processes. */
+/* Counters shared by all processes. */
 static struct {
 	_Atomic unsigned long calls, good;
 	_Atomic unsigned long fenced;	/* answers that end with a fence */
 	_Atomic unsigned long by_ioctl[64];	/* of the good ones */
 } *count;
 
-/* The numbers that a sequence of calls has drawn: drawn again they make the same calls. */
+/* Random numbers that a sequence of calls has drawn; replaying them repeats the calls. */
 struct tape {
 	uint32_t length;
 	uint16_t draws[TAPE];
 };
 
-/* What is kept of guided processes when they are gone. */
+/* State of the guided test that outlives its processes. */
 static struct {
 	uint8_t seen[COVERAGE_TEXT];
 	_Atomic uint32_t places, num_entries;
 	_Atomic unsigned long calls[GUIDED];
 	unsigned long left;		/* calls that a signal ended */
-	unsigned long lives, stuck;	/* of processes; how many did not come back from a call */
+	unsigned long lives, stuck;	/* processes started; those that hung in a call */
 	struct tape entries[ENTRIES];
-	_Atomic uint32_t num_old, next_old;	/* what there was before, which is run first */
+	/* sequences of the initial corpus, which run first */
+	_Atomic uint32_t num_old, next_old;
 	struct tape old[ENTRIES];
 } *guide;
 
@@ -113,7 +115,7 @@ struct fuzzer {
 	uint32_t at;
 };
 
-/* The next number of the tape; at its end it becomes longer. */
+/* Returns the tape's next number; at its end the tape is extended. */
 static uint32_t draw_tape(struct fuzzer *f)
 {
 	if (f->at < f->tape->length)
@@ -141,14 +143,14 @@ static int draw_file(struct fuzzer *f)
 
 static void keep_file(struct fuzzer *f, int fd)
 {
-	/* The first four are the ones that all this is about. */
+	/* The first four files are the ones under test; keep them. */
 	int old = atomic_exchange(&world.files[4 + draw(f, FILES - 4)], fd);
 
 	if (old >= 0)
 		close(old);
 }
 
-/* A number that somebody may have forgotten about. */
+/* Returns a boundary value or one that is valid elsewhere. */
 static uint64_t draw_value(struct fuzzer *f)
 {
 	const uint64_t values[] = {
@@ -175,7 +177,7 @@ static void damage(struct fuzzer *f, void *at, size_t size, uint32_t most)
 	}
 }
 
-/* ---- structures that are good ---- */
+/* ---- valid structures ---- */
 
 static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
 {
@@ -184,7 +186,7 @@ static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
 	buffer_execution_init(&r->bound, world.model, world.buffer, world.buffer);
 	if (draw(f, 2))
 		execution_init(&r->bound.base, world.model, world.pools[0], world.pools[1]);
-	/* The answer may never come. */
+	/* Set a deadline because the answer may never come. */
 	r->bound.base.cmd.deadline_ns = now_ns() + draw(f, 20000000);
 	damage(f, &r->bound, sizeof(r->bound), 2);
 	*cmd = r->bound.base.cmd;
@@ -204,7 +206,9 @@ static void good_alloc(struct fuzzer *f, struct nnaccel_buffer_alloc *cmd)
 	damage(f, r->roles, sizeof(r->roles), 1);
 }
 
-/* Of what an engine says, the context's worker has answered: no lists are needed. */
+/*
+ * Fills in a call to the engine. Lists are not needed, because the context's worker has answered.
+ */
 static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 {
 	struct room *r = f->room;
@@ -429,7 +433,7 @@ static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submi
 	}
 }
 
-/* Keeps what a call that succeeded has made. */
+/* Remembers the object that a successful call has made. */
 static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 {
 	switch (request) {
@@ -474,11 +478,11 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 
 static int file_for(struct fuzzer *f, enum file_kind kind)
 {
-	/* Now and then one that the call is not for. */
+	/* Sometimes pass a file of the wrong kind. */
 	return draw(f, 8) ? world.files[kind] : draw_file(f);
 }
 
-/* What would wait for somebody else to begin something. */
+/* Sets the nonblocking flag of calls that would wait for another thread. */
 static void do_not_wait(unsigned long request, void *arg)
 {
 	if (request == NNACCEL_ENGINE_NEXT)
@@ -528,13 +532,13 @@ static void call_mmap(struct fuzzer *f)
 	if (at == MAP_FAILED)
 		return;
 	count->good++;
-	/* What is not to be had must not come by other ways. */
+	/* Try to widen the mapping's access by other calls. */
 	mprotect(at, length, draw(f, 8));
 	madvise(at, length, draw(f, 26));
 	munmap(at, length);
 }
 
-/* Another engine on a file of its own, as the world's has been registered. */
+/* Registers another engine on a file of its own; the world's file is registered already. */
 static void call_register(struct fuzzer *f)
 {
 	struct nnaccel_engine_register *arg = (void *)&f->room->arg;
@@ -543,7 +547,7 @@ static void call_register(struct fuzzer *f)
 	if (node < 0)
 		return;
 	memset(&f->room->arg, 0, sizeof(f->room->arg));
-	/* A name is a device until the module goes: only what is beside it is damaged. */
+	/* A registered name stays until the module is unloaded, so damage only the other fields. */
 	strcpy(arg->name, "fuzz");
 	strcpy(arg->version, "1");
 	arg->size = sizeof(*arg);
@@ -578,7 +582,7 @@ static void *client_thread(void *data)
 	return NULL;
 }
 
-/* Answers most commands well, some badly, some never. */
+/* Worker thread: answers most commands well, some badly, some never. */
 static void *worker_thread(void *data)
 {
 	static __thread union command cmd;
@@ -605,14 +609,14 @@ static void *worker_thread(void *data)
 		else if (how == 1)
 			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
 				       f->room->data, draw(f, 64), draw(f, 2) ? "no" : NULL);
-		/* Where one thread calls it waits for each answer. */
+		/* In the guided test one thread makes the calls and waits for each answer. */
 		if (guide || (how > 1 && !fenced))
 			session_answer(world.files[FILE_SESSION], &cmd);
 	}
 	return NULL;
 }
 
-/* Changes what the others have given to the kernel by now. */
+/* Changes memory that the other threads have passed to the kernel. */
 static void meddle(struct fuzzer *f)
 {
 	for (;;) {
@@ -652,8 +656,8 @@ static void make_world(void)
 }
 
 /*
- * Rooms lie alone: a pointer into one whose lower bytes were damaged is not a pointer to this
- * program's own memory, where the kernel would write an answer.
+ * Rooms have unmapped memory around them. A damaged pointer into a room then cannot reach this
+ * program's other memory, where the kernel would write an answer.
  */
 static void make_rooms(size_t num_rooms)
 {
@@ -679,7 +683,7 @@ static void fuzz_main(uint64_t seed)
 		if (pthread_create(&thread, NULL, i < CLIENTS ? client_thread : worker_thread,
 				   &fuzzers[i]))
 			_exit(1);
-	/* A buffer needs a worker who answers. */
+	/* The allocation of a buffer needs a worker that answers. */
 	world.buffer = buffer_alloc(world.s.fd, world.model, PAGE);
 	meddle(&fuzzers[CLIENTS + WORKERS]);
 }
@@ -696,7 +700,7 @@ static void inject_fault(int fail_nth, uint32_t nth)
 		return;
 }
 
-/* Another sequence: one of the corpus, of which some numbers are changed or the end is cut off. */
+/* Chooses a sequence: an initial one, an empty one, or one of the corpus changed or cut short. */
 static void next_tape(struct fuzzer *chooser, struct tape *tape)
 {
 	*tape = (struct tape){ 0 };
@@ -724,7 +728,7 @@ static void *guided_worker(void *data)
 static sigjmp_buf away;
 static volatile sig_atomic_t signals = 2;	/* in this call; 2 between calls */
 
-/* A call that waits for somebody else is begun again once, and is never finished then. */
+/* A signal restarts a call that waits, once; the second signal leaves the call unfinished. */
 static void leave_call(int signal)
 {
 	(void)signal;
@@ -765,7 +769,9 @@ static void call_guided(struct fuzzer *f, int fail_nth)
 	}
 	signals = 0;
 	if (!draw(f, 24)) {
-		/* Where a signal's frame cannot be written the process is ended. */
+		/*
+		 * Block the signal: if its frame cannot be written, the kernel kills the process.
+		 */
 		signals_set(SIG_BLOCK);
 		inject_fault(fail_nth, 1 + draw(f, 12));
 	}
@@ -843,8 +849,8 @@ static void kill_guided(void)
 }
 
 /*
- * Starts one of the guided processes anew where it is gone or stuck; false: it ended otherwise
- * than by a kill.
+ * Restarts a guided process that is gone or stuck. Returns false if it ended otherwise than by a
+ * kill.
  */
 static bool look_after(int number, uint64_t *seed)
 {
@@ -875,7 +881,7 @@ static bool look_after(int number, uint64_t *seed)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && processes[number].pid > 0;
 }
 
-/* The kernel does not tell of each failure that it injects. */
+/* Tells the kernel not to log each failure that it injects. */
 static void fail_quietly(void)
 {
 	static const char *const files[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
@@ -891,7 +897,7 @@ static void fail_quietly(void)
 	}
 }
 
-/* A sequence in a file: how many numbers, then those. */
+/* Reads sequences from a file: each is a count of numbers, then the numbers. */
 static void read_corpus(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
@@ -908,7 +914,7 @@ static void read_corpus(const char *path)
 		fclose(file);
 }
 
-/* Only what reached something that nothing before it in this run had. */
+/* Writes the sequences that reached code which no earlier one of this run had reached. */
 static bool write_corpus(const char *path)
 {
 	FILE *file = fopen(path, "we");
@@ -955,7 +961,7 @@ TEST(fuzz)
 		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
-		/* Killed by this test, or by the module for an answer that never came. */
+		/* This test kills processes; so does the module for an answer that never came. */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imports: which files can be imported, with which protection, and what
- * becomes of them afterwards: seals, truncation, dma-bufs of others.
+ * Imports: which files can be imported with which protection, and the effects of later seals,
+ * truncation, and other drivers' dma-bufs.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -47,7 +47,7 @@ FIXTURE_TEARDOWN(imports)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* The worker's mapping of a pool that an execution names, to be ended by finish(). */
+/* Maps a pool as the worker of an execution that names it; finish() ends the execution. */
 static char *map_as_worker(FIXTURE_DATA(imports) *self, uint32_t pool, bool write, size_t length)
 {
 	execution_init(&self->e, self->model, write ? self->output : pool,
@@ -144,7 +144,7 @@ TEST_F(imports, seals)
 		close(file);
 		if (cases[i].error)
 			continue;
-		/* The file is held, and the worker can map what is sealed. */
+		/* The file is held, and the worker can map sealed memory. */
 		EXPECT_NE(map_as_worker(self, pool, cases[i].prot == PROT_RW, LENGTH), NULL)
 			TH_LOG("seals %x", cases[i].seals);
 		EXPECT_EQ(finish(self), 0);
@@ -165,14 +165,14 @@ TEST_F(imports, sealing_afterwards)
 	ASSERT_NE(at, NULL);
 	EXPECT_EQ(finish(self), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* The worker may still write. */
+	/* The worker may still write, so the seal fails. */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), -1);
 	EXPECT_EQ(errno, EBUSY);
 	munmap(at, LENGTH);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	at = map_as_worker(self, other, false, LENGTH);
 	ASSERT_NE(at, NULL);
-	/* Reading is no obstacle, and the seal none to reading. */
+	/* A grant for reading does not prevent the seal, nor the seal reading. */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(at[0], 0);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_READ | PROT_WRITE), -1);
@@ -180,7 +180,7 @@ TEST_F(imports, sealing_afterwards)
 	close(file);
 }
 
-/* A client that takes its file away hurts the worker that looks, and nobody else. */
+/* Truncating a file gives its worker SIGBUS and affects no other process. */
 TEST_F(imports, truncated)
 {
 	int file = file_new(LENGTH);
@@ -228,7 +228,7 @@ TEST_F(imports, own_buffer)
 	close(buffer);
 }
 
-/* The context that was charged is gone: its user still is, until the memory goes. */
+/* The charge stays with the user after the charged context is gone, until the memory is freed. */
 TEST_F(imports, charge_outlives_the_context)
 {
 	int first = device_open(), buffer = pool_export(first, pool_alloc(first, LENGTH));
@@ -247,7 +247,7 @@ TEST_F(imports, charge_outlives_the_context)
 	munmap(at, LENGTH);
 }
 
-/* A dma-buf of another exporter, seen by client and worker. */
+/* Uses another exporter's dma-buf as client and as worker. */
 static void use_foreign(struct __test_metadata *_metadata, FIXTURE_DATA(imports) *self, int buffer)
 {
 	char *mine = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE), *yours;
@@ -284,7 +284,7 @@ TEST_F(imports, udmabuf)
 	if (buffer < 0)
 		SKIP(return, "this kernel has no udmabuf");
 	use_foreign(_metadata, self, buffer);
-	/* Not before all is unmapped: udmabuf of 6.1 minds. */
+	/* Close the file after all is unmapped: udmabuf of 6.1 needs that. */
 	close(file);
 }
 

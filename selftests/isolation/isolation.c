@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Isolation: files used by a process that they do not belong to, objects of
- * another context, and memory that was not granted.
+ * Isolation: files used by other processes than their owner, objects of other contexts, and memory
+ * that was not granted.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ FIXTURE_TEARDOWN(isolation)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Two pools, a model, and an execution that the worker has fetched. */
+/* Creates two pools, a model, and an execution that the worker has fetched. */
 static int start(FIXTURE_DATA(isolation) *self)
 {
 	struct nnaccel_prepare prepare;
@@ -69,7 +69,7 @@ static int start(FIXTURE_DATA(isolation) *self)
 	return error;
 }
 
-/* Ends the execution, and takes what it left behind. */
+/* Ends the execution and fetches the notices that it leaves. */
 static int finish(FIXTURE_DATA(isolation) *self)
 {
 	int error = session_answer(self->s.session, &self->cmd);
@@ -77,7 +77,7 @@ static int finish(FIXTURE_DATA(isolation) *self)
 	return async_wait(&self->async) ?: error;
 }
 
-/* ---- files in the hands of others ---- */
+/* ---- files in other processes ---- */
 
 static int use_context(int fd)
 {
@@ -141,7 +141,7 @@ static int attach_once(int session)
 	return session_attach(session);
 }
 
-/* A session is whoever's attaches first, and nobody else's ever after. */
+/* A session belongs to the first process that attaches, for good. */
 TEST_F(isolation, session_of_a_process_that_is_gone)
 {
 	uint64_t context;
@@ -159,7 +159,7 @@ TEST_F(isolation, session_of_a_process_that_is_gone)
 	close(other);
 }
 
-/* The last process with a context's file is not its owner: it can but close it. */
+/* The last process with a context's file is not its owner: it can only close it. */
 static void keep_context(struct actor *me, void *data)
 {
 	actor_reached(me);
@@ -178,7 +178,7 @@ TEST_F(isolation, context_outlives_its_owner)
 	EXPECT_EQ(finish(self), 0);
 	close(self->s.fd);
 	self->s.fd = -1;
-	/* Still open, so still served. */
+	/* The file is still open, so the context is still served. */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
@@ -215,13 +215,13 @@ TEST_F(isolation, objects_of_another_context)
 		EXPECT_EQ(xioctl(other, NNACCEL_POOL_EXPORT, &export), ENOENT);
 		EXPECT_EQ(object_destroy(other, id), ENOENT);
 	}
-	/* All that was there still is. */
+	/* All objects still exist. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	close(other);
 }
 
-/* A model's id is no pool's, and the other way round. */
+/* A model's id is not valid for a pool, nor a pool's id for a model. */
 TEST_F(isolation, objects_of_another_type)
 {
 	struct nnaccel_pool_export export = { .size = sizeof(export) };
@@ -289,7 +289,10 @@ TEST_F(isolation, grants)
 
 			int error = at == MAP_FAILED ? errno : 0;
 
-			/* From 6.17 on nothing is executed of anonymous inodes. */
+			/*
+			 * Since 6.17 anonymous inodes are SB_I_NOEXEC, so PROT_EXEC fails with
+			 * EPERM instead of EACCES.
+			 */
 			if (cases[i].prot & PROT_EXEC && error == EPERM)
 				error = EACCES;
 			EXPECT_EQ(error, cases[i].error)
@@ -327,7 +330,7 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	int memory = open("/proc/self/mem", O_RDWR);
 
 	ASSERT_NE(at, NULL);
-	/* As a debugger writes to what is read only. */
+	/* Write as a debugger does to read-only memory. */
 	ASSERT_GE(memory, 0);
 	EXPECT_EQ(pwrite(memory, "x", 1, (off_t)at), -1);
 	close(memory);
@@ -339,7 +342,7 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	EXPECT_EQ(errno, EACCES);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_NONE), 0);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_READ), 0);
-	/* Neither longer nor elsewhere, nor a second time. */
+	/* The mapping cannot grow, move, or be duplicated. */
 	EXPECT_EQ(mremap(at, LENGTH, LENGTH + PAGE, MREMAP_MAYMOVE), MAP_FAILED);
 	more = mremap(at, 0, LENGTH, MREMAP_MAYMOVE);
 	EXPECT_TRUE(more == MAP_FAILED || mprotect(more, LENGTH, PROT_READ | PROT_WRITE));
@@ -355,7 +358,7 @@ TEST_F(isolation, input_is_never_writable)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* Also where the pool is a file that the client has open to write. */
+/* An input is read-only even if the client has the pool's file open for writing. */
 TEST_F(isolation, input_in_a_file_is_never_writable)
 {
 	struct execution e;
@@ -374,7 +377,7 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	EXPECT_EQ(errno, EACCES);
 	read_only_stays(_metadata, self->s.session, grant);
 	EXPECT_EQ(finish(self), 0);
-	/* Once it is an output it may be written, and it keeps its number. */
+	/* As an output the pool may be written, and the grant keeps its number. */
 	execution_init(&e, self->model, self->input, pool);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -384,7 +387,7 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	close(file);
 }
 
-/* A model's constants and its wire form are read only, whatever the pool allows. */
+/* A model's constants and its serialised form are read-only, even if the pool allows writing. */
 TEST_F(isolation, constants_are_never_writable)
 {
 	struct nnaccel_prepare prepare;
@@ -403,7 +406,7 @@ TEST_F(isolation, constants_are_never_writable)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* Offsets and lengths of a part of a file: no page of the rest can be seen. */
+/* With an offset and length within a file, no other page of it is accessible. */
 TEST_F(isolation, part_of_a_file)
 {
 	struct execution e;
@@ -454,7 +457,7 @@ TEST_F(isolation, not_granted)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* A grant ends with its pool; what is mapped stays mapped, and nothing else maps it again. */
+/* A grant ends with its pool: existing mappings stay, new ones fail. */
 TEST_F(isolation, forgotten)
 {
 	char *at;
@@ -466,7 +469,7 @@ TEST_F(isolation, forgotten)
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(session_map(self->s.session, self->out_grant, LENGTH, PROT_READ), NULL);
 	EXPECT_EQ(errno, EINVAL);
-	/* The number is not given to another pool before the worker has been told. */
+	/* This execution is not cancelled and has no deadline. */
 	for (int i = 0; i < 2; i++) {
 		struct execution e;
 		uint32_t pool = pool_alloc(self->s.fd, LENGTH);
@@ -489,7 +492,7 @@ TEST_F(isolation, forgotten)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), 3 * LENGTH / 1024);
 }
 
-/* Grants are a session's: of one context nothing can be mapped through another's. */
+/* A grant is valid only in its own session. */
 TEST_F(isolation, grants_of_another_session)
 {
 	uint64_t context;
@@ -507,7 +510,7 @@ TEST_F(isolation, grants_of_another_session)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* The next worker may only read an input that the last one could write as an output. */
+/* The next worker may only read an input, even if the last one could write it as an output. */
 TEST_F(isolation, grants_of_the_next_session)
 {
 	struct nnaccel_info info = { .size = sizeof(info), .flags = NNACCEL_INFO_WANT };
@@ -537,7 +540,7 @@ TEST_F(isolation, grants_of_the_next_session)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* In a child of the worker nothing is mapped where the worker has its grants. */
+/* A child of the worker does not inherit mappings of grants. */
 static char *mapped;
 
 static int touch(int fd)
@@ -571,7 +574,7 @@ TEST_F(isolation, grants_do_not_fork)
 		ASSERT_NE(mapped, NULL);
 		EXPECT_EQ(touch(0), 0);
 		EXPECT_EQ(in_child(is_mapped, 0), ENOMEM);
-		/* It died of it. */
+		/* The access killed the child. */
 		EXPECT_EQ(in_child(touch, 0), -1);
 		munmap(mapped, LENGTH);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of isolation attempts: every kind of handle, used by every party
- * that it does not belong to. Each is refused, and printed with how.
+ * The table of isolation attempts: every kind of handle is used by every party that does not own
+ * it. Each attempt is rejected, and printed with its errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #define LENGTH PAGE
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* What one party has: a context with an object of each kind, its worker, and a burst. */
+/* The objects of one party: a context with an object of each kind, its worker, and a burst. */
 struct owner {
 	struct served s;
 	uint32_t pool;
@@ -30,7 +30,7 @@ FIXTURE(table) {
 	struct execution execution;
 	struct async async;
 	union command cmd;
-	/* Another context of this process, and another worker. */
+	/* Another context of this process, with another worker. */
 	int other;
 	uint64_t other_context;
 	int other_session;
@@ -50,7 +50,7 @@ static int answer(FIXTURE_DATA(table) *self, unsigned long request, void *arg)
 	return async_wait(&self->async) ?: error;
 }
 
-/* An owner with everything, and an execution that its worker has. */
+/* Creates an owner with every object, and an execution that its worker has fetched. */
 static int own(FIXTURE_DATA(table) *self)
 {
 	struct owner *a = &self->alice;
@@ -79,9 +79,9 @@ static int own(FIXTURE_DATA(table) *self)
 	return error;
 }
 
-/* ---- attempts: what each returns has to be the refusal of its row ---- */
+/* ---- attempts: each must return the error of its row ---- */
 
-/* In other processes only what was passed is there; all else is a copy of the owner. */
+/* Other processes have only the passed file; everything else is a copy of the owner's. */
 static struct owner *victim;
 
 static int try_context(int fd)
@@ -388,7 +388,7 @@ static int file_of(FIXTURE_DATA(table) *self, enum handle handle, enum party par
 	}
 }
 
-/* The errno that the party gets. */
+/* Returns the errno that the party gets. */
 static int make_attempt(FIXTURE_DATA(table) *self, size_t i)
 {
 	int fd = file_of(self, attempts[i].file, attempts[i].party);
@@ -420,7 +420,7 @@ TEST_F(table, all_are_refused)
 		       error > 0 ? strerrorname_np(error) : error ? "no answer" : "NOT REFUSED");
 		fflush(stdout);
 	}
-	/* All that was there still is, and its owner can use it. */
+	/* All objects still exist, and their owner can use them. */
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-pools"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-models"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-buffers"), 1);

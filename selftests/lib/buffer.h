@@ -8,7 +8,7 @@
 
 #include "device.h"
 
-/** struct allocation - A BUFFER_ALLOC and what it points to */
+/** struct allocation - A BUFFER_ALLOC and its arrays */
 struct allocation {
 	struct nnaccel_buffer_alloc cmd;
 	struct nnaccel_role roles[2];
@@ -18,7 +18,7 @@ struct allocation {
 /** allocation_init() - Fills in an allocation with both roles of a model: input 0 and output 0. */
 void allocation_init(struct allocation *a, uint32_t model, uint64_t capacity);
 
-/** buffer_alloc() - A buffer with both roles of a model: its id, or 0 and errno. */
+/** buffer_alloc() - Allocates a buffer with both roles of a model; its id, or 0 and errno. */
 uint32_t buffer_alloc(int fd, uint32_t model, uint64_t capacity);
 
 /** buffer_copy_in() - Copies into a buffer; EREMOTEIO: the engine failed it. */
@@ -28,15 +28,14 @@ int buffer_copy_in(int fd, uint32_t buffer, const void *data, uint64_t length);
 int buffer_copy_out(int fd, uint32_t buffer, void *data, uint64_t length);
 
 /**
- * struct buffer_execution - An EXECUTE whose one input is a buffer, and its one
- * output too
+ * struct buffer_execution - An EXECUTE whose only input and only output are buffers
  */
 struct buffer_execution {
 	struct execution base;
 	uint32_t buffers[2];
 };
 
-/** buffer_execution_init() - Fills in all of it; output 0: the input is the only argument. */
+/** buffer_execution_init() - Fills in all fields; output 0: the input is the only argument. */
 void buffer_execution_init(struct buffer_execution *e, uint32_t model, uint32_t input,
 			   uint32_t output);
 

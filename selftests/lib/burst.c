@@ -32,7 +32,7 @@ int burst_create(int fd, uint32_t model, uint32_t capacity, int *burst)
 	return error;
 }
 
-/* Makes a call and answers the command that it becomes; @cmd: out: that. */
+/* Makes a call and answers the command that it causes; @cmd: out: the command. */
 static int call(struct served *s, unsigned long request, void *arg, union command *cmd)
 {
 	struct async async;

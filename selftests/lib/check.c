@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What every ioctl is tested for, by tables.
+ * Table-driven checks for every ioctl.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static const char *name_of(unsigned long request)
 	return "ioctl";
 }
 
-/* Bytes of the first published version of a structure that is longer now. */
+/* Returns the size of a structure's first published version, if it is longer now. */
 static uint32_t first_size(unsigned long request, size_t size)
 {
 	switch (request) {
@@ -95,7 +95,7 @@ static uint32_t first_size(unsigned long request, size_t size)
 	}
 }
 
-/* Whether a structure says as much in its first published version. */
+/* Returns whether the structure can be passed in its first published version. */
 static bool fits_first(unsigned long request, const uint8_t *good, size_t size)
 {
 	for (size_t i = first_size(request, size); i < size; i++)
@@ -104,7 +104,7 @@ static bool fits_first(unsigned long request, const uint8_t *good, size_t size)
 	return true;
 }
 
-/* Counts a call that did not end as it must. */
+/* Counts and prints a call that did not return the expected errno. */
 static int check_error(unsigned long request, const char *what, int error, int expected)
 {
 	if (error == expected)
@@ -204,7 +204,7 @@ static int check_pointers(int fd, unsigned long request, const void *good, size_
 	return wrong;
 }
 
-/* The number that the next file gets. */
+/* Returns the number that the next file gets. */
 static int next_fd(int fd)
 {
 	int next = dup(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every ioctl is tested for, by tables. A check prints a line for each
- * thing that is wrong and returns how many there were.
+ * Table-driven checks for every ioctl. A check prints a line for each error and returns their
+ * number.
  */
 #ifndef SELFTESTS_CHECK_H
 #define SELFTESTS_CHECK_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** enum file_kind - Which files an ioctl is for */
+/** enum file_kind - The kind of file that an ioctl works on */
 enum file_kind {
 	FILE_CONTEXT,
 	FILE_BURST,
@@ -30,7 +30,7 @@ struct ioctl_desc {
 extern const struct ioctl_desc ioctls[];
 extern const size_t num_ioctls;
 
-/** struct refusal - A field's value that is refused, and with which errno */
+/** struct refusal - A field's value that is rejected, and its errno */
 struct refusal {
 	const char *what;
 	size_t offset;
@@ -44,40 +44,40 @@ struct refusal {
 	  sizeof(((_type *)0)->_field), (uint64_t)(_value), _error }
 
 /**
- * check_refusals() - Each refusal alone, in a structure that is good otherwise:
- * the errno is right, and the structure is left alone
+ * check_refusals() - Checks each rejection alone, in an otherwise valid structure:
+ * the errno is right, and the structure is unchanged
  */
 int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 		   const struct refusal *cases, size_t num_cases);
 
 /**
- * check_structure() - Lengths and pointers: shorter, longer with and without
- * zeros, up to a page, not mapped, partly mapped, and read only if it is written back
+ * check_structure() - Checks lengths and pointers: shorter, longer with and without
+ * zeros, up to a page, not mapped, partly mapped, and read-only if it is written back
  *
  * The good structure must be answered with @expected however often it is given.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
 
-/** check_read_only() - EFAULT where a good structure cannot be written back, and no file is left */
+/** check_read_only() - Checks for EFAULT, and no new file, if a valid structure is read-only */
 int check_read_only(int fd, unsigned long request, const void *good, size_t size);
 
-/** check_no_fd() - EMFILE if a good structure asks for a file and the process may open none */
+/** check_no_fd() - Checks for EMFILE if a call makes a file and the process may open no more */
 int check_no_fd(int fd, unsigned long request, const void *good, size_t size);
 
-/** check_fd_0() - A good structure gets file 0, into the field at @out_fd, if that is free */
+/** check_fd_0() - Checks that a call returns file 0, in the field at @out_fd, if 0 is free */
 int check_fd_0(int fd, unsigned long request, const void *good, size_t size, size_t out_fd);
 
 /**
- * check_numbers() - ENOTTY for each number, direction and size that is none of
- * the file's ioctls, those of the other kinds of file included
+ * check_numbers() - Checks for ENOTTY with each number, direction and size that is not one of
+ * the file's ioctls, including those of other kinds of file
  */
 int check_numbers(int fd, enum file_kind kind);
 
-/** check_all_refused() - Each ioctl of a kind of file, and mmap(), is refused with @error */
+/** check_all_refused() - Checks that each ioctl of a kind of file, and mmap(), fails with @error */
 int check_all_refused(int fd, enum file_kind kind, int error);
 
-/** struct odd_file - A file of a kind that others may not expect */
+/** struct odd_file - A file of an unexpected kind */
 struct odd_file {
 	const char *name;
 	int fd;
@@ -85,7 +85,7 @@ struct odd_file {
 
 #define MAX_ODD_FILES 24
 
-/** odd_files_open() - One of each kind of file that is neither memory nor of this module */
+/** odd_files_open() - Opens one of each kind of file that is neither memory nor of this module */
 size_t odd_files_open(struct odd_file *files);
 
 #endif

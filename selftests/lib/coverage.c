@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What code of the module a thread's calls have reached.
+ * Coverage of the module's code by a thread's calls.
  */
 #include <fcntl.h>
 #include <linux/kcov.h>
@@ -15,7 +15,7 @@
 #define TEXT	"/sys/module/nnaccel/sections/.text"
 #define PLACES	(1u << 16)
 
-/* Where the module's code begins; 0: not told. */
+/* Returns the address of the module's code; 0: the kernel does not show it. */
 static unsigned long text_begin(void)
 {
 	static unsigned long begin;
@@ -41,7 +41,7 @@ bool coverage_begin(struct coverage *c)
 			close(fd);
 		return false;
 	}
-	/* The file stays open as long as the thread lives. */
+	/* The file stays open for the life of the thread. */
 	c->places = places;
 	c->places[0] = 0;
 	return true;

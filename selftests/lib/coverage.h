@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code of the module a thread's calls have reached, by the kernel's KCOV; scripts/uml has it.
+ * Coverage of the module's code by a thread's calls, from the kernel's KCOV; scripts/uml enables
+ * it.
  */
 #ifndef SELFTESTS_COVERAGE_H
 #define SELFTESTS_COVERAGE_H
@@ -12,17 +13,17 @@
 /** COVERAGE_TEXT - Bytes of the module's code that are told apart */
 #define COVERAGE_TEXT (1u << 19)
 
-/** struct coverage - Of a thread: [0] is how many places follow; any thread may read it */
+/** struct coverage - Places that a thread reached: [0] is their number; any thread may read it */
 struct coverage {
 	volatile unsigned long *places;
 };
 
-/** coverage_begin() - From here on the calling thread's calls are seen; false: there is no KCOV. */
+/** coverage_begin() - Starts recording the calling thread's calls; false: there is no KCOV. */
 bool coverage_begin(struct coverage *c);
 
 /**
- * coverage_take() - Adds the places that were reached to @seen, a byte for each byte of the module's
- * code, and forgets them; how many of them are new.
+ * coverage_take() - Adds the recorded places to @seen, a byte for each byte of the module's code,
+ * and clears them; returns how many of them are new.
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld as a process of the tests: most take its place and stop it, one
- * starts it.
+ * nnacceld in the tests: most tests stop it and act as the engine, one starts it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,10 +19,10 @@
 
 #define NAME "nnacceld"
 
-/* The one that daemon_start() started, which is to be reaped. */
+/* The nnacceld that daemon_start() started, to be reaped. */
 static pid_t started;
 
-/* Is it nnacceld or one of its workers, and not dead? */
+/* Returns whether a process is nnacceld or one of its workers, and alive. */
 static bool is_daemon(const char *pid)
 {
 	char path[300], comm[32] = "", state = 'Z';
@@ -39,7 +38,7 @@ static bool is_daemon(const char *pid)
 	return state != 'Z' && !strncmp(comm, NAME, strlen(NAME));
 }
 
-/* Sends a signal to all of them; how many there are. */
+/* Sends a signal to all of them; returns how many there are. */
 static int signal_all(int signal)
 {
 	DIR *proc = opendir("/proc");
@@ -66,7 +65,7 @@ bool daemon_stop(void)
 	return true;
 }
 
-/* Becomes nnacceld: ends with the test that started it, and says on @log when it is ready. */
+/* Becomes nnacceld: ends with the test that started it, and writes its log to @log. */
 static void daemon_exec(const struct stat *node, const char *option, int log)
 {
 	if (setgroups(0, NULL) || setresgid(node->st_gid, node->st_gid, node->st_gid) ||
@@ -93,7 +92,7 @@ bool daemon_start(const char *option)
 		daemon_exec(&node, option, log[1]);
 	close(log[1]);
 	lines = started > 0 ? fdopen(log[0], "r") : NULL;
-	/* Left open: it may go on and say more. */
+	/* The log stays open, because nnacceld may write more. */
 	while (lines && !ready && fgets(line, sizeof(line), lines)) {
 		fprintf(stderr, "# %s", line);
 		ready = strstr(line, "ready");

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnacceld as a process of the tests: most take its place and stop it, one
- * starts it.
+ * nnacceld in the tests: most tests stop it and act as the engine, one starts it.
  */
 #ifndef SELFTESTS_DAEMON_H
 #define SELFTESTS_DAEMON_H
 
 #include <stdbool.h>
 
-/** daemon_stop() - Stops an nnacceld that runs; false: one still does. */
+/** daemon_stop() - Stops a running nnacceld; false: it still runs. */
 bool daemon_stop(void);
 
-/** daemon_start() - Starts the nnacceld of PATH as the engine node's owner; @option may be NULL. */
+/** daemon_start() - Starts nnacceld from PATH as the engine node's owner; @option may be NULL. */
 bool daemon_start(const char *option);
 
 #endif

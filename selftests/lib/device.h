@@ -15,44 +15,44 @@
 
 #define DEVICE		"/dev/nnaccel"
 
-/* The system's pages, and the largest that there are. */
+/* The system's page size, and the largest that any supported system has. */
 #define PAGE		((unsigned long)sysconf(_SC_PAGESIZE))
 #define MAX_PAGE	65536UL
 
-/* What outputs hold before a call. */
+/* The value of output fields before a call. */
 #define POISON		0xa5a5a5a5U
 
-/** device_open() - A new context that limits hold for: an fd, or -1 and errno. */
+/** device_open() - Opens a context that limits apply to; returns an fd, or -1 and errno. */
 int device_open(void);
 
-/** device_open_unlimited() - The same with the caller's right to override limits, if it has that. */
+/** device_open_unlimited() - Opens a context with the caller's right to override limits, if any. */
 int device_open_unlimited(void);
 
-/** xioctl() - An ioctl; or work, an enum nnaccel_work, which is submitted and waited for. */
+/** xioctl() - Makes an ioctl; if @request is an enum nnaccel_work, submits the work and waits. */
 int xioctl(int fd, unsigned long request, void *arg);
 
-/** pool_alloc() - A new pool's id, or 0 and errno. */
+/** pool_alloc() - Allocates a pool; returns its id, or 0 and errno. */
 uint32_t pool_alloc(int fd, uint64_t length);
 
 /** pool_import() - Imports a range of @file; @id may be NULL. */
 int pool_import(int fd, int file, uint32_t prot, uint64_t offset, uint64_t length, uint32_t *id);
 
-/** pool_export() - A dma-buf fd, or -1 and errno. */
+/** pool_export() - Exports a pool; returns a dma-buf fd, or -1 and errno. */
 int pool_export(int fd, uint32_t id);
 
-/** object_destroy() - Ends a pool or a model. */
+/** object_destroy() - Destroys a pool or a model. */
 int object_destroy(int fd, uint32_t id);
 
-/** file_new() - A memfd of a length that can be sealed, or -1 and errno. */
+/** file_new() - Creates a memfd that can be sealed; returns -1 and errno if that fails. */
 int file_new(uint64_t length);
 
-/** map_shared() - A shared mapping of a file's first bytes, or NULL. */
+/** map_shared() - Maps a file's first bytes shared; returns NULL if that fails. */
 void *map_shared(int file, uint64_t length, int prot);
 
-/** prepare_init() - Fills in a PREPARE of all of a pool's first @length bytes. */
+/** prepare_init() - Fills in a PREPARE of a pool's first @length bytes. */
 void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length);
 
-/** prepare_cached_init() - The same from saved parts; no data part where @data is 0. */
+/** prepare_cached_init() - Fills in a PREPARE_CACHED from saved parts; @data 0: no data part. */
 void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, uint64_t length,
 			 uint32_t data, uint64_t data_length);
 
@@ -60,7 +60,7 @@ void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, 
 void cache_save_init(struct nnaccel_cache_save *save, uint32_t model, uint32_t pool,
 		     uint64_t room, uint32_t data, uint64_t data_room);
 
-/** supported_init() - The same for SUPPORTED, of @n operations. */
+/** supported_init() - Fills in a SUPPORTED of a model with @n operations. */
 void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t length,
 		    uint8_t *answer, uint32_t n);
 
@@ -68,8 +68,9 @@ void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t
 void query_init(struct nnaccel_query *query, uint32_t what, void *data, uint32_t size);
 
 /**
- * struct execution - An EXECUTE with one input and one output, and what it
- * points to: 16 bytes at 0 of the first pool, 16 bytes at 16 of the second
+ * struct execution - An EXECUTE with one input and one output, and its arrays
+ *
+ * The input is 16 bytes at 0 of the first pool, the output 16 bytes at 16 of the second.
  */
 struct execution {
 	struct nnaccel_execute cmd;
@@ -91,13 +92,13 @@ struct async {
 	int error;
 };
 
-/** async_start() - Makes a call in a new thread; false: there is none. */
+/** async_start() - Makes a call in a new thread; false: the thread could not start. */
 bool async_start(struct async *async, int fd, unsigned long request, void *arg);
 
 /** async_wait() - Waits for the call's end and returns its error. */
 int async_wait(struct async *async);
 
-/** now_ns() - The time of CLOCK_MONOTONIC. */
+/** now_ns() - Returns the time of CLOCK_MONOTONIC. */
 uint64_t now_ns(void);
 
 /** deadline_soon() - Returns a deadline before which a test has done some steps, however slowly. */

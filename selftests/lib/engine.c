@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's side of the tests: a broker and a worker that answer without
- * looking.
+ * The engine's side of the tests: a broker, and a worker that answers without computing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -213,7 +212,7 @@ int session_answer(int session, const union command *cmd)
 		memset(payload, 1, size);
 		break;
 	case NNACCEL_DO_EXECUTE:
-		/* Where sizes are asked for, 0 is one that every buffer has. */
+		/* If the client asked for sizes, 0 is one that every buffer satisfies. */
 		size = cmd->head.max_payload;
 		for (i = 0; i < cmd->head.num_outputs; i++) {
 			shapes[i].flags = NNACCEL_SHAPE_SUFFICIENT;
@@ -222,7 +221,7 @@ int session_answer(int session, const union command *cmd)
 		}
 		break;
 	case NNACCEL_DO_CACHE_SAVE:
-		/* A payload of zeros: parts of no bytes. */
+		/* The payload is all zeros: both parts have 0 bytes. */
 		size = cmd->head.max_payload;
 		break;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's side of the tests: a broker and a worker that answer without
- * looking. Functions return 0 or an errno, unless they say otherwise.
+ * The engine's side of the tests: a broker, and a worker that answers without computing. Functions
+ * return 0 or an errno, unless they say otherwise.
  */
 #ifndef SELFTESTS_ENGINE_H
 #define SELFTESTS_ENGINE_H
@@ -13,40 +13,44 @@
 
 #define ENGINE_NODE	"/dev/nnaccel-engine"
 
-/* nnacceld's, so that the tests' engine is the same device; DEVICE where there is no other. */
+/* The name is nnacceld's, so that the tests' engine gets the same device, DEVICE. */
 #define ENGINE_NAME	"nnaccel"
 
-/* What the mock worker says of the time an execution took. */
+/* The time of an execution that the mock worker reports. */
 #define MOCK_DEVICE_NS	4711
 
-/** broker_open() - The broker of ENGINE_NAME, after nnacceld was stopped where it runs; or -1 and errno. */
+/**
+ * broker_open() - Stops nnacceld if it runs and opens ENGINE_NAME's node; an fd, or -1 and errno.
+ */
 int broker_open(void);
 
 /** broker_register() - Registers an engine; @device may be NULL. */
 int broker_register(int broker, const char *name, uint32_t *device);
 
-/** broker_register_with() - The same with flags of NNACCEL_ENGINE_REGISTER. */
+/** broker_register_with() - Registers an engine with flags of NNACCEL_ENGINE_REGISTER. */
 int broker_register_with(int broker, const char *name, uint32_t flags, uint32_t *device);
 
-/** broker_open_as() - The broker of an engine: an fd, or -1 and errno; @device may be NULL. */
+/**
+ * broker_open_as() - Opens and registers an engine: an fd, or -1 and errno; @device may be NULL.
+ */
 int broker_open_as(const char *name, uint32_t *device);
 
-/** broker_next() - The next event; @flags as of NNACCEL_ENGINE_NEXT. */
+/** broker_next() - Fetches the next event; @flags as of NNACCEL_ENGINE_NEXT. */
 int broker_next(int broker, uint32_t flags, struct nnaccel_engine_next *next);
 
 /** broker_await_new() - Waits for a context of this process that wants a session. */
 int broker_await_new(int broker, uint64_t *context);
 
-/** broker_session() - The session for a context. */
+/** broker_session() - Creates the session for a context. */
 int broker_session(int broker, uint64_t context, int *session);
 
 /** broker_refuse() - Refuses a session for a context. */
 int broker_refuse(int broker, uint64_t context, uint32_t error);
 
-/** session_attach() - Attaches this process. */
+/** session_attach() - Attaches this process as the worker. */
 int session_attach(int session);
 
-/** session_attach_shared() - The same with NNACCEL_ATTACH_SHARED. */
+/** session_attach_shared() - Attaches this process with NNACCEL_ATTACH_SHARED. */
 int session_attach_shared(int session);
 
 /** union command - A command with its arrays */
@@ -58,19 +62,19 @@ union command {
 /** session_fetch() - Fetches a command. */
 int session_fetch(int session, uint32_t flags, union command *cmd);
 
-/** command_grants() - The grants of a command. */
+/** command_grants() - Returns the grants of a command. */
 const struct nnaccel_grant *command_grants(const union command *cmd);
 
-/** command_args() - The arguments of an execution. */
+/** command_args() - Returns the arguments of an execution. */
 const struct nnaccel_arg *command_args(const union command *cmd);
 
-/** command_roles() - The roles of a new buffer. */
+/** command_roles() - Returns the roles of a new buffer. */
 const struct nnaccel_cmd_role *command_roles(const union command *cmd);
 
-/** command_attributes() - The client's attributes. */
+/** command_attributes() - Returns the client's attributes. */
 const void *command_attributes(const union command *cmd);
 
-/** command_formats() - The formats of formatted grants. */
+/** command_formats() - Returns the formats of formatted grants. */
 const struct nnaccel_format *command_formats(const union command *cmd);
 
 /** session_commit() - Answers a command. */
@@ -80,21 +84,22 @@ int session_commit(int session, uint64_t cookie, uint32_t status, const void *pa
 /** session_commit_fenced() - Answers a command that ends with a fence. */
 int session_commit_fenced(int session, uint64_t cookie, int fence);
 
-/** session_answer() - Commits a success with a payload of the right form. */
+/** session_answer() - Commits a success with a valid payload. */
 int session_answer(int session, const union command *cmd);
 
-/** session_serve() - Fetches and answers until the context is gone: ESHUTDOWN, or an error. */
+/**
+ * session_serve() - Fetches and answers until the context is gone; returns ESHUTDOWN or an error.
+ */
 int session_serve(int session);
 
-/** session_map() - Maps a grant of @length bytes; NULL and errno: refused. */
+/** session_map() - Maps a grant of @length bytes; returns NULL and errno if that fails. */
 void *session_map(int session, uint64_t grant, uint64_t length, int prot);
 
-/** session_grant_fd() - A dma-buf of a grant. */
+/** session_grant_fd() - Makes a dma-buf of a grant. */
 int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd);
 
 /**
- * struct served - A context of this process with a worker that is this process
- * too, in the same thread or in another
+ * struct served - A context of this process, which is its worker too, in this thread or another
  */
 struct served {
 	int broker;
@@ -105,13 +110,13 @@ struct served {
 	pthread_t thread;
 };
 
-/** served_open() - Opens all three and attaches. */
+/** served_open() - Opens the broker, a context and its session, and attaches. */
 int served_open(struct served *s);
 
-/** served_start() - Serves in another thread from now on. */
+/** served_start() - Starts a thread that serves. */
 int served_start(struct served *s);
 
-/** served_close() - Closes what is open. */
+/** served_close() - Closes the files that are open. */
 void served_close(struct served *s);
 
 #endif

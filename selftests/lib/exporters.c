@@ -20,7 +20,7 @@
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
 
-/* Of DRM's interface, whose headers are not everywhere: what makes a buffer of vgem. */
+/* Copies of DRM's structures for vgem, because its headers are not installed everywhere. */
 struct drm_says {
 	int version[3];
 	size_t name_length;
@@ -46,7 +46,7 @@ struct drm_prime {
 #define DRM_PRIME	_IOWR('d', 0x2d, struct drm_prime)
 #define DRM_DUMB	_IOWR('d', 0xb2, struct drm_dumb)
 
-/* The tests' module lies beside nnaccel.ko. */
+/* Loads the tests' module, which lies beside nnaccel.ko. */
 static bool load_own(void)
 {
 	const char *nnaccel = getenv("NNACCEL_MODULE");

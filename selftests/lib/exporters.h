@@ -10,43 +10,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** struct exporter - The tests' own: the fd that it is, and its buffer's */
+/** struct exporter - The tests' own exporter: its fd, and its buffer's */
 struct exporter {
 	int fd;
 	int buffer;
 };
 
-/** exporter_open() - A new exporter with a buffer; @refused: EXPORTER_NO_*. */
+/** exporter_open() - Opens an exporter with a buffer; @refused: EXPORTER_NO_*. */
 bool exporter_open(struct exporter *e, unsigned long refused);
 
-/** exporter_close() - Closes both, where they are open. */
+/** exporter_close() - Closes both fds, if they are open. */
 void exporter_close(struct exporter *e);
 
-/** exporter_counts() - What was done to the buffer; nothing but 0xff: it could not be asked. */
+/** exporter_counts() - Reads the counters of the buffer; on failure all bytes are 0xff. */
 struct exporter_counts exporter_counts(const struct exporter *e);
 
-/** module_load() - Loads a module of the kernel that runs; false: it has none. */
+/** module_load() - Loads a module of the running kernel; false: it does not have it. */
 bool module_load(const char *name, const char *options);
 
-/** driver_open() - The first device of a folder that a driver is behind; -1: none. */
+/** driver_open() - Opens the first device in a folder that @is_it accepts; -1: none. */
 int driver_open(const char *folder, const char *prefix, bool (*is_it)(int fd));
 
-/** vgem_open() - vgem's node; -1: this kernel has none. */
+/** vgem_open() - Opens vgem's node; -1: this kernel has none. */
 int vgem_open(void);
 
-/** vgem_buffer() - A dma-buf of vgem, and its handle there. */
+/** vgem_buffer() - Creates a dma-buf of vgem; @handle: out: its handle there. */
 int vgem_buffer(int vgem, uint64_t length, uint32_t *handle);
 
-/** buffer_fence() - The fences of a dma-buf, as a sync_file; or -1. */
+/** buffer_fence() - Returns the fences of a dma-buf as a sync_file, or -1. */
 int buffer_fence(int buffer);
 
-/** exporter_lend_fence() - Puts the exporter's pending fences on another dma-buf, as a writer's. */
+/** exporter_lend_fence() - Puts the exporter's pending fences on another dma-buf as a writer's. */
 bool exporter_lend_fence(const struct exporter *e, int buffer);
 
-/** heap_buffer() - A dma-buf of the system heap. */
+/** heap_buffer() - Creates a dma-buf of the system heap. */
 int heap_buffer(uint64_t length);
 
-/** udmabuf_buffer() - A dma-buf of the pages of @file, from its beginning. */
+/** udmabuf_buffer() - Creates a dma-buf of the first pages of @file. */
 int udmabuf_buffer(int file, uint64_t length);
 
 #endif

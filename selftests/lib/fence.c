@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions with files, and the fences of hardware: those of sw_sync, where the kernel has it.
+ * Executions with files, and fences of sw_sync that stand for hardware, if the kernel has it.
  */
 #include <errno.h>
 #include <fcntl.h>

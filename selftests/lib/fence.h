@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions with files, and the fences of hardware: those of sw_sync, where the kernel has it.
+ * Executions with files, and fences of sw_sync that stand for hardware, if the kernel has it.
  * Functions return 0 or an errno, unless they say otherwise.
  */
 #ifndef SELFTESTS_FENCE_H
@@ -12,31 +12,32 @@
 
 #include "device.h"
 
-/** file_start() - Submits an execution that depends on a file, -1: on none; its file, or -1 and errno. */
+/** file_start() - Submits an execution; @dependency may be -1; its file, or -1 and errno. */
 int file_start(int fd, uint32_t model, uint32_t pool, int dependency);
 
-/** file_start_until() - The same with a deadline, 0: none. */
+/** file_start_until() - Submits an execution with a deadline, 0: none. */
 int file_start_until(int fd, uint32_t model, uint32_t pool, int dependency, uint64_t deadline_ns);
 
 /**
- * file_end() - Waits for the end of an execution and fetches its answer: 0; an errno that it ended
- * with; EPROTO: its status is not NONE
+ * file_end() - Waits for the end of an execution and fetches its answer
+ *
+ * Returns 0, the errno that it ended with, or EPROTO if its status is not NONE.
  */
 int file_end(int fd, int file);
 
 /** file_cancel() - Ends an execution by the id that its file shows. */
 int file_cancel(int fd, int file);
 
-/** execution_fence() - The fence that the engine committed for an execution with a file. */
+/** execution_fence() - Gets the fence that the engine committed for an execution with a file. */
 int execution_fence(int fd, int file, int *fence);
 
-/** fence_status() - A sync_file's state: 0: not signalled; 1: signalled; -errno: with an error. */
+/** fence_status() - Returns a sync_file's state: 0: pending, 1: signalled, -errno: failed. */
 int fence_status(int fence);
 
-/** timeline_open() - A timeline of sw_sync, or -1: there is none. */
+/** timeline_open() - Creates a timeline of sw_sync; -1: the kernel has none. */
 int timeline_open(void);
 
-/** timeline_fence() - A fence that signals when the timeline is at @value, or -1. */
+/** timeline_fence() - Returns a fence that signals when the timeline reaches @value, or -1. */
 int timeline_fence(int timeline, uint32_t value);
 
 /** timeline_advance() - Moves the timeline on by 1; closing it signals the rest with an error. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's harness, whose time limits grow with the machine's slowness, and all of lib/.
+ * Includes all of lib/ and the kernel's harness, whose time limits are scaled by the machine's
+ * slowness.
  */
 #ifndef SELFTESTS_HARNESS_H
 #define SELFTESTS_HARNESS_H
@@ -9,7 +10,7 @@
 
 #include "runner.h"
 
-/* The limit of a test is an alarm of its parent's. */
+/* The harness limits a test by an alarm in the parent. */
 static inline unsigned int scaled_alarm(unsigned int seconds)
 {
 	return alarm((unsigned int)scaled(seconds));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Other processes of a test: children that do one thing, strangers that are
- * passed files, and steps at which they wait to be killed.
+ * Other processes of a test: children that run one function, processes that receive files, and
+ * steps at which a child waits.
  */
 #include <grp.h>
 #include <setjmp.h>

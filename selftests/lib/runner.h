@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variables by which the runner tells tests whether all is run, and how much slower than a quiet
- * machine this one is. Tests of user space include it, too.
+ * Reads the runner's variables: whether to run all parts, and how much slower than a quiet machine
+ * this one is. Tests of user space include this file too.
  */
 #ifndef SELFTESTS_RUNNER_H
 #define SELFTESTS_RUNNER_H

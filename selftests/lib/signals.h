@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals that interrupt the calls of a test, and are counted.
+ * Signals that interrupt the calls of a test, and their count.
  */
 #ifndef SELFTESTS_SIGNALS_H
 #define SELFTESTS_SIGNALS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the module tells of itself: the counters of debugfs' nnaccel/summary,
- * a context's fdinfo, and the module's parameters.
+ * The module's reports: the counters of debugfs' nnaccel/summary, a context's fdinfo, and the
+ * module's parameters.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "summary.h"
 #include "runner.h"
 
-/* Something has to come to its end within so many times 10 ms. */
+/* The number of 10 ms waits before a test gives up. */
 #define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
 #define COMMANDS "/sys/kernel/debug/nnaccel/commands"
 
-/* All but the totals, which never go down. */
+/* All counters except the totals, which never decrease. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "sessions", "grants", "proxies", "buffers",
@@ -37,7 +37,7 @@ bool summary_settles(const struct summary *before)
 {
 	struct summary now;
 
-	/* Files are put when their last user leaves the kernel, which nobody waits for. */
+	/* The kernel drops the last reference to a file asynchronously. */
 	for (unsigned long long i = TRIES; i; i--) {
 		if (!summary_read(&now))
 			return false;
@@ -74,7 +74,7 @@ bool summary_becomes(int fd, const char *name, long long value)
 {
 	long long now = -1;
 
-	/* A command is put when its last user is done with it, be it the worker. */
+	/* The last user of a command drops it, possibly the worker. */
 	for (unsigned long long i = TRIES; i; i--) {
 		now = summary_get(fd, name);
 		if (now == value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the module tells of itself: the counters of debugfs' nnaccel/summary,
- * a context's fdinfo, and the module's parameters.
+ * The module's reports: the counters of debugfs' nnaccel/summary, a context's fdinfo, and the
+ * module's parameters.
  */
 #ifndef SELFTESTS_SUMMARY_H
 #define SELFTESTS_SUMMARY_H
@@ -19,13 +19,15 @@ struct summary {
 /** summary_read() - Reads the counters; false: the summary has another form. */
 bool summary_read(struct summary *summary);
 
-/** summary_settles() - Waits until the counters are those again; false, and says which: never. */
+/** summary_settles() - Waits until the counters are as @before; false: logs which differ. */
 bool summary_settles(const struct summary *before);
 
-/** summary_get() - A counter by its name, or a line of a context's fdinfo where fd >= 0; or -1. */
+/**
+ * summary_get() - Returns a counter by its name, or a line of a context's fdinfo if fd >= 0; or -1.
+ */
 long long summary_get(int fd, const char *name);
 
-/** summary_becomes() - Waits until that counter is @value; false, and says what it is: never. */
+/** summary_becomes() - Waits until that counter is @value; false: logs its last value. */
 bool summary_becomes(int fd, const char *name, long long value);
 
 /** struct shown - A line of debugfs' nnaccel/commands */
@@ -40,16 +42,16 @@ struct shown {
 	char flags[8];
 };
 
-/** shown_commands() - The first @max of those lines; how many there are. */
+/** shown_commands() - Reads the first @max of those lines; returns how many there are. */
 int shown_commands(struct shown *shown, int max);
 
-/** shown_command() - The first line of a context; false: it has none. */
+/** shown_command() - Reads the first line of a context; false: it has none. */
 bool shown_command(int fd, struct shown *shown);
 
-/** param_get() - A parameter of the module, or -1. */
+/** param_get() - Returns a parameter of the module, or -1. */
 long long param_get(const char *name);
 
-/** param_set() - Sets a parameter of the module; its old value, or -1. */
+/** param_set() - Sets a parameter of the module; returns its old value, or -1. */
 long long param_set(const char *name, long long value);
 
 #endif

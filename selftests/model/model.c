@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models: SUPPORTED and PREPARE, what the worker is told of them, what the
- * client is told of the answer, and each field refused.
+ * Models: SUPPORTED and PREPARE with the commands to the worker, the answers to the client, and
+ * rejected fields.
  */
 #include <time.h>
 
@@ -90,7 +90,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(grants[2].length, 3 * PAGE);
 	EXPECT_EQ(cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&cmd), "attribute", 9), 0);
-	/* And nothing behind it. */
+	/* The command wrote nothing behind its end. */
 	EXPECT_EQ(((uint8_t *)&cmd)[cmd.head.size], 0xa5);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -102,7 +102,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
 }
 
-/* The worker may tell what a model takes: in one size, of a model that there is. */
+/* A worker may report the memory of an existing model, with a structure of one size. */
 TEST_F(models, memory_is_shown)
 {
 	const struct nnaccel_model_memory memory[2] = { { 5 << 20, 3 << 20, 9 << 20 },
@@ -139,14 +139,14 @@ TEST_F(models, memory_is_shown)
 	}
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 5 << 10);
-	/* A worker that is gone takes nothing. */
+	/* Without a worker the model takes no memory. */
 	close(self->s.session);
 	self->s.session = -1;
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "drm-resident-device"), 0);
 }
 
-/* Starts a PREPARE and answers it so; its errno. */
+/* Starts a PREPARE and commits this answer; returns the call's errno. */
 static int prepare_answered(struct served *s, struct nnaccel_prepare *prepare, uint32_t status,
 			    const char *message)
 {
@@ -183,7 +183,7 @@ TEST_F(models, prepare_fails_in_the_engine)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
 }
 
-/* Cut to the room there is, terminated, and not a byte more is written. */
+/* A message is truncated to the client's buffer and terminated; no byte more is written. */
 TEST_F(models, messages)
 {
 	const struct {
@@ -281,7 +281,7 @@ TEST_F(models, prepare_refusals)
 		}
 	}
 	pools[1] = self->constants[1];
-	/* The worker's last call may still use a model that was refused after it was prepared. */
+	/* The worker may still hold the last model, which was undone. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_PREPARE, &good, sizeof(good), 0, true), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 5));
@@ -299,12 +299,12 @@ TEST_F(models, most_pools)
 	prepare_init(&prepare, self->wire, LENGTH);
 	with_constants(&prepare, pools, NNACCEL_MAX_CMD_POOLS - 1);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
-	/* One pool, named often, is granted once. */
+	/* A pool that is named several times is granted once. */
 	EXPECT_EQ(summary_get(-1, "grants"), self->before.counter[9] + 3);
 	free(pools);
 }
 
-/* The largest wire form, and the most attributes. */
+/* Test the largest serialised model, and the most attributes. */
 TEST_F(models, largest)
 {
 	static uint8_t attributes[NNACCEL_MAX_ATTRIBUTES];
@@ -340,13 +340,13 @@ TEST_F(models, number_is_limited)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), ENOSPC);
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
-	/* The worker's last call may still use it. */
+	/* The worker's last call may still hold the model. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	EXPECT_EQ(param_set("max_models", old), 1);
 }
 
-/* Destroyed pools live on in the model, and are forgotten with it. */
+/* Destroyed pools stay in the model, and are forgotten with it. */
 TEST_F(models, holds_its_pools)
 {
 	struct nnaccel_prepare prepare;
@@ -392,7 +392,10 @@ TEST_F(models, holds_its_pools)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 0);
 }
 
-/* A deadline that passes while the worker has it: the model is void, the commit is dropped. */
+/*
+ * If the deadline passes while the worker has the command, the model is void and the commit
+ * dropped.
+ */
 TEST_F(models, prepare_deadline_passes)
 {
 	struct nnaccel_prepare prepare;
@@ -409,7 +412,7 @@ TEST_F(models, prepare_deadline_passes)
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(prepare.out_model, POISON);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
-	/* Told that nobody wants what it has prepared. */
+	/* The worker is notified to forget the model that it has prepared. */
 	ASSERT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &cmd), 0);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);

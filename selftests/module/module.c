@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module: not to be unloaded while anything of it is open, clean when it
- * is, and fit to be loaded again. $NNACCEL_MODULE names its file.
+ * The module cannot be unloaded while one of its files is open, leaves nothing when it is, and can
+ * be loaded again. $NNACCEL_MODULE names its file.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ static int module_load(const char *path)
 	return error;
 }
 
-/* Whether a file of proc has a line with a text. */
+/* Returns whether a file of proc has a line with this text. */
 static bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");
@@ -66,7 +66,7 @@ TEST_F(module, stays_while_in_use)
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
-	/* One after the other goes; each alone is enough. */
+	/* The files are closed one by one; each alone keeps the module. */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(s.broker);
 	EXPECT_EQ(module_unload(), EAGAIN);
@@ -78,7 +78,7 @@ TEST_F(module, stays_while_in_use)
 	EXPECT_EQ(module_unload(), EAGAIN);
 	munmap(at, PAGE);
 
-	/* Nothing is left: the files are gone, and a second load finds them new. */
+	/* The device files are gone, and a second load creates new ones. */
 	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
 	ASSERT_EQ(stat(DEVICE, &device), 0);
 	unlink(node);
@@ -111,7 +111,7 @@ TEST_F(module, stays_while_one_is_open)
 	}
 }
 
-/* The file of an execution holds the module. */
+/* The file of an execution keeps the module loaded. */
 TEST_F(module, stays_while_a_file_exists)
 {
 	struct served s;
@@ -130,7 +130,7 @@ TEST_F(module, stays_while_a_file_exists)
 	usleep(100000);
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(file);
-	/* It goes when nobody can be looking at it any more. */
+	/* The module can be unloaded once no kernel thread uses the file any more. */
 	do {
 		error = module_unload();
 	} while (error == EAGAIN);
@@ -138,7 +138,7 @@ TEST_F(module, stays_while_a_file_exists)
 	ASSERT_EQ(module_load(self->path), 0);
 }
 
-/* Loaded again and again it works as ever. */
+/* The module works after it was reloaded repeatedly. */
 TEST_F(module, reloads)
 {
 	if (!self->path)

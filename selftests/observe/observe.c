@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the module tells an administrator: commands with age and state, trace
- * events, and a line in the kernel's log when it kills a worker.
+ * The module's reports to an administrator: commands with age and state, trace events, and a line
+ * in the kernel's log when the module kills a worker.
  */
 #include <fcntl.h>
 #include <sys/klog.h>
@@ -15,7 +15,7 @@
 #define USERS		"/sys/kernel/debug/nnaccel/users"
 #define SUMMARY		"/sys/kernel/debug/nnaccel/summary"
 #define TRACING		"/sys/kernel/tracing/"
-#define READ_ALL	3	/* of syslog(2) */
+#define READ_ALL	3	/* the syslog(2) action */
 
 FIXTURE(observe) {
 	struct summary before;
@@ -44,7 +44,7 @@ FIXTURE_TEARDOWN(observe)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Whether a file has a line with both texts. */
+/* Returns whether a file has a line with both texts. */
 static bool file_has(const char *path, const char *one, const char *other)
 {
 	FILE *file = fopen(path, "re");
@@ -97,7 +97,7 @@ TEST_F(observe, commands)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
-	/* Not older than it can be; a tick of the kernel's is at most 10 ms. */
+	/* The age is limited by the test's duration and a kernel tick of at most 10 ms. */
 	EXPECT_LE(shown.age_ms, (now_ns() - before) / 1000000 + 10);
 	queued.cookie = shown.cookie;
 	expect_shown(_metadata, self->s.fd, "queued", &queued, "---");
@@ -128,7 +128,7 @@ TEST_F(observe, commands_that_wait_for_others)
 	close(fence);
 }
 
-/* Contexts of several engines: each once, in the order in which they were opened. */
+/* Contexts of several engines appear once each, in the order in which they were opened. */
 TEST_F(observe, commands_of_all_contexts)
 {
 	enum { NUM = 3 };
@@ -168,7 +168,7 @@ TEST_F(observe, commands_of_all_contexts)
 
 /* ---- numbers ---- */
 
-/* The line of root in debugfs' nnaccel/users: what is behind the user id. */
+/* The line of root in debugfs' nnaccel/users, after the user id. */
 struct user {
 	unsigned int contexts;
 	unsigned long long pool_bytes;
@@ -216,7 +216,7 @@ TEST_F(observe, users)
 	close(other);
 }
 
-/* A context in debugfs' nnaccel/summary is what INFO says of it. */
+/* The line of a context in debugfs' nnaccel/summary agrees with INFO. */
 TEST_F(observe, summary)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -343,7 +343,7 @@ TEST_F(observe, events)
 	write_file(TRACING "trace", "\n");
 }
 
-/* Does in a context, which a thread serves, what each event is traced for. */
+/* Causes each trace event once in a context that a thread serves. */
 static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, int buffer)
 {
 	uint32_t pool, model, foreign, slot;
@@ -356,7 +356,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 
 	pool = pool_alloc(s->fd, 100);
 	model = served_prepare(s, pool);
-	/* The worker has this one until after its deadline. */
+	/* The worker keeps this command until its deadline has passed. */
 	execution_init(&e, model, pool, pool);
 	e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&async, s->fd, NNACCEL_WORK_EXECUTE, &e.cmd));
@@ -374,7 +374,10 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	close(fd);
 	EXPECT_EQ(slot_free(burst, slot), 0);
 	close(burst);
-	/* The caller begins an access to read; a thread begins one to read and to write. */
+	/*
+	 * The call begins an access for reading; a kernel thread begins one for reading and
+	 * writing.
+	 */
 	ASSERT_EQ(pool_import(s->fd, buffer, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, 0, 100,
 			      &foreign), 0);
 	execution_init(&e, model, foreign, pool);
@@ -445,7 +448,7 @@ TEST_F(observe, each_event)
 	close(refused);
 	close(self->s.session);
 	self->s.session = -1;
-	/* A context stays until the broker has fetched the event of its end. */
+	/* A context stays until the broker has fetched its GONE event. */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next))
 		;
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
@@ -462,7 +465,7 @@ TEST_F(observe, each_event)
 	write_file(TRACING "trace", "\n");
 }
 
-/* The module's own memory is accessed where a device has it mapped. */
+/* The module's own memory has access events if a device has mapped it. */
 TEST_F(observe, access_events_of_own_memory)
 {
 	int buffer = pool_export(self->s.fd, self->pool);
@@ -490,7 +493,7 @@ TEST_F(observe, access_events_of_own_memory)
 	close(buffer);
 }
 
-/* Fails all that its client asks for, and says so by its end. */
+/* Worker: fails every command of its client by exiting. */
 TEST_F(observe, end_of_a_command_that_nobody_took)
 {
 	int fence;
@@ -509,7 +512,7 @@ TEST_F(observe, end_of_a_command_that_nobody_took)
 	write_file(TRACING "trace", "\n");
 }
 
-/* A worker that prepares a model, fetches an execution and never answers. */
+/* Worker: prepares a model, fetches an execution and never answers. */
 static void never_answer(struct actor *self, void *data)
 {
 	int session = *(int *)data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pools: ALLOC, IMPORT and EXPORT with each field refused, and the limits.
+ * Pools: ALLOC, IMPORT and EXPORT with rejected fields, and the limits.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -66,7 +66,10 @@ TEST_F(pools, alloc_refusals)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_ALLOC, &good, sizeof(good), 0, true), 0);
-	/* As first published, and longer by zeros; not the one that could not be answered. */
+	/*
+	 * The first published size and a longer one with zeros succeeded; a failed answer left no
+	 * pool.
+	 */
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 4);
 }
 
@@ -112,7 +115,7 @@ TEST_F(pools, export)
 		EXPECT_EQ(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, export.out_fd, 0), MAP_FAILED);
 		at = map_shared(export.out_fd, PAGE, PROT_READ | PROT_WRITE);
 		ASSERT_NE(at, NULL);
-		/* The memory lives as long as it is mapped, and is charged so long. */
+		/* The memory stays allocated and charged while it is mapped. */
 		close(export.out_fd);
 		EXPECT_EQ(object_destroy(self->fd, export.id), 0);
 		EXPECT_EQ(summary_get(self->fd, "nnaccel-memory-alloc"), (long long)PAGE / 1024);
@@ -135,7 +138,7 @@ TEST_F(pools, dropped_pages_come_back)
 	close(file);
 }
 
-/* More than mmap() maps at once: each fault brings the pages that belong there, and no others. */
+/* The pool is larger than mmap() maps at once: each fault maps the right pages. */
 TEST_F(pools, faults_in_large_mappings)
 {
 	const size_t pages = (18UL << 20) / PAGE + 7, skipped[] = { 0, 5, 513 };
@@ -199,7 +202,7 @@ TEST_F(pools, export_refusals)
 	EXPECT_EQ(check_fd_0(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good),
 			     offsetof(struct nnaccel_pool_export, out_fd)), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), 0, true), 0);
-	/* With the dma-bufs that the last check made. */
+	/* This also closes the dma-bufs of the last check. */
 	EXPECT_EQ(close_range((unsigned int)file, UINT32_MAX, 0), 0);
 }
 
@@ -262,7 +265,7 @@ TEST_F(pools, limits)
 	} cases[] = {
 		{ "max_pool_bytes", PAGE, PAGE, 0 },
 		{ "max_pool_bytes", PAGE, PAGE + 1, EFBIG },
-		/* However much may be: the worker's mmap() has an offset for so much. */
+		/* Without a limit, the worker's mmap() offset bounds the size. */
 		{ "max_pool_bytes", LLONG_MAX, 1ULL << (NNACCEL_GRANT_SHIFT - 1), EDQUOT },
 		{ "max_pool_bytes", LLONG_MAX, (1ULL << (NNACCEL_GRANT_SHIFT - 1)) + 1, EFBIG },
 		{ "max_context_bytes", 2 * PAGE, PAGE, 0 },
@@ -275,7 +278,7 @@ TEST_F(pools, limits)
 	};
 	int other = device_open();
 
-	/* One page of this context's, and one of another's. */
+	/* This context has one page, and the other has one. */
 	ASSERT_NE(pool_alloc(self->fd, 1), 0);
 	ASSERT_NE(pool_alloc(other, 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -320,7 +323,10 @@ static bool write_to(const char *path, const char *text)
 	return written;
 }
 
-/* Memory is charged to the caller's cgroup: beyond its limit it is an error, and nobody dies. */
+/*
+ * Memory is charged to the caller's cgroup: beyond its limit the call fails, and no process is
+ * killed.
+ */
 TEST_F(pools, no_memory)
 {
 	uint32_t id;

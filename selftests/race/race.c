@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything at once, for a kernel with checkers: threads of short-lived clients
- * call all there is, workers answer, map and die, and nothing is left over.
+ * Everything at once, for a kernel with checkers: threads of short-lived clients make all calls,
+ * workers answer, map and die, and no object is left.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -17,9 +17,9 @@
 #include "harness.h"
 
 #define CLIENTS	3		/* processes at a time */
-#define LIVES	how_often(8, 4)	/* one after another in each place */
+#define LIVES	how_often(8, 4)	/* processes one after another in each place */
 #define THREADS	4
-#define CALLS	200		/* of a thread, where its process lives so long */
+#define CALLS	200		/* of a thread, if its process lives that long */
 #define IDS	6		/* pools, and models, that a client remembers */
 #define BUFFERS	2		/* buffers: few, so that threads meet */
 #define BUFFER_THREADS	6	/* on one buffer */
@@ -44,7 +44,7 @@ struct client {
 	unsigned int seed;
 };
 
-/* Of this process' context, for all its threads: some are gone, and threads race for them. */
+/* Ids of this process' context, shared by all its threads; some are destroyed. */
 static _Atomic uint32_t pools[IDS], models[IDS];
 
 static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
@@ -52,7 +52,7 @@ static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
 	return ids[draw(&c->seed, IDS)];
 }
 
-/* Remembers an id in the place of another, whose object is ended now or with the context. */
+/* Replaces a remembered id; the old object is destroyed now or with the context. */
 static void remember(struct client *c, _Atomic uint32_t *ids, uint32_t id)
 {
 	_Atomic uint32_t *place = &ids[draw(&c->seed, IDS)];
@@ -116,12 +116,12 @@ static void call_execute(struct client *c)
 	xioctl(c->fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Some are closed, and their numbers other files'; 0: none yet. */
+/* Some are closed, and their numbers belong to other files; 0: no file yet. */
 static _Atomic int files[IDS];
 
 static _Atomic uint32_t submissions[IDS];
 
-/* Submits an execution, then waits for one of all threads, or ends it. */
+/* Submits an execution, then waits for the execution of any thread, or ends it. */
 static void call_submissions(struct client *c)
 {
 	int32_t dependencies[2] = { files[draw(&c->seed, IDS)], files[draw(&c->seed, IDS)] };
@@ -159,7 +159,7 @@ static void call_submissions(struct client *c)
 
 static _Atomic uint32_t buffers[BUFFERS];
 
-/* A use of a buffer that others may be using, or have freed. */
+/* Uses a buffer that other threads may be using, or have freed. */
 static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint32_t buffer, uint64_t other)
 {
 	static __thread char data[MAX_PAGE];
@@ -250,7 +250,7 @@ static void call_burst(struct client *c)
 			slot_free(create.out_fd, slot);
 	}
 	summary_get(create.out_fd, "nnaccel-slots");
-	/* Others stay, for the end of the process. */
+	/* Other bursts stay open until the process ends. */
 	if (draw(&c->seed, 2))
 		close(create.out_fd);
 }
@@ -292,7 +292,7 @@ static void client_main(unsigned int seed)
 		clients[i] = (struct client){ .fd = fd, .seed = seed * THREADS + i };
 		pthread_create(&threads[i], NULL, client_thread, &clients[i]);
 	}
-	/* Some leave with calls under way, some are killed by the test. */
+	/* Some processes exit with calls in flight; the test kills the others. */
 	if (draw(&seed, 3)) {
 		for (unsigned int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
@@ -322,7 +322,7 @@ static void touch_grants(int session, const union command *cmd)
 	}
 }
 
-/* Maps the burst of a command and looks slots up, those of its client's first binds. */
+/* Maps the burst of a command, and looks up the slots that its client binds first. */
 static void touch_burst(int session, const union command *cmd)
 {
 	struct nnaccel_session_slot slot = {
@@ -355,7 +355,9 @@ static void *worker_thread(void *data)
 		touch_grants(w.fd, &cmd);
 		if (cmd.head.burst)
 			touch_burst(w.fd, &cmd);
-		/* What has a deadline may go without an answer, for which the worker may be killed. */
+		/*
+		 * A command with a deadline may stay unanswered; the worker may be killed for it.
+		 */
 		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 8)))
 			session_answer(w.fd, &cmd);
 	}
@@ -373,7 +375,7 @@ static void worker_main(int session, unsigned int seed)
 	worker_thread(&two);
 }
 
-/* Serves, refuses, and now and then gives the node up and takes it again. */
+/* Broker: serves, refuses, and sometimes closes the node and opens it again. */
 static void broker_main(int broker)
 {
 	struct nnaccel_engine_next next;
@@ -386,7 +388,7 @@ static void broker_main(int broker)
 			_exit(1);
 		if (!draw(&seed, 16)) {
 			close(broker);
-			/* A worker that was just forked has it open for a moment. */
+			/* A worker that was just forked has the node open for a moment. */
 			while ((broker = broker_open()) < 0)
 				pause_ms(1);
 			continue;
@@ -443,7 +445,7 @@ TEST(race)
 	param_set("kill_grace_ms", grace);
 }
 
-/* ---- one buffer: free, copy, execute and the end of its context at once ---- */
+/* ---- one buffer: free, copy, execute and end of its context at once ---- */
 
 struct contest {
 	int fd;
@@ -468,7 +470,7 @@ static void *contest_thread(void *data)
 
 		use_buffer(c->fd, &me->seed, c->model, buffer, 0);
 		if (!draw(&me->seed, 8)) {
-			/* Another thread may have come first: then ours is one too many. */
+			/* If another thread replaced the buffer first, destroy ours. */
 			fresh = buffer_alloc(c->fd, c->model, PAGE);
 			object_destroy(c->fd, buffer);
 			if (!atomic_compare_exchange_strong(&c->buffer, &buffer, fresh))
@@ -498,7 +500,7 @@ TEST(one_buffer)
 	ASSERT_GE(broker, 0);
 	close(broker);
 	ASSERT_TRUE(summary_read(&before));
-	/* Round by round, since each ends a context with calls under way. */
+	/* Each round ends a context while calls are in flight. */
 	do {
 		struct contestant contestants[BUFFER_THREADS];
 		pthread_t threads[BUFFER_THREADS];
@@ -524,7 +526,10 @@ TEST(one_buffer)
 		do
 			pause_ms(200);
 		while (c.calls < BUFFER_CALLS);
-		/* The file goes under the threads: what they call next is none of it. */
+		/*
+		 * Replace the context's file while threads use it: their next calls reach
+		 * /dev/null.
+		 */
 		fd = open("/dev/null", O_RDWR);
 		dup2(fd, s.fd);
 		close(fd);

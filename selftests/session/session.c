@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions: ATTACH, FETCH and COMMIT with each field refused, poll, and many
- * threads that fetch at once.
+ * Sessions: ATTACH, FETCH and COMMIT with rejected fields, poll(), and many threads that fetch at
+ * once.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ FIXTURE_TEARDOWN(sessions)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* A query is on its way from now on. */
+/* Starts a query in another thread. */
 static bool ask(FIXTURE_DATA(sessions) *self)
 {
 	return async_start(&self->async, self->s.fd, NNACCEL_WORK_QUERY, &self->query);
@@ -78,7 +78,7 @@ TEST_F(sessions, attach)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good),
 				  EBUSY, false), 0);
-	/* A context that is gone before its worker came. */
+	/* The context is closed before its worker attaches. */
 	other = device_open();
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
@@ -129,7 +129,7 @@ TEST_F(sessions, fetch_nothing)
 				  true), 0);
 }
 
-/* A command that cannot be handed over stays, and the client does not notice. */
+/* A command that cannot be delivered stays queued, and the client does not notice. */
 TEST_F(sessions, fetch_refusals)
 {
 	struct nnaccel_session_fetch good = {
@@ -165,7 +165,7 @@ TEST_F(sessions, fetch_refusals)
 		munmap(page, PAGE);
 		EXPECT_EQ(events_of(self->s.session, 0), POLLIN);
 
-		/* The same once more with a notice, and then with nothing. */
+		/* The same happens with a notice, and then with an empty queue. */
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &good), 0);
 		EXPECT_EQ(good.out_size, sizeof(struct nnaccel_cmd));
 		EXPECT_EQ(self->cmd.head.kind, i ? NNACCEL_DO_FORGET_MODEL : NNACCEL_DO_QUERY);
@@ -186,7 +186,7 @@ TEST_F(sessions, fetch_refusals)
 	EXPECT_EQ(events_of(self->s.session, 0), 0);
 }
 
-/* What could not be handed over is again before what came later. */
+/* A command that could not be delivered is delivered before later ones. */
 TEST_F(sessions, fetch_keeps_the_order)
 {
 	struct nnaccel_session_fetch bad = {
@@ -291,7 +291,7 @@ TEST_F(sessions, notices_wake)
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 }
 
-/* If a command does not fit into the buffer of the thread that is woken, another is woken. */
+/* If a command does not fit into the buffer of the woken thread, another thread is woken. */
 TEST_F(sessions, too_small_wakes_another)
 {
 	struct nnaccel_session_fetch small = { .size = sizeof(small), .buffer_size = 8 };
@@ -398,11 +398,11 @@ TEST_F(sessions, commit_refusals)
 			       NNACCEL_MAX_MESSAGE + 1, EINVAL),
 			REFUSE(struct nnaccel_session_commit, message_size, UINT32_MAX, EINVAL),
 			REFUSE(struct nnaccel_session_commit, fence, 1, EINVAL),
-			/* Of a fetch, and there is none. */
+			/* These fields belong to a fetch, which this call does not request. */
 			REFUSE(struct nnaccel_session_commit, flags, NNACCEL_FETCH_NONBLOCK,
 			       EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer_size, 1, EINVAL),
-			/* Of a fetch that nothing is committed for. */
+			/* This field is valid only with a fetch. */
 			REFUSE(struct nnaccel_session_commit, buffer, 4, EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer, UINT64_MAX, EINVAL),
 		};
@@ -417,7 +417,7 @@ TEST_F(sessions, commit_refusals)
 				  false), 0);
 }
 
-/* A second client call, whose command is queued when this returns. */
+/* Starts a second client call; its command is queued on return. */
 static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 		      struct nnaccel_query *query, uint32_t *answer)
 {
@@ -428,7 +428,7 @@ static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 	       events_of(self->s.session, -1) == POLLIN;
 }
 
-/* An answer to the command that was fetched, which goes on with a fetch that does not wait. */
+/* Returns a commit of the fetched command that continues with a nonblocking fetch. */
 static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *self)
 {
 	return (struct nnaccel_session_commit){
@@ -442,7 +442,7 @@ static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *se
 	};
 }
 
-/* The next command comes with the commit of the last. */
+/* A commit also fetches the next command. */
 TEST_F(sessions, commit_and_fetch)
 {
 	struct nnaccel_session_commit commit;
@@ -461,7 +461,7 @@ TEST_F(sessions, commit_and_fetch)
 	EXPECT_EQ(self->answer, 7);
 	EXPECT_EQ(self->cmd.head.query, 8);
 
-	/* Nothing waits: the answer counts all the same, and only a fetch is left of the call. */
+	/* Nothing is queued: the answer still counts, and the call returns the fetch's error. */
 	commit = commit_and_fetch(self);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EAGAIN);
 	EXPECT_EQ(commit.cookie, 0);
@@ -475,7 +475,7 @@ TEST_F(sessions, commit_and_fetch)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A commit that is refused fetches nothing; a fetch that fails takes no answer back. */
+/* A rejected commit fetches nothing; a failed fetch does not undo the commit. */
 TEST_F(sessions, commit_and_fetch_errors)
 {
 	const uint64_t bad[] = { 8, 0xffff888000000000UL };
@@ -516,7 +516,7 @@ TEST_F(sessions, commit_and_fetch_errors)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A signal interrupts the fetch; the call that begins again commits nothing a second time. */
+/* A signal interrupts the fetch; the restarted call does not commit a second time. */
 TEST_F(sessions, commit_and_fetch_restarts)
 {
 	const struct sigaction action = { .sa_handler = ignore, .sa_flags = SA_RESTART };
@@ -547,7 +547,7 @@ TEST_F(sessions, commit_and_fetch_restarts)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A command that waits in the queue has a cookie, and is not the worker's yet. */
+/* A queued command has a cookie, but cannot be committed before it is fetched. */
 TEST_F(sessions, commit_before_fetch)
 {
 	uint64_t cookie;
@@ -598,7 +598,7 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0xff000000, EINVAL },
 			{ 4, 0, 0x01000001, 0 },
 		} },
-		/* Longer than what a command has room for: flags are looked at in words. */
+		/* The payload exceeds the command's room; flags are checked word by word. */
 		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },
 			{ sizeof(flags), 0, 0x01000000, 0 },

@@ -49,7 +49,7 @@ FIXTURE_TEARDOWN(submit)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Takes the next command, past notices. */
+/* Fetches the next command, skipping notices. */
 static int fetch(FIXTURE_DATA(submit) *self)
 {
 	int error;
@@ -361,7 +361,7 @@ TEST_F(submit, each_kind)
 	}
 }
 
-/* One call for the whole. */
+/* One call submits and waits. */
 TEST_F(submit, each_kind_with_a_wait)
 {
 	struct nnaccel_submit submit;
@@ -616,7 +616,7 @@ TEST_F(submit, refused_by_the_kind)
 	init_burst(self, &work);
 	work.burst.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BURST, &work, &id), EINVAL);
-	/* So does a call that would wait. */
+	/* A call that would wait is rejected in the same way. */
 	init_query(self, &work);
 	work.query.data_size = NNACCEL_MAX_QUERY + 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
@@ -639,13 +639,13 @@ TEST_F(submit, nowhere_to_write)
 	ASSERT_NE(submit, MAP_FAILED);
 	work = (void *)submit + PAGE;
 	init_prepare(self, work);
-	/* The call's own structure: without a wait nothing is asked of the engine. */
+	/* The call's own structure is read-only: without a wait the engine gets no command. */
 	submit_init(submit, NNACCEL_WORK_PREPARE, work);
 	ASSERT_EQ(mprotect(submit, PAGE, PROT_READ), 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, submit), EFAULT);
 	EXPECT_TRUE(worker_is_idle(self));
 	EXPECT_EQ(summary_get(-1, "submissions"), submissions);
-	/* With a wait, the model that is there when the call ends is forgotten. */
+	/* With a wait, the worker is notified to forget the model that the call made. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(mprotect(submit, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
 		init_prepare(self, work);
@@ -692,7 +692,7 @@ TEST_F(submit, answer_does_not_fit)
 	init_query(self, &work);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	EXPECT_TRUE(has_query(&work));
-	/* A call that waits keeps nothing. */
+	/* A call that waits drops an answer that does not fit. */
 	work.query.data_size = 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
 	submit.flags = NNACCEL_SUBMIT_WAIT;
@@ -703,7 +703,7 @@ TEST_F(submit, answer_does_not_fit)
 	EXPECT_EQ(commands(self), 0);
 }
 
-/* A number for a file is reserved before the engine is asked, or the answer stays. */
+/* A file number is reserved before the engine gets the command; otherwise the answer stays. */
 TEST_F(submit, no_number_for_a_file)
 {
 	struct nnaccel_submit submit;
@@ -767,13 +767,13 @@ TEST_F(submit, interrupted)
 		EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
 		EXPECT_TRUE(kind->has(&work))
 			TH_LOG("%s", kind->name);
-		/* It was asked once. */
+		/* The worker got the command once. */
 		EXPECT_TRUE(worker_is_idle(self));
 		EXPECT_EQ(commands(self), 0);
 	}
 }
 
-/* WAIT can be interrupted as often as one likes, and changes nothing. */
+/* WAIT can be interrupted any number of times without effect. */
 TEST_F(submit, interrupted_wait)
 {
 	struct nnaccel_wait wait = { .size = sizeof(wait) };
@@ -786,7 +786,7 @@ TEST_F(submit, interrupted_wait)
 	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WAIT, &wait));
-		/* It may not be in the call yet: a signal before it ends nothing. */
+		/* The thread may not be in the call yet; a signal before the call ends nothing. */
 		while (pthread_tryjoin_np(async.thread, NULL)) {
 			pthread_kill(async.thread, SIGUSR1);
 			usleep(1000);
@@ -866,7 +866,7 @@ TEST_F(submit, storm)
 	TH_LOG("%d of %d waits were interrupted", storm.pending, 2 * STORM);
 }
 
-/* ---- two calls ---- */
+/* ---- concurrent calls ---- */
 
 TEST_F(submit, second_wait)
 {
@@ -890,7 +890,7 @@ TEST_F(submit, second_wait)
 	EXPECT_EQ(submission_wait(self->s.fd, wait.id, &other), ENOENT);
 }
 
-/* DESTROY ends a wait, be the command with the worker or not. */
+/* DESTROY ends a wait, whether or not the worker has the command. */
 TEST_F(submit, destroyed)
 {
 	struct async async;
@@ -922,14 +922,14 @@ TEST_F(submit, destroyed)
 			EXPECT_TRUE(worker_is_idle(self));
 			continue;
 		}
-		/* It counts until the worker is done with it. */
+		/* The command counts until the worker has answered. */
 		EXPECT_EQ(commands(self), 1);
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
 	}
 }
 
-/* An answer that is destroyed takes along what was made for it. */
+/* Destroying an answer also destroys the objects made for it. */
 TEST_F(submit, destroyed_when_answered)
 {
 	union work work;
@@ -948,7 +948,7 @@ TEST_F(submit, destroyed_when_answered)
 	}
 }
 
-/* CANCEL is for fenced executions and for those of rings, which have a tag. */
+/* CANCEL works for fenced executions and for those of rings, which have a tag. */
 TEST_F(submit, has_no_tag)
 {
 	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
@@ -1004,7 +1004,7 @@ TEST_F(submit, deadline_with_the_worker)
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 		EXPECT_EQ(commands(self), 1);
-		/* This process serves itself, and is not killed. The answer comes too late. */
+		/* This process is its own worker, and is not killed. The answer comes too late. */
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
 	}
@@ -1024,7 +1024,7 @@ TEST_F(submit, duration)
 	submit.dependencies = (uintptr_t)&first;
 	submit.num_dependencies = 1;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
-	/* It begins with the end of the dependency. */
+	/* The duration starts when the dependency ends. */
 	ASSERT_EQ(fetch(self), 0);
 	usleep(200000);
 	EXPECT_FALSE(file_readable(self->s.fd, 0));
@@ -1076,7 +1076,7 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(fcntl(submit.out_fd, F_GETFD), 0);
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
-	/* Until then the id names it. */
+	/* Until then the submission can be found by its id. */
 	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
 	EXPECT_FALSE(done);
 	EXPECT_EQ(commands(self), 1);
@@ -1156,7 +1156,7 @@ static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct
 	return model;
 }
 
-/* Executions of two contexts depend on each other's, and run in the order that this gives. */
+/* Executions of two contexts depend on each other, and run in that order. */
 TEST_F(submit, chain_over_contexts)
 {
 	struct execution e[2] = { self->execution };
@@ -1180,7 +1180,7 @@ TEST_F(submit, chain_over_contexts)
 					 0, NULL), 0);
 		EXPECT_TRUE(file_readable(files[i], -1));
 	}
-	/* WAIT is the owner's. */
+	/* Only the owner can WAIT. */
 	EXPECT_EQ(submission_wait_file(other.fd, files[0], &e[1].cmd), ENOENT);
 	for (int i = 0; i < 8; i++) {
 		EXPECT_EQ(submission_wait_file(i % 2 ? other.fd : self->s.fd, files[i],
@@ -1190,7 +1190,7 @@ TEST_F(submit, chain_over_contexts)
 	served_close(&other);
 }
 
-/* As long as a chain may be; its end frees it without a stack that grows with it. */
+/* A chain may have the maximum length; freeing it does not recurse. */
 TEST_F(submit, longest_chain)
 {
 	const long long max = how_often(256, 32), old = param_set("max_commands", max);
@@ -1223,7 +1223,7 @@ TEST_F(submit, longest_chain)
 	param_set("max_commands", old);
 }
 
-/* A dependency that has ended counts as it ended. */
+/* A dependency that has ended counts with its result. */
 TEST_F(submit, dependency_has_ended)
 {
 	struct execution *e = &self->execution;
@@ -1242,7 +1242,7 @@ TEST_F(submit, dependency_has_ended)
 	ASSERT_EQ(answer(self), 0);
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), 0);
 	close(file);
-	/* So it does after its answer was fetched. */
+	/* The result still counts after the answer was fetched. */
 	EXPECT_EQ(submission_wait_file(self->s.fd, bad, &e->cmd), 0);
 	file = submit_file(self->s.fd, &e->cmd, bad);
 	ASSERT_GE(file, 0);
@@ -1253,7 +1253,7 @@ TEST_F(submit, dependency_has_ended)
 	close(bad);
 }
 
-/* Destroying a submission ends its file with an error, and what depends on it. */
+/* Destroying a submission ends its file and its dependents with an error. */
 TEST_F(submit, dependency_is_destroyed)
 {
 	struct nnaccel_submit submit;
@@ -1274,7 +1274,7 @@ TEST_F(submit, dependency_is_destroyed)
 	close(file);
 }
 
-/* Closing the context of a dependency does, too. */
+/* So does closing the context of a dependency. */
 TEST_F(submit, dependency_is_closed)
 {
 	struct execution *e = &self->execution, second;
@@ -1310,7 +1310,7 @@ TEST_F(submit, dependency_on_a_fence)
 	submit.dependencies = (uintptr_t)both;
 	submit.num_dependencies = 2;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
-	/* Dependencies are looked up once. */
+	/* A dependency is looked up only at submission. */
 	close(both[1]);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);
@@ -1406,7 +1406,7 @@ TEST_F(submit, odd_dependencies)
 static int child_context, child_file;
 static struct execution child_execution;
 
-/* A forked child has both files: it may poll, and no more. */
+/* A forked child has both files, but it may only poll them. */
 static int use_inherited(int fd)
 {
 	struct nnaccel_submit submit;
@@ -1426,7 +1426,7 @@ static int await_inherited(int fd)
 	return !file_readable(child_file, -1);
 }
 
-/* A process that was passed the file opens a context of its own: the file is no submission of it. */
+/* A process that received the file opens its own context, where the file is no submission. */
 static int use_passed(int file)
 {
 	int fd = device_open(), error;
@@ -1456,7 +1456,7 @@ TEST_F(submit, other_processes)
 
 /* ---- deaths ---- */
 
-/* The worker dies while a command waits, is queued, is with it, or is answered. */
+/* The worker dies while a command waits, is queued, is fetched, or is answered. */
 TEST_F(submit, death_of_the_worker)
 {
 	struct execution *e = &self->execution;
@@ -1508,20 +1508,20 @@ TEST_F(submit, waits_for_a_worker)
 		init_query(self, &work[i]);
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	}
-	/* The broker refuses: all end. */
+	/* The broker refuses, and all submissions end. */
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	EXPECT_EQ(submission_try(fd, ids[0], &work[0], &done), 0);
 	EXPECT_FALSE(done);
 	ASSERT_EQ(broker_refuse(self->s.broker, context, EUSERS), 0);
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(submission_wait(fd, ids[i], &work[i]), EUSERS);
-	/* A worker that dies before it attaches. */
+	/* The worker dies before it attaches. */
 	ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[0], &ids[0]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
 	close(self->s.session);
 	EXPECT_EQ(submission_wait(fd, ids[0], &work[0]), EPIPE);
-	/* One that attaches. */
+	/* The worker dies after it attached. */
 	for (int i = 0; i < 3; i++)
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
@@ -1555,7 +1555,7 @@ TEST_F(submit, no_worker_comes)
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &work, &id), 0);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 	EXPECT_GE(now_ns(), work.prepare.deadline_ns);
-	/* The broker goes while the work waits. */
+	/* The broker dies while the work waits. */
 	init_query(self, &work);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_QUERY, &work, &id), 0);
 	close(self->s.broker);
@@ -1570,7 +1570,7 @@ TEST_F(submit, no_worker_comes)
 	param_set("engine_absent_ms", absent);
 }
 
-/* The context is closed with work in each state. */
+/* The context is closed with submissions in each state. */
 TEST_F(submit, closed)
 {
 	union work work;
@@ -1583,7 +1583,7 @@ TEST_F(submit, closed)
 		kinds[i].init(self, &work);
 		if (submit_work(self->s.fd, kinds[i].work, &work, &id))
 			continue;
-		/* Every second one is answered, and the one before is with the worker. */
+		/* Every second command is answered; the worker has the one before. */
 		ASSERT_EQ(fetch(self), 0);
 		if (i % 2)
 			ASSERT_EQ(answer(self), 0);
@@ -1633,7 +1633,7 @@ static void die_with_work(struct actor *self, void *data)
 	close(file);
 }
 
-/* Clients are killed with work that waits, that the worker has, or that is answered; in calls, too. */
+/* Clients are killed while work waits, is with the worker, or is answered, and during calls. */
 TEST(death_of_the_client)
 {
 	struct nnaccel_engine_next next;
@@ -1673,7 +1673,7 @@ TEST(death_of_the_client)
 
 /* ---- limits ---- */
 
-/* Answers count until they are fetched. */
+/* Answers count against the limit until they are fetched. */
 TEST_F(submit, too_many)
 {
 	long long old = param_set("max_commands", 2);
@@ -1699,7 +1699,7 @@ TEST_F(submit, too_many)
 	param_set("max_commands", old);
 }
 
-/* An answer is charged until it is fetched: 1 MiB here, of an operation each byte. */
+/* An answer is charged until it is fetched: 1 MiB here, one byte an operation. */
 TEST_F(submit, large_answers_are_charged)
 {
 	const uint32_t n = NNACCEL_MAX_OPERATIONS;
@@ -1722,7 +1722,7 @@ TEST_F(submit, large_answers_are_charged)
 		ASSERT_EQ(answer(self), 0);
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	}
-	/* A second one beside the first is too much. */
+	/* A second answer beside the first exceeds the limit. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &work, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);
@@ -1734,7 +1734,7 @@ TEST_F(submit, large_answers_are_charged)
 	free(operations);
 }
 
-/* A model counts as the context's before its answer is fetched. */
+/* A model counts against the context's limit before its answer is fetched. */
 TEST_F(submit, too_many_models)
 {
 	long long old = param_set("max_models", 2);

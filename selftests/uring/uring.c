@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions by io_uring: results, each refusal, cancelling, and rings and
- * processes that end, fork and execute with commands pending.
+ * Executions by io_uring: results, rejections, cancelling, and rings and processes that end, fork
+ * or call execve() with commands in flight.
  */
 #include <liburing.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #define LENGTH 64
 #define DEPTH 32
 
-/* The submissions of the last entries. */
+/* The submissions that the last entries point to. */
 static struct nnaccel_submit submits[2 * DEPTH];
 static unsigned int num_submits;
 
@@ -36,7 +36,7 @@ static int submit(struct io_uring *ring, int fd, struct nnaccel_execute *cmd, ui
 	return io_uring_submit(ring);
 }
 
-/* The result of the next completion. */
+/* Returns the result of the next completion. */
 static int reap(struct io_uring *ring, uint64_t *tag)
 {
 	struct io_uring_cqe *cqe;
@@ -111,7 +111,7 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(self->cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&self->cmd), "attribute", 9), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
-	/* The worker is told of the client's deadline, and of nothing sooner. */
+	/* The worker gets the client's deadline, and no earlier one. */
 	EXPECT_EQ(self->cmd.head.deadline_ns, self->e.cmd.deadline_ns);
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
 	EXPECT_EQ(self->e.cmd.out_status, POISON);
@@ -130,7 +130,7 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
-/* An entry waits for what it depends on, and fails with it. */
+/* An entry waits for its dependencies, and fails if one of them fails. */
 TEST_F(uring, depends_on_others)
 {
 	for (uint32_t status = 0; status < 2; status++) {
@@ -157,7 +157,7 @@ TEST_F(uring, depends_on_others)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* An execution that the engine fails is an error of the entry; the structure has its status. */
+/* An execution that the engine fails is an error of the entry; its structure has the status. */
 TEST_F(uring, tells_the_status)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT;
@@ -174,7 +174,7 @@ TEST_F(uring, tells_the_status)
 	}
 }
 
-/* A ring of each kind carries a batch, and every one comes back once. */
+/* Submits a batch to a ring of the given kind; each entry completes once. */
 static void batch(struct __test_metadata *_metadata, FIXTURE_DATA(uring) *self,
 		  unsigned int ring_flags, unsigned int sqe_flags)
 {
@@ -229,7 +229,7 @@ TEST_F(uring, batch_of_one_issuer)
 	batch(_metadata, self, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0);
 }
 
-/* What is linked begins when the one before has succeeded, and not when it has failed. */
+/* A linked entry starts if the one before succeeded, and is cancelled if it failed. */
 TEST_F(uring, linked)
 {
 	struct execution bad = self->e;
@@ -266,7 +266,7 @@ static int answer(FIXTURE_DATA(uring) *self, uint32_t status)
 					      0, "reason");
 }
 
-/* What is linked to an execution that the engine fails does not begin. */
+/* If the engine fails an execution, the entries linked to it do not start. */
 TEST_F(uring, a_failed_status_stops_what_is_linked)
 {
 	uint64_t tag;
@@ -285,7 +285,7 @@ TEST_F(uring, a_failed_status_stops_what_is_linked)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* Of entries that skip success the failures appear, and nothing else. */
+/* With IOSQE_CQE_SKIP_SUCCESS only failures appear. */
 TEST_F(uring, a_failed_status_is_shown_where_success_is_skipped)
 {
 	const uint32_t statuses[] = {
@@ -309,7 +309,7 @@ TEST_F(uring, a_failed_status_is_shown_where_success_is_skipped)
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
 }
 
-/* ---- what is refused ---- */
+/* ---- rejections ---- */
 
 TEST_F(uring, refused_fields)
 {
@@ -364,7 +364,7 @@ TEST_F(uring, refused_fields)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* No other number is a command, and no other file of the module has one. */
+/* No other command number is valid, and no other file of the module accepts one. */
 TEST_F(uring, refused_numbers)
 {
 	const int others[] = { self->s.broker, self->s.session };
@@ -407,7 +407,7 @@ TEST_F(uring, too_many)
 	EXPECT_EQ(reap(&self->ring, NULL), 0);
 }
 
-/* Memory that is gone when the results come is an error of its client, and of nobody else. */
+/* If the result's memory is unmapped, the client gets an error and others are unaffected. */
 TEST_F(uring, results_have_nowhere_to_go)
 {
 	struct nnaccel_execute *cmd = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -429,11 +429,13 @@ TEST_F(uring, cancel)
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(cancel(self->s.fd, 3), ENOENT);
-	/* Queued: it is withdrawn. */
+	/* A queued execution is withdrawn. */
 	EXPECT_EQ(cancel(self->s.fd, 2), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(cancel(self->s.fd, 2), ENOENT);
-	/* With the worker: it is abandoned, and holds what the worker uses. */
+	/*
+	 * An execution at the worker is abandoned; it still holds the memory that the worker uses.
+	 */
 	EXPECT_EQ(cancel(self->s.fd, 1), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
@@ -444,7 +446,10 @@ TEST_F(uring, cancel)
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
 }
 
-/* Hardware has it: the ring is told at once or at the deadline, the command ends with the fence. */
+/*
+ * While hardware executes, cancel or deadline end the ring's entry; the command ends with the
+ * fence.
+ */
 TEST_F(uring, hardware_has_it)
 {
 	struct exporter exporter;
@@ -466,7 +471,7 @@ TEST_F(uring, hardware_has_it)
 		EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 		close(hardware);
 	}
-	/* One that nobody gives up. */
+	/* This execution is not cancelled and has no deadline. */
 	self->e.cmd.deadline_ns = 0;
 	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
 	hardware = buffer_fence(exporter.buffer);
@@ -496,7 +501,7 @@ static void *cancel_always(void *data)
 	return NULL;
 }
 
-/* Another thread submits and a third one cancels: each execution ends once. */
+/* One thread submits while another cancels: each execution ends once. */
 TEST_F(uring, cancel_while_it_is_submitted)
 {
 	struct canceller c = { .fd = self->s.fd };
@@ -507,7 +512,7 @@ TEST_F(uring, cancel_while_it_is_submitted)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	ASSERT_EQ(pthread_create(&thread, NULL, cancel_always, &c), 0);
-	/* Where the scheduler never lets them meet, more rounds. */
+	/* Repeat until the scheduler has made both threads meet. */
 	for (int round = 0; round < 30 || (!cancelled && round < 1000); round++) {
 		uint64_t seen = 0;
 
@@ -544,7 +549,7 @@ TEST_F(uring, death_of_the_worker)
 	EXPECT_EQ(reap(&self->ring, NULL), -ESTALE);
 }
 
-/* The bound of fences is none of a ring's: there is no limit but the client's deadline. */
+/* fence_bound_ms does not apply to rings: the client's deadline is the only limit. */
 TEST_F(uring, has_no_bound_but_its_deadline)
 {
 	long long bound = param_set("fence_bound_ms", 20);
@@ -563,7 +568,10 @@ TEST_F(uring, has_no_bound_but_its_deadline)
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
 	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
 	EXPECT_EQ(fetch(self), EAGAIN);
-	/* In the queue, and with a worker that does not answer: it serves itself, and lives. */
+	/*
+	 * The deadline passes in the queue, and at a worker that does not answer. This process is
+	 * its own worker, and is not killed.
+	 */
 	self->e.cmd.deadline_ns = now_ns() + 50000000;
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
 	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
@@ -586,7 +594,7 @@ TEST_F(uring, end_of_the_ring)
 	ASSERT_EQ(fetch(self), 0);
 	io_uring_queue_exit(&self->ring);
 	self->has_ring = false;
-	/* Before 6.7 a ring cannot say that it is gone: they end by their answers. */
+	/* Before 6.7 a ring cannot cancel its entries at its end: they end by their answers. */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	while (!fetch(self))
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -594,7 +602,10 @@ TEST_F(uring, end_of_the_ring)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* A child has the ring and the context, and may not use them together; its end changes nothing. */
+/*
+ * A forked child has the ring and the context but cannot use them together; its exit changes
+ * nothing.
+ */
 TEST_F(uring, fork)
 {
 	pid_t child;
@@ -627,7 +638,7 @@ enum ending { EXITS, IS_KILLED, EXECUTES };
 
 static const char *const ending_names[] = { "exits", "is killed", "executes" };
 
-/* Submits two executions, says so, and ends. */
+/* Client: submits two executions, reports it, and ends. */
 static void be_client(struct actor *self, void *data)
 {
 	enum ending ending = *(enum ending *)data;
@@ -654,7 +665,7 @@ struct worker {
 	bool fetches;
 };
 
-/* A worker that prepares a model, fetches an execution where it is to, and is of no more use. */
+/* Worker: prepares a model, fetches an execution if told to, and then does nothing. */
 static void be_worker(struct actor *self, void *data)
 {
 	const struct worker *worker = data;
@@ -668,7 +679,7 @@ static void be_worker(struct actor *self, void *data)
 	actor_reached(self);
 }
 
-/* The client ends while its worker does not answer; or what is wrong. */
+/* Ends a client whose worker does not answer; returns what went wrong, or NULL. */
 static const char *end_client(int broker, enum ending ending, bool fetched)
 {
 	struct worker worker = { .fetches = fetched };
@@ -693,14 +704,14 @@ static const char *end_client(int broker, enum ending ending, bool fetched)
 	close(client.go);
 	if (status != (ending == IS_KILLED ? SIGKILL : 0))
 		return "it failed";
-	/* The context goes with it, and does not wait for its worker. */
+	/* The context ends with the client, without waiting for the worker. */
 	if (broker_next(broker, 0, &next) || next.out_event != NNACCEL_ENGINE_GONE)
 		return "the broker is not told";
 	actor_kill(&server);
 	return NULL;
 }
 
-/* Whatever the worker does, and without a deadline: nothing holds up a process that ends. */
+/* A process can end even if its worker does not answer and there is no deadline. */
 TEST(ends_of_processes)
 {
 	struct summary before;

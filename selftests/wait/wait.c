@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waits for the engine: a signal, a stop, a tracer and the freezer interrupt them, the wait goes
- * on, and the engine is asked once.
+ * Waits for the engine are interrupted by a signal, a stop, a tracer and the freezer. The wait
+ * continues, and the engine gets the command once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,9 @@ FIXTURE_TEARDOWN(wait)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Makes a call in another thread, disturbs it before and while the worker has it, answers. */
+/*
+ * Makes a call in a thread, interrupts it before and after the worker has fetched it, then answers.
+ */
 static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 {
 	struct async async;
@@ -71,7 +73,7 @@ static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 	for (int i = 0; i < 3; i++)
 		if (!disturb(async.thread))
 			return ETIMEDOUT;
-	/* It is asked once. */
+	/* The worker got the command once. */
 	if (session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &more) != EAGAIN)
 		return EEXIST;
 	if (session_answer(self->s.session, &self->cmd))
@@ -137,7 +139,7 @@ TEST_F(wait, each_call)
 	close(burst.out_fd);
 }
 
-/* A copy that the worker makes; the memory that went with it is forgotten afterwards. */
+/* Interrupts a copy that the worker makes; its temporary memory is forgotten afterwards. */
 static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
 {
 	int ret = disturbed(self, NNACCEL_WORK_BUFFER_COPY, copy);
@@ -164,7 +166,7 @@ static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA
 	return alloc.cmd.out_buffer;
 }
 
-/* Copies that the worker makes: of the client's memory, and of pools of each kind. */
+/* The worker copies from and to the client's memory, and pools of each kind. */
 TEST_F(wait, copy)
 {
 	struct nnaccel_buffer_copy copy = {
@@ -200,7 +202,7 @@ TEST_F(wait, copy)
 		copy.flags = NNACCEL_COPY_OUT | NNACCEL_COPY_POOL;
 		EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	}
-	/* What the worker left in new memory, and nothing beside it. */
+	/* The copy out wrote the worker's bytes and nothing around them. */
 	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
 	/* The access ends if the worker fails the copy, too. */
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
@@ -210,7 +212,7 @@ TEST_F(wait, copy)
 	EXPECT_EQ(async_wait(&async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 	counts = exporter_counts(&other);
-	/* A copy out begins its access when the worker has converted, and has not failed. */
+	/* A copy out begins its access after the worker has converted successfully. */
 	EXPECT_EQ(counts.begun[0], 1);
 	EXPECT_EQ(counts.begun[2], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
@@ -228,7 +230,7 @@ static void free_buffer(int signal)
 	object_destroy(gone_fd, gone_buffer);
 }
 
-/* If the buffer is freed meanwhile, the copy that was interrupted goes on with it. */
+/* A buffer that is freed during an interrupted copy lives until the copy ends. */
 TEST_F(wait, copy_of_what_is_gone)
 {
 	struct nnaccel_buffer_copy copy = {
@@ -251,7 +253,7 @@ TEST_F(wait, copy_of_what_is_gone)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
 
-/* Every millisecond, and no wait begins anew: that for an engine ends as it would have. */
+/* A signal every millisecond does not restart the time limit of the wait for an engine. */
 TEST_F(wait, storm)
 {
 	const struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
@@ -266,7 +268,7 @@ TEST_F(wait, storm)
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
 	query_init(&query, 1, &answer, sizeof(answer));
 	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_QUERY, &query), ETIMEDOUT);
-	/* How many came depends on the machine; the call ended however many did. */
+	/* The number of signals depends on the machine. */
 	EXPECT_GT(handled, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
 	close(fd);
@@ -322,7 +324,7 @@ TEST_F(wait, in_a_handler)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 2);
 }
 
-/* A thread that leaves with a table of files of its own takes no execution along. */
+/* A thread that unshares its table of files and exits does not cancel executions. */
 static void *unshare_files(void *data)
 {
 	return unshare(CLONE_FILES) ? data : NULL;
@@ -340,7 +342,7 @@ TEST_F(wait, files_of_a_thread)
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
 	EXPECT_FALSE(file_readable(fence, 0));
-	/* Nor does the thread that goes on with a table of its own, while the other leaves. */
+	/* Nor does unshare() in the thread that stays. */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -376,7 +378,7 @@ FIXTURE(client) {
 	union command cmd;
 };
 
-/* A client whose execution the worker, which is this process, has. */
+/* Starts a client whose execution this process has fetched as the worker. */
 FIXTURE_SETUP(client)
 {
 	struct nnaccel_engine_next next;
@@ -392,7 +394,7 @@ FIXTURE_SETUP(client)
 	ASSERT_EQ(session_answer(self->session, &self->cmd), 0);
 	ASSERT_EQ(session_fetch(self->session, 0, &self->cmd), 0);
 	ASSERT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
-	/* It sleeps in the call. */
+	/* Give the client time to sleep in the call. */
 	usleep(50000);
 }
 
@@ -405,7 +407,7 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Answers; what the client ends with. */
+/* Answers, and returns the client's exit status. */
 static int finish(FIXTURE_DATA(client) *self)
 {
 	union command more;
@@ -476,7 +478,7 @@ static bool put(const char *path, const char *text)
 	return done;
 }
 
-/* Waits until cgroup.events says that all processes are frozen, or that not all are. */
+/* Waits until cgroup.events reports that all processes are frozen, or that some are not. */
 static void await_frozen(int frozen)
 {
 	char text[256], want[16];
@@ -524,7 +526,7 @@ TEST_F(client, can_be_killed)
 
 #define AHEAD_S 1000
 
-/* In a time namespace that is ahead: an execution whose deadline is in a while, as it sees that. */
+/* In a time namespace that is ahead: executes with a deadline in that namespace's clock. */
 static int execute_ahead(uint64_t deadline_ns)
 {
 	struct served s;
@@ -538,20 +540,20 @@ static int execute_ahead(uint64_t deadline_ns)
 		return 2;
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
-	/* The last deadline of all does not wrap around. */
+	/* The greatest possible deadline does not overflow. */
 	for (int last = 0; last < 2; last++) {
 		execution_init(&e, model, pool, pool);
 		e.cmd.deadline_ns = last ? UINT64_MAX : now_ns() + deadline_ns;
 		if (!async_start(&async, s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) ||
 		    session_fetch(s.session, 0, &cmd))
 			return 3;
-		/* The worker is in the namespace too, and sees what the client gave. */
+		/* The worker is in the same namespace, and sees the client's deadline. */
 		off = (int64_t)(e.cmd.deadline_ns - cmd.head.deadline_ns);
 		if (session_answer(s.session, &cmd) || async_wait(&async) || off < 0 ||
 		    off > (last ? 1000000000 : 0))
 			return 4;
 	}
-	/* A deadline before the machine's start is past. */
+	/* A deadline before the machine's start has passed. */
 	for (int first = 0; first < 2; first++) {
 		e.cmd.deadline_ns = first ? 1 : now_ns();
 		if (xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) != ETIME)
