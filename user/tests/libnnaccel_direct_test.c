@@ -54,14 +54,19 @@ static void start_engine(const char *clients)
 		execl(program, program, option, clients, "--max-clients=2", "--log-level=error", NULL);
 		_exit(127);
 	}
-	while (access(path, F_OK))
+	while (access(path, F_OK)) {
+		assert_int_equal(waitpid(engine, NULL, WNOHANG), 0);
 		usleep(1000);
+	}
 }
 
-static void stop_engine(int signal)
+static void stop_engine(void)
 {
-	kill(engine, signal);
-	waitpid(engine, NULL, 0);
+	int status;
+
+	kill(engine, SIGTERM);
+	assert_int_equal(waitpid(engine, &status, 0), engine);
+	assert_int_equal(status, 0);
 	unlink(path);
 }
 
@@ -75,7 +80,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	nna_device_close(device);
-	stop_engine(SIGTERM);
+	stop_engine();
 	return 0;
 }
 
@@ -244,7 +249,7 @@ static void test_death(void **state)
 
 	check(nna_burst_create(p, NULL, &burst, &err));
 	check(run(p, burst, m, 0));
-	stop_engine(SIGTERM);
+	stop_engine();
 	while (nna_device_status(device) != NNA_OFFLINE)
 		;
 	while (run(p, burst, m, 0) != NN_DEAD_OBJECT)
@@ -727,7 +732,7 @@ static void test_info(void **state)
 	assert_int_equal(info.executions, 2);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
-	stop_engine(SIGTERM);
+	stop_engine();
 	do
 		assert_int_equal(call(NNACCEL_INFO, &info), 0);
 	while (info.engine != NNACCEL_ENGINE_ABSENT);
