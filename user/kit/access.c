@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A burst's request and memory that devices use: of other drivers, and of pools that one is
- * attached to.
+ * Accesses of a burst's request to memory that devices use: other drivers' memory, and pools that a
+ * device is attached to.
  */
 #include "kit/access.h"
 
-/* What the request does with each of its slots; false: no device uses any of them. */
+/* Finds how the request uses each of its slots; returns false if no device uses any of them. */
 static bool find_accesses(const struct executor *executor, struct scratch *s)
 {
 	bool all = __atomic_load_n(executor->devices, __ATOMIC_ACQUIRE), any = all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When something that failed is tried again: after 1, 2, 4 and up to 64 s. Zeroed: at once. The
- * caller tells the time, and zeroes `failures` after a success.
+ * Times for retries after failures: after 1, 2, 4 and up to 64 s. A zeroed structure allows a try
+ * at once. The caller passes the time, and zeroes `failures` after a success.
  */
 #ifndef NN_KIT_BACKOFF_H
 #define NN_KIT_BACKOFF_H
@@ -12,7 +12,7 @@
 
 struct backoff {
 	unsigned int failures;		/* in a row */
-	uint64_t until_ns;		/* no try earlier than that */
+	uint64_t until_ns;		/* no retry before this time */
 };
 
 static inline void backoff_fail(struct backoff *backoff, uint64_t now_ns)

@@ -31,19 +31,19 @@
 
 #define NEVER UINT64_MAX
 
-/* How long a worker may outlive its context. */
+/* A worker is killed if it outlives its context by this time. */
 #define GONE_GRACE_NS NS_PER_S
 
 /*
- * Workers with or without plug-ins that start at a time where somebody waits who has no other;
- * else one does. Those that start slow each other down.
+ * Limit of workers that start at a time, if a user without any worker waits; otherwise one starts
+ * at a time. Workers that start together slow each other down.
  */
 #define MAX_STARTING 2
 
-/* Events that are looked at before the next thing is done that takes long. */
+/* Number of events that are handled before the next slow action. */
 #define MAX_EVENTS 64
 
-/* How long workers that were killed are waited for in the end. */
+/* Time to wait at exit for workers that were killed. */
 #define END_MS 3000
 
 enum watched {
@@ -52,28 +52,28 @@ enum watched {
 
 struct worker;
 
-/* What an epoll event is about. */
+/* The source of an epoll event. */
 struct watch {
 	enum watched what;
 	struct worker *worker;
 };
 
-/* A dying worker did not take a session; its end is yet to be told. */
+/* A DYING worker did not accept a session, but its end has not been reported yet. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
 	struct worker *next;
-	struct spawned process;		/* all files -1: it has threads */
-	struct thread_client *threads;	/* NULL: it has a process */
+	struct spawned process;		/* all files -1: threads serve */
+	struct thread_client *threads;	/* NULL: a process serves */
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
-	bool has_cache;			/* the keeper was given its socket */
+	bool has_cache;			/* the keeper has its socket */
 	bool low;			/* SERVING: all models are of low priority */
-	uint32_t uid;			/* SERVING: whom */
+	uint32_t uid;			/* SERVING: the client's user */
 	uint64_t context;
-	uint64_t kill_at_ns;		/* NEVER, or when the grace ends */
-	bool killed;			/* by us */
+	uint64_t kill_at_ns;		/* end of the grace period, or NEVER */
+	bool killed;			/* by the broker */
 	struct log_relay log;
 	struct watch on_exit, on_control, on_log;
 	char name[80];			/* for the log */
@@ -91,11 +91,12 @@ struct broker {
 	struct spawner spawner;
 	struct limits limits;
 	struct waiting waiting;
-	uint64_t look_at_ns;		/* at those who wait; NEVER: when something happens */
+	/* when to look at the waiting contexts; NEVER: after an event */
+	uint64_t look_at_ns;
 	struct worker *workers;
 	struct backoff starts;		/* of workers without plug-ins */
-	uint64_t plugins_at_ns;		/* none with plug-ins starts earlier */
-	bool ready;			/* a worker was, once */
+	uint64_t plugins_at_ns;		/* no worker with plug-ins starts before this time */
+	bool ready;			/* some worker has been ready */
 	bool stop;
 	int exit_code;
 };
@@ -126,8 +127,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Closing is not enough: a worker that was cloned and has not executed yet holds
- * the file too, and the events would go on.
+ * Closing is not enough: a worker between clone() and execve() holds the file too, so epoll would
+ * go on reporting its events.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -136,7 +137,7 @@ static void unwatch_and_close(struct broker *b, int *fd)
 	close_fd(fd);
 }
 
-/* The file that is readable once it has ended. */
+/* Returns the file that becomes readable when the worker has ended. */
 static int end_of(const struct broker *b, const struct worker *w)
 {
 	return w->threads ? b->options->threads->file(w->threads) : w->process.pidfd;
@@ -165,8 +166,8 @@ static void unlink_worker(struct broker *b, struct worker *w)
 }
 
 /*
- * Between clients a priority can only take away: a worker has less CPU time while all of its
- * models are of low priority, and so has a user while that holds for all of its workers.
+ * A low priority reduces CPU time relative to other clients; a high one does not raise it. The
+ * reduction holds for a worker, and for a user, while all its models have low priority.
  */
 static void update_user_weight(struct broker *b, uint32_t uid)
 {
@@ -183,7 +184,7 @@ static void update_user_weight(struct broker *b, uint32_t uid)
 		cgroup_user_set_low(&b->cgroup, &one->leaf, low);
 }
 
-/* Waits for a dead worker. Returns its exit as waitid() tells it; threads never crash alone. */
+/* Reaps a dead worker and returns its exit status as waitid() does. Threads never crash alone. */
 static siginfo_t reap(struct worker *w)
 {
 	siginfo_t info = { .si_code = CLD_EXITED };
@@ -216,7 +217,7 @@ static bool watch_worker(struct broker *b, struct worker *w)
 			       watch(b, w->process.log, &w->on_log)));
 }
 
-/* One that has neither process nor threads yet. */
+/* Creates a worker that has neither process nor threads yet. */
 static struct worker *worker_new(void)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -278,7 +279,7 @@ static unsigned int count_workers(const struct broker *b, bool with_plugins,
 	return count;
 }
 
-/* Whether a worker is to be started, for those who wait and, without plug-ins, those to come. */
+/* Returns whether to start a worker, for waiting contexts or, without plug-ins, as a reserve. */
 static bool wants_start(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();
@@ -293,7 +294,7 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
 
-/* Nobody waits for what cannot be had for longer than a context may wait. */
+/* Refuses all waiting contexts if no worker can start within the longest wait of a context. */
 static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();
@@ -304,7 +305,10 @@ static void refuse_hopeless(struct broker *b, bool with_plugins)
 		waiting_refuse_all(&b->waiting, &b->limits, with_plugins, EAGAIN, now);
 }
 
-/* A SIGKILL is no crash: an administrator's, or ours, unless memory ran out. */
+/*
+ * A SIGKILL counts as a crash only if memory ran out: otherwise an administrator or the broker sent
+ * it.
+ */
 static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
 {
 	if (w->killed)
@@ -351,7 +355,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 	worker_free(b, w);
 }
 
-/* A worker of this broker's that has no cache any more, or never had one. */
+/* Gives up the cache of a worker, because the keeper cannot get its socket. */
 static void give_up_cache(struct broker *b, struct worker *w)
 {
 	log_warning("%s: has no compilation cache", w->name);
@@ -359,7 +363,10 @@ static void give_up_cache(struct broker *b, struct worker *w)
 	unwatch_and_close(b, &w->process.control);
 }
 
-/* A keeper that is gone is started again here, if it did not die too soon after its start. */
+/*
+ * Passes the worker's socket to the keeper; restarts a dead keeper, but not too soon after its
+ * start.
+ */
 static bool pass_to_keeper(struct broker *b, const struct worker *w)
 {
 	if (b->keeper.socket < 0 && keeper_revive(&b->keeper))
@@ -367,7 +374,7 @@ static bool pass_to_keeper(struct broker *b, const struct worker *w)
 	return keeper_pass(&b->keeper, w->process.control, w->uid);
 }
 
-/* From now on the worker's socket is the keeper's, which knows the user by us alone. */
+/* Hands the worker's socket over to the keeper, which learns the user only from the broker. */
 static void hand_over(struct broker *b, struct worker *w)
 {
 	if (!b->spawner.options.cache) {
@@ -381,7 +388,7 @@ static void hand_over(struct broker *b, struct worker *w)
 		give_up_cache(b, w);
 }
 
-/* The next keeper gets the sockets of the last one: workers need not notice. */
+/* Passes the sockets of the dead keeper to its successor, so that workers do not notice. */
 static void keeper_ended(struct broker *b)
 {
 	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->keeper.pidfd, NULL);
@@ -403,7 +410,7 @@ static void set_ready(struct broker *b)
 
 static void worker_said(struct broker *b, struct worker *w)
 {
-	/* The end of the socket is its worker's end, which the pidfd tells of. */
+	/* The socket ends when its worker ends; the pidfd reports that too. */
 	if (!spawned_is_ready(&w->process)) {
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 		return;
@@ -435,8 +442,8 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 		if (!error && spawned_pass_session(&w->process, session))
 			return w;
 		w->state = DYING;
-		spawned_kill(&w->process);	/* where it is not dead already */
-		/* Its leaf goes with it. */
+		spawned_kill(&w->process);	/* if it is not dead already */
+		/* The killed worker owns this leaf, so the next one needs a new leaf. */
 		if (!error && cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine,
 						     waiter->context, leaf))
 			break;
@@ -472,7 +479,7 @@ static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 	return w;
 }
 
-/* The same by threads, which have the other end of a socket to the keeper. */
+/* Serves a context by threads, which have a socket to the keeper. */
 static struct worker *start_threads(struct broker *b, struct waiter *waiter)
 {
 	int session = context_session(b->engine, waiter->context), ends[2] = { -1, -1 };
@@ -528,7 +535,7 @@ static void serve_waiter(struct broker *b, struct waiter *waiter)
 		hand_over(b, w);
 }
 
-/* Says of those who wait whose user has another context that is served, and is not gone. */
+/* Marks the waiting contexts whose user already has a context that is served and not gone. */
 static void mark_seconds(struct broker *b)
 {
 	for (struct waiter *waiter = b->waiting.first; waiter; waiter = waiter->next) {
@@ -542,10 +549,9 @@ static void mark_seconds(struct broker *b)
 }
 
 /*
- * Who may have one of `ready` workers. Those that are kept idle are for users that had few
- * lately, and half of them, the last ones, for users who have no other: whoever opens many
- * contexts, one after the other or at a time, waits for workers to be started, and others need
- * not.
+ * Returns which contexts may get one of `ready` workers. The idle reserve is for users that had few
+ * workers lately, and its last half for users without another context. A user that opens many
+ * contexts then waits until workers have started, and other users need not.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
@@ -557,7 +563,7 @@ static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins
 	return ready > (kept + 1) / 2 ? WAITING_MODEST : WAITING_ALONE;
 }
 
-/* Gives a ready worker to one who waits; false: nobody can get one. */
+/* Gives a ready worker to a waiting context; returns false if no context can get one. */
 static bool serve_one(struct broker *b, bool with_plugins)
 {
 	unsigned int ready = count_workers(b, with_plugins, IDLE);
@@ -574,9 +580,9 @@ static bool serve_one(struct broker *b, bool with_plugins)
 }
 
 /*
- * Does one of the things that take long: moving a process between cgroups waits for the kernel, and
- * so does making one with its namespaces. In between all that happened is looked at, so that a
- * context waits for no more than one of them before it has its turn. False: there is none to do.
+ * Does one slow action: moving a process between cgroups, or creating one with namespaces. The
+ * broker handles all events in between, so that a context waits for at most one slow action before
+ * its turn. Returns false if there is nothing to do.
  */
 static bool do_one(struct broker *b)
 {
@@ -592,7 +598,7 @@ static bool do_one(struct broker *b)
 	return false;
 }
 
-/* Serves one who waits, or starts what others wait for, and refuses who can be. */
+/* Serves one waiting context or starts one worker, and refuses contexts that will get none. */
 static void look_at_waiting(struct broker *b)
 {
 	bool more;
@@ -622,7 +628,7 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
 }
 
-/* Its worker knows by itself and ends; a process that does not is killed. */
+/* The worker notices that its context is gone, and ends; a process that does not is killed. */
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
@@ -689,7 +695,7 @@ static int run_timers(struct broker *b)
 	return clock_ms_until(next);
 }
 
-/* Workers that wait with plug-ins of another time are of no use. */
+/* Kills idle workers whose plug-ins have changed since. */
 static void drop_old_plugins(struct broker *b)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
@@ -769,7 +775,7 @@ static void loop(struct broker *b)
 	}
 }
 
-/* A worker that waits for memory of its client's may not end: others are not held up by it. */
+/* Ends all workers. One that waits for its client's memory may hang, so the wait is limited. */
 static void end_workers(struct broker *b)
 {
 	uint64_t end_ns = clock_ns() + END_MS * UINT64_C(1000000);
@@ -797,7 +803,7 @@ static void end_workers(struct broker *b)
 	}
 }
 
-/* Threads that the engine makes when it starts block the signals only if this one does. */
+/* Blocks the signals before the engine starts, because threads that it creates inherit the mask. */
 static bool open_engine(struct broker *b)
 {
 	const struct engine_options *o = b->options;
@@ -811,7 +817,7 @@ static bool open_engine(struct broker *b)
 	return b->engine >= 0;
 }
 
-/* Finds out how processes are started, unless the caller did. */
+/* Finds out how to start processes, unless the caller already did. */
 static bool open_workers(struct broker *b)
 {
 	if (b->options->threads || b->spawner.program >= 0)
@@ -845,12 +851,15 @@ static void run(struct broker *b)
 		cgroup_init(&b->cgroup, o->cgroup);
 	b->spawner.options.cache = keeper_start(&b->keeper, &o->keeper);
 	b->on_keeper.what = ON_KEEPER;
-	/* An engine of the kit's may have no process ready. */
+	/* An engine of the kit may keep no process ready. */
 	if (o->engine)
 		set_ready(b);
 	if (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper))
 		loop(b);
-	/* Clients whose worker ends see that there is no engine to prepare again with. */
+	/*
+	 * Close the node first, so that clients of ending workers see that they cannot prepare
+	 * again.
+	 */
 	close_fd(&b->engine);
 	end_workers(b);
 	keeper_stop(&b->keeper);

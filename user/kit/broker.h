@@ -8,10 +8,7 @@
 
 #include "kit/options.h"
 
-/*
- * Runs until SIGTERM or SIGINT. Returns the exit code: EXIT_SUCCESS, or EXIT_FAILURE with a log
- * line.
- */
+/* Runs until SIGTERM or SIGINT. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line. */
 int broker_run(struct engine_options *options);
 
 #endif /* NN_KIT_BROKER_H */

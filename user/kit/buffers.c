@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers of memory domains: whether one can have its roles, whether what
- * it holds is the input that an execution takes it for, and those whose layout is the engine's.
+ * Buffers of memory domains: checks of their roles and contents, and buffers in the engine's own
+ * layout.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	struct nn_operand known = *operand;
 	uint32_t size;
 
-	/* The least that it can be: open dimensions of 1. */
+	/* Open dimensions are at least 1, which gives the smallest size. */
 	for (uint32_t i = 0; i < known.rank; i++)
 		known.dims[i] = known.dims[i] ? known.dims[i] : 1;
 	if (!known.rank) {
@@ -152,7 +152,7 @@ enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 	return status;
 }
 
-/* ---- those of the engine's layout ---- */
+/* ---- buffers in the engine's layout ---- */
 
 bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
 {
@@ -160,7 +160,7 @@ bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
 	return pthread_mutex_init(&buffers->lock, NULL) == 0;
 }
 
-/* Under the lock. Takes out those that were forgotten and nobody uses; returns them as a list. */
+/* Under the lock. Removes forgotten buffers that are not in use, and returns them as a list. */
 static struct buffer *take_forgotten(struct buffers *buffers)
 {
 	struct buffer **link = &buffers->list, *taken = NULL, *b;
@@ -196,7 +196,7 @@ void buffers_free(struct buffers *buffers)
 	pthread_mutex_destroy(&buffers->lock);
 }
 
-/* A number is used again only after it was forgotten: what was is the old one's. */
+/* A grant's number is reused only after its buffer was forgotten, so this skips forgotten ones. */
 struct buffer *buffers_get(struct buffers *buffers, uint32_t grant)
 {
 	struct buffer *b;
@@ -236,7 +236,7 @@ void buffers_forget(struct buffers *buffers, uint32_t grant)
 	destroy_all(buffers->engine, gone);
 }
 
-/* Converts between the buffer's memory and the other. */
+/* Converts between the buffer's memory and the other memory. */
 static enum nn_status convert(struct buffers *buffers, struct buffer *buffer,
 			      const struct command *command, struct mapping *const maps[2],
 			      struct nn_error *err)

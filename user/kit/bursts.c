@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bursts of the client: one thread sleeps on those that are idle, an active one
- * gets a thread of its own.
+ * Bursts of the client: one thread sleeps on all idle bursts, and each active burst has its own
+ * thread.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,21 +21,21 @@
 #include "kit/session.h"
 #include "ring/ring.h"
 
-/* How long a thread stays with a burst that asks for nothing. */
+/* A thread stays with an idle burst for this time. */
 #define LINGER_NS UINT64_C(100000000)
 
 /* Longest sleep of the watcher between two looks. */
 #define WATCH_NS NS_PER_S
 
-/* Memory of the heap that stays with the process while a burst is open, and otherwise. */
+/* Limits of malloc()'s reserve while a burst is open, and otherwise. */
 #define WARM_TRIM INT_MAX
 #define WARM_MMAP (32 << 20)
 #define COLD_BYTES (128 << 10)
 
 enum burst_state {
-	BURST_PARKED,		/* the watcher looks after it */
+	BURST_PARKED,		/* the watcher waits for it */
 	BURST_READY,		/* in the queue */
-	BURST_SERVED,		/* a thread's; only that thread removes it */
+	BURST_SERVED,		/* owned by a thread, which alone removes it */
 };
 
 /* A thread that waits for a burst. */
@@ -46,15 +46,15 @@ struct idler {
 };
 
 /*
- * One of the list is pinned by the list, and by whoever calls its executor meanwhile. What the
- * engine does may take its time, so that nobody calls it under the lock: who takes the last
- * pin away frees the burst, without the lock.
+ * The list holds a reference to its bursts, and so does each caller of a burst's executor. The
+ * engine may be slow, so that no thread calls it under the lock. The last reference is dropped
+ * under the lock, and the burst is freed without it.
  */
 struct burst {
 	struct burst *next;		/* in the list */
 	struct burst *next_ready;	/* in the queue */
 	enum burst_state state;
-	unsigned int pins;		/* under the lock, as all above */
+	unsigned int pins;		/* references, under the lock, as all fields above */
 	uint32_t number;
 	struct loaded_model *loaded;
 	struct executor *executor;
@@ -78,14 +78,14 @@ bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *mo
 	       !pthread_cond_init(&bursts->opened, NULL);
 }
 
-/* ---- warmth ---- */
+/* ---- reserve of memory ---- */
 
-/* While there is a burst, memory that an execution freed is there for the next. */
+/* While a burst is open, the heap keeps freed memory for the next execution. */
 static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* Others of this process have bursts. */
+	/* Other clients of this process have bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
@@ -125,7 +125,7 @@ static void unmap_rings(struct burst *burst)
 	unmap_region(&burst->results);
 }
 
-/* Calls the engine: not under the lock. */
+/* Frees a burst. This calls the engine, so the lock must not be held. */
 static void burst_free(struct bursts *bursts, struct burst *burst)
 {
 	if (burst->executor)
@@ -136,7 +136,7 @@ static void burst_free(struct bursts *bursts, struct burst *burst)
 	free(burst);
 }
 
-/* The sizes are the kernel's, of a page that it alone writes. */
+/* The sizes come from a page that only the kernel writes. */
 static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst,
 				struct nn_error *err)
 {
@@ -200,13 +200,13 @@ static void add(struct bursts *bursts, struct burst *burst)
 		keep_warm(true);
 }
 
-/* Whether the caller is to free it, without the lock. */
+/* Drops a reference; returns whether the caller has to free the burst, without the lock. */
 static bool unpin(struct burst *burst)
 {
 	return --burst->pins == 0;
 }
 
-/* bursts_revoke() finds the rings of no other burst: they go with its place in the list. */
+/* Unmaps the rings with the removal, because bursts_revoke() only finds bursts in the list. */
 static bool take_out(struct bursts *bursts, struct burst *burst)
 {
 	*find(bursts, burst->number) = burst->next;
@@ -223,7 +223,10 @@ static bool take_out(struct bursts *bursts, struct burst *burst)
 	return unpin(burst);
 }
 
-/* The one that was used last is the warmest. NULL: there is none that is large enough. */
+/*
+ * Takes the scratch that was used last, because it is still in the caches. NULL: none is large
+ * enough.
+ */
 static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
 {
 	struct scratch **link = &bursts->scratches, *scratch;
@@ -244,7 +247,7 @@ static void put_scratch(struct bursts *bursts, struct scratch *scratch)
 	bursts->scratches = scratch;
 }
 
-/* Of the threads that wait, the one that worked last: it is the warmest. */
+/* Wakes the thread that worked last, because its data is still in the caches. */
 static void call_thread(struct bursts *bursts)
 {
 	struct idler *idler = bursts->idlers;
@@ -289,7 +292,7 @@ static struct burst *dequeue(struct bursts *bursts)
 	return burst;
 }
 
-/* Leaves a burst to the watcher; it is ready at once where a request came meanwhile. */
+/* Leaves a burst to the watcher; if a request came meanwhile, the burst is queued at once. */
 static void park(struct bursts *bursts, struct burst *burst)
 {
 	if (nn_ring_park(&burst->ring))
@@ -332,7 +335,7 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 	return nn_fail(err, NN_GENERAL_FAILURE, "the doorbell: %s", strerror(errno));
 }
 
-/* A burst that a thread has, or will have, ends there: the kernel has marked it dead. */
+/* Removes a parked burst; a thread that serves a burst sees that the kernel has marked it dead. */
 void bursts_close(struct bursts *bursts, uint32_t number)
 {
 	struct burst *burst;
@@ -399,7 +402,7 @@ void bursts_watch(struct bursts *bursts)
 	pthread_mutex_unlock(&bursts->lock);
 }
 
-/* ---- the threads that serve ---- */
+/* ---- the serving threads ---- */
 
 static void fail_request(struct scratch *scratch, const struct burst *burst, const char *what,
 			 const char *wrong)
@@ -414,7 +417,7 @@ static void fail_request(struct scratch *scratch, const struct burst *burst, con
 	scratch->result.driver_ns = NNACCEL_TIME_NONE;
 }
 
-/* Sends scratch->result, or that it does not fit. */
+/* Sends scratch->result, or an error if it does not fit. */
 static enum nn_ring_result send_result(struct burst *burst, struct scratch *scratch,
 				       uint64_t until_ns)
 {
@@ -429,7 +432,7 @@ static enum nn_ring_result send_result(struct burst *burst, struct scratch *scra
 	return nn_ring_send(&burst->ring, scratch->datums, length, until_ns);
 }
 
-/* How long a client whose worker ends may leave no room for saying so. */
+/* Time limit for sending the last result to a client whose worker ends. */
 #define FAIL_NS UINT64_C(100000000)
 
 /* A request that is being executed. */
@@ -467,13 +470,13 @@ static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, 
 	return send_result(burst, scratch, NN_RING_FOREVER);
 }
 
-/* One thread always stays free for a burst that wakes up. */
+/* Returns how long to linger: not at all if no other thread is idle, so that one can wake up. */
 static uint64_t linger_until(struct bursts *bursts)
 {
 	return atomic_load(&bursts->idle) ? clock_ns() + LINGER_NS : 0;
 }
 
-/* Serves until nothing was asked for a while (AGAIN), or the burst has ended. */
+/* Serves until no request came for a while (AGAIN), or the burst has ended. */
 static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *burst,
 					  struct scratch *scratch)
 {
@@ -493,7 +496,7 @@ static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *b
 	return result;
 }
 
-/* Ends a burst that a thread has. */
+/* Ends a burst that this thread serves. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
 	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)
@@ -561,7 +564,7 @@ void bursts_end(struct bursts *bursts)
 	pthread_mutex_unlock(&bursts->lock);
 }
 
-/* What is there after it is ours and zeroes, but for what `first` has; at every moment it is mapped. */
+/* Replaces a mapping atomically by private zeroes, except for its first word. */
 static void replace(const struct region *region, uint32_t first)
 {
 	uint32_t *own;

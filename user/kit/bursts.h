@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of the client: one thread sleeps on those that are idle, an active one
- * gets a thread of its own.
+ * Bursts of the client: one thread sleeps on all idle bursts, and each active burst has its own
+ * thread.
  */
 #ifndef NN_KIT_BURSTS_H
 #define NN_KIT_BURSTS_H
@@ -24,7 +24,7 @@ struct burst;
 struct idler;
 struct scratch;
 
-/* Mapped memory of the session. */
+/* A mapped region of the session. */
 struct region {
 	void *base;			/* NULL: not mapped */
 	size_t length;
@@ -40,40 +40,40 @@ struct bursts {
 	atomic_uint idle;		/* threads that have none */
 
 	pthread_mutex_t lock;
-	pthread_cond_t opened;		/* the first burst; there is a doorbell */
+	pthread_cond_t opened;		/* signalled for the first burst; the doorbell is mapped */
 	struct region doorbell;		/* not mapped until the first burst */
 	struct burst *list;
 	unsigned int count;
-	struct burst *queue;		/* those that want a thread, the first first */
+	struct burst *queue;		/* bursts that want a thread, oldest first */
 	struct burst **queue_end;
-	struct idler *idlers;		/* threads that have no burst, the last one first */
-	struct scratch *scratches;	/* that no thread uses, the last used first */
+	struct idler *idlers;		/* threads without a burst, the last one to work first */
+	struct scratch *scratches;	/* free ones, the last used first */
 };
 
-/* Before the sandbox: it asks how many CPUs there are. */
+/* Initialises the bursts. To be called before the sandbox, because it reads the number of CPUs. */
 bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models);
 
-/* NNACCEL_DO_BURST: maps the rings and waits for requests from now on. */
+/* Handles NNACCEL_DO_BURST: maps the rings and starts to wait for requests. */
 enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 			   struct nn_error *err);
 
-/* NNACCEL_DO_BURST_GONE: the burst goes now, or after what it executes. */
+/* Handles NNACCEL_DO_BURST_GONE: the burst ends now, or after its current execution. */
 void bursts_close(struct bursts *bursts, uint32_t number);
 
-/* NNACCEL_DO_SLOT_GONE: its memory is unmapped now, or after what executes on it. */
+/* Handles NNACCEL_DO_SLOT_GONE: the memory is unmapped now, or after executions that use it. */
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 
-/* What the BURST_WATCHERS and BURST_SERVERS threads do, until bursts_end(). */
+/* Run the BURST_WATCHERS and BURST_SERVERS threads until bursts_end(). */
 void bursts_watch(struct bursts *bursts);
 void bursts_serve(struct bursts *bursts);
 
-/* Has the threads end, each after what it executes. */
+/* Tells the threads to end, each after its current execution. */
 void bursts_end(struct bursts *bursts);
 
-/* After bursts_end(): takes what a session gave out of threads that still execute. */
+/* Takes the session's memory from threads that still execute. To be called after bursts_end(). */
 void bursts_revoke(struct bursts *bursts);
 
-/* Frees all, once the threads have ended. */
+/* Frees all bursts, once the threads have ended. */
 void bursts_free(struct bursts *bursts);
 
 #endif /* NN_KIT_BURSTS_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A worker's way to the keeper of the compilation cache.
+ * A worker's connection to the keeper of the compilation cache.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,10 +19,9 @@ bool cache_client_init(struct cache_client *client, int socket)
 }
 
 /*
- * Asks with the lock held; plain reads and writes of packets: the filter of system
- * calls allows no more. *file is the file that came with the answer, or -1. An answer
- * that did not come in time may come before that of a later request. False: errno says
- * why, EAGAIN where the next one may be answered.
+ * Sends a request and waits for its answer, under the lock. Uses read() and write(), because the
+ * filter of system calls forbids others. *file is the answer's file, or -1. Skips late answers to
+ * earlier requests. Returns false with errno; EAGAIN means that a later request may succeed.
  */
 static bool exchange(struct cache_client *client, struct message *request,
 		     struct message *answer, int *file)
@@ -63,7 +62,7 @@ static enum nn_status ask_locked(struct cache_client *client, struct message *re
 	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache is gone");
 }
 
-/* Asks what is answered by a verdict alone. */
+/* Sends a request whose answer is only a verdict. */
 static enum nn_status ask(struct cache_client *client, enum message_kind kind,
 			  const uint8_t *token, const uint8_t *hash, enum message_kind *verdict,
 			  struct nn_error *err)
@@ -115,7 +114,7 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 
 /* ---- the engine's own cache ---- */
 
-/* Maps a plan's file; the file itself is not needed any longer. */
+/* Maps a plan's file; the file can then be closed. */
 static bool map_plan(const struct message *answer, int file, struct kept_parts *plan)
 {
 	size_t size = answer->model_size + answer->data_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's way to the keeper of the compilation cache: one request at a time,
- * on the socket that first was the broker's.
+ * A worker's connection to the keeper of the compilation cache: one request at a time, on the
+ * socket that first led to the broker.
  */
 #ifndef NN_KIT_CACHE_CLIENT_H
 #define NN_KIT_CACHE_CLIENT_H
@@ -14,40 +14,40 @@
 #include "kit/message.h"
 
 struct cache_client {
-	pthread_mutex_t lock;	/* held from a request to its answer; protects the rest */
-	int socket;		/* -1: there is no keeper, or none any more */
+	pthread_mutex_t lock;	/* held from a request to its answer */
+	int socket;		/* -1: the keeper is gone, or there was none */
 	uint32_t serial;	/* of the last request */
 };
 
-/* socket -1: a worker without a cache. */
+/* Initialises the client. socket -1: the worker has no cache. */
 bool cache_client_init(struct cache_client *client, int socket);
 
-/* Notes a hash durably. NN_GENERAL_FAILURE: it is not noted. */
+/* Stores a hash durably. NN_GENERAL_FAILURE: the hash is not stored. */
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
-/* NN_GENERAL_FAILURE: the hash was not noted for this token and this client's user. */
+/* Looks a hash up. NN_GENERAL_FAILURE: it was not stored for this token and this client's user. */
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
-/* What the engine's own cache has of a prepared model, mapped: the data part, then the model part. */
+/* An entry of the engine's own cache, mapped: the data part, then the model part. */
 struct kept_parts {
 	void *base;		/* NULL: none */
 	size_t model_size, data_size;
 	uint8_t hash[DIGEST_SIZE];	/* of the model part */
 };
 
-/* NN_GENERAL_FAILURE: there is none. kept_parts_unmap() ends it. */
+/* Gets an entry; kept_parts_unmap() unmaps it. NN_GENERAL_FAILURE: there is no such entry. */
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct kept_parts *plan, struct nn_error *err);
 void kept_parts_unmap(struct kept_parts *plan);
 
-/* Has a plan kept, unless it is or cannot be. NN_GENERAL_FAILURE: it is not. */
+/* Stores a plan, unless it is stored already or cannot be. NN_GENERAL_FAILURE: not stored. */
 enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
 				 const struct nna_engine *engine,
 				 const struct nna_engine_image *image, struct nn_error *err);
 
-/* What was kept is of no use. */
+/* Removes an entry that proved useless. */
 void cache_client_drop(struct cache_client *client, const uint8_t *key);
 
 #endif /* NN_KIT_CACHE_CLIENT_H */

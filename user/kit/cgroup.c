@@ -33,7 +33,7 @@
 static int put(int folder, const char *file, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Writes a control file; 0 or an errno. */
+/* Writes a control file; returns 0 or an errno. */
 static int put(int folder, const char *file, const char *format, ...)
 {
 	char text[64];
@@ -62,8 +62,8 @@ static bool is_cgroup2(const char *path)
 }
 
 /*
- * Controllers can be let into leaves only where no process is in the folder
- * itself, so the broker moves into a leaf first. 0 or an errno.
+ * Moves the broker into a leaf first, because controllers can only be enabled for leaves if the
+ * folder itself has no process. Returns 0 or an errno.
  */
 static int delegate(int base)
 {
@@ -85,8 +85,8 @@ static int delegate(int base)
 }
 
 /*
- * Opens the folder to delegate from. The root cgroup belongs to the machine:
- * a broker that runs there, as root, makes a folder of its own.
+ * Opens the folder to delegate from. In the root cgroup, which belongs to the system, a broker that
+ * is root makes a folder of its own.
  */
 static int open_base(const char *own)
 {
@@ -131,14 +131,17 @@ void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options)
 	cgroup->base = -1;
 }
 
-/* Bounds of memory; swap is no way around them. 0 or an errno. */
+/*
+ * Sets the memory limit, and the swap limit to 0 so that swap does not bypass it. Returns 0 or an
+ * errno.
+ */
 static int set_memory(int fd, uint64_t bytes)
 {
 	int error = bytes ? put(fd, "memory.max", "%llu", (unsigned long long)bytes) : 0;
 
 	if (!error)
 		error = put(fd, "memory.swap.max", "0");
-	/* A kernel without accounting of swap has no such file. */
+	/* A kernel without swap accounting lacks this file. */
 	return error == ENOENT ? 0 : error;
 }
 
@@ -146,20 +149,21 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 {
 	int error = put(fd, "pids.max", "%u", pids);
 
-	/* A kernel refuses a number above the one of all processes that it can have. */
+	/* A kernel rejects a number above its own limit of processes. */
 	if (error == EINVAL)
 		error = put(fd, "pids.max", "max");
 	if (!error)
 		error = put(fd, "cpu.weight", "%u", cpu_weight);
 	/*
-	 * Pressure is accounted at each switch to and from a worker, for each folder that it is in.
-	 * The kernel still accounts it for the engine's own. Older kernels have no such file.
+	 * Turn off pressure accounting, which costs time at each switch to and from a worker, for
+	 * each of its folders. The kernel still accounts the engine's own pressure. Older kernels
+	 * lack this file.
 	 */
 	put(fd, "cgroup.pressure", "0");
 	return error ? error : set_memory(fd, memory);
 }
 
-/* Makes a folder that leaves are in, where it is not there. 0 or an errno. */
+/* Makes a folder for leaves unless it exists. Returns 0 or an errno. */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers)
 {
@@ -180,13 +184,13 @@ static int make_group(const struct cgroup *cgroup, const char *name, uint64_t me
 	return error;
 }
 
-/* A leaf in a folder; its file is open. 0 or an errno. */
+/* Makes a leaf in a folder and opens it. Returns 0 or an errno. */
 static int make_leaf(struct cgroup *cgroup, const char *folder, struct cgroup_leaf *leaf)
 {
 	const struct cgroup_options *options = &cgroup->options;
 	int error;
 
-	/* Names of an earlier broker may still be in use. */
+	/* An earlier broker's folders may still exist under these names. */
 	do {
 		snprintf(leaf->name, sizeof(leaf->name), "%.60s/worker-%u", folder,
 			 cgroup->serial++);
@@ -210,7 +214,7 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 	*leaf = (struct cgroup_leaf){ .fd = -1 };
 	if (cgroup->base < 0)
 		return true;
-	/* Each worker has bounds of its own. */
+	/* Each worker has its own limits. */
 	error = make_group(cgroup, IDLE, 0, 1024);
 	if (error) {
 		log_error("cgroup " IDLE ": %s", strerror(error));
@@ -219,7 +223,10 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 	return !make_leaf(cgroup, IDLE, leaf);
 }
 
-/* Makes and names the folder for a client's worker: its user's, or a box in it. 0 or an errno. */
+/*
+ * Makes and names the folder for a client's worker: its user's folder, or a box in it. Returns 0 or
+ * an errno.
+ */
 static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct client_memory *client,
 		     char name[64])
 {
@@ -294,7 +301,7 @@ static void set_weight(const struct cgroup *cgroup, const char *name, unsigned i
 		log_warning("cgroup %s: cpu.weight: %s", name, strerror(error));
 }
 
-/* What a weight is reduced to while there are models of low priority only. */
+/* Returns the reduced weight for models of low priority only. */
 static unsigned int low_weight(const struct cgroup_options *options, unsigned int weight)
 {
 	if (options->low_cpu_weight >= options->cpu_weight)
@@ -351,7 +358,7 @@ void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *l
 	if (unlinkat(cgroup->base, leaf->name, AT_REMOVEDIR))
 		log_warning("cgroup %s cannot be removed: %s", leaf->name, strerror(errno));
 	snprintf(name, sizeof(name), "%s", leaf->name);
-	/* A folder with other leaves is busy, and stays. */
+	/* A folder with other leaves is busy and stays. */
 	for (char *end; (end = strrchr(name, '/'));) {
 		*end = '\0';
 		if (strcmp(name, IDLE) && unlinkat(cgroup->base, name, AT_REMOVEDIR))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cgroup (v2) for each worker below one for each user, where the broker's own cgroup was
- * delegated to it: bounds of memory and processes, and a weight of CPU time.
+ * A cgroup (v2) for each worker below one for each user, if the broker's own cgroup was delegated
+ * to it. It limits memory and processes, and sets a weight of CPU time.
  */
 #ifndef NN_KIT_CGROUP_H
 #define NN_KIT_CGROUP_H
@@ -11,14 +11,15 @@
 #include <sys/types.h>
 
 struct cgroup_options {
-	uint64_t max_memory;		/* bytes of a worker, 0: unbounded */
-	uint64_t user_memory;		/* the same of all workers of a user */
-	unsigned int cpu_weight;	/* of a worker among its user's, 1 to 10000 */
-	unsigned int low_cpu_weight;	/* the same, while all models are of low priority */
+	uint64_t max_memory;		/* bytes of a worker, 0: no limit */
+	uint64_t user_memory;		/* bytes of all workers of a user, 0: no limit */
+	unsigned int cpu_weight;	/* of a worker among those of its user, 1 to 10000 */
+	unsigned int low_cpu_weight;	/* the same, while all its models have low priority */
 	unsigned int user_cpu_weight;	/* of a user's workers among all */
 	unsigned int max_pids;		/* of a worker */
 	unsigned int user_workers;	/* that a user may have */
-	bool no_client_limit;		/* what bounds a client bounds no worker */
+	/* a client's own memory limit does not apply to its worker */
+	bool no_client_limit;
 };
 
 #define CGROUP_NAME_SIZE 80
@@ -26,7 +27,7 @@ struct cgroup_options {
 /* A worker's cgroup. */
 struct cgroup_leaf {
 	char name[CGROUP_NAME_SIZE];	/* a path below the base; empty: none */
-	int fd;				/* its folder; closed by cgroup_leaf_close() */
+	int fd;				/* the folder; cgroup_leaf_close() closes it */
 };
 
 struct cgroup {
@@ -36,15 +37,15 @@ struct cgroup {
 };
 
 /*
- * Moves the broker into a leaf of its own cgroup and lets the controllers into
- * the others. Where that is not possible, says why, leaves everything as it was
- * and makes every later call do nothing.
+ * Moves the broker into a leaf of its own cgroup and enables the controllers for the others. If
+ * that is not possible, logs why, leaves everything unchanged, and makes every later call do
+ * nothing.
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 
 /*
- * Makes a leaf for a worker that has no user yet. False, with a log line, where there are
- * cgroups but not another.
+ * Makes a leaf for a worker without a user. Returns false, with a log line, if cgroups work but
+ * this one cannot be made.
  */
 bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
@@ -58,23 +59,23 @@ const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engi
 				   uint64_t context, struct cgroup_leaf *leaf);
 
 /*
- * Moves a worker from its leaf to another one, which is its own from then on. 0, or an errno with a
- * log line: ESRCH: the worker has died; any other: it stays where it is.
+ * Moves a worker from its leaf to another one, which it then owns. Returns 0, or an errno with a
+ * log line. ESRCH: the worker has died; any other: it stays in its leaf.
  */
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
 		     struct cgroup_leaf *to);
 
 /*
- * Gives a worker less CPU time among its user's, or as much again; the same for all of a
- * user's, by any leaf of that user's.
+ * Reduces the CPU weight of a worker among its user's, or restores it. The second function does the
+ * same for all workers of a user, given any leaf of that user's.
  */
 void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 
-/* True when the kernel killed the leaf's worker for want of memory. */
+/* Returns whether the kernel killed the leaf's worker because its memory ran out. */
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
-/* Removes a leaf whose worker is gone. */
+/* Removes a leaf whose worker has ended. */
 void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
 #endif /* NN_KIT_CGROUP_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory limit of a client: the least memory.max of its process's cgroup and of those above it.
+ * The memory limit of a client: the smallest memory.max of its process' cgroup and the ones above.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,9 +37,9 @@ static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 		close(file);
 		*bytes = strtoull(text, &end, 10);
 		if (end == text)
-			*bytes = CLIENT_MEMORY_ALL;	/* "max" */
+			*bytes = CLIENT_MEMORY_ALL;	/* the file says "max" */
 		else if (!*bytes)
-			*bytes = 1;			/* set_memory() takes 0 for no limit */
+			*bytes = 1;			/* set_memory() treats 0 as no limit */
 	}
 	if (folder >= 0)
 		close(folder);
@@ -47,7 +47,7 @@ static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 	return known;
 }
 
-/* The least limit on the way up from a cgroup. */
+/* Finds the smallest limit from a cgroup up to the root. */
 static bool read_least(const char *mount, const char *cgroup, struct client_memory *memory)
 {
 	char path[PATH_MAX + CGROUP_PATH_SIZE];
@@ -89,7 +89,7 @@ const char *client_memory_find(const char *mount, int engine, uint64_t context,
 			return UNKNOWN "its cgroup is outside of nnacceld's cgroup namespace; see "
 			       "--no-client-limit";
 		known = read_least(mount, cgroup, memory);
-		/* A folder is there, and has had its limit, as long as the process is in it. */
+		/* The cgroup still exists, with the limits read, if the process is still in it. */
 		if (!cgroup_path_of(process, later_cgroup, sizeof(later_cgroup)) ||
 		    strcmp(cgroup, later_cgroup))
 			continue;

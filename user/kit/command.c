@@ -137,7 +137,7 @@ static enum nn_status check_range(const struct command *c, uint32_t grant, uint6
 	return NN_OK;
 }
 
-/* Between a buffer, the first grant, and the second. Both can be read, as all grants can. */
+/* Checks a copy between a buffer, the first grant, and the second. All grants are readable. */
 static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;
@@ -152,7 +152,7 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 	return NN_OK;
 }
 
-/* The parts of a saved model; `least` of them are there. */
+/* Checks the parts of a saved model; at least `least` of them must be there. */
 static enum nn_status check_parts(const struct command *c, uint32_t least, uint32_t prot,
 				  struct nn_error *err)
 {

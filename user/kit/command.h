@@ -19,18 +19,18 @@ struct command {
 	const struct nnaccel_arg *outputs;	/* head->num_outputs */
 	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
 	const void *attributes;			/* head->attributes_size bytes, to be decoded */
-	const struct nnaccel_format *formats;	/* head->num_formats, of grants that have one */
+	const struct nnaccel_format *formats;	/* head->num_formats, of formatted grants */
 };
 
 /*
- * Parses `size` bytes, 8-byte aligned: counts, ranges inside grants, outputs in
- * writable ones, indices. NN_OK or NN_GENERAL_FAILURE: the kernel sends no such
- * command. head is valid (but not checked) as soon as size holds one.
+ * Parses `size` bytes, 8-byte aligned, and checks counts, ranges in grants, writable outputs and
+ * indices. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never sends a command that fails. `head`
+ * is valid, but unchecked, as soon as `size` is large enough for one.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);
 
-/* A status as it travels to the client: those above the HAL's become one of the HAL's. */
+/* Maps a status to one of the HAL, which is what clients get. */
 uint32_t command_status(enum nn_status status);
 
 #endif /* NN_KIT_COMMAND_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts that the engine node tells of: each gets a session, or is refused.
+ * Contexts that the engine node reports: each gets a session, or is refused.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ bool context_opener(int node, uint64_t context, uint32_t *pid)
 	return true;
 }
 
-/* Refuses one with its error, and logs that where its user was not refused much lately. */
+/* Refuses a context with its error; logs that if its user was not refused often lately. */
 static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 {
 	struct nnaccel_engine_refuse refuse = {

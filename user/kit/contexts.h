@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that the engine node tells of: each gets a session, or is refused.
+ * Contexts that the engine node reports: each gets a session, or is refused.
  */
 #ifndef NN_KIT_CONTEXTS_H
 #define NN_KIT_CONTEXTS_H
@@ -10,24 +10,24 @@
 #include "kit/waiting.h"
 
 /*
- * What the engine node tells next. 1: *next is it; 0: nothing; -1, with a log line: the node at
- * `device` is of no use any longer.
+ * Fetches the next event of the engine node. Returns 1 with *next, 0 without an event, or -1 with a
+ * log line if the node at `device` is unusable.
  */
 int context_next(int node, const char *device, struct nnaccel_engine_next *next);
 
-/* A session of a context, the caller's to close; -1: it is gone, or something else is wrong. */
+/* Returns a context's session, which the caller closes; -1: the context is gone, or an error. */
 int context_session(int node, uint64_t context);
 
 /*
- * Tells the process that opened a context, 0 where nnacceld's PID namespace has no number for it.
- * False: the process has ended or executed another program, or the module cannot say. If this
- * call gives the same answer before and after /proc is read, all that was read is of that process.
+ * Gets the process that opened a context, 0 if nnacceld's PID namespace has no number for it.
+ * False: the process has ended or executed another program, or the module cannot report it. If this
+ * call gives the same answer before and after /proc is read, the data read belongs to that process.
  */
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 
 /*
- * Refuses those whose refusal is due. Returns when those who wait are to be looked at again,
- * UINT64_MAX: when something happens.
+ * Refuses contexts whose refusal is due. Returns when to look at the waiting ones again,
+ * UINT64_MAX: after the next event.
  */
 uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The answers to what a client asks about the device, of what the engine says.
+ * Answers to a client's queries about the device, from the engine's description.
  */
 #include <float.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static size_t list_size(const struct nn_device_extension *list, uint32_t count)
 	return size;
 }
 
-/* Of the engine's own and the plug-ins'. */
+/* Returns the encoded size of the engine's own extensions and those of plug-ins. */
 static size_t size_of_all(const struct nna_engine *engine)
 {
 	uint32_t num_own, num_plugins;
@@ -141,7 +141,7 @@ enum nn_status device_register_extension(const struct nn_device_extension *x, ui
 	return status;
 }
 
-/* What a client would be told, read as it will read it: names and codes are checked there. */
+/* Decodes the list as clients will, which checks names and codes. */
 static bool make_sense(const struct nna_engine *engine, struct nn_error *err)
 {
 	struct nn_device_extension *read = NULL;

@@ -14,7 +14,7 @@ bool digest_init(void)
 
 	if (!algorithm)
 		algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-	/* The first use loads what later ones need. */
+	/* The first use loads the code that later uses need. */
 	return algorithm && digest("", 0, hash);
 }
 

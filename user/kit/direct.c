@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serving clients at a socket, without the module.
+ * Serves clients at a socket, without the module.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,13 +26,13 @@
 #include "kit/session.h"
 #include "kit/threads.h"
 
-/* A client may take this long to say who it is. */
+/* Time limit for a client's greeting. */
 static const struct timeval greeting = { .tv_sec = 1 };
 
-/* At the end, all clients together may take this long to end. */
+/* Time limit for all clients together to end. */
 #define END_NS (3 * NS_PER_S)
 
-/* A client is served by threads or by a process. */
+/* A client, which threads or a process serve. */
 struct client {
 	struct thread_client *threads;	/* NULL: a process */
 	int pidfd;			/* -1: threads */
@@ -48,7 +48,7 @@ struct host {
 	unsigned int number;		/* of the next client */
 };
 
-/* The socket gets its name once it listens. */
+/* Opens a socket; it gets its name only after it listens. */
 static bool listen_at(struct host *h, const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -69,7 +69,7 @@ static bool listen_at(struct host *h, const char *path)
 
 /* ---- clients ---- */
 
-/* The client's socket to the keeper, or -1. */
+/* Returns the client's socket to the keeper, or -1. */
 static int open_cache(struct host *h)
 {
 	int ends[2];
@@ -98,7 +98,7 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	worker_serve(h->options->engine, commands, cache);
 }
 
-/* Returns the pidfd of a process that serves the client, or -1. */
+/* Starts a process that serves the client; returns its pidfd, or -1. */
 static int start_process(const struct host *h, int commands, int memory, int cache)
 {
 	pid_t pid = fork();
@@ -120,7 +120,7 @@ static int start_process(const struct host *h, int commands, int memory, int cac
 	return pidfd;
 }
 
-/* Serves a client if it can. Its sockets are no longer the caller's. */
+/* Serves a client if possible, and takes over its sockets. */
 static void serve(struct host *h, int commands, int memory)
 {
 	struct client *c = &h->clients[h->count];
@@ -156,7 +156,7 @@ static void greet(struct host *h, int commands)
 	close(commands);
 }
 
-/* Returns the file that is readable once the client has ended. */
+/* Returns the file that becomes readable when the client has ended. */
 static int end_of(const struct host *h, const struct client *c)
 {
 	return c->threads ? h->options->threads->file(c->threads) : c->pidfd;
@@ -179,7 +179,7 @@ static void remove_client(struct host *h, unsigned int i)
 	*c = h->clients[--h->count];
 }
 
-/* Ends all clients. This process takes along those that do not end in time. */
+/* Ends all clients; those that do not end in time die with this process. */
 static void end_clients(struct host *h)
 {
 	uint64_t end_ns = clock_ns() + END_NS;

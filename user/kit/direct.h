@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serving clients at a socket, without the module: see base/direct.h.
+ * Serves clients at a socket, without the module: see base/direct.h.
  */
 #ifndef NN_KIT_DIRECT_H
 #define NN_KIT_DIRECT_H
@@ -8,8 +8,8 @@
 #include "kit/options.h"
 
 /*
- * Runs until SIGTERM or SIGINT. A client has a process of its own or threads, as the options say; no
- * process is sandboxed. Returns the exit code: EXIT_SUCCESS, or EXIT_FAILURE with a log line.
+ * Runs until SIGTERM or SIGINT. A process or threads serve each client, as the options say; no
+ * process is sandboxed. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
  */
 int direct_run(const struct engine_options *options);
 

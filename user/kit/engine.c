@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * nna_engine_main(): an engine's options, and what it is told to be.
+ * nna_engine_main(): an engine's options, and its role.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* -1, or main()'s exit code. */
+/* Returns -1 to continue, or main()'s exit code. */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
 	if (!options_read(rows, argc, argv, a))
@@ -113,7 +113,9 @@ static const char *files_fault(const struct nna_engine *e)
 	return NULL;
 }
 
-/* Elements of arrays have no size of their own: they are as long as in the first release. */
+/*
+ * Elements of arrays carry no size of their own, so their sizes are fixed since the first release.
+ */
 _Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&
 	       sizeof(struct nn_device_extension) == 40 && sizeof(struct nna_engine_role) == 24 &&
 	       sizeof(struct nn_device_extension_item) == 16, "engines of older releases read them");
@@ -122,7 +124,7 @@ const char *engine_fault(const struct nna_engine *e)
 {
 	const struct nna_engine_burst *b = e->burst;
 
-	/* Each structure is looked at up to the last field of the first release that had it. */
+	/* Each structure must reach the last field of its first release. */
 	if (!HAS_FIELD(e, takes_device_memory))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
@@ -143,7 +145,7 @@ const char *engine_fault(const struct nna_engine *e)
 	return files_fault(e);
 }
 
-/* What saved models depend on besides themselves: this build, and the device's version. */
+/* Returns the identity that saved models depend on: this build and the device's version. */
 static const char *identify(const struct nna_engine *engine, const struct nn_device_info *info,
 			    char *text, size_t size)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Running a burst's request: its memory found, its arguments checked against
- * it, the plan executed on them.
+ * Runs a burst's request: finds its memory, checks its arguments, and executes the plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -72,7 +71,7 @@ static void tell_shapes(struct scratch *s)
 	}
 }
 
-/* The engine has replaced the form that the last request used. */
+/* Takes the engine's new form of the model, if it has replaced the one of the last request. */
 static void renew_form(struct executor *executor)
 {
 	models_put_form(executor->models, executor->loaded, executor->form);
@@ -95,7 +94,7 @@ static enum nn_status execute(struct executor *executor, struct scratch *s,
 	return engine->execute(engine, executor->form->prepared, execution, err);
 }
 
-/* The memory is there. */
+/* Runs the request, whose memory is mapped. */
 static enum nn_status run(struct executor *executor, struct scratch *s, struct nn_error *err)
 {
 	const struct loaded_model *loaded = executor->loaded;
@@ -137,7 +136,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		s->result.device_ns = s->device_ns;
 	}
 
-	/* Memory that went away explains whatever else went wrong. */
+	/* Report lost memory first, because it explains any other failure. */
 	memory_status = access_end(executor, s, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory behind slots, which stays mapped: a slot is resolved at its first use and found by its
- * index from then on, until the client frees it. The engine's own executor, if it has one, adds and
- * removes the same slots.
+ * The memory behind slots, which stays mapped. A slot is resolved at its first use and then found
+ * by its index, until the client frees it. The engine's own executor, if any, gets the same slots.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "kit/log.h"
 #include "kit/session.h"
 
-/* Places that the table has at first. */
+/* Initial size of the table. */
 #define FIRST_SIZE 16
 
 struct slot_place {
@@ -20,7 +19,7 @@ struct slot_place {
 	struct mapping *mapping;	/* NULL: free */
 };
 
-/* Under the lock, while nothing executes. */
+/* Under the lock, while no request executes. Removes a slot. */
 static void drop(struct executor *e, const struct slot_place *place)
 {
 	if (!place->mapping)
@@ -30,7 +29,7 @@ static void drop(struct executor *e, const struct slot_place *place)
 	grants_put(e->grants, place->mapping);
 }
 
-/* Under the lock. */
+/* Under the lock. Removes a slot now, or after the request that executes. */
 static void let_go(struct executor *e, const struct slot_place *place)
 {
 	if (e->running)
@@ -39,7 +38,7 @@ static void let_go(struct executor *e, const struct slot_place *place)
 		drop(e, place);
 }
 
-/* Under the lock. Tells the engine's executor of a slot's memory. */
+/* Under the lock. Adds a slot's memory to the engine's executor. */
 static enum nn_status tell(struct executor *e, const struct slot_place *place, struct nn_error *err)
 {
 	const struct nna_engine_slot slot = {
@@ -53,7 +52,7 @@ static enum nn_status tell(struct executor *e, const struct slot_place *place, s
 	return e->of_engine ? e->of_engine->add(e->own, &slot, err) : NN_OK;
 }
 
-/* Under the lock. Makes room for an index, and for all that the table holds to leave. */
+/* Under the lock. Makes room for an index, and for all slots that may leave. */
 static bool grow(struct executor *e, uint32_t index)
 {
 	uint32_t size = e->size ? e->size : FIRST_SIZE;
@@ -77,7 +76,7 @@ static bool grow(struct executor *e, uint32_t index)
 	return true;
 }
 
-/* Maps what the kernel says is behind a slot; grants_put() ends its use. */
+/* Maps the memory that the kernel has for a slot; grants_put() ends its use. */
 static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping **mapping,
 			      struct nn_error *err)
 {
@@ -95,7 +94,7 @@ static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping 
 			  mapping, err);
 }
 
-/* Under the lock. Finds the memory of a request's slot number i for the first time. */
+/* Under the lock. Finds the memory of a request's slot number i at its first use. */
 static enum nn_status add(struct executor *e, const struct nn_request *request, uint32_t i,
 			  struct nn_error *err)
 {
@@ -103,7 +102,7 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	struct slot_place place = { .slot = slot };
 	enum nn_status status;
 
-	/* The memory of the one would go while it is in use. */
+	/* Two slots of one index cannot be used together: adding one would remove the other. */
 	for (uint32_t k = 0; k < i; k++)
 		if (NNACCEL_SLOT_INDEX(request->slots[k]) == index && request->slots[k] != slot)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
@@ -114,7 +113,7 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	status = resolve(e, slot, &place.mapping, err);
 	if (status)
 		return status;
-	/* Another slot of this index is gone, and the message of it on its way. */
+	/* An older slot of this index has been freed, but its notice has not arrived yet. */
 	drop(e, &e->places[index]);
 	e->places[index].mapping = NULL;
 	status = tell(e, &place, err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's side of extensions: which files of the configured folder are sound
- * plug-ins, and which clients get processes that have them. It loads none itself.
+ * The engine's side of extensions: which plug-ins of the configured folder are valid, and which
+ * clients get workers that load them. This process loads no plug-in itself.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -30,7 +30,9 @@
 
 /* ---- files ---- */
 
-/* Nobody but root and ourselves may change what our workers execute. */
+/*
+ * Rejects files that users other than root and ourselves can change, because workers execute them.
+ */
 static const char *distrust(const struct stat *st)
 {
 	if (st->st_uid && st->st_uid != geteuid())
@@ -65,7 +67,7 @@ static const char *distrust_file(const char *folder, const char *file)
 
 enum probed { SOUND, REFUSED, WAITS };
 
-/* Waits for a process that loads plug-ins, and relays what it says. */
+/* Waits for a process that loads plug-ins, and relays its log. */
 static siginfo_t await_probe(struct spawned *process, const char *name)
 {
 	struct log_relay relay = { .fd = process->log };
@@ -97,7 +99,7 @@ static siginfo_t await_probe(struct spawned *process, const char *name)
 	return info;
 }
 
-/* Has the last file of the list loaded, behind the others. */
+/* Probes the last file of the list, loaded after the others. */
 static enum probed probe(const struct spawner *spawner, const struct spawn_plugins *list,
 				bool last_round)
 {
@@ -128,7 +130,10 @@ static enum probed probe(const struct spawner *spawner, const struct spawn_plugi
 	return info.si_status ? REFUSED : SOUND;
 }
 
-/* Tries each file that is left once; those that wait stay in the list. Returns how many. */
+/*
+ * Probes each remaining file once; those that need a missing extension stay in the list. Returns
+ * how many stay.
+ */
 static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 			    struct dirent **left, unsigned int count, bool last_round)
 {
@@ -163,7 +168,7 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 
 /* ---- the folder ---- */
 
-/* Drops files that nobody should trust from a list; returns how many are left. */
+/* Drops untrusted files from a list; returns how many are left. */
 static unsigned int drop_distrusted(const char *folder, struct dirent **found, int count)
 {
 	unsigned int kept = 0;
@@ -201,7 +206,7 @@ static bool check_folder(const struct extensions *e)
 	return false;
 }
 
-/* Finds the number of the group. */
+/* Finds the id of the group. */
 static void find_group(struct extensions *e)
 {
 	const struct group *group = getgrnam(e->group);
@@ -274,7 +279,7 @@ static bool is_in_group(const struct extensions *e, int engine, uint64_t context
 	return false;
 }
 
-/* A file of /proc as a line, or NULL. */
+/* Reads a file of /proc as a line; returns NULL if that fails. */
 static const char *read_line(const char *path, char *line, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -289,7 +294,7 @@ static const char *read_line(const char *path, char *line, size_t size)
 	return line;
 }
 
-/* What /proc says of the opener counts once it is known to have been the opener's all the time. */
+/* Checks the opener's label and service. They count only if it was alive before and after. */
 static bool is_listed(struct extensions *e, int engine, uint64_t context)
 {
 	uint32_t pid, later;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of an engine's own, which processes that serve clients have besides the library's.
+ * Files of an engine's own, which are open in processes that serve clients.
  */
 #ifndef NN_KIT_FILES_H
 #define NN_KIT_FILES_H
 
 #include <nnaccel/engine.h>
 
-/* That an engine has at most. */
+/* Maximum number for an engine. */
 #define FILES_MAX 16
 
-/* How many an engine asks for. */
+/* Returns how many files an engine asks for. */
 uint32_t files_count(const struct nna_engine *engine);
 
-/* Opens all of them, in the order of the list. False, with a log line: one cannot be opened. */
+/* Opens all files, in the order of the list. False, with a log line: one cannot be opened. */
 bool files_open(const struct nna_engine *engine);
 
 #endif /* NN_KIT_FILES_H */

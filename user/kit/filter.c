@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The system calls that a worker may make. Any other ends the process, but for
- * those that its C library tries and can do without.
+ * The system calls that a worker may make. Any other ends the process, except calls that its C
+ * library tries and can do without.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define MAX_CONDITIONS 2
 
-/* A call that is allowed where all its conditions hold. */
+/* A call that is allowed if all its conditions hold. */
 struct rule {
 	int call;
 	unsigned int num_conditions;
@@ -39,7 +39,7 @@ struct rule {
 #define ONLY(n, bits, among) { (n), SCMP_CMP_MASKED_EQ, (among), (bits) }
 
 static const struct rule rules[] = {
-	/* The session, the log, the broker. */
+	/* Session, log and broker. */
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_ATTACH)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FETCH)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_COMMIT)),
@@ -60,19 +60,19 @@ static const struct rule rules[] = {
 	ANY(madvise),
 	ANY(brk),
 
-	/* Threads that are there already, and time. The first two: some may just begin. */
+	/* Existing threads, and time. The first two are for threads that just start. */
 	ANY(rseq),
 	ANY(set_robust_list),
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
-	ANY(getcpu),		/* where the vDSO has none */
+	ANY(getcpu),		/* if the vDSO lacks it */
 	ANY(clock_gettime),
 	ANY(getrandom),
-	ANY(sysinfo),		/* qsort() asks for it when its array is no longer small */
+	ANY(sysinfo),		/* qsort() calls it for large arrays */
 	ANY(restart_syscall),
 
-	/* Signals: handlers, and what abort() does to this process. */
+	/* Signals: handlers, and abort(). */
 	ANY(rt_sigreturn),
 	ANY(rt_sigprocmask),
 	ANY(rt_sigaction),
@@ -84,7 +84,7 @@ static const struct rule rules[] = {
 	ANY(exit_group),
 };
 
-/* What dlopen() takes besides, and what the next filter takes. */
+/* Further calls for dlopen(), and for the next filter. */
 static const struct rule plugin_rules[] = {
 	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
 	ANY(read),
@@ -112,8 +112,8 @@ static int add(scmp_filter_ctx filter, const struct rule *rule)
 }
 
 /*
- * glibc's malloc asks the file system how many processors there are, and whether
- * memory is overcommitted; it takes a refusal for an answer.
+ * glibc's malloc reads the number of processors and whether memory is overcommitted from files; it
+ * copes with an error.
  */
 static int refuse_open(scmp_filter_ctx filter)
 {
@@ -129,7 +129,7 @@ static int add_all(scmp_filter_ctx filter, const struct rule *list, size_t count
 	return error;
 }
 
-/* What an engine does with a file of its own. */
+/* Allows the calls that an engine makes on a file of its own. */
 static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, int fd)
 {
 	const struct rule reading[] = {
@@ -149,7 +149,7 @@ static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, 
 	if (!error && file->use & NNA_ENGINE_FILE_POLL)
 		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
 	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
-		/* The kernel looks at 32 bits. */
+		/* The kernel compares 32 bits. */
 		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
 					       ONLY(1, file->requests[i], UINT32_MAX));
 

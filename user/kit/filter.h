@@ -10,14 +10,14 @@
 #include <nnaccel/engine.h>
 
 /*
- * Loads the filter into every thread of the process. It allows of the engine's files, which are
- * open, what the engine says.
+ * Loads the filter into every thread of the process. It allows the calls that the engine declares
+ * for its files, which are open.
  */
 bool filter_load(const struct nna_engine *engine);
 
 /*
- * The same for a process that is yet to load shared objects: it may open files for
- * reading, execute what they hold, and call filter_load() afterwards.
+ * Loads a filter for a process that loads shared objects next: it may open files for reading and
+ * execute their code, and calls filter_load() afterwards.
  */
 bool filter_load_for_plugins(const struct nna_engine *engine);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Granted memory: mappings through the session, kept until the kernel takes the
- * grant back, and what happens when the file behind one becomes shorter.
+ * Granted memory: mappings through the session, which stay until the kernel ends the grant, and the
+ * handling of files that are truncated while mapped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,13 +17,13 @@
 #include "kit/session.h"
 #include "kit/worker.h"
 
-/* Of this process: one for each client that it serves. */
+/* All grants of this process, one structure for each client. */
 static struct {
 	pthread_mutex_t lock;	/* taken before that of grants */
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* A place that faults stands for memory that no CPU maps. */
+/* Memory that no CPU can map gets an address range that faults. */
 static int mmap_prot(uint32_t prot)
 {
 	if (prot & NNACCEL_PROT_DEVICE)
@@ -40,7 +40,7 @@ static struct mapping *find_address(struct grants *grants, const void *address)
 	return NULL;
 }
 
-/* Under the lock. Puts zeroes of our own in the place of what is mapped. */
+/* Under the lock. Replaces a mapping by private zeroes. */
 static bool take_away(struct mapping *m)
 {
 	void *zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
@@ -52,8 +52,8 @@ static bool take_away(struct mapping *m)
 }
 
 /*
- * Runs on the thread that touched the memory. That thread holds none of the
- * locks: nobody touches client memory under them.
+ * Runs on the thread that touched the memory. That thread holds none of the locks, because no code
+ * touches client memory under them.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {
@@ -144,10 +144,10 @@ static void unmap(struct grants *grants, struct mapping *m)
 }
 
 /*
- * Unmaps what is stale and unused. Called and returns with the lock held, but the engine is told
- * without it: it may take its time, and whoever else needs memory must not wait for that. Meanwhile
- * the mapping is in the list, for the handler of SIGBUS and grants_revoke(); who set `leaves`
- * removes it. What a picture held may be unused afterwards.
+ * Unmaps stale and unused mappings. Called and returns with the lock held, but notifies the engine
+ * without it, because the engine may be slow. Meanwhile the mapping stays in the list for the
+ * SIGBUS handler and grants_revoke(); the thread that set `leaves` removes it. The planes of an
+ * image may become unused too.
  */
 static void sweep(struct grants *grants)
 {
@@ -163,8 +163,8 @@ static void sweep(struct grants *grants)
 }
 
 /*
- * A grant's number is used again only after it was forgotten, but another
- * thread may still be at that: a mapping of another length is the old one's.
+ * Finds a grant's mapping. A grant's number may be reused while another thread is still forgetting
+ * the old one; a mapping of another length belongs to the old one.
  */
 static struct mapping *find(struct grants *grants, const struct nnaccel_grant *grant)
 {
@@ -180,7 +180,7 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 			  const struct nnaccel_format *format, struct mapping **mapping,
 			  struct nn_error *err);
 
-/* Maps the files of planes that do not lie in the pool's own. */
+/* Maps the files of planes outside the pool's own file. */
 static enum nn_status map_others(struct grants *grants, struct mapping *m, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -297,7 +297,7 @@ static enum nn_status sync_one(struct grants *grants, const struct mapping *mapp
 	};
 
 	while (session_call(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
-		/* A file's memory is the CPU's; only what is marked is known to be no file. */
+		/* A file needs no sync; only memory with this mark is known not to be a file. */
 		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
 			return NN_OK;
 		if (errno != EINTR)
@@ -318,7 +318,7 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 		if (!mapping->others[i] || (status && !(flags & NNACCEL_SYNC_END)))
 			continue;
 		one = sync_one(grants, mapping->others[i], flags, err);
-		/* What had begun is ended. */
+		/* End the accesses that have begun. */
 		if (one && !(flags & NNACCEL_SYNC_END)) {
 			struct nn_error ignored = { "" };
 

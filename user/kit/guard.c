@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A bound on each call of a plug-in's functions. A thread watches those that are under
- * way; it sleeps while there are none. A thread that is overdue may still write what its
- * client gets back, so it is stopped by a signal before the client is told. One that does
- * not stop, as its plug-in has seen to that, is told of by the end of the worker alone.
+ * Time limits for calls of plug-in functions. A thread watches the calls in progress, and sleeps
+ * without any. An overdue thread may still write to the client's results, so a signal stops it
+ * before the client is notified. If the plug-in blocks the signal, the client only sees the
+ * worker's end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,10 +25,10 @@
 #include "kit/log.h"
 #include "kit/worker.h"
 
-/* How long a thread may take to stop. */
+/* Time limit for a thread to stop. */
 #define STOP_NS (NS_PER_S / 2)
 
-/* A call that is under way, in what its caller has for it. */
+/* A call in progress, stored in the caller's struct nna_engine_call. */
 struct guard_call {
 	struct guard_call *next, **link;
 	const char *extension;
@@ -43,10 +43,10 @@ _Static_assert(sizeof(struct guard_call) <= sizeof(struct nna_engine_call) &&
 	       "a call fits into what its caller has");
 
 static struct {
-	unsigned int bound_s;		/* 0: nobody watches */
+	unsigned int bound_s;		/* 0: no thread watches */
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
-	bool sleeps;			/* the thread, until a call begins; under the lock */
+	bool sleeps;			/* the watching thread waits for a call; under the lock */
 	struct guard_call *calls;	/* likewise */
 	sem_t stopped;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -58,7 +58,7 @@ static struct timespec to_time(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* Never returns to what it interrupted. */
+/* Stops the thread for good: never returns to the interrupted code. */
 static void on_stop(int signal)
 {
 	static uint32_t never;
@@ -82,7 +82,7 @@ static bool stop(const struct guard_call *call)
 	return !error;
 }
 
-/* The thread of the call may hold malloc's lock. */
+/* Ends the worker without malloc(), because the stopped thread may hold its lock. */
 __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 {
 	char reason[256];
@@ -95,7 +95,7 @@ __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 	_exit(WORKER_EXIT_OVERDUE);
 }
 
-/* The call that is due first, or NULL. */
+/* Returns the call that is due first, or NULL. */
 static const struct guard_call *find_first(void)
 {
 	const struct guard_call *first = guard.calls;
@@ -106,7 +106,7 @@ static const struct guard_call *find_first(void)
 	return first;
 }
 
-/* Where a call of the past was due there may be no call any more: then it sleeps. */
+/* Watches the calls; without a call it sleeps. */
 static void *watch(void *arg)
 {
 	const struct guard_call *first;
@@ -179,7 +179,7 @@ void nna_engine_call_begin(struct nna_engine_call *memory, const char *extension
 	pthread_mutex_unlock(&guard.lock);
 }
 
-/* Of a call that is overdue this waits for the lock until the worker has ended. */
+/* If the call is overdue, this blocks on the lock until the worker has ended. */
 void nna_engine_call_end(struct nna_engine_call *memory)
 {
 	struct guard_call *call = (struct guard_call *)memory;

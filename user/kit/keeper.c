@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The keeper of the compilation cache: its start and its end.
+ * Starts and ends the keeper of the compilation cache.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,10 +25,10 @@
 #include "kit/log.h"
 #include "kit/program.h"
 
-/* A keeper that dies is not started again before that. */
+/* Minimum time between two starts of a keeper. */
 #define RESTART_NS UINT64_C(10000000000)
 
-/* How long what it keeps may take to the disk in the end. */
+/* Time limit for writing to disk at the end. */
 #define END_MS 5000
 
 #define AT(member) OPTION_AT(struct keeper_options, member)
@@ -44,7 +44,7 @@ const struct option_row keeper_rows[KEEPER_WORDS + 1] = {
 
 /* ---- the version ---- */
 
-/* Adds a file's name and bytes; false where it cannot be read. */
+/* Adds a file's name and bytes; false: the file cannot be read. */
 static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const char *name)
 {
 	char path[4096], bytes[8192];
@@ -62,7 +62,7 @@ static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const c
 	return !n;
 }
 
-/* What plug-ins compute may be in a plan: those that there are, and what is in them. */
+/* Hashes the plug-ins' names and files, because plans may contain values that plug-ins computed. */
 static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGEST_SIZE])
 {
 	struct evp_md_ctx_st *context = digest_init() ? digest_begin() : NULL;
@@ -74,8 +74,8 @@ static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGES
 }
 
 /*
- * All that an entry depends on besides its model: what computes, and the plug-ins. Where that
- * cannot be told from another there is no version, and no cache.
+ * Describes everything besides the model that an entry depends on: the engine's identity and the
+ * plug-ins. Without an identity there is no version, and thus no cache.
  */
 static bool describe_version(const struct keeper_options *options, char *text, size_t size)
 {
@@ -172,7 +172,7 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 	return false;
 }
 
-/* Reaps it if it has ended. True: it has, or there was none. */
+/* Reaps the keeper if it has ended. True: it has ended, or there was none. */
 static bool reap(struct keeper *keeper)
 {
 	siginfo_t info = { 0 };
@@ -213,7 +213,7 @@ void keeper_stop(struct keeper *keeper)
 	const struct message end = { .kind = KEEPER_END };
 
 	if (keeper->pidfd >= 0) {
-		/* One that is behind with its work sees the end of the socket instead. */
+		/* A busy keeper sees the end of the socket instead of the message. */
 		message_send(keeper->socket, &end, -1);
 		shutdown(keeper->socket, SHUT_WR);
 		if (poll(&ended, 1, END_MS) != 1) {

@@ -17,9 +17,9 @@
 
 #define KEEPER_SOCKET "keeper.sock"
 
-/* The report that CACHE_SHOW asks for, and its rows. */
+/* The head of the report that CACHE_SHOW returns; rows follow. */
 struct cache_report {
-	char version[160];		/* that the index is good for; empty: none yet */
+	char version[160];		/* of the index; empty: none yet */
 };
 
 struct cache_report_user {
@@ -28,7 +28,7 @@ struct cache_report_user {
 	uint64_t plans, plan_bytes;
 };
 
-/* The rows, in the order of users, as the index has them. */
+/* The rows, ordered by user as in the index. */
 #define CACHE_REPORT_SQL \
 	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(bytes) FROM" \
 	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans," \

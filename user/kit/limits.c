@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who may have a worker: each user's share of workers, of new workers per time and of crashes.
- * Plain state; the caller tells the time.
+ * Limits of each user: number of workers, new workers per time, and crashes. Plain state without
+ * I/O; the caller passes the time.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ bool limits_init(struct limits *limits, unsigned int max_workers,
 		.max_workers = max_workers,
 		.max_workers_per_user = max_workers_per_user,
 		.starts_per_s = starts_per_s,
-		/* Users with a worker, root among them, are never forgotten. */
+		/* Users with a worker, including root, are never forgotten. */
 		.max_users = max_workers + 1 + LIMITS_MAX_IDLE_USERS,
 	};
 	limits->users = calloc(limits->max_users, sizeof(*limits->users));
@@ -37,7 +37,7 @@ static bool is_forgiven(const struct limits_user *user, uint64_t now_ns)
 	return !user->crashes || now_ns - user->last_crash_ns >= LIMITS_FORGIVE_NS;
 }
 
-/* Whether a user is no other than one that was never seen. */
+/* Returns whether a user's state equals that of an unknown user. */
 static bool is_blank(const struct limits_user *user, uint64_t now_ns)
 {
 	return !user->workers && !user->crashes && user->starts_paid_ns <= now_ns &&
@@ -69,7 +69,7 @@ static struct limits_user *find(const struct limits *limits, uint32_t uid)
 	return NULL;
 }
 
-/* The place of the user without workers that was seen longest ago: there is one in a full table. */
+/* Returns the user without workers that was seen longest ago. A full table always has one. */
 static struct limits_user *oldest(struct limits *limits)
 {
 	struct limits_user *found = NULL;
@@ -83,7 +83,7 @@ static struct limits_user *oldest(struct limits *limits)
 	return found;
 }
 
-/* A user's place, which it gets if it has none. */
+/* Returns a user's entry, creating it if needed. */
 static struct limits_user *get(struct limits *limits, uint32_t uid, uint64_t now_ns)
 {
 	struct limits_user *user = find(limits, uid);
@@ -98,20 +98,20 @@ static struct limits_user *get(struct limits *limits, uint32_t uid, uint64_t now
 	return user;
 }
 
-/* ---- token buckets: a moment at which all that was taken is paid ---- */
+/* ---- token buckets, stored as the time when the bucket is full again ---- */
 
 static uint64_t price_ns(const struct limits *limits)
 {
 	return NS_PER_S / limits->starts_per_s;
 }
 
-/* How much of a bucket is taken, in time. */
+/* Returns how much of a bucket is used, as a time. */
 static uint64_t debt_ns(uint64_t paid_ns, uint64_t now_ns)
 {
 	return paid_ns > now_ns ? paid_ns - now_ns : 0;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static bool is_full(const struct limits *limits, uint32_t uid, unsigned int workers)
 {
@@ -218,7 +218,7 @@ bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns
 	return !user || debt_ns(user->starts_paid_ns, now_ns) < price_ns(limits) * LIMITS_BURST / 2;
 }
 
-/* ---- refusing ---- */
+/* ---- refusals ---- */
 
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns)
 {

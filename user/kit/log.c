@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Log lines: those of the broker on stderr, and those that it relays from its
- * workers' pipes, bounded and made harmless.
+ * Log lines: the broker's own on stderr, and those that it relays from its workers' pipes, limited
+ * in number and without control characters.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "kit/log.h"
 
-/* Most lines that one worker may log in a window. */
+/* Maximum number of lines that one worker may log in a window. */
 #define WINDOW_NS UINT64_C(10000000000)
 #define WINDOW_LINES 50
 
@@ -44,7 +44,7 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
 	log_sink = sink;
 }
 
-/* A process that has a relay leaves its lines to that. */
+/* The broker's relay limits the lines of this process. */
 void log_to_relay(void)
 {
 	log_sink = NULL;
@@ -87,12 +87,12 @@ void log_line(enum log_level level, const char *format, ...)
 	}
 	length = strlen(line);
 	line[length++] = '\n';
-	/* A log that nobody takes is no reason to stop. */
+	/* Ignore the error: logging must not stop the program. */
 	if (write(STDERR_FILENO, line, length) < 0)
 		return;
 }
 
-/* Takes the level off a line's front; lines without one come from libraries' last words. */
+/* Removes the level from a line; lines without one come from libraries that abort. */
 static enum log_level take_level(const char **line)
 {
 	const char *s = *line;
@@ -132,7 +132,7 @@ bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns)
 	char chunk[4096];
 	ssize_t n;
 
-	/* A pipe holds 64 KiB: more rounds than that would starve the other workers. */
+	/* A pipe holds 64 KiB: reading more would delay the other workers. */
 	for (int round = 0; round < 16; round++) {
 		n = read(relay->fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)

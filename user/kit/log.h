@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Log lines: those of the broker on stderr, and those that it relays from its
- * workers' pipes, bounded and made harmless.
+ * Log lines: the broker's own on stderr, and those that it relays from its workers' pipes, limited
+ * in number and without control characters.
  */
 #ifndef NN_KIT_LOG_H
 #define NN_KIT_LOG_H
@@ -17,25 +17,25 @@ enum log_level {
 	LOG_DEBUG = 3,
 };
 
-/* Lines above this level are not written; LOG_INFO until told. */
+/* Sets the level above which lines are dropped (default LOG_INFO). */
 void log_set_level(enum log_level level);
 
-/* The name that lines begin with; "nnacceld" until told. It stays the caller's. */
+/* Sets the name that lines begin with (default "nnacceld"). The caller keeps the string. */
 void log_set_name(const char *name);
 
 /*
- * From now on lines go there instead of standard error, without name and end; from any thread.
- * `data` stays the caller's.
+ * Passes lines to a function instead of standard error, without name and newline, on any thread.
+ * The caller keeps `data`.
  */
 void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
 
-/* From now on lines carry their level and no name: they go to a broker's relay. */
+/* Writes lines with their level and without a name from now on, for a broker's relay. */
 void log_to_relay(void);
 
-/* "error", "warning", "info" or "debug"; false for anything else. */
+/* Parses "error", "warning", "info" or "debug"; returns false for anything else. */
 bool log_parse_level(const char *name, enum log_level *level);
 
-/* Writes one line; an end of line is added. */
+/* Writes one line and adds the newline. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
@@ -45,7 +45,7 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 
 #define LOG_RELAY_LINE 640
 
-/* The reading end of a worker's log. Zeroed but for fd, a non-blocking pipe. */
+/* The reading end of a worker's log. The caller zeroes it and sets fd, a non-blocking pipe. */
 struct log_relay {
 	int fd;
 	size_t used;
@@ -55,8 +55,8 @@ struct log_relay {
 };
 
 /*
- * Reads what is there, at most a pipe's worth, and writes each line behind
- * `name`. Returns false at the end of the pipe.
+ * Reads what is available, at most a pipe's worth, and writes each line after `name`. Returns false
+ * at the end of the pipe.
  */
 bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns);
 

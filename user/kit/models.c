@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models of the client: loaded from their wire form, judged, prepared, and kept
- * by number until forgotten and no longer executed.
+ * Models of the client: loaded from their serialised form, checked, prepared, and held by number
+ * until they are forgotten and no longer executed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "model/attribute.h"
 #include "model/reach.h"
 
-/* The models of this process: one list for each client that it serves. */
+/* All models of this process, one list for each client. */
 static struct {
 	pthread_mutex_t lock;	/* taken before that of models */
 	struct models *list;
@@ -103,7 +103,7 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
-		/* Its exporter refused. */
+		/* The exporter failed the access. */
 		if (!(command->grants[i + 1].prot & NNACCEL_PROT_READ))
 			continue;
 		status = grants_get(models->grants, &command->grants[i + 1], NULL, &loaded->pools[i],
@@ -197,7 +197,10 @@ static enum nn_status load(struct models *models, const struct command *command,
 	return NN_OK;
 }
 
-/* Whether a constant can be read: a file ends somewhere, so its last byte tells. */
+/*
+ * Returns whether a constant can be read. A truncated file ends before the last byte, so that byte
+ * tells.
+ */
 static bool can_be_read(const void *data, const struct nn_location *at)
 {
 	struct mapping *mapping = ((const struct loaded_model *)data)->pools[at->pool];
@@ -342,7 +345,7 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 		free(form);
 }
 
-/* Under all.lock. Gives the model of a form another one, and holds the model. NULL: it is gone. */
+/* Under all.lock. Gives a model another form, and holds the model. NULL: the model is gone. */
 static struct loaded_model *exchange(struct models *models, const void *prepared,
 				     struct form *better, struct form **old)
 {
@@ -369,7 +372,7 @@ bool nna_engine_replace(void *prepared, void *better)
 	if (!form)
 		return false;
 	*form = (struct form){ .prepared = better, .users = 1 };
-	/* The client's models stay for so long, even if the client goes. */
+	/* Hold the lock so that the client's models stay, even if the client goes. */
 	pthread_mutex_lock(&all.lock);
 	for (models = all.list; models && !loaded; models = models->next) {
 		loaded = exchange(models, prepared, form, &old);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of the client: loaded from their wire form, judged, prepared, and kept
- * by number until forgotten and no longer executed.
+ * Models of the client: loaded from their serialised form, checked, prepared, and held by number
+ * until they are forgotten and no longer executed.
  */
 #ifndef NN_KIT_MODELS_H
 #define NN_KIT_MODELS_H
@@ -17,7 +17,7 @@
 
 /* The engine's form of a model: the first, or one that replaced another. */
 struct form {
-	void *prepared;			/* NULL: none yet, or released */
+	void *prepared;			/* NULL: not prepared yet, or released */
 	unsigned int users;
 };
 
@@ -26,21 +26,21 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	struct nn_model *model;		/* NULL: it was loaded */
+	struct nn_model *model;		/* NULL: the plan was loaded */
 	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives all forms */
 	struct form first;
-	_Atomic(struct form *) form;	/* of executions that begin now; NULL until models_add() */
-	bool is_kept;			/* in the engine's own cache, */
-	uint8_t key[DIGEST_SIZE];	/* by this key */
-	struct kept_parts kept;		/* what it was loaded from, where that was kept */
-	struct mapping **pools;		/* NULL entries: could not be mapped */
+	_Atomic(struct form *) form;	/* for executions that begin now; NULL until models_add() */
+	bool is_kept;			/* in the engine's own cache */
+	uint8_t key[DIGEST_SIZE];	/* its key there */
+	struct kept_parts kept;		/* the cache entry that it was loaded from, if any */
+	struct mapping **pools;		/* NULL entries: cannot be mapped */
 	uint32_t num_pools;
-	struct nn_pool *copies;		/* memory of our own in the place of pools */
+	struct nn_pool *copies;		/* private memory in place of the pools */
 	uint32_t num_copies;
 };
 
 struct models {
-	struct models *next;		/* of those of this process */
+	struct models *next;		/* for the process' list */
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
@@ -52,54 +52,56 @@ struct models {
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache);
 
-/* Releases all that were not forgotten, once nobody uses any. */
+/* Releases all models that were not forgotten; none may be in use. */
 void models_free(struct models *models);
 
 /*
- * NNACCEL_DO_SUPPORTED: supported[i] for each of the num_operations operations
- * of the main subgraph. An operation with a constant in memory that cannot be
- * mapped or read is not supported.
+ * Handles NNACCEL_DO_SUPPORTED: sets supported[i] for each of the num_operations operations of the
+ * main subgraph. An operation is not supported if a constant of it cannot be mapped or read.
  */
 enum nn_status models_supported(struct models *models, const struct command *command,
 				bool *supported, size_t num_operations, struct nn_error *err);
 
-/* NNACCEL_DO_PREPARE: keeps a prepared model under its number. */
+/* Handles NNACCEL_DO_PREPARE: holds a prepared model under its number. */
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err);
 
-/* What a prepared model takes; zeroes for one that is not there. */
+/* Returns the memory of a prepared model; zeroes if there is no such model. */
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
 
 /*
- * NNACCEL_DO_PREPARE_CACHED: the same, from parts that were saved.
- * NN_GENERAL_FAILURE: they are none that the keeper knows, or they are damaged.
+ * Handles NNACCEL_DO_PREPARE_CACHED: prepares a model from saved parts. NN_GENERAL_FAILURE: the
+ * keeper does not know the parts, or they are damaged.
  */
 enum nn_status models_prepare_cached(struct models *models, const struct command *command,
 				     struct nn_error *err);
 
 /*
- * NNACCEL_DO_CACHE_SAVE: *sizes are set with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE;
- * both are 0 for a model that was not compiled yet.
+ * Handles NNACCEL_DO_CACHE_SAVE. Sets *sizes with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE; both sizes
+ * are 0 for a model that has not been compiled yet.
  */
 enum nn_status models_save(struct models *models, const struct command *command,
 			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);
 
-/* A model that was compiled from a copy, which nobody writes to, and is to be kept. */
+/* A model that was compiled from a private copy, and is to be cached. */
 struct keep_work;
 
 /*
- * NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP: from what was kept, else of a copy of
- * the model's constants. *work is NULL, or what models_keep() is to do once the client
- * has its answer.
+ * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP. It loads the cached plan, or compiles a
+ * private copy of the model's constants. *work is NULL, or the work for models_keep() after the
+ * client has its answer.
  */
 enum nn_status models_prepare_kept(struct models *models, const struct command *command,
 				   struct keep_work **work, struct nn_error *err);
 void models_keep(struct models *models, struct keep_work *work);
 
-/* Keeps the form that a model has now in the place of an older one, if that was kept. */
+/* Caches a model's new form in place of an older one, if that was cached. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
-/* What the ways to prepare a model share; `loaded` begins as zeroes and its number. */
+/*
+ * ---- functions that all ways to prepare a model share; `loaded` begins as zeroes and its number
+ * ----
+ */
 
 /* A private copy of the first grant's range, which the client may still be writing. */
 enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
@@ -133,7 +135,7 @@ enum nn_status models_check_attributes(const struct models *models,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err);
 
-/* What a model's executions take and give. */
+/* Returns the operands of a model's executions. */
 const struct nn_subgraph *models_signature(const struct models *models,
 					   const struct loaded_model *loaded);
 void models_add(struct models *models, struct loaded_model *loaded);

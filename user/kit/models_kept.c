@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's own cache of plans. The key of a plan is the hash of all that it
- * was made of: wire form, constants, preference, attributes; the index is void for
- * another build or CPU. A client may write its constants at any time: it can thereby find
- * the wrong plan for itself, but what is not found is compiled from a copy, which the
- * model keeps, and kept under the copy's key.
+ * The engine's own cache of plans. A plan's key is the hash of its inputs: serialised model,
+ * constants, preference and attributes. Another build or CPU invalidates the index. A client may
+ * write its constants at any time, and so find a wrong plan, but only for itself. A plan that is
+ * not found is compiled from a private copy of the constants and cached under the copy's key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +18,10 @@ struct keep_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
-	struct loaded_model *loaded;	/* compiled from a copy; ours to put. NULL: not yet */
+	struct loaded_model *loaded;	/* compiled from a copy, referenced; NULL: not yet */
 };
 
-/* Calls for each constant that lies in a pool. */
+/* Calls a function for each constant in a pool. */
 static void each_constant(const struct nn_model *model,
 			  void (*act)(const struct nn_location *at, void *data), void *data)
 {
@@ -62,7 +61,7 @@ static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attri
 	}
 }
 
-/* Lengths and places of constants are in the wire form. */
+/* The serialised model contains the lengths and places of constants. */
 static enum nn_status make_key(const struct keep_work *work, const struct loaded_model *loaded,
 			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
 {
@@ -78,9 +77,9 @@ static enum nn_status make_key(const struct keep_work *work, const struct loaded
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
-/* ---- what was kept ---- */
+/* ---- cached plans ---- */
 
-/* The plan of an entry; its model part is copied, hashed, and checked as any other. */
+/* Loads the plan of an entry; its model part is copied, hashed, and checked as any other. */
 static enum nn_status load_kept(struct models *models, const struct command *command,
 				struct loaded_model *loaded, struct nn_error *err)
 {
@@ -130,8 +129,8 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 /* ---- the copy ---- */
 
 /*
- * Memory of our own in the place of the model's pools, with the constants in it. All else of it is
- * read-only zeros, because only memory that can be written counts against RLIMIT_DATA.
+ * Private memory in place of the model's pools, with the constants in it. The rest is read-only
+ * zeros, because only writable memory counts against RLIMIT_DATA.
  */
 struct copying {
 	const struct loaded_model *source;
@@ -179,7 +178,7 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 	return mappings_check(source->pools, source->num_pools, err);
 }
 
-/* The model of the copy; it is compiled at once, for it is kept at once. */
+/* Makes the model from the copy and compiles it at once, because it is cached at once. */
 static enum nn_status compile_copy(struct models *models, const struct command *command,
 				   const struct keep_work *work, struct loaded_model *loaded,
 				   struct nn_error *err)
@@ -229,7 +228,7 @@ static void work_free(struct models *models, struct keep_work *work)
 	free(work);
 }
 
-/* The model as the client has it now: enough for a key. */
+/* Loads the model with the client's current constants, for the key. */
 static enum nn_status load_source(struct models *models, const struct command *command,
 				  struct keep_work *work, struct loaded_model *source,
 				  struct nn_error *err)
@@ -243,7 +242,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 	return status ? status : models_decode(command, work->wire, source, err);
 }
 
-/* work->loaded stays NULL where the plan was kept already. */
+/* Prepares a model; work->loaded stays NULL if the plan was cached already. */
 static enum nn_status prepare(struct models *models, const struct command *command,
 			      struct keep_work *work, struct nn_error *err)
 {
@@ -255,7 +254,7 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	if (!source)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
-	/* Another client of this user may have kept what this one may not have. */
+	/* Another client of this user may have cached a model that this client may not use. */
 	if (!status)
 		status = models_check(models, source->model, err);
 	if (!status)
@@ -284,13 +283,13 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 		*out = work;
 	else
 		work_free(models, work);
-	/* There may be room for the model without the copy that a kept plan takes. */
+	/* Without the copy that caching needs, memory may suffice. */
 	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
 
-/* ---- keeping ---- */
+/* ---- caching ---- */
 
-/* Keeps the model's form of now, and the next one if it is replaced meanwhile. */
+/* Caches the model's current form, and the next one if it is replaced meanwhile. */
 static void keep_form(struct models *models, struct loaded_model *loaded)
 {
 	const struct nna_engine *engine = models->engine;

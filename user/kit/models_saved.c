@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models from what was saved, and saving them. The model part is copied before
- * it is hashed, and hashed before it is believed; the data part is used where it
- * lies and believed in nothing.
+ * Loads models from saved parts, and saves them. The model part is copied before it is hashed, and
+ * its hash is checked before its use. The data part is used in place and never trusted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@ static enum nn_status hash_part(const void *part, size_t size, uint8_t hash[DIGE
 
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
-/* Makes the plan of a model part that is ours alone by now, and the plan's from then on. */
+/* Makes the plan from a model part in private memory; the plan owns the part afterwards. */
 static enum nn_status make_plan(struct models *models, const struct command *command,
 				void **part, struct loaded_model *loaded, struct nn_error *err)
 {
@@ -71,7 +70,7 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 
 /* ---- NNACCEL_DO_CACHE_SAVE ---- */
 
-/* Where the client wants the parts. */
+/* The client's memory for the parts. */
 struct target {
 	struct mapping *maps[2];
 	char *model, *data;
@@ -93,7 +92,7 @@ static enum nn_status map_target(struct models *models, const struct command *co
 	return NN_OK;
 }
 
-/* The hash is on the broker's disk before the client sees a byte of what it is of. */
+/* Writes the parts. The hash is on the keeper's disk before the client sees a byte. */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node, and the signals that end who holds it.
+ * The engine node, and the signals that end its owner.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ int node_open_signals(void)
 	int signals = -1;
 	sigset_t set;
 
-	/* Whoever reads the log may go. */
+	/* The reader of the log may disappear. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the service manager, where there is one, is told: sd_notify(3)'s protocol.
+ * Reports to the service manager, if there is one, by sd_notify(3)'s protocol.
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +27,7 @@ static void notify(const char *message)
 		return;
 	memcpy(address.sun_path, path, strlen(path));
 	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-	/* An abstract name, which begins with a zero byte. */
+	/* An abstract name begins with a zero byte. */
 	if (path[0] == '@')
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -43,7 +43,7 @@ void notify_ready(void)
 	notify("READY=1");
 }
 
-/* What the environment variable holds, 0: nothing that is a number. */
+/* Returns the number in an environment variable, 0: it has no number. */
 static uint64_t number_of(const char *name)
 {
 	const char *text = getenv(name);
@@ -57,7 +57,7 @@ static uint64_t number_of(const char *name)
 	return errno || *end ? 0 : value;
 }
 
-/* In ms; 0: the manager does not watch this process. */
+/* Returns the watchdog's interval in ms; 0: the manager does not watch this process. */
 static uint64_t interval_ms(void)
 {
 	uint64_t pid = number_of("WATCHDOG_PID"), us = number_of("WATCHDOG_USEC");
@@ -70,7 +70,7 @@ static uint64_t interval_ms(void)
 
 int notify_alive(int timeout_ms)
 {
-	static uint64_t next_ms;	/* 0: it was never sent */
+	static uint64_t next_ms;	/* 0: not sent yet */
 	uint64_t interval = interval_ms(), now, left;
 
 	if (!interval)

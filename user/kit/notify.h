@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the service manager, where there is one, is told: sd_notify(3)'s protocol.
+ * Reports to the service manager, if there is one, by sd_notify(3)'s protocol.
  */
 #ifndef NN_KIT_NOTIFY_H
 #define NN_KIT_NOTIFY_H
@@ -9,10 +9,9 @@
 void notify_ready(void);
 
 /*
- * For a loop that is about to wait for timeout_ms (-1: without end): sends WATCHDOG=1 where it is
- * due, and returns how long the loop may wait before it calls this again. It is due twice in
- * $WATCHDOG_USEC, after which the manager kills a process that says nothing. Only one thread
- * calls it.
+ * Sends WATCHDOG=1 if it is due, for a loop that is about to wait for timeout_ms (-1: for ever).
+ * Returns how long the loop may wait before it calls this again. The message is due twice in
+ * $WATCHDOG_USEC; the manager kills a process that sends none. Only one thread may call this.
  */
 int notify_alive(int timeout_ms);
 

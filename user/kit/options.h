@@ -14,20 +14,23 @@ struct client_threads;
 
 struct engine_options {
 	const char *device;
-	const char *name;		/* the engine registers under */
+	const char *name;		/* that the engine registers */
 	const char *version;		/* of the device, for the kernel to show */
 	uint32_t type;			/* enum nn_device_type */
 	unsigned int idle;		/* processes to keep ready */
 	unsigned int max;		/* clients at a time */
 	unsigned int max_per_user;
 	unsigned int rate;		/* new clients of a user a second, after a burst */
-	struct spawner spawner;		/* program -1: it is not looked for yet, nor are plug-ins */
+	/* program -1: it has not been opened yet, nor plug-ins found */
+	struct spawner spawner;
 	struct keeper_options keeper;
-	struct extensions extensions;	/* change as their folder does */
+	struct extensions extensions;	/* re-read when the folder changes */
 	const struct cgroup_options *cgroup;	/* NULL: workers have no cgroups of their own */
-	const struct nna_engine *engine;	/* of the kit's, or NULL */
-	const char *direct;		/* a socket to serve clients at, without the module; NULL */
-	const struct client_threads *threads;	/* which serve clients, NULL: processes do */
+	const struct nna_engine *engine;	/* an engine of the kit, or NULL */
+	/* socket to serve clients at, without the module; or NULL */
+	const char *direct;
+	/* to serve clients by threads; NULL: by processes */
+	const struct client_threads *threads;
 };
 
 /* A client's process is this user outside of its user namespace if the engine is root. */
@@ -38,8 +41,9 @@ struct engine_options {
 #define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
 
 /*
- * Rows of a table for a structure that begins with a struct engine_options. The arguments are the least
- * number of processes to keep ready, and what --help says of the folder of state and of defaults.
+ * Rows of a table for a structure that begins with a struct engine_options. The arguments are the
+ * least number of processes to keep ready, and the help texts of the folder of state and of
+ * defaults.
  */
 #define ENGINE_ROWS(least, idle_text, state_text, keep_text, folder_text, list_text) \
 	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT, \
@@ -64,7 +68,7 @@ struct engine_options {
 
 bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAULT]);
 
-/* Sets what all engines have as defaults. */
+/* Sets the defaults of all engines. */
 void options_init(struct engine_options *options);
 
 /* Reads options and sets the level of the log. Returns false, with a log line, if one is wrong. */

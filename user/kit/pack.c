@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models in one block: the wire form of a model whose constants have all been copied into it.
+ * Packs a model into one block: its serialised form with all constants copied into it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "base/round.h"
 
-/* Where constants are aligned, as in models that clients send. */
+/* Alignment of constants, as in models that clients send. */
 #define ALIGNMENT 8
 
 /* A model with arrays of its own, whose constants are moved. */
@@ -20,7 +20,7 @@ struct packing {
 	uint8_t *values;
 };
 
-/* Bytes of all values once constants from pools are among them. */
+/* Returns the bytes of all values, including constants from pools. */
 static uint64_t values_size(const struct nn_model *model)
 {
 	uint64_t size = round_up(model->values_size, ALIGNMENT);

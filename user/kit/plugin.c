@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plug-ins that an engine takes: their descriptors are looked over in full, then models may have
- * their types, and clients are told of them. plugin_call.c calls what is in them.
+ * Plug-ins of an engine. Their descriptors are checked in full; then models may use their types,
+ * and clients see them. plugin_call.c calls their functions.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -18,12 +18,12 @@
 #include "model/extension.h"
 #include "model/fingerprint.h"
 
-/* One that was taken. */
+/* A plug-in that was accepted. */
 struct plugin {
-	struct nnx_extension descriptor;	/* what is not in its version is 0 */
+	struct nnx_extension descriptor;	/* fields beyond its version are 0 */
 	uint64_t version;
 	uint16_t prefix;		/* in this process */
-	struct nn_device_extension_item *items;	/* of what clients are told */
+	struct nn_device_extension_item *items;	/* for the answer to clients */
 	struct nna_engine_plugin_operation *operations;	/* the OEM's last */
 	uint32_t num_operations;
 };
@@ -197,7 +197,7 @@ static enum nn_status check_attributes(const struct nnx_extension *x, struct nn_
 	return NN_OK;
 }
 
-/* Copies as much of a descriptor as its version has. */
+/* Copies the fields of a descriptor that its version has. */
 static enum nn_status read_descriptor(const struct nnx_extension *from, struct nnx_extension *x,
 				      struct nn_error *err)
 {
@@ -231,9 +231,9 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 	return status ? status : check_attributes(x, err);
 }
 
-/* ---- taking it ---- */
+/* ---- acceptance ---- */
 
-/* What clients are told of it. */
+/* Fills in the description that clients get. */
 static void fill_list(const struct plugin *p, struct nn_device_extension *told)
 {
 	const struct nnx_extension *x = &p->descriptor;
@@ -292,7 +292,7 @@ static enum nn_status join(struct plugin *p, struct nn_error *err)
 	return NN_OK;
 }
 
-/* The first extension that it needs and that is not there, or NULL. */
+/* Returns the first extension that the plug-in needs and that is missing, or NULL. */
 static const char *missing_need(const struct nnx_extension *x)
 {
 	for (uint32_t i = 0; i < x->num_needs; i++)
@@ -387,7 +387,7 @@ static const struct plugin *find_plugin(uint16_t prefix)
 	return NULL;
 }
 
-/* Types of the engine's own extensions are its own to check. */
+/* Types of the engine's own extensions are left to the engine. */
 static enum nn_status check_operand(const struct nn_operand *o, struct nn_error *err)
 {
 	const struct plugin *p = find_plugin((uint32_t)o->type >> 16);
@@ -399,7 +399,7 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 			   (uint32_t)o->type) : NN_OK;
 }
 
-/* Decoding brought extensions' codes to those that were registered, and refused others. */
+/* Checks extension codes: decoding mapped registered ones and rejected others. */
 static enum nn_status check_names(const struct nn_model *model, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < model->num_extensions; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of plug-ins' functions: what they are given, what they may ask for meanwhile, and what
- * they said, checked.
+ * Calls of plug-ins' functions: their arguments, the services they may use during a call, and
+ * checks of their results.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@
 
 _Static_assert(NNX_MAX_RANK == NN_MAX_RANK, "the ranks of plug-ins are ours");
 
-/* Memory of a call, until it ends; 64 bytes of head, then the memory. */
+/* A block of memory that lives until the call ends: 64 bytes of head, then the memory. */
 struct block {
 	struct block *next;
 };
 
 #define ALIGN 64
 
-/* A call of a plug-in, with what it may not see behind it. */
+/* A call of a plug-in: the public part, then private fields. */
 struct call {
 	struct nnx_call public;
 	struct block *blocks;
@@ -29,7 +29,7 @@ struct call {
 	struct nna_engine_call guard;
 };
 
-/* ---- what plug-ins ask for ---- */
+/* ---- services for plug-ins ---- */
 
 static void *call_alloc(struct nnx_call *public, size_t count, size_t size)
 {
@@ -65,7 +65,7 @@ static enum nnx_status call_fail(struct nnx_call *call, enum nnx_status status,
 
 /* ---- a call ---- */
 
-/* From its begin to its end a call has to do with the plug-in alone, all but. */
+/* Begins a call; nearly all code until its end is the plug-in's. */
 static void call_begin(struct call *c, const struct nnx_operation *operation,
 		       const char *extension, const char *name)
 {
@@ -85,7 +85,7 @@ static void call_begin_of(struct call *c, const struct nna_engine_plugin_operati
 	call_begin(c, o->descriptor, o->extension, o->descriptor->name);
 }
 
-/* What a plug-in returned, as one of the two that its function may fail with. */
+/* Ends a call and converts the plug-in's result to `failure` or NN_OUT_OF_MEMORY. */
 static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_status failure,
 			       struct nn_error *err)
 {
@@ -107,7 +107,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		       c->reason.message[0] ? c->reason.message : "it fails without a reason");
 }
 
-/* Of what a client gave, what is this extension's. */
+/* Selects the client's attributes that belong to this extension. */
 static bool call_take_attributes(struct call *c, const char *extension,
 				 const struct nn_attributes *from,
 				 const struct nnx_attribute **list, uint32_t *count)
@@ -130,7 +130,7 @@ static bool call_take_attributes(struct call *c, const char *extension,
 	return true;
 }
 
-/* The operands of an operation as its model declares them. */
+/* Passes the operands of an operation as its model declares them. */
 static bool call_declare(struct call *c, const struct nn_operand *operands,
 			 const struct nn_operation *o)
 {
@@ -184,7 +184,7 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 	       (input < 64 && operation->descriptor->value_inputs & UINT64_C(1) << input);
 }
 
-/* Its type as messages spell it. */
+/* Returns the operand's type as messages spell it. */
 static const char *type_name(const struct nnx_operand *x)
 {
 	uint32_t prefix = x->extension ? nn_extension_prefix(x->extension) : 0;
@@ -238,7 +238,7 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 
 /* ---- compiling ---- */
 
-/* Copies of constants, which do not change while the call lasts. */
+/* Copies constants, so that they do not change during the call. */
 static bool set_constants(struct call *c, const struct nn_model *model,
 			  const struct nn_subgraph *s, const struct nn_operation *o)
 {

@@ -77,7 +77,7 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 	}
 }
 
-/* All threads are made before the filter, which lets none be made. This one serves, too. */
+/* Starts all threads before the filter, which forbids new ones. This thread serves, too. */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
 	unsigned int commands = server_threads();
@@ -93,7 +93,7 @@ static void start_threads(const struct nna_engine *engine, struct worker *w)
 	pthread_barrier_wait(&w->barrier);
 }
 
-/* Returns false when the broker went away, which ends an idle worker. */
+/* Returns false if the broker has gone, which ends an idle worker. */
 static bool receive_session(void)
 {
 	struct message message;
@@ -111,7 +111,7 @@ static bool receive_session(void)
 	return true;
 }
 
-/* Loads the files of a folder; the last one's result. What was found sound once still is. */
+/* Loads the files of a folder; returns the last one's result. The others passed their probe. */
 static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char *const *files)
 {
 	enum nna_engine_plugin result = NNA_ENGINE_PLUGIN_LOADED;
@@ -132,8 +132,8 @@ static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char
 }
 
 /*
- * Plug-ins may use libm, which this program perhaps does not: it is loaded while it can be found. One
- * that needs it says that it is not there.
+ * Loads libm for plug-ins while files can still be found. If it is missing, a plug-in that needs it
+ * reports that.
  */
 static void load_libm(void)
 {
@@ -147,12 +147,12 @@ static void on_alarm(int signal)
 	_exit(WORKER_EXIT_SLOW);
 }
 
-/* Constructors run here: in the sandbox, and with few more system calls than later. */
+/* Loads plug-ins in the sandbox. Their constructors may make a few more system calls than later. */
 static void add_plugins(const struct nna_engine *engine, char *const *files, bool probe)
 {
 	enum nna_engine_plugin result;
 
-	/* The first process of a namespace does not die of a signal without a handler. */
+	/* The first process of a namespace ignores signals without a handler. */
 	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
 		alarm(WORKER_PROBE_S);
 	sandbox_seal_for_plugins(engine);

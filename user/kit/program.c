@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs that an engine's processes are.
+ * Programs of an engine's processes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,7 +38,7 @@ int program_open(const char *path, const char *name)
 	return -1;
 }
 
-/* All that comes until the end of the pipe; -1: it is too much. */
+/* Reads until the end of the pipe; -1: the text is too long. */
 static ssize_t read_all(int fd, char *text, size_t size)
 {
 	size_t used = 0;

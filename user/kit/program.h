@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs that an engine's processes are.
+ * Programs of an engine's processes.
  */
 #ifndef NN_KIT_PROGRAM_H
 #define NN_KIT_PROGRAM_H
@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 /*
- * Opens `path`, or where that is NULL the program `name` beside this one, as in a build's folder,
+ * Opens `path`. If that is NULL, opens the program `name` beside this one, as in a build's folder,
  * or where `make install` puts it. Returns the O_PATH file, or -1 with errno.
  */
 int program_open(const char *path, const char *name);
 
 /*
- * Runs a program that program_open() opened with one argument, and reads what it writes into text,
- * which it ends with a NUL. False, and an empty text, where it fails or writes more.
+ * Runs a program from program_open() with one argument, and reads its output into text, with a NUL
+ * at the end. Returns false, and an empty text, if it fails or writes more.
  */
 bool program_ask(int program, const char *argument, char *text, size_t size);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes of the folder of plug-ins, and of the system's groups: a process of the broker's own
- * looks at them anew, as slowly as plug-ins and directories of groups may be, and what it finds
- * sound is what new workers get.
+ * Reacts to changes in the folder of plug-ins and in the system's groups. A process of the broker's
+ * own examines them again, however slow that is, and new workers get the valid plug-ins.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,18 +19,18 @@
 #include "kit/reread.h"
 #include "kit/log.h"
 
-/* How long nothing may have changed: files are written in several steps. */
+/* Time without changes before a look: files are written in several steps. */
 #define SETTLE_NS UINT64_C(300000000)
 
 #define EVENTS (IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | \
 		IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* Where groups are by default: the file is replaced as a whole. */
+/* Default file of groups, which is replaced as a whole. */
 #define GROUPS_FOLDER "/etc"
 #define GROUPS_FILE "group"
 #define GROUPS_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
 
-/* Files of the process that looks, besides input, output and log. */
+/* Files of the examining process, besides input, output and log. */
 enum { ANSWER_FD = 3, PROGRAM_FD = 4 };
 
 void reread_init(struct reread *r, const struct extensions *e)
@@ -47,7 +46,7 @@ void reread_init(struct reread *r, const struct extensions *e)
 		r->groups = inotify_add_watch(r->changes, GROUPS_FOLDER, GROUPS_EVENTS);
 }
 
-/* Of the folder with the groups one file matters. */
+/* In the groups' folder only one file matters. */
 static bool matters(const struct reread *r, const struct inotify_event *event)
 {
 	return event->wd != r->groups || (event->len && !strcmp(event->name, GROUPS_FILE));
@@ -70,7 +69,7 @@ void reread_changed(struct reread *r)
 
 /* ---- the process ---- */
 
-/* A line for the group, with its number if there is one, and a line for each plug-in. */
+/* Writes a line for the group, with its number if there is one, and a line for each plug-in. */
 static bool write_names(const struct extensions *e)
 {
 	const struct spawn_plugins *plugins = &e->plugins;
@@ -87,7 +86,10 @@ static bool write_names(const struct extensions *e)
 	return true;
 }
 
-/* It holds nothing of the broker's, above all not the engine node, and does not outlive it. */
+/*
+ * Runs the process. It holds none of the broker's files, especially not the engine node, and ends
+ * with the broker.
+ */
 __attribute__((noreturn)) static void look(const struct extensions *extensions,
 					   const struct spawner *spawner, int answer, pid_t broker)
 {

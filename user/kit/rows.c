@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory as arguments.
+ * Maps memory to arguments.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 	return (char *)of->base + mapping->format.planes[i].offset;
 }
 
-/* Tells how a picture's planes lie. A plane in another file has a number of its own as `fd`. */
+/* Describes an image's planes. A plane in another file has its own number as `fd`. */
 static void get_planes(const struct mapping *mapping, struct nna_hardware_plane *planes,
 		       void **bases)
 {
@@ -103,7 +103,7 @@ enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *e
 
 	for (i = 0; i < a->count && !status; i++)
 		status = set_arg(a, i, err);
-	/* The others have nothing to be freed. */
+	/* The remaining arguments have nothing to free. */
 	for (; i < a->count; i++)
 		a->staged[i] = NULL;
 	return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a thread executes, for the functions of <nnaccel/engine.h> that an engine calls meanwhile.
+ * The execution of each thread, for functions of <nnaccel/engine.h> that an engine calls meanwhile.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@ static _Thread_local struct running *current;
 static _Thread_local int gone_file = -1;
 static _Thread_local struct {
 	int session;
-	uint64_t cookie;		/* 0: it prepares nothing */
+	uint64_t cookie;		/* 0: no preparation */
 } preparation;
 
 void running_set(struct running *running)
@@ -53,7 +53,7 @@ int nna_engine_gone_file(void)
 	return gone_file;
 }
 
-/* Which pool an argument's data is of; num_pools: none, but memory of ours. */
+/* Finds the pool that an argument's data is in; num_pools: private memory. */
 static uint32_t find_pool(const void *data)
 {
 	uint32_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread executes, for the functions of <nnaccel/engine.h> that an engine calls meanwhile.
+ * The execution of each thread, for functions of <nnaccel/engine.h> that an engine calls meanwhile.
  */
 #ifndef NN_KIT_RUNNING_H
 #define NN_KIT_RUNNING_H
@@ -17,16 +17,19 @@ struct running {
 	struct buffer **buffers;	/* of each pool, or NULL */
 	uint32_t num_pools;
 	bool may_have_fence;
-	int fence;			/* that the engine gave, or -1 */
+	int fence;			/* from the engine, or -1 */
 };
 
-/* From now on this thread executes that; NULL: nothing. */
+/* Sets the execution of this thread; NULL: none. */
 void running_set(struct running *running);
 
-/* From now on nna_engine_gone_file() is that on this thread; -1 until told. */
+/* Sets the file that nna_engine_gone_file() returns on this thread (default -1). */
 void running_set_gone(int file);
 
-/* The command for which this thread prepares a model, for nna_engine_progress(); cookie 0: none. */
+/*
+ * Sets the command for which this thread prepares a model, for nna_engine_progress(); cookie 0:
+ * none.
+ */
 void running_set_preparation(int session, uint64_t cookie);
 
 #endif /* NN_KIT_RUNNING_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A worker's sandbox: what the process gives up before it reads a byte that a
- * client wrote. Every step that fails ends the process with a log line.
+ * A worker's sandbox: the privileges that the process drops before it reads a byte from a client.
+ * Every step that fails ends the process with a log line.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +39,7 @@ static void must(int result, const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* Makes a folder of the old root one of the new, read-only; its own restrictions stay. */
+/* Mounts a folder of the old root in the new one, read-only; its own restrictions stay. */
 static void keep_folder(const char *from, const char *to)
 {
 	struct statvfs old;
@@ -53,13 +53,13 @@ static void keep_folder(const char *from, const char *to)
 	must(mount(NULL, to, NULL, flags, NULL), "making the folder of extensions read-only");
 }
 
-/* The root becomes a read-only tmpfs with nothing of the old one but `plugins`, if not NULL. */
+/* Replaces the root by a read-only tmpfs with only `plugins` of the old root, if not NULL. */
 static void empty_root(enum isolation isolation, const char *plugins)
 {
-	/* Any directory that is there will do; /proc must be, for the broker's sake. */
+	/* Any existing directory will do; the broker needs /proc, so it exists. */
 	const char *place = "/proc";
 
-	/* Without an id of this namespace nothing can be made in the new root. */
+	/* Files in the new root need ids that this namespace maps. */
 	if (plugins && isolation == ISOLATE_USERNS) {
 		setfsgid(0);
 		setfsuid(0);
@@ -80,7 +80,7 @@ static void empty_root(enum isolation isolation, const char *plugins)
 
 static void drop_ids(const struct worker_options *options)
 {
-	/* Refused where the broker is not root: then there are none but the broker's. */
+	/* If the broker is not root this fails, and the process only has the broker's groups. */
 	must(setgroups(0, NULL) && errno != EPERM, "leaving the groups");
 	must(setresgid(options->gid, options->gid, options->gid), "setting the group id");
 	must(setresuid(options->uid, options->uid, options->uid), "setting the user id");
@@ -93,7 +93,7 @@ static void drop_privileges(const struct worker_options *options)
 
 	memset(none, 0, sizeof(none));
 	if (options->isolation != ISOLATE_NONE) {
-		/* Of an unprivileged process these would be refused; it has no capability. */
+		/* An unprivileged process may not call these, but it has no capability either. */
 		for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			must(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "dropping a capability");
 		must(prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0), "locking the securebits");
@@ -130,7 +130,7 @@ void sandbox_enter(const struct worker_options *options)
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
-	/* Its broker's end is its own. A change of ids would have forgotten this. */
+	/* A change of ids would have reset this. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "ending with the broker");
 	limit_resources(options);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serving a session: fetches commands, has them done, commits the answers.
+ * Serves a session: fetches commands, handles them, commits the answers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,22 +26,22 @@
 #include "model/attribute.h"
 #include "model/times.h"
 
-/* Room for a command with a few arguments; grows where one needs more. */
+/* Room for a command with a few arguments; grows if one needs more. */
 #define FIRST_BUFFER 4096
 
-/* What a command came to. */
+/* The answer to a command. */
 struct answer {
 	enum nn_status status;
-	struct keep_work *work;		/* to be done after it, or NULL */
-	void *memory;			/* malloc()ed, or NULL: where the payload is */
+	struct keep_work *work;		/* work after the answer, or NULL */
+	void *memory;			/* malloc()ed memory of the payload, or NULL */
 	void *payload;
 	size_t payload_size;
 	uint64_t device_ns;
-	int fence;			/* sync_file that the command ends with, or -1 */
+	int fence;			/* sync_file that ends the command, or -1 */
 	struct nn_error err;
 };
 
-/* As much as has to be set: the room for a message is large. */
+/* Initialises an answer, without the large buffer for a message. */
 static void answer_init(struct answer *answer)
 {
 	answer->status = NN_OK;
@@ -54,7 +54,7 @@ static void answer_init(struct answer *answer)
 	answer->err.message[0] = '\0';
 }
 
-/* Memory for an answer; the answer owns it. At least one byte, so that NULL means failure. */
+/* Reserves memory that the answer owns: at least one byte, so that NULL means failure. */
 static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 {
 	answer->memory = calloc(count ? count : 1, size);
@@ -110,7 +110,7 @@ static void do_supported(struct server *server, const struct command *command,
 		answer->payload_size = count;
 }
 
-/* Tells what a model that was just prepared takes. */
+/* Reports the memory of a model that was just prepared. */
 static void tell_memory(struct server *server, const struct command *command,
 			struct answer *answer)
 {
@@ -217,17 +217,18 @@ struct job {
 	struct loaded_model *loaded;
 	struct form *form;		/* that it executes */
 	struct mapping **pools;
-	struct buffer **buffers;	/* of each pool, where the layout is the engine's */
+	struct buffer **buffers;	/* of each pool in the engine's layout */
 	void **staged;			/* of each argument; see rows.h */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
-	struct nnaccel_shape *payload;	/* as long as asked for */
+	struct nnaccel_shape *payload;	/* as long as the command asks */
 	struct nn_attributes *attributes;	/* of the execution, or NULL */
-	bool has_times;			/* the last output is for when operations ran, as of model/times.h */
+	/* the last output is for the operations' times, see model/times.h */
+	bool has_times;
 	struct running running;
 };
 
-/* One block for all. Pointers and shapes are 0: an engine may leave some of them alone. */
+/* Allocates all arrays in one block. Pointers and shapes are 0: an engine may not set all. */
 static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
 {
 	size_t num_args = (size_t)head->num_inputs + head->num_outputs;
@@ -325,7 +326,7 @@ static void answer_shapes(struct server *server, struct answer *answer,
 		};
 		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
 	}
-	/* Where an output is a buffer, sizes follow. */
+	/* If an output is a buffer, sizes follow the shapes. */
 	answer->payload = out;
 	answer->payload_size = command->head->max_payload;
 	if (job->has_times)
@@ -336,7 +337,10 @@ static void answer_shapes(struct server *server, struct answer *answer,
 	}
 }
 
-/* The room behind the head in the last output. False: it has none, is not aligned, or no CPU reaches it. */
+/*
+ * Finds the room behind the head in the last output. False: it has none, is not aligned, or cannot
+ * be accessed by CPUs.
+ */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
 	const uint32_t last = command->head->num_inputs + command->head->num_outputs - 1;
@@ -359,7 +363,7 @@ static void end_times(const struct nn_times *times, uint64_t begin_ns)
 	};
 }
 
-/* Nothing is to be done by this process after the hardware. */
+/* Returns whether this process has no work left after the hardware. */
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
 {
@@ -370,7 +374,7 @@ static bool may_have_fence(const struct server *server, const struct nnaccel_cmd
 	return may;
 }
 
-/* The engine's fence counts where the execution did not fail before. */
+/* The engine's fence counts unless the execution failed before. */
 static void end_with_fence(struct job *job, struct answer *answer)
 {
 	if (job->running.fence < 0)
@@ -398,7 +402,7 @@ static void job_run(struct server *server, const struct command *command, struct
 		.attributes = job->attributes,
 		.measure = head->flags & NNACCEL_EXECUTE_MEASURE,
 	};
-	/* Outputs follow the inputs here and there. */
+	/* Outputs follow the inputs in both arrays. */
 	const struct memory_args args = {
 		.from = command->inputs, .pools = job->pools, .num_inputs = head->num_inputs,
 		.count = head->num_inputs + head->num_outputs,
@@ -437,7 +441,7 @@ static void job_run(struct server *server, const struct command *command, struct
 	else if (execution.measure)
 		answer->device_ns = clock_ns() - start_ns;
 
-	/* Memory that went away explains whatever else went wrong. */
+	/* Report lost memory first, because it explains any other failure. */
 	memory_status = mappings_check(job->pools, head->num_grants, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
@@ -488,7 +492,7 @@ static bool has_ended(const struct server *server)
 	return server->shared && atomic_load(&server->shared->ended);
 }
 
-/* The session is of no use any more. */
+/* Gives up the session, which is unusable. */
 static void give_up(struct server *server, const char *what)
 {
 	int error = errno;
@@ -506,7 +510,7 @@ struct room {
 	size_t size;
 };
 
-/* After its last write a thread looks whether all of them got into the client's memory. */
+/* After its last write a thread checks that all its writes reached the client's memory. */
 static void check_written(const struct server *server, struct answer *answer)
 {
 	if (answer->status || !server->shared || !atomic_load(&server->shared->revoked))
@@ -516,7 +520,7 @@ static void check_written(const struct server *server, struct answer *answer)
 				 "another call of this client's took too long: it is ended");
 }
 
-/* Commits an answer; with `next` fetches there too, and returns the bytes of what came. */
+/* Commits an answer. With `next` the call also fetches a command there, and returns its size. */
 static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
 		     struct room *next)
 {
@@ -543,13 +547,13 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	}
 	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
-	/* Once the answer was taken the rest is what a fetch can do too, and says. */
+	/* If the answer was accepted, the fetch failed, and the next fetch reports that. */
 	if (!commit.buffer || commit.cookie)
 		give_up(server, "cannot commit an answer");
 	return 0;
 }
 
-/* Threads of a shared process wait for their server's end, too. */
+/* Waits for a command. Threads of a shared process wait for their server's end, too. */
 static void await_command(const struct server *server)
 {
 	struct pollfd fds[] = {
@@ -560,7 +564,7 @@ static void await_command(const struct server *server)
 	poll(fds, 2, -1);
 }
 
-/* Returns the bytes of the next command, which is in the room; 0: look again. */
+/* Returns the size of the next command, which is in the room; 0: try again. */
 static size_t fetch(struct server *server, struct room *room)
 {
 	struct nnaccel_session_fetch fetch;
@@ -595,9 +599,9 @@ static size_t fetch(struct server *server, struct room *room)
 	return 0;
 }
 
-/* ---- deadlines, where the process is shared ---- */
+/* ---- deadlines in a shared process ---- */
 
-/* An execution is the kernel's to end at its deadline; other commands may take their time. */
+/* Notes the deadline of an execution, which the kernel enforces; other commands have none. */
 static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
 {
 	struct shared *s = server->shared;
@@ -644,7 +648,7 @@ uint64_t server_due_ns(struct server *server)
 
 /* ---- one command ---- */
 
-/* A command whose answer somebody waits for. */
+/* A command whose client waits for the answer. */
 struct serving {
 	struct guard_job job;
 	struct server *server;
@@ -663,8 +667,8 @@ static void fail_command(struct guard_job *job, const char *reason)
 }
 
 /*
- * Serves the command in the room, and returns the bytes of the next one where it came with the
- * commit, else 0. It does with executions alone: what others leave to be done must not wait.
+ * Serves the command in the room. Returns the size of the next one if it came with the commit, else
+ * 0. Only executions fetch with the commit, because other commands leave work to be done first.
  */
 static size_t serve_one(struct server *server, struct room *room, size_t size)
 {
@@ -699,10 +703,7 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 	return next;
 }
 
-/*
- * Threads that serve a session: two at least, so that a long execution leaves
- * one for everything else.
- */
+/* Minimum number of threads for a session: a long execution leaves one for other commands. */
 #define MIN_THREADS 2
 
 unsigned int server_threads(void)
@@ -761,9 +762,9 @@ void server_run(struct server *server)
 	free(room.data);
 }
 
-/* ---- the end, where the process is shared ---- */
+/* ---- the end in a shared process ---- */
 
-/* The threads' own answers find no such command any more. */
+/* Answers in place of threads that are late; their own answers then find no command. */
 void server_answer_late(struct server *server, uint64_t before_ns)
 {
 	static const char message[] = "the engine did not answer in time";
@@ -775,7 +776,7 @@ void server_answer_late(struct server *server, uint64_t before_ns)
 		.device_ns = NNACCEL_TIME_NONE,
 	};
 
-	/* Answers first: results that are nowhere must not be told of as success. */
+	/* Mark the memory as revoked first, so that lost results are not reported as success. */
 	atomic_store(&server->shared->revoked, true);
 	bursts_revoke(&server->bursts);
 	grants_revoke(&server->grants);
@@ -796,13 +797,13 @@ void server_end(struct server *server)
 	bursts_end(&server->bursts);
 }
 
-/* The session's number stays taken: threads that do not end would call another file otherwise. */
+/* Gives up the session but keeps its file number, or hanging threads would use another file. */
 void server_abandon(struct server *server)
 {
 	grants_revoke(&server->grants);
 	bursts_revoke(&server->bursts);
 	session_abandon(server->session);
-	/* Last, for it calls the engine, which may not return. */
+	/* Do this last: it calls the engine, which may hang. */
 	grants_sweep(&server->grants);
 }
 

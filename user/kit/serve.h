@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serving a session: fetches commands, has them done, commits the answers.
+ * Serves a session: fetches commands, handles them, commits the answers.
  */
 #ifndef NN_KIT_SERVE_H
 #define NN_KIT_SERVE_H
@@ -16,30 +16,27 @@
 #include "kit/grants.h"
 #include "kit/models.h"
 
-/* A command under way that the kernel does not wait for endlessly. */
+/* A command in progress with a deadline. */
 struct due {
 	struct due *next, **link;
 	uint64_t at_ns;			/* its deadline */
 	uint64_t cookie;
 };
 
-/*
- * Of a server whose process is not its own: what ends its threads, and who has to know of what
- * they do.
- */
+/* State of a server in a shared process: it ends the threads, and records their deadlines. */
 struct shared {
 	atomic_bool ended;
-	atomic_bool revoked;		/* what threads write no longer gets into the client's memory */
-	int gone;			/* eventfd: readable once it ended */
+	atomic_bool revoked;		/* threads' writes no longer reach the client's memory */
+	int gone;			/* eventfd: readable after the end */
 	pthread_mutex_t lock;
 	struct due *due;		/* under the lock */
-	int changed;			/* eventfd: there is one that is due earlier */
+	int changed;			/* eventfd: an earlier deadline was added */
 };
 
 struct server {
 	const struct nna_engine *engine;
 	int session;
-	struct shared *shared;		/* NULL: the process serves this client alone */
+	struct shared *shared;		/* NULL: the process serves only this client */
 	struct grants grants;
 	struct cache_client cache;
 	struct models models;
@@ -47,50 +44,46 @@ struct server {
 	struct buffers buffers;
 };
 
-/*
- * Begins a server of a session. cache: the socket to the keeper of the compilation cache, -1: there
- * is none.
- */
+/* Begins to serve a session. cache: the socket to the keeper of the compilation cache, or -1. */
 bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
 #define SERVER_MAX_THREADS 4
 
-/* How many threads server_run() is for: SERVER_MAX_THREADS at most. */
+/* Returns the number of threads to call server_run(), at most SERVER_MAX_THREADS. */
 unsigned int server_threads(void);
 
 /*
- * Binds the session to this address space; false where it cannot be: with a log line, but where
- * the context is gone.
+ * Attaches this address space to the session; false if that fails, with a log line unless the
+ * context is gone.
  */
 bool server_attach(struct server *server);
 
 /*
- * Serves until the context is gone. Ends the process then: with 0, or where the
- * session fails, with 1 and a log line. Returns where the process is shared with others. Runs on
- * any number of threads.
+ * Serves until the context is gone, on any number of threads. Then ends the process: with 0, or
+ * with 1 and a log line if the session fails. In a shared process it returns.
  */
 void server_run(struct server *server);
 
-/* The earliest deadline of a command that is under way, UINT64_MAX: none. For a shared process. */
+/* Returns the earliest deadline of a command of a shared process, UINT64_MAX: none. */
 uint64_t server_due_ns(struct server *server);
 
 /*
- * Answers, in the place of threads that have not, what was due before a time: once the client's
- * memory is out of their reach, and nothing that they compute counts as done. The kernel would end the session without an answer, and one that is
- * too old the process.
+ * Answers commands that were due before a time in place of late threads. First it takes the
+ * client's memory from the threads, so that none of their results count. Without an answer the
+ * kernel would end the session, and an old kernel would kill the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 
-/* Has all threads of a server in a shared process end, each after what it does. */
+/* Tells all threads of a server in a shared process to end, each after its current command. */
 void server_end(struct server *server);
 
 /*
- * Takes the client's memory and the session out of threads that do not end: they go on with
- * memory of our own, and what they answer is lost. The kernel then fails the client's commands.
+ * Takes the client's memory and the session from threads that do not end. They continue with
+ * private memory, and their answers are lost. The kernel then fails the client's commands.
  */
 void server_abandon(struct server *server);
 
-/* Frees what a server of a shared process had, once no thread runs: models, memory, the session. */
+/* Frees a server of a shared process once no thread runs: models, memory, and the session. */
 void server_free(struct server *server);
 
 #endif /* NN_KIT_SERVE_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session's calls. This file answers those of a direct session, from what its sockets carry.
+ * A session's calls. This file implements those of a direct session by messages on its sockets.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "kit/log.h"
 #include "kit/session.h"
 
-/* A message that the memory socket brought. */
+/* A message from the memory socket. */
 struct known {
 	struct known *next;
 	struct direct_message message;
@@ -36,14 +36,14 @@ struct direct {
 	struct known *known;
 };
 
-/* Of this process. The lock is not taken if there is no direct session. */
+/* All direct sessions of this process. Without one the lock is not taken. */
 static struct {
 	atomic_uint count;
 	pthread_mutex_t lock;
 	struct direct *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* NULL: the session is the module's. */
+/* Returns NULL if the session is the module's. */
 static struct direct *find(int session)
 {
 	struct direct *d;
@@ -115,7 +115,7 @@ static bool is_of(const struct direct_message *m, uint32_t kind, uint32_t burst,
 	       (kind == DIRECT_BURST || (kind == DIRECT_SLOT ? m->slot : m->grant.grant) == number);
 }
 
-/* number: of a grant or a slot. */
+/* Finds a message. number: of a grant or a slot. */
 static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, uint32_t number)
 {
 	struct known *k;
@@ -126,7 +126,7 @@ static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, ui
 	return k;
 }
 
-/* A notice ends what it names. */
+/* A notice removes the object that it names. */
 static void take_notice(struct direct *d, const struct nnaccel_cmd *head)
 {
 	struct known **at = &d->known;
@@ -231,7 +231,7 @@ static int fetch(struct direct *d, void *buffer, uint32_t room, uint32_t *size, 
 	}
 }
 
-/* Waits for a fence, because no kernel does. */
+/* Waits for a fence, because there is no kernel module to do it. */
 static uint32_t status_of_fence(int fence)
 {
 	struct pollfd fd = { .fd = fence, .events = POLLIN };
@@ -269,7 +269,7 @@ static int answer(const struct direct *d, const struct nnaccel_session_commit *c
 
 static int commit(struct direct *d, struct nnaccel_session_commit *c)
 {
-	/* Its client does not ask. */
+	/* The client never asks for progress. */
 	if (c->flags & NNACCEL_COMMIT_PROGRESS)
 		return 0;
 	errno = ESHUTDOWN;
@@ -297,7 +297,7 @@ static int call_direct(struct direct *d, unsigned long request, void *arg)
 	case NNACCEL_SESSION_SLOT:
 		return find_slot(d, arg);
 	}
-	/* All memory is that of files. */
+	/* All memory is files. */
 	errno = EOPNOTSUPP;
 	return -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's calls: of the module, or of a direct session, whose module is the client's library.
+ * A session's calls: to the module, or for a direct session to the client's library.
  */
 #ifndef NN_KIT_SESSION_H
 #define NN_KIT_SESSION_H
@@ -9,21 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ioctl() of a session: 0, or -1 with errno. */
+/* Makes an ioctl() of a session; returns 0, or -1 with errno. */
 int session_call(int session, unsigned long request, void *arg);
 
-/* mmap() of granted memory or of a burst's region; MAP_FAILED with errno. */
+/* Maps granted memory or a burst's region; returns MAP_FAILED with errno on failure. */
 void *session_map(int session, size_t length, int prot, uint64_t offset);
 
-/* Closes a session, which no thread uses any more. */
+/* Closes a session; no thread may use it. */
 void session_close(int session);
 
-/* Ends a session that threads still use: its number stays taken. */
+/* Ends a session that threads still use; its file number stays reserved. */
 void session_abandon(int session);
 
 /*
- * Makes a session of a connection's sockets: its number is the first one's. Both are the session's
- * from now on. False: out of memory, and both are closed.
+ * Makes a session from a connection's sockets; the first one is its number. The session owns both.
+ * False: out of memory, and both are closed.
  */
 bool session_begin_direct(int commands, int memory);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starting a worker: a process in namespaces of its own that executes the
- * worker's program, and the broker's ends of what connects the two.
+ * Starts a worker: a process in namespaces of its own that executes the worker's program, with a
+ * socket and a pipe to the broker.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "kit/program.h"
 #include "kit/spawn.h"
 
-/* Longest wait of a worker on its socket, for an answer or for room. */
+/* Time limit for a worker's reads and writes on its socket. */
 #define WORKER_PATIENCE_S 10
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | \
@@ -35,7 +35,7 @@ static const uint64_t clone_flags[] = {
 	[ISOLATE_NONE] = 0,
 };
 
-/* As fork(), with namespaces, a pidfd and a cgroup. */
+/* Forks with namespaces, a pidfd and a cgroup. */
 static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
 {
 	struct clone_args args = {
@@ -51,7 +51,7 @@ static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* Whether a process can be made so; 0 or an errno. */
+/* Tests whether a process can be created like this; returns 0 or an errno. */
 static int probe(enum isolation isolation)
 {
 	siginfo_t info;
@@ -107,7 +107,7 @@ __attribute__((noreturn)) static void child_fail(const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* A copy out of the way of the numbers that the worker's files get. */
+/* Duplicates a file above the numbers that the worker's files get. */
 static int move_up(int fd)
 {
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, WORKER_SESSION_FD + 1);
@@ -123,8 +123,8 @@ static void put_at(int fd, int number)
 }
 
 /*
- * Puts the worker's ends at their numbers and closes all others but `program`: while one has the
- * engine's node open the engine is not gone, whatever becomes of the broker.
+ * Moves the worker's files to their numbers and closes all others except `program`. A worker with
+ * the engine's node open would keep the engine alive after the broker's death.
  */
 static void child_files(int program, int control, int log)
 {
@@ -143,9 +143,9 @@ static void child_files(int program, int control, int log)
 }
 
 /*
- * The user id is not in the new namespace's map until the worker sets another,
- * so that an exec would take the capabilities that the sandbox is made with.
- * It stays until then because it may be the only one that can read the program.
+ * Keeps capabilities across execve(): the user id is not mapped in the new namespace until the
+ * worker sets another, so execve() would drop them. The id stays until then, because it may be the
+ * only one that can read the program.
  */
 static void child_keep_capabilities(void)
 {
@@ -164,7 +164,7 @@ static void child_keep_capabilities(void)
 	}
 }
 
-/* All that a worker is to know of this environment: how long bursts may spin. */
+/* Returns the only variable that a worker gets from the environment: the spin limit of bursts. */
 static char *spin_bound(void)
 {
 	static const char name[] = "NNACCEL_SPIN_US=";
@@ -175,7 +175,7 @@ static char *spin_bound(void)
 	return NULL;
 }
 
-/* The arguments of worker_main() behind its name, which a NULL ends. */
+/* Builds the arguments of worker_main() after its name, with a NULL at the end. */
 static void child_arguments(const struct worker_options *options, char text[WORKER_TEXT],
 			    const struct spawn_plugins *plugins, char **argv)
 {
@@ -243,7 +243,7 @@ static bool put_file(pid_t pid, const char *file, const char *text)
 	return n >= 0;
 }
 
-/* In its namespace the worker is root of nothing; outside it is spawner.uid. */
+/* Maps the ids: the worker is not root in its namespace, and is spawner.uid outside. */
 static bool map_ids(const struct spawner *s, pid_t pid)
 {
 	char uids[32], gids[32];
@@ -271,7 +271,7 @@ bool spawn_control(int ends[2])
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return false;
-	/* The keeper of the cache may be slow; then its worker does without. */
+	/* If the keeper of the cache is slow, its worker continues without it. */
 	setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(ends[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	return true;
@@ -297,7 +297,10 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	spawned->log = log[0];
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
 	if (spawned->pid == 0) {
-		/* Else the end of a broker that dies now would never show on the other. */
+		/*
+		 * Close the broker's end, or the worker would never see the end of a broker that
+		 * dies now.
+		 */
 		close(control[0]);
 		child_main(s, control[1], log[1], plugins);
 	}
@@ -317,7 +320,7 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	return false;
 }
 
-/* Each worker takes a pidfd, a socket and a pipe. */
+/* Each worker needs a pidfd, a socket and a pipe. */
 void spawn_raise_files(unsigned int workers)
 {
 	rlim_t wanted = 3 * (rlim_t)workers + 64;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting a worker: a process in namespaces of its own that executes the
- * worker's program, and the broker's ends of what connects the two.
+ * Starts a worker: a process in namespaces of its own that executes the worker's program, with a
+ * socket and a pipe to the broker.
  */
 #ifndef NN_KIT_SPAWN_H
 #define NN_KIT_SPAWN_H
@@ -10,14 +10,14 @@
 
 #include "kit/worker.h"
 
-/* How workers are started. */
+/* Options for starting workers. */
 struct spawner {
-	const char *path;		/* of the program; NULL: nnaccel-worker, where it is */
+	const char *path;		/* of the program; NULL: the installed nnaccel-worker */
 	int program;			/* the same, O_PATH */
 	uid_t uid;			/* that workers run as */
 	gid_t gid;
-	struct worker_options options;	/* options.uid and .gid are spawn's to fill */
-	bool allow_none;		/* ISOLATE_NONE is better than nothing */
+	struct worker_options options;	/* spawn sets options.uid and .gid */
+	bool allow_none;		/* allow ISOLATE_NONE if nothing else works */
 };
 
 /* Plug-ins that a worker is to load. */
@@ -25,7 +25,7 @@ struct spawn_plugins {
 	const char *folder;
 	char **files;			/* names in it, and a NULL */
 	unsigned int count;
-	bool probe;			/* only to see whether the last one is sound */
+	bool probe;			/* only to test the last one */
 };
 
 /* A started worker. */
@@ -37,29 +37,31 @@ struct spawned {
 };
 
 /*
- * Opens the program and finds out which isolation there is, with a log line
- * where it is not the full one. False, with a log line, where there is none that
- * the administrator allows.
+ * Opens the program and finds the best isolation, with a log line if it is not the full one.
+ * Returns false, with a log line, if the administrator allows none of those available.
  */
 bool spawner_init(struct spawner *spawner);
 
 /*
- * Starts a worker, in the cgroup of a folder's descriptor (-1: the broker's), with
- * plug-ins or (NULL) without. False, with a log line, on failure.
+ * Starts a worker in the cgroup of a folder's descriptor (-1: the broker's), with plug-ins or
+ * (NULL) without. Returns false, with a log line, on failure.
  */
 bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_plugins *plugins,
 		  struct spawned *spawned);
 
-/* A socket between whoever serves a client, ends[1], and the broker or keeper. False: errno. */
+/* Creates a socket between a client's server, ends[1], and the broker or keeper. False: errno. */
 bool spawn_control(int ends[2]);
 
-/* Allows this process the files for so many workers; a log line where it may not have as many. */
+/* Raises this process' limit of files for this many workers; logs a line if that fails. */
 void spawn_raise_files(unsigned int workers);
 
-/* Gives the session away: it is the worker's alone once the caller closes it. */
+/* Passes the session on: the worker is its only owner once the caller closes it. */
 bool spawned_pass_session(const struct spawned *spawned, int session);
 
-/* Whether it says that it is ready; false too if it has ended. Does not wait. */
+/*
+ * Returns whether the worker has reported that it is ready; false too if it has ended. Does not
+ * wait.
+ */
 bool spawned_is_ready(const struct spawned *spawned);
 
 void spawned_kill(const struct spawned *spawned);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A client that is served by threads of the engine's own process: one looks after the session's
- * end and deadlines, the others serve as those of a client's process do.
+ * Serves a client by threads of the engine's own process: one watches the session's end and
+ * deadlines, the others serve as in a client's process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "kit/session.h"
 #include "kit/threads.h"
 
-/* How long threads may go on after the client, or what they were told to end. */
+/* Time that threads may continue after the client's end, or after they were told to end. */
 #define GRACE_NS NS_PER_S
 
 #define MAX_THREADS (SERVER_MAX_THREADS + BURST_WATCHERS + BURST_SERVERS)
@@ -33,7 +33,8 @@ struct thread_client {
 	struct server server;
 	struct shared shared;
 	int cache;			/* -1: none */
-	int ended;			/* eventfd: all threads but the one that looks have ended */
+	/* eventfd: all threads except the watching one have ended */
+	int ended;
 	atomic_bool stopped;		/* thread_client_stop() */
 	pthread_t looking;
 	pthread_t threads[MAX_THREADS];
@@ -54,7 +55,7 @@ bool thread_clients_init(const struct nna_engine *engine)
 	return false;
 }
 
-/* ---- the threads that serve ---- */
+/* ---- the serving threads ---- */
 
 static void leave(struct thread_client *c)
 {
@@ -109,9 +110,11 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 	return true;
 }
 
-/* ---- the one that looks after them ---- */
+/* ---- the watching thread ---- */
 
-/* Halfway to where the kernel would end the session, or an old one whoever has not answered. */
+/*
+ * Returns half of the time after which the kernel ends the session, or an old kernel the process.
+ */
 static uint64_t answer_grace_ns(void)
 {
 	FILE *file = fopen("/sys/module/nnaccel/parameters/kill_grace_ms", "re");
@@ -125,7 +128,7 @@ static uint64_t answer_grace_ns(void)
 	return ms * UINT64_C(1000000) / 2;
 }
 
-/* Waits until the session is of no use any more. False: it is to be taken from its threads now. */
+/* Waits for the session's end. False: the session has to be taken from its threads now. */
 static bool await_end(struct thread_client *c)
 {
 	struct pollfd fds[] = {
@@ -159,7 +162,7 @@ static bool await_end(struct thread_client *c)
 	return true;
 }
 
-/* False: some thread still runs at that time. */
+/* Waits for the threads; false: one still runs at that time. */
 static bool await_threads(struct thread_client *c, uint64_t until_ns)
 {
 	struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };
@@ -255,7 +258,7 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 		return NULL;
 	}
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	/* What is started runs to its end by itself, whatever fails after it. */
+	/* Threads that started end by themselves if a later step fails. */
 	if (!server_attach(&c->server) || !start(c, commands, command_thread) ||
 	    !start(c, BURST_WATCHERS, watching_thread) || !start(c, BURST_SERVERS, burst_thread))
 		atomic_store(&c->stopped, true);

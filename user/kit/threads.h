@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that is served by threads of the engine's own process. Where an execution
- * is overdue, the kernel ends the session of a client here, as it kills a client's process; this
- * library is earlier, and answers.
+ * Serves a client by threads of the engine's own process. If an execution is overdue, the kernel
+ * would end the client's session. This library answers before that.
  */
 #ifndef NN_KIT_THREADS_H
 #define NN_KIT_THREADS_H
@@ -12,28 +11,29 @@
 struct thread_client;
 
 /*
- * Once, before any: makes the engine's extensions known, opens its files and calls its start().
- * False, with a log line.
+ * Prepares the process, once: registers the engine's extensions, opens its files and calls its
+ * start(). Returns false, with a log line, on failure.
  */
 bool thread_clients_init(const struct nna_engine *engine);
 
 /*
- * Serves a session, which is its own from now on, as is `cache`, the socket to the keeper (-1:
- * none). NULL, with a log line, where threads cannot be made. The name, for the log, is copied.
+ * Serves a session and owns it from now on, as well as `cache`, the socket to the keeper (-1:
+ * none). Returns NULL, with a log line, if threads cannot be created. The name, for the log, is
+ * copied.
  */
 struct thread_client *thread_client_start(const struct nna_engine *engine, int session, int cache,
 					  const char *name);
 
-/* A file that is readable once all of its threads have ended. */
+/* Returns a file that becomes readable when all of its threads have ended. */
 int thread_client_file(const struct thread_client *client);
 
-/* Has it end; what it executes comes first, but is not waited for longer than a second. */
+/* Tells the client to end; waits at most a second for its current execution. */
 void thread_client_stop(struct thread_client *client);
 
-/* Once it has ended. */
+/* Frees a client that has ended. */
 void thread_client_free(struct thread_client *client);
 
-/* The same for the broker, which is in programs without an engine, too. */
+/* The same functions for the broker, which is also in programs without an engine. */
 struct client_threads {
 	bool (*init)(const struct nna_engine *engine);
 	struct thread_client *(*start)(const struct nna_engine *engine, int session, int cache,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts that wait for a worker, or for being told that they get none.
+ * Contexts that wait for a worker, or for their refusal.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ void waiting_clear(struct waiting *waiting)
 		waiting_remove(waiting, waiting->first->context);
 }
 
-/* Whether one may be served now. */
+/* Returns whether a context may be served now. */
 static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool with_plugins,
 		      uint64_t now_ns)
 {
@@ -50,7 +50,7 @@ static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool w
 	       !limits_ask(limits, waiter->uid, now_ns, &later_ns);
 }
 
-/* Whether another context of its user's waits, too. */
+/* Returns whether another context of its user waits, too. */
 static bool has_company(const struct waiting *waiting, const struct waiter *waiter)
 {
 	const struct waiter *w = waiting->first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A worker's options: the broker writes them, and the worker reads them, by one table.
+ * A worker's options, which the broker writes and the worker reads, by one table.
  */
 #include "kit/worker.h"
 
