@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains: memory of the device that executions read and
- * write, and this process only copies to and from. The kernel knows bytes; the
- * shapes are kept here.
+ * Buffers of memory domains: device memory that executions read and write, and that this process
+ * only copies to and from. The kernel knows only bytes; this file keeps the shapes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,25 +14,26 @@
 #include "prepare.h"
 #include "submit.h"
 
-/* A buffer whose size is open begins with as much of a page as makes whole elements. */
+/* A buffer of open size begins with whole elements that fill a page or nearly. */
 #define FIRST_CAPACITY 4096
 
-/* Places of a device's table at first. */
+/* Initial size of a device's table. */
 #define FIRST_BUFFERS 16
 
 struct nna_buffer {
 	struct nna_device *device;
-	atomic_uint users;		/* the handle, and each execution in flight */
+	atomic_uint users;		/* references: the handle, and each execution in flight */
 	uint32_t token;			/* in the device's table */
 	uint32_t num_roles;
 	struct nnaccel_role *roles;
 
-	pthread_mutex_t lock;		/* protects what follows; ioctls that copy are outside */
+	/* protects the fields that follow; not held during ioctls that copy */
+	pthread_mutex_t lock;
 	uint32_t kernel_id;
 	uint64_t capacity;
-	const struct nn_device_extension_item *type;	/* as of a signature's operand */
+	const struct nn_device_extension_item *type;	/* as in a signature's operand */
 	struct nn_operand initial;	/* of all roles and the description; without extras */
-	struct nn_operand current;	/* with the shape of what it holds */
+	struct nn_operand current;	/* with the shape of the current contents */
 	bool initialised;
 };
 
@@ -69,7 +69,10 @@ static void kernel_free(const struct nna_buffer *b, uint32_t id)
 		nna_device_call(b->device, NNACCEL_DESTROY, &d);
 }
 
-/* Under the lock. What it holds is lost; whoever calls is about to replace it. */
+/*
+ * Under the lock. Allocates a larger buffer; its contents are lost, so the caller must replace
+ * them.
+ */
 static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)
 {
 	enum nn_status status;
@@ -87,7 +90,7 @@ static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error 
 	return NN_OK;
 }
 
-/* Where bytes are copied from or to: a memory as a whole, or data of this process. */
+/* Source or target of a copy: a whole memory, or data of this process. */
 struct place {
 	const struct nna_memory *memory;	/* or NULL */
 	void *data;
@@ -135,7 +138,7 @@ static void buffer_put(struct nna_buffer *b)
 	free(b);
 }
 
-/* The buffer of a token, held; NULL: none. */
+/* Returns the buffer of a token, held, or NULL. */
 static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 {
 	struct nna_buffer *b = NULL;
@@ -149,7 +152,7 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	return b;
 }
 
-/* Under buffers_lock. Twice as many places as before; false: no memory. */
+/* Under buffers_lock. Doubles the table; false: out of memory. */
 static bool grow_table(struct nna_device *device)
 {
 	uint32_t before = device->buffers_size, size = before ? 2 * before : FIRST_BUFFERS;
@@ -163,7 +166,7 @@ static bool grow_table(struct nna_device *device)
 	return true;
 }
 
-/* Gives the buffer a token: the first index that is free, from 1. */
+/* Gives the buffer a token: the first free index, from 1. */
 static bool publish(struct nna_buffer *b)
 {
 	struct nna_device *device = b->device;
@@ -283,13 +286,13 @@ static enum nn_status add_roles(struct nna_buffer *b, const struct role_list *li
 	return status;
 }
 
-/* What its operand counts as one byte. */
+/* Returns the bytes that its operand counts as one, the element size of an extension's type. */
 static uint32_t unit_of(const struct nna_buffer *b)
 {
 	return b->type ? b->type->element_size : 1;
 }
 
-/* Bytes to begin with: those of the shape, or room for a few elements where it is open. */
+/* Returns the initial size: that of the shape, or a few elements if it is open. */
 static uint64_t first_capacity(const struct nna_buffer *b)
 {
 	struct nn_operand least = b->initial;
@@ -342,7 +345,7 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 		status = add_roles(b, &lists[1], err);
 	if (status)
 		return status;
-	/* The scales are the model's, which may go before the buffer does. */
+	/* The scales belong to the model, which may be freed before the buffer. */
 	memset(&b->initial.extra, 0, sizeof(b->initial.extra));
 	if (!nn_operand_merge_dims(&b->initial, desc->rank, desc->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the description's dimensions and "
@@ -398,7 +401,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 
 /* ---- copies ---- */
 
-/* Bytes of a shape that is known in full; one with a dimension of 0 has none. */
+/* Returns the bytes of a complete shape; a dimension of 0 gives 0. */
 static uint64_t bytes_of(const struct nna_buffer *b, const struct nn_operand *operand)
 {
 	const struct nn_type_info *info = nn_type_info(operand->type);
@@ -578,7 +581,7 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 	return NN_OK;
 }
 
-/* Under the lock. */
+/* Under the lock. Checks that the buffer can be this input. */
 static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg, uint32_t index,
 				  struct nn_error *err)
 {
@@ -595,7 +598,7 @@ static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg,
 	return NN_OK;
 }
 
-/* Under the lock. */
+/* Under the lock. Checks that the buffer can be this output. */
 static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_arg *arg,
 				   uint32_t index, struct nn_error *err)
 {
@@ -633,7 +636,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 	return status;
 }
 
-/* Under the lock. */
+/* Under the lock. Records the contents of an output. */
 static void note_output(struct nna_buffer *b, bool success, const struct nnaccel_shape *shape,
 			bool *again)
 {
@@ -657,7 +660,7 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 		     uint32_t num_shapes, bool *again)
 {
 	*again = false;
-	/* Most likely nothing was begun; where it was, the kernel knows. */
+	/* The execution most likely never began; otherwise the kernel knows the buffer's state. */
 	if (status == NN_INVALID_ARGUMENT)
 		return;
 	for (uint32_t i = 0; i < request->num_outputs; i++) {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers as arguments of executions: what a request's tokens name, the shapes
- * that it may take them for, and what it leaves in them.
+ * Buffers as arguments of executions: the buffers of a request's tokens, their possible shapes, and
+ * their contents after the execution.
  */
 #ifndef NN_HAL_BUFFER_H
 #define NN_HAL_BUFFER_H
 
 #include "device.h"
 
-/* Tokens that need no memory of the heap. */
+/* Number of tokens that need no heap memory. */
 #define NNA_SMALL_TOKENS 8
 
 /* The buffers of a request; the first `count` are held. */
 struct nna_buffer_uses {
 	uint32_t count;
 	struct nna_buffer **buffers;
-	uint32_t *ids;			/* of the kernel */
+	uint32_t *ids;			/* the kernel's ids */
 	struct nna_buffer *small_buffers[NNA_SMALL_TOKENS];
 	uint32_t small_ids[NNA_SMALL_TOKENS];
 };
@@ -23,18 +23,18 @@ struct nna_buffer_uses {
 void nna_buffers_init(struct nna_buffer_uses *uses);
 
 /*
- * Before an execution: holds the buffers that the request names, unless they are held, checks its
- * arguments against what those hold or can hold, gives inputs their shapes, makes room where an
- * output's size is known, and fills in uses->ids. NN_INVALID_ARGUMENT: a token that names no
- * buffer, or comes twice, or a shape that does not fit.
+ * Prepares the buffers of an execution. It holds those that the request names, checks the arguments
+ * against their contents or capacity, and sets the shapes of inputs. It also enlarges outputs of
+ * known size, and fills in uses->ids. Returns NN_INVALID_ARGUMENT for a token without a buffer, a
+ * repeated token, or a shape that does not fit.
  */
 enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *device,
 			      const struct nna_request *request, struct nnaccel_arg *args,
 			      struct nn_error *err);
 
 /*
- * After it: what outputs hold now, by its shapes. *again: one whose size was open was too small and
- * has grown, and uses->ids says what stands for it now.
+ * Records the contents of outputs after an execution, by its shapes. *again: a buffer of open size
+ * was too small and has grown; uses->ids has its new id.
  */
 void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *request,
 		     enum nn_status status, const struct nnaccel_shape *shapes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts: executions through rings in memory that is shared with the worker.
+ * Bursts: executions through rings in memory shared with the worker.
  */
 #define _GNU_SOURCE
 #include "base/round.h"
@@ -22,10 +22,10 @@
 #include "slots.h"
 #include "submit.h"
 
-/* Elements that an array has room for at first. */
+/* Initial number of elements of an array. */
 #define FIRST_ROOM 16
 
-/* A part of the burst's file. */
+/* A mapped region of the burst's file. */
 struct region {
 	void *base;		/* NULL: not mapped */
 	size_t length;
@@ -39,16 +39,16 @@ struct nna_burst {
 	struct region status, requests, results, doorbell;
 	struct nna_slots slots;
 
-	atomic_flag busy;		/* whoever set it owns what follows */
-	bool broken;			/* the rings cannot be followed any more */
+	atomic_flag busy;		/* its holder owns the fields that follow */
+	bool broken;			/* the rings are out of step and unusable */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
 	uint32_t capacity;
 
-	/* Of the packet; they grow where one needs more. */
+	/* Arrays of the current packet, which grow on demand. */
 	struct nnaccel_arg *args;
 	struct nnaccel_shape *shapes;
-	uint32_t *numbers;		/* the slots of the request's memories */
+	uint32_t *numbers;		/* slots of the request's memories */
 	uint32_t max_args, max_shapes, max_numbers;
 	char message[NN_RESULT_MESSAGE];
 };
@@ -100,7 +100,7 @@ void nna_bursts_forget(struct nna_memory *memory)
 	pthread_mutex_unlock(&memory->device->bursts_lock);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static bool map_region(const struct nna_burst *b, uint64_t offset, size_t length, int prot,
 		       struct region *region)
@@ -254,9 +254,9 @@ void nna_burst_free(struct nna_burst *burst)
 	delete(burst);
 }
 
-/* ---- executing ---- */
+/* ---- execution ---- */
 
-/* Whether the request has a chance, and the longest result is sure to fit. */
+/* Returns whether the request fits, and its longest possible result too. */
 static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 {
 	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
@@ -266,7 +266,7 @@ static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
 }
 
-/* An array with room for `count` elements; what it held is of no more use. NULL: no memory. */
+/* Returns an array with room for `count` elements; the old contents are lost. NULL: no memory. */
 static void *reserve(void *array, uint32_t *room, uint32_t count, size_t size)
 {
 	if (array && count <= *room)
@@ -288,7 +288,7 @@ static enum nn_status reserve_all(struct nna_burst *b, const struct nna_request 
 	return NN_OK;
 }
 
-/* Binds a memory to a slot at its first use. False: it has to do without. */
+/* Binds a memory to a slot at its first use. False: the memory gets no slot. */
 static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *slot)
 {
 	struct nnaccel_burst_slot bind = {
@@ -300,7 +300,10 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 	nn_ring_count_miss(&b->ring);
 	if (burst_call(b, &bind))
 		return false;
-	/* Before it can be found: whoever frees the memory must look for it. */
+	/*
+	 * Set the flag before the slot can be found, so that freeing the memory looks for its
+	 * slots.
+	 */
 	memory->has_slots = true;
 	*slot = bind.slot;
 	if (nna_slots_add(&b->slots, memory, *slot))
@@ -320,7 +323,7 @@ static bool get_slots(struct nna_burst *b, const struct nna_request *r)
 	return true;
 }
 
-/* False where the rings cannot carry it: nothing was sent. */
+/* Sends the request. False: the rings cannot carry it, and nothing was sent. */
 static bool send_request(struct nna_burst *b, const struct nna_request *r, bool measure)
 {
 	const struct nn_request request = {
@@ -344,7 +347,7 @@ static bool send_request(struct nna_burst *b, const struct nna_request *r, bool 
 	return result == NN_RING_OK;
 }
 
-/* A request was sent: from here on there is no other path. */
+/* Receives the result. The request was sent, so the other path is no longer possible. */
 static enum nn_status receive_result(struct nna_burst *b, const struct nna_request *r,
 				     struct nn_result *result, struct nn_error *err)
 {
@@ -369,7 +372,7 @@ static enum nn_status receive_result(struct nna_burst *b, const struct nna_reque
 	return NN_OK;
 }
 
-/* Takes shapes and times; the status is the worker's verdict. */
+/* Copies shapes and times; the status comes from the worker. */
 static enum nn_status take_result(const struct nna_request *r, const struct nn_result *result,
 				  struct nna_output_shape *shapes, uint32_t *num_shapes,
 				  struct nna_timing *timing, struct nn_error *err)
@@ -392,7 +395,10 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 	return status;
 }
 
-/* The rings' way; *sent: they took the request. Where they did not, NN_OK: it goes the other way. */
+/*
+ * Executes through the rings; *sent: they accepted the request. Otherwise NN_OK means: use the
+ * ioctl.
+ */
 static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
 			      bool *sent, struct nna_output_shape *shapes, uint32_t *num_shapes,
 			      struct nna_timing *timing, struct nn_error *err)

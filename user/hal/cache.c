@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache: what the engine says of a prepared model goes to the
- * caller's files, and comes back from them. The engine never gets the files.
+ * The compilation cache: copies the engine's parts of a prepared model to the caller's files, and
+ * back. The engine never gets the files.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/* Sizes are asked for once more where they changed in between. */
+/* Number of times to ask for sizes, if they change meanwhile. */
 #define SAVE_TRIES 3
 
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -42,7 +42,7 @@ enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *ca
 
 /* ---- loading ---- */
 
-/* A pool of a whole file, for reading; 0: the file is empty. */
+/* Imports a whole file as a read-only pool; 0: the file is empty. */
 static enum nn_status import_file(const struct nna_device *device, int fd, uint64_t size,
 				  uint32_t *pool, struct nn_error *err)
 {
@@ -86,7 +86,7 @@ static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepa
 				err);
 }
 
-/* The kernel's model keeps the data file's pool, which keeps the file and its lock. */
+/* Loads a model. The kernel's model holds the data file's pool, which holds the file's lock. */
 static enum nn_status load(struct nna_device *device, const struct nna_cache *cache,
 			   const struct nna_cache_files *files,
 			   const struct nna_prepare_options *options, uint32_t *id,
@@ -159,7 +159,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 
 /* ---- saving ---- */
 
-/* Memory for the parts, where the engine writes them. */
+/* Memory that the engine writes the parts to. */
 struct parts {
 	struct nna_memory *model, *data;
 	uint64_t model_size, data_size;
@@ -215,8 +215,8 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 }
 
 /*
- * Gets the parts into memory of this process; no model part is what was put off. `err` is
- * no NULL, and says nothing where this succeeds.
+ * Gets the parts into memory of this process. No model part means that compilation was deferred.
+ * `err` must not be NULL, and stays empty on success.
  */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 				const struct nna_cache *cache, struct parts *parts,
@@ -235,7 +235,7 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 			status = ask_save(prepared, cache, parts, err);
 		if (status != NN_OUTPUT_INSUFFICIENT_SIZE)
 			return status;
-		/* The model was tuned in between: the next try is no failure. */
+		/* The model was tuned meanwhile, so this try is no failure. */
 		free_parts(parts);
 		err->message[0] = '\0';
 		status = NN_OK;

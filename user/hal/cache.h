@@ -7,13 +7,13 @@
 
 #include "prepare.h"
 
-/* An entry of a caller as this library knows it. NN_INVALID_ARGUMENT: of no size that it can have. */
+/* Copies a caller's cache entry. NN_INVALID_ARGUMENT: its size is not valid. */
 enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *cache,
 			      struct nn_error *err);
 
 /*
- * Saves what was prepared; says in err why not. *put_off: there is nothing to be saved
- * before the first execution, which is no failure.
+ * Saves a prepared model; err says why not. *put_off: there is nothing to save before the first
+ * execution, which is no failure.
  */
 enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			      bool *put_off, struct nn_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two files of an entry of the compilation cache: opening, locks, writing.
+ * The two files of a compilation cache entry: opening, locking, writing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "base/write.h"
 #include "cache_files.h"
 
-/* How often a lock is tried, and the pause between. */
+/* Number of tries for a lock, and the pause between. */
 #define LOCK_TRIES 50
 #define LOCK_PAUSE_NS 10000000
 
-/* Bytes of a file that are compared at a time. */
+/* Number of bytes of a file that are compared at a time. */
 #define COMPARED 65536
 
 static enum nn_status fail_errno(const char *what, int error, struct nn_error *err)
@@ -30,9 +30,8 @@ static enum nn_status fail_errno(const char *what, int error, struct nn_error *e
 }
 
 /*
- * The file behind a handle, opened once more: a lock belongs to an open file, and
- * the caller's may be in use for another model. Where it cannot be opened by
- * itself, the caller's.
+ * Opens the file behind a handle again, because locks belong to an open file and the caller's may
+ * be in use for another model. If that fails, returns a duplicate of the caller's handle.
  */
 static int open_again(int fd)
 {
@@ -87,8 +86,8 @@ static enum nn_status get_size(const char *kind, int fd, uint64_t *size, struct 
 }
 
 /*
- * Model before data, always: nobody waits for one who waits for him. Data are read
- * also by who writes, to begin with: they may be the same.
+ * Locks the model file before the data file, always, so that two processes cannot wait for each
+ * other. A writer first locks the data for reading: they may be unchanged.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 				    struct nna_cache_files *files, struct nn_error *err)
@@ -132,7 +131,7 @@ void nna_cache_files_close(struct nna_cache_files *files)
 	files->data = -1;
 }
 
-/* Whether a file holds just these bytes. */
+/* Returns whether a file holds exactly these bytes. */
 static bool holds(int fd, uint64_t file_size, const char *bytes, size_t size)
 {
 	char buffer[COMPARED];
@@ -153,9 +152,8 @@ static bool holds(int fd, uint64_t file_size, const char *bytes, size_t size)
 }
 
 /*
- * The model part goes first and comes last, each step on the disk before the
- * next: at no moment, that of a power failure included, is there a model part
- * beside data that are not its own.
+ * Removes the model part first and writes it last, with each step on disk before the next. Even
+ * after a power failure no model part is ever beside data that do not belong to it.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files, const void *model,
 				     size_t model_size, const void *data, size_t data_size,

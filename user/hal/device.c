@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device: opening, what kernel and engine say of it, and its lifetime.
+ * The device: opening, descriptions from kernel and engine, and lifetime.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -177,7 +177,7 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 	return info.engine == NNACCEL_ENGINE_ABSENT ? NNA_OFFLINE : NNA_AVAILABLE;
 }
 
-/* Asks the engine; `size` in: bytes at `answer`, out: those that it wrote. */
+/* Queries the engine; `size` in: bytes at `answer`, out: bytes written. */
 static enum nn_status query(struct nna_device *device, uint32_t what, const char *call,
 			    void *answer, uint32_t *size, struct nn_error *err)
 {
@@ -208,7 +208,7 @@ static enum nn_status query_info(struct nna_device *device, struct nn_device_inf
 	return status ? status : nn_device_info_decode(&answer, size, info, err);
 }
 
-/* Under info_lock. A list that is the same as the last is that one. */
+/* Under info_lock. If the list equals the last one, that one is used. */
 static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
 {
 	struct nna_extensions *e, *last = device->extensions;
@@ -245,8 +245,8 @@ void nna_device_expect_worker(struct nna_device *device)
 }
 
 /*
- * Under info_lock: whether the engine is to be asked for what the `of`th worker said, 0: none.
- * Where there is no engine, what is known stays.
+ * Under info_lock. Returns whether to query the engine again for information of the `of`th worker,
+ * 0: none. Without an engine, known information stays.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device: an open file of the kernel, and what is made of it.
+ * The device: an open file of the kernel, and its state in this library.
  */
 #ifndef NN_HAL_DEVICE_H
 #define NN_HAL_DEVICE_H
@@ -15,43 +15,44 @@
 #include "direct.h"
 #include "watcher.h"
 
-/* Lists of extensions, each kept as long as its device: callers have pointers into them. */
+/* Lists of extensions. They live as long as their device: callers have pointers into them. */
 struct nna_extensions {
 	struct nna_extensions *older;
 	struct nn_device_extension *list;
 	uint32_t count;
-	uint32_t size;			/* of the engine's answer that it is of */
+	uint32_t size;			/* of the engine's answer that it was made from */
 	uint8_t answer[];
 };
 
 struct nna_device {
 	int fd;
 	struct direct *direct;	/* NULL: the module's device */
-	pid_t process;		/* that opened it: see nna_device_is_ours() */
-	atomic_uint users;	/* the handle, and each memory, buffer, prepared model and burst */
+	pid_t process;		/* that opened the device: see nna_device_is_ours() */
+	/* references: the handle, and each memory, buffer, prepared model and burst */
+	atomic_uint users;
 
 	/*
-	 * What the engine said of itself, and which worker it asked: asked again when there may
-	 * be another, for that may be of another engine.
+	 * The engine's description of itself, and the worker that gave it. A new worker may belong
+	 * to another engine, and is queried again.
 	 */
-	pthread_mutex_t info_lock;	/* held while the engine is asked */
-	atomic_uint worker;		/* counts those that were expected, from 1 */
-	uint32_t info_of;		/* 0: not known yet */
+	pthread_mutex_t info_lock;	/* held during queries */
+	atomic_uint worker;		/* number of the worker expected now, from 1 */
+	uint32_t info_of;		/* that gave the information; 0: not known yet */
 	uint32_t extensions_of;
 	struct nn_device_info info;
 	struct nna_extensions *extensions;	/* the newest; NULL: not known yet */
 
-	/* By token, from 1; NULL: free. Taken within no other lock. */
+	/* By token, from 1; NULL: free. No other lock is held when this one is taken. */
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;
 	uint32_t buffers_size;
-	uint32_t first_free;		/* no place before it is */
+	uint32_t first_free;		/* all earlier places are used */
 
-	/* Answers of fenced executions; taken within no other lock. */
+	/* Answers of fenced executions. No other lock is held when this one is taken. */
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 
-	pthread_mutex_t bursts_lock;	/* taken within no other lock */
+	pthread_mutex_t bursts_lock;	/* no other lock is held when it is taken */
 	struct nna_burst *bursts;
 	struct nna_watcher watcher;	/* of bursts that die */
 };
@@ -63,15 +64,16 @@ struct nna_device *nna_device_get(struct nna_device *device);
 void nna_device_put(struct nna_device *device);
 
 /*
- * Whether this process opened it. In a forked child the kernel refuses all that is asked of it, and
- * its locks may be held by threads that the child does not have: what is freed takes none of them.
+ * Returns whether this process opened the device. In a forked child the kernel rejects all calls,
+ * and threads that the child does not have may hold the locks. Functions that free something take
+ * none of them there.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 
-/* To be called before what may get this context another worker than the last. */
+/* To be called before a call that may get this context a new worker. */
 void nna_device_expect_worker(struct nna_device *device);
 
-/* Whether there is a deadline, and it has passed. */
+/* Returns whether there is a deadline and it has passed. */
 bool nna_is_past(uint64_t deadline_ns);
 
 #endif /* NN_HAL_DEVICE_H */

@@ -23,11 +23,11 @@
 #include "hal/direct.h"
 #include "ring/ring.h"
 
-/* The module's defaults: an execution that is late returns then, and its worker is killed then. */
+/* The module's defaults: after these times a late execution returns, and its worker is killed. */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S
 
-/* An engine may take this long to greet. */
+/* Time limit for an engine's greeting. */
 static const struct timeval greeting = { .tv_sec = 10 };
 
 enum object_kind { POOL, MODEL, BUFFER };
@@ -38,12 +38,13 @@ struct object {
 	uint32_t id;
 	enum object_kind kind;
 	bool has_id;			/* it is not destroyed yet */
-	unsigned int uses;		/* by its id, models, slots and commands */
-	uint32_t session;		/* that knows the pool, has the model, or has the layout */
+	unsigned int uses;		/* references: its id, models, slots and commands */
+	/* the session that knows the pool, or has the model or layout */
+	uint32_t session;
 	/* a pool */
 	int file;
 	uint32_t prot;
-	bool is_own;			/* it was allocated, and can be exported */
+	bool is_own;			/* allocated here, so that it can be exported */
 	uint64_t offset, length;
 	/* a model */
 	struct object **held;
@@ -116,7 +117,7 @@ static int fail(int error)
 static void call_free(struct direct *d, struct call *c);
 static void notify(struct direct *d, const struct nnaccel_cmd *notice);
 
-/* Ends a session: its models and bursts are dead, and all calls that wait return. */
+/* Ends a session: its models and bursts are dead, and all waiting calls return. */
 static void die(struct direct *d)
 {
 	if (!d->is_connected)
@@ -171,7 +172,7 @@ static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 		pthread_cond_broadcast(&d->changed);
 }
 
-/* When the engine has had its time for what it did not answer; UINT64_MAX: never. */
+/* Returns when the engine has to have answered; UINT64_MAX: never. */
 static uint64_t end_ns(const struct direct *d)
 {
 	uint64_t first_ns = UINT64_MAX;
@@ -183,7 +184,7 @@ static uint64_t end_ns(const struct direct *d)
 	return first_ns;
 }
 
-/* Looks after one connection: reads answers until its end. */
+/* Reads the answers of one connection until its end. */
 static void *read_answers(void *arg)
 {
 	struct direct *d = arg;
@@ -200,7 +201,7 @@ static void *read_answers(void *arg)
 			break;
 		}
 		pthread_mutex_unlock(&d->lock);
-		/* A deadline that comes meanwhile is looked at in time. */
+		/* Wake up in time for deadlines that are set meanwhile. */
 		if (until_ns > clock_ns() + KILL_NS / 2)
 			until_ns = clock_ns() + KILL_NS / 2;
 		poll(&fd, 1, clock_ms_until(until_ns));
@@ -220,7 +221,7 @@ static void *read_answers(void *arg)
 	return NULL;
 }
 
-/* Closes a dead connection. Called and returns with the lock held, but others may get it meanwhile. */
+/* Closes a dead connection. Called and returns with the lock held, but releases it meanwhile. */
 static void disconnect(struct direct *d)
 {
 	while (d->is_ending)
@@ -249,7 +250,7 @@ static void notify(struct direct *d, const struct nnaccel_cmd *notice)
 	struct nnaccel_cmd head = *notice;
 
 	head.size = sizeof(head);
-	/* An engine that reads nothing for so long is of no use. */
+	/* An engine that reads nothing for this long has failed. */
 	if (d->is_connected && !packet_send(d->commands, &head, sizeof(head), -1))
 		die(d);
 }
@@ -374,7 +375,7 @@ static int destroy(struct direct *d, uint32_t id)
 	return 0;
 }
 
-/* A pool of zeroes without an id. */
+/* Creates a pool of zeroes without an id. */
 static struct object *new_memory(struct direct *d, uint64_t length)
 {
 	struct object *o = object_new(d, POOL);
@@ -479,7 +480,7 @@ static void call_free(struct direct *d, struct call *c)
 	free(c);
 }
 
-/* Grants a pool; an errno if that is NULL. */
+/* Grants a pool; returns an errno if it is NULL. */
 static int add_grant(struct call *c, struct object *pool, uint32_t prot)
 {
 	if (!pool)
@@ -502,7 +503,7 @@ static int add_pools(struct direct *d, struct call *c, uint64_t ids, uint32_t co
 	return error;
 }
 
-/* Makes a pool known to the session. */
+/* Sends a pool to the session. */
 static bool tell(struct direct *d, struct object *pool)
 {
 	const struct direct_message m = {
@@ -556,8 +557,8 @@ static void await(struct direct *d, struct call *c)
 }
 
 /*
- * Sends a command and waits for its answer. Returns 0 or an errno. *call becomes NULL if the command
- * is late, because it is no longer the caller's then.
+ * Sends a command and waits for its answer. Returns 0 or an errno. If the command is late, *call
+ * becomes NULL, because the reader owns it then.
  */
 static int ask(struct direct *d, struct call **call)
 {
@@ -580,7 +581,7 @@ static int ask(struct direct *d, struct call **call)
 	return c->error;
 }
 
-/* Gives the caller what the engine said. */
+/* Copies the engine's status and message to the caller. */
 static void take_status(const struct call *c, uint32_t *status, uint64_t message, uint32_t room)
 {
 	const char *text = (const char *)c->payload + sizeof(c->answer) + c->answer.payload_size;
@@ -641,7 +642,7 @@ static int do_supported(struct direct *d, struct nnaccel_supported *s, struct ca
 	return 0;
 }
 
-/* Asks for a model, which holds the pools that the command names. *id: 0 unless it is there. */
+/* Sends a model, which holds the pools that the command names. *id is 0 on failure. */
 static int make_model(struct direct *d, struct call **call, uint32_t *id)
 {
 	struct call *c = *call;
@@ -717,7 +718,7 @@ static int do_prepare_cached(struct direct *d, struct nnaccel_prepare_cached *p,
 	return error;
 }
 
-/* The model of an id that its worker still has; NULL, and *error. */
+/* Returns the model of an id if its worker still has it; otherwise NULL, and *error. */
 static struct object *live_model(struct direct *d, uint32_t id, int *error)
 {
 	struct object *model = find(d, id, MODEL);
@@ -767,7 +768,7 @@ static bool has_role(const struct object *buffer, uint32_t model, uint32_t kind,
 	return false;
 }
 
-/* An argument that is a buffer. */
+/* Sets an argument that is a buffer. */
 static int set_buffer(struct direct *d, struct call *c, const struct nnaccel_execute *e, uint32_t i)
 {
 	const uint32_t *ids = (const uint32_t *)(uintptr_t)e->buffers;
@@ -816,7 +817,7 @@ static int set_arg(struct call *c, const struct nnaccel_execute *e, uint32_t i)
 	return 0;
 }
 
-/* Outputs that are buffers have the sizes that the engine tells. */
+/* Sets the sizes of outputs that are buffers, as the engine reports them. */
 static void fill_buffers(struct direct *d, const struct call *c, const struct nnaccel_execute *e)
 {
 	const size_t shapes = e->num_outputs * sizeof(struct nnaccel_shape);
@@ -963,7 +964,7 @@ static int copy(int to, uint64_t to_offset, void *to_data, int from, uint64_t fr
 	return 0;
 }
 
-/* Has the engine convert to or from memory that lies as the client's does. */
+/* Has the engine convert between its layout and the client's. */
 static int convert(struct direct *d, struct object *buffer, struct object *plain,
 		   struct nnaccel_buffer_copy *b, struct call **call)
 {
@@ -1040,7 +1041,7 @@ static bool burst_is_alive(const struct direct *d, const struct burst *b)
 	return d->is_connected && b->session == d->session;
 }
 
-/* Frees a burst that is in no list. The engine finds it dead when it gets the notice of its end. */
+/* Frees a burst that is in no list. The engine sees that it is dead when it gets the notice. */
 static void burst_free(struct direct *d, struct burst *b)
 {
 	if (b->status && b->status != MAP_FAILED)
@@ -1254,7 +1255,7 @@ static struct call *call_of(const struct nnaccel_submit *s)
 	return call_new(kinds[s->kind], num_grants, num_args);
 }
 
-/* Work that any worker can do gets one. */
+/* Returns whether this kind of work starts a session, because any worker can do it. */
 static bool wants_session(uint32_t kind)
 {
 	return kind == NNACCEL_WORK_QUERY || kind == NNACCEL_WORK_SUPPORTED ||
@@ -1302,7 +1303,7 @@ static int submit(struct direct *d, struct nnaccel_submit *s)
 	return error;
 }
 
-/* Limits of the module are not kept here. */
+/* Fills in INFO; the module's limits do not apply. */
 static void tell_info(const struct direct *d, struct nnaccel_info *info)
 {
 	*info = (struct nnaccel_info){
@@ -1384,7 +1385,7 @@ struct direct *direct_open(const char *path)
 
 void direct_close(struct direct *d)
 {
-	/* A child has neither the reader nor, perhaps, the lock. */
+	/* A forked child does not have the reader, and perhaps not the lock. */
 	if (d->process != getpid())
 		return;
 	pthread_mutex_lock(&d->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device without the module: this process does what the module does, and speaks to an engine
- * that was started with --direct. See base/direct.h.
+ * A device without the module: this process does the module's work, and talks to an engine that was
+ * started with --direct. See base/direct.h.
  *
- * It has synchronous work, memory that is files, buffers and bursts. Fenced executions, io_uring,
- * pictures and dma-bufs answer EOPNOTSUPP.
+ * It supports synchronous work, memory in files, buffers and bursts. Fenced executions, io_uring,
+ * images and dma-bufs return EOPNOTSUPP.
  */
 #ifndef NN_HAL_DIRECT_H
 #define NN_HAL_DIRECT_H
@@ -14,7 +14,7 @@
 
 struct direct;
 
-/* Returns the device of an engine's socket, to which nothing is sent yet; NULL with errno. */
+/* Returns the device of an engine's socket, without connecting yet; NULL with errno. */
 struct direct *direct_open(const char *path);
 void direct_close(struct direct *d);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From what the kernel and the engine answer to a status and one line.
+ * Converts errors of the kernel and the engine to a status and one line.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +13,7 @@ static const struct {
 	enum nn_status status;
 	const char *message;
 } errors[] = {
-	/* The engine can't be reached, or is gone. */
+	/* The engine cannot be reached, or is gone. */
 	{ ENOTCONN, NN_DEVICE_UNAVAILABLE, "no engine is running (start nnacceld)" },
 	{ ETIMEDOUT, NN_DEVICE_UNAVAILABLE, "the engine is running, but no worker came in time" },
 	{ EUSERS, NN_DEVICE_UNAVAILABLE, "the engine serves too many clients of this user" },
@@ -40,10 +40,10 @@ static const struct {
 	{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the kernel has no memory left" },
 	{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "this process has too many files open" },
 	{ ENFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the system has too many files open" },
-	/* A buffer does not have what is asked of it, or not yet. */
+	/* The buffer does not have the contents, or not yet. */
 	{ ENODATA, NN_GENERAL_FAILURE, "nothing was written to the buffer" },
 	{ EBUSY, NN_GENERAL_FAILURE, "the buffer is being written, or is to be while it is read" },
-	/* The caller asked for what can't be. */
+	/* The caller made an invalid request. */
 	{ EBADF, NN_INVALID_ARGUMENT, "not an open file descriptor" },
 	{ EINVAL, NN_INVALID_ARGUMENT, "refused by the kernel: a value or range is not valid" },
 	{ ENODEV, NN_INVALID_ARGUMENT, "this kind of file can't be mapped" },
@@ -53,7 +53,7 @@ static const struct {
 	{ ENOENT, NN_INVALID_ARGUMENT, "no such memory, buffer or model on this device" },
 	{ EFAULT, NN_INVALID_ARGUMENT, "a pointer is not valid" },
 	{ EACCES, NN_INVALID_ARGUMENT, "the file or memory does not permit the access" },
-	/* The other side is not what this library was made for. */
+	/* The kernel or engine has an incompatible version. */
 	{ ENOTTY, NN_DEVICE_UNAVAILABLE, "not an nnaccel device, or too old a module" },
 	{ E2BIG, NN_DEVICE_UNAVAILABLE, "too old a module" },
 };
@@ -65,7 +65,7 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 	const char *text = strerrordesc_np(error);
 	size_t i;
 
-	/* EACCES has two meanings; NNACCEL_INFO has only this one. */
+	/* EACCES has two meanings; for NNACCEL_INFO it has only this one. */
 	if (error == EACCES && nna_device_call(device, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
 			       "process: each must open its own", call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Execution of a prepared model, from a request of the HAL to the kernel and back to its results, in
- * the order in which it happens. Small requests need no memory of the heap.
+ * Executes a prepared model, from a request of the HAL to the kernel and back to its results, in
+ * order of time. Small requests need no heap memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ enum nn_status nna_call_begin(struct nna_call *c, const struct nna_prepared_mode
 
 /* ---- translate ---- */
 
-/* A whole buffer. */
+/* Sets an argument that is a whole buffer. */
 static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
 				     const struct nna_request *r, const char *kind, uint32_t index,
 				     struct nn_error *err)
@@ -295,7 +295,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	status = nna_call_translate(&c, &o, err);
 	if (!status) {
 		status = submit(&c, &again, err);
-		/* A buffer of open size has grown to what the first time asked for. */
+		/* A buffer of open size has grown to the requested size; try once more. */
 		if (again) {
 			nna_error_clear(err);
 			status = submit(&c, &again, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An execution's way, which the synchronous, fenced and submitted ones share: begin (check and hold),
- * translate, submit, read back, end (release). Submitting is each one's own.
+ * The steps that synchronous, fenced and submitted executions share: begin (check and hold),
+ * translate, submit, read back, end (release). Each kind submits in its own way.
  */
 #ifndef NN_HAL_EXECUTE_H
 #define NN_HAL_EXECUTE_H
@@ -13,7 +13,7 @@
 #define SMALL_OUTPUTS	4
 #define SMALL_POOLS	8
 
-/* Its arrays are in `small`, or in one block of the heap. */
+/* A call. Its arrays are in `small`, or in one heap block. */
 struct nna_call {
 	const struct nna_prepared_model *prepared;
 	const struct nna_request *request;
@@ -22,7 +22,7 @@ struct nna_call {
 	struct nnaccel_shape *shapes;
 	uint32_t *pools;
 	void *block;
-	void *attributes;		/* in their form for the engine, from the first translation on */
+	void *attributes;		/* encoded for the engine by the first translation */
 	size_t attributes_size;
 	struct nna_buffer_uses buffers;
 	struct {
@@ -34,8 +34,8 @@ struct nna_call {
 };
 
 /*
- * A request and options of a caller (NULL: the defaults) as this library knows them: the first thing
- * that is done with them. NN_INVALID_ARGUMENT: of no size that they can have.
+ * Copies a caller's request and options (NULL: the defaults) to this library's versions, before
+ * anything else. NN_INVALID_ARGUMENT: their size is not valid.
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
@@ -43,28 +43,31 @@ enum nn_status nna_take_options(struct nna_execute_options *ours,
 				const struct nna_execute_options *options, struct nn_error *err);
 
 /*
- * Checks and holds the request's memories and makes room for a call, which must not be moved from
- * then on. nna_call_end() after NN_OK.
+ * Checks and holds the request's memories and initialises a call, which must not be moved from then
+ * on. After NN_OK nna_call_end() must follow.
  */
 enum nn_status nna_call_begin(struct nna_call *call, const struct nna_prepared_model *prepared,
 			      const struct nna_request *request, struct nn_error *err);
 
 /*
- * Fills in all of call->execute and holds the request's buffers: before a submission, and again
- * before the next one of the same call. Attributes are those of the first time.
+ * Fills in call->execute and holds the request's buffers. It is called before each submission of
+ * the call; the attributes stay those of the first time.
  */
 enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execute_options *options,
 				  struct nn_error *err);
 
 /*
- * The status of a call for which the kernel returned `error` (an errno, 0: the engine answered);
- * its buffers get what they hold from then on. *again: one has grown to what was asked for, and
- * the call can be submitted again as it is. `was_past`: the deadline, before it was submitted.
+ * Returns the status of a call whose ioctl returned `error` (an errno, 0: the engine answered), and
+ * records the buffers' contents. *again: a buffer has grown; the call can be submitted again
+ * unchanged. `was_past`: the deadline had passed before the submission.
  */
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
 
-/* Shapes and times of a call of that status. `shapes` has room for all outputs, or is NULL. */
+/*
+ * Returns shapes and times of a call with that status. `shapes` has room for all outputs, or is
+ * NULL.
+ */
 enum nn_status nna_call_results(const struct nna_call *call, enum nn_status status,
 				struct nna_output_shape *shapes, uint32_t *num_shapes,
 				struct nna_timing *timing, struct nn_error *err);
@@ -72,17 +75,17 @@ enum nn_status nna_call_results(const struct nna_call *call, enum nn_status stat
 void nna_call_end(struct nna_call *call);
 
 /*
- * The request's arguments in the kernel's form: inputs, then outputs. NN_INVALID_ARGUMENT where
- * one is not within the request's memories.
+ * Translates the request's arguments to the kernel's: inputs, then outputs. NN_INVALID_ARGUMENT: an
+ * argument is not within the request's memories.
  */
 enum nn_status nna_set_args(const struct nna_request *request, struct nnaccel_arg *args,
 			    struct nn_error *err);
 
-/* The shapes of a result; NN_GENERAL_FAILURE where they can be none. */
+/* Converts the shapes of a result; NN_GENERAL_FAILURE: they are not valid. */
 enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
 			      struct nna_output_shape *shapes, struct nn_error *err);
 
-/* From nanoseconds, NNACCEL_TIME_NONE included. */
+/* Converts nanoseconds, including NNACCEL_TIME_NONE. */
 uint64_t nna_microseconds(uint64_t ns);
 
 #endif /* NN_HAL_EXECUTE_H */

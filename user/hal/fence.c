@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions: started without waiting for them, with files for what they wait for and for
- * their end.
+ * Fenced executions: submitted without waiting, with files for their dependencies and for their
+ * end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,23 +13,23 @@
 #include "late.h"
 #include "submit.h"
 
-/* The end of an execution. */
+/* The result of an execution. */
 struct end {
 	int error;		/* an errno, or 0 */
 	struct nnaccel_execute answer;
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/* An execution whose answer was fetched; the kernel gives it once. */
+/* An answer that was fetched, because the kernel returns it only once. */
 struct nna_fence {
 	struct nna_fence *next;
-	int fd;			/* that the answer was fetched by */
+	int fd;			/* the file that the answer was fetched by */
 	struct end end;
 };
 
 /*
- * The shape of an output as the request and the model have it; where the model
- * is not known, what the request says. NN_INVALID_ARGUMENT: it is not all there.
+ * Gets the shape of an output from the request and the model; from the request alone if the model
+ * is not known. NN_INVALID_ARGUMENT: it is not complete.
  */
 static enum nn_status declared_shape(const struct nna_prepared_model *p,
 				     const struct nna_argument *a, uint32_t index,
@@ -57,7 +57,10 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 	return NN_OK;
 }
 
-/* What outputs that are buffers will hold: what comes after in a chain asks for it. */
+/*
+ * Declares the future shapes of outputs that are buffers, because later executions of a chain check
+ * them.
+ */
 static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 {
 	const struct nna_request *r = c->request;
@@ -71,7 +74,7 @@ static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 	return status;
 }
 
-/* Finds what points to the note of a file's answer, or to NULL behind the last one. */
+/* Returns the link to a file's fetched answer, or the last link, which is NULL. */
 static struct nna_fence **find(struct nna_device *device, int fd)
 {
 	struct nna_fence **at = &device->fences;
@@ -81,7 +84,7 @@ static struct nna_fence **find(struct nna_device *device, int fd)
 	return at;
 }
 
-/* An execution has a number that another one's file may have had. */
+/* Forgets an old answer, because a new execution's file has the same number. */
 static void forget(struct nna_device *device, int fd)
 {
 	struct nna_fence **at, *old;
@@ -95,7 +98,7 @@ static void forget(struct nna_device *device, int fd)
 	free(old);
 }
 
-/* Its answer is asked for by the file; here buffers get what they will hold. */
+/* Submits the execution; its file gives the answer. Buffers get their future shapes here. */
 static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struct nn_error *err)
 {
 	struct nna_device *device = c->prepared->device;
@@ -164,9 +167,9 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 	return NN_OK;
 }
 
-/* ---- what became of one ---- */
+/* ---- results ---- */
 
-/* Fetches the end of a file's execution. Returns 0, or an errno; EINPROGRESS: it has not ended. */
+/* Fetches the result of a file's execution. Returns 0 or an errno; EINPROGRESS: not ended. */
 static int fetch(const struct nna_device *device, int fd, struct end *e)
 {
 	struct nnaccel_wait w = {
@@ -200,7 +203,7 @@ void nna_fences_forget(struct nna_device *device)
 	}
 }
 
-/* Fetches the end of a file's execution, or takes it from what was noted. Returns as fetch() does. */
+/* Fetches the result of a file's execution, or uses the fetched one. Returns as fetch() does. */
 static int look_up(struct nna_device *device, int fd, struct end *e)
 {
 	struct nna_fence *f = malloc(sizeof(*f)), **at;
@@ -245,7 +248,7 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	int error;
 
 	nna_error_clear(err);
-	/* A forked child has none of the locks, and the kernel refuses it. */
+	/* A forked child has none of the locks, and the kernel rejects its calls. */
 	if (!nna_device_is_ours(device))
 		return nna_fail_errno(device, "execute", EACCES, err);
 	error = look_up(device, fence, &e);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Late work: entries of the compilation cache that are saved when the engine has
- * compiled, or tuned, a model after it was prepared.
+ * Deferred saves: cache entries that are saved after the engine has compiled or tuned a model.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,13 +20,14 @@
 struct nna_late {
 	struct nna_prepared_model *prepared;
 	int model, data;		/* duplicates of the caller's handles */
-	struct nna_cache cache;		/* of them */
+	struct nna_cache cache;		/* of these handles */
 	_Atomic(uint64_t) executions;
-	_Atomic(uint64_t) next;		/* execution after which to save; NEVER while a thread does */
-	bool is_last;			/* set by the thread alone: what it saves is the second stage */
-	pthread_mutex_t lock;		/* of what follows */
+	/* the execution after which to save; NEVER while a thread saves */
+	_Atomic(uint64_t) next;
+	bool is_last;			/* set only by the thread: it saves the tuned model */
+	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_t thread;
-	pid_t process;			/* that the thread is in: not a forked child */
+	pid_t process;			/* that has the thread: a forked child does not */
 	bool has_thread;
 };
 
@@ -65,7 +65,7 @@ static void *save(void *arg)
 	    !reason.message[0])
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (put_off) {
-		/* The execution has only begun, behind a fence: the next one may find more. */
+		/* The execution has only begun, behind a fence: a later one may find a plan. */
 		atomic_store(&late->next, atomic_load(&late->executions) + 1);
 		return NULL;
 	}
@@ -78,7 +78,7 @@ static void *save(void *arg)
 	return NULL;
 }
 
-/* A thread that takes no signals of the program's. */
+/* Starts a thread with all of the program's signals blocked. */
 static bool start_thread(struct nna_late *late)
 {
 	sigset_t all, before;
@@ -110,7 +110,7 @@ void nna_late_executed(struct nna_prepared_model *prepared)
 	if (atomic_fetch_add_explicit(&late->executions, 1, memory_order_relaxed) + 1 < next ||
 	    !atomic_compare_exchange_strong(&late->next, &next, NEVER))
 		return;
-	/* The thread that is over may be one that another caller is still starting. */
+	/* The finished thread may be one that another caller is still starting. */
 	pthread_mutex_lock(&late->lock);
 	join_thread(late);
 	late->has_thread = start_thread(late);

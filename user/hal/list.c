@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The devices that there are, as /sys/class/nnaccel shows them.
+ * Lists the devices in /sys/class/nnaccel.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,7 +16,7 @@
 
 #define CLASS "/sys/class/nnaccel"
 
-/* A file of a device's folder, without the end of its line; empty where it cannot be read. */
+/* Reads a file of a device's folder, without the newline; empty if that fails. */
 static void read_attribute(const char *node, const char *attribute, char *text, size_t size)
 {
 	char path[300];
@@ -62,7 +62,7 @@ static void read_entry(const char *node, struct nna_device_entry *entry)
 	entry->is_ready = !strcmp(state, "ready");
 }
 
-/* "nnaccel" is number 0. */
+/* Compares by number; "nnaccel" is number 0. */
 static int by_number(const struct dirent **a, const struct dirent **b)
 {
 	return strverscmp((*a)->d_name, (*b)->d_name);
@@ -73,7 +73,7 @@ static int is_device(const struct dirent *entry)
 	return !strncmp(entry->d_name, "nnaccel", strlen("nnaccel"));
 }
 
-/* A structure of the caller's, of the size that the caller knows. */
+/* Copies an entry to a caller's structure, which may have another size. */
 static void put_entry(void *to, size_t size, const struct nna_device_entry *entry)
 {
 	memset(to, 0, size);
@@ -96,7 +96,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	if (found < 0 && errno == ENOMEM)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "device list: out of memory");
 	*count = 0;
-	/* Without sysfs there is one way to tell whether the first device is there. */
+	/* Without sysfs only the first device can be found. */
 	if (found < 0 && !access(NNA_DEVICE_PATH, F_OK)) {
 		memset(&entry, 0, sizeof(entry));
 		strcpy(entry.path, NNA_DEVICE_PATH);

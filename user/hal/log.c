@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: where lines go, and which of them.
+ * The log: the sink and level of lines.
  */
 #define _GNU_SOURCE
 #include <nnaccel/log.h>
@@ -28,11 +28,11 @@ static const char *const names[] = {
 static void write_to_stderr(void *context, enum nna_log_level level, const char *line)
 {
 	(void)context;
-	/* One call, so that lines of several threads do not mix. */
+	/* Use one call, so that lines of several threads do not mix. */
 	fprintf(stderr, "nnaccel: %s: %s\n", nna_log_level_name(level), line);
 }
 
-/* Where lines go. One that another replaced may still be in use: it is never freed. */
+/* The sink of lines. It is never freed, because a replaced one may still be in use. */
 struct sink {
 	nna_log_fn *fn;
 	void *context;
@@ -59,7 +59,7 @@ static void choose_level(void)
 	atomic_store(&current, &first);
 }
 
-/* The buffer that the errors of this thread's calls go to instead. */
+/* A buffer that receives the errors of this thread's calls instead. */
 static _Thread_local struct {
 	char *line;			/* NULL: to the sink */
 	size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that the device reaches: pools of the kernel, this process's mappings
- * of them, and their sharing with others.
+ * Memory that the device can access: pools of the kernel, this process' mappings of them, and
+ * sharing with other processes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +20,7 @@ struct nna_memory *nna_memory_get(struct nna_memory *memory)
 	return memory;
 }
 
-/* A memory of no pool yet. */
+/* Creates a memory without a pool. */
 static struct nna_memory *memory_new(struct nna_device *device, uint64_t size, int prot)
 {
 	struct nna_memory *m = calloc(1, sizeof(*m));
@@ -45,7 +45,7 @@ static void memory_delete(struct nna_memory *m)
 	free(m);
 }
 
-/* Makes a memory's pool by an ioctl() whose result `id` points to. Returns 0 or an errno. */
+/* Creates a memory's pool by an ioctl() whose result `id` points to. Returns 0 or an errno. */
 static int make_pool(struct nna_memory *m, unsigned long request, void *argument,
 		     const uint32_t *id)
 {
@@ -113,7 +113,10 @@ static enum nn_status check_prot(const char *what, int prot, struct nn_error *er
 		       "PROT_READ | PROT_WRITE", what, (unsigned int)prot);
 }
 
-/* What the kernel refused to import is memory that the device cannot reach: no mistake in a call. */
+/*
+ * Converts the errno of a rejected import. It is not a caller's mistake: the device cannot access
+ * the memory.
+ */
 static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
 				  struct nn_error *err)
 {
@@ -148,7 +151,7 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	m->is_imported = true;
 	m->offset = before;
 	error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
-	/* It may be a dma-buf that no CPU maps, and the engine one that needs none. */
+	/* It may be a dma-buf that CPUs cannot map, for an engine that does not need to. */
 	if (error == EOPNOTSUPP) {
 		i.flags = NNACCEL_IMPORT_DEVICE;
 		error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
@@ -216,7 +219,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	}
 	m->is_imported = true;
 	m->is_formatted = true;
-	/* For the kernel an import without a fourcc is no picture. */
+	/* The kernel treats an import without a fourcc as unformatted. */
 	error = i.fourcc ? make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id) : EOPNOTSUPP;
 	m->size = i.length;
 	if (error) {
@@ -247,7 +250,7 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 	return NN_OK;
 }
 
-/* Under map_lock. */
+/* Under map_lock. Maps the pool. */
 static enum nn_status make_map(struct nna_memory *m, struct nn_error *err)
 {
 	enum nn_status status;

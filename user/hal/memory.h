@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that the device reaches: a pool of the kernel, or a part of one.
+ * Memory that the device can access: a pool of the kernel, or a part of one.
  */
 #ifndef NN_HAL_MEMORY_H
 #define NN_HAL_MEMORY_H
@@ -9,14 +9,15 @@
 
 struct nna_memory {
 	struct nna_device *device;
-	atomic_uint users;		/* the handle, and each execution in flight */
+	atomic_uint users;		/* references: the handle, and each execution in flight */
 	uint32_t pool;
 	bool is_imported;
 	int prot;			/* of <sys/mman.h> */
 	atomic_bool has_slots;		/* may be in the slots of a burst */
-	uint64_t offset;		/* into the pool, of the memory's first byte */
+	uint64_t offset;		/* of the memory's first byte in the pool */
 	uint64_t size;
-	bool is_formatted;		/* a picture, used whole: size is that of its rows */
+	/* an image, always used whole: the size is that of its rows */
+	bool is_formatted;
 
 	pthread_mutex_t map_lock;
 	void *map;			/* of the whole pool, or NULL */
@@ -26,8 +27,8 @@ struct nna_memory *nna_memory_get(struct nna_memory *memory);
 void nna_memory_put(struct nna_memory *memory);
 
 /*
- * Holds each memory of a list, which all have to be there and of the device: NN_INVALID_ARGUMENT
- * otherwise, and none is held.
+ * Holds each memory of a list. If one is NULL or of another device, returns NN_INVALID_ARGUMENT and
+ * holds none.
  */
 enum nn_status nna_memories_hold(const struct nna_device *device, const char *call,
 				 struct nna_memory *const *memories, uint32_t count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a model to a prepared model: check and hold, translate (into a sealed memfd that holds its wire
- * form), submit to the engine, read back, release.
+ * Prepares a model: check and hold, translate into a sealed memfd with the serialised model, submit
+ * to the engine, read back, release.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +20,10 @@
 #include "sized.h"
 #include "submit.h"
 
-/* A model on its way: the pool of its wire form, and the pools of its constants, which are held. */
+/*
+ * A model in transit: the pool of its serialised form, and the pools of its constants, which are
+ * held.
+ */
 struct sent_model {
 	struct nna_memory *const *memories;
 	uint32_t wire_pool;
@@ -31,7 +34,7 @@ struct sent_model {
 
 /* ---- translate ---- */
 
-/* Copies a subgraph's operands, with constants where they lie in the kernel's pools. */
+/* Copies a subgraph's operands, with the places of constants in the kernel's pools. */
 static struct nn_operand *moved_operands(const struct nn_subgraph *g,
 					 struct nna_memory *const *memories)
 {
@@ -47,8 +50,8 @@ static struct nn_operand *moved_operands(const struct nn_subgraph *g,
 }
 
 /*
- * Encodes a model some of whose memories do not begin where their pools do.
- * `model` is the caller's copy to change.
+ * Encodes a model with memories that begin inside their pools. `model` is the caller's copy to
+ * change.
  */
 static enum nn_status encode_moved(struct nn_model *model, struct nn_pool *pools,
 				   struct nna_memory *const *memories, void **wire, size_t *size,
@@ -78,7 +81,7 @@ static enum nn_status encode_moved(struct nn_model *model, struct nn_pool *pools
 	return status;
 }
 
-/* Checks a model against its memories and writes its wire form. */
+/* Checks a model against its memories and serialises it. */
 static enum nn_status encode(const struct nn_model *model, struct nna_memory *const *memories,
 			     void **wire, size_t *size, struct nn_error *err)
 {
@@ -102,7 +105,7 @@ static enum nn_status encode(const struct nn_model *model, struct nna_memory *co
 	return status;
 }
 
-/* A memfd that holds `data` and can never change; -1 with errno. */
+/* Creates a memfd that holds `data` and can never change; -1 with errno. */
 static int sealed_memfd(const void *data, size_t size)
 {
 	int fd = memfd_create("nnaccel-model", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
@@ -144,7 +147,7 @@ static enum nn_status import_wire(const struct nna_device *device, const void *w
 	return NN_OK;
 }
 
-/* ---- check, hold, and in the end release ---- */
+/* ---- check, hold, release ---- */
 
 static enum nn_status take_model(struct nn_model *ours, const struct nn_model *model,
 				 struct nn_error *err)
@@ -162,7 +165,7 @@ static void model_end(const struct nna_device *device, struct sent_model *sent)
 	free(sent->pools);
 }
 
-/* Makes a model known to the kernel. To be followed by model_end(), unless it fails. */
+/* Passes a model to the kernel. On success model_end() must follow. */
 static enum nn_status model_begin(const struct nna_device *device, const struct nn_model *model,
 				  struct nna_memory *const *memories, struct sent_model *sent,
 				  struct nn_error *err)
@@ -226,10 +229,7 @@ static enum nn_status ask_supported(struct nna_device *device, const struct sent
 	return NN_OK;
 }
 
-/*
- * In the place of a memory that could not be imported: one whose file became shorter, with the same
- * consequences.
- */
+/* Replaces a memory that could not be imported by a truncated file, which has the same effect. */
 static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
 				       struct nna_memory **memory, struct nn_error *err)
 {
@@ -408,7 +408,7 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 	return NN_OK;
 }
 
-/* What is not saved is prepared nevertheless. */
+/* Saves a model. If that fails, the model is still prepared, and the error is logged. */
 static void save(struct nna_prepared_model *prepared, const struct nna_cache *cache)
 {
 	struct nn_error reason = { "" };
@@ -476,7 +476,7 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 	status = take_model(&m, model, err);
 	if (status)
 		return status;
-	/* Without them nothing is known of their types, and only buffers ask. */
+	/* Without extensions their types are unknown, which only affects buffers. */
 	if (nna_signature_needs_extensions(&m))
 		nna_device_get_extensions(prepared->device, &extensions, &count, NULL);
 	prepared->signature = nna_signature_create(&m, extensions, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of a model: its main subgraph's inputs and outputs, types and
- * shapes, kept when the model itself is gone.
+ * The signature of a model: types and shapes of its main subgraph's inputs and outputs. It outlives
+ * the model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static const struct nn_device_extension_item *find_type(const struct nn_device_e
 	return NULL;
 }
 
-/* What the device says of a type by its name in the model; NULL: nothing. */
+/* Returns the device's description of a type, by its name in the model; NULL: it has none. */
 static const struct nn_device_extension_item *
 find_extension_type(const struct nn_model *model, const struct nn_device_extension *extensions,
 		    uint32_t num_extensions, int32_t type)

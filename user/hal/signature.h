@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of a model: its main subgraph's inputs and outputs, types and
- * shapes, kept when the model itself is gone.
+ * The signature of a model: types and shapes of its main subgraph's inputs and outputs. It outlives
+ * the model.
  */
 #ifndef NN_HAL_SIGNATURE_H
 #define NN_HAL_SIGNATURE_H
@@ -12,8 +12,8 @@
 /* An input or an output. */
 struct nna_signature_operand {
 	/*
-	 * Of an extension's type: that of the device, and `operand` is as if each element
-	 * were one byte, a TENSOR_QUANT8_ASYMM or a BOOL. NULL: it is of the NNAPI's type.
+	 * The device's description of an extension's type. `operand` then counts each element as
+	 * one byte: a TENSOR_QUANT8_ASYMM or a BOOL. NULL: a type of NNAPI.
 	 */
 	const struct nn_device_extension_item *type;
 	struct nn_operand operand;
@@ -26,14 +26,14 @@ struct nna_signature {
 };
 
 /*
- * A copy of what the model says, with the extensions of its device, which outlive it;
- * NULL: no memory. nna_signature_free() takes NULL.
+ * Copies the model's signature, with the extensions of its device, which must outlive it. NULL: out
+ * of memory. nna_signature_free() accepts NULL.
  */
 struct nna_signature *nna_signature_create(const struct nn_model *model,
 					   const struct nn_device_extension *extensions,
 					   uint32_t num_extensions);
 
-/* Whether the model's signature has types of extensions. */
+/* Returns whether the model's signature has extension types. */
 bool nna_signature_needs_extensions(const struct nn_model *model);
 void nna_signature_free(struct nna_signature *signature);
 

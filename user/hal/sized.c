@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures of callers that begin with their size.
+ * Copies callers' structures that begin with their size.
  */
 #include "sized.h"
 

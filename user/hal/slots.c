@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a burst: which memory is bound to which. A hash table that the
- * one who executes reads without a lock while others take memories out of it.
+ * The slots of a burst and the memories bound to them. The executing thread reads this hash table
+ * without a lock while other threads remove memories.
  */
 #include "slots.h"
 
@@ -9,7 +9,7 @@
 
 #define FIRST_SIZE 16
 
-/* Stands where a memory was: what comes after it must still be found. */
+/* Marks a place whose memory was removed, so that a search continues past it. */
 static const char removed_place;
 #define REMOVED ((const struct nna_memory *)&removed_place)
 
@@ -25,7 +25,7 @@ void nna_slots_destroy(struct nna_slots *slots)
 	pthread_mutex_destroy(&slots->lock);
 }
 
-/* The place of a memory, or the one that ends the search for it. There is a free one. */
+/* Returns the place of a memory, or the one that ends the search. There is always a free one. */
 static struct nna_slot *search(const struct nna_slots *slots, const struct nna_memory *memory)
 {
 	uint32_t mask = slots->size - 1;
@@ -56,7 +56,7 @@ bool nna_slots_find(const struct nna_slots *slots, const struct nna_memory *memo
 	return place;
 }
 
-/* Under the lock. */
+/* Under the lock. Adds a memory. */
 static void insert(struct nna_slots *slots, const struct nna_memory *memory, uint32_t slot)
 {
 	struct nna_slot *place = search(slots, memory);
@@ -67,7 +67,7 @@ static void insert(struct nna_slots *slots, const struct nna_memory *memory, uin
 	slots->count++;
 }
 
-/* Under the lock. A table in which at most half of the places are taken. */
+/* Under the lock. Keeps at most half of the places used. */
 static bool make_room(struct nna_slots *slots)
 {
 	struct nna_slots bigger = { .size = FIRST_SIZE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a burst: which memory is bound to which. A hash table that the
- * one who executes reads without a lock while others take memories out of it.
+ * The slots of a burst and the memories bound to them. The executing thread reads this hash table
+ * without a lock while other threads remove memories.
  */
 #ifndef NN_HAL_SLOTS_H
 #define NN_HAL_SLOTS_H
@@ -19,23 +19,23 @@ struct nna_slot {
 };
 
 struct nna_slots {
-	pthread_mutex_t lock;		/* of those who change the table */
-	struct nna_slot *table;		/* by memory, the next free place after a collision */
+	pthread_mutex_t lock;		/* for changes of the table */
+	struct nna_slot *table;		/* by memory; after a collision the next free place */
 	uint32_t size;			/* a power of two, or 0 */
-	uint32_t taken;			/* places that hold a memory or did */
-	uint32_t count;			/* that hold one */
+	uint32_t taken;			/* places that hold or held a memory */
+	uint32_t count;			/* places that hold a memory */
 };
 
 void nna_slots_init(struct nna_slots *slots);
 void nna_slots_destroy(struct nna_slots *slots);
 
-/* Find and add are for one thread at a time, and for a memory that lives. */
+/* Only one thread at a time may find and add, with a memory that exists. */
 bool nna_slots_find(const struct nna_slots *slots, const struct nna_memory *memory,
 		    uint32_t *slot);
-/* False: out of memory. */
+/* Adds a memory; false: out of memory. */
 bool nna_slots_add(struct nna_slots *slots, const struct nna_memory *memory, uint32_t slot);
 
-/* From any thread. False where the memory has no slot. */
+/* Removes a memory, on any thread. False: the memory has no slot. */
 bool nna_slots_remove(struct nna_slots *slots, const struct nna_memory *memory, uint32_t *slot);
 
 #endif /* NN_HAL_SLOTS_H */

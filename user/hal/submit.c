@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work for the engine, handed to the kernel, and its answer: one system call, if no signal comes.
+ * Submits work to the engine through the kernel and gets its answer: one system call, unless a
+ * signal comes.
  */
 #include <errno.h>
 #include <unistd.h>
 
 #include "submit.h"
 
-/* Between two looks at work whose progress somebody wants. */
+/* Pause between two reads of the progress. */
 #define PAUSE_US 10000
 
 int nna_submit(const struct nna_device *device, struct nnaccel_submit *submit)
@@ -15,7 +16,7 @@ int nna_submit(const struct nna_device *device, struct nnaccel_submit *submit)
 	return nna_device_call(device, NNACCEL_SUBMIT, submit) ? errno : 0;
 }
 
-/* Fetches the answer of work that a signal found pending. */
+/* Waits for the answer of work that was pending when a signal came. */
 static int await(const struct nna_device *device, uint32_t id, void *work)
 {
 	struct nnaccel_wait w = { .size = sizeof(w), .id = id, .work = (uintptr_t)work };
@@ -27,7 +28,7 @@ static int await(const struct nna_device *device, uint32_t id, void *work)
 	while (error == EINTR);
 	if (!error)
 		return (int)w.out_error;
-	/* The submission is still there, and only this function knows its id. */
+	/* The submission still exists, and only this function knows its id. */
 	nna_device_call(device, NNACCEL_DESTROY, &d);
 	return error;
 }

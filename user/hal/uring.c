@@ -16,9 +16,9 @@
 struct nna_submission {
 	struct nna_prepared_model *prepared;
 	struct nna_execute_options options;
-	struct nna_request request;	/* its arrays are ours */
+	struct nna_request request;	/* its arrays belong to this library */
 	struct nna_call call;
-	bool was_past;			/* the deadline, when it was prepared */
+	bool was_past;			/* the deadline had passed when the entry was prepared */
 	struct nnaccel_submit submit;
 };
 
@@ -76,7 +76,7 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 	if (!status)
 		status = nna_call_begin(&s->call, prepared, &s->request, err);
 	if (!status) {
-		/* Whether it is possible; the caller's attributes may go after this. */
+		/* Check now that this works; the caller's attributes may be freed afterwards. */
 		status = nna_call_translate(&s->call, &s->options, err);
 		if (status)
 			nna_call_end(&s->call);
@@ -141,7 +141,7 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*num_shapes = 0;
-	/* What the engine failed is an error of the entry too; only then is there a status. */
+	/* If the engine fails an execution, the entry has an error too, but only then a status. */
 	answered = res >= 0 || s->call.execute.out_status;
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
 	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);

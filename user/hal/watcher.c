@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: one thread a device that waits for bursts to die, which the
- * kernel tells by EPOLLHUP, and wakes those who wait for their rings.
+ * The watcher: one thread per device that waits for bursts to die, which the kernel reports by
+ * EPOLLHUP. It wakes the threads that wait for their rings.
  */
 #include <errno.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ static void *watch(void *arg)
 	}
 }
 
-/* No signal of the application's is handled on a thread of ours. */
+/* Starts a thread that handles none of the application's signals. */
 static int start_thread(struct nna_device *device)
 {
 	sigset_t all, before;
@@ -84,7 +84,7 @@ static int start(struct nna_device *device)
 
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd)
 {
-	/* A hang-up is always told, and once is enough. */
+	/* EPOLLHUP is always reported, and once is enough. */
 	struct epoll_event hup = { .events = EPOLLET, .data.ptr = burst };
 	int error = device->watcher.epoll < 0 ? start(device) : 0;
 

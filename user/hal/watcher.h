@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: one thread a device that waits for bursts to die, which the
- * kernel tells by EPOLLHUP, and wakes those who wait for their rings.
+ * The watcher: one thread per device that waits for bursts to die, which the kernel reports by
+ * EPOLLHUP. It wakes the threads that wait for their rings.
  */
 #ifndef NN_HAL_WATCHER_H
 #define NN_HAL_WATCHER_H
@@ -23,8 +23,8 @@ void nna_watcher_init(struct nna_watcher *watcher);
 void nna_watcher_destroy(struct nna_watcher *watcher);
 
 /*
- * Watches a burst's file from now on, until it is closed; under the device's
- * bursts_lock, which the thread takes to look up the burst. 0, or an errno.
+ * Watches a burst's file until it is closed. Called under the device's bursts_lock, which the
+ * thread takes to look the burst up. Returns 0, or an errno.
  */
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form in which attributes of extensions go from a client to its worker.
+ * Encodes and decodes attributes of extensions, which a client sends to its worker.
  */
 #include "base/round.h"
 #include "attribute.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows each part of a record up to the next. */
+/* Returns a part's size with its padding. */
 static size_t padded(size_t size)
 {
 	return round_up(size, 8);
@@ -24,7 +24,7 @@ static bool is_name(const char *name, size_t size)
 	return size > 1;
 }
 
-/* Those before the last of `count` that are the same extension's and code's. */
+/* Checks that no earlier attribute has the extension and code of the last one. */
 static enum nn_status check_last(const struct nn_attribute *list, uint32_t count,
 				 struct nn_error *err)
 {
@@ -38,7 +38,7 @@ static enum nn_status check_last(const struct nn_attribute *list, uint32_t count
 	return NN_OK;
 }
 
-/* Checks all, and how many bytes they take. */
+/* Checks all attributes, and counts their bytes. */
 static enum nn_status measure(const struct nn_attributes *attributes, size_t max_size, size_t *size,
 			      struct nn_error *err)
 {
@@ -93,7 +93,7 @@ enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size
 	return NN_OK;
 }
 
-/* Reads the record at *at; its name and its bytes stay where they are. */
+/* Reads the record at *at; name and data stay in place. */
 static bool take(const uint8_t **at, const uint8_t *end, struct nn_attribute *a)
 {
 	struct attribute_record record;
@@ -116,7 +116,7 @@ static bool take(const uint8_t **at, const uint8_t *end, struct nn_attribute *a)
 	return true;
 }
 
-/* The fewest bytes that one takes. */
+/* Minimum size of an attribute. */
 #define LEAST (sizeof(struct attribute_record) + 8)
 
 enum nn_status nn_attributes_decode(const void *data, size_t size,

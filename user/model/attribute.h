@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form in which attributes of extensions go from a client to its worker: for
- * each a record, its extension's name with a terminator, and its bytes; each of the
- * three is followed by zeros up to a multiple of 8 bytes.
+ * Encoding of extension attributes from a client to its worker. Each attribute has a record, its
+ * extension's name with a terminator, and its data; each part is padded with zeros to a multiple of
+ * 8 bytes.
  */
 #ifndef NN_MODEL_ATTRIBUTE_H
 #define NN_MODEL_ATTRIBUTE_H
@@ -10,25 +10,25 @@
 #include <nnaccel/model.h>
 
 struct attribute_record {
-	uint32_t size;			/* of its bytes */
+	uint32_t size;			/* of its data */
 	uint16_t code;
 	uint16_t name_size;		/* with the terminator */
 };
 
-/* Longest name of an extension here. */
+/* Maximum length of an extension's name. */
 #define ATTRIBUTE_MAX_NAME 127
 
 /*
- * Writes attributes (NULL: none) to *data, for the caller to free(), NULL where there
- * are none. NN_INVALID_ARGUMENT names one without a proper name, one that is there
- * twice, or says that all take more than max_size bytes; NN_OUT_OF_MEMORY.
+ * Encodes attributes (NULL: none) to *data, which the caller frees; NULL without attributes.
+ * NN_INVALID_ARGUMENT: a name is not valid, an attribute is repeated, or the total exceeds max_size
+ * bytes; or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size_t max_size,
 				    void **data, size_t *size, struct nn_error *err);
 
 /*
- * Reads what nobody vouches for into one allocation, for the caller to free();
- * *attributes is NULL where there are none. NN_INVALID_ARGUMENT, NN_OUT_OF_MEMORY.
+ * Decodes untrusted data into one allocation, which the caller frees; *attributes is NULL without
+ * attributes. Returns NN_INVALID_ARGUMENT or NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_attributes_decode(const void *data, size_t size,
 				    struct nn_attributes **attributes, struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checker of whole models: the graph of each subgraph, the references
- * between them, the extensions. Linear in the model's size, without recursion.
+ * Checks whole models: the graph of each subgraph, the references between them, the extensions. It
+ * is linear in the model's size and does not recurse.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t in
 		       index, c->model->subgraphs[c->at].operations[index].type, reason);
 }
 
-/* The list of a subgraph's inputs or outputs: each of that lifetime, and once. */
+/* Checks the list of a subgraph's inputs or outputs: each has that lifetime and is listed once. */
 static enum nn_status check_list(const struct nn_model_checker *c, const char *what,
 				 uint32_t lifetime, const uint32_t *list, uint32_t count)
 {
@@ -85,7 +85,7 @@ static enum nn_status check_operation(const struct nn_model_checker *c, uint32_t
 	return NN_OK;
 }
 
-/* What only shows when the whole subgraph was seen. */
+/* Checks rules that need the whole subgraph. */
 static enum nn_status check_use(const struct nn_model_checker *c, uint32_t index)
 {
 	const struct nn_operand *o = &c->model->subgraphs[c->at].operands[index];
@@ -128,15 +128,15 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 	return status;
 }
 
-/* A subgraph while the references between subgraphs are walked. */
+/* The state of a subgraph while references between subgraphs are walked. */
 struct visit {
-	uint32_t parent;	/* the one we came from */
+	uint32_t parent;	/* the subgraph that led here */
 	uint32_t next;		/* operand to look at next */
 	uint32_t height;	/* of the subgraphs below, this one included */
-	bool open;		/* on the way from the root to where we are */
+	bool open;		/* on the path from the root to the current subgraph */
 };
 
-/* The walk returns from a subgraph, all of whose references were followed. */
+/* Leaves a subgraph after all its references were followed. */
 static enum nn_status close_visit(struct nn_model_checker *c, struct visit *visits)
 {
 	struct visit *v = &visits[c->at];
@@ -153,7 +153,7 @@ static enum nn_status close_visit(struct nn_model_checker *c, struct visit *visi
 	return NN_OK;
 }
 
-/* Walks depth first what is below a subgraph that was not visited yet. */
+/* Walks all unvisited subgraphs below a root, depth first. */
 static enum nn_status walk_references(struct nn_model_checker *c, struct visit *visits,
 				      uint32_t root)
 {

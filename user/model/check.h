@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A check of a model in progress: where it stands, what it remembers, and how
- * it names what it refuses.
+ * The state of a model check, and the messages that name what is rejected.
  */
 #ifndef NN_MODEL_CHECK_H
 #define NN_MODEL_CHECK_H
 
 #include <nnaccel/model.h>
 
-/* What is remembered of an operand while its subgraph is checked. */
+/* State of an operand while its subgraph is checked. */
 struct nn_operand_use {
 	uint32_t consumers;	/* seen so far */
 	bool listed;		/* as an input or output of the subgraph */
@@ -18,7 +17,7 @@ struct nn_operand_use {
 struct nn_model_checker {
 	const struct nn_model *model;
 	struct nn_error *err;
-	uint32_t at;			/* the subgraph that is being checked */
+	uint32_t at;			/* the current subgraph */
 	struct nn_operand_use *uses;	/* nn_operand_use[most operands of a subgraph] */
 	uint8_t prefixes[8192];		/* bit set: the extension prefix is listed */
 };
@@ -26,20 +25,23 @@ struct nn_model_checker {
 /* Checks the table of extensions and fills `prefixes` from it. */
 enum nn_status nn_check_extensions(struct nn_model_checker *c);
 
-/* True when the type or operation code is not an extension's, or its prefix is listed. */
+/* Returns true if the type or operation code is not an extension's, or its prefix is listed. */
 bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);
 
-/* Checks one operand by itself: everything that needs no other operand. */
+/* Checks the rules of one operand that need no other operand. */
 enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index);
 
-/* "subgraph 0, operand 5 (TENSOR_INT32): ..." Returns NN_INVALID_ARGUMENT. */
+/*
+ * Sets a message such as "subgraph 0, operand 5 (TENSOR_INT32): ..." and returns
+ * NN_INVALID_ARGUMENT.
+ */
 enum nn_status nn_refuse_operand(const struct nn_model_checker *c, uint32_t index,
 				 const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Refuses an operand because its type's prefix is not listed. */
+/* Rejects an operand because its type's prefix is not listed. */
 enum nn_status nn_refuse_prefix(const struct nn_model_checker *c, uint32_t index);
 
-/* "subgraph 0, operation 3 (code 3)...", the format's beginning included. As above. */
+/* Sets a message such as "subgraph 0, operation 3 (code 3)..." and returns NN_INVALID_ARGUMENT. */
 enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t index,
 				   const char *format, ...) __attribute__((format(printf, 3, 4)));
 

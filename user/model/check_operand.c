@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for one operand by itself: type, dimensions, quantisation, extra
- * parameters, and where its value lies.
+ * Checks one operand by itself: type, dimensions, quantisation, extra parameters, and the place of
+ * its value.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a model from a wire form that nobody vouches for: every section is a
- * queue from which no more is taken than the header promised.
+ * Decodes an untrusted serialised model. Every section is a queue that yields no more than the
+ * header promised.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 #include "extension.h"
 #include "wire.h"
 
-/* What is left of a section, in the wire form and in the model's allocation. */
+/* The rest of a section, in the serialised form and in the model's allocation. */
 struct section {
 	const uint8_t *wire;
 	uint32_t left;
 };
 
 struct reader {
-	struct section sections[W_POOLS];	/* those that hold records */
-	/* The rest is copied whole; these count what of it was given out. */
+	struct section sections[W_POOLS];	/* those with records */
+	/* The other sections are copied whole; these point to their next unused part. */
 	const uint32_t *indices;
 	const float *scales;
 	const uint8_t *bytes;
 	uint32_t indices_left;
 	uint32_t scales_left;
 	uint32_t bytes_left;
-	/* Places in the model's allocation. */
+	/* Next places in the model's allocation. */
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	char *names;
@@ -76,8 +76,8 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 }
 
 /*
- * No sum overflows: the header's counts were found to fit the wire form, which
- * lies in memory, and each record here is at most four times its wire's.
+ * Computes the layout of the allocation. No sum overflows: the header's counts fit the serialised
+ * form, which is in memory, and each record here is at most four times as large.
  */
 static void lay_out(const struct wire_header *h, struct layout *l)
 {
@@ -92,11 +92,11 @@ static void lay_out(const struct wire_header *h, struct layout *l)
 	l->indices = place(&l->size, h->num_indices, sizeof(uint32_t));
 	l->scales = place(&l->size, h->num_scales, sizeof(float));
 	l->bytes = place(&l->size, h->num_bytes, 1);
-	/* Names once more, terminated: bytes of extensions are no strings. */
+	/* Names are copied with a terminator, because the serialised ones have none. */
 	l->names = place(&l->size, (uint64_t)h->num_bytes + h->num_extensions, 1);
 }
 
-/* The next record of a section; false when the section has no more. */
+/* Reads the next record of a section; false: there is no more. */
 static bool next_record(struct reader *r, enum wire_section section, void *record, size_t size)
 {
 	struct section *s = &r->sections[section];
@@ -195,7 +195,7 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	struct wire_subgraph wire;
 	uint32_t i;
 
-	/* There are as many records as subgraphs: both come from one count. */
+	/* There is one record per subgraph: both come from one count. */
 	next_record(r, W_SUBGRAPHS, &wire, sizeof(wire));
 	g->num_operands = wire.num_operands;
 	g->num_operations = wire.num_operations;
@@ -235,7 +235,7 @@ static enum nn_status read_extension(struct reader *r, struct nn_extension_prefi
 	return NN_OK;
 }
 
-/* What the header counts beyond what the records use would make a second wire form. */
+/* Rejects records and bytes that no subgraph uses, so that a model has only one serialised form. */
 static enum nn_status check_all_used(const struct reader *r)
 {
 	if (r->sections[W_OPERANDS].left || r->sections[W_OPERATIONS].left || r->indices_left ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what a worker says of its device.
+ * Decodes a worker's description of its device.
  */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define MAX_CACHE_FILES 32	/* of a kind, by the HAL */
 #define MAX_FEATURE_LEVEL 8
 
-/* A terminated, printable, non-empty version; nothing is hidden behind its end. */
+/* Checks for a terminated, printable, non-empty version with only zeros behind it. */
 static bool is_version(const char *version, size_t size)
 {
 	size_t length = strnlen(version, size), i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading what a worker says of its device. No library exports it.
+ * Decodes a worker's description of its device. No library exports these functions.
  */
 #ifndef NN_MODEL_DEVICE_READ_H
 #define NN_MODEL_DEVICE_READ_H
@@ -8,16 +8,16 @@
 #include <nnaccel/device.h>
 
 /*
- * Checks what a worker sent (`size` bytes at `data`) and copies it to *info.
- * NN_GENERAL_FAILURE with the field named where it makes no sense.
+ * Checks a worker's description (`size` bytes at `data`) and copies it to *info. NN_GENERAL_FAILURE
+ * names an invalid field.
  */
 enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
 				     struct nn_error *err);
 
 /*
- * Checks what a worker sent (`size` bytes at `data`): names, each once, codes, each
- * once in an extension. *extensions is one allocation for the caller to free().
- * NN_GENERAL_FAILURE where it makes no sense, NN_OUT_OF_MEMORY.
+ * Checks a worker's list of extensions (`size` bytes at `data`): names are unique, and so are the
+ * codes of an extension. *extensions is one allocation that the caller frees. Returns
+ * NN_GENERAL_FAILURE for an invalid list, or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_device_extensions_decode(const void *data, size_t size,
 					   struct nn_device_extension **extensions,

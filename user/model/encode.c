@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a model into its wire form.
+ * Serialises a model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct totals {
 	uint64_t bytes;
 };
 
-/* Next byte to write of each section. */
+/* The next byte to write in each section. */
 struct writer {
 	uint8_t *next[W_END];
 };
@@ -50,7 +50,7 @@ static void add_subgraph(struct totals *t, const struct nn_subgraph *g)
 	}
 }
 
-/* The header of a model; false when it is too large for its fields. */
+/* Makes a model's header; false: the model is too large for its fields. */
 static bool make_header(const struct nn_model *model, struct wire_header *h,
 			uint64_t start[W_END + 1])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The extensions that this process knows: their operand types, under prefixes of
- * its own, and the models whose codes are brought to these prefixes.
+ * Extensions of this process: their operand types, with prefixes of its own. Codes of decoded
+ * models are mapped to these prefixes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,7 +65,7 @@ const struct nn_type_info *nn_extension_type_info(int32_t type)
 	return NULL;
 }
 
-/* The prefixes of this process by those of a model, 0 for those that it does not list. */
+/* Maps a model's prefixes to those of this process, 0 for unlisted ones. */
 static enum nn_status map_prefixes(const struct nn_model *model, uint16_t *map,
 				   struct nn_error *err)
 {
@@ -87,7 +87,7 @@ static int32_t moved(int32_t code, const uint16_t *map)
 	return (int32_t)((uint32_t)map[bits >> 16] << 16 | (bits & 0xffff));
 }
 
-/* The model's arrays are its own allocation's: nobody else has seen them yet. */
+/* Changes the codes in place, because the decoded model has not been used yet. */
 static enum nn_status move_subgraph(struct nn_model_checker *c, const uint16_t *map)
 {
 	const struct nn_subgraph *g = &c->model->subgraphs[c->at];

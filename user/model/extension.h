@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The extensions that this process knows: their operand types, under prefixes of
- * its own, and the models whose codes are brought to these prefixes.
+ * Extensions of this process: their operand types, with prefixes of its own. Codes of decoded
+ * models are mapped to these prefixes.
  */
 #ifndef NN_MODEL_EXTENSION_H
 #define NN_MODEL_EXTENSION_H
@@ -9,45 +9,43 @@
 #include <nnaccel/model.h>
 
 /*
- * A process that knows an extension registers it, once, under a prefix of its own:
- * then its types have facts, and models that are decoded get its codes. Types of
- * extensions that nobody registered are opaque: of any size and rank.
+ * A process registers an extension once, under a prefix of its own. Its types then have facts, and
+ * decoded models get its codes. Types of unregistered extensions are opaque: of any size and rank.
  */
 #define NN_MAX_EXTENSIONS 64
 
 struct nn_extension_type {
 	uint16_t code;
-	struct nn_type_info info;	/* element_size 1 at least */
+	struct nn_type_info info;	/* element_size is at least 1 */
 };
 
 struct nn_extension {
-	const char *name;		/* by reverse domain: "com.example.extension" */
+	const char *name;		/* reverse domain name: "com.example.extension" */
 	uint32_t num_types;
 	const struct nn_extension_type *types;
 };
 
 /*
- * Registers an extension, which is to stay where it is, for the life of the
- * process. NN_INVALID_ARGUMENT: its name is there already, *prefix tells where;
- * NN_RESOURCE_EXHAUSTED_PERSISTENT: NN_MAX_EXTENSIONS are. From any thread.
+ * Registers an extension for the life of the process, from any thread; *extension must stay valid.
+ * NN_INVALID_ARGUMENT: the name is registered already, under *prefix;
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT: there are NN_MAX_EXTENSIONS already.
  */
 enum nn_status nn_extension_register(const struct nn_extension *extension, uint16_t *prefix,
 				     struct nn_error *err);
 
-/* The prefix of a registered extension, or 0; prefixes go from 1 on. */
+/* Returns the prefix of a registered extension, from 1, or 0. */
 uint16_t nn_extension_prefix(const char *name);
 
-/* The extension of a prefix, or NULL. */
+/* Returns the extension of a prefix, or NULL. */
 const struct nn_extension *nn_extension_at(uint16_t prefix);
 
-/* The facts of an extension's type, or NULL; nn_type_info() comes here too. */
+/* Returns the facts of an extension's type, or NULL; nn_type_info() calls this. */
 const struct nn_type_info *nn_extension_type_info(int32_t type);
 
 /*
- * Gives the codes of a decoded model that was not used yet the prefixes of this
- * process. Where no extension is registered it does nothing; else
- * NN_INVALID_ARGUMENT names an extension that is not, a name that is listed
- * twice, or a prefix that is not listed. nn_model_decode() does this.
+ * Maps the codes of a newly decoded model to the prefixes of this process; nn_model_decode() calls
+ * this. Without registered extensions it does nothing. NN_INVALID_ARGUMENT names an unregistered
+ * extension, a repeated name, or an unlisted prefix.
  */
 enum nn_status nn_model_resolve_extensions(struct nn_model *model, struct nn_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an engine says of the extensions that its device has: written by a worker,
- * read by a client that does not trust it.
+ * Encodes the list of a device's extensions in a worker, and decodes it in a client that does not
+ * trust it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static const struct extension_record *after(const struct extension_record *recor
 	return (const void *)(items_of(record) + record->num_types + record->num_operations);
 }
 
-/* Checks all records of an aligned copy; they must end where the data do. */
+/* Checks all records of an aligned copy, which must end at the end of the data. */
 static enum nn_status check_list(const struct extension_list *list, size_t size,
 				 struct nn_error *err)
 {
@@ -87,7 +87,7 @@ static enum nn_status check_list(const struct extension_list *list, size_t size,
 	return status;
 }
 
-/* Fills what is handed out; it points into the copy, which is in the same allocation. */
+/* Fills in the result, which points into the copy in the same allocation. */
 static void fill(struct nn_device_extension *out, struct nn_device_extension_item *items,
 		 const struct extension_list *list)
 {

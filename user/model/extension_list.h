@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form of an engine's answer to NNACCEL_QUERY_EXTENSIONS: a list's head, then
- * for each extension its record and its items, types before operations.
+ * Format of an engine's answer to NNACCEL_QUERY_EXTENSIONS: the head of the list, then for each
+ * extension its record and its items, types before operations.
  */
 #ifndef NN_MODEL_EXTENSION_LIST_H
 #define NN_MODEL_EXTENSION_LIST_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define EXTENSION_LIST_MAGIC 0x78656e6eu	/* "nnex" */
-#define EXTENSION_LIST_MAX_SIZE (64 * 1024)	/* the kernel's bound */
+#define EXTENSION_LIST_MAX_SIZE (64 * 1024)	/* the kernel's limit */
 #define EXTENSION_LIST_MAX_ITEMS 1024
 
 struct extension_list {
@@ -19,7 +19,7 @@ struct extension_list {
 };
 
 struct extension_record {
-	char name[128];			/* terminated, zeros behind */
+	char name[128];			/* terminated and padded with zeros */
 	uint32_t version;
 	uint32_t num_types;
 	uint32_t num_operations;

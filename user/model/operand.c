@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asked of an operand everywhere: its size, whether its shape is
- * known, where its constant value lies, whether another's type and shape agree.
+ * Properties of operands: size, complete shape, place of a constant's value, and compatible types
+ * and shapes.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 	*size = 0;
 	if (operand->rank > NN_MAX_RANK)
 		return false;
-	/* Known dimensions alone must fit, or no run could make the others fit. */
+	/* The known dimensions must fit, or the unknown ones never can. */
 	for (i = 0; i < operand->rank; i++)
 		if (operand->dims[i] && __builtin_mul_overflow(known, operand->dims[i], &known))
 			return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a constant whose number of elements follows from something else.
+ * Reads a constant whose number of elements depends on other operands.
  */
 #ifndef NN_MODEL_OPERAND_H
 #define NN_MODEL_OPERAND_H

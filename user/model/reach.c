@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations whose constants lie in memory that cannot be reached.
+ * Denies operations whose constants are in memory that cannot be read.
  */
 #include "model/reach.h"
 
 #include <stdlib.h>
 
-/* What is known of a subgraph: each is looked at once. */
+/* Result for a subgraph, which is examined only once. */
 enum reach { UNKNOWN, WITHIN, BEYOND };
 
 struct survey {
@@ -34,7 +34,7 @@ static bool operation_is_within(const struct survey *survey, const struct nn_sub
 	return true;
 }
 
-/* The recursion ends: nn_model_check() refuses cycles and bounds the depth. */
+/* The recursion ends: nn_model_check() rejects cycles and limits the depth. */
 static bool subgraph_is_within(const struct survey *survey, size_t index)
 {
 	const struct nn_subgraph *subgraph = &survey->model->subgraphs[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations whose constants lie in memory that cannot be reached.
+ * Denies operations whose constants are in memory that cannot be read.
  */
 #ifndef NN_MODEL_REACH_H
 #define NN_MODEL_REACH_H
@@ -8,8 +8,8 @@
 #include <nnaccel/model.h>
 
 /*
- * Denies, in supported[], the operations of the main subgraph that use a constant that is out of
- * reach, also in a subgraph that they execute. The model must be checked. OUT_OF_MEMORY.
+ * Clears supported[] for operations of the main subgraph that use an unreadable constant, also in a
+ * subgraph that they execute. The model must be checked. Returns NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_deny_unreachable(const struct nn_model *model,
 				   bool (*reaches)(const void *data, const struct nn_location *at),

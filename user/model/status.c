@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the status codes, and the one line in which a failing call leaves
- * its reason.
+ * Names of the status codes, and the line with the reason of a failed call.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@ enum nn_status nn_fail(struct nn_error *err, enum nn_status status, const char *
 		err->message[0] = '\0';
 	va_end(args);
 
-	/* Names in a message come from anywhere: it stays one line of a log. */
+	/* Names in a message may contain any byte, but the message has to be one line of a log. */
 	for (c = err->message; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';

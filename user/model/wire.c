@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the sections of a model's wire form lie; its encoder and its decoder
- * agree on nothing else.
+ * Computes the places of a serialised model's sections, for its encoder and its decoder.
  */
 #include "wire.h"
 

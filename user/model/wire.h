@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wire form of a model: what travels from a client to its worker in a
- * sealed memfd. Host byte order; both ends run on one machine.
+ * The serialised form of a model, which a client sends to its worker in a sealed memfd. It has host
+ * byte order, because both ends run on one machine.
  *
- * A header, then these sections without gaps, each as long as the header's
- * counts say:
+ * A header is followed by these sections without gaps. The header's counts give their lengths:
  *
  *	wire_subgraph[num_subgraphs]	the main one first
  *	wire_operand[num_operands]	those of subgraph 0, then of subgraph 1, ...
@@ -18,8 +17,8 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * Nothing says where anything lies but the order: there are no offsets to
- * check, nothing overlaps, and a model has exactly one wire form.
+ * The order alone determines each place: there are no offsets to check, nothing overlaps, and a
+ * model has exactly one serialised form.
  */
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H
@@ -33,7 +32,7 @@
 struct wire_header {
 	uint32_t magic;
 	uint32_t version;
-	uint64_t size;		/* of the whole wire form */
+	uint64_t size;		/* of the whole serialised form */
 	uint64_t values_size;
 	uint32_t flags;
 	uint32_t num_subgraphs;
@@ -89,7 +88,7 @@ _Static_assert(sizeof(struct wire_operand) == 120, "the wire form has no hidden 
 _Static_assert(sizeof(struct wire_operation) == 12, "the wire form has no hidden padding");
 _Static_assert(sizeof(struct wire_extension) == 8, "the wire form has no hidden padding");
 
-/* Sections in their order; W_END is the end of the last one. */
+/* Sections in order; W_END is the end of the last one. */
 enum wire_section {
 	W_SUBGRAPHS,
 	W_OPERANDS,
@@ -104,8 +103,8 @@ enum wire_section {
 };
 
 /*
- * Where each section begins, from the counts of a header. False when the whole
- * does not fit 64 bits.
+ * Computes the start of each section from the counts of a header. False: the total does not fit 64
+ * bits.
  */
 bool wire_layout(const struct wire_header *h, uint64_t start[W_END + 1]);
 
