@@ -825,7 +825,8 @@ bench-onnxruntime: user
 	export NNACCEL_ONNX_DATA=$$folder/usr/share/libonnx-testdata/data; \
 	tests=user/tests/clients/onnxruntime; lib=$(BUILD)/lib/libnnaccel_onnxruntime.so; \
 	[ -e $$nets/made ] || { $$folder/bin/python3 $$tests/quantise.py $$NNACCEL_ONNX_DATA $$nets \
-		squeezenet shufflenet resnet50 2>/dev/null && touch $$nets/made; }; \
+		squeezenet shufflenet resnet50 2>/dev/null && \
+		$$folder/bin/python3 $$tests/encoders.py $$nets 2>/dev/null && touch $$nets/made; }; \
 	for cpus in 0 0-1; do taskset -c $$cpus $$folder/bin/python3 $$tests/bench.py $$lib \
 		nnapi-reference $$nets 2>/dev/null; done > $(BUILD)/bench/onnxruntime.tsv
 	column -t -s '	' $(BUILD)/bench/onnxruntime.tsv

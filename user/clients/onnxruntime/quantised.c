@@ -109,6 +109,18 @@ static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 	known->zero = zero;
 }
 
+/* Sets the scale of embeddings, which ONNX Runtime's quantiser dequantises behind nodes that move them. */
+static void found_before(struct lowering *t, uint32_t value, float scale, int32_t zero)
+{
+	const struct node *node;
+
+	while (value != NO_VALUE) {
+		node = value_at(t, value)->producer;
+		value = is_op(node, "Gather") || is_op(node, "Transpose") ? input_of(node, 0) : NO_VALUE;
+		found(t, value, scale, zero);
+	}
+}
+
 void quantised_values(struct lowering *t)
 {
 	float scale;
@@ -124,6 +136,8 @@ void quantised_values(struct lowering *t)
 			    !parameters(t, node, &scale, &zero))
 				continue;
 			found(t, want ? node->out[0] : node->in[0], scale, zero);
+			if (!want)
+				found_before(t, node->in[0], scale, zero);
 		}
 }
 

@@ -4,7 +4,7 @@ turn in one process. Prints a line for each: the best time of each in ms, and th
 
 usage: bench.py LIBRARY DEVICE FOLDER
 
-FOLDER has what quantise.py writes. Both use as many threads as the process may use CPUs.
+FOLDER has what quantise.py and encoders.py write. Both use as many threads as the process may use CPUs.
 """
 import glob
 import os
@@ -30,6 +30,14 @@ def session(path, device, threads):
     return ort.InferenceSession(path, options, enable_fallback=0)
 
 
+def numbers(value):
+    """Random floats, or integers that are 0 or 1."""
+    random = np.random.default_rng(1)
+    if "float" in value.type:
+        return random.standard_normal(value.shape).astype(np.float32)
+    return random.integers(0, 2, value.shape)
+
+
 def cpu():
     with open("/proc/cpuinfo") as file:
         return next((line.split(":")[1].strip() for line in file if "model name" in line), "?")
@@ -45,8 +53,7 @@ def main():
         ours = session(path, device, threads)
         start = time.perf_counter() - begun
         sessions = [ours, session(path, None, threads)]
-        inputs = {i.name: np.random.default_rng(1).standard_normal(i.shape).astype(np.float32)
-                  for i in ours.get_inputs()}
+        inputs = {i.name: numbers(i) for i in ours.get_inputs()}
         best = [1e9, 1e9]
         first = time.perf_counter()
         results = [sessions[0].run(None, inputs)]

@@ -21,6 +21,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
+import encoders
 from node_tests import NAME, placed
 
 WORKER = "nnacceld-worker"
@@ -357,6 +358,21 @@ def test_quantised_when_run(device):
                 content = file.read()
         # A sum that is rounded otherwise is quantised as the next number.
         compare(content, {"x": floats(*[3 if s == "n" else s for s in shape])}, device, most=1e-2)
+
+
+def test_encoders(device):
+    """encoders that ONNX Runtime's quantiser made, of any length"""
+    kinds = quantization.QuantType
+    with tempfile.TemporaryDirectory() as folder:
+        for layers, kind in ((1, kinds.QUInt8), (2, kinds.QInt8)):
+            path = os.path.join(folder, f"{layers}.onnx")
+            encoders.quantise(encoders.encoder(layers, 32, 4, shape=("n", "m"), words=50), path, kind)
+            for shape in ((1, 7), (2, 12)):
+                x = {"input_ids": random.integers(0, 50, shape),
+                     "attention_mask": np.arange(shape[1])[None] < np.array([[shape[1] - 2]] * shape[0])}
+                x["attention_mask"] = x["attention_mask"].astype(np.int64)
+                # A sum that is rounded otherwise is quantised as the next number.
+                compare(path, x, device, most=5e-2)
 
 
 def test_threads(device):
