@@ -2,39 +2,39 @@
 /*
  * nnaccel: neural network accelerator interface.
  *
- * Five kinds of file speak this interface:
+ * Five kinds of file have this interface:
  *
  * - a device, /dev/nnaccel, /dev/nnaccel1 and so on: a *context*, one per open.
  *   It belongs to the address space that opened it: a forked child, or a
- *   process that was passed the file, is refused with EACCES.
- * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens it,
- *   registers the engine under a name, which makes it one of the devices, is
- *   told of the device's contexts that want an engine, and gets a session for
- *   each.
+ *   process that was passed the file, gets EACCES.
+ * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens it
+ *   and registers the engine under a name, which makes it one of the devices.
+ *   It is notified of contexts that want an engine, and gets a session for each.
  * - a *session*: made by NNACCEL_ENGINE_SESSION for one context and never
- *   bound to another. The worker that serves the context attaches to it,
- *   fetches commands, maps the memory that was granted to it and commits the
- *   answers.
+ *   bound to another. The worker that serves the context attaches to it. The
+ *   worker fetches commands, maps granted memory and commits the answers.
  * - a *burst*: made by NNACCEL_WORK_BURST on a model. Client and worker map
  *   its rings and exchange executions there without the kernel.
  * - a *submission's file*: made by NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE. It
  *   polls readable at the end of an execution, on which others may depend.
  *
  * Every structure begins with its size in bytes. A structure shorter than the
- * first published version is refused with EINVAL; one longer than the kernel
- * knows is accepted only when the unknown tail is zero and the whole no longer
- * than a page, else E2BIG. Unknown flags and non-zero reserved fields are
- * refused with EINVAL. Ids are 32 bits and per context: an id of another
- * context answers as one that never existed, with ENOENT.
+ * first published version gives EINVAL. One longer than the kernel knows gives
+ * E2BIG, unless the unknown tail is zero and the whole is at most a page long.
+ * Unknown flags and non-zero reserved fields give EINVAL. Ids are 32 bits and
+ * per context: an id of another context gives ENOENT, as one that never existed.
  *
- * Work for the engine: NNACCEL_SUBMIT hands it over and NNACCEL_WAIT fetches the
- * answer.
+ * NNACCEL_SUBMIT submits work to the engine, and NNACCEL_WAIT fetches the answer.
  *
- * Errors that every ioctl may return: EFAULT (bad pointer), EINVAL (size, flag
- * or reserved field), E2BIG (unknown non-zero tail, longer than a page), ENOTTY
- * (no such ioctl on this kind of file), EACCES (not the owner's address space),
- * ENOMEM. Any that makes the kernel hold something, be it for the time of the
- * call: EDQUOT (the user holds too much).
+ * Every ioctl may return these errors:
+ * EFAULT: bad pointer.
+ * EINVAL: size, flag or reserved field.
+ * E2BIG: a non-zero unknown tail, or longer than a page.
+ * ENOTTY: no such ioctl on this kind of file.
+ * EACCES: not the owner's address space.
+ * ENOMEM: out of memory.
+ * EDQUOT: the user holds too much; only from calls that make the kernel hold
+ * memory, even if only during the call.
  */
 #ifndef _UAPI_LINUX_NNACCEL_H
 #define _UAPI_LINUX_NNACCEL_H
@@ -43,39 +43,39 @@
 #include <linux/types.h>
 
 /*
- * Version of this interface, as NNACCEL_INFO reports it. It changes only where old programs could
- * not go on; nnaccel_info.features tells what was added since.
+ * Version of this interface, as NNACCEL_INFO reports it. It changes only if old programs would stop
+ * working; nnaccel_info.features reports later additions.
  */
 #define NNACCEL_ABI_VERSION	2
 
 #define NNACCEL_TYPE		0xB9
 
-/* Most dimensions that an argument or a shape can carry. */
+/* Maximum number of dimensions of an argument or a shape. */
 #define NNACCEL_MAX_RANK	16
 
-/* Most arguments (inputs and outputs together) of one execution. */
+/* Maximum number of arguments (inputs and outputs together) of an execution. */
 #define NNACCEL_MAX_ARGS	4096
 
-/* Most pools that one command can name. */
+/* Maximum number of pools of a command. */
 #define NNACCEL_MAX_CMD_POOLS	1024
 
-/* Most buffers that one execution can name, and most roles of a buffer. */
+/* Maximum number of buffers of an execution, and of roles of a buffer. */
 #define NNACCEL_MAX_CMD_BUFFERS	1024
 #define NNACCEL_MAX_ROLES	1024
 
-/* Bytes of an engine's name and of its version, the terminating 0 included. */
+/* Size of an engine's name and of its version, with the terminating 0. */
 #define NNACCEL_MAX_NAME	32
 #define NNACCEL_MAX_VERSION	64
 
-/* Most bytes of a message, of an answer to a query, and of a model. */
+/* Maximum size of a message, of an answer to a query, and of a model. */
 #define NNACCEL_MAX_MESSAGE	512
 #define NNACCEL_MAX_QUERY	(64 * 1024)
 #define NNACCEL_MAX_WIRE	(256 * 1024 * 1024)
 
-/* Most operations for which NNACCEL_WORK_SUPPORTED can answer. */
+/* Maximum number of operations for NNACCEL_WORK_SUPPORTED. */
 #define NNACCEL_MAX_OPERATIONS	(1024 * 1024)
 
-/* Most bytes of the attributes of one preparation or one execution. */
+/* Maximum size of the attributes of a preparation or an execution. */
 #define NNACCEL_MAX_ATTRIBUTES	(64 * 1024)
 
 enum {
@@ -113,15 +113,14 @@ enum {
  * @NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE: an output is too small; the
  *	shapes say how large it must be
  * @NNACCEL_STATUS_INVALID_ARGUMENT: the model or an argument is wrong
- * @NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT: it took too long, and another try may not
- * @NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT: it takes longer than its deadline allows
+ * @NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT: it took too long; another try may succeed
+ * @NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT: it always takes longer than its deadline
  * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT: not enough memory or threads now
  * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT: more memory than the device has
  *
- * An ioctl that reached the engine returns 0 and puts one of these into its
- * status field; an ioctl that the kernel itself refused returns an errno and
- * leaves the structure alone. The values are those of the NN HAL's
- * ErrorStatus.
+ * An ioctl that reached the engine returns 0 and sets its status field to one
+ * of these. An ioctl that the kernel itself rejected returns an errno and does
+ * not change the structure. The values are those of the NN HAL's ErrorStatus.
  */
 enum nnaccel_status {
 	NNACCEL_STATUS_NONE = 0,
@@ -135,7 +134,7 @@ enum nnaccel_status {
 	NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT = 8
 };
 
-/* Protection of a pool: what may be done to its memory. */
+/* Protection of a pool: the permitted accesses to its memory. */
 #define NNACCEL_PROT_READ	(1 << 0)
 #define NNACCEL_PROT_WRITE	(1 << 1)
 
@@ -144,7 +143,7 @@ enum nnaccel_status {
  */
 
 /**
- * enum nnaccel_engine_state - What NNACCEL_INFO says of a context's engine
+ * enum nnaccel_engine_state - State of a context's engine, from NNACCEL_INFO
  */
 enum nnaccel_engine_state {
 	/** @NNACCEL_ENGINE_ABSENT: No broker is registered for the device. */
@@ -155,7 +154,7 @@ enum nnaccel_engine_state {
 	NNACCEL_ENGINE_ATTACHED = 2
 };
 
-/* Flags of NNACCEL_INFO: have a worker got for this context ahead of the first call. */
+/* Flags of NNACCEL_INFO: request a worker for this context before the first call. */
 #define NNACCEL_INFO_WANT	(1 << 0)
 
 /**
@@ -186,9 +185,9 @@ enum nnaccel_engine_state {
  * @name: out: name of the device's engine; empty: none has been registered yet
  * @features: out: a bit for each thing that was added to this version; none so far
  *
- * The broker is asked for a worker by the first call that needs one, or before
- * it by NNACCEL_INFO_WANT, which does not wait; without either a context costs
- * the engine nothing.
+ * The first call that needs a worker requests it from the broker. NNACCEL_INFO_WANT
+ * requests it earlier, and does not wait. Before that a context costs the engine
+ * nothing.
  *
  * Errors: none beyond those of every ioctl.
  */
@@ -224,10 +223,10 @@ struct nnaccel_info {
  * @size: sizeof(struct nnaccel_destroy)
  * @id: pool, model, buffer or submission to destroy
  *
- * The id is gone at once. It names no other object before all other ids were used.
- * A submission that has not ended is cancelled. The memory of a pool lives on while
- * a model, a command in flight, a mapping or an exported dma-buf refers to it, that
- * of a buffer while a command in flight does.
+ * The id is gone at once. It is reused only after all other ids were used. A
+ * submission that has not ended is cancelled. The memory of a pool lives on while
+ * a model, a command in flight, a mapping or an exported dma-buf refers to it. The
+ * memory of a buffer lives on while a command in flight refers to it.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -248,8 +247,11 @@ struct nnaccel_destroy {
  * Allocates zeroed memory, readable and writable. The client maps it through
  * the dma-buf that NNACCEL_POOL_EXPORT gives.
  *
- * Errors: EINVAL: length 0; EFBIG: length above max_pool_bytes; EDQUOT: the
- * context's or the user's limit; ENOSPC: too many pools.
+ * Errors:
+ * EINVAL: length 0.
+ * EFBIG: length above max_pool_bytes.
+ * EDQUOT: the context's or the user's limit.
+ * ENOSPC: too many pools.
  */
 struct nnaccel_pool_alloc {
 	__u32 size;
@@ -260,17 +262,17 @@ struct nnaccel_pool_alloc {
 };
 #define NNACCEL_POOL_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_ALLOC)
 
-/* Flags of NNACCEL_POOL_IMPORT: the pool is one that only devices reach. */
+/* Flags of NNACCEL_POOL_IMPORT: only devices can access the pool. */
 #define NNACCEL_IMPORT_DEVICE	(1 << 0)
 
-/* Most planes of an image. */
+/* Maximum number of planes of an image. */
 #define NNACCEL_MAX_PLANES	4
 
 /**
  * struct nnaccel_plane - Where a plane of an image is
  * @fd: as of NNACCEL_POOL_IMPORT; -1: the first plane's
- * @stride: bytes from one row to the next, at least those of a row
- * @offset: bytes into that file to the first row, any
+ * @stride: bytes from one row to the next, at least the bytes of a row
+ * @offset: bytes into that file to the first row; any value
  */
 struct nnaccel_plane {
 	__s32 fd;
@@ -284,46 +286,50 @@ struct nnaccel_plane {
  * @flags: NNACCEL_IMPORT_DEVICE
  * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
- * @offset: bytes into the file, a multiple of the page size; of an image: to the
- *	first row of the first plane, any
- * @length: bytes, at least 1; offset + length within the file. Of an image: in: 0;
- *	out: bytes of all planes' pixels: what an argument takes
+ * @offset: bytes into the file, a multiple of the page size; for an image any
+ *	offset, to the first row of the first plane
+ * @length: bytes, at least 1; offset + length within the file. For an image: in: 0;
+ *	out: bytes of all planes' pixels, which is the length of an argument
  * @out_id: out: the pool
- * @fourcc: 0: bytes, and what follows is 0. Else an image: a DRM_FORMAT_ of one
- *	plane whose pixels are whole bytes, or one of NV12, NV21, YUV420, YVU420 and
- *	P010
- * @width: pixels of a row; even for a format of pairs, as YUYV, or of several
+ * @fourcc: 0: bytes; all later fields are 0. Otherwise an image: a DRM_FORMAT_ of
+ *	one plane whose pixels are whole bytes, or one of NV12, NV21, YUV420, YVU420
+ *	and P010
+ * @width: pixels of a row; even for a format of pairs, such as YUYV, or of several
  *	planes
  * @height: rows; even for a format of several planes
- * @stride: bytes from one row of the first plane to the next, at least those
+ * @stride: bytes from one row of the first plane to the next, at least the bytes
  *	of a row
  * @__reserved: must be 0
  * @modifier: DRM_FORMAT_MOD_LINEAR (0)
- * @planes: the second plane and further ones, in the order of the fourcc's
- *	definition; 0 for those that it does not have
+ * @planes: the second and further planes, in the order of the fourcc's
+ *	definition; 0 beyond its number of planes
  *
- * The file is held, not the fd. A dma-buf that this module exported gives the
+ * The pool holds the file, not the fd. A dma-buf that this module exported gives the
  * memory of the exported pool. Each import is a pool of its own.
  *
- * With NNACCEL_IMPORT_DEVICE the dma-buf need not be one that can be mapped: only the
- * engine's device reaches it, and its exporter sees no access of a CPU. Arguments of
- * executions and slots of bursts name such a pool. Constants and wire forms of models,
- * parts of saved ones and NNACCEL_WORK_BUFFER_COPY give EOPNOTSUPP for it. So does this
- * flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
+ * With NNACCEL_IMPORT_DEVICE the dma-buf may be one that cannot be mapped: only the
+ * engine's device accesses it, and its exporter sees no access by a CPU. Arguments of
+ * executions and slots of bursts may name such a pool. Constants and wire forms of
+ * models, parts of saved ones and NNACCEL_WORK_BUFFER_COPY give EOPNOTSUPP for it. So
+ * does this flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
- * An argument of an execution names an image whole, with offset and length 0, and
- * stands for the rows of its planes, one plane after the other, without what lies
- * between them. A model's constants and wire form cannot lie in an image, and it
- * cannot be exported or copied. Each file beyond the first counts as a pool of the
- * context.
+ * An argument of an execution uses a whole image, with offset and length 0. It has the
+ * rows of its planes, one plane after the other, without padding. A model's constants
+ * and wire form cannot be in an image, and an image cannot be exported or copied. Each
+ * file beyond the first counts as a pool of the context.
  *
- * Errors: EBADF: no such fd; EINVAL: length 0, offset unaligned, range beyond
- * the file, unknown or missing protection; of an image: a length, a flag, width or
- * height 0, or odd where they must be even, a stride shorter than a row, rows beyond
- * the file, a plane that the format does not have; EOPNOTSUPP: not a kind of file
- * that can be imported, or a format or a modifier that is not known; EACCES: the fd
- * was not opened for what prot asks; EPERM: the file is sealed against what prot
- * asks; ENOSPC: too many pools.
+ * Errors:
+ * EBADF: no such fd.
+ * EINVAL: length 0, offset unaligned, range beyond the file, unknown or missing
+ * protection.
+ * EINVAL for an image: a length, a flag, a width or height that is 0 or must be even.
+ * EINVAL for an image: a stride shorter than a row, rows beyond the file, or too many
+ * planes.
+ * EOPNOTSUPP: this kind of file cannot be imported, or the format or the modifier is
+ * unknown.
+ * EACCES: the fd was not opened with the access that prot needs.
+ * EPERM: the file is sealed against the access that prot needs.
+ * ENOSPC: too many pools.
  */
 struct nnaccel_pool_import {
 	__u32 size;
@@ -353,8 +359,11 @@ struct nnaccel_pool_import {
  * @id: a pool that is backed by a dma-buf, allocated or imported
  * @out_fd: out: a dma-buf fd of the whole buffer
  *
- * Errors: ENOENT: no such pool; EOPNOTSUPP: the pool is a file, formatted, or
- * an import that is not writable or not of the whole buffer; EMFILE.
+ * Errors:
+ * ENOENT: no such pool.
+ * EOPNOTSUPP: the pool is a file, formatted, or an import that is not writable or
+ * not of the whole buffer.
+ * EMFILE.
  */
 struct nnaccel_pool_export {
 	__u32 size;
@@ -367,19 +376,25 @@ struct nnaccel_pool_export {
 /**
  * struct nnaccel_query - Work NNACCEL_WORK_QUERY
  * @size: sizeof(struct nnaccel_query)
- * @query: what is asked, an NNACCEL_QUERY_ value; passed to the engine as is
+ * @query: an NNACCEL_QUERY_ value, which the engine gets unchanged
  * @data: buffer for the answer
  * @data_size: in: bytes at @data, at most NNACCEL_MAX_QUERY; out: bytes written
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: unknown query
  *
  * The kernel does not read the answer.
  *
- * Errors: those of reaching the engine: ENOTCONN: no broker is registered for
- * the device, and none came within engine_absent_ms; ETIMEDOUT: one is, but no
- * worker attached within engine_wait_ms; EUSERS: the broker refused a worker (too many for this
- * user); EAGAIN: the broker backs off from crashing workers; EPIPE: the worker
- * died; EINTR: killed; EXFULL: too many commands in flight. ENOBUFS: the
- * answer does not fit into @data_size.
+ * Errors of reaching the engine:
+ * ENOTCONN: no broker is registered for the device, and none came within
+ * engine_absent_ms.
+ * ETIMEDOUT: a broker is registered, but no worker attached within engine_wait_ms.
+ * EUSERS: the broker refused a worker, because this user has too many.
+ * EAGAIN: the broker refuses workers for a time, because they crashed.
+ * EPIPE: the worker died.
+ * EINTR: the caller was killed.
+ * EXFULL: too many commands in flight.
+ *
+ * Further errors:
+ * ENOBUFS: the answer does not fit into @data_size.
  */
 struct nnaccel_query {
 	__u32 size;
@@ -392,7 +407,7 @@ struct nnaccel_query {
 /* The engine's description of the device. */
 #define NNACCEL_QUERY_DEVICE	0
 
-/* @query: the vendor extensions that it has for this context; likewise. */
+/* The engine's vendor extensions for this context. */
 #define NNACCEL_QUERY_EXTENSIONS	1
 
 /**
@@ -400,8 +415,7 @@ struct nnaccel_query {
  * @size: sizeof(struct nnaccel_supported)
  * @flags: must be 0
  * @wire_pool: pool that holds the model in its wire form
- * @num_pools: pools that the model's constants lie in, at most
- *	NNACCEL_MAX_CMD_POOLS - 1
+ * @num_pools: pools of the model's constants, at most NNACCEL_MAX_CMD_POOLS - 1
  * @wire_offset: bytes into the pool
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools
@@ -411,17 +425,19 @@ struct nnaccel_query {
  * @num_operations: operations of the main subgraph, at most
  *	NNACCEL_MAX_OPERATIONS
  * @out_status: out: enum nnaccel_status
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
  *
- * Memory of constants that cannot be reached, because its exporter refuses or
- * is gone, denies the operations that use it and no others.
+ * If the exporter of a constant's memory refuses access or is gone, only the
+ * operations that use the constant are not supported.
  *
- * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
- * pools; EOPNOTSUPP: a formatted pool; EIO: the exporter of a dma-buf that the
- * wire form lies in refused access; and those of reaching the engine
- * (struct nnaccel_query).
+ * Errors:
+ * ENOENT: no such pool.
+ * EINVAL: range outside the pool, too many pools.
+ * EOPNOTSUPP: a formatted pool.
+ * EIO: the exporter of a dma-buf that the wire form lies in refused access.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_supported {
 	__u32 size;
@@ -440,10 +456,10 @@ struct nnaccel_supported {
 };
 
 /**
- * enum nnaccel_preference - What a model is compiled for
- * @NNACCEL_PREFER_LOW_POWER: little energy, however long it takes
- * @NNACCEL_PREFER_FAST_SINGLE_ANSWER: a single answer soon
- * @NNACCEL_PREFER_SUSTAINED_SPEED: many answers, one after the other
+ * enum nnaccel_preference - Goal of a model's compilation
+ * @NNACCEL_PREFER_LOW_POWER: low energy, even if it takes longer
+ * @NNACCEL_PREFER_FAST_SINGLE_ANSWER: low latency of one answer
+ * @NNACCEL_PREFER_SUSTAINED_SPEED: high throughput of many answers
  */
 enum nnaccel_preference {
 	NNACCEL_PREFER_LOW_POWER = 0,
@@ -453,8 +469,8 @@ enum nnaccel_preference {
 
 /**
  * enum nnaccel_priority - Order among the executions of one context
- * @NNACCEL_PRIORITY_LOW: behind the others
- * @NNACCEL_PRIORITY_MEDIUM: the usual one
+ * @NNACCEL_PRIORITY_LOW: after the others
+ * @NNACCEL_PRIORITY_MEDIUM: the default
  * @NNACCEL_PRIORITY_HIGH: before the others
  */
 enum nnaccel_priority {
@@ -464,8 +480,8 @@ enum nnaccel_priority {
 };
 
 /*
- * Flags of NNACCEL_WORK_PREPARE: the engine may keep what it compiles, for models of
- * this user that are the same, and use what it kept.
+ * Flags of NNACCEL_WORK_PREPARE: the engine may cache the compiled model, and use a
+ * cached one of the same model and user.
  */
 #define NNACCEL_PREPARE_KEEP	(1 << 0)
 
@@ -474,8 +490,7 @@ enum nnaccel_priority {
  * @size: sizeof(struct nnaccel_prepare)
  * @flags: NNACCEL_PREPARE_KEEP
  * @wire_pool: pool that holds the model in its wire form
- * @num_pools: pools that the model's constants lie in, at most
- *	NNACCEL_MAX_CMD_POOLS - 1
+ * @num_pools: pools of the model's constants, at most NNACCEL_MAX_CMD_POOLS - 1
  * @wire_offset: bytes into the pool
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools;
@@ -485,19 +500,24 @@ enum nnaccel_priority {
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
  * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
  * @out_status: out: enum nnaccel_status
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @attributes_size: bytes at @attributes, at most NNACCEL_MAX_ATTRIBUTES
- * @attributes: const __u8[attributes_size]: what extensions of the engine are
- *	told besides the model; the kernel does not read it
+ * @attributes: const __u8[attributes_size]: attributes for extensions of the
+ *	engine; the kernel does not read them
  *
- * The model dies with the worker that prepared it; its id then answers ESTALE
+ * The model dies with the worker that prepared it; its id then gives ESTALE
  * until it is destroyed.
  *
- * Errors: ENOENT: no such pool; EINVAL: range outside the pool, too many
- * pools, too many attributes, unknown preference or priority; ENOSPC: too many models; ETIME: the
- * deadline passed; EOPNOTSUPP: a formatted pool; EIO: the exporter of a
- * dma-buf refused access; and those of reaching the engine (struct nnaccel_query).
+ * Errors:
+ * ENOENT: no such pool.
+ * EINVAL: range outside the pool, too many pools, too many attributes, unknown
+ * preference or priority.
+ * ENOSPC: too many models.
+ * ETIME: the deadline passed.
+ * EOPNOTSUPP: a formatted pool.
+ * EIO: the exporter of a dma-buf refused access.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_prepare {
 	__u32 size;
@@ -518,7 +538,7 @@ struct nnaccel_prepare {
 	__aligned_u64 attributes;
 };
 
-/* Bytes of a token, by which a client names what it saved. */
+/* Size of a token, the client's name of a saved model. */
 #define NNACCEL_TOKEN_SIZE	32
 
 /**
@@ -527,31 +547,35 @@ struct nnaccel_prepare {
  * @flags: must be 0
  * @model_pool: pool that holds the model part that NNACCEL_WORK_CACHE_SAVE wrote
  * @data_pool: pool that holds the data part, or 0: there is none; the model
- *	holds it, the engine reads it where it lies and never writes it
+ *	holds it, and the engine reads it in place and never writes it
  * @model_offset: bytes into @model_pool
  * @model_length: bytes, at most NNACCEL_MAX_WIRE
  * @data_offset: bytes into @data_pool, a multiple of the page size
- * @data_length: bytes; 0 where there is no @data_pool
- * @token: what the parts were saved under
+ * @data_length: bytes; 0 without @data_pool
+ * @token: the token that the parts were saved under
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
  * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
  * @out_status: out: enum nnaccel_status; GENERAL_FAILURE: the parts are not
  *	what this engine saved under @token for this user, or are damaged
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @attributes_size: as of NNACCEL_WORK_PREPARE
- * @attributes: as of NNACCEL_WORK_PREPARE; those that the model was prepared with
+ * @attributes: as of NNACCEL_WORK_PREPARE, the same as for the saved model
  *
- * As NNACCEL_WORK_PREPARE, from what an earlier model left. The model part is copied
- * and its hash must be known to the engine; the data part is neither, and can
- * change values of outputs only.
+ * Prepares a model as NNACCEL_WORK_PREPARE does, from saved parts. The engine copies
+ * the model part and must know its hash. The data part is used in place and not
+ * hashed; changing it can only change values of outputs.
  *
- * Errors: ENOENT: no such pool; EINVAL: range outside the pool, a data range
- * without a pool, too many attributes, unknown preference or priority;
- * EOPNOTSUPP: a pool is formatted; ENOSPC: too many models;
- * ETIME: the deadline passed; and those of reaching the engine (struct nnaccel_query).
+ * Errors:
+ * ENOENT: no such pool.
+ * EINVAL: range outside the pool, a data range without a pool, too many attributes,
+ * unknown preference or priority.
+ * EOPNOTSUPP: a pool is formatted.
+ * ENOSPC: too many models.
+ * ETIME: the deadline passed.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_prepare_cached {
 	__u32 size;
@@ -579,31 +603,35 @@ struct nnaccel_prepare_cached {
  * @size: sizeof(struct nnaccel_cache_save)
  * @flags: must be 0
  * @model: a model of this context
- * @model_pool: pool that the model part is to be written to; 0: only the sizes
- *	are asked for, and all else up to @token must be 0
+ * @model_pool: pool to write the model part to; 0: only the sizes are requested,
+ *	and all other fields up to @token must be 0
  * @data_pool: the same for the data part, or 0: there is none
  * @__reserved0: must be 0
  * @model_offset: bytes into @model_pool
  * @model_room: bytes that may be written there
  * @data_offset: bytes into @data_pool, a multiple of the page size
- * @data_room: bytes that may be written there; 0 where there is no @data_pool
- * @token: what to save under
+ * @data_room: bytes that may be written there; 0 without @data_pool
+ * @token: the token to save under
  * @out_model_size: out: bytes of the model part, with NNACCEL_STATUS_NONE and
  *	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, else 0
  * @out_data_size: out: bytes of the data part, likewise
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: there was not
- *	room for both, nothing was written
+ * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: the parts did
+ *	not fit, and nothing was written
  *
- * Writes what NNACCEL_WORK_PREPARE_CACHED makes the model of again. The engine has
- * noted the hash of the model part durably, for this user and @token, before
- * it writes a byte. The memory holds nothing of use when the call fails.
+ * Writes parts from which NNACCEL_WORK_PREPARE_CACHED can prepare the model again.
+ * The engine stores the hash of the model part durably, for this user and @token,
+ * before it writes a byte. If the call fails, the contents of the memory are
+ * undefined.
  *
- * Errors: ENOENT: no such model or pool; ESTALE: the model's worker is dead;
- * EINVAL: range outside the pool, a range without a pool; EACCES: a pool is not
- * writable; EOPNOTSUPP: a pool is formatted. Errors of reaching the engine (struct
- * nnaccel_query) come besides.
+ * Errors:
+ * ENOENT: no such model or pool.
+ * ESTALE: the model's worker is dead.
+ * EINVAL: range outside the pool, a range without a pool.
+ * EACCES: a pool is not writable.
+ * EOPNOTSUPP: a pool is formatted.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_cache_save {
 	__u32 size;
@@ -626,7 +654,7 @@ struct nnaccel_cache_save {
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
-/* It is a whole buffer, of those that the execution names. */
+/* The argument is a whole buffer of those that the execution names. */
 #define NNACCEL_ARG_BUFFER	(1 << 1)
 
 /**
@@ -676,7 +704,7 @@ struct nnaccel_shape {
  * @size: sizeof(struct nnaccel_execute)
  * @flags: NNACCEL_EXECUTE_MEASURE
  * @model: a model of this context
- * @num_pools: pools that the arguments lie in, at most NNACCEL_MAX_CMD_POOLS
+ * @num_pools: pools of the arguments, at most NNACCEL_MAX_CMD_POOLS
  * @pools: const __u32[num_pools]: pool ids
  * @num_inputs: inputs
  * @num_outputs: outputs; inputs and outputs together at most NNACCEL_MAX_ARGS
@@ -685,14 +713,14 @@ struct nnaccel_shape {
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
  * @loop_timeout_ns: longest time in one loop, 0: the engine's default
  * @out_status: out: enum nnaccel_status
- * @out_num_shapes: out: shapes written: num_outputs, or 0 where the engine
- *	could tell none
+ * @out_num_shapes: out: shapes written: num_outputs, or 0 if the engine reported
+ *	none
  * @out_device_ns: out: time on the device, or NNACCEL_TIME_NONE
  * @out_driver_ns: out: time from the call to the engine's answer, or
  *	NNACCEL_TIME_NONE
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @num_buffers: buffers that arguments are, at most NNACCEL_MAX_CMD_BUFFERS
+ * @num_buffers: buffers that are arguments, at most NNACCEL_MAX_CMD_BUFFERS
  * @buffers: const __u32[num_buffers]: their ids, each once
  * @attributes: const __u8[attributes_size]: as of NNACCEL_WORK_PREPARE, for this
  *	execution
@@ -701,28 +729,33 @@ struct nnaccel_shape {
  * @out_fenced_ns: out: time from the end of the last dependency to the engine's
  *	answer, or NNACCEL_TIME_NONE; NNACCEL_SUBMIT names the dependencies
  *
- * Waits for the engine; the wait ends when the caller is killed, the worker
- * dies or the deadline is past by the module's grace. The engine may go on
- * reading and writing the pools of an execution whose caller has given up.
+ * Waits for the engine. The wait ends when the caller is killed, the worker
+ * dies, or the deadline has passed by the module's grace period. The engine may
+ * still read and write the pools of an execution whose caller has given up.
  *
- * Before the engine is told, the fences in the reservation objects of dma-bufs
- * are waited for, as long as the deadline allows: those of writers, and for an
- * output those of readers too. None is put there.
+ * Before the engine gets the command, the kernel waits for fences in the
+ * reservation objects of dma-bufs, as long as the deadline allows. It waits for
+ * writers, and for an output also for readers. It adds no fence.
  *
- * A buffer must have been made for being this input or output of this model.
- * It may be several inputs, or one output. What it is an output of fixes its
- * size and initialises it, where the answer is NNACCEL_STATUS_NONE; any other
- * end of an execution that the worker was asked for leaves it uninitialised.
- * It is in use until that end, even when the caller gave up.
+ * A buffer must have the role of this input or output of this model. It may be
+ * several inputs, or one output. As an output it is initialised with a new size
+ * if the answer is NNACCEL_STATUS_NONE. If an execution that the engine got ends
+ * in any other way, the buffer is uninitialised. The buffer is in use until that
+ * end, even if the caller has given up.
  *
- * Errors: ENOENT: no such model, pool or buffer; ESTALE: the model's worker is
- * dead; EINVAL: an argument outside its pool or malformed, too many arguments,
- * pools, buffers or attributes, a buffer named twice or used as both input and output or
- * as two outputs; EPERM: the buffer has no such role; ENODATA: an input buffer
- * is not initialised; EBUSY: a buffer is being written, or one to be written
- * is being read; EACCES: an output in a pool that is not writable; ETIME: the
- * deadline passed; EIO: the exporter of a dma-buf refused access, or its end; and those
- * of reaching the engine (struct nnaccel_query).
+ * Errors:
+ * ENOENT: no such model, pool or buffer.
+ * ESTALE: the model's worker is dead.
+ * EINVAL: an argument outside its pool or malformed, too many arguments, pools,
+ * buffers or attributes, a buffer named twice or used as both input and output or as
+ * two outputs.
+ * EPERM: the buffer has no such role.
+ * ENODATA: an input buffer is not initialised.
+ * EBUSY: a buffer is being written, or one to be written is being read.
+ * EACCES: an output in a pool that is not writable.
+ * ETIME: the deadline passed.
+ * EIO: the exporter of a dma-buf refused access, or its end.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_execute {
 	__u32 size;
@@ -751,7 +784,7 @@ struct nnaccel_execute {
 };
 
 /**
- * enum nnaccel_role_kind - What of a model a buffer can be
+ * enum nnaccel_role_kind - The kind of argument that a buffer can be
  * @NNACCEL_ROLE_INPUT: an input
  * @NNACCEL_ROLE_OUTPUT: an output
  */
@@ -760,16 +793,16 @@ enum nnaccel_role_kind {
 	NNACCEL_ROLE_OUTPUT = 1
 };
 
-/* The highest frequency of a role: the buffer is used in each execution of the model. */
+/* Maximum frequency of a role: the buffer is used in each execution of the model. */
 #define NNACCEL_MAX_FREQUENCY	1000000
 
 /**
- * struct nnaccel_role - A use that a buffer is made for
+ * struct nnaccel_role - A use of a buffer
  * @model: a model of the context
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
- * @frequency: in how many of NNACCEL_MAX_FREQUENCY executions of the model; 0: not known.
- *	A hint for the engine
+ * @frequency: executions with the buffer out of NNACCEL_MAX_FREQUENCY executions of
+ *	the model, as a hint for the engine; 0: not known
  */
 struct nnaccel_role {
 	__u32 model;
@@ -783,24 +816,28 @@ struct nnaccel_role {
  * @size: sizeof(struct nnaccel_buffer_alloc)
  * @flags: must be 0
  * @capacity: bytes, at least 1; charged in whole pages
- * @roles: const struct nnaccel_role[num_roles]: what it can be, each once
+ * @roles: const struct nnaccel_role[num_roles]: its possible uses, each once
  * @num_roles: 1 to NNACCEL_MAX_ROLES
- * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: the engine sees that
- *	no such buffer can have those roles
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: no such buffer can
+ *	have those roles
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @out_buffer: out: the buffer, valid with NNACCEL_STATUS_NONE only, else 0
  *
  * Allocates zeroed memory that the engine maps and the client never does: a
- * buffer of a memory domain. It is not initialised. It outlives its models,
- * destroyed or dead: their roles then match nothing any more, its contents can
- * still be copied, unless the engine lays it out in a way of its own.
+ * buffer of a memory domain. It counts as uninitialised. It outlives its models,
+ * but cannot be used with dead or destroyed ones. Its contents can still be
+ * copied then, unless the engine uses its own layout.
  *
- * Errors: ENOENT: no such model; ESTALE: a model's worker is dead.
+ * Errors:
+ * ENOENT: no such model.
+ * ESTALE: a model's worker is dead.
  * EINVAL: capacity 0, no role, too many roles, an unknown kind, an index beyond any
  * model's, a frequency above the highest, a role twice.
- * EFBIG: capacity above max_pool_bytes; EDQUOT: the context's or the user's limit.
- * ENOSPC: too many buffers. Reaching the engine has further errors (struct nnaccel_query).
+ * EFBIG: capacity above max_pool_bytes.
+ * EDQUOT: the context's or the user's limit.
+ * ENOSPC: too many buffers.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_buffer_alloc {
 	__u32 size;
@@ -815,8 +852,8 @@ struct nnaccel_buffer_alloc {
 };
 
 /*
- * Flags of NNACCEL_WORK_BUFFER_COPY: which way, one of the first two; and whether the
- * other side is a pool.
+ * Flags of NNACCEL_WORK_BUFFER_COPY: one of the first two for the direction, and
+ * the third if the other side is a pool.
  */
 #define NNACCEL_COPY_IN		(1 << 0)
 #define NNACCEL_COPY_OUT	(1 << 1)
@@ -830,30 +867,32 @@ struct nnaccel_buffer_alloc {
  * @buffer: a buffer of this context
  * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
  * @data: the client's memory; 0 with NNACCEL_COPY_POOL
- * @length: bytes; IN: 1 to the buffer's capacity, its size from now on; OUT:
+ * @length: bytes; IN: 1 to the buffer's capacity, which becomes its size; OUT:
  *	its size
- * @out_status: out: enum nnaccel_status: of the engine, where it converts
+ * @out_status: out: enum nnaccel_status: of the engine, if it converts
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @offset: bytes into the pool, any; else 0
  *
- * A copy into the buffer initialises it; one that fails once begun (EFAULT,
- * EINTR, EIO, EPIPE, or a status) leaves it uninitialised.
+ * A copy into the buffer initialises it. If it fails after it has begun (EFAULT,
+ * EINTR, EIO, EPIPE, or a status), the buffer is uninitialised.
  *
- * The CPU's access to a pool that is a dma-buf begins and ends as for an
- * execution: other drivers' fences are waited for, without a bound but
- * theirs, before the buffer is used, and the exporter is told. User memory is
- * accessed as read() and write() do it: a mapping of a dma-buf at @data needs
- * DMA_BUF_IOCTL_SYNC around the ioctl.
+ * A CPU access to a dma-buf begins and ends as for an execution: the kernel first
+ * waits for other drivers' fences, without a time limit, and notifies the
+ * exporter. User memory is accessed as by read() and write(): a mapping of a
+ * dma-buf at @data needs DMA_BUF_IOCTL_SYNC around the ioctl.
  *
- * Errors: ENOENT: no such buffer, or no such pool; EINVAL: no or both
- * directions, another length, a range outside the pool; EACCES: OUT to a pool
- * that is not writable; EOPNOTSUPP: a formatted pool; EIO: the pool's memory
- * cannot be reached: its exporter refused or is gone, or its file has become
- * shorter; ENODATA: OUT of a buffer that is not initialised; EBUSY: it is being
- * written, or IN: being read; ESTALE: the worker that knows its layout is dead.
- * Of a buffer that the engine lays out itself also EDQUOT, and those of
- * reaching the engine (struct nnaccel_query).
+ * Errors:
+ * ENOENT: no such buffer, or no such pool.
+ * EINVAL: no or both directions, another length, a range outside the pool.
+ * EACCES: OUT to a pool that is not writable.
+ * EOPNOTSUPP: a formatted pool.
+ * EIO: the pool's exporter refused access or is gone, or its file was truncated.
+ * ENODATA: OUT of a buffer that is not initialised.
+ * EBUSY: it is being written, or IN: being read.
+ * ESTALE: the worker that knows its layout is dead.
+ * A buffer in the engine's own layout also gives EDQUOT, and errors of reaching the
+ * engine: see struct nnaccel_query.
  */
 struct nnaccel_buffer_copy {
 	__u32 size;
@@ -868,21 +907,21 @@ struct nnaccel_buffer_copy {
 	__aligned_u64 offset;
 };
 
-/* Flags of NNACCEL_CANCEL: whatever the tag. */
+/* Flags of NNACCEL_CANCEL: cancel executions of every tag. */
 #define NNACCEL_CANCEL_ANY	(1 << 0)
 
 /**
  * struct nnaccel_cancel - ioctl(NNACCEL_CANCEL)
  * @size: sizeof(struct nnaccel_cancel)
  * @flags: NNACCEL_CANCEL_ANY
- * @tag: the tag that executions were given
+ * @tag: the tag of the executions
  * @out_cancelled: out: how many were cancelled
  * @__reserved: must be 0
  *
- * Ends executions of io_uring with ECANCELED. The engine may go on reading and writing
- * the pools of one that it has.
+ * Ends executions of io_uring with ECANCELED. The engine may still read and write the
+ * pools of an execution that it has.
  *
- * Errors: ENOENT: none is under way with that tag.
+ * Errors: ENOENT: no execution with that tag is in flight.
  */
 struct nnaccel_cancel {
 	__u32 size;
@@ -893,13 +932,13 @@ struct nnaccel_cancel {
 };
 #define NNACCEL_CANCEL _IO(NNACCEL_TYPE, NNACCEL_CMD_CANCEL)
 
-/* Datums that a ring of a burst can have, and has where 0 is asked for. */
+/* Maximum number of datums of a burst's ring, and the number if 0 is requested. */
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
 #define NNACCEL_BURST_DEFAULT_CAPACITY	1024
 
 /* Flags of NNACCEL_WORK_BURST. */
 #define NNACCEL_BURST_CLOEXEC	(1 << 0)
-/* The worker is not to spin while it waits for requests. */
+/* The worker does not spin while it waits for requests. */
 #define NNACCEL_BURST_NO_SPIN	(1 << 1)
 
 /**
@@ -911,16 +950,21 @@ struct nnaccel_cancel {
  *	NNACCEL_BURST_DEFAULT_CAPACITY
  * @out_fd: out: the burst, valid with NNACCEL_STATUS_NONE only, else -1
  * @out_status: out: enum nnaccel_status
- * @message: char[message_size]: out: what is wrong, terminated; or 0
+ * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
  *
- * The burst is its file: it ends with the last close, with its context and
- * with the worker. It belongs to the address space of its context.
+ * The burst ends with the last close of its file, with its context, or with the
+ * worker. It belongs to the address space of its context.
  *
- * Errors: ENOENT: no such model; ESTALE: the model's worker is dead; EINVAL:
- * capacity; EDQUOT: the context's or the user's limit of bytes; ENOSPC: too
- * many bursts; EMFILE. Errors of reaching the engine (struct nnaccel_query) come besides.
+ * Errors:
+ * ENOENT: no such model.
+ * ESTALE: the model's worker is dead.
+ * EINVAL: capacity out of range.
+ * EDQUOT: the context's or the user's limit of bytes.
+ * ENOSPC: too many bursts.
+ * EMFILE.
+ * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_burst_create {
 	__u32 size;
@@ -937,21 +981,21 @@ struct nnaccel_burst_create {
 /* ------------------------------------------------------------------------
  * Submissions: work for the engine, and its answer
  *
- * A submission is an object of its context, with an id of the context's one
- * table. It keeps its work, and then the answer, until one NNACCEL_WAIT fetches
+ * A submission is an object of its context, with an id from the context's common
+ * table. It keeps its work, and then the answer, until an NNACCEL_WAIT fetches
  * it. NNACCEL_DESTROY ends a submission earlier, and so does the last close of its
  * file or of the context.
  *
  * A submission counts as one of the context's max_commands until then, and its
  * answer is charged to the user like all structures.
  *
- * poll() of the context's own file gives EPOLLIN while an answer waits to be
- * fetched. Submissions that have a file of their own do not count, nor do those
- * that a call with NNACCEL_SUBMIT_WAIT still waits for.
+ * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
+ * This does not include submissions with a file of their own, nor those that a call
+ * with NNACCEL_SUBMIT_WAIT still waits for.
  */
 
 /**
- * enum nnaccel_work - What a submission asks for, and the structure that describes it
+ * enum nnaccel_work - Kind of a submission, and the structure that describes it
  * @NNACCEL_WORK_QUERY: struct nnaccel_query
  * @NNACCEL_WORK_SUPPORTED: struct nnaccel_supported
  * @NNACCEL_WORK_PREPARE: struct nnaccel_prepare
@@ -962,7 +1006,7 @@ struct nnaccel_burst_create {
  * @NNACCEL_WORK_BUFFER_COPY: struct nnaccel_buffer_copy
  * @NNACCEL_WORK_BURST: struct nnaccel_burst_create
  *
- * The comments of these structures say which errors their work has.
+ * The comments of these structures list the errors of their work.
  */
 enum nnaccel_work {
 	NNACCEL_WORK_QUERY = 1,
@@ -977,8 +1021,8 @@ enum nnaccel_work {
 };
 
 /**
- * enum nnaccel_state - How far a submission is
- * @NNACCEL_STATE_PENDING: its answer is still to be fetched, by its id or its file
+ * enum nnaccel_state - State of a submission
+ * @NNACCEL_STATE_PENDING: its answer can be fetched later, by its id or its file
  * @NNACCEL_STATE_DONE: its answer is written, and the submission is gone
  */
 enum nnaccel_state {
@@ -986,14 +1030,14 @@ enum nnaccel_state {
 	NNACCEL_STATE_DONE = 1
 };
 
-/* Most dependencies of one submission. */
+/* Maximum number of dependencies of a submission. */
 #define NNACCEL_MAX_DEPENDENCIES	1024
 
 /* Flags of NNACCEL_SUBMIT. Wait for the answer in this call. */
 #define NNACCEL_SUBMIT_WAIT	(1 << 0)
-/* Make a file that tells the end; EXECUTE only, and not with NNACCEL_SUBMIT_WAIT. */
+/* Make a file that reports the end; EXECUTE only, and not with NNACCEL_SUBMIT_WAIT. */
 #define NNACCEL_SUBMIT_FILE	(1 << 1)
-/* That file is closed by exec; with NNACCEL_SUBMIT_FILE only. */
+/* That file is closed by execve(); with NNACCEL_SUBMIT_FILE only. */
 #define NNACCEL_SUBMIT_CLOEXEC	(1 << 2)
 
 /**
@@ -1005,59 +1049,59 @@ enum nnaccel_state {
  * @work: user address of the structure that @kind names, which begins with its size
  * @dependencies: const __s32[num_dependencies]: fds, each a sync_file of any
  *	driver or a file that NNACCEL_SUBMIT_FILE made, in any context
- * @num_dependencies: at most NNACCEL_MAX_DEPENDENCIES; 0 for all kinds but EXECUTE
+ * @num_dependencies: at most NNACCEL_MAX_DEPENDENCIES; 0 for all kinds except EXECUTE
  * @out_id: out: the submission with NNACCEL_STATE_PENDING, else 0
  * @out_fd: out: with NNACCEL_SUBMIT_FILE the submission's file, else -1
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the end of the
- *	execution, 0: no limit; the deadline holds besides. 0 for all kinds but EXECUTE
+ *	execution, 0: no limit; the deadline applies too. 0 for all kinds except EXECUTE
  *
- * Copies all that describes the work and hands the work over. The call does not
- * wait for the engine, for dependencies, or for fences of memory.
+ * Copies the description of the work and submits it. The call does not wait for the
+ * engine, for dependencies, or for fences of memory.
  *
  * BUFFER_COPY differs if the engine leaves the buffer's layout to the kernel: the
- * call itself copies, and answers NNACCEL_STATE_DONE with or without
+ * call itself copies, and returns NNACCEL_STATE_DONE with or without
  * NNACCEL_SUBMIT_WAIT. Before it reads or writes a pool, BUFFER_COPY waits for the
  * fences of the pool, here and in NNACCEL_WAIT.
  *
- * With NNACCEL_SUBMIT_WAIT the call goes on as NNACCEL_WAIT with the same @work. It
- * returns 0 with NNACCEL_STATE_DONE and the answer in @work, or an error, and
- * nothing of the submission remains. A signal ends this wait: the call returns 0
- * with NNACCEL_STATE_PENDING and the id, and the answer is to be fetched by
- * NNACCEL_WAIT. The work is handed over exactly once in both cases.
+ * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work. It
+ * returns 0 with NNACCEL_STATE_DONE and the answer in @work, or an error, and the
+ * submission is gone. A signal ends this wait: the call returns 0 with
+ * NNACCEL_STATE_PENDING and the id, and NNACCEL_WAIT fetches the answer. The work is
+ * submitted exactly once in both cases.
  *
  * Without it the call returns 0 with NNACCEL_STATE_PENDING, and @work is not
- * written. The structure and all that it points to may be used again at once.
+ * written. The structure and the memory that it points to may be reused at once.
  *
- * Dependencies: the execution begins when all have ended well. If one ends with an
+ * Dependencies: the execution begins when all have succeeded. If one ends with an
  * error or with another status than NNACCEL_STATUS_NONE, the execution does not run
- * and ends with EREMOTEIO. An fd is looked up once: closing it changes nothing. A
+ * and ends with EREMOTEIO. An fd is looked up once: closing it has no effect. A
  * dependency exists before the submission, so there is no cycle. A chain may be as
- * long as its contexts may have commands.
+ * long as the max_commands of its contexts allow.
  *
- * A deadline of @work counts from NNACCEL_SUBMIT on, whether somebody waits or not.
+ * A deadline of @work counts from NNACCEL_SUBMIT on, even if no call waits.
  *
- * The file: poll() gives EPOLLIN when the execution is at its end, and always from
- * then on. Any process that has the file may poll it and name it as a dependency, be
- * it a forked child or one that it was passed to. The last close drops the answer and
- * the id, at once or when the execution ends. It does not cancel the execution, and a
- * call that waits already gets the answer. The file's number is reserved before the
- * execution is handed over, and appears when nothing can fail any more.
+ * The file: poll() reports EPOLLIN once the execution has ended. Any process that has
+ * the file may poll it and name it as a dependency, also a forked child or a process
+ * that received it. The last close drops the answer and the id, at once or when the
+ * execution ends. It does not cancel the execution, and a call that already waits gets
+ * the answer. The file's number is reserved before the execution is submitted, and
+ * installed when the call can no longer fail.
  *
- * A model that PREPARE or PREPARE_CACHED makes, a buffer and a burst appear when
- * their answer is fetched, and never if the submission ends otherwise.
+ * A model of PREPARE or PREPARE_CACHED, a buffer and a burst appear when their answer
+ * is fetched, and never if the submission ends otherwise.
  *
- * After an error nothing of the submission remains. Errors:
+ * After an error the submission is gone. Errors:
  * EINVAL: an unknown kind or flag.
  * EINVAL: flags, dependencies or a duration that the kind does not have.
  * EINVAL: too many dependencies, or one that is neither a sync_file nor a file of a
  * submission.
- * EXFULL: max_commands of the context are under way or have answers to be fetched.
+ * EXFULL: the context has max_commands in flight or with answers to be fetched.
  * EMFILE: no number is left for the file, or for the burst with NNACCEL_SUBMIT_WAIT.
  * ENOSPC: all ids are taken.
  * EINTR: the caller was killed.
- * The structure of the kind names further errors of its description.
- * NNACCEL_WAIT's errors may come with NNACCEL_SUBMIT_WAIT, too.
+ * The structure of the kind lists further errors. With NNACCEL_SUBMIT_WAIT, those of
+ * NNACCEL_WAIT are possible, too.
  */
 struct nnaccel_submit {
 	__u32 size;
@@ -1078,24 +1122,24 @@ struct nnaccel_submit {
  * struct nnaccel_uring_submit - IORING_OP_URING_CMD with NNACCEL_SUBMIT
  * @submit: const struct nnaccel_submit *: of the kind EXECUTE, with NNACCEL_SUBMIT_WAIT
  *	and no other flag
- * @tag: the caller's name for it in NNACCEL_CANCEL; need not be unique
+ * @tag: the tag for NNACCEL_CANCEL, which need not be unique
  *
  * This is the cmd field of a submission queue entry. The entry's opcode is
  * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. It may have
  * 64 or 128 bytes. One entry submits the execution and completes with it. There is no
- * submission to wait for. @submit and what it points to must stay until the completion
- * queue entry. The out fields of @submit are not written. The entry's res is
+ * submission to wait for. @submit and the memory that it points to must stay valid until
+ * the completion queue entry. The out fields of @submit are not written. The entry's res is
  *
  * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written.
  * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
- *   the engine failed it. The results are written likewise.
+ *   the engine failed it. The results are written as well.
  * - -errno: there is no answer, and out_status is not written. An error of NNACCEL_SUBMIT or
  *   one that NNACCEL_WAIT has as @out_error. ECANCELED: cancelled by NNACCEL_CANCEL, or
  *   because ring or task ended. ENOTTY: no such cmd_op. EOPNOTSUPP: another kind, or the
  *   ring polls for completions.
  *
- * So a ring stops what is linked to an execution that fails, and shows its
- * entry where it skips those of success. Set out_status to 0 before submitting.
+ * A ring thus cancels entries that are linked to a failed execution, and shows the
+ * failure even with IOSQE_CQE_SKIP_SUCCESS. Set out_status to 0 before submitting.
  */
 struct nnaccel_uring_submit {
 	__aligned_u64 submit;
@@ -1114,60 +1158,60 @@ struct nnaccel_uring_submit {
  * @work: user address of a structure of the submission's kind, for the answer
  * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
  * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno that the work ended with, of
- *	those at the end; then @work is not written
- * @out_progress: out: with NNACCEL_STATE_PENDING: how much of a preparation is done, of
- *	NNACCEL_PROGRESS_ALL, as the worker said last; else 0
+ *	the list below; then @work is not written
+ * @out_progress: out: with NNACCEL_STATE_PENDING: the last reported progress of a
+ *	preparation, out of NNACCEL_PROGRESS_ALL; else 0
  * @__reserved: must be 0
  *
- * Fetches the answer once: it is written, and the submission is gone with its id. A
+ * Fetches the answer once: it is written, and the submission and its id are gone. A
  * later call gives ENOENT. The file of the submission, if there is one, still polls
  * readable and may be named as a dependency.
  *
  * The call reads these fields of the structure at @work: its size, @data,
- * @data_size, @supported, @shapes, @message and @message_size. They say where the
- * answer goes; there must be room for the operations or outputs that were submitted.
+ * @data_size, @supported, @shapes, @message and @message_size. They give the memory
+ * for the answer, which must suffice for the submitted operations or outputs.
  * BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
  * other fields are ignored, and the out fields are written.
  *
- * A signal interrupts the wait, which changes nothing. The kernel restarts the call
+ * A signal interrupts the wait without side effects. The kernel restarts the call
  * after a stop, and after a handler that was installed with SA_RESTART. After
  * another handler the call returns EINTR, and may be made again.
  *
  * One call at a time may wait for a submission. Calls with NNACCEL_WAIT_NONBLOCK may come
- * from many threads: while there is no answer they return NNACCEL_STATE_PENDING, or
- * EALREADY beside a call that waits. NNACCEL_DESTROY of the submission cancels it, and so
- * does the end of the process: the call that waits gets ECANCELED as @out_error. Work that
- * the engine has taken goes on, and may read and write its pools until it ends. A
- * deadline that passes ends the submission with ETIME, likewise.
+ * from many threads: without an answer they return NNACCEL_STATE_PENDING, or EALREADY if
+ * another call waits. NNACCEL_DESTROY of the submission cancels it, and so does the end of
+ * the process: the waiting call gets ECANCELED as @out_error. Work that the engine has
+ * fetched continues, and may read and write its pools until it ends. A deadline that passes
+ * ends the submission with ETIME in the same way.
  *
  * Errors do not change the submission:
- * ENOENT: no such submission, or the file is of another context's.
+ * ENOENT: no such submission, or the file is of another context's submission.
  * EBADF: no such fd.
  * EINVAL: an unknown flag, or @id and @fd both given.
- * EINVAL: @fd is no file of a submission.
+ * EINVAL: @fd is not a file of a submission.
  * EINVAL: @work is shorter than its first published version, or @message_size is
  * above NNACCEL_MAX_MESSAGE.
  * E2BIG: a tail of @work that is not 0.
  * EALREADY: another call waits for the submission, or fetches its answer.
  * EMFILE: no number is left for the burst; ENOSPC: all ids are taken.
- * EFAULT: the answer could not be written; a part of it may be.
+ * EFAULT: the answer could not be written in full.
  * ENOBUFS: the answer of QUERY does not fit into @data_size.
  * EIO: the exporter of the pool that BUFFER_COPY writes refused access.
  * EINTR: a signal, see above.
  * ENOMEM.
  *
  * @out_error is one of these:
- * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: of reaching the engine (struct nnaccel_query).
+ * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: see struct nnaccel_query.
  * ETIME: the deadline or @duration_ns passed.
  * ECANCELED: it was cancelled.
  * EREMOTEIO: a dependency ended with an error.
  * EIO: the exporter of a dma-buf refused access.
- * EBUSY, ENODATA, EINVAL: the state of a buffer, when the engine was to get the work.
+ * EBUSY, ENODATA, EINVAL: the state of a buffer when the work was to be queued.
  * ESTALE: the worker that knows a buffer's layout is dead.
- * EDQUOT: the answer takes more than the user may hold.
- * ENOMEM: there was none for the work.
+ * EDQUOT: the answer exceeds the user's limit.
+ * ENOMEM: out of memory.
  *
- * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns what would be @out_error here.
+ * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns these as its own errors.
  */
 struct nnaccel_wait {
 	__u32 size;
@@ -1192,18 +1236,17 @@ struct nnaccel_wait {
  * @fd: the file of a submission of this context
  * @out_fd: out: a sync_file
  *
- * Gives out the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE).
- * The module makes no fence of its own: an execution that a process computes has the
- * submission's file alone, which other drivers do not wait for. Nothing may follow the
- * fence, so all memory that the execution names must be pools that only devices reach
- * (NNACCEL_IMPORT_DEVICE). The answer changes nothing, and can be had as often as one likes
- * while the file is open.
+ * Returns the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE).
+ * The module makes no fence of its own: an execution that a process computes only has the
+ * submission's file, which other drivers cannot wait for. No work may follow the fence, so
+ * all pools of the execution must be accessible only to devices (NNACCEL_IMPORT_DEVICE).
+ * The call can be repeated while the file is open.
  *
  * Errors:
  * EBADF: no such fd.
- * EINVAL: an unknown flag, or the fd is no file of a submission.
+ * EINVAL: an unknown flag, or the fd is not a file of a submission.
  * ENOENT: the file is of another context's submission.
- * EOPNOTSUPP: the execution names memory that a CPU reaches.
+ * EOPNOTSUPP: the execution names memory that CPUs can access.
  * EAGAIN: the engine has not committed yet.
  * ENODATA: the execution has ended, and the engine committed no fence.
  * EMFILE: no number is left for the file.
@@ -1220,14 +1263,14 @@ struct nnaccel_sync_file {
  * Burst
  *
  * poll(): EPOLLHUP once the burst is dead: its worker or its context is gone.
- * The status page said so before.
+ * The status page reports that earlier.
  *
- * mmap(): maps one region, whole: offset = the region's, length = what the
- * status page says, rounded up to pages; MAP_SHARED. The worker maps the same
+ * mmap(): maps one whole region: offset = the region's, length = as in the
+ * status page, rounded up to pages; MAP_SHARED. The worker maps the same
  * regions through its session, at the offset NNACCEL_BURST_MAP |
- * (off_t)burst << NNACCEL_BURST_SHIFT | the region's. Errors: EACCES: not the
- * address space of the context, or a protection that is not granted; EINVAL:
- * no such region, or another length.
+ * (off_t)burst << NNACCEL_BURST_SHIFT | the region's. Errors:
+ * EACCES: not the address space of the context, or a protection that is not granted.
+ * EINVAL: no such region, or another length.
  *
  *	region		length			client	worker
  *	STATUS		one page		r	r	written by the kernel
@@ -1236,22 +1279,22 @@ struct nnaccel_sync_file {
  *	DOORBELL	one page		rw	r	one a context
  *
  * All words are in the byte order of the machine. A ring is a struct
- * nnaccel_ring_control, then lines at NNACCEL_RING_LINES. How both ends use
- * them is in Documentation/burst.rst.
+ * nnaccel_ring_control, then lines at NNACCEL_RING_LINES. Documentation/burst.rst
+ * describes how both ends use them.
  */
 #define NNACCEL_BURST_STATUS	0x00000000ULL
 #define NNACCEL_BURST_REQUESTS	0x10000000ULL
 #define NNACCEL_BURST_RESULTS	0x20000000ULL
 #define NNACCEL_BURST_DOORBELL	0x30000000ULL
 
-/* Where a session's mmap() finds the regions of a burst. */
+/* Offset of a burst's regions in a session's mmap(). */
 #define NNACCEL_BURST_SHIFT	30
 #define NNACCEL_BURST_MAP	(1ULL << 62)
 
 /**
  * enum nnaccel_burst_state - Life of a burst
  * @NNACCEL_BURST_ALIVE: it may be used
- * @NNACCEL_BURST_DEAD: it ended, which is its last state
+ * @NNACCEL_BURST_DEAD: it has ended; this state is final
  */
 enum nnaccel_burst_state {
 	NNACCEL_BURST_ALIVE = 1,
@@ -1259,15 +1302,15 @@ enum nnaccel_burst_state {
 };
 
 /**
- * struct nnaccel_burst_status - What the status page begins with
- * @state: enum nnaccel_burst_state; the rest but @devices never changes
+ * struct nnaccel_burst_status - The start of the status page
+ * @state: enum nnaccel_burst_state; all other fields except @devices are constant
  * @lines: lines of each ring
  * @capacity: datums of each ring: the longest packet
  * @ring_bytes: length of the regions REQUESTS and RESULTS
  * @devices: becomes 1 when a device is first attached to memory of this module
  *	that is a pool of the context. From then on the worker calls
  *	NNACCEL_SESSION_SYNC around a request for each dma-buf that the request
- *	uses, and not only for grants that are marked
+ *	uses, and not only for grants with NNACCEL_PROT_SYNC
  */
 struct nnaccel_burst_status {
 	__u32 state;
@@ -1277,7 +1320,7 @@ struct nnaccel_burst_status {
 	__u32 devices;
 };
 
-/* What the owner of a ring sleeps on: bits of struct nnaccel_ring_control. */
+/* Words that the owner of a ring sleeps on: bits of struct nnaccel_ring_control. */
 /* The sequence of the next line that it will read in the other ring. */
 #define NNACCEL_WAIT_PACKET	(1 << 0)
 /* The other ring's consumed word. */
@@ -1287,20 +1330,20 @@ struct nnaccel_burst_status {
 
 /**
  * struct nnaccel_ring_control - Words of the end that writes a ring
- * @waiting: NNACCEL_WAIT_*: what to wake it by; 0: it is awake
+ * @waiting: NNACCEL_WAIT_*: the word to wake it by; 0: it is awake
  * @__pad0: 0
- * @consumed: lines that it has read in the other ring so far
+ * @consumed: number of lines that it has read in the other ring
  * @__pad1: 0
  * @packets: packets sent
  * @spins: waits that ended without a sleep
  * @sleeps: waits that slept
- * @wakes: times it woke the other end
- * @misses: slots that it had to have resolved
+ * @wakes: number of times that it woke the other end
+ * @misses: slots that the kernel had to resolve
  * @fallbacks: executions that took the ordinary path
- * @device_ns: time on the device, of executions where the worker knows it
+ * @device_ns: time on the device, of executions for which the worker knows it
  * @__reserved: 0
  *
- * The counters are for people to read; only the end itself knows them.
+ * The counters are statistics for people; neither end depends on them.
  */
 struct nnaccel_ring_control {
 	__u32 waiting;
@@ -1317,14 +1360,14 @@ struct nnaccel_ring_control {
 	__aligned_u64 __reserved[9];
 };
 
-/* Where the lines of a ring begin. */
+/* Offset of a ring's lines. */
 #define NNACCEL_RING_LINES	256
 
 /* Datums of a line. */
 #define NNACCEL_LINE_DATUMS	3
 
 /**
- * enum nnaccel_datum_kind - What a datum holds
+ * enum nnaccel_datum_kind - Contents of a datum
  * @NNACCEL_DATUM_REQUEST: begins a request
  * @NNACCEL_DATUM_INPUT: an input
  * @NNACCEL_DATUM_INPUT_DIMENSION: one dimension of it
@@ -1336,13 +1379,14 @@ struct nnaccel_ring_control {
  * @NNACCEL_DATUM_SHAPE: shape of an output
  * @NNACCEL_DATUM_SHAPE_DIMENSION: one dimension of it
  * @NNACCEL_DATUM_TIMING: times
- * @NNACCEL_DATUM_MESSAGE: a part of what is wrong
+ * @NNACCEL_DATUM_MESSAGE: a part of an error message
  *
- * A request: REQUEST; for each input INPUT, then as many INPUT_DIMENSION as
- * its rank says; for each output OUTPUT and OUTPUT_DIMENSION likewise; SLOT
- * for each pool; MEASURE. A result: RESULT; for each output SHAPE, then
- * SHAPE_DIMENSION; TIMING; MESSAGE for each part of what is wrong, where
- * something is: for the client to log.
+ * A request consists of REQUEST, the inputs, the outputs, a SLOT for each pool,
+ * and MEASURE. Each input is INPUT and an INPUT_DIMENSION for each dimension;
+ * each output is OUTPUT and an OUTPUT_DIMENSION for each dimension. A result
+ * consists of RESULT, the shapes of outputs, TIMING, and a MESSAGE for each part
+ * of an error message that the client can log. Each shape is SHAPE and a
+ * SHAPE_DIMENSION for each dimension.
  */
 enum nnaccel_datum_kind {
 	NNACCEL_DATUM_REQUEST = 1,
@@ -1427,7 +1471,7 @@ struct nnaccel_datum_timing {
  * @u.value: INPUT_DIMENSION, OUTPUT_DIMENSION, SHAPE_DIMENSION: the dimension;
  *	SLOT: the slot; MEASURE: 1: fill in the times, else 0
  * @u.text: MESSAGE: the next 16 bytes of text, at most NNACCEL_MAX_MESSAGE in
- *	all; the last ones are followed by 0 where they are fewer
+ *	all; unused bytes are 0
  */
 struct nnaccel_datum {
 	__u8 kind;
@@ -1446,15 +1490,15 @@ struct nnaccel_datum {
 
 /**
  * struct nnaccel_line - A cache line of a ring
- * @sequence: which time round this line was written last: 1 the first time
- * @datums: a packet begins with a line; what its last line has left over is 0
+ * @sequence: how often this line has been written, from 1
+ * @datums: a packet begins with a line; unused datums of its last line are 0
  */
 struct nnaccel_line {
 	__u32 sequence;
 	struct nnaccel_datum datums[NNACCEL_LINE_DATUMS];
 };
 
-/* Slots that a burst may have; a slot's lower bits are its index. */
+/* Maximum number of slots of a burst; a slot's lower bits are its index. */
 #define NNACCEL_BURST_MAX_SLOTS	4096
 #define NNACCEL_SLOT_INDEX(slot)	((slot) & (NNACCEL_BURST_MAX_SLOTS - 1))
 
@@ -1463,19 +1507,22 @@ struct nnaccel_line {
  * @size: sizeof(struct nnaccel_burst_slot)
  * @flags: must be 0
  * @pool: a pool of the burst's context, which gets a slot; 0: @slot is freed
- * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE; 0 where @pool is 0
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE; 0 if @pool is 0
  * @slot: out: the slot. NNACCEL_SLOT_INDEX() of it is the lowest free index; the
- *	bits above differ each time that an index is used again. In, where @pool is
- *	0: the slot to free
+ *	bits above differ each time that an index is reused. If @pool is 0: in: the
+ *	slot to free
  * @__reserved: must be 0
  *
  * The slot holds the pool until it is freed or the burst is closed. A request in
  * flight that names a freed slot may still use the memory.
  *
- * Errors: ENOENT: no such pool, or no such slot; EINVAL: unknown or missing
- * protection; EACCES: the pool does not allow it; EOPNOTSUPP: only devices reach
- * the pool, and the engine takes no such pools; ENOSPC: too many slots; EPIPE: the
- * burst is dead, and its slots can only be freed.
+ * Errors:
+ * ENOENT: no such pool, or no such slot.
+ * EINVAL: unknown or missing protection.
+ * EACCES: the pool does not allow it.
+ * EOPNOTSUPP: only devices can access the pool, and the engine does not support that.
+ * ENOSPC: too many slots.
+ * EPIPE: the burst is dead, and its slots can only be freed.
  */
 struct nnaccel_burst_slot {
 	__u32 size;
@@ -1490,33 +1537,33 @@ struct nnaccel_burst_slot {
 /* ------------------------------------------------------------------------
  * /dev/nnaccel-engine
  *
- * The first call on a file is NNACCEL_ENGINE_REGISTER; before it all others are
- * refused with ENOTCONN, and poll() tells EPOLLERR. Afterwards the file speaks of
- * this engine's contexts alone. poll(): EPOLLIN while NNACCEL_ENGINE_NEXT has
- * something to tell. When the broker closes the file, contexts that were offered
- * to it and have no session yet wait for the next one that registers under the
- * engine's name; sessions live on. Other engines notice nothing.
+ * The first call on a file is NNACCEL_ENGINE_REGISTER; before it all others give
+ * ENOTCONN, and poll() reports EPOLLERR. Afterwards the file reports only this
+ * engine's contexts. poll() reports EPOLLIN while NNACCEL_ENGINE_NEXT has an event.
+ * When the broker closes the file, sessions live on. Contexts that were offered to
+ * it and have no session yet wait for the next broker of the engine's name. Other
+ * engines are not affected.
  */
 
 /**
- * enum nnaccel_device_type - What an engine computes on
+ * enum nnaccel_device_type - Hardware of an engine
  *
  * The values are those of NNAPI's DeviceTypeCode.
  */
 enum nnaccel_device_type {
-	/** @NNACCEL_DEVICE_UNKNOWN: It does not say. */
+	/** @NNACCEL_DEVICE_UNKNOWN: Not specified. */
 	NNACCEL_DEVICE_UNKNOWN = 0,
-	/** @NNACCEL_DEVICE_OTHER: None of the others. */
+	/** @NNACCEL_DEVICE_OTHER: Other hardware. */
 	NNACCEL_DEVICE_OTHER = 1,
 	/** @NNACCEL_DEVICE_CPU: A CPU. */
 	NNACCEL_DEVICE_CPU = 2,
 	/** @NNACCEL_DEVICE_GPU: A GPU. */
 	NNACCEL_DEVICE_GPU = 3,
-	/** @NNACCEL_DEVICE_ACCELERATOR: An accelerator of neural networks. */
+	/** @NNACCEL_DEVICE_ACCELERATOR: A neural network accelerator. */
 	NNACCEL_DEVICE_ACCELERATOR = 4
 };
 
-/* Flags of NNACCEL_ENGINE_REGISTER: clients may have pools that only devices reach. */
+/* Flags of NNACCEL_ENGINE_REGISTER: clients may use pools that only devices can access. */
 #define NNACCEL_ENGINE_DEVICE_POOLS	(1 << 0)
 
 /**
@@ -1525,21 +1572,23 @@ enum nnaccel_device_type {
  * @flags: NNACCEL_ENGINE_DEVICE_POOLS
  * @type: enum nnaccel_device_type
  * @out_device: out: number of the device: 0: /dev/nnaccel, else /dev/nnaccelN
- * @name: the engine's: lower-case letters, digits and hyphens, the first no
- *	hyphen; 0 from its end on
- * @version: printable ASCII; 0 from its end on
+ * @name: the engine's name: lower-case letters, digits and hyphens, not beginning
+ *	with a hyphen; padded with 0
+ * @version: printable ASCII; padded with 0
  *
- * Makes the engine a device. A name that has been registered since the module
- * was loaded gets the device that it had, with the contexts that are open there;
- * any other name gets the next number. /dev/nnaccel exists before, without a
- * name, so that clients can open it before its engine comes; the first name of
- * all gets it. When the broker closes the file, the device stays, and its state
- * in sysfs is "absent". /sys/class/nnaccel has a folder for each device with its
- * name, version, type and state; each registration and its end is a change
- * event there.
+ * Makes the engine a device. A name that was registered before, since the module
+ * was loaded, gets its old device with the contexts that are open there. Any other
+ * name gets the next number. /dev/nnaccel exists from the start, without a name, so
+ * that clients can open it before its engine comes. The first name gets it. When
+ * the broker closes the file, the device stays, and its state in sysfs is "absent".
  *
- * Errors: EINVAL: an unknown type, a malformed name or version; EEXIST: the
- * file has been registered; EBUSY: an engine of this name is registered;
+ * /sys/class/nnaccel has a folder for each device with its name, version, type and
+ * state. Each registration and its end is a change event there.
+ *
+ * Errors:
+ * EINVAL: an unknown type, a malformed name or version.
+ * EEXIST: the file has been registered.
+ * EBUSY: an engine of this name is registered.
  * ENOSPC: there are as many devices as the module's parameter max_devices says.
  */
 struct nnaccel_engine_register {
@@ -1553,24 +1602,24 @@ struct nnaccel_engine_register {
 #define NNACCEL_ENGINE_REGISTER _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REGISTER)
 
 /**
- * enum nnaccel_engine_event - What NNACCEL_ENGINE_NEXT tells
+ * enum nnaccel_engine_event - Events of NNACCEL_ENGINE_NEXT
  */
 enum nnaccel_engine_event {
 	/** @NNACCEL_ENGINE_NEW: The context wants a session: answer with SESSION or REFUSE. */
 	NNACCEL_ENGINE_NEW = 1,
 	/**
-	 * @NNACCEL_ENGINE_GONE: The context, once offered, is gone:
-	 *	its worker has no more to do.
+	 * @NNACCEL_ENGINE_GONE: A context that was offered is gone:
+	 *	its worker has no more work.
 	 */
 	NNACCEL_ENGINE_GONE = 2,
 	/**
-	 * @NNACCEL_ENGINE_PRIORITY: The highest priority of the models that the
-	 *	context's worker has is another.
+	 * @NNACCEL_ENGINE_PRIORITY: The highest priority of the context's models
+	 *	has changed.
 	 */
 	NNACCEL_ENGINE_PRIORITY = 3
 };
 
-/* Flags of NNACCEL_ENGINE_NEXT: return EAGAIN rather than wait. */
+/* Flags of NNACCEL_ENGINE_NEXT: return EAGAIN instead of waiting. */
 #define NNACCEL_ENGINE_NONBLOCK	(1 << 0)
 
 /**
@@ -1579,19 +1628,21 @@ enum nnaccel_engine_event {
  * @flags: NNACCEL_ENGINE_NONBLOCK
  * @out_event: out: enum nnaccel_engine_event
  * @out_uid: out: the user that the context is charged to, in the broker's
- *	namespace: the effective user id of the opener; where it is in a user
+ *	namespace: the effective user id of the opener; for an opener in a user
  *	namespace, the owner of the outermost one below the initial one
  * @out_gid: out: effective group id of the opener, in the broker's namespace
  * @out_pid: out: process id of the opener in the broker's namespace, 0: none
  * @out_context: out: the context's number, never reused
  * @out_priority: out: enum nnaccel_priority, the highest of the models that the
- *	context's worker has; MEDIUM where it has none, as a new one
+ *	context's worker has; MEDIUM if it has no models
  * @__reserved: 0
  *
- * PRIORITY is told only of contexts that the broker itself was offered and that
- * have a session; changes that it was not told of one by one are told as one.
+ * PRIORITY events come only for contexts that were offered to this broker and that
+ * have a session. Several changes before a fetch are one event.
  *
- * Errors: EAGAIN: nothing to tell; EINTR.
+ * Errors:
+ * EAGAIN: there is no event.
+ * EINTR.
  */
 struct nnaccel_engine_next {
 	__u32 size;
@@ -1613,15 +1664,17 @@ struct nnaccel_engine_next {
  * struct nnaccel_engine_session - ioctl(NNACCEL_ENGINE_SESSION)
  * @size: sizeof(struct nnaccel_engine_session)
  * @flags: NNACCEL_SESSION_CLOEXEC
- * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @context: the number from NNACCEL_ENGINE_NEXT
  * @out_fd: out: the session
  * @__reserved: must be 0
  *
  * The session ends with its last close: the broker closes its own copy once
  * the worker has it.
  *
- * Errors: ENOENT: no such context is offered, or it is gone; EBUSY: it has a
- * session; EMFILE.
+ * Errors:
+ * ENOENT: no such context is offered, or it is gone.
+ * EBUSY: it has a session.
+ * EMFILE.
  */
 struct nnaccel_engine_session {
 	__u32 size;
@@ -1635,13 +1688,15 @@ struct nnaccel_engine_session {
 /**
  * struct nnaccel_engine_refuse - ioctl(NNACCEL_ENGINE_REFUSE)
  * @size: sizeof(struct nnaccel_engine_refuse)
- * @error: EUSERS or EAGAIN: what the context's waiting calls return
- * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @error: EUSERS or EAGAIN, which the context's waiting calls return
+ * @context: the number from NNACCEL_ENGINE_NEXT
  *
  * The context is offered again when it next needs an engine.
  *
- * Errors: EINVAL: another error; ENOENT: no such context is offered, or it is
- * gone; EBUSY: it has a session.
+ * Errors:
+ * EINVAL: another error.
+ * ENOENT: no such context is offered, or it is gone.
+ * EBUSY: it has a session.
  */
 struct nnaccel_engine_refuse {
 	__u32 size;
@@ -1654,23 +1709,22 @@ struct nnaccel_engine_refuse {
  * struct nnaccel_engine_opener - ioctl(NNACCEL_ENGINE_OPENER)
  * @size: sizeof(struct nnaccel_engine_opener)
  * @flags: must be 0
- * @context: the number that NNACCEL_ENGINE_NEXT gave
+ * @context: the number from NNACCEL_ENGINE_NEXT
  * @gid: a group id, in the broker's namespace
  * @out_member: out: 1: the opener was in that group when it opened the context, by
  *	its effective group id or a supplementary one; 0: it was not
  * @out_lives: out: 1: the process that opened the context lives, and has executed
- *	no other program since; 0: neither can be said any more
+ *	no other program since; 0: it may have ended or executed another program
  * @out_pid: out: its process id in the broker's namespace; 0: it has none there,
  *	or @out_lives is 0
  *
- * Groups that the process, or another one, joined or left since do not count.
+ * Groups that were joined or left since then do not count.
  *
- * For a broker that reads in /proc what the opener is. A process id is used again
- * only after its process is gone, and nobody gets back an address space that a
- * program has left. So with @out_lives 1 all that the broker read under @out_pid
- * between NNACCEL_ENGINE_NEXT and this call was of the opener, and a pidfd
- * that it opened meanwhile is the opener's. With 0 it may have been of another
- * process or of another program, and proves nothing.
+ * A broker can read the opener's properties in /proc. If @out_lives is 1, the process
+ * id was not reused, so all that the broker read under @out_pid between
+ * NNACCEL_ENGINE_NEXT and this call belongs to the opener. So does a pidfd that it
+ * opened meanwhile. If it is 0, the data may belong to another process or program,
+ * and must be discarded.
  *
  * Errors: ENOENT: the broker does not know such a context, or it is gone.
  */
@@ -1691,12 +1745,12 @@ struct nnaccel_engine_opener {
  * poll(): EPOLLIN while a command waits, EPOLLHUP when the context is gone,
  * EPOLLHUP | EPOLLERR when the session was ended: see NNACCEL_ATTACH_SHARED.
  *
- * mmap(): maps granted memory, whole: offset = (off_t)grant <<
- * NNACCEL_GRANT_SHIFT, length = the grant's length rounded up to pages,
- * MAP_SHARED, PROT_READ and, where granted, PROT_WRITE. Errors: EACCES: not
- * the attached address space, or a protection that is not granted; EINVAL: no
- * such grant, or another offset or length; EOPNOTSUPP: only devices reach it. The
- * regions of a burst: see there.
+ * mmap(): maps all of a grant: offset = (off_t)grant << NNACCEL_GRANT_SHIFT,
+ * length = the grant's length rounded up to pages, MAP_SHARED, PROT_READ and, if
+ * granted, PROT_WRITE. For regions of a burst see above. Errors:
+ * EACCES: not the attached address space, or a protection that is not granted.
+ * EINVAL: no such grant, or another offset or length.
+ * EOPNOTSUPP: only devices can access the memory.
  */
 
 /* mmap() offset of grant g: (off_t)g << NNACCEL_GRANT_SHIFT. */
@@ -1705,11 +1759,10 @@ struct nnaccel_engine_opener {
 /*
  * nnaccel_session_attach.flags: the process serves other clients, too. It is not
  * killed for an execution that it did not answer in time. The session ends
- * instead: poll() tells, FETCH and mmap() are refused with ESHUTDOWN,
- * and the process is to unmap the client's memory and to close the session within
- * two seconds. Its client is told then, as of a worker that was killed, or else
- * after these two seconds; what the process still has mapped it can write even
- * then.
+ * instead: poll() reports that, and FETCH and mmap() give ESHUTDOWN. The process
+ * must unmap the client's memory and close the session within two seconds. The
+ * client then sees the same as for a killed worker, at the latest after these two
+ * seconds. The process can still write memory that it has not unmapped by then.
  */
 #define NNACCEL_ATTACH_SHARED	(1U << 0)
 
@@ -1721,7 +1774,9 @@ struct nnaccel_engine_opener {
  * Binds the session to the caller's address space: only it can fetch, commit
  * and map from now on.
  *
- * Errors: EBUSY: attached already; ESHUTDOWN: the context is gone.
+ * Errors:
+ * EBUSY: attached already.
+ * ESHUTDOWN: the context is gone.
  */
 struct nnaccel_session_attach {
 	__u32 size;
@@ -1730,7 +1785,7 @@ struct nnaccel_session_attach {
 #define NNACCEL_SESSION_ATTACH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_ATTACH)
 
 /**
- * enum nnaccel_cmd_kind - What a fetched command asks of the worker
+ * enum nnaccel_cmd_kind - Kind of a fetched command
  */
 enum nnaccel_cmd_kind {
 	/** @NNACCEL_DO_QUERY: Answer @query: commit with the answer as payload. */
@@ -1769,7 +1824,7 @@ enum nnaccel_cmd_kind {
 	 *	bytes to the second.
 	 */
 	NNACCEL_DO_COPY_OUT = 12,
-	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from what was saved under @token. */
+	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
 	/**
 	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token:
@@ -1779,20 +1834,20 @@ enum nnaccel_cmd_kind {
 };
 
 /**
- * enum nnaccel_layout - How the bytes of a buffer lie
+ * enum nnaccel_layout - Layout of a buffer
  */
 enum nnaccel_layout {
 	/** @NNACCEL_LAYOUT_LINEAR: As in a pool: the kernel copies. */
 	NNACCEL_LAYOUT_LINEAR = 0,
 	/**
-	 * @NNACCEL_LAYOUT_ENGINE: As this worker will have them, within the
-	 * capacity: it is sent COPY_IN and COPY_OUT.
+	 * @NNACCEL_LAYOUT_ENGINE: This worker's own, within the capacity: it
+	 * gets COPY_IN and COPY_OUT.
 	 */
 	NNACCEL_LAYOUT_ENGINE = 1
 };
 
 /**
- * struct nnaccel_cmd_role - A role of a new buffer, as the worker is told of it
+ * struct nnaccel_cmd_role - A role of a new buffer, for the worker
  * @model: number of the model
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
@@ -1808,12 +1863,12 @@ struct nnaccel_cmd_role {
 };
 
 /**
- * struct nnaccel_cache_sizes - What a worker commits to NNACCEL_DO_CACHE_SAVE
+ * struct nnaccel_cache_sizes - The payload of a commit to NNACCEL_DO_CACHE_SAVE
  * @model: bytes of the model part
  * @data: bytes of the data part
  *
- * With NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE; no
- * payload otherwise.
+ * It comes with NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE;
+ * with other statuses there is no payload.
  */
 struct nnaccel_cache_sizes {
 	__aligned_u64 model;
@@ -1821,15 +1876,15 @@ struct nnaccel_cache_sizes {
 };
 
 /**
- * struct nnaccel_model_memory - What a worker may commit to NNACCEL_DO_PREPARE
- *	and NNACCEL_DO_PREPARE_CACHED
+ * struct nnaccel_model_memory - The optional payload of a commit to
+ *	NNACCEL_DO_PREPARE and NNACCEL_DO_PREPARE_CACHED
  * @weights: bytes that the model keeps besides its pools: packed weights and
  *	computed constants
- * @execution: bytes that each execution at a time takes; 0: not known before
- * @device: bytes of the device's own memory that the model takes
+ * @execution: bytes for each concurrent execution; 0: not known
+ * @device: bytes of the device's own memory for the model
  *
- * With NNACCEL_STATUS_NONE; else, or from a worker that does not tell, no
- * payload. The worker's word: fdinfo shows it, nothing depends on it.
+ * It comes only with NNACCEL_STATUS_NONE. fdinfo shows the worker's numbers; the
+ * kernel does not depend on them.
  */
 struct nnaccel_model_memory {
 	__aligned_u64 weights;
@@ -1844,18 +1899,18 @@ struct nnaccel_model_memory {
 #define NNACCEL_PROT_FORMATTED	(1 << 3)
 
 /*
- * In a grant's prot: a pool that only devices reach: mmap() and NNACCEL_SESSION_SYNC give
- * EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD gives the dma-buf for the device.
+ * In a grant's prot: a pool that only devices can access: mmap() and NNACCEL_SESSION_SYNC
+ * give EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD gives the dma-buf for the device.
  */
 #define NNACCEL_PROT_DEVICE	(1 << 4)
 
 /**
  * struct nnaccel_grant - Memory that a command lets the worker map
- * @grant: number, the same for the same pool as long as it lives
- * @prot: NNACCEL_PROT_*: what this command needs; the pool's grant allows at
- *	least that; NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE besides.
- *	Neither NNACCEL_PROT_READ nor _WRITE, in SUPPORTED alone: the exporter of
- *	these constants refused, so operations that use them are not supported
+ * @grant: number, the same for a pool as long as it lives
+ * @prot: NNACCEL_PROT_*: the protection that this command needs, which the pool's
+ *	grant includes; NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE as flags. Without
+ *	NNACCEL_PROT_READ and _WRITE, only in SUPPORTED: the exporter of these
+ *	constants refused access, so operations that use them are not supported
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -1865,8 +1920,8 @@ struct nnaccel_grant {
 };
 
 /**
- * struct nnaccel_format_plane - How a plane of a formatted pool lies
- * @grant: what to map: the pool's own grant, or that of the plane's file, with
+ * struct nnaccel_format_plane - Layout of a plane of a formatted pool
+ * @grant: the grant to map: the pool's own, or that of the plane's file, with
  *	the protection that the pool's grant has so far. Grants of planes' own files
  *	end with NNACCEL_DO_FORGET_GRANT, after the pool's
  * @offset: bytes from the start of that mapping to the first row
@@ -1885,15 +1940,15 @@ struct nnaccel_format_plane {
 };
 
 /**
- * struct nnaccel_format - How a formatted pool lies; the same as long as its grant lives
+ * struct nnaccel_format - Layout of a formatted pool, constant as long as its grant lives
  * @fourcc: DRM_FORMAT_
  * @width: pixels of a row
  * @height: rows
  * @num_planes: planes
- * @planes: those; 0 beyond them. The first lies in the pool's own grant
+ * @planes: the planes; 0 beyond them. The first is in the pool's own grant
  *
- * Commands that name the pool name planes' files, too, so that access to them
- * has begun when the command is fetched; for requests of a burst
+ * Commands that name the pool also name its planes' files, so that access to them
+ * has begun when the command is fetched. For requests of a burst
  * NNACCEL_SESSION_SYNC does that.
  */
 struct nnaccel_format {
@@ -1914,20 +1969,19 @@ struct nnaccel_format {
  * @kind: enum nnaccel_cmd_kind
  * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: takes no commit
  * @model: number of the model, unique in the session
- * @num_grants: grants; for PREPARE and SUPPORTED the first is the wire form
- *	and the others are the model's pools in their order; for EXECUTE those
- *	that the arguments' pool fields index: pools, then buffers, where an
- *	argument with NNACCEL_ARG_BUFFER has the length that its buffer has
- *	(an input) or can have (an output); behind them the files of planes
- *	of formatted pools; for PREPARE_CACHED and
- *	CACHE_SAVE the model part's, then the data part's if there is one;
- *	CACHE_SAVE without any asks for the sizes
+ * @num_grants: grants. PREPARE, SUPPORTED: the first is the wire form, the
+ *	others are the model's pools in order. EXECUTE: the pools, then the
+ *	buffers, both indexed by the arguments' pool fields, then the files of
+ *	planes of formatted pools. An argument with NNACCEL_ARG_BUFFER has the
+ *	size (an input) or the capacity (an output) of its buffer as length.
+ *	PREPARE_CACHED, CACHE_SAVE: the model part, then the data part if there
+ *	is one; CACHE_SAVE without grants asks for the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
  * @num_inputs: EXECUTE: inputs
  * @num_outputs: EXECUTE: outputs
  * @flags: PREPARE: NNACCEL_PREPARE_KEEP; EXECUTE: NNACCEL_EXECUTE_MEASURE;
  *	BURST: NNACCEL_BURST_NO_SPIN
- * @query: QUERY: what is asked
+ * @query: QUERY: the client's query
  * @preference: PREPARE, PREPARE_CACHED: enum nnaccel_preference
  * @priority: PREPARE, PREPARE_CACHED, EXECUTE: enum nnaccel_priority of the
  *	model
@@ -1936,7 +1990,7 @@ struct nnaccel_format {
  * @wire_length: the same, COPY_IN, COPY_OUT: bytes
  * @deadline_ns: CLOCK_MONOTONIC time, 0: none
  * @loop_timeout_ns: EXECUTE: longest time in one loop, 0: the default
- * @max_payload: bytes that the answer's payload may have
+ * @max_payload: maximum bytes of the answer's payload
  * @burst: BURST, BURST_GONE, SLOT_GONE: number of the burst, unique in the
  *	session
  * @token: PREPARE_CACHED, CACHE_SAVE: the client's token
@@ -1949,10 +2003,10 @@ struct nnaccel_format {
  *	the same order
  * @__reserved: 0
  *
- * An execution of which an output is a buffer is answered with struct
+ * The payload of an execution with a buffer as output is struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
- * output, looked at where it is a buffer. With NNACCEL_STATUS_NONE the payload
- * must be there.
+ * output, which are read only for buffers. With NNACCEL_STATUS_NONE this payload
+ * is mandatory.
  */
 struct nnaccel_cmd {
 	__u32 size;
@@ -1982,7 +2036,7 @@ struct nnaccel_cmd {
 	__u32 __reserved;
 };
 
-/* Flags of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN rather than wait. */
+/* Flags of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN instead of waiting. */
 #define NNACCEL_FETCH_NONBLOCK	(1 << 0)
 
 /**
@@ -1993,11 +2047,15 @@ struct nnaccel_cmd {
  * @buffer_size: bytes at @buffer
  * @out_size: out: bytes written; with EMSGSIZE: bytes needed
  *
- * Takes the waiting command of the highest priority, the oldest first. Many
- * threads may fetch at once. A command that does not fit stays.
+ * Fetches the queued command of the highest priority, the oldest first. Many
+ * threads may fetch at once. A command that does not fit stays queued.
  *
- * Errors: EAGAIN: nothing waits; EMSGSIZE: @buffer is too small; EACCES: not
- * attached; ESHUTDOWN: the context is gone, or the session was ended; EINTR.
+ * Errors:
+ * EAGAIN: no command is queued.
+ * EMSGSIZE: @buffer is too small.
+ * EACCES: not attached.
+ * ESHUTDOWN: the context is gone, or the session was ended.
+ * EINTR.
  */
 struct nnaccel_session_fetch {
 	__u32 size;
@@ -2008,61 +2066,59 @@ struct nnaccel_session_fetch {
 };
 #define NNACCEL_SESSION_FETCH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FETCH)
 
-/* Flags of NNACCEL_SESSION_COMMIT, beside those of the fetch: the end is @fence's. */
+/* Flags of NNACCEL_SESSION_COMMIT, besides those of the fetch: the command ends with @fence. */
 #define NNACCEL_COMMIT_FENCE	(1 << 1)
-/* The command goes on, and @fence says how far it is. */
+/* The command continues, and @fence is its progress. */
 #define NNACCEL_COMMIT_PROGRESS	(1 << 2)
 
-/* The value of @fence at the end. */
+/* The progress at the end. */
 #define NNACCEL_PROGRESS_ALL	1000
 
 /**
  * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
  * @size: sizeof(struct nnaccel_session_commit)
  * @status: enum nnaccel_status
- * @cookie: the command's; with @buffer: set to 0 once the answer was taken, and
+ * @cookie: the command's. With @buffer: set to 0 once the answer was accepted;
  *	0 from the start commits nothing
  * @payload: the answer; see enum nnaccel_cmd_kind
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @message: what is wrong, for the client to log; need not be terminated
- * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE; fdinfo adds it up, of executions,
- *	whether the client asked for it or not
- * @buffer: room for the next command, as NNACCEL_SESSION_FETCH has it; 0: none is
- *	fetched
+ * @message: error message for the client to log; need not be terminated
+ * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE; fdinfo adds up the times
+ *	of executions, even if the client did not ask for them
+ * @buffer: room for the next command, as in NNACCEL_SESSION_FETCH; 0: do not fetch
  * @buffer_size: bytes there
- * @flags: NNACCEL_FETCH_NONBLOCK, where there is a @buffer; NNACCEL_COMMIT_FENCE or
+ * @flags: NNACCEL_FETCH_NONBLOCK, only with @buffer; NNACCEL_COMMIT_FENCE or
  *	NNACCEL_COMMIT_PROGRESS
- * @out_size: out, where there is a @buffer: as NNACCEL_SESSION_FETCH has it
+ * @out_size: out, with @buffer: as in NNACCEL_SESSION_FETCH
  * @fence: with NNACCEL_COMMIT_FENCE: a sync_file, of any driver; with
- *	NNACCEL_COMMIT_PROGRESS: how much is done, of NNACCEL_PROGRESS_ALL; else 0
+ *	NNACCEL_COMMIT_PROGRESS: the progress out of NNACCEL_PROGRESS_ALL; else 0
  *
  * A commit to a command whose caller has given up succeeds and is dropped.
  *
- * With @buffer the call goes on as
- * NNACCEL_SESSION_FETCH when the answer was taken, and has its errors besides. An
- * error with @cookie 0 is of the fetch: the answer counts. The call may be made
- * again then with the same structure, and only fetches.
+ * With @buffer the call continues as NNACCEL_SESSION_FETCH once the answer was accepted,
+ * and may return its errors. An error with @cookie 0 comes from the fetch: the answer
+ * counts. The call may then be repeated with the same structure, and only fetches.
  *
- * With NNACCEL_COMMIT_FENCE hardware is still at
- * it: an EXECUTE, COPY_IN or COPY_OUT, answered with NNACCEL_STATUS_NONE, ends
- * when @fence does. An error of the fence makes the status
- * MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or GENERAL_FAILURE, without
- * shapes. From the commit on the fence alone decides: the death of the worker, of
- * the broker or of the client ends nothing, since the hardware goes on. A fence that
- * takes longer than the module's bound from the commit on ends the command with ETIME;
- * what the hardware then still writes is its driver's to stop. A caller with a deadline
- * does not wait longer than for other commands. NNACCEL_SYNC_FILE gives the fence to the
- * client.
+ * With NNACCEL_COMMIT_FENCE hardware still executes the command. An EXECUTE, COPY_IN or
+ * COPY_OUT, answered with NNACCEL_STATUS_NONE, ends when @fence signals. An error of the
+ * fence makes the status MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or
+ * GENERAL_FAILURE, without shapes. After the commit only the fence decides: the death of
+ * worker, broker or client does not end the command, because the hardware continues. If
+ * the fence takes longer than the module's limit, the command ends with ETIME; the driver
+ * must then stop the hardware's writes. A caller with a deadline does not wait longer
+ * than for other commands. NNACCEL_SYNC_FILE gives the fence to the client.
  *
- * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED goes on, and is answered by
- * another commit. The status is NNACCEL_STATUS_NONE, and there is no payload, message or
- * @buffer. ECANCELED: nobody waits for the answer any more, so the worker may stop.
+ * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED continues, and another commit
+ * answers it. The status is NNACCEL_STATUS_NONE, and there is no payload, message or
+ * @buffer. ECANCELED: the client no longer waits for the answer, so the worker may stop.
  *
- * Errors: ENOENT: no such command is being worked on in this session; EINVAL:
- * unknown status, or a payload of another size than the command's kind
- * allows, or a fence for another kind or status, or no sync_file, or progress of
- * another kind or above NNACCEL_PROGRESS_ALL; EACCES: not attached.
+ * Errors:
+ * ENOENT: this session is not working on such a command.
+ * EINVAL: an unknown status, or a size of payload that the command's kind does not allow.
+ * EINVAL: a fence for another kind or status, or one that is not a sync_file.
+ * EINVAL: progress of another kind, or above NNACCEL_PROGRESS_ALL.
+ * EACCES: not attached.
  */
 struct nnaccel_session_commit {
 	__u32 size;
@@ -2087,13 +2143,15 @@ struct nnaccel_session_commit {
  * @flags: must be 0
  * @burst: the burst
  * @slot: the slot
- * @out_grant: out: what to map: the whole pool, with the slot's protection
- * @out_format: out: how it lies, if it has NNACCEL_PROT_FORMATTED; else 0
+ * @out_grant: out: the grant of the whole pool, with the slot's protection
+ * @out_format: out: its format, if it has NNACCEL_PROT_FORMATTED; else 0
  *
  * Mapped memory stays valid until NNACCEL_DO_FORGET_GRANT.
  *
- * Errors: ENOENT: no such burst, or no such slot in it; ENOSPC: too many notices
- * wait to be fetched; EACCES: not attached.
+ * Errors:
+ * ENOENT: no such burst, or no such slot in it.
+ * ENOSPC: too many notices wait to be fetched.
+ * EACCES: not attached.
  */
 struct nnaccel_session_slot {
 	__u32 size;
@@ -2105,7 +2163,7 @@ struct nnaccel_session_slot {
 };
 #define NNACCEL_SESSION_SLOT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_SLOT)
 
-/* Flags of NNACCEL_SESSION_SYNC: what is about to be done, or was done. */
+/* Flags of NNACCEL_SESSION_SYNC: the access that begins or ends. */
 #define NNACCEL_SYNC_READ	(1 << 0)
 #define NNACCEL_SYNC_WRITE	(1 << 1)
 #define NNACCEL_SYNC_END	(1 << 2)
@@ -2113,23 +2171,26 @@ struct nnaccel_session_slot {
 /**
  * struct nnaccel_session_sync - ioctl(NNACCEL_SESSION_SYNC)
  * @size: sizeof(struct nnaccel_session_sync)
- * @flags: NNACCEL_SYNC_READ, NNACCEL_SYNC_WRITE or both; NNACCEL_SYNC_END: it
- *	was done
+ * @flags: NNACCEL_SYNC_READ, NNACCEL_SYNC_WRITE or both; NNACCEL_SYNC_END: the
+ *	access ends
  * @grant: a grant of a dma-buf
  * @__reserved: must be 0
  *
- * What DMA_BUF_IOCTL_SYNC is to a dma-buf's own fd: waits for the fences of
- * other drivers, then tells the exporter that the CPU begins, or ends, its
- * access. For requests of a burst, where the kernel sees nothing begin or end:
- * for grants with NNACCEL_PROT_SYNC, and for all where the burst's status page
- * says that there are devices. Commands have it done before they can be fetched
- * and after their commit. An exporter that is interrupted is called again; an
- * end is never lost.
+ * Waits for the fences of other drivers, then notifies the exporter that the CPU
+ * begins or ends its access, as DMA_BUF_IOCTL_SYNC does for a dma-buf's own fd.
+ * Requests of a burst need this, because the kernel does not see them: for grants
+ * with NNACCEL_PROT_SYNC, and for all grants if the burst's status page reports
+ * devices. The kernel does it for commands before they can be fetched and after
+ * their commit. An interrupted exporter is called again; an end is never lost.
  *
- * Errors: EINVAL: neither read nor write; ENOENT: no such grant; EOPNOTSUPP:
- * not a dma-buf, or one that only devices reach; EACCES: not attached, or a
- * write that is not granted; EIO: the exporter refused; EINTR: killed, or a signal
- * before it began; ENOMEM.
+ * Errors:
+ * EINVAL: neither read nor write.
+ * ENOENT: no such grant.
+ * EOPNOTSUPP: not a dma-buf, or one that only devices can access.
+ * EACCES: not attached, or a write that is not granted.
+ * EIO: the exporter refused access.
+ * EINTR: killed, or a signal before it began.
+ * ENOMEM.
  */
 struct nnaccel_session_sync {
 	__u32 size;
@@ -2147,27 +2208,31 @@ struct nnaccel_session_sync {
  * @size: sizeof(struct nnaccel_session_grant_fd)
  * @flags: NNACCEL_GRANT_FD_CLOEXEC
  * @grant: a grant of a dma-buf
- * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE where the
+ * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE if the
  *	grant has NNACCEL_PROT_WRITE
  * @out_length: out: bytes of the dma-buf: the grant's, rounded up to pages
  * @out_fd: out: the dma-buf
  * @__reserved: must be 0
  *
- * A dma-buf that is the granted memory and no more, for a driver of the engine's
- * to import. While the grant lives, each call with the same @prot gives the same
- * dma-buf. Without NNACCEL_PROT_WRITE importers can map it DMA_TO_DEVICE only,
- * and mmap() and DMA_BUF_IOCTL_SYNC refuse what writes (EACCES). It has the
- * fences of the memory; the client's calls wait for those that are put there. It
- * cannot be imported as a pool.
+ * Returns a dma-buf of the granted memory only, for the engine's driver to import.
+ * While the grant lives, each call with the same @prot gives the same dma-buf.
+ * Without NNACCEL_PROT_WRITE importers can map it DMA_TO_DEVICE only, and mmap()
+ * and DMA_BUF_IOCTL_SYNC for writing give EACCES. It has the fences of the memory;
+ * the client's calls wait for fences that are added to it. It cannot be imported as
+ * a pool.
  *
  * It is revoked when the grant ends, the session is closed or the client closes its
- * context: attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC give ENODEV from
- * then on, and dynamic importers are told (move_notify). What another importer has
- * mapped stays mapped, and the pages are not freed, until it lets go.
+ * context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
+ * dynamic importers are notified (move_notify). Existing mappings of other importers
+ * stay valid, and the pages are not freed, until they are unmapped.
  *
- * Errors: EINVAL: another @prot; ENOENT: no such grant; EOPNOTSUPP: not a dma-buf,
- * or a part of one of another driver; EACCES: not attached, or a write that is
- * not granted; ESHUTDOWN: the context is gone; EMFILE.
+ * Errors:
+ * EINVAL: another @prot.
+ * ENOENT: no such grant.
+ * EOPNOTSUPP: not a dma-buf, or a part of one of another driver.
+ * EACCES: not attached, or a write that is not granted.
+ * ESHUTDOWN: the context is gone.
+ * EMFILE.
  */
 struct nnaccel_session_grant_fd {
 	__u32 size;
