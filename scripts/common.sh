@@ -20,7 +20,7 @@ esac
 # Kernels take other names.
 unset ARCH
 
-# A make that called us keeps its flags and variables to itself: CC is not for kernels.
+# Drop the flags and variables of a make that called us: its CC is not for kernels.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # A kernel's log must not hold these after a test.
