@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The devices of the NNAPI that a plug-in compiles for, and what it says on stderr. */
+/* The devices of the NNAPI that a plug-in compiles for, and its messages on stderr. */
 #ifndef NN_CLIENTS_DEVICE_H
 #define NN_CLIENTS_DEVICE_H
 
@@ -15,16 +15,16 @@ enum { MAX_DEVICES = 8 };
 struct devices {
 	const ANeuralNetworksDevice *list[MAX_DEVICES];
 	uint32_t count;
-	_Atomic(int) dynamic;		/* what devices_have_dynamic() returned, + 1; 0: not called */
+	_Atomic(int) dynamic;		/* result of devices_have_dynamic() + 1; 0: not called */
 };
 
 /* Adds the device of that name, once. Returns false if no device has it. */
 bool devices_add(struct devices *devices, const char *name);
 bool device_is_cpu(const ANeuralNetworksDevice *device);
 bool devices_have_cpu(const struct devices *devices);
-/* Whether one of them has the operations of clients/dynamic.h; they are asked once. */
+/* Returns whether a device has the operations of clients/dynamic.h; they are asked once. */
 bool devices_have_dynamic(const struct devices *devices);
-/* Names, for messages. */
+/* Joins the names, for messages. */
 void devices_names(const struct devices *devices, char *names, size_t size);
 
 /*
@@ -38,10 +38,10 @@ int devices_compile(const struct devices *devices, const struct options *options
 
 const char *result_name(int result);
 
-/* Begins the lines of say(); each plug-in has its own. */
+/* The beginning of say()'s lines, which each plug-in defines. */
 extern const char said_by[];
 
-/* A line on stderr, if verbosity is at least `level`. */
+/* Prints a line on stderr, if verbosity is at least `level`. */
 void say(uint32_t verbosity, uint32_t level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of the project's own extension, which devices may lack: float32 activations that are
- * quantised when they run, and weights of 8 bits.
+ * GEMM operations of the project's own extension, which devices may lack: float32 activations,
+ * which are quantised when the operation runs, and 8-bit weights.
  */
 #ifndef NN_CLIENTS_DYNAMIC_H
 #define NN_CLIENTS_DYNAMIC_H
@@ -12,10 +12,10 @@
 #include <android/NeuralNetworks.h>
 #include <nnaccel/operation.h>
 
-/* The last input but others' own: see Documentation/extensions.rst. */
+/* The last input except other extensions' own: see Documentation/extensions.rst. */
 enum dynamic_form { DYNAMIC_TENSOR, DYNAMIC_ROWS, DYNAMIC_ROWS_ASYMMETRIC };
 
-/* Asks whether one of the devices computes such a product. */
+/* Returns whether one of the devices supports such an operation. */
 bool dynamic_is_supported(const ANeuralNetworksDevice *const *devices, uint32_t count);
 
 #endif /* NN_CLIENTS_DYNAMIC_H */

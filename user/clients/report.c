@@ -12,7 +12,7 @@ FILE *report_open(const char *path, const char *device)
 	return file;
 }
 
-/* A field: names of models may hold anything. */
+/* Writes a field; names of models may contain any character. */
 static void put(FILE *file, const char *text)
 {
 	fputc('\t', file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file that the option `report` names: which nodes of a model a plug-in takes, for nnaccel explain.
+ * The file of the option `report`: the nodes of a model that a plug-in claims, for nnaccel explain.
  * Tabs separate the fields of a line. A field that has no value is "-".
  *
  *   device NAME
@@ -13,15 +13,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A part's traffic of one run, and what stays on the device. */
+/* A part's traffic in one run, and its constants on the device. */
 struct report_part {
 	uint64_t in, out, constants;
 };
 
-/* Empties the file. NULL: it cannot be opened. */
+/* Truncates and opens the file; NULL: that failed. */
 FILE *report_open(const char *path, const char *device);
 
-/* `part` is -1, and `why` not NULL, if the node is left to the runtime. */
+/* Writes a node. If the node is left to the runtime, `part` is -1 and `why` not NULL. */
 void report_node(FILE *file, int part, const char *op, const char *name, uint64_t multiply_adds,
 		 const char *why);
 void report_part(FILE *file, int number, const struct report_part *part);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Models of the NNAPI: recorded, then made. */
+/* Models of the NNAPI: recorded first, then created. */
 #include "clients/lower/builder.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ void *turned(struct builder *b, const void *data, size_t size, size_t count, siz
 	return all;
 }
 
-/* Room for `count` more elements. */
+/* Makes room for `count` more elements. */
 static bool grow(struct builder *b, void *array, uint32_t *room, uint32_t used, uint32_t count,
 		 size_t size)
 {
@@ -202,7 +202,7 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		wanted[keep[i]] = true;
-	/* Operations are in order: what uses an output comes later. */
+	/* Operations are in order: consumers of an output come later. */
 	for (uint32_t i = b->operation_count; i--;) {
 		const struct operation operation = b->operations[i];
 		bool used = false;
@@ -222,7 +222,7 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	free(wanted);
 }
 
-/* A model that is being made: operands get numbers when they are met. */
+/* A model in the making: operands get numbers at their first use. */
 struct making {
 	const struct builder *b;
 	ANeuralNetworksModel *model;
@@ -364,7 +364,10 @@ int builder_model(const struct builder *b, struct constants *constants, bool rel
 		    model);
 }
 
-/* A model of some operations: inputs and outputs are what comes in and goes out. */
+/*
+ * Makes a model of some operations, with the operands that cross their border as inputs and
+ * outputs.
+ */
 static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 		     struct constants *constants, ANeuralNetworksModel **model)
 {

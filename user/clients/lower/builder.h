@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of the NNAPI that is being put together: operands and operations are recorded, may be
- * taken back to a mark, and become an ANeuralNetworksModel as a whole or, for asking a device
- * whether it can, in part. Once memory fails all calls do, and `failed` says so.
+ * A model of the NNAPI in the making. Operands and operations are recorded, and can be undone to a
+ * mark. They become an ANeuralNetworksModel as a whole or, to ask a device about them, in part. If
+ * memory runs out, all later calls fail, and `failed` is set.
  */
 #ifndef NN_LOWER_BUILDER_H
 #define NN_LOWER_BUILDER_H
@@ -29,12 +29,12 @@ struct operand {
 	size_t size;
 	bool in_file;			/* the data may be in a memory of struct constants */
 	bool omitted;			/* a constant without a value */
-	uint32_t view_of;		/* the operand, + 1, whose elements these are; 0: none */
+	uint32_t view_of;		/* the operand + 1 that has the same elements; 0: none */
 };
 
 struct operation {
 	int32_t type;			/* OperationCode */
-	uint32_t node;			/* the node of the graph that it comes from */
+	uint32_t node;			/* the node of the graph that it implements */
 	uint32_t in_count, out_count;
 	uint32_t first;			/* in refs: inputs, then outputs */
 };
@@ -45,7 +45,7 @@ struct builder {
 	uint32_t *refs;
 	uint32_t operand_count, operation_count, ref_count;
 	uint32_t operand_room, operation_room, ref_room;
-	uint32_t node;			/* that operations are recorded for */
+	uint32_t node;			/* whose operations are recorded */
 	struct chunk *arena;
 	bool failed;
 };
@@ -58,33 +58,36 @@ void builder_free(struct builder *b);
 struct builder_mark builder_mark(const struct builder *b);
 void builder_rewind(struct builder *b, struct builder_mark mark);
 
-/* Memory that is freed with the builder, zeroed; NULL fails the builder. */
+/*
+ * Allocates zeroed memory that is freed with the builder; on failure it fails the builder and
+ * returns NULL.
+ */
 void *builder_alloc(struct builder *b, size_t size);
 
-/* Copies of `count` matrices [rows, columns] as [columns, rows]; NULL if `data` is. */
+/* Transposes `count` matrices [rows, columns] to copies [columns, rows]; NULL if `data` is NULL. */
 void *turned(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
 	     size_t columns);
 
-/* Returns the operand's number. */
+/* Adds an operand and returns its number. */
 uint32_t builder_operand(struct builder *b, const struct operand *operand);
 
 /* Records an operation; numbers of operands are copied. */
 void builder_operation(struct builder *b, int32_t type, uint32_t in_count, const uint32_t *in,
 		       uint32_t out_count, const uint32_t *out);
 
-/* Bytes of an operand of known shape. */
+/* Returns the bytes of an operand of known shape. */
 size_t builder_size(const struct operand *operand);
 
-/* Whether one of the operations from `from` on writes the operand. */
+/* Returns whether an operation from `from` on writes the operand. */
 bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
 
-/* Drops operations whose outputs nobody uses; `keep` are operands that are wanted. */
+/* Drops operations whose outputs are not needed; `keep` lists the operands that are. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 
-/* Whether operations read each operand, for free(); NULL: there is no memory. */
+/* Returns for each operand whether an operation reads it, for free(); NULL: out of memory. */
 bool *builder_used(const struct builder *b);
 
-/* Adds all that the model is to a hash; constants of files only if `all`. */
+/* Adds the whole model to a hash; constants of files only if `all`. */
 void builder_hash(const struct builder *b, struct sha256 *hash, bool all);
 
 /*
@@ -96,9 +99,9 @@ int builder_model(const struct builder *b, struct constants *constants, bool rel
 		  ANeuralNetworksModel **model);
 
 /*
- * Asks the devices about the operations [from, to): `supported` is set for each of them. Values do
+ * Asks the devices about the operations [from, to): sets `supported` for each of them. Values do
  * not matter, so `constants` may be placeholders. Returns a ResultCode; *is_model is false if the
- * NNAPI does not take the model.
+ * NNAPI rejects the model.
  */
 int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,

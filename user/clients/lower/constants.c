@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A mapping of this process, as a line of /proc/self/maps says. */
+/* A mapping of this process, from a line of /proc/self/maps. */
 struct mapping {
 	uintptr_t start, end;
 	uint64_t offset;
@@ -20,7 +20,7 @@ struct mapping {
 	char path[4096];
 };
 
-/* The mapping that `at` is in, if it is one of a file for reading only. */
+/* Finds the mapping with the address `at`, if it is a read-only mapping of a file. */
 static bool find_mapping(uintptr_t at, struct mapping *m)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -47,7 +47,7 @@ static bool find_mapping(uintptr_t at, struct mapping *m)
 	return found;
 }
 
-/* The same file as is mapped, or -1: the path may be another's by now. */
+/* Opens the mapped file again. Returns -1 if that fails, or if the path now names another file. */
 static int open_mapped(const struct mapping *m)
 {
 	int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

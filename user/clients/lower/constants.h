@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constants where they are: as parts of the model file, where it is mapped. NNAPI refers to a
- * memory made of the file, and copies nothing; values given by pointer it copies.
+ * Constants in place: as parts of the mapped model file. NNAPI refers to a memory made of the file
+ * without copying it, but it copies values that are given by pointer.
  */
 #ifndef NN_LOWER_CONSTANTS_H
 #define NN_LOWER_CONSTANTS_H
@@ -12,18 +12,18 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Smaller ones are given by pointer. */
+/* Smaller constants are given by pointer. */
 #define CONSTANTS_LEAST 1024
 
 struct constants {
-	bool placeholders;		/* values do not matter: zeros stand for them */
-	uint64_t size;			/* of the largest one of these */
+	bool placeholders;		/* values do not matter: zeros replace them */
+	uint64_t size;			/* of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;
-	uintptr_t start, end;		/* the mapping that the memory is of; placeholders: sizes */
+	uintptr_t start, end;		/* the mapping of the memory; for placeholders sizes */
 };
 
-/* Where a value is in a memory. NULL: it is in none. */
+/* Finds a value in a memory; NULL: it is in no memory. */
 const ANeuralNetworksMemory *constants_find(struct constants *constants, const void *data,
 					    uint64_t size, uint64_t *offset);
 void constants_free(struct constants *constants);

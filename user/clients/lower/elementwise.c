@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Element by element: comparisons, logic, selection, and what 8-bit results the NNAPI has. */
+/*
+ * Elementwise operations: comparisons, logic, selection, and the 8-bit results that the NNAPI
+ * supports.
+ */
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 
-/* The result of these operations has one scale, and its least zero point is 0. */
+/* Returns whether the result has the one scale and zero point of these operations. */
 static bool is_fixed(const struct operand *out, float scale, int32_t zero)
 {
 	const bool is_signed = out->type == NN(TENSOR_QUANT8_ASYMM_SIGNED);
@@ -46,7 +49,7 @@ void activation_op(struct lowering *t)
 		set_out(t, 0, unary(t, t->code, float_in(t, 0)), shape_in(t, 0));
 }
 
-/* Comparisons look at stored 8-bit numbers, not at scales. */
+/* Checks that scales are equal, because comparisons use the stored 8-bit numbers. */
 static void are_alike(struct lowering *t, uint32_t a, uint32_t b)
 {
 	if (!t->refused && is_quant8(t, a) && !is_alike(t, a, b))
@@ -88,7 +91,7 @@ void extremum_op(struct lowering *t)
 	set_out(t, 0, x, &shape);
 }
 
-/* There is only logic for bool: c and a, or not c and b. */
+/* Selects bools by logic, (c and a) or (not c and b), because SELECT has no bool values. */
 static uint32_t where_bool(struct lowering *t, const struct shape *shape)
 {
 	const struct shape *c = shape_in(t, 0), *a = shape_in(t, 1), *b = shape_in(t, 2);
@@ -110,7 +113,7 @@ void choose(struct lowering *t, uint32_t condition, const struct shape *c)
 		return set_out(t, 0, where_bool(t, &shape), &shape);
 	x = expanded(t, in(t, 1), a, &shape);
 	y = expanded(t, in(t, 2), b, &shape);
-	/* There is no TILE for bool, but "or false" is one. */
+	/* TILE does not support bool, but "or false" broadcasts. */
 	if (!is_of_shape(t, condition, rank, dims)) {
 		condition = broadcast(t, NN(LOGICAL_OR), condition, c,
 				      zeros(t, condition, rank, dims), &shape, &shape);

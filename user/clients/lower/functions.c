@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Functions of one number: what the NNAPI has not is made of arithmetic. */
+/* Functions of one number; those that the NNAPI lacks are composed of arithmetic. */
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 
 #include <math.h>
 
-/* Refuses float16, which is too coarse for the parts of a function. */
+/* Rejects float16, which is too coarse for intermediate results. */
 static void is_fine(struct lowering *t, uint32_t x)
 {
 	if (is_type(t, x, NN(TENSOR_FLOAT16)))
@@ -51,7 +51,7 @@ uint32_t erf_of(struct lowering *t, uint32_t x)
 	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), e), e);
 }
 
-/* x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2): no sign is needed. */
+/* Computes gelu by x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2), which needs no sign. */
 uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 {
 	uint32_t half = with_number(t, NN(MUL), x, 0.5f), inner;
@@ -69,7 +69,7 @@ uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 	return arithmetic(t, NN(ADD), half, with_number(t, NN(MUL), inner, 0.5f));
 }
 
-/* cos(x) = 1 - 2 sin(x/2)^2, exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
+/* cos(x) = 1 - 2 sin(x/2)^2 is exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
 uint32_t cos_of(struct lowering *t, uint32_t x)
 {
 	uint32_t sine = unary(t, NN(SIN), with_number(t, NN(MUL), x, 0.5f));
@@ -79,7 +79,7 @@ uint32_t cos_of(struct lowering *t, uint32_t x)
 			   with_number(t, NN(MUL), arithmetic(t, NN(MUL), sine, sine), 2));
 }
 
-/* To the nearest whole number, halves to the even one. The difference is exact. */
+/* Rounds to the nearest whole number, ties to even. The difference is exact. */
 uint32_t round_of(struct lowering *t, uint32_t x)
 {
 	uint32_t low = unary(t, NN(FLOOR), x), high = with_number(t, NN(ADD), low, 1);
@@ -91,7 +91,7 @@ uint32_t round_of(struct lowering *t, uint32_t x)
 			selected(t, compared_number(t, NN(EQUAL), rest, 0.5f), even, high));
 }
 
-/* 1 where x > 0, -1 where x < 0, 0 elsewhere. */
+/* Returns 1 where x > 0, -1 where x < 0, and 0 elsewhere. */
 uint32_t sign_of(struct lowering *t, uint32_t x)
 {
 	uint32_t above = compared_number(t, NN(GREATER), x, 0);
@@ -101,7 +101,7 @@ uint32_t sign_of(struct lowering *t, uint32_t x)
 	return selected(t, above, filled_like(t, x, 1), below);
 }
 
-/* max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
+/* max(x, 0) + log(1 + exp(-|x|)) does not overflow. */
 uint32_t softplus_of(struct lowering *t, uint32_t x)
 {
 	uint32_t small = unary(t, NN(EXP), unary(t, NN(NEG), unary(t, NN(ABS), x)));

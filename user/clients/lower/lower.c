@@ -92,7 +92,7 @@ bool is_alike(const struct lowering *t, uint32_t a, uint32_t b)
 	return x->type == y->type && x->scale == y->scale && x->zero == y->zero;
 }
 
-/* A constant whose bytes are copied to the builder. */
+/* Makes a constant whose bytes are copied to the builder. */
 uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data)
 {
 	void *copy;
@@ -212,7 +212,7 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 {
 	uint64_t count = 1;
 
-	/* More than fit 32 bits are no operand, and may not wrap. */
+	/* Saturate: an operand has less than 2^32 elements, and the product must not wrap. */
 	for (uint32_t i = 0; i < rank; i++)
 		count = count > UINT32_MAX ? count : count * dims[i];
 	return count;
@@ -304,7 +304,7 @@ uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dim
 
 	if (t->refused || x == NO_OPERAND)
 		return NO_OPERAND;
-	/* A view of a view is one of the first. */
+	/* A view of a view refers to the first operand. */
 	if (operand_of(t, x)->view_of && !is_of_shape(t, x, rank, dims))
 		x = operand_of(t, x)->view_of - 1;
 	operand = *operand_of(t, x);

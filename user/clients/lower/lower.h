@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes of a runtime's graph as operations of the NNAPI. A translator reads the inputs of a node,
- * records operations and names the outputs. If it cannot, refuse() says why, in words that name
- * what it met. The functions here do nothing any more once a node is refused, so their results
- * need no check.
+ * Translates nodes of a runtime's graph to operations of the NNAPI. A translator reads the inputs
+ * of a node, records operations and names the outputs. If it cannot, it calls refuse() with the
+ * reason. Once a node is rejected the functions here do nothing, so their results need no check.
  *
  * A value of rank 0 is an operand of shape [1]. If a value has more than four dimensions, the
- * leading ones are one in the operand. view() gives any other shape of the same elements. An int64
- * is an int32.
+ * operand merges the leading ones. view() gives any other shape of the same elements. An int64 is
+ * an int32.
  */
 #ifndef NN_LOWER_H
 #define NN_LOWER_H
@@ -29,20 +28,20 @@ struct shape {
 struct lowering;
 typedef uint32_t function(struct lowering *t, uint32_t x);
 
-/* A node that is being translated; a plug-in's own part is around it. */
+/* A node in translation; plug-ins embed it in their own structures. */
 struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
-	uint64_t work;			/* multiplications; of other nodes elements */
+	uint64_t work;			/* multiplications; for other nodes elements */
 	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
-	/* These are of the node's row in the plug-in's table. */
+	/* From the node's row in the plug-in's table. */
 	int32_t code;			/* OperationCode */
 	function *function;
 };
 
-/* Translates a node, or refuses it. */
+/* Translates a node, or rejects it. */
 typedef void translator(struct lowering *t);
 
 /* Fails the node. */
@@ -62,9 +61,9 @@ uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
 /* The shape of an operand with an axis: flat(), or around(). Returns where the axis is then. */
 uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
-/* The shape of two that are broadcast; refuses where they cannot be. */
+/* Returns the shape of two broadcast operands; rejects incompatible shapes. */
 struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b);
-/* An axis, counted from the end where negative; refuses what is outside. */
+/* Returns an axis, counted from the end if negative; rejects one out of range. */
 int axis_of(struct lowering *t, int64_t axis, int rank);
 
 /* ---- operands ---- */
@@ -73,46 +72,46 @@ const struct operand *operand_of(const struct lowering *t, uint32_t operand);
 bool is_float(const struct lowering *t, uint32_t operand);
 bool is_quant8(const struct lowering *t, uint32_t operand);
 bool is_type(const struct lowering *t, uint32_t operand, int32_t type);
-/* Whether both have one type, scale and zero point. */
+/* Returns whether both have one type, scale and zero point. */
 bool is_alike(const struct lowering *t, uint32_t a, uint32_t b);
 uint32_t elements_of(const struct lowering *t, uint32_t operand);
 bool is_of_shape(const struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
 
 uint32_t scalar_int(struct lowering *t, int32_t value);
 uint32_t scalar_bool(struct lowering *t, bool value);
-/* A scalar of the float type of `like`, or float if that is quantised. */
+/* Makes a scalar of the float type of `like`, or float if that is quantised. */
 uint32_t scalar_float(struct lowering *t, uint32_t like, float value);
 uint32_t vector_int(struct lowering *t, uint32_t count, const int32_t *values);
-/* A constant of the type of `like`: a float type, or int32. */
+/* Makes a constant of the type of `like`: a float type, or int32. */
 uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
 		  const float *values);
-/* Integers, which are copied. */
+/* Makes a constant of integers, which are copied. */
 uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 		       const int32_t *values);
-/* One number of shape [1]. */
+/* Makes a number of shape [1]. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
-/* A constant of bytes that live as long as the builder. */
+/* Makes a constant of bytes that live as long as the builder. */
 uint32_t constant_bytes(struct lowering *t, const struct operand *type, const void *data);
-/* A constant of bytes that are copied; sets their number. */
+/* Makes a constant of bytes that are copied; sets the operand's data. */
 uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data);
-/* A constant of the type of `like` whose bytes are 0. */
+/* Makes a constant of the type of `like` whose bytes are 0. */
 uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
-/* An optional operand of the type of `like` that is absent. */
+/* Makes an omitted optional operand of the type of `like`. */
 uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank);
-/* The elements from `first` on of an operand, as [rows, columns]; those of a constant stay. */
+/* Takes the elements from `first` on as [rows, columns]; a constant stays one. */
 uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
 		   uint32_t columns);
-/* A result of the type of `like`. */
+/* Makes a result of the type of `like`. */
 uint32_t result(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
-/* The same of its shape. */
+/* Makes a result of the type and shape of x. */
 uint32_t result_like(struct lowering *t, uint32_t x);
 uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims);
-/* Truth values as 0 and 1, and back: what the NNAPI moves are numbers. */
+/* Convert bool to 0 and 1, and back, because the NNAPI moves only numbers. */
 uint32_t bool_as_float(struct lowering *t, uint32_t x);
 uint32_t float_as_bool(struct lowering *t, uint32_t x);
-/* The same elements in another shape. */
+/* Views the same elements in another shape. */
 uint32_t view(struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
-/* The same elements in an operand that an operation of its own writes. */
+/* Copies the elements to an operand that an operation of its own writes. */
 uint32_t rewritten(struct lowering *t, uint32_t operand);
 uint32_t view_shape(struct lowering *t, uint32_t operand, const struct shape *shape);
 
@@ -125,31 +124,31 @@ uint32_t emit(struct lowering *t, int32_t type, uint32_t out, uint32_t count,
 	      const uint32_t *in);
 void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint32_t *out,
 	       uint32_t count, const uint32_t *in);
-/* An operation of one or two operands whose result is like its first, and has its shape. */
+/* Emits an operation with a result of the type and shape of its first operand. */
 uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
-/* With a number of shape [1] as the second. */
+/* Emits it with a number of shape [1] as the second operand. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
-/* ADD, SUB, MUL, DIV of operands of at most four dimensions, the first of the result's shape. */
+/* Emits ADD, SUB, MUL or DIV with at most four dimensions; the first has the result's shape. */
 uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
-/* SUB or DIV of a number of shape [1] and an operand. */
+/* Emits SUB or DIV of a number of shape [1] and an operand. */
 uint32_t number_with(struct lowering *t, int32_t type, float value, uint32_t x);
-/* Truth values of the shape of the first. */
+/* Emits a comparison; the bools have the shape of the first operand. */
 uint32_t compared(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 uint32_t compared_number(struct lowering *t, int32_t type, uint32_t x, float value);
-/* SELECT of two of one type and shape. */
+/* Emits SELECT of two operands of one type and shape. */
 uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
-/* Element by element, broadcast; the shape of the result is given, as ranks may be above 4. */
+/* Emits an elementwise operation with broadcasting, to a given shape, as ranks may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
-/* The same; the result is like the operand `like`, if it is not bool. */
+/* Does the same; the result is like the operand `like`, unless it is bool. */
 uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 			uint32_t b, const struct shape *bs, const struct shape *shape,
 			uint32_t like);
 uint32_t transposed(struct lowering *t, uint32_t x, uint32_t rank, const int *order);
-/* Repeats dimensions of size 1 until the shape is this. */
+/* Repeats dimensions of size 1 up to the shape `to`. */
 uint32_t expanded(struct lowering *t, uint32_t x, const struct shape *from,
 		  const struct shape *to);
-/* A tensor of one value. */
+/* Makes a tensor filled with one value. */
 uint32_t filled(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
 		float value);
 uint32_t filled_like(struct lowering *t, uint32_t x, float value);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Moving elements. */
+/* Operations that move elements. */
 #include "clients/lower/lowerings.h"
 
 #include <string.h>
 
-/* Dimensions that stay neighbours become one, and those of 1 vanish. */
+/* Transposes. Dimensions that stay adjacent are merged, and those of size 1 are dropped. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
 	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
@@ -18,14 +18,14 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		refuse(t, "an axis twice");
 	if (t->refused)
 		return NO_OPERAND;
-	/* The group of each dimension, in the order of the result. */
+	/* Find the group of each dimension, in the order of the result. */
 	for (int i = 0; i < shape->rank; i++) {
 		int d = order[i];
 
 		groups[d] = -1;
 		if (shape->dims[d] == 1)
 			continue;
-		/* Dimensions of 1 between two do not part them. */
+		/* Dimensions of size 1 between two do not separate them. */
 		while (last >= 0 && last + 1 < d && shape->dims[last + 1] == 1)
 			last++;
 		if (d != last + 1 || last < 0)
@@ -37,7 +37,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		refuse(t, "a permutation of %d dimensions", rank);
 		return NO_OPERAND;
 	}
-	/* The order of groups in the input. */
+	/* Find the order of groups in the input. */
 	memset(place, -1, sizeof(place));
 	for (int d = 0, at = 0; d < shape->rank; d++) {
 		if (groups[d] < 0)
@@ -53,7 +53,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
 }
 
-/* SLICE of an operand. */
+/* Takes a SLICE of an operand. */
 static uint32_t sliced(struct lowering *t, uint32_t x, uint32_t rank, const int32_t *begin,
 		       const uint32_t *size)
 {
@@ -85,7 +85,7 @@ uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int
 	return EMIT(t, NN(GATHER), result(t, x, rank, dims), x, scalar_int(t, (int32_t)place), at);
 }
 
-/* A number counted from the end if it is below 0, between two bounds. */
+/* Counts a negative number from the end, and clamps it to two bounds. */
 static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
 {
 	if (at < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Along axes: reductions, places of elements by size, elements by place, Softmax. */
+/* Operations along axes: reductions, places of extreme elements, selection by place, Softmax. */
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 
@@ -22,7 +22,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	const bool merges = shape->rank > MAX_DIMS;
 	int last = -1;
 
-	/* If there are too many, neighbours that are reduced alike are one. */
+	/* If there are too many axes, merge adjacent ones that are both reduced or both kept. */
 	for (int i = 0; i < shape->rank; i++) {
 		if (merges && shape->dims[i] == 1)
 			continue;
@@ -38,7 +38,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 		last = marked[i];
 		dims[rank - 1] *= (uint32_t)shape->dims[i];
 	}
-	/* Images stay images, which are turned with what is around. */
+	/* Pool images as images, because they are transposed together with their neighbours. */
 	if (type == NN(MEAN) && shape->rank == 4 && is_float(t, x) && !marked[0] && !marked[1] &&
 	    marked[2] && marked[3])
 		return global_pooled(t, NN(AVERAGE_POOL_2D), x, shape);
@@ -56,7 +56,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	return view(t, x, rank, out_dims);
 }
 
-/* Whether places along an axis, which are computed from its end, are exact as floats. */
+/* Checks that places along an axis, which are counted from its end, are exact in float. */
 static void count_from_end(struct lowering *t, int64_t size)
 {
 	if (size > 1 << 24)
@@ -84,8 +84,8 @@ uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct sha
 }
 
 /*
- * The NNAPI takes the one of equals with the higher place first: the axis is looked at from its
- * end. The axis is the last.
+ * The NNAPI returns the higher place of equal elements, so the axis is reversed. The axis is the
+ * last.
  */
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
 	     bool is_greatest, uint32_t out[2])

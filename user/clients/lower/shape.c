@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Shapes, axes, and operations whose operands are broadcast. */
+/* Shapes, axes, and operations with broadcast operands. */
 #include "clients/lower/lower.h"
 
 bool shape_known(const struct shape *shape)
@@ -85,8 +85,8 @@ struct shape broadcast_shape(struct lowering *t, const struct shape *a, const st
 }
 
 /*
- * Neighbouring dimensions in which both are broadcast alike are one: the shapes of both and of
- * the result in as few dimensions as can be.
+ * Merges adjacent dimensions that are broadcast alike. Sets the shapes of both operands and of the
+ * result with as few dimensions as possible.
  */
 static uint32_t merged(const struct shape *a, const struct shape *b, const struct shape *shape,
 		       uint32_t *as, uint32_t *bs, uint32_t *dims, uint32_t room)

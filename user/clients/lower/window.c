@@ -48,7 +48,7 @@ uint32_t window_padded(struct lowering *t, uint32_t x, struct window *w)
 	return padded(t, NN(PAD), x, pairs, NO_OPERAND);
 }
 
-/* Pads and strides. */
+/* Adds the operands of padding and strides. */
 static uint32_t append_window(struct lowering *t, const struct window *w, uint32_t *ins,
 			      uint32_t count)
 {
@@ -95,7 +95,7 @@ uint32_t convolved(struct lowering *t, struct conv *c, uint32_t out)
 	const bool is_dynamic = c->code == NN_OP_DYNAMIC_CONV_2D;
 	uint32_t ins[16], count;
 
-	/* A window must be larger than the border on each of its sides. */
+	/* A window must be larger than the padding on each of its sides. */
 	for (int i = 0; i < 2 && c->code != NN(TRANSPOSE_CONV_2D); i++) {
 		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
 

@@ -21,7 +21,10 @@ static void set_port(struct port *port, uint32_t index, int type, const struct s
 	port->size = operand ? builder_size(operand) : 0;
 }
 
-/* An operand that an operation of its own writes: no input, no constant, no other output. */
+/*
+ * Returns an operand that an operation of its own writes: not an input, a constant or another
+ * output.
+ */
 static uint32_t written(struct lowering *t, uint32_t operand, const uint32_t *others,
 			uint32_t count)
 {
@@ -136,7 +139,7 @@ next:;
 
 /* ---- compiling ---- */
 
-/* What the model is, so that nothing else is found in the cache under its token. */
+/* Hashes the whole model, so that its token in the cache finds no other model. */
 static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
 {
 	const struct options *options = job->c->options;

@@ -9,36 +9,36 @@
 #include "graph.h"
 #include "options.h"
 
-/* An input or output of the model, and where it comes from or goes. */
+/* An input or output of the model, and its source or target. */
 struct port {
 	uint32_t index;			/* of the run's inputs or outputs */
 	int type;			/* enum onnx_type */
 	struct shape shape;
 	int64_t count;
 	size_t size;			/* bytes in the model */
-	void *data;			/* of an output that is constant, of the output's type */
+	void *data;			/* of a constant output, of the output's type */
 };
 
 struct compiled {
 	const struct options *options;
-	struct shape *shapes;		/* of all inputs of runs: what it is for */
-	ANeuralNetworksModel *model;	/* NULL: nothing is computed */
+	struct shape *shapes;		/* of all inputs of runs that it is compiled for */
+	ANeuralNetworksModel *model;	/* NULL: no operations are left */
 	ANeuralNetworksCompilation *compilation;
 	struct port *in, *out;
 	uint32_t in_count, out_count;
-	pthread_mutex_t lock;		/* of the bursts */
-	ANeuralNetworksBurst **bursts;	/* that nobody uses; their number is at most the runs' */
+	pthread_mutex_t lock;		/* protects the bursts */
+	ANeuralNetworksBurst **bursts;	/* free ones; there are at most as many as runs */
 	uint32_t burst_count, burst_room;
 	uint32_t users;			/* runs; under the program's lock */
-	bool stands_in;			/* for the CPU, in the place of devices that failed */
-	bool dropped;			/* nobody finds it any more: its last user frees it */
+	bool stands_in;			/* for the CPU, in place of failed devices */
+	bool dropped;			/* removed from the list: its last user frees it */
 	struct compiled *next;
 };
 
 /*
  * Translates a graph for inputs of these shapes and compiles it. `in` and `out` are the values of
- * the run's inputs and outputs. NULL: with a message. `result` is then the ResultCode of the devices, who took the
- * operations before, or NO_ERROR: it is not their failure.
+ * the run's inputs and outputs. On failure returns NULL with a message. `result` is then the
+ * devices' ResultCode, or NO_ERROR if the failure is not theirs.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
@@ -46,7 +46,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 			      const uint32_t *out, int *result, char *message, size_t size);
 void compiled_drop(struct compiled *compiled);
 
-/* Runs it with a burst, if there are any; a ResultCode. */
+/* Runs it with a burst, if possible; returns a ResultCode. */
 int compiled_compute(struct compiled *compiled, ANeuralNetworksExecution *execution);
 
 #endif

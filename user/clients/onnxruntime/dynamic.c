@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Finds products of dynamically quantised activations, and reads their weights. */
+/* Finds GEMMs of dynamically quantised activations, and reads their weights. */
 #include "dynamic.h"
 
 #include <string.h>
 
-/* ---- finding them ---- */
+/* ---- search ---- */
 
 static bool is_constant(const struct graph *graph, uint32_t value, int type)
 {
 	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
 }
 
-/* The input of a Mul or Add besides this one. NO_VALUE: the node is another. */
+/* Returns the other input of a Mul or Add, or NO_VALUE for another node. */
 static uint32_t other_input(const struct node *node, const char *op, uint32_t value)
 {
 	if (!is_op(node, op) || node->in_count != 2 || node->in[0] == node->in[1])
@@ -19,12 +19,15 @@ static uint32_t other_input(const struct node *node, const char *op, uint32_t va
 	return node->in[0] == value ? node->in[1] : node->in[1] == value ? node->in[0] : NO_VALUE;
 }
 
-/* Whether a value is a constant of an element for each output channel, and is broadcast so. */
+/*
+ * Returns whether a value is a constant with an element for each output channel, broadcast as a
+ * bias.
+ */
 static bool is_bias(const struct graph *graph, uint32_t value, const struct node *product)
 {
 	const struct shape *w = &graph->values[product->in[1]].shape, *shape;
 	const bool is_conv = is_op(product, "ConvInteger");
-	const int behind = is_conv ? w->rank - 2 : 0;	/* dimensions of space */
+	const int behind = is_conv ? w->rank - 2 : 0;	/* spatial dimensions */
 
 	if (!is_constant(graph, value, ONNX_FLOAT) || w->rank < 2)
 		return false;
@@ -43,13 +46,13 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 	       (zero == NO_VALUE || is_constant(graph, zero, type));
 }
 
-/* The nodes behind a product of what `quantise` makes. */
+/* The nodes after a GEMM of the output of `quantise`. */
 struct chain {
 	const struct node *cast;
 	const struct node *scale;	/* the product of the scales */
 	struct dynamic_node what;
 	const struct node *mul;
-	const struct node *last;		/* the Mul, or an Add behind it */
+	const struct node *last;		/* the Mul, or an Add after it */
 };
 
 static bool find_chain(const struct graph *graph, const struct node *quantise,
@@ -82,7 +85,7 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	return is_constant(graph, c->what.scales, ONNX_FLOAT);
 }
 
-/* Marks the nodes of all products of what `quantise` makes, if nothing else uses it. */
+/* Marks the nodes of all GEMMs of the output of `quantise`, if it has no other consumer. */
 static void mark(struct lowering *t, const struct node *quantise)
 {
 	const struct graph *graph = onnx(t)->graph;
@@ -121,7 +124,7 @@ void dynamic_nodes(struct lowering *t)
 			mark(t, &onnx(t)->graph->nodes[i]);
 }
 
-/* ---- translating them ---- */
+/* ---- translation ---- */
 
 void dynamic_op(struct lowering *t)
 {
@@ -158,7 +161,7 @@ bool dynamic_is_known(struct lowering *t)
 	return onnx(t)->devices && devices_have_dynamic(onnx(t)->devices);
 }
 
-/* A zero point, or one of each channel; missing ones are 0. False: there are others. */
+/* Reads one zero point, or one per channel; missing ones are 0. False: their number is wrong. */
 static bool read_zeros(struct lowering *t, const struct node *product, uint32_t channels,
 		       int32_t *zeros)
 {
@@ -183,7 +186,7 @@ static bool read_zeros(struct lowering *t, const struct node *product, uint32_t 
 	return bytes;
 }
 
-/* Weights with scales or zero points by channel, less these: int8 without a zero point. */
+/* Subtracts zero points from weights, so that they are int8 without a zero point. */
 static bool shift(uint8_t *elements, bool is_signed, const int32_t *zeros, uint32_t channels,
 		  size_t per_channel)
 {

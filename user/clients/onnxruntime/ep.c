@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* An execution provider: says which nodes it takes, compiles them, and runs what it compiled. */
+/* An execution provider: claims nodes, compiles them, and runs the compiled parts. */
 #include "ep.h"
 
 #include <stdarg.h>
@@ -15,16 +15,16 @@
 const char said_by[] = "onnxruntime: ";
 
 struct ep {
-	struct ort_ep api;		/* first: ONNX Runtime has a pointer to it */
-	const struct ort *ort;		/* the factory's, which lives longer */
+	struct ort_ep api;		/* the first field: ONNX Runtime has a pointer to it */
+	const struct ort *ort;		/* of the factory, which lives longer */
 	char *name;
 	struct options options;
 	struct devices devices;
 	bool compiled;			/* a graph has parts of this provider */
-	bool told;			/* how many nodes it took */
+	bool told;			/* the number of nodes was reported */
 };
 
-/* What ONNX Runtime has of a program. */
+/* ONNX Runtime's handle of a program. */
 struct compute {
 	struct ort_node_compute_info api;
 	const struct ort *ort;
@@ -48,14 +48,14 @@ static const char *get_name(const OrtEp *ep)
 	return ((const struct ep *)ep)->name;
 }
 
-/* ---- which nodes ---- */
+/* ---- claiming nodes ---- */
 
 static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct partitions *parts,
 		       int32_t part, OrtEpGraphSupportInfo *info)
 {
 	struct ort_node_fusion_options options = {
 		.ort_version_supported = ORT_VERSION,
-		/* Programs have constants of their own; ONNX Runtime need not keep its. */
+		/* Programs have copies of constants, so ONNX Runtime need not keep its own. */
 		.drop_constant_initializers = true,
 	};
 	const OrtNode **nodes = calloc(graph->node_count + 1, sizeof(*nodes));
@@ -74,7 +74,7 @@ static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct pa
 	return status;
 }
 
-/* Whether a graph has another name than the main one of its model; false: that cannot be told. */
+/* Returns whether a graph's name differs from the main graph's; false if that is unknown. */
 static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 {
 	OrtAllocator *allocator;
@@ -96,9 +96,9 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 }
 
 /*
- * Whether a graph is that of a node: ONNX Runtime 1.23 gives parts of two graphs of one model the same
- * name, and fails. It asks about inner graphs first, and names no parent of the graph that it asks
- * about. The values around it or its name show an inner graph.
+ * Returns whether a graph is the inner graph of a node. ONNX Runtime 1.23 gives parts of two graphs
+ * of a model the same name, and fails. It asks about inner graphs first, and names no parent of the
+ * graph in question. Outer values or its name identify an inner graph.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {
@@ -108,7 +108,7 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 	       parent || is_named_otherwise(ep->ort, from);
 }
 
-/* Says once how many nodes are where, or writes which. */
+/* Reports once how many nodes are where, or writes the list of them. */
 static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions, uint32_t taken,
 		 uint32_t parts)
 {
@@ -250,7 +250,7 @@ static OrtStatus *compile(OrtEp *this_ep, const OrtGraph **graphs, const OrtNode
 	return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- lifetime ---- */
 
 static OrtStatus *choose_devices(struct ep *ep, uint32_t count, const char *const *devices)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The plug-in: CreateEpFactories() makes one factory, which offers each device of the NNAPI as
- * an OrtEpDevice and makes execution providers.
+ * The plug-in: CreateEpFactories() makes one factory, which offers each device of the NNAPI as an
+ * OrtEpDevice and creates execution providers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct factory {
-	struct ort_ep_factory api;	/* first: ONNX Runtime has a pointer to it */
+	struct ort_ep_factory api;	/* the first field: ONNX Runtime has a pointer to it */
 	struct ort ort;
 	char *name;
 };
@@ -48,7 +48,7 @@ static bool is_stream_aware(const OrtEpFactory *factory)
 	return false;
 }
 
-/* ---- what ONNX Runtime asks of every factory; here tensors are in the host's memory ---- */
+/* ---- functions that every factory has; tensors are in the host's memory ---- */
 
 static OrtStatus *validate_compiled(OrtEpFactory *factory,
 				    const OrtHardwareDevice *const *devices, size_t count,
@@ -97,7 +97,7 @@ static OrtStatus *create_stream(OrtEpFactory *factory, const OrtMemoryDevice *de
 
 /* ---- devices ---- */
 
-/* ONNX Runtime does not know our devices: an NPU of its list stands for them, or the CPU. */
+/* Chooses an NPU of ONNX Runtime's list, or the CPU, to stand for a device that it cannot know. */
 static const OrtHardwareDevice *hardware_for(const struct ort *ort, bool is_cpu,
 					     const OrtHardwareDevice *const *devices, size_t count)
 {
@@ -202,7 +202,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const struct ort_api_b
 
 	(void)logger;
 	*count = 0;
-	/* Without the interface there is no status either: no factory is the answer. */
+	/* Without the interface no status can be made: return no factory. */
 	if (!factory || !ort_load(&factory->ort, base)) {
 		fprintf(stderr, "nnaccel: onnxruntime: version %s has not the interface of 1.%d\n",
 			base->GetVersionString(), ORT_VERSION);

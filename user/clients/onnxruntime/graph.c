@@ -53,7 +53,7 @@ static bool make_room(struct graph *graph)
 	return true;
 }
 
-/* The type and shape of a tensor. */
+/* Reads the type and shape of a tensor. */
 static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *info, int *type,
 		       struct shape *shape, uint32_t *symbols)
 {
@@ -90,7 +90,7 @@ static bool read_type(struct graph *graph, const OrtValueInfo *info, struct valu
 	return read_shape(ort, tensor, &value->type, &value->shape, value->symbols);
 }
 
-/* What a constant holds; its shape is exact. */
+/* Reads the elements of a constant; its shape is exact. */
 static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 			struct shape *shape, const void **data, size_t *size)
 {
@@ -127,7 +127,7 @@ static bool read_constant(struct graph *graph, const OrtValueInfo *info, struct 
 	return read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
 }
 
-/* The number of a value, which is read when it is met first. */
+/* Returns the number of a value, which is read at its first use. */
 static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t *number)
 {
 	const struct ort *ort = graph->ort;
@@ -177,7 +177,7 @@ static bool value_numbers(struct graph *graph, const OrtValueInfo **infos, size_
 	return true;
 }
 
-/* The functions that give a list of values have one form: a count, then the list. */
+/* All functions that return a list of values have this form: a count, then the list. */
 typedef OrtStatus *count_of(const void *object, size_t *count);
 typedef OrtStatus *list_of(const void *object, const OrtValueInfo **list, size_t count);
 
@@ -197,7 +197,7 @@ static bool read_list(struct graph *graph, const void *object, void *counter, vo
 	return good;
 }
 
-/* The raw bytes of an attribute, with a zero behind. */
+/* Reads the raw bytes of an attribute, and adds a zero. */
 static void *read_bytes(const struct ort *ort, const OrtOpAttr *from, OrtOpAttrType type,
 			size_t *size)
 {
@@ -213,7 +213,7 @@ static void *read_bytes(const struct ort *ort, const OrtOpAttr *from, OrtOpAttrT
 	return bytes;
 }
 
-/* An attribute of another type is kept by name only: no translator asks for it. */
+/* Reads an attribute; for types that no translator needs only the name. */
 static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct attribute *to)
 {
 	const char *name;
@@ -293,7 +293,7 @@ static bool read_node(struct graph *graph, struct node *node)
 			 (void *)ort->Node_GetOutputs, &node->out, &node->out_count);
 }
 
-/* A value that a node's inner graph uses is used, too. */
+/* Marks values that a node's inner graphs use as used. */
 static bool count_implicit(struct graph *graph, const struct node *node)
 {
 	uint32_t *numbers = NULL, count = 0;

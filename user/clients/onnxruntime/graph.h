@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A graph of ONNX Runtime as the plug-in reads it: nodes in topological order, values by number,
- * attributes copied. Constants are where ONNX Runtime has them, which is good while the OrtGraph
- * is, unless graph_keep_constants() copies them.
+ * A graph of ONNX Runtime as the plug-in reads it: nodes in topological order, numbered values,
+ * copied attributes. Constants are in ONNX Runtime's memory, which is valid while the OrtGraph
+ * exists, unless graph_keep_constants() copies them.
  */
 #ifndef NN_ORT_GRAPH_H
 #define NN_ORT_GRAPH_H
@@ -19,18 +19,19 @@ struct value {
 	uint32_t symbols[MAX_RANK];	/* a hash of the name of each unknown dimension, or 0 */
 	const void *data;		/* of a constant */
 	size_t size;
-	void *owned;			/* data, where it was copied */
-	struct node *producer;		/* NULL: an input, a constant, or made elsewhere */
-	uint32_t consumers;		/* inputs of nodes of this graph that it is */
+	void *owned;			/* data, if it was copied */
+	struct node *producer;		/* NULL: an input, a constant, or from another graph */
+	uint32_t consumers;		/* number of node inputs in this graph that use it */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */
 };
 
 struct attribute {
 	char *name;
-	int64_t *ints;			/* of an integer, too */
-	float *floats;			/* of a float, too */
-	char *string;			/* strings: each with its zero; count is all bytes */
+	int64_t *ints;			/* also of an integer */
+	float *floats;			/* also of a float */
+	/* strings, each with its zero; count is the total of bytes */
+	char *string;
 	size_t count;
 	OrtValue *tensor;
 	int type;			/* of the tensor */
@@ -42,7 +43,7 @@ struct attribute {
 struct node {
 	const OrtNode *ort;
 	char *name, *op, *domain;
-	int version;			/* of the operator set that defined the operator so */
+	int version;			/* first operator set with this definition */
 	uint32_t index;
 	uint32_t in_count, out_count, attribute_count;
 	uint32_t *in, *out;		/* numbers of values; NO_VALUE: omitted */
@@ -59,18 +60,18 @@ struct graph {
 	uint32_t *in, *out;
 	uint32_t value_count, node_count, in_count, out_count;
 	uint32_t value_room;
-	bool is_inner;			/* it uses values of a graph around it */
+	bool is_inner;			/* it uses values of an outer graph */
 	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
 };
 
-/* Reads a graph. NULL: there is no memory, or ONNX Runtime does not answer. */
+/* Reads a graph. NULL: out of memory, or ONNX Runtime failed. */
 struct graph *graph_read(const struct ort *ort, const OrtGraph *graph);
 void graph_free(struct graph *graph);
 
 /* Copies the constants, so that they outlive the OrtGraph. */
 bool graph_keep_constants(struct graph *graph);
 
-/* The value of that name, NO_VALUE where there is none. */
+/* Returns the value of that name, or NO_VALUE. */
 uint32_t graph_find(const struct graph *graph, const char *name);
 
 const struct attribute *node_attribute(const struct node *node, const char *name);
@@ -80,23 +81,23 @@ const char *node_string(const struct node *node, const char *name, const char *o
 /* Returns the elements of a tensor of this type that has exactly `count` of them, else NULL. */
 const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count);
 
-/* Bytes of an element; 0: a type of no fixed size, or one that the plug-in does not know. */
+/* Returns the bytes of an element; 0: no fixed size, or an unknown type. */
 size_t onnx_size(int type);
 const char *onnx_name(int type);
 
-/* Whether a node, which may be NULL, is this operator of ONNX. */
+/* Returns whether a node, which may be NULL, is this operator of ONNX. */
 static inline bool is_op(const struct node *node, const char *op)
 {
 	return node && !*node->domain && !strcmp(node->op, op);
 }
 
-/* The number of an input's value, NO_VALUE if the input is missing. */
+/* Returns the number of an input's value, NO_VALUE if the input is missing. */
 static inline uint32_t input_of(const struct node *node, uint32_t index)
 {
 	return index < node->in_count ? node->in[index] : NO_VALUE;
 }
 
-/* The one node that uses a value, which is no output of the graph. */
+/* Returns the only node that uses a value; NULL if it has more, or is an output of the graph. */
 static inline const struct node *only_consumer(const struct graph *graph, uint32_t value)
 {
 	const struct value *v = value == NO_VALUE ? NULL : &graph->values[value];

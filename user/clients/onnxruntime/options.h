@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of an execution provider: those that ONNX Runtime has under "ep.NAME.". */
+/* Options of an execution provider, which ONNX Runtime has under "ep.NAME.". */
 #ifndef NN_ORT_OPTIONS_H
 #define NN_ORT_OPTIONS_H
 
@@ -9,8 +9,8 @@
 #define OPTION_HELP "Documentation/onnxruntime.rst"
 
 /*
- * Reads the options of the provider `name` from a session's entries. False, with what is wrong in
- * `error`; call options_free() all the same.
+ * Reads the options of the provider `name` from a session's entries. False: `error` says why;
+ * options_free() must follow in any case.
  */
 bool options_read(struct options *options, const struct ort *ort, const OrtKeyValuePairs *entries,
 		  const char *name, char error[OPTIONS_ERROR_SIZE]);

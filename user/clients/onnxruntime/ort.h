@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the plug-in uses of ONNX Runtime's C interface, version 23 (ONNX Runtime 1.23), in our own
- * words: no header of ONNX Runtime is needed to build. user/tests/clients/onnxruntime/abi.c
- * compares every index, parameter, size and offset with the header.
+ * The part of ONNX Runtime's C interface, version 23 (ONNX Runtime 1.23), that the plug-in uses.
+ * The declarations are our own, so that no header of ONNX Runtime is needed to build.
+ * user/tests/clients/onnxruntime/abi.c compares every index, parameter, size and offset with the
+ * header.
  */
 #ifndef NN_ORT_H
 #define NN_ORT_H
@@ -76,7 +77,7 @@ enum onnx_type {
 	ONNX_UINT64,
 };
 
-/* The tables of calls, by name. */
+/* The calls by name. */
 struct ort {
 #define CALL(index, result, name, parameters) result (*name) parameters;
 #define EP_CALL CALL
@@ -103,7 +104,7 @@ struct ort_node_compute_info {
 	void (*ReleaseState)(OrtNodeComputeInfo *info, void *state);
 };
 
-/* What a provider may leave NULL, and ours does, is only named. */
+/* Fields that a provider may leave NULL, as ours does, are only named. */
 struct ort_ep {
 	uint32_t ort_version_supported;
 	const char *(*GetName)(const OrtEp *ep);
@@ -149,10 +150,10 @@ struct ort_ep_factory {
 						OrtSyncStreamImpl **stream);
 };
 
-/* Takes the calls out of the tables. False: this ONNX Runtime has no version 23. */
+/* Loads the calls from the tables. False: this ONNX Runtime has no version 23. */
 bool ort_load(struct ort *ort, const struct ort_api_base *base);
 
-/* Whether a call went well; its status is released. */
+/* Returns whether a call succeeded, and releases its status. */
 bool ort_ok(const struct ort *ort, OrtStatus *status);
 
 #endif

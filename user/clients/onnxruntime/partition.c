@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which nodes the device computes. Each node is translated with the shapes that ONNX Runtime
- * infers, and the device is asked about its operations. Unknown dimensions are tried with two
- * sets of numbers: a node is taken where it is good with both.
+ * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
+ * Runtime infers, and the device is asked about its operations. Unknown dimensions are tried with
+ * two sets of numbers; a node must succeed with both.
  */
 #include "partition.h"
 
@@ -13,15 +13,15 @@
 #include "dynamic.h"
 #include "quantised.h"
 
-/* What a node costs there. */
+/* The cost of a node on the device. */
 struct cost {
 	bool can;
 	bool computes;			/* it has operations */
-	bool dequantises;		/* its weights become float32 when it is compiled */
+	bool dequantises;		/* compilation converts its weights to float32 */
 	uint64_t work;
 };
 
-/* A number for a dimension that is not known: the same for the same name. */
+/* Returns a number for an unknown dimension: the same for the same name. */
 static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int round)
 {
 	static const int64_t numbers[] = { 2, 3, 5, 7 };
@@ -40,7 +40,7 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	return shape->rank >= 0;
 }
 
-/* Values that come from outside have the shape that ONNX Runtime infers. */
+/* Gives a value from outside the shape that ONNX Runtime infers. */
 static void trial_value(struct translation *t, uint32_t number, int round)
 {
 	struct shape shape;
@@ -71,7 +71,7 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 	return !result && all;
 }
 
-/* What a node that is not taken makes comes from outside. */
+/* Treats the outputs of a rejected node as values from outside. */
 static void leave(struct translation *t, const struct node *node, int round)
 {
 	for (uint32_t i = 0; i < node->out_count; i++)
@@ -91,7 +91,7 @@ static bool has_unknown(const struct graph *graph)
 	return false;
 }
 
-/* Leaves the other nodes of a dynamically quantised product, too. False: the node is another. */
+/* Rejects the other nodes of a dynamically quantised pattern too. False: the node is in none. */
 static bool withdraw(const struct translation *t, uint32_t index, struct cost *costs, char **why)
 {
 	const struct node *quantise = t->dynamic[index].quantise;
@@ -107,7 +107,7 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 	return any;
 }
 
-/* `again`: nodes before one that is left turned out to be left, too. */
+/* Tries all nodes; `again`: an earlier node was rejected with a later one, so try again. */
 static bool try_nodes(const struct graph *graph, const struct options *options,
 		      const struct devices *devices, int round, struct cost *costs, char **why,
 		      bool *again)
@@ -118,7 +118,7 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 
 	if (!t)
 		return false;
-	/* Constants that are dequantised are four times as large. */
+	/* Dequantised constants are four times as large. */
 	for (uint32_t i = 0; i < graph->value_count; i++)
 		if (graph->values[i].data && graph->values[i].size * 4 > constants.size)
 			constants.size = graph->values[i].size * 4;
@@ -158,8 +158,8 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 }
 
 /*
- * Nodes of one depth have no other node on a path between them: depth grows by one from a node
- * that is taken to one that is not.
+ * Computes depths so that claimed nodes of one depth have no other node on a path between them.
+ * Depth grows by one from a claimed node to one that is not.
  */
 static void depths(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
@@ -180,7 +180,7 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 	}
 }
 
-/* A node that dequantises for others goes where they are: only there it costs nothing. */
+/* Moves a node that dequantises to its consumer's part, because fused with it it costs nothing. */
 static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
 	for (uint32_t i = graph->node_count; i--;) {
@@ -210,7 +210,7 @@ static uint64_t bytes_of(const struct graph *graph, uint32_t value)
 	return count > 0 ? (uint64_t)count * onnx_size(graph->values[value].type) : 0;
 }
 
-/* What goes into parts and out of them. */
+/* Counts the bytes that enter and leave the parts. */
 static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of,
 		  struct part *parts)
 {
@@ -242,8 +242,8 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 }
 
 /*
- * A part is worth it if it computes enough for what it costs to go there, and for the bytes that
- * move. A graph that is one part has no other place to be cheaper in.
+ * Returns whether a part pays: it must compute enough for the cost of a call, and for the bytes
+ * that move. A part that is the whole graph always pays.
  */
 static bool pays(const struct part *part, const struct options *options, bool whole)
 {
@@ -282,7 +282,7 @@ static void choose(const struct graph *graph, const struct options *options,
 		drop(partitions, p, why);
 		parts[p].nodes = 0;
 	}
-	/* The smallest go first. */
+	/* Drop the smallest parts first. */
 	while (options->max_partitions && kept > options->max_partitions) {
 		uint32_t least = UINT32_MAX;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which nodes of a graph the device computes, and in which parts: nodes that it can, that no path
- * through another node parts, and that are worth the moving of data.
+ * Chooses the nodes of a graph that the device computes, and groups them in parts. A part has
+ * supported nodes with no path through another node between them, and must be worth its data
+ * transfers.
  */
 #ifndef NN_ORT_PARTITION_H
 #define NN_ORT_PARTITION_H
@@ -12,12 +13,12 @@
 
 struct partitions {
 	uint32_t count;
-	int32_t *of;			/* of each node; -1: ONNX Runtime's */
-	char **why;			/* why it is; NULL: it is taken, or there was no memory */
+	int32_t *of;			/* part of each node; -1: ONNX Runtime's */
+	char **why;			/* reason for -1; NULL: claimed, or out of memory */
 	uint32_t node_count;
 };
 
-/* Returns false where there is no memory. */
+/* Partitions a graph; returns false if out of memory. */
 bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions);
 void partitions_free(struct partitions *partitions);

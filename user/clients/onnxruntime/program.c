@@ -13,11 +13,11 @@
 #include "base/first.h"
 #include "compiled.h"
 
-enum { REASON = 512 };			/* a line of the log */
+enum { REASON = 512 };			/* maximum of a log line */
 
 #define MOST_PAUSE_NS (60 * NS_PER_S)
 
-/* A compilation that a run is at, without the program's lock. Other runs of these shapes wait for it. */
+/* A compilation in progress, without the program's lock. Other runs of these shapes wait for it. */
 struct making {
 	const struct shape *shapes;
 	struct making *next;
@@ -27,20 +27,21 @@ struct program {
 	const struct ort *ort;
 	const struct options *options;
 	const struct devices *devices;
-	struct devices cpu;		/* that takes their place; none: it may not */
+	struct devices cpu;		/* replaces failed devices; empty: not allowed */
 	struct graph *graph;
 	uint32_t *in, *out;		/* values of the run's inputs and outputs */
 	uint32_t in_count, out_count;
-	pthread_mutex_t lock;		/* of what follows */
-	struct compiled *compiled;	/* the last used first */
+	pthread_mutex_t lock;		/* protects the fields that follow */
+	struct compiled *compiled;	/* the last one used first */
 	struct making *making;
-	pthread_cond_t made;		/* one of them is over */
+	pthread_cond_t made;		/* signalled after each compilation */
 	bool on_cpu;			/* the devices failed, */
-	uint64_t again_ns;		/* and are tried again then */
-	_Atomic uint64_t pause_ns;	/* the last one of them; 0: a run succeeded on the devices since */
+	uint64_t again_ns;		/* and are tried again at this time */
+	/* the last pause; 0: a run on the devices has succeeded since */
+	_Atomic uint64_t pause_ns;
 };
 
-/* The values of the graph that inputs or outputs of the fused node are. */
+/* Returns the graph values that are inputs or outputs of the fused node. */
 static uint32_t *ports(const struct program *p, const OrtNode *fused, bool outputs,
 		       uint32_t *count)
 {
@@ -88,12 +89,12 @@ static void log_reason(enum nna_log_level level, const char *reason)
 }
 
 /*
- * The CPU takes the devices' place for a pause, which grows from one to the next. Says so as the NNAPI does of
- * programs that name no device.
+ * Uses the CPU in place of the devices for a pause, which grows each time. Reports it as the NNAPI
+ * does for programs that name no device.
  */
 static void go_to_cpu(struct program *p, int result, const char *reason)
 {
-	static atomic_uint said;	/* by result, of all programs */
+	static atomic_uint said;	/* by result, for all programs */
 	char names[256];
 	bool is_new;
 
@@ -114,7 +115,7 @@ static void go_to_cpu(struct program *p, int result, const char *reason)
 			*reason ? reason : result_name(result));
 }
 
-/* Compiles for these shapes, which takes long: without the lock. */
+/* Compiles for these shapes without the lock, because it takes long. */
 static struct compiled *compile(struct program *p, bool on_cpu, const struct shape *shapes,
 				char *message, size_t size)
 {
@@ -137,7 +138,7 @@ static struct compiled *compile(struct program *p, bool on_cpu, const struct sha
 	return compile(p, true, shapes, message, size);
 }
 
-/* Inputs of known shape: what is wrong with them is wrong now. */
+/* Compiles at once if the shapes are known, so that errors appear now. */
 static bool compile_now(struct program *p, char *message, size_t size)
 {
 	struct shape *shapes = calloc(p->in_count + 1, sizeof(*shapes));
@@ -172,7 +173,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 	p->graph = graph_read(ort, part);
 	good = p->graph && (p->in = ports(p, fused, false, &p->in_count)) &&
 	       (p->out = ports(p, fused, true, &p->out_count));
-	/* A later compilation needs the constants when the OrtGraph is gone. */
+	/* A later compilation needs the constants after the OrtGraph is gone. */
 	if (good)
 		good = graph_keep_constants(p->graph);
 	if (good && all_known(p))
@@ -208,7 +209,7 @@ struct run {
 	OrtKernelContext *context;
 	struct shape *shapes;
 	const void **inputs;
-	void **buffers;			/* int64 as int32, inputs and then outputs */
+	void **buffers;			/* int32 copies of int64, inputs and then outputs */
 	void **outputs;
 	char *message;
 	size_t size;
@@ -223,7 +224,7 @@ static bool same_shapes(const struct shape *a, const struct shape *b, uint32_t c
 	return true;
 }
 
-/* Drops those that were not used for longest, beyond the number that is kept. */
+/* Drops the compilations unused for longest, beyond the number to keep. */
 static void shrink(struct program *p)
 {
 	struct compiled **at = &p->compiled;
@@ -241,7 +242,7 @@ static void shrink(struct program *p)
 	}
 }
 
-/* Takes what is compiled for these shapes out of the list; NULL: nothing is. Under the lock. */
+/* Finds the compilation for these shapes and moves it to the front; NULL: none. Under the lock. */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
 	struct compiled **at = &p->compiled, *c;
@@ -262,7 +263,7 @@ static bool is_making(const struct program *p, const struct shape *shapes)
 	return false;
 }
 
-/* Compiles for the shapes of a run; called and returns with the lock, which others have meanwhile. */
+/* Compiles for the shapes of a run. Called and returns with the lock, but releases it meanwhile. */
 static struct compiled *make(struct run *run)
 {
 	struct program *p = run->program;
@@ -281,7 +282,7 @@ static struct compiled *make(struct run *run)
 	return c;
 }
 
-/* Has the devices tried again: what stands in for them is not found any more. Under the lock. */
+/* Tries the devices again: drops the compilations that replaced them. Under the lock. */
 static void return_to_devices(struct program *p)
 {
 	struct compiled **at = &p->compiled;
@@ -309,7 +310,7 @@ static struct compiled *acquire(struct run *run)
 	pthread_mutex_lock(&p->lock);
 	if (p->on_cpu && clock_ns() >= p->again_ns)
 		return_to_devices(p);
-	/* If the other compilation failed, this run tries, and has its own message. */
+	/* If the other compilation failed, this run tries itself and gets its own message. */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
 	c = take_compiled(p, run->shapes);
@@ -317,7 +318,7 @@ static struct compiled *acquire(struct run *run)
 		c = make(run);
 	if (c) {
 		c->users++;
-		/* The devices may have been tried again while it was compiled for the CPU. */
+		/* The devices may have been tried again during the compilation for the CPU. */
 		c->dropped = c->stands_in && !p->on_cpu;
 	}
 	if (c && !c->dropped) {
@@ -461,7 +462,7 @@ static void widen(struct run *run, const struct compiled *c)
 	}
 }
 
-/* A ResultCode; -1: failed before, with a message. */
+/* Returns a ResultCode; -1: it failed earlier, with a message. */
 static int execute(struct run *run, struct compiled *c)
 {
 	ANeuralNetworksExecution *execution = NULL;
@@ -494,7 +495,7 @@ static int execute(struct run *run, struct compiled *c)
 	return result ? result : good ? ANEURALNETWORKS_NO_ERROR : -1;
 }
 
-/* The engine died, or cannot for the moment: compiled again it may be able to. */
+/* Returns whether another compilation may help: the engine died, or failed temporarily. */
 static bool worth_another(int result)
 {
 	return result == ANEURALNETWORKS_DEAD_OBJECT ||
@@ -503,7 +504,7 @@ static bool worth_another(int result)
 	       result == ANEURALNETWORKS_OP_FAILED;
 }
 
-/* At most three times: as it is, compiled again, and on the CPU. */
+/* Tries up to three times: with the old compilation, with a new one, and on the CPU. */
 static bool attempts(struct run *run)
 {
 	struct program *p = run->program;
@@ -545,7 +546,7 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 	run.inputs = calloc(p->in_count + 1, sizeof(*run.inputs));
 	good = run.shapes && run.inputs;
 	for (uint32_t i = 0; good && i < p->in_count; i++) {
-		/* Of a constant the shape is that of the graph: it is not looked at. */
+		/* A constant has the graph's shape, which is not checked. */
 		if (p->in[i] != NO_VALUE)
 			run.shapes[i] = p->graph->values[p->in[i]].shape;
 		good = read_input(&run, i);

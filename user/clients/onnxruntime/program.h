@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part of a graph that the device computes. It is compiled for the shapes of its inputs: at
- * once where they are known, else when they are met, and kept for the shapes that were met last.
- * Many threads may run a program; each run has an execution of its own.
+ * A part of a graph that the device computes. It is compiled for the shapes of its inputs: at once
+ * if they are known, otherwise at their first run. The compilations of the latest shapes are kept.
+ * Many threads may run a program; each run has its own execution.
  */
 #ifndef NN_ORT_PROGRAM_H
 #define NN_ORT_PROGRAM_H
@@ -14,8 +14,9 @@
 struct program;
 
 /*
- * `fused` is the node that stands for the part: its inputs and outputs, by name, are those of
- * runs. Returns NULL and a message of at most `size` bytes. `options` and `devices` must stay.
+ * Creates a program. `fused` is the node that replaces the part: its inputs and outputs, by name,
+ * are those of runs. Returns NULL and a message of at most `size` bytes on failure. `options` and
+ * `devices` must stay valid.
  */
 struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
 			    const struct options *options, const struct devices *devices,

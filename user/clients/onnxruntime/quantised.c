@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Quantised models: which nodes have a form on 8-bit tensors, and their scales. */
+/* Quantised models: nodes that can use 8-bit tensors, and their scales. */
 #include "quantised.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static int type_of(struct lowering *t, uint32_t value)
 	return value == NO_VALUE ? ONNX_NONE : value_at(t, value)->type;
 }
 
-/* Returns the shape of a value of the graph, of no known rank if there is no value. */
+/* Returns the shape of a value of the graph; its rank is unknown if there is no value. */
 static const struct shape *shape_of(struct lowering *t, uint32_t value)
 {
 	static const struct shape none = { .rank = -1 };
@@ -83,7 +83,10 @@ uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const
 	return out;
 }
 
-/* Reads the scale and zero point of a node that quantises or dequantises; false: they are not constant. */
+/*
+ * Reads the constant scale and zero point of a node that quantises or dequantises; false: not
+ * constant.
+ */
 static bool parameters(struct lowering *t, const struct node *node, float *scale,
 		       int32_t *zero)
 {
@@ -109,7 +112,10 @@ static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 	known->zero = zero;
 }
 
-/* Sets the scale of embeddings, which ONNX Runtime's quantiser dequantises behind nodes that move them. */
+/*
+ * Sets the scale of embeddings, which ONNX Runtime's quantiser dequantises after nodes that move
+ * them.
+ */
 static void found_before(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {
 	const struct node *node;
@@ -126,7 +132,7 @@ void quantised_values(struct lowering *t)
 	float scale;
 	int32_t zero;
 
-	/* What a value was made with is known best. */
+	/* The producer of a value has the most reliable scale, so look at producers first. */
 	for (int want = 1; want >= 0; want--)
 		for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
 			const struct node *node = &onnx(t)->graph->nodes[i];
@@ -141,7 +147,7 @@ void quantised_values(struct lowering *t)
 		}
 }
 
-/* ---- the node and what is around it ---- */
+/* ---- the node and its neighbours ---- */
 
 static const struct node *dequantiser(struct lowering *t, uint32_t index)
 {
@@ -172,7 +178,7 @@ static bool clip_bounds(struct lowering *t, const struct node *node, float *low,
 	return true;
 }
 
-/* The activation that a node is, FUSED_NONE where it is none. */
+/* Returns the activation of a node, or FUSED_NONE. */
 static int32_t activation(struct lowering *t, const struct node *node)
 {
 	float low, high;
@@ -237,7 +243,7 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 	return false;
 }
 
-/* An input that is 8 bits is a value of another node: it is asked for in that node's stead. */
+/* Returns an 8-bit input, which is read in place of the dequantised value. */
 uint32_t quantised_in(struct lowering *t, uint32_t index)
 {
 	const struct node *node = onnx(t)->node, *from = dequantiser(t, index);
@@ -315,7 +321,7 @@ bool same_quantisation(struct lowering *t, uint32_t index)
 
 /* ---- weights ---- */
 
-/* The zero point of weights, one or `count` that are the same; false: they are not, or not known. */
+/* Reads the zero point of weights: one, or `count` equal ones; false: different or unknown. */
 static bool weight_zero(struct lowering *t, uint32_t value, int type, int64_t count,
 			int32_t *zero)
 {
@@ -377,7 +383,7 @@ bool quantised_weights(struct lowering *t, uint32_t index, int axis, struct weig
 	return weights->scale_count == 1 || (of < 0 ? of + shape->rank : of) == axis;
 }
 
-/* A constant bias: floats, or integers in one unit or in a unit for each channel. */
+/* A constant bias: floats, or integers with one scale or one for each channel. */
 struct bias {
 	const float *floats;
 	const int32_t *ints;
@@ -402,7 +408,7 @@ static bool bias_read(struct lowering *t, uint32_t index, int64_t count, struct 
 	return bias->ints && bias->units;
 }
 
-/* Numbers of the accumulator: what ONNX Runtime adds, too, where the scales agree. */
+/* Converts a bias to numbers of the accumulator, as ONNX Runtime adds them if the scales agree. */
 const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count)
 {
@@ -441,7 +447,7 @@ uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint
 		operand.dims[i] = dims[i];
 		count *= dims[i];
 	}
-	/* uint8 and int8 are 128 apart, which is the highest bit. */
+	/* uint8 and int8 differ by 128, which is the highest bit. */
 	if (weights->scale_count > 1 ? weights->type == ONNX_UINT8 :
 				       is_signed != (weights->type == ONNX_INT8)) {
 		for (size_t i = 0; i < count; i++)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Writes which nodes are taken, what they multiply, and what goes to the device and back. */
+/*
+ * Writes which nodes are claimed, their multiplications, and the bytes moved to and from the
+ * device.
+ */
 #include "report.h"
 
 #include <stdlib.h>
@@ -7,11 +10,11 @@
 
 #include "clients/report.h"
 
-/* Operators that multiply and add; other operators count as nothing. */
+/* Operators that multiply and add; others count as zero. */
 static const struct rule {
 	const char *op;
 	enum { WEIGHTS_FIRST, WEIGHTS_OF_INPUT, INNER, RECURRENT, ATTENTION } kind;
-	uint32_t weights;		/* the input that has them */
+	uint32_t weights;		/* the input with the weights */
 } rules[] = {
 	{ "Conv", WEIGHTS_FIRST, 1 },
 	{ "ConvInteger", WEIGHTS_FIRST, 1 },
@@ -27,7 +30,7 @@ static const struct rule {
 	{ "Attention", ATTENTION, 1 },
 };
 
-/* A dimension that is not known counts as one. */
+/* Counts an unknown dimension as one. */
 static uint64_t dimension(const struct shape *shape, int at)
 {
 	return at >= 0 && at < shape->rank && shape->dims[at] > 0 ? (uint64_t)shape->dims[at] : 1;
@@ -85,7 +88,7 @@ static uint64_t bytes_of(const struct value *value)
 	return elements(&value->shape) * onnx_size(value->type);
 }
 
-/* Counts a value that a node of the part takes or makes, unless `met` has it already. */
+/* Counts a value that a node of the part reads or writes, unless `met` has it already. */
 static void count_value(const struct graph *graph, const struct partitions *partitions, int32_t part,
 			uint32_t number, bool *met, struct report_part *sum)
 {
@@ -102,7 +105,7 @@ static void count_value(const struct graph *graph, const struct partitions *part
 		sum->out += bytes_of(value);
 }
 
-/* Values of the part that nodes outside of it take. */
+/* Counts values of the part that outside nodes read. */
 static void count_taken(const struct graph *graph, const struct partitions *partitions, int32_t part,
 			const struct node *node, bool *met, struct report_part *sum)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What translators of nodes are made of: inputs, operands, operations, outputs. */
+/* Building blocks of translators: inputs, operands, operations, outputs. */
 #include "dynamic.h"
 
 #include <stdio.h>
@@ -77,13 +77,13 @@ const struct shape *shape_in(struct lowering *t, uint32_t index)
 	return &none;
 }
 
-/* int64 as int32, in memory of the builder. */
+/* Converts int64 to int32 in memory of the builder. */
 static const void *narrowed(struct lowering *t, const int64_t *data, int64_t count)
 {
 	int32_t *narrow = builder_alloc(t->b, (size_t)count * sizeof(*narrow));
 
 	for (int64_t i = 0; narrow && i < count; i++) {
-		/* Only "to the end" of a slice is written so, and is read by ints_in(). */
+		/* Only "to the end" of a slice has such numbers, which ints_in() reads. */
 		if (data[i] > INT32_MAX || data[i] < INT32_MIN) {
 			refuse(t, "a constant, %lld, does not fit int32", (long long)data[i]);
 			return NULL;
@@ -186,7 +186,7 @@ const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t 
 	return NULL;
 }
 
-/* Memory for so many of a constant's elements as numbers of a size. */
+/* Allocates memory for a constant's elements as numbers of another size. */
 static void *numbers(struct lowering *t, int64_t count, size_t size)
 {
 	void *memory = t->refused ? NULL : builder_alloc(t->b, (size_t)count * size);
@@ -236,7 +236,7 @@ float *floats_in(struct lowering *t, uint32_t index, int64_t *count)
 
 float *floats_of_count(struct lowering *t, uint32_t index, int64_t count)
 {
-	/* data_of_count() refuses another number of elements. */
+	/* data_of_count() rejects another number of elements. */
 	if (constant_count(t, index) != count && !data_of_count(t, index, type_in(t, index), count))
 		return NULL;
 	return floats_in(t, index, &count);
@@ -266,7 +266,7 @@ int type_out(struct lowering *t, uint32_t index)
 	return has_out(t, index) ? value_at(t, onnx(t)->node->out[index])->type : ONNX_NONE;
 }
 
-/* ONNX Runtime has inferred a shape, too, and relies on it. */
+/* Checks a shape against ONNX Runtime's inferred shape, which ONNX Runtime relies on. */
 static bool agrees(const struct shape *inferred, const struct shape *shape)
 {
 	if (inferred->rank < 0)
@@ -340,7 +340,7 @@ void set_out_data(struct lowering *t, uint32_t index, int type, const void *data
 	value->elided = false;
 }
 
-/* ---- the whole ---- */
+/* ---- the graph ---- */
 
 struct translation *translation_new(const struct graph *graph, struct builder *b,
 				    const struct devices *devices)
@@ -414,7 +414,7 @@ bool translate_node(struct translation *t, const struct node *node)
 	if (!t->l.refused)
 		return true;
 	builder_rewind(t->l.b, mark);
-	/* What was made for this node is not there any more. */
+	/* Forget the operands that were made for this node. */
 	for (uint32_t i = 0; i < t->graph->value_count; i++)
 		if (t->values[i].operand != NO_OPERAND && t->values[i].operand >= mark.operands) {
 			t->values[i].operand = NO_OPERAND;

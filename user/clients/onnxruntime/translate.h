@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes of ONNX to operations of the NNAPI. A translator (ops/) is one of clients/lower/lower.h;
- * onnx() gives it what is around.
+ * Translates nodes of ONNX to operations of the NNAPI. Translators (ops/) have the interface of
+ * clients/lower/lower.h; onnx() gives access to the rest.
  */
 #ifndef NN_ORT_TRANSLATE_H
 #define NN_ORT_TRANSLATE_H
@@ -12,27 +12,27 @@
 
 struct dynamic_node;
 
-/* What is known of a value while a graph is translated. */
+/* The state of a value while a graph is translated. */
 struct translated {
 	bool ready;			/* its shape is known; it is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;		/* of a constant or input made when it is asked for */
+	uint32_t operand;		/* constants and inputs get it at their first use */
 	const void *data;		/* of a constant, of the value's ONNX type */
 	bool quantised;			/* scale and zero point are known */
 	float scale;
 	int32_t zero;
-	bool elided;			/* only a quantised form of it is computed */
+	bool elided;			/* only its quantised form is computed */
 };
 
 struct translation {
-	struct lowering l;		/* the first: see onnx() */
+	struct lowering l;		/* the first field: see onnx() */
 	const struct graph *graph;
 	struct translated *values;
 	const struct node *node;
 	bool *done;			/* nodes that were translated as part of another */
 	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
-	const struct devices *devices;	/* that are asked what they have; NULL: nothing */
-	uint32_t quantised_out;		/* of a node in its quantised form: see quantised.h */
+	const struct devices *devices;	/* to query; NULL: assume none */
+	uint32_t quantised_out;		/* of a node in quantised form: see quantised.h */
 };
 
 static inline struct translation *onnx(const struct lowering *t)
@@ -67,7 +67,7 @@ static inline const struct attribute *attr(struct lowering *t, const char *name)
 	return node_attribute(onnx(t)->node, name);
 }
 
-/* The version of the operator set that defined the operator. */
+/* Returns the version of the operator set that defined the operator. */
 static inline int op_set(struct lowering *t)
 {
 	return onnx(t)->node->version;
@@ -78,16 +78,19 @@ static inline int op_set(struct lowering *t)
 int type_in(struct lowering *t, uint32_t index);
 
 /*
- * Reading constants, which nothing else does. data_of_count() returns the elements of an input that
- * is a constant of this type with exactly `count` elements. It returns NULL for any other input, and
- * the node is refused with what the input is and what is wanted.
+ * Reads constants, and is the only way to do so. data_of_count() returns the elements of an input
+ * that is a constant of this type with exactly `count` elements. It returns NULL for any other
+ * input, and rejects the node with what the input is and what is needed.
  */
 const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t count);
-/* The same of a value of the graph, which may be NO_VALUE; nothing is refused. */
+/* Does the same for a value of the graph, which may be NO_VALUE, without rejecting. */
 const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t count);
-/* Constant floats in memory of the builder. */
+/* Reads constant floats to memory of the builder. */
 float *floats_in(struct lowering *t, uint32_t index, int64_t *count);
-/* A list that older operator sets have as an attribute, newer ones as an input; NULL: neither. */
+/*
+ * Reads a list that older operator sets have as an attribute, newer ones as an input; NULL:
+ * neither.
+ */
 int64_t *ints_of(struct lowering *t, uint32_t index, const char *attribute, int64_t *count);
 
 /* ---- outputs of the node ---- */
@@ -98,23 +101,23 @@ static inline uint32_t out_count(struct lowering *t)
 }
 
 int type_out(struct lowering *t, uint32_t index);
-/* An output is constant: elements of this type, which must be the value's, that outlive it. */
+/* Sets an output to constant elements of the value's type, which must outlive it. */
 void set_out_data(struct lowering *t, uint32_t index, int type, const void *data,
 		  const struct shape *shape);
 
-/* ---- the whole ---- */
+/* ---- the graph ---- */
 
 struct translation *translation_new(const struct graph *graph, struct builder *b,
 				    const struct devices *devices);
 void translation_free(struct translation *t);
-/* Says what an input of the graph is, before nodes are translated. */
+/* Describes an input of the graph, before nodes are translated. */
 void translation_input(struct translation *t, uint32_t value, const struct shape *shape);
-/* Translates a node; false: refused, with t->reason, and nothing is recorded. */
+/* Translates a node; false: rejected, with t->reason, and nothing is recorded. */
 bool translate_node(struct translation *t, const struct node *node);
-/* The translator of an operator, NULL and a reason where there is none for it. */
+/* Returns the translator of an operator, or NULL and a reason. */
 translator *translator_of(struct lowering *t, const struct node *node);
 
-/* OperandCode for an ONNX type; -1: none. */
+/* Returns the OperandCode for an ONNX type; -1: none. */
 int32_t nnapi_type(int type);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a support library tells of devices besides the NNAPI: cache files, figures, extensions; and
+ * The part of a support library's table about devices: cache files, performance, extensions, and
  * caching in files that the caller has opened.
  */
 #include <float.h>

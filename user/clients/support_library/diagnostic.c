@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnostics of support libraries: callbacks for each compilation that is finished and each execution that
- * ends, with the facts that Android's telemetry has.
+ * Diagnostics of support libraries: callbacks for each finished compilation and execution, with the
+ * facts that Android's telemetry has.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #define UNKNOWN_TIME UINT64_MAX
 #define NS_PER_US 1000
 
-/* The facts that compilations and executions have in common. */
+/* Facts of both compilations and executions. */
 struct facts {
 	uint8_t hash[SHA256_SIZE];
 	char devices[1024];		/* "NAME=VERSION", with commas between them */
@@ -40,7 +40,7 @@ struct ANeuralNetworksDiagnosticExecutionInfo {
 	uint64_t runtime_ns, driver_ns, hardware_ns;
 };
 
-/* The callbacks that were registered last. Older ones are kept, because a thread may be using them. */
+/* The latest callbacks. Older ones are never freed, because a thread may be using them. */
 struct callbacks {
 	ANeuralNetworksDiagnosticCompilationFinishedCallback compiled;
 	ANeuralNetworksDiagnosticExecutionFinishedCallback executed;
@@ -109,7 +109,7 @@ static void hash_numbers(struct sha256 *hash, const uint32_t *numbers, uint32_t 
 		sha256_add(hash, numbers, count * sizeof(*numbers));
 }
 
-/* The architecture: no values of constants. */
+/* Hashes the architecture, without values of constants. */
 static void hash_subgraph(struct sha256 *hash, const struct nn_subgraph *s)
 {
 	for (uint32_t i = 0; i < s->num_operands; i++) {
@@ -175,7 +175,7 @@ static void compiled(const ANeuralNetworksCompilation *compilation, int result, 
 	c->compiled(c->context, &info);
 }
 
-/* Only what the program measures is known. */
+/* Returns a time only if the program measures it. */
 static uint64_t measured(const ANeuralNetworksExecution *execution, uint64_t us)
 {
 	return execution->measure && us != NNA_TIME_NONE ? us * NS_PER_US : UNKNOWN_TIME;
@@ -220,12 +220,12 @@ static void register_callbacks(ANeuralNetworksDiagnosticCompilationFinishedCallb
 	observer_set(compilation || execution ? &observer : NULL);
 }
 
-/* ---- what callbacks ask of their information ---- */
+/* ---- accessors of the callbacks' information ---- */
 
 typedef const ANeuralNetworksDiagnosticCompilationInfo compilation_info;
 typedef const ANeuralNetworksDiagnosticExecutionInfo execution_info;
 
-/* A number of this process, as others of it have, too. */
+/* Returns a number of this process, the same for all its callbacks. */
 static int32_t session_id(void)
 {
 	static _Atomic(int32_t) session;
@@ -238,7 +238,7 @@ static int32_t session_id(void)
 	return atomic_compare_exchange_strong(&session, &none, random) ? random : none;
 }
 
-/* Defines the same answer for both kinds of information. */
+/* Defines an accessor for both kinds of information. */
 #define BOTH(type, name, value)								\
 static type compilation_##name(compilation_info *info)					\
 {											\

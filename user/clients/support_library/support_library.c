@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of functions that loaders of NNAPI support libraries ask for. The functions are those
- * of the runtime; what only support libraries have is in device.c and diagnostic.c.
+ * The table of functions that loaders of NNAPI support libraries request. The functions are those
+ * of the runtime; device.c and diagnostic.c add those that only support libraries have.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static uint32_t wanted_level(void)
 	return (uint32_t)level;
 }
 
-/* Before anybody can ask for the table: it is not written to afterwards. */
+/* Fills the table before any other code can get it; it is constant afterwards. */
 __attribute__((constructor)) static void fill_table(void)
 {
 	sl_fill_device(&table.base);

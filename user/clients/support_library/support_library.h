@@ -7,10 +7,10 @@
 
 #include <nnaccel/support_library.h>
 
-/* What devices tell besides the NNAPI, and caching in files that are open. */
+/* Fills in functions about devices, and about caching in open files. */
 void sl_fill_device(NnApiSLDriverImplFL5 *table);
 
-/* Diagnostics. */
+/* Fills in diagnostics. */
 void sl_fill_diagnostic(NnApiSLDriverImplFL5 *table);
 
 #endif /* NN_CLIENTS_SUPPORT_LIBRARY_H */

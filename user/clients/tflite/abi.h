@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the plug-in uses of TensorFlow Lite's C interface, as version 2.14 lays it out:
- * structures up to the last member that is used, and the codes. No header of TensorFlow
- * Lite's is needed; tests/clients/tflite/abi_test.c compares sizes, offsets and values.
+ * The part of TensorFlow Lite's C interface that the plug-in uses, as in version 2.14: structures
+ * up to the last member in use, and the codes. No header of TensorFlow Lite is needed;
+ * tests/clients/tflite/abi_test.c compares sizes, offsets and values.
  *
- * Members that are not used are there for their place. Releases only append members.
+ * Members that are not used keep the layout. Releases only append members.
  */
 #ifndef NN_TFLITE_ABI_H
 #define NN_TFLITE_ABI_H
@@ -20,7 +20,10 @@ enum tfl_type {
 	TFL_INT16 = 7, TFL_INT8 = 9, TFL_FLOAT16 = 10, TFL_FLOAT64 = 11, TFL_INT4 = 18,
 };
 
-/* Where a tensor's data is. Of READ_ONLY it is in the model file, mapped as long as the model. */
+/*
+ * Location of a tensor's data. READ_ONLY data is in the model file, which is mapped as long as the
+ * model exists.
+ */
 enum tfl_allocation {
 	TFL_NOT_ALLOCATED = 0, TFL_READ_ONLY = 1, TFL_DYNAMIC = 4, TFL_PERSISTENT_READ_ONLY = 5,
 	TFL_CUSTOM_ALLOCATION = 6,
@@ -40,8 +43,8 @@ enum {
 	TFL_NO_BUFFER = -1,
 	TFL_BUILTIN_DELEGATE = 51,	/* the code of a delegate's kernels */
 	TFL_AFFINE_QUANTIZATION = 1,
-	TFL_FLAG_DYNAMIC_TENSORS = 1,	/* takes graphs in which some tensors are dynamic */
-	TFL_FLAG_PROPAGATE_SHAPES = 2,	/* shapes inside of partitions are kept up to date */
+	TFL_FLAG_DYNAMIC_TENSORS = 1,	/* accepts graphs in which some tensors are dynamic */
+	TFL_FLAG_PROPAGATE_SHAPES = 2,	/* updates shapes inside of partitions */
 };
 
 struct tfl_ints {
@@ -57,14 +60,14 @@ struct tfl_floats {
 struct tfl_affine {
 	struct tfl_floats *scale;
 	struct tfl_ints *zero_point;
-	int32_t dimension;		/* which the scales are for, where there are several */
+	int32_t dimension;		/* of the scales, if there are several */
 };
 
 struct tfl_delegate;
 
 struct tfl_tensor {
 	int type;
-	void *contents;			/* of a constant, by data_of_count() only: see graph.h */
+	void *contents;			/* of a constant, only for data_of_count(): see graph.h */
 	struct tfl_ints *dims;
 	struct {
 		float scale;
@@ -80,7 +83,7 @@ struct tfl_tensor {
 	bool is_variable;
 	struct {
 		int type;
-		void *params;		/* struct tfl_affine where type is AFFINE */
+		void *params;		/* struct tfl_affine if type is AFFINE */
 	} quantization;
 	void *sparsity;
 	const struct tfl_ints *dims_signature;
@@ -116,7 +119,7 @@ struct tfl_registration {
 	uint64_t inplace;
 };
 
-/* What the init of a delegate's kernel gets. */
+/* The argument of a delegate kernel's init. */
 struct tfl_partition {
 	struct tfl_delegate *delegate;
 	struct tfl_ints *nodes;
@@ -164,7 +167,7 @@ struct tfl_delegate {
 	void *opaque_builder;
 };
 
-/* ---- Parameters of operations, up to the last member that is used; a byte is a bool ---- */
+/* ---- Parameters of operations, up to the last member in use; a byte is a bool ---- */
 
 struct tfl_conv {
 	int padding, stride_width, stride_height, activation, dilation_width, dilation_height;
@@ -188,7 +191,7 @@ struct tfl_fully_connected {
 	uint8_t keep_dims, asymmetric_inputs;
 };
 
-/* Of ADD, SUB, MUL, DIV and L2_NORMALIZATION. */
+/* Parameters of ADD, SUB, MUL, DIV and L2_NORMALIZATION. */
 struct tfl_activated {
 	int activation;
 };
@@ -210,7 +213,7 @@ struct tfl_resize {
 	uint8_t align_corners, half_pixels;
 };
 
-/* Of SPACE_TO_DEPTH and DEPTH_TO_SPACE. */
+/* Parameters of SPACE_TO_DEPTH and DEPTH_TO_SPACE. */
 struct tfl_block {
 	int size;
 };

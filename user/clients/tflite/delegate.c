@@ -15,7 +15,7 @@ const char said_by[] = "";
 
 #define MIN_WORK 4096		/* of a partition that is not the whole graph */
 
-/* Takes the devices that the options name. False, with a sentence in `error`: there are none. */
+/* Finds the devices that the options name. False, with a sentence in `error`: one is missing. */
 static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 {
 	char known[OPTIONS_ERROR_SIZE / 2] = "";
@@ -172,7 +172,7 @@ static void free_buffer(struct tfl_context *context, struct tfl_delegate *base, 
 	*handle = TFL_NO_BUFFER;
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static bool read_options(struct options *options, char **names, char **values, size_t count,
 			 char error[OPTIONS_ERROR_SIZE])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The delegate: its options, the devices that they name, and the dma-bufs that were given to it.
+ * The delegate: its options, their devices, and the dma-bufs that the program has added.
  */
 #ifndef NN_TFLITE_DELEGATE_H
 #define NN_TFLITE_DELEGATE_H
@@ -18,22 +18,23 @@ struct buffer {
 };
 
 struct delegate {
-	struct tfl_delegate base;	/* what TensorFlow Lite sees */
+	struct tfl_delegate base;	/* TensorFlow Lite's view */
 	struct options options;
 	struct devices devices;
-	bool all_devices;		/* NNAPI chooses, and its CPU is there if a device fails */
+	bool all_devices;		/* NNAPI chooses, and its CPU replaces a failed device */
 
-	pthread_mutex_t lock;		/* of the buffers: several interpreters may use them */
+	/* protects the buffers, which several interpreters may use */
+	pthread_mutex_t lock;
 	struct buffer *buffers;		/* by handle */
 	int num_buffers;
 };
 
-/* NULL, with a sentence in `error`: an option is wrong, or the device is not there. */
+/* Creates a delegate. NULL, with a sentence in `error`: a wrong option, or a missing device. */
 struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE]);
 void delegate_destroy(struct delegate *delegate);
 
-/* The memory of a handle. NULL: there is no such handle. */
+/* Returns the memory of a handle; NULL: there is no such handle. */
 ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
 
 #endif /* NN_TFLITE_DELEGATE_H */

@@ -26,7 +26,7 @@ void graph_free(struct graph *g)
 	*g = (struct graph){ .context = NULL };
 }
 
-/* ---- What is in the TensorFlow Lite graph ---- */
+/* ---- Contents of the TensorFlow Lite graph ---- */
 
 static int index_of(const struct tfl_ints *list, uint32_t i)
 {
@@ -99,7 +99,7 @@ struct shape shape_of(const struct tfl_tensor *tensor)
 	return shape;
 }
 
-/* By type: its name, the bytes of an element that is read, and the type of operands. */
+/* By type: its name, the bytes of an element to read, and the type of operands. */
 static const struct {
 	const char *name;
 	size_t size;
@@ -223,7 +223,7 @@ const struct shape *shape_in(struct lowering *t, uint32_t i)
 	return shape;
 }
 
-/* Scales of a tensor per channel; NNAPI has no zero points there. */
+/* Sets the scales of a per-channel tensor; NNAPI has no zero points there. */
 static void per_channel(struct lowering *t, const struct tfl_tensor *tensor, struct operand *to)
 {
 	const struct tfl_affine *affine = tensor->quantization.params;
@@ -257,7 +257,10 @@ static void quantised(struct lowering *t, const struct tfl_tensor *tensor, struc
 		if (affine->zero_point && affine->zero_point->size >= 1)
 			to->zero = affine->zero_point->data[0];
 	}
-	/* Plain bytes: operations that compute with them look at tensor->params.scale. */
+	/*
+	 * Plain 8-bit integers have no scale; operations that compute with them check
+	 * tensor->params.scale.
+	 */
 	if (to->scale == 0) {
 		to->scale = 1;
 		to->zero = 0;
@@ -293,7 +296,7 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 	return to;
 }
 
-/* A constant of a tensor's data. */
+/* Makes a constant of a tensor's data. */
 static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 			    struct operand type)
 {
@@ -401,7 +404,7 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 			      tensor_type_name(out->type), nnapi_type_name(operand_of(t, x)->type));
 	if (operand_of(t, x)->scale != type.scale || operand_of(t, x)->zero != type.zero)
 		return refuse(t, "output %u has another scale or zero point", i);
-	/* An input, or the output of another node, is written once more. */
+	/* Copy an input, or the output of another node. */
 	if (!builder_writes(t->b, tfl(t)->first, x))
 		x = rewritten(t, x);
 	if (t->refused)

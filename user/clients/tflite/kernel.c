@@ -7,15 +7,15 @@
 #include "clients/tflite/delegate.h"
 #include "clients/tflite/operations.h"
 
-/* Where an argument was when the execution was configured. */
+/* The place of an argument when the execution was configured. */
 struct place {
 	const void *data;
 	int handle;
 };
 
 /*
- * A node of the partition. TensorFlow Lite shows nodes only while the delegate prepares, and
- * moves them about; what they point to stays.
+ * A node of the partition. TensorFlow Lite shows nodes only while the delegate prepares, and moves
+ * them; the memory that they point to stays.
  */
 struct member {
 	struct tfl_node node;
@@ -30,20 +30,20 @@ struct kernel {
 	int *outputs;			/* tensors that the rest of the graph reads */
 	int num_outputs;
 
-	struct graph graph;		/* constants, which the compilation points to */
-	struct constants constants;	/* those of the model file */
+	struct graph graph;		/* with constants that the compilation points to */
+	struct constants constants;	/* in the model file */
 	ANeuralNetworksModel *model;
 	bool built;
-	struct graph_port *ports;	/* inputs, then outputs; the same order as in the model */
+	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
-	int *shapes;			/* what it was built for: ranks and dimensions */
+	int *shapes;			/* ranks and dimensions that it was built for */
 	size_t num_shapes;
 
 	ANeuralNetworksCompilation *compilation;
 	ANeuralNetworksBurst *burst;
 	ANeuralNetworksExecution *execution;
 	struct place *places;		/* by port */
-	char **states;			/* by port: where a new state is received; or NULL */
+	char **states;			/* by port: memory that receives a new state; or NULL */
 };
 
 /* ---- Building ---- */
@@ -115,7 +115,7 @@ static void add_port(struct kernel *k, int tensor)
 	};
 }
 
-/* An output that is a state, which its node wrote: it is received once, and copied to both. */
+/* Finds an output that is a state: it is received once, and copied to both. */
 static bool is_state(struct graph *g, int tensor)
 {
 	for (uint32_t i = 0; i < g->num_states; i++)
@@ -126,7 +126,7 @@ static bool is_state(struct graph *g, int tensor)
 	return false;
 }
 
-/* Drops operations that no output needs. False: no memory. */
+/* Drops operations that no output needs. False: out of memory. */
 static bool prune(struct kernel *k)
 {
 	struct graph *g = &k->graph;
@@ -138,14 +138,17 @@ static bool prune(struct kernel *k)
 			keep[count++] = g->operand_of[k->outputs[i]];
 	for (uint32_t i = 0; keep && i < g->num_states; i++)
 		keep[count++] = g->states[i].operand;
-	/* A partition may make nothing that others read. */
+	/* A partition may have no outputs. */
 	if (keep && count)
 		builder_prune(&g->b, count, keep);
 	free(keep);
 	return keep && !g->b.failed;
 }
 
-/* Inputs: what the nodes read and do not write. Outputs: what others read, and states. */
+/*
+ * Finds inputs, which the nodes read and do not write, and outputs, which other nodes read, and
+ * states.
+ */
 static int find_ports(struct kernel *k, struct tfl_context *context)
 {
 	struct graph *g = &k->graph;
@@ -220,7 +223,7 @@ static int compile(struct kernel *k, struct tfl_context *context, const uint8_t 
 	return fail(context, "cannot compile", result_name(result));
 }
 
-/* Rank and dimensions of a list's tensors, one after the other, to `to` unless it is NULL. */
+/* Writes rank and dimensions of a list's tensors to `to` unless NULL; returns their number. */
 static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)
 {
 	size_t count = 0;
@@ -238,7 +241,7 @@ static size_t describe_list(const struct tfl_context *context, const struct tfl_
 	return count;
 }
 
-/* The same of all that the nodes read and write. */
+/* Does the same for all tensors that the nodes read and write. */
 static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
 {
 	size_t count = 0;
@@ -252,7 +255,7 @@ static size_t describe(const struct kernel *k, const struct tfl_context *context
 	return count;
 }
 
-/* Whether the shapes are those that it was built for. */
+/* Returns whether the shapes are those that it was built for. */
 static bool same_shapes(const struct kernel *k, const struct tfl_context *context)
 {
 	size_t count = describe(k, context, NULL);
@@ -267,7 +270,7 @@ static bool same_shapes(const struct kernel *k, const struct tfl_context *contex
 	return same;
 }
 
-/* The name of the model in the cache, under which nothing else may be found. */
+/* Computes the model's token in the cache, under which no other model may be found. */
 static void token_of(const struct kernel *k, uint8_t token[SHA256_SIZE])
 {
 	const struct options *o = &k->delegate->options;
@@ -280,7 +283,7 @@ static void token_of(const struct kernel *k, uint8_t token[SHA256_SIZE])
 		sha256_add(&hash, &k->nodes[i].index, sizeof(k->nodes[i].index));
 	sha256_add(&hash, &o->allow_fp16, sizeof(o->allow_fp16));
 	builder_hash(&k->graph.b, &hash, !o->cache_token);
-	/* Two models of the same nodes differ if the nodes around them read other operands. */
+	/* Two models with the same nodes differ if the surrounding nodes read other operands. */
 	sha256_add(&hash, &k->num_inputs, sizeof(k->num_inputs));
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		sha256_add(&hash, &k->ports[i].operand, sizeof(k->ports[i].operand));
@@ -374,7 +377,7 @@ static int set_argument(struct kernel *k, uint32_t i)
 							   k->ports[i].size);
 }
 
-/* An execution whose arguments are where the tensors are now; used again while they stay. */
+/* Configures an execution with the tensors' current places; it is reused while they stay. */
 static int configure(struct kernel *k, const struct tfl_context *context)
 {
 	int result;
@@ -414,7 +417,7 @@ static int execute(struct kernel *k, const struct tfl_context *context)
 	return ANeuralNetworksExecution_compute(k->execution);
 }
 
-/* ---- What TensorFlow Lite calls ---- */
+/* ---- Functions that TensorFlow Lite calls ---- */
 
 static bool copy_partition(struct kernel *k, struct tfl_context *context,
 			   const struct tfl_partition *p)
@@ -484,7 +487,7 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 	int result = k->compilation ? execute(k, context) : ANEURALNETWORKS_DEAD_OBJECT;
 
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The engine died, and its models with it. A new one may be there. */
+		/* The engine died with its models. A new one may run already. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
 		result = build(k, context);
 		if (result != TFL_OK)

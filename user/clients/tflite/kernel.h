@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that stands for a partition: an NNAPI model of it, compiled for the shapes that
- * its tensors have, and executed by each invocation.
+ * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
+ * executed by each invocation.
  */
 #ifndef NN_TFLITE_KERNEL_H
 #define NN_TFLITE_KERNEL_H

@@ -5,16 +5,18 @@ struct row {
 	translator *translate;		/* NULL: NNAPI cannot express it */
 	function *function;
 	int32_t code;			/* OperationCode, if the translator has several */
-	uint32_t types;			/* of the main input; 0: those that the operations take */
+	/* of the main input; 0: the types that the operations support */
+	uint32_t types;
 	uint8_t data;			/* the main input */
 	uint8_t min_inputs, max_inputs;
-	bool params;			/* has parameters, that may not be missing */
+	bool params;			/* has parameters, which are mandatory */
 	bool optional;			/* inputs below min_inputs may be absent */
 	bool raw;			/* quantised values are moved, so they need no scale */
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs are of one type */
 	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */
-	const char *why;		/* NNAPI cannot express it; NULL: it has nothing like it */
+	/* reason that NNAPI cannot express it; NULL: it has no such operation */
+	const char *why;
 };
 
 #define TYPE(type) (1u << (type))
@@ -32,7 +34,7 @@ struct row {
 #define PAIR .pair = true
 #define INPUTS(min, max) .min_inputs = (min), .max_inputs = (max)
 #define SHAPE_INPUT(i) (1u << (i))
-#define SHAPE_OF_VALUES (1u << 31)	/* the output's shape depends on what is computed */
+#define SHAPE_OF_VALUES (1u << 31)	/* the output's shape depends on computed values */
 
 #define CONTROL "TensorFlow Lite runs its subgraphs, which are given to the device one by one"
 #define CUSTOM "a custom operation"
@@ -74,7 +76,7 @@ static const struct row *find(int32_t code)
 	return &operations[code];
 }
 
-/* Translators may divide by dimensions. */
+/* Rejects dimensions of 0, because translators may divide by them. */
 static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 {
 	if (!tensor)
@@ -89,7 +91,7 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 	return !t->refused;
 }
 
-/* Whether one type is another; refuses it if not. */
+/* Checks that types are equal; rejects the node otherwise. */
 static bool check_type(struct lowering *t, int type, int other, const char *how)
 {
 	if (type != other)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of TensorFlow Lite's operations that NNAPI can express: what each takes, and the
- * translator that makes NNAPI operations of a node. operations.def and clients/lower/functions.def
- * have its rows.
+ * The table of TensorFlow Lite's operations that NNAPI can express: their inputs, and the
+ * translator that makes NNAPI operations. operations.def and clients/lower/functions.def have its
+ * rows.
  */
 #ifndef NN_TFLITE_OPERATIONS_H
 #define NN_TFLITE_OPERATIONS_H
@@ -16,23 +16,23 @@ enum {
 #undef X
 };
 
-/* "RESHAPE"; NULL: there is no such code. */
+/* Returns a name such as "RESHAPE"; NULL: there is no such code. */
 const char *operation_name(int32_t builtin_code);
 
-/* Why NNAPI cannot express it. NULL: it can, or it has nothing like it. */
+/* Returns why NNAPI cannot express it; NULL: it can, or it has no such operation. */
 const char *operation_why(int32_t builtin_code);
 
-/* Converts g->node of this code; false: refused, with g->l.reason, and nothing is recorded. */
+/* Converts g->node of this code; false: rejected, with g->l.reason, and nothing is recorded. */
 bool operation_convert(struct graph *g, int32_t builtin_code, int index);
 
-/* Whether the shapes of the node's outputs are known only when it has run. */
+/* Returns whether the shapes of the node's outputs are known only after it has run. */
 bool operation_is_dynamic(const struct graph *g, int32_t builtin_code);
 
 /* The translators: convert/ has a file for each group. */
 #define OP(name, translate, ...) translator translate;
 #include "clients/tflite/operations.def"
 
-/* Kinds of LSTM that other translators meet. */
+/* Kinds of LSTM that other translators call. */
 translator basic_lstm;
 void integer_lstm(struct lowering *t, float cell_clip, float projection_clip);
 void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,

@@ -14,7 +14,7 @@ struct choice {
 	struct delegate *delegate;
 	struct candidate *nodes;	/* in the order of the plan */
 	int count;
-	bool *dynamic;			/* by tensor: its shape is known only when it is there */
+	bool *dynamic;			/* by tensor: its shape is known only at run time */
 };
 
 static void leave(struct choice *c, struct candidate *n, const char *why)
@@ -38,8 +38,8 @@ static bool exist(const struct choice *c, const struct tfl_ints *tensors, int le
 }
 
 /*
- * TensorFlow Lite divides a graph without looking whether its tensors exist, and whether each is
- * written once, before it is read. A graph in which they are not is left as it is.
+ * TensorFlow Lite partitions a graph without checking that its tensors exist, and that each is
+ * written once before it is read. Graphs that fail this check stay unchanged.
  */
 static bool is_sound(struct choice *c)
 {
@@ -90,7 +90,7 @@ static bool read_plan(struct choice *c)
 	return true;
 }
 
-/* Whether a tensor of the list is of unknown shape; with `mark`, they all become so. */
+/* Returns whether a tensor of the list has an unknown shape; with `mark`, all of them get one. */
 static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 {
 	bool any = false;
@@ -106,7 +106,7 @@ static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 	return any;
 }
 
-/* Leaves out what the translators refuse, and what comes after shapes that are unknown. */
+/* Rejects nodes that the translators reject, and nodes that depend on unknown shapes. */
 static bool check_each(struct choice *c)
 {
 	struct graph g;
@@ -137,7 +137,7 @@ static bool check_each(struct choice *c)
 	return ok;
 }
 
-/* The operations of a node, of those that follow `from`: they are together. */
+/* Returns the end of a node's operations, which are together, from `from` on. */
 static uint32_t end_of(const struct builder *b, uint32_t from, const struct candidate *n)
 {
 	while (from < b->operation_count && b->operations[from].node == (uint32_t)n->index)
@@ -145,7 +145,7 @@ static uint32_t end_of(const struct builder *b, uint32_t from, const struct cand
 	return from;
 }
 
-/* Asks the devices about the graph, or NNAPI about each node. False: NNAPI refuses the graph. */
+/* Asks the devices about the graph, or NNAPI about each node. False: NNAPI rejects the graph. */
 static bool ask(struct choice *c, const struct graph *g, struct constants *constants, bool each,
 		bool *supported)
 {
@@ -178,7 +178,7 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 	return true;
 }
 
-/* Leaves out what NNAPI refuses, and what no device takes. */
+/* Rejects nodes that NNAPI rejects, and nodes that no device supports. */
 static bool check_devices(struct choice *c)
 {
 	for (int attempt = 0; ; attempt++) {
@@ -196,7 +196,7 @@ static bool check_devices(struct choice *c)
 		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
 		ok = ok && supported && !g.b.failed;
 		taken = !ok || !g.b.operation_count || ask(c, &g, &constants, false, supported);
-		/* The model as a whole is refused: which node is it? */
+		/* The model as a whole was rejected: find the node. */
 		if (!taken && !attempt)
 			ask(c, &g, &constants, true, supported);
 		for (int i = 0; i < c->count && !taken && attempt; i++)
@@ -229,7 +229,7 @@ static bool only_constants(const struct choice *c, const struct candidate *n)
 	return true;
 }
 
-/* A node that only changes constants is no use where others need the result. */
+/* Rejects a node that only changes constants if other nodes need the result. */
 static void leave_constants(struct choice *c)
 {
 	for (int i = 0; i < c->count; i++) {
@@ -296,7 +296,7 @@ static bool has_input(const struct choice *c, const struct tfl_partition *p)
 	return false;
 }
 
-/* Leaves out partitions that are too small to pay, and the smallest of too many. */
+/* Rejects partitions that are too small to pay, and the smallest ones above the maximum number. */
 static bool choose_partitions(struct choice *c, int *kept)
 {
 	const struct options *o = &c->delegate->options;
@@ -342,7 +342,7 @@ static bool choose_partitions(struct choice *c, int *kept)
 	return true;
 }
 
-/* Says how many nodes are where: at verbosity 1, and whenever the model has a name. */
+/* Reports how many nodes are where: at verbosity 1, and whenever the model has a name. */
 static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 {
 	const struct options *o = &d->options;

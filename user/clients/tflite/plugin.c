@@ -21,8 +21,8 @@ static int take_nothing(struct tfl_context *context, struct tfl_delegate *delega
 }
 
 /*
- * Makes a delegate that leaves all nodes to TensorFlow Lite. The loader of TensorFlow Lite's tools gives
- * no function for errors and calls the delegate without a look at it.
+ * Makes a delegate that leaves all nodes to TensorFlow Lite. The loader in TensorFlow Lite's tools
+ * passes no function for errors, and calls the delegate without checking it.
  */
 static struct tfl_delegate *delegate_of_nothing(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes which nodes are taken, what they multiply, and what goes to the device and back.
+ * Writes which nodes are claimed, their multiplications, and the bytes moved to and from the
+ * device.
  */
 #include "clients/tflite/report.h"
 
@@ -18,7 +19,7 @@ static uint64_t elements(const struct tfl_tensor *t)
 	return count;
 }
 
-/* A dimension, from the last on if it is negative. */
+/* Returns a dimension; a negative one counts from the last. */
 static uint64_t dimension(const struct tfl_tensor *t, int at)
 {
 	int size = t && t->dims ? t->dims->size : 0;
@@ -32,7 +33,7 @@ static const struct tfl_tensor *tensor_of(const struct tfl_context *c, const str
 	return list && at < list->size && list->data[at] >= 0 ? &c->tensors[list->data[at]] : NULL;
 }
 
-/* Each matrix of a recurrent operation multiplies each step of the input. */
+/* Counts a recurrent operation: each matrix multiplies each step of the input. */
 static uint64_t recurrent(const struct tfl_context *c, const struct tfl_node *node)
 {
 	const struct tfl_tensor *in = tensor_of(c, node->inputs, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file that tells which nodes are taken: see clients/report.h.
+ * The file that lists the claimed nodes: see clients/report.h.
  */
 #ifndef NN_TFLITE_REPORT_H
 #define NN_TFLITE_REPORT_H
@@ -16,12 +16,13 @@ struct candidate {
 	const struct tfl_node *node;
 	int32_t code;
 	bool taken;
-	bool dequantises;		/* its weights become float32 when it is compiled */
+	bool dequantises;		/* compilation converts its weights to float32 */
 	uint64_t work;
-	char *why;			/* it is left; NULL: it is taken, or there was no memory */
+	/* the reason to leave it; NULL: claimed, or out of memory */
+	char *why;
 };
 
-/* Writes the file of `count` nodes, of which those of the list are taken. */
+/* Writes the file of `count` nodes; those of the list are claimed. */
 void report_graph(struct tfl_context *context, const struct delegate *delegate, const struct candidate *nodes,
 		  int count, const struct tfl_ints *taken);
 

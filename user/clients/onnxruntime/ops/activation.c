@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Activations: those that the NNAPI has, and those that are made of arithmetic. */
+/* Activations: those of the NNAPI, and those composed of arithmetic. */
 #include "ops.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@ static void set(struct lowering *t, uint32_t x)
 }
 
 /*
- * An activation between two 8-bit tensors: of one scale it is an operation, and of two it is what
- * ADD does to its result, with a zero to be added.
+ * Translates an activation between two 8-bit tensors: with one scale as an operation, with two
+ * scales as the fused activation of an ADD with zero.
  */
 static bool quantised_activation(struct lowering *t, int32_t type, int32_t fused)
 {
@@ -51,7 +51,7 @@ void relu_op(struct lowering *t)
 	set(t, x);
 }
 
-/* A bound that is there as a constant, infinite where there is none. */
+/* Reads a constant bound; returns `otherwise` if it is missing. */
 static bool bound(struct lowering *t, uint32_t index, const char *name, float otherwise,
 		  float *value)
 {
@@ -83,7 +83,7 @@ void clip_op(struct lowering *t)
 	float low, high;
 
 	if (!bound(t, 1, "min", -INFINITY, &low) || !bound(t, 2, "max", INFINITY, &high)) {
-		/* Bounds that are computed are tensors of one element. */
+		/* Computed bounds are tensors of one element. */
 		if (has_in(t, 1))
 			x = arithmetic(t, NN(MAXIMUM), x, in(t, 1));
 		if (has_in(t, 2))
@@ -102,7 +102,7 @@ void clip_op(struct lowering *t)
 	} else if (is_float(t, x) && low == 0 && isinf(high)) {
 		x = unary(t, NN(RELU), x);
 	} else {
-		/* A lowest bound above the highest yields the highest. */
+		/* If the lower bound is above the upper one, the result is the upper one. */
 		x = bounded(t, x, low, high);
 	}
 	set(t, x);
@@ -115,7 +115,7 @@ void leaky_relu_op(struct lowering *t)
 	set(t, with_number(t, NN(PRELU), x, attr_float(t, "alpha", 0.01f)));
 }
 
-/* The slope is broadcast to the input only. */
+/* Only the slope may be broadcast, not the input. */
 void prelu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *slope = shape_in(t, 1);
@@ -139,7 +139,7 @@ void selu_op(struct lowering *t)
 	set(t, with_number(t, NN(MUL), elu_of(t, float_in(t, 0), alpha), gamma));
 }
 
-/* alpha * elu(x / alpha) */
+/* Computes alpha * elu(x / alpha). */
 void celu_op(struct lowering *t)
 {
 	float alpha = attr_float(t, "alpha", 1);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* Attention: products of heads, a mask and Softmax between them; and what tells positions. */
+/*
+ * Attention: GEMMs of heads with a mask and Softmax between them, and rotary position embeddings.
+ */
 #include "ops.h"
 
 #include <math.h>
 #include <string.h>
 
 struct attention {
-	uint32_t batch, heads, groups;	/* groups: heads of K and V, which several of Q share */
+	/* groups: heads of K and V, each shared by several heads of Q */
+	uint32_t batch, heads, groups;
 	uint32_t rows, past, columns;	/* positions of Q, of the past, of K with the past */
 	uint32_t depth, width;		/* of a head of Q and K, and of V */
 };
 
-/* An input of three or four dimensions as [batch, heads, positions, depth]. */
+/* Returns an input of three or four dimensions as [batch, heads, positions, depth]. */
 static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, uint32_t dims[4])
 {
 	const struct shape *shape = shape_in(t, index);
@@ -34,7 +37,7 @@ static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, 
 	return transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
 }
 
-/* What was there before, [batch, heads, past, depth], and behind it what is new. */
+/* Concatenates the past, [batch, heads, past, depth], and the new positions. */
 static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32_t dims[4],
 			  uint32_t out, uint32_t *past)
 {
@@ -59,7 +62,7 @@ static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32
 	return x;
 }
 
-/* Numbers to add: 0 where a position may be seen, and else this one. */
+/* Returns numbers to add: 0 where a position is visible, and `unseen` elsewhere. */
 static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const struct shape *shape,
 		       float unseen)
 {
@@ -82,7 +85,7 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		of = (struct shape){ 2, { a->rows, a->columns } };
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
-		/* Each row sees something, so that no sum of exponentials is 0. */
+		/* Each row has a visible position, so that no sum of exponentials is 0. */
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 	}
@@ -130,7 +133,7 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 	return !t->refused;
 }
 
-/* One product for each head of K or V: those of Q that share it are rows of it. */
+/* Multiplies by each head of K or V; the heads of Q that share it are its rows. */
 static uint32_t head_product(struct lowering *t, const struct attention *a, uint32_t x,
 			     uint32_t y, uint32_t inner, uint32_t columns, bool is_turned)
 {
@@ -184,7 +187,7 @@ void attention_op(struct lowering *t)
 
 /* ---- positions ---- */
 
-/* Elements [first, first + count) of the last of three axes. */
+/* Returns the columns [first, first + count) of the last of three axes. */
 static uint32_t columns_of(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t first,
 			   uint32_t count)
 {
@@ -193,7 +196,7 @@ static uint32_t columns_of(struct lowering *t, uint32_t x, const uint32_t dims[3
 	return taken(t, x, &shape, 2, first, count);
 }
 
-/* Cosines or sines, [batch, 1, positions, half]: those of the positions that are named, or all. */
+/* Returns cosines or sines, [batch, 1, positions, half], of the named positions, or of all. */
 static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dims[4],
 			  uint32_t half)
 {
@@ -216,7 +219,7 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 	return view(t, x, 4, (uint32_t[]){ dims[0], 1, dims[2], half });
 }
 
-/* The two halves of what is turned become the sides of a turned rectangle. */
+/* Rotates: the two halves of x are the coordinates of points in a plane. */
 static void turn(struct lowering *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
 {
 	const struct shape all = { 4, { dims[0], dims[1], dims[2], half } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators that are known when the graph is translated: shapes, and what is computed of them. */
+/* Operators that are computed when the graph is translated: shapes, and arithmetic on them. */
 #include "ops.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ void constant_of_shape_op(struct lowering *t)
 	set_out_data(t, 0, type, data, &shape);
 }
 
-/* Shape and Size. */
+/* Translates Shape and Size. */
 void shape_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

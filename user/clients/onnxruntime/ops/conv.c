@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions. Filters of ONNX have the output first and space last, those of the NNAPI differ. */
+/* Convolutions. Filters of ONNX are ordered output, input, space; those of the NNAPI differ. */
 #include "ops.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static bool is_depthwise(const struct conv *c)
 	return c->code == NN(DEPTHWISE_CONV_2D);
 }
 
-/* Filters [O, I, H, W] as [O, H, W, I], or as [1, H, W, O] where I is 1. */
+/* Converts filters [O, I, H, W] to [O, H, W, I], or to [1, H, W, O] if I is 1. */
 static void *filters(struct lowering *t, const void *from, size_t size, const struct conv *c)
 {
 	const uint32_t area = (uint32_t)(c->w.size[0] * c->w.size[1]);
@@ -30,7 +30,7 @@ static void filter_dims(const struct conv *c, uint32_t dims[4])
 	dims[3] = is_depthwise(c) ? c->outputs : c->inner;
 }
 
-/* A filter that is computed is turned by operations. */
+/* Transposes a computed filter by operations. */
 static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
@@ -85,7 +85,7 @@ static uint32_t weights_of(struct lowering *t, const struct conv *c,
 			       filters(t, weights->elements, 1, c));
 }
 
-/* The result of a convolution, like its input. */
+/* Returns an operand for the result of a convolution, like its input. */
 static uint32_t image(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4];
@@ -94,7 +94,7 @@ static uint32_t image(struct lowering *t, const struct conv *c)
 	return result(t, c->x, 4, dims);
 }
 
-/* Output 0 is what a convolution writes to `out`. */
+/* Sets output 0 to the result of a convolution that is written to `out`. */
 static void set_conv(struct lowering *t, struct conv *c, uint32_t out)
 {
 	const struct shape shape = window_shape(&c->w, c->outputs);
@@ -163,7 +163,7 @@ void conv_op(struct lowering *t)
 	set_conv(t, &c, image(t, &c));
 }
 
-/* ---- ConvInteger and what is around it ---- */
+/* ---- ConvInteger and its pattern ---- */
 
 void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 {
@@ -180,7 +180,7 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	onnx(t)->node = node;
 	if (t->refused)
 		return;
-	/* Weights are by channel, which those of a depthwise convolution on floats are not. */
+	/* Weights are per channel, which depthwise convolution on floats does not support. */
 	c.code = dynamic_is_known(t) ? NN_OP_DYNAMIC_CONV_2D :
 		 c.groups == 1 ? NN(CONV_2D) : NN(GROUPED_CONV_2D);
 	c.form = DYNAMIC_TENSOR;
@@ -224,7 +224,7 @@ void qlinear_conv_op(struct lowering *t)
 
 /* ---- transposed ---- */
 
-/* Where the border is not given, it is what makes the output of the size that is. */
+/* Computes padding, which follows from the output's size if that is given. */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
 	const struct attribute *wanted = attr(t, "output_shape");
@@ -273,7 +273,7 @@ void conv_transpose_op(struct lowering *t)
 		refuse(t, "%d dimensions of space", shape->rank - 2);
 	if (t->refused)
 		return;
-	/* What does not fit the input as a window does so transposed. */
+	/* The window may exceed the input if it is transposed. */
 	of = *shape;
 	for (int i = 0; i < shape->rank - 2; i++) {
 		size[i] = filter->dims[2 + i];
@@ -298,7 +298,7 @@ void conv_transpose_op(struct lowering *t)
 	area = (uint32_t)(c.w.size[0] * c.w.size[1]);
 	t->work = (uint64_t)c.w.batch * c.inner * c.outputs * area * c.w.in[0] * c.w.in[1];
 	c.x = window_view(t, float_in(t, 0), &c.w);
-	/* [I, O, area] to [O, area, I]; constants are turned when the model is compiled. */
+	/* Transpose [I, O, area] to [O, area, I]; constants are transposed during compilation. */
 	x = view(t, in(t, 1), 3, (uint32_t[]){ c.inner, c.outputs, area });
 	x = transposed(t, x, 3, (int[]){ 1, 2, 0 });
 	c.code = NN(TRANSPOSE_CONV_2D);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators element by element: arithmetic, comparisons, logic, selection. */
+/* Elementwise operators: arithmetic, comparisons, logic, selection. */
 #include "ops.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ void arithmetic_op(struct lowering *t)
 	set_out(t, 0, broadcast(t, t->code, in(t, 0), a, in(t, 1), b, &shape), &shape);
 }
 
-/* Sum and Mean of any number of inputs. */
+/* Translates Sum and Mean of any number of inputs. */
 void sum_op(struct lowering *t)
 {
 	struct shape shape = *shape_in(t, 0), both;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is computed of constants while a graph is translated: shapes, mostly, which ONNX has as
- * tensors of int64.
+ * Constant folding while a graph is translated, mostly for shapes, which ONNX represents as int64
+ * tensors.
  */
 #include "ops.h"
 
@@ -13,7 +13,7 @@ const void *small_data_in(struct lowering *t, uint32_t index, size_t *size)
 	int64_t count = constant_count(t, index);
 
 	*size = onnx_size(type);
-	/* 8-bit numbers may have a scale, which their value knows. */
+	/* 8-bit numbers may have a scale, which only their value knows. */
 	if (t->refused || count < 1 || count > MOST_FOLDED || !*size || type == ONNX_UINT8 ||
 	    type == ONNX_INT8)
 		return NULL;
@@ -43,7 +43,7 @@ bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count
 	return to;
 }
 
-/* The element of a constant of shape `of` that is broadcast to element `at` of `to`. */
+/* Returns the index in a constant of shape `of` that is broadcast to element `at` of `to`. */
 static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 {
 	int64_t index = 0, step = 1;
@@ -66,7 +66,10 @@ static int64_t whole(int type, const void *data, int64_t at)
 	return type == ONNX_INT64 ? ((const int64_t *)data)[at] : ((const int32_t *)data)[at];
 }
 
-/* False: the result does not fit, or there is none. Division is towards zero, as in ONNX. */
+/*
+ * Computes an operation. False: the result overflows or is undefined. Division rounds to zero, as
+ * in ONNX.
+ */
 static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 {
 	switch (type) {
@@ -113,7 +116,7 @@ bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape
 	return to;
 }
 
-/* Integers to integers and floats, where they fit. */
+/* Casts integers to integers and floats, if they fit. */
 bool folded_cast(struct lowering *t)
 {
 	int from = type_in(t, 0), to = type_out(t, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Losses: what a class that is named has, by comparing the name with each class. */
+/* Losses: they select the class of each element by comparing it with each class number. */
 #include "ops.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 struct loss {
 	uint32_t batch, classes, rest;
 	uint32_t dims[3];		/* of the input */
-	uint32_t chosen;		/* bool, of the input's shape: the class that is named */
+	uint32_t chosen;		/* bool, of the input's shape: the element's class */
 };
 
 static bool read_loss(struct lowering *t, struct loss *l)
@@ -38,7 +38,7 @@ static bool read_loss(struct lowering *t, struct loss *l)
 	return !t->refused;
 }
 
-/* Of each element what `x` has for its class: [batch, 1, rest], 0 where no class is named. */
+/* Selects the value in `x` of each element's class: [batch, 1, rest], 0 without a class. */
 static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };
@@ -48,7 +48,7 @@ static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 	return reduced(t, NN(REDUCE_SUM), x, &full, marked);
 }
 
-/* The weight of each class, 0 for the one that is to be ignored, in the input's shape. */
+/* Returns the weight of each class in the input's shape, 0 for the ignored class. */
 static uint32_t weights(struct lowering *t, const struct loss *l, uint32_t like)
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Matrix products: FULLY_CONNECTED where the second is a matrix, BATCH_MATMUL elsewhere. */
+/* GEMM: FULLY_CONNECTED if the second operand is a matrix, BATCH_MATMUL otherwise. */
 #include "ops.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint
 	return EMIT(t, NN(FULLY_CONNECTED), out, a, b, bias, scalar_int(t, t->fused));
 }
 
-/* Input 1 as weights [columns, inner]; `is_turned` where it is so already. */
+/* Returns input 1 as weights [columns, inner]; `is_turned`: it is in that order already. */
 static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 			   uint32_t columns)
 {
@@ -35,7 +35,7 @@ static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 			  (int[]){ 1, 0 });
 }
 
-/* Rows of 8-bit numbers by constant 8-bit weights and a bias. */
+/* Multiplies rows of 8-bit numbers by constant 8-bit weights and adds a bias. */
 static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weights *weights,
 			      bool is_turned, const int32_t *bias, uint32_t out)
 {
@@ -44,7 +44,7 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 				.scale = operand_of(t, x)->scale * weights->scales[0] };
 	void *elements;
 
-	/* A row turned is a copy. */
+	/* A transposed row is a copy. */
 	elements = turned(t->b, weights->elements, 1, 1, is_turned ? 1 : inner,
 			  is_turned ? (size_t)inner * columns : columns);
 	return EMIT(t, NN(FULLY_CONNECTED), out, x,
@@ -52,7 +52,7 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 		    constant_bytes(t, &type, bias), scalar_int(t, t->fused));
 }
 
-/* A product of these whose bias is constant, or 0. */
+/* Translates a quantised GEMM whose bias is constant, or 0. */
 static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 			      uint32_t columns, bool is_turned, uint32_t bias_index,
 			      const struct shape *shape)
@@ -75,7 +75,7 @@ static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 	return true;
 }
 
-/* alpha * A * B + beta * C */
+/* Computes alpha * A * B + beta * C. */
 void gemm_op(struct lowering *t)
 {
 	bool at = attr_int(t, "transA", 0), bt = attr_int(t, "transB", 0);
@@ -122,7 +122,7 @@ void gemm_op(struct lowering *t)
 	set_out(t, 0, x, &shape);
 }
 
-/* Both as [batch, rows, columns], of one batch. */
+/* Views both as [batch, rows, columns], with one batch. */
 static void batched(struct lowering *t, const struct shape *a, const struct shape *b,
 		    const struct shape *shape, const struct shape *out_shape)
 {
@@ -147,7 +147,7 @@ static void batched(struct lowering *t, const struct shape *a, const struct shap
 			   scalar_bool(t, false)), out_shape);
 }
 
-/* The shape of a product; vectors are a row and a column that vanish. */
+/* Returns the shape of a product; vectors are a row and a column that are dropped. */
 static struct shape matmul_shape(struct lowering *t, struct shape *a, struct shape *b,
 				 struct shape *full)
 {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Operators that move elements and compute nothing. */
+/* Operators that move elements without computing. */
 #include "ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * What is moved: 8-bit numbers where the node is between two of the same scale, and else what its
- * input is.
- */
+/* The operand to move: 8-bit numbers if input and output have the same scale, else the input. */
 struct moved {
 	bool quantised;
-	bool is_bool;			/* and x is of floats */
+	bool is_bool;			/* x is its float form */
 	uint32_t x;
 };
 
@@ -38,7 +35,7 @@ static void moved_out(struct lowering *t, struct moved m, const struct shape *sh
 
 /* ---- the same elements in the same order ---- */
 
-/* The input in another shape; of a constant a constant. */
+/* Views the input in another shape; a constant stays a constant. */
 static void viewed(struct lowering *t, const struct shape *shape)
 {
 	size_t size;
@@ -71,7 +68,7 @@ void dropout_op(struct lowering *t)
 	set_out(t, 0, in(t, 0), shape_in(t, 0));
 	if (t->refused || !has_out(t, 1))
 		return;
-	/* Nothing is dropped. */
+	/* A mask of ones drops no elements. */
 	count = shape_count(shape_in(t, 0));
 	mask = builder_alloc(t->b, (size_t)count);
 	if (mask)
@@ -124,7 +121,7 @@ void flatten_op(struct lowering *t)
 	viewed(t, &to);
 }
 
-/* Squeeze and Unsqueeze. */
+/* Translates Squeeze and Unsqueeze. */
 void squeeze_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -153,7 +150,7 @@ void squeeze_op(struct lowering *t)
 	viewed(t, &to);
 }
 
-/* ---- another order ---- */
+/* ---- transposition ---- */
 
 void transpose_op(struct lowering *t)
 {
@@ -199,7 +196,7 @@ void space_op(struct lowering *t)
 	moved_out(t, m, &to);
 }
 
-/* Channels [C, b, b] in that order: the two blocks are turned one after the other. */
+/* Changes the order of channels [C, b, b] by transposing the two blocks in turn. */
 static void depth_column_row(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -310,7 +307,7 @@ void split_op(struct lowering *t)
 	}
 }
 
-/* Indices that may count from the end, as those that do not. */
+/* Converts indices that may count from the end to indices from the start. */
 static uint32_t indices_in(struct lowering *t, int64_t size)
 {
 	int64_t count, *given;
@@ -331,7 +328,7 @@ static uint32_t indices_in(struct lowering *t, int64_t size)
 	return constant_ints(t, 1, (uint32_t[]){ (uint32_t)count }, narrow);
 }
 
-/* Of a constant by constant indices. */
+/* Gathers from a constant by constant indices. */
 static bool folded_gather(struct lowering *t, int axis, const struct shape *to)
 {
 	struct shape shape = *shape_in(t, 0);
@@ -383,7 +380,7 @@ void gather_op(struct lowering *t)
 
 /* ---- more ---- */
 
-/* Constants one after the other. */
+/* Concatenates constants. */
 static bool folded_concat(struct lowering *t, int axis)
 {
 	struct shape to = *shape_in(t, 0);
@@ -400,7 +397,7 @@ static bool folded_concat(struct lowering *t, int axis)
 			if (d != axis && shape->dims[d] != to.dims[d])
 				return false;
 		to.dims[axis] += shape->dims[axis];
-		/* Many small ones are large, and may be more than can be counted. */
+		/* Many small constants may exceed the limit, or overflow the count. */
 		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
 		    shape_count(&to) > MOST_FOLDED)
 			return false;
@@ -492,7 +489,7 @@ void tile_op(struct lowering *t)
 	set_out(t, 0, x, &to);
 }
 
-/* The constant that is around; 0 where none is given. */
+/* Reads the constant padding value; 0 if it is missing. */
 static bool pad_value(struct lowering *t, float *value)
 {
 	int64_t count;
@@ -514,7 +511,7 @@ static bool pad_value(struct lowering *t, float *value)
 	return true;
 }
 
-/* Amounts per axis, before and after; those not named are 0. */
+/* Reads the padding of each axis, before and after; unnamed axes have 0. */
 static bool read_pads(struct lowering *t, const struct shape *shape, struct shape *to,
 		      int32_t *pads)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Normalisations and Softmax; those that the NNAPI has not are made of means and arithmetic. */
+/* Normalisations and Softmax; those that the NNAPI lacks are composed of means and arithmetic. */
 #include "ops.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A shape with numbers for dimension 1 only. */
+/* Returns a shape of ones, except for dimension 1. */
 static struct shape channel_shape(const struct shape *shape)
 {
 	struct shape of = { .rank = shape->rank };
@@ -15,7 +15,7 @@ static struct shape channel_shape(const struct shape *shape)
 	return of;
 }
 
-/* x * scale + bias, vectors of a number for each channel. */
+/* Computes x * scale + bias, with a scale and bias for each channel. */
 static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *shape,
 			    uint32_t scale, uint32_t bias)
 {
@@ -25,7 +25,7 @@ static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *
 	return broadcast(t, NN(ADD), x, shape, view_shape(t, bias, &of), &of, shape);
 }
 
-/* Inputs of a number for each channel. */
+/* Checks that inputs have one number for each channel. */
 static bool are_by_channel(struct lowering *t, const struct shape *shape, uint32_t first,
 			   uint32_t count)
 {
@@ -37,7 +37,7 @@ static bool are_by_channel(struct lowering *t, const struct shape *shape, uint32
 	return !t->refused;
 }
 
-/* Numbers that are known are put together now. */
+/* Folds a batch normalisation with constant parameters. */
 static void folded_batch_norm(struct lowering *t, const struct shape *shape, float epsilon)
 {
 	uint32_t channels = (uint32_t)shape->dims[1], x = in(t, 0);
@@ -80,7 +80,7 @@ void batch_norm_op(struct lowering *t)
 	set_out(t, 0, per_channel(t, x, shape, scale, bias), shape);
 }
 
-/* Each of `rows` lines of `count` elements around its mean, by its deviation. */
+/* Normalises each of `rows` lines of `count` elements by its mean and deviation. */
 static uint32_t normalised(struct lowering *t, uint32_t x, uint32_t rows, uint32_t count,
 			   float epsilon)
 {
@@ -92,7 +92,7 @@ static uint32_t normalised(struct lowering *t, uint32_t x, uint32_t rows, uint32
 		    scalar_bool(t, true));
 }
 
-/* Each group of channels around its mean; one for each channel if there is no number of them. */
+/* Normalises each group of channels, or each channel if no number of groups is given. */
 void group_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -110,7 +110,7 @@ void group_norm_op(struct lowering *t)
 	set_out(t, 0, per_channel(t, view_shape(t, x, shape), shape, in(t, 1), in(t, 2)), shape);
 }
 
-/* The axes from one on. */
+/* Marks the axes from a given axis on. */
 static bool mark_from(struct lowering *t, const struct shape *shape, bool *marked)
 {
 	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
@@ -120,7 +120,7 @@ static bool mark_from(struct lowering *t, const struct shape *shape, bool *marke
 	return !t->refused;
 }
 
-/* x - mean, 1 / deviation and the mean, over the axes that are marked. */
+/* Returns x - mean, 1 / deviation and the mean, over the marked axes. */
 static uint32_t deviation(struct lowering *t, uint32_t x, const struct shape *shape,
 			  const bool *marked, float epsilon)
 {
@@ -139,7 +139,7 @@ static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t in
 	return broadcast(t, type, x, shape, in(t, index), of, shape);
 }
 
-/* `type` of x and of what is left of its shape by a reduction, in the flat form. */
+/* Combines x by `type` with a tensor of the reduced shape, in at most four dimensions. */
 static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape,
 			   uint32_t y, const struct shape *small)
 {
@@ -249,7 +249,7 @@ void lrn_op(struct lowering *t)
 			   scalar_int(t, 1)), shape);
 }
 
-/* As of operator set 13 along an axis, before over all from an axis on. */
+/* Operator set 13 normalises along one axis, earlier ones over all axes from one on. */
 void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

@@ -2,7 +2,7 @@
 /* Poolings. */
 #include "ops.h"
 
-/* A window must be larger than what is added on each side of it. */
+/* A window must be larger than the padding on each side of it. */
 static bool pads_fit(const struct window *w)
 {
 	for (int i = 0; i < 2; i++)
@@ -12,8 +12,9 @@ static bool pads_fit(const struct window *w)
 }
 
 /*
- * Windows of three dimensions: over rows and columns, then over the first dimension of space. The
- * greatest of the greatest is the greatest; a mean of means is the mean where all are of as many.
+ * Pools in three dimensions: over rows and columns, then over the first spatial dimension. A
+ * maximum of maxima is the maximum; a mean of means is the mean if all have the same number of
+ * elements.
  */
 static void deep_pool(struct lowering *t, bool average)
 {
@@ -72,7 +73,7 @@ void pool_op(struct lowering *t)
 	x = window_view(t, x, &w);
 	if (average && attr_int(t, "count_include_pad", 0) &&
 	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1])) {
-		/* What ceil_mode added does not count. */
+		/* Elements that ceil_mode adds do not count. */
 		if (attr_int(t, "ceil_mode", 0))
 			refuse(t, "count_include_pad with ceil_mode");
 		x = window_padded(t, x, &w);
@@ -86,7 +87,7 @@ void pool_op(struct lowering *t)
 		set_out(t, 0, x, &out);
 }
 
-/* Over all dimensions of space, which are kept as 1. */
+/* Pools over all spatial dimensions, which become 1. */
 void global_pool_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

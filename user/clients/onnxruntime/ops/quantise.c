@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* QuantizeLinear and DequantizeLinear where they are operations of their own. */
+/* QuantizeLinear and DequantizeLinear as separate operations. */
 #include "ops.h"
 
 #include <math.h>
 
-/* The scale and zero point that quantised_values() found must be this node's. */
+/* Checks that the scale and zero point from quantised_values() are this node's. */
 static bool is_known(struct lowering *t, uint32_t value)
 {
 	const struct translated *known = &onnx(t)->values[value];
@@ -36,7 +36,7 @@ void quantize_op(struct lowering *t)
 	set_out(t, 0, EMIT(t, NN(QUANTIZE), operand, x), shape);
 }
 
-/* Constants are computed here: what uses them may want them in another order. */
+/* Dequantises constants here, because their consumers may need another order. */
 static bool dequantise_constant(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -83,7 +83,7 @@ static bool dequantise_constant(struct lowering *t)
 	return true;
 }
 
-/* Refuses nodes that are no part of a product: the others have another translator. */
+/* Rejects nodes that are not part of a GEMM pattern; those of a pattern have another translator. */
 void integer_op(struct lowering *t)
 {
 	refuse(t, "it is no part of a product of constant weights and what DynamicQuantizeLinear makes");

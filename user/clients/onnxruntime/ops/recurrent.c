@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * LSTM, GRU and RNN. The NNAPI has sequences of LSTM and RNN cells, in one direction; a GRU is made
- * of its parts, step by step. The other direction is the same on a sequence that is turned round.
+ * LSTM, GRU and RNN. The NNAPI has forward sequences of LSTM and RNN cells; a GRU is composed of
+ * its parts, step by step. The backward direction is the same on a reversed sequence.
  */
 #include "ops.h"
 
@@ -33,7 +33,7 @@ static bool ordinary(struct lowering *t, const struct recurrent *r)
 	return !t->refused;
 }
 
-/* Whether the inputs that may be missing have as many elements as the weights want. */
+/* Checks that optional inputs have the number of elements that the weights need. */
 static bool are_of_shape(struct lowering *t, const struct recurrent *r)
 {
 	const int64_t states = (int64_t)r->directions * r->batch * r->units;
@@ -81,7 +81,7 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	return are_of_shape(t, r) && ordinary(t, r);
 }
 
-/* Row `row` of an input seen as rows of a number for each unit. */
+/* Returns row `row` of an input with a number for each unit in a row. */
 static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t index,
 		       uint32_t row)
 {
@@ -90,7 +90,7 @@ static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t i
 	return view(t, x, 1, &r->units);
 }
 
-/* Weights of a gate in a direction: of the input (1) or the state (2). */
+/* Returns the weights of a gate in a direction: of the input (1) or the state (2). */
 static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t index,
 		     uint32_t direction, uint32_t number)
 {
@@ -101,7 +101,7 @@ static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t ind
 			 columns);
 }
 
-/* A gate's part of the biases [2 * gates * units]: `half` 0 for the input, 1 for the state. */
+/* Returns a gate's part of the biases [2 * gates * units]; `half`: 0 for the input, 1 the state. */
 static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 			  uint32_t number, uint32_t half)
 {
@@ -110,7 +110,7 @@ static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_
 	return row_of(t, r, 3, (direction * 2 + half) * r->gates + number);
 }
 
-/* The sum of both, of constants computed here. */
+/* Returns the sum of both biases; constants are added here. */
 static uint32_t bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		     uint32_t number)
 {
@@ -141,14 +141,14 @@ static uint32_t state(struct lowering *t, const struct recurrent *r, uint32_t in
 			 r->units);
 }
 
-/* Turned round in time. */
+/* Reverses the time axis. */
 static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_t x)
 {
 	return EMIT(t, NN(REVERSE), result_like(t, x), x,
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
-/* Those that are named, if any are, must be these, in each direction. */
+/* Checks that the named activations, if any, are these in each direction. */
 static bool activations_are(struct lowering *t, const char *const *names, size_t count)
 {
 	const struct attribute *given = attr(t, "activations");
@@ -172,7 +172,7 @@ static uint32_t joined(struct lowering *t, uint32_t a, uint32_t b, uint32_t befo
 	return concatenated(t, x, 2, &shape, 1, a);
 }
 
-/* All states, the last one, and of LSTM the last cell, of each direction. */
+/* Sets the outputs of each direction: all states, the last one, and of LSTM the last cell. */
 static void set_outputs(struct lowering *t, const struct recurrent *r, uint32_t out[2][3])
 {
 	uint32_t size = r->batch * r->units;
@@ -203,7 +203,7 @@ static uint32_t sequence_dims(const struct recurrent *r, uint32_t last, uint32_t
 	return 3;
 }
 
-/* Gates of ONNX are in the order i, o, f, c; those of the NNAPI i, f, c, o. */
+/* Translates an LSTM. ONNX orders gates i, o, f, c, and the NNAPI i, f, c, o. */
 static void lstm(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		 bool backward, uint32_t out[3])
 {
@@ -215,13 +215,13 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 		ins[count++] = gate(t, r, 1, direction, order[i]);
 	for (int i = 0; i < 4; i++)
 		ins[count++] = gate(t, r, 2, direction, order[i]);
-	/* Peepholes i, o, f to i, f, o. */
+	/* Reorder peepholes i, o, f to i, f, o. */
 	for (uint32_t i = 0; i < 3; i++)
 		ins[count++] = has_in(t, 7) ? row_of(t, r, 7, direction * 3 + (i ? 3 - i : 0)) :
 					      omitted(t, r->x, 1);
 	for (int i = 0; i < 4; i++)
 		ins[count++] = bias(t, r, direction, order[i]);
-	/* No projection. */
+	/* There is no projection. */
 	ins[count++] = omitted(t, r->x, 2);
 	ins[count++] = omitted(t, r->x, 1);
 	ins[count++] = state(t, r, 5, direction);
@@ -286,7 +286,7 @@ void rnn_op(struct lowering *t)
 
 /* ---- GRU: gates z, r, h ---- */
 
-/* Rows of a product of all steps with the weights of a gate: those of one step. */
+/* Returns the rows of one step, from a GEMM of all steps with the weights of a gate. */
 static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t all, uint32_t step)
 {
 	const struct shape shape = { 2, { r->steps * r->batch, r->units } };
@@ -295,7 +295,7 @@ static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t 
 }
 
 struct gru {
-	uint32_t inputs[3];		/* of all steps, by the weights, with their biases */
+	uint32_t inputs[3];		/* of all steps, multiplied by the weights, with biases */
 	uint32_t weights[3], biases[3];	/* of the state */
 };
 

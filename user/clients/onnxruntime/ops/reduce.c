@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Reductions, and what picks elements by their size: ArgMax, ArgMin, TopK. */
+/* Reductions, and selection by size: ArgMax, ArgMin, TopK. */
 #include "ops.h"
 
 #include <string.h>
 
-/* The axes of a node; all, or with noop_with_empty_axes none, where none are named. */
+/* Reads the axes of a node. Without axes it is all of them, or none with noop_with_empty_axes. */
 static bool read_axes(struct lowering *t, const struct shape *shape, bool *marked)
 {
 	int64_t count = 0, *axes = ints_of(t, 1, "axes", &count);
@@ -18,7 +18,7 @@ static bool read_axes(struct lowering *t, const struct shape *shape, bool *marke
 	return !t->refused;
 }
 
-/* Unary operations before a reduction and behind it; MUL: the square. */
+/* Unary operations before and after a reduction; MUL: the square. */
 static const struct steps {
 	const char *op;
 	int32_t before, after;
@@ -31,7 +31,7 @@ static const struct steps {
 	{ "", -1, -1 },
 };
 
-/* log(sum(exp(x))) = m + log(sum(exp(x - m))), m the greatest, which does not overflow. */
+/* log(sum(exp(x))) = m + log(sum(exp(x - m))), with m the maximum, does not overflow. */
 static uint32_t log_sum_exp(struct lowering *t, uint32_t x, const struct shape *shape,
 			    const bool *marked)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample, axis by axis: where each element of the result is in the input, by ONNX's
- * rules. What the NNAPI's two operations do just so they do; else the nearest elements are
- * gathered, and weighted sums are products with a constant matrix.
+ * Resize and Upsample, axis by axis, by ONNX's coordinate rules. Cases of the NNAPI's two
+ * operations use those. Otherwise the nearest elements are gathered, and weighted sums are GEMMs
+ * with a constant matrix.
  */
 #include "ops.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest dimension: each position of an axis is computed when the graph is translated. */
+/* Maximum dimension: the plug-in computes each position of an axis during translation. */
 #define MAX_SIZE (1 << 20)
 
 enum mode { NEAREST, LINEAR, CUBIC };
@@ -32,7 +32,7 @@ struct resize {
 	float scale[MAX_RANK];
 };
 
-/* Where an element of the result is on the axis of the input. */
+/* Returns the input coordinate of an element of the result. */
 static float source(const struct resize *r, int axis, int64_t at)
 {
 	float in = (float)r->in[axis], out = (float)r->out[axis], scale = r->scale[axis];
@@ -74,7 +74,7 @@ static int64_t nearest(const struct resize *r, int axis, int64_t at)
 	return clamped((int64_t)x, r->in[axis]);
 }
 
-/* ---- what the NNAPI's operations do ---- */
+/* ---- cases of the NNAPI's operations ---- */
 
 static float nnapi_source(const struct resize *r, int axis, int64_t at, bool align, bool half)
 {
@@ -94,7 +94,7 @@ static bool is_nnapi_nearest(const struct resize *r, int axis, bool align, bool 
 		if (clamped((int64_t)(align ? roundf(x) : floorf(x)), r->in[axis]) !=
 		    nearest(r, axis, i))
 			return false;
-		/* Where rounding decides, two computations may differ. */
+		/* Near a tie of rounding, the two computations may differ. */
 		if (!align && (exact > 0.9999f || (exact && exact < 0.0001f)))
 			return false;
 	}
@@ -115,7 +115,7 @@ static bool is_nnapi_linear(const struct resize *r, int axis, bool align, bool h
 	return true;
 }
 
-/* Whether an operation on the last two of four dimensions does it, and with which flags. */
+/* Returns whether an operation on the last two of four dimensions computes this, and its flags. */
 static bool is_nnapi(const struct resize *r, bool *align, bool *half)
 {
 	if (r->rank != 4 || r->mode == CUBIC || r->scale[0] != 1 || r->scale[1] != 1)
@@ -144,7 +144,7 @@ static float cubic_weight(float a, float x)
 	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* A row for each element of the result, a column for each of the input. */
+/* Makes a matrix with a row for each element of the result and a column for each of the input. */
 static float *matrix(struct lowering *t, const struct resize *r, int axis)
 {
 	int64_t in = r->in[axis], out = r->out[axis];
@@ -241,7 +241,7 @@ static void resize(struct lowering *t, const struct resize *r)
 		set_out(t, 0, x, &to);
 }
 
-/* Returns the number of an attribute's value among others, or 0. */
+/* Returns the index of an attribute's value among others, or 0. */
 static int number_of(struct lowering *t, const char *name, const char *usual,
 		     const char *const *values)
 {
@@ -294,7 +294,7 @@ static void set_scale(struct lowering *t, struct resize *r, int axis, float scal
 	r->out[axis] = (int64_t)floorf((float)r->in[axis] * scale);
 }
 
-/* One scale for all axes, the smallest or the largest. */
+/* Uses one scale for all axes, the smallest or the largest. */
 static void keep_ratio(struct lowering *t, struct resize *r, const int *axes, int64_t count,
 		       const int64_t *sizes, bool larger)
 {

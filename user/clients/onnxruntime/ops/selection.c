@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Operators that choose by position or by comparing: masks, one-hot vectors, elements. */
+/* Operators that select by position or comparison: masks, one-hot vectors, elements. */
 #include "ops.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The one number of a constant input; where it is missing, another. */
+/* Returns the number of a constant input of one element, or `otherwise` if it is missing. */
 static int64_t int_in(struct lowering *t, uint32_t index, int64_t otherwise)
 {
 	int64_t count = 0, *given = has_in(t, index) ? ints_in(t, index, &count) : NULL;
@@ -15,7 +15,7 @@ static int64_t int_in(struct lowering *t, uint32_t index, int64_t otherwise)
 	return given ? given[0] : otherwise;
 }
 
-/* The upper or lower triangle of matrices; the rest is 0. */
+/* Keeps the upper or lower triangle of matrices and clears the rest. */
 void trilu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -27,7 +27,7 @@ void trilu_op(struct lowering *t)
 
 	if (!t->refused && (shape->rank < 2 || shape_count(shape) > 1 << 24))
 		refuse(t, "of %d dimensions", shape->rank);
-	/* A diagonal further away is the same as one that is outside. */
+	/* A diagonal further away has the same effect as any outside of the matrix. */
 	if (k < -INT32_MAX || k > INT32_MAX)
 		k = k < 0 ? -INT32_MAX : INT32_MAX;
 	if (t->refused)
@@ -128,7 +128,7 @@ void one_hot_op(struct lowering *t)
 
 /* ---- elements ---- */
 
-/* Where in memory each element is that is asked for: its place along an axis, and the rest. */
+/* Computes the memory index of each requested element from its place along an axis and the rest. */
 void gather_elements_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *to = shape_in(t, 1);
@@ -207,7 +207,7 @@ void range_op(struct lowering *t)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		numbers[i] = int_in(t, i, 0);
-		/* So that sums of three do not overflow. */
+		/* Limit numbers, so that sums of three do not overflow. */
 		if (numbers[i] < -most || numbers[i] > most)
 			refuse(t, "input %u is %lld, further from 0 than %lld", i,
 			       (long long)numbers[i], (long long)most);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* One number a dimension, all between `low` and INT32_MAX; missing: `otherwise`. */
+/* Reads one number for each dimension, between `low` and INT32_MAX; missing: `otherwise`. */
 static void read_numbers(struct lowering *t, const char *name, int64_t otherwise, int64_t low,
 			 int count, int64_t *numbers)
 {
@@ -41,21 +41,21 @@ static void read_pads(struct lowering *t, struct window *w, int first)
 	}
 }
 
-/* The tail that makes room for a last window that is only begun. */
+/* Widens the tail so that a last, partial window fits. */
 static void widen_tail(struct window *w, int i)
 {
 	int64_t size = (w->size[i] - 1) * w->dilation[i] + 1;
 	int64_t room = w->in[i] + w->head[i] + w->tail[i] - size;
 	int64_t out = room < 0 ? 0 : (room + w->stride[i] - 1) / w->stride[i] + 1;
 
-	/* A window that would begin in the tail is none. */
+	/* Drop a window that would begin in the tail. */
 	if (out > 1 && (out - 1) * w->stride[i] >= w->in[i] + w->head[i])
 		out--;
 	if (out > 0 && (out - 1) * w->stride[i] > room)
 		w->tail[i] += (out - 1) * w->stride[i] - room;
 }
 
-/* How many windows there are along a dimension. */
+/* Counts the windows along a dimension. */
 static void count_windows(struct lowering *t, struct window *w, int i)
 {
 	int64_t room;

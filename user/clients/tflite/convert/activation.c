@@ -2,13 +2,13 @@
 /*
  * Activations, functions with parameters, normalisations.
  *
- * Where NNAPI has an operation for float32 only, or for quantised tensors of one scale, others
- * are computed as float32 between DEQUANTIZE and QUANTIZE: one rounding of the exact result,
- * where TensorFlow Lite's integer kernels may be one quantum off it.
+ * If NNAPI has an operation only for float32, or only for quantised tensors of one scale, other
+ * cases are computed as float32 between DEQUANTIZE and QUANTIZE. This rounds the exact result once,
+ * while TensorFlow Lite's integer kernels may differ by one quantum.
  */
 #include "clients/tflite/operations.h"
 
-/* SOFTMAX and LOG_SOFTMAX along the last axis. */
+/* Translates SOFTMAX and LOG_SOFTMAX along the last axis. */
 void softmax_op(struct lowering *t)
 {
 	const struct tfl_softmax *p = params(t);

@@ -6,7 +6,7 @@
 
 #include "clients/tflite/operations.h"
 
-/* ADD, SUB, MUL and DIV. */
+/* Translates ADD, SUB, MUL and DIV. */
 void arithmetic_op(struct lowering *t)
 {
 	const struct tfl_activated *p = params(t);
@@ -22,7 +22,7 @@ void arithmetic_op(struct lowering *t)
 	set_out(t, 0, broadcast_like(t, t->code, x, a, y, b, &shape, out), &shape);
 }
 
-/* NNAPI's DIV of int32 is rounded downwards; TensorFlow Lite's fails where the divisor is 0. */
+/* Returns whether an int32 divisor may be 0: NNAPI's DIV rounds down, TensorFlow Lite's fails. */
 static bool may_be_zero(struct lowering *t)
 {
 	int64_t count, *divisor = constant_count(t, 1) < 0 ? NULL : ints_in(t, 1, &count);
@@ -33,7 +33,7 @@ static bool may_be_zero(struct lowering *t)
 	return !divisor;
 }
 
-/* FLOOR_DIV, which has a code, and FLOOR_MOD. */
+/* Translates FLOOR_DIV, which has a code, and FLOOR_MOD. */
 void floor_div_op(struct lowering *t)
 {
 	/* -9.9 by -3.3 is just below 3 in double, and 3 in float32. */
@@ -65,8 +65,8 @@ void add_n_op(struct lowering *t)
 }
 
 /*
- * The first form of TensorFlow Lite's has a condition of one element, or one for each row; the
- * second broadcasts all three.
+ * TensorFlow Lite's first version has a condition of one element, or one for each row; the second
+ * broadcasts all three.
  */
 void select_op(struct lowering *t)
 {

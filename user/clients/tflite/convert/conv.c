@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Convolutions, poolings and products of matrices.
+ * Convolutions, poolings and GEMM.
  */
 #include "clients/tflite/operations.h"
 
@@ -9,19 +9,19 @@
 #include "clients/dynamic.h"
 #include "clients/tflite/delegate.h"
 
-/* Whether weights of 8 bits meet activations that are quantised when they run. */
+/* Returns whether 8-bit weights meet activations that are quantised at run time. */
 static bool is_hybrid(const struct tfl_tensor *x, const struct tfl_tensor *w)
 {
 	return x->type == TFL_FLOAT32 && w->type == TFL_INT8;
 }
 
-/* Whether the devices have products for them. */
+/* Returns whether the devices have operations for them. */
 static bool has_dynamic(const struct lowering *t)
 {
 	return tfl(t)->delegate && devices_have_dynamic(&tfl(t)->delegate->devices);
 }
 
-/* The filter's type, with the kinds of filters checked that NNAPI has. */
+/* Returns the filter's type; rejects kinds of filters that NNAPI lacks. */
 static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, int rank)
 {
 	const struct tfl_tensor *w = tensor_in(t, 1);
@@ -40,8 +40,8 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 }
 
 /*
- * The bias, or zeros. The scale of a quantised one is what the convolution makes it; NNAPI
- * wants it said, and files say it with more or fewer digits.
+ * Returns the bias, or zeros. The scale of a quantised bias follows from the convolution. NNAPI
+ * needs it explicitly, and files have it with more or fewer digits.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)
@@ -66,7 +66,7 @@ static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t
 	return in_as(t, input, &type);
 }
 
-/* Weights for an operation on float32: of a device that lacks the hybrid one. */
+/* Dequantises weights for a device that lacks the hybrid operation. */
 static uint32_t real_weights(struct lowering *t)
 {
 	tfl(t)->dequantises = tensor_in(t, 1)->type != TFL_FLOAT32;
@@ -80,12 +80,12 @@ static void count_work(struct lowering *t, const struct tfl_tensor *of, uint64_t
 
 /* ---- Windows ---- */
 
-/* The structures of convolutions and poolings begin with these members. */
+/* The first members of the structures of convolutions and poolings. */
 struct strides {
 	int padding, width, height;
 };
 
-/* The windows of a node from image x to output 0. */
+/* Reads the windows of a node from image x to output 0. */
 static void read_window(struct lowering *t, struct window *w, const struct tfl_tensor *x,
 			const uint32_t size[2], const int dilation[2])
 {
@@ -126,7 +126,7 @@ void pool_op(struct lowering *t)
 static bool check_image(struct lowering *t, const struct tfl_tensor *x, const struct operand *w,
 			uint32_t channel)
 {
-	/* TensorFlow Lite's kernels take an int8 filter's zero point for 0. */
+	/* TensorFlow Lite's kernels assume 0 as an int8 filter's zero point. */
 	if (!t->refused && x->type == TFL_INT8 && w->zero)
 		refuse(t, "int8 weights with a zero point that is not 0");
 	if (!t->refused && w->scales && w->channel != channel)
@@ -134,7 +134,7 @@ static bool check_image(struct lowering *t, const struct tfl_tensor *x, const st
 	return !t->refused;
 }
 
-/* A depthwise filter as one of groups: by channel. */
+/* Transposes a depthwise filter to one of groups: by channel. */
 static uint32_t by_channel(struct lowering *t, struct operand type)
 {
 	const uint32_t channels = type.dims[3], taps = type.dims[1] * type.dims[2];
@@ -146,7 +146,10 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
 	return constant_bytes(t, &type, turned(t->b, from, 1, 1, taps, channels));
 }
 
-/* CONV_2D and DEPTHWISE_CONV_2D, whose channels are the first and the last dimension of weights. */
+/*
+ * Translates CONV_2D and DEPTHWISE_CONV_2D, whose channels are the first and the last dimension of
+ * weights.
+ */
 static void convolution(struct lowering *t, bool is_depthwise, const int dilation[2],
 			int activation)
 {
@@ -164,7 +167,7 @@ static void convolution(struct lowering *t, bool is_depthwise, const int dilatio
 	read_window(t, &c.w, x, &w.dims[1], dilation);
 	if (!check_image(t, x, &w, channel))
 		return;
-	/* The multiplier follows from the shapes; what the file says is not always right. */
+	/* The multiplier follows from the shapes; the file's may be wrong. */
 	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner) ||
 	    (is_depthwise && w.dims[0] != 1))
 		return refuse(t, "%u channels and weights for %u", dim(x, 3), w.dims[3]);
@@ -199,7 +202,7 @@ void depthwise_op(struct lowering *t)
 	convolution(t, true, dilation, p->activation);
 }
 
-/* The padding as TensorFlow Lite puts it at the head of an axis, and what remains for the tail. */
+/* Sets the padding as TensorFlow Lite does: head first, the rest at the tail. */
 static void pad_transposed(struct window *w, int i, bool is_same)
 {
 	const int64_t out = w->out[i], size = w->size[i], stride = w->stride[i];
@@ -236,9 +239,9 @@ void transpose_conv_op(struct lowering *t)
 	set(t, 0, convolved(t, &c, out_like(t, 0)));
 }
 
-/* ---- Products ---- */
+/* ---- GEMM ---- */
 
-/* Weights with a scale per channel: a convolution of images of one pixel. */
+/* Multiplies by weights with a scale per channel, as a convolution of images of one pixel. */
 static uint32_t by_conv(struct lowering *t, struct operand w, uint32_t rows, uint32_t bias,
 			uint32_t like)
 {
@@ -275,7 +278,7 @@ void fully_connected_op(struct lowering *t)
 		return refuse(t, "an output of another size than %u rows of %u", rows, w.dims[0]);
 	count_work(t, out, w.dims[1]);
 	hybrid = is_hybrid(x, tensor_in(t, 1));
-	/* TensorFlow Lite's kernel takes the one scale that there is not for 0. */
+	/* TensorFlow Lite's kernel assumes 0 for the missing single scale. */
 	if (w.scales && hybrid)
 		return refuse(t, "a hybrid operation: weights with scales by channel");
 	bias = bias_of(t, x, 2, &w, w.dims[0]);
@@ -296,7 +299,7 @@ void fully_connected_op(struct lowering *t)
 	set(t, 0, y);
 }
 
-/* An operand with dimensions of 1 in front. */
+/* Views an operand with leading dimensions of 1. */
 static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 {
 	const uint32_t have = operand_of(t, operand)->rank;
@@ -306,7 +309,10 @@ static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 	return view(t, operand, rank, dims);
 }
 
-/* Quantised ones are computed as float32, which is faster; sums are exact to far below a quantum. */
+/*
+ * Quantised operands are computed as float32, which is faster; sums are exact to far below a
+ * quantum.
+ */
 void batch_matmul_op(struct lowering *t)
 {
 	const struct tfl_batch_matmul *p = params(t);

@@ -11,11 +11,11 @@ enum gate { IN, FORGET, CELL, OUT, GATES };
 
 /* ---- The basic kernel ---- */
 
-/* Inputs, and outputs: the result, the state, and what TensorFlow Lite uses in between. */
+/* Inputs and outputs of the kernel: result, state, and TensorFlow Lite's intermediate tensors. */
 enum { DATA, LAST, WEIGHTS, BIAS, STATE, BASIC_INPUTS };
 enum { RESULT, NEW_STATE, JOINED, SUMS, BASIC_OUTPUTS };
 
-/* The rows of a gate in the matrix of TensorFlow Lite's basic kernel. */
+/* The rows of each gate in the matrix of TensorFlow Lite's basic kernel. */
 static const uint32_t rows_of[GATES] = { [IN] = 0, [CELL] = 1, [FORGET] = 2, [OUT] = 3 };
 
 static bool same_shape(const struct tfl_tensor *a, const struct tfl_tensor *b)
@@ -48,7 +48,7 @@ static bool is_basic(struct lowering *t)
 	return true;
 }
 
-/* TensorFlow Lite also copies the result and the new state to the inputs. */
+/* Copies the result and the new state to the inputs, as TensorFlow Lite does. */
 static void keep_states(struct lowering *t, uint32_t result, uint32_t state)
 {
 	set(t, RESULT, result);
@@ -57,7 +57,7 @@ static void keep_states(struct lowering *t, uint32_t result, uint32_t state)
 	state_as(t, STATE, NEW_STATE);
 }
 
-/* The data and the last result, which is an output, too. */
+/* Concatenates the data and the last result; the concatenation is an output, too. */
 static uint32_t join(struct lowering *t)
 {
 	const struct shape shape = shape_of(tensor_out(t, JOINED));
@@ -84,7 +84,7 @@ static void basic_float(struct lowering *t)
 	keep_states(t, arithmetic(t, NN(MUL), gates[OUT], unary(t, NN(TANH), state)), state);
 }
 
-/* Columns [first, first + count) of a gate's rows of the matrix, as a matrix of its own. */
+/* Takes columns [first, first + count) of a gate's rows as a matrix. */
 static uint32_t matrix_of(struct lowering *t, enum gate gate, uint32_t first, uint32_t count)
 {
 	const struct tfl_tensor *w = tensor_in(t, WEIGHTS);
@@ -113,9 +113,9 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 }
 
 /*
- * NNAPI's QUANTIZED_16BIT_LSTM is this kernel, with two matrices for each gate. The reference
- * joins them with the recurrent weights first, but the data before the state: so the first
- * columns, that meet the data here, are the recurrent weights there.
+ * NNAPI's QUANTIZED_16BIT_LSTM is this kernel with two matrices for each gate. The reference
+ * concatenates them with the recurrent weights first, but the data before the state. So the first
+ * columns, which multiply the data, are the recurrent weights there.
  */
 static void basic_quantised(struct lowering *t)
 {
@@ -162,7 +162,7 @@ enum {
 	NORMS = 20, MOST_STEPS = 256,
 };
 
-/* What all steps share: inputs of QUANTIZED_LSTM without data and states. */
+/* Inputs of QUANTIZED_LSTM that all steps share: all except data and states. */
 struct cell {
 	uint32_t in[32];
 };
@@ -177,7 +177,7 @@ static const struct tfl_tensor *intermediate(const struct lowering *t, int i)
 	return &tfl(t)->context->tensors[list->data[i]];
 }
 
-/* The scale of an intermediate result; NULL zero_point: it must be 0. */
+/* Returns the scale of an intermediate result; NULL zero_point: it must be 0. */
 static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 {
 	const struct tfl_tensor *tensor = intermediate(t, i);
@@ -194,7 +194,7 @@ static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 	return affine->scale->data[0];
 }
 
-/* Constant weights of `type`, symmetric; absent ones are omitted. */
+/* Returns constant symmetric weights of `type`; missing ones are omitted. */
 static uint32_t symmetric(struct lowering *t, uint32_t i, int type, int32_t operand, uint32_t rank)
 {
 	const struct tfl_tensor *w = tensor_in(t, i);
@@ -231,7 +231,7 @@ static void read_cell(struct lowering *t, struct cell *c, float cell_clip, float
 		c->in[i] = symmetric(t, i, TFL_INT16, NN(TENSOR_QUANT16_SYMM), 1);
 	c->in[24] = scalar_float(t, NO_OPERAND, cell_clip);
 	c->in[25] = scalar_float(t, NO_OPERAND, projection_clip);
-	/* Without normalisation the gates have 3 bits before the point. */
+	/* Without normalisation, gates have 3 integer bits. */
 	for (int i = 0; i < GATES; i++)
 		c->in[26 + i] = scalar_float(t, NO_OPERAND,
 					     !tensor_in(t, NORMS + FORGET) ||
@@ -261,7 +261,7 @@ static bool is_integer_cell(struct lowering *t, float projection_clip)
 	return !t->refused;
 }
 
-/* One step from the states h and c; the outputs are the new states and the result. */
+/* Runs one step from the states h and c; the outputs are the new states and the result. */
 static void run_cell(struct lowering *t, const struct cell *c, uint32_t x, const uint32_t state[2],
 		     const uint32_t outputs[3])
 {
@@ -293,7 +293,10 @@ void integer_lstm(struct lowering *t, float cell_clip, float projection_clip)
 	set(t, 0, outputs[2]);
 }
 
-/* NNAPI has no sequence in integers: one cell for each step, which is cut out and put together. */
+/*
+ * Translates a sequence as one cell per step, with slices and a concatenation: NNAPI has no integer
+ * sequence.
+ */
 void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,
 			   bool time_major)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recurrent operations in float32. Their states are variable tensors of TensorFlow Lite: inputs
- * and outputs of the NNAPI model, that are copied back after each execution. Inputs have the
+ * Recurrent operations in float32. Their states are variable tensors of TensorFlow Lite. The NNAPI
+ * model has them as inputs and outputs, which are copied back after each execution. Inputs have the
  * same order in both interfaces, up to the layer normalisation.
  */
 #include "clients/tflite/operations.h"
 
-/* An operation in the making. */
+/* An operation in construction. */
 struct cell {
 	uint32_t in[64], out[8], ins, outs;
-	uint32_t place[2];		/* of the outputs of the node among `out` */
+	uint32_t place[2];		/* of the node's outputs among `out` */
 };
 
 static void append(struct cell *c, uint32_t operand)
@@ -17,7 +17,7 @@ static void append(struct cell *c, uint32_t operand)
 	c->in[c->ins++] = operand;
 }
 
-/* Inputs from..to-1 of the node; an absent one is omitted, of the rank that `ranks` tells. */
+/* Adds inputs from..to-1 of the node; a missing one is omitted, with its rank from `ranks`. */
 static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t to,
 		   const char *ranks)
 {
@@ -32,7 +32,7 @@ static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 	}
 }
 
-/* The activations that TensorFlow Lite's and NNAPI's recurrent operations both have. */
+/* Adds an activation that recurrent operations of both TensorFlow Lite and NNAPI have. */
 static void activation(struct lowering *t, struct cell *c, int code)
 {
 	if (code != TFL_ACT_NONE && code != TFL_ACT_RELU && code != TFL_ACT_RELU6 &&
@@ -59,7 +59,7 @@ static void states(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 		c->out[c->outs++] = new_state(t, i);
 }
 
-/* Steps of a sequence multiply the work of one. */
+/* Emits the operation; its work is that of one step times the steps. */
 static void finish(struct lowering *t, struct cell *c, uint32_t outputs, uint64_t steps)
 {
 	emit_many(t, t->code, c->outs, c->out, c->ins, c->in);
@@ -103,7 +103,7 @@ void lstm_op(struct lowering *t)
 	activation(t, &c, p->activation);
 	clips(t, &c, p->cell_clip, p->proj_clip);
 	layer_norm(t, &c);
-	/* NNAPI wants room for the gates. */
+	/* NNAPI needs scratch space for the gates. */
 	c.out[c.outs++] = result(t, in(t, 0), 2, (uint32_t[]){
 		dim(cell, 0), dim(cell, 1) * (tensor_in(t, 1) ? 4 : 3) });
 	states(t, &c, 18, 20);
@@ -149,7 +149,7 @@ void bidirectional_lstm_op(struct lowering *t)
 	finish(t, &c, outputs, steps(t, p->time_major));
 }
 
-/* RNN, and SVDF, which has a rank. */
+/* Translates RNN, and SVDF, which has a rank. */
 void rnn_op(struct lowering *t)
 {
 	const struct tfl_rnn *rnn = params(t);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One value for all elements along some axes, and places of elements.
+ * Reductions along axes, and places of elements.
  */
 #include "clients/tflite/operations.h"
 
 #include <string.h>
 
-/* The constant axes of input 1. Returns how many there are. */
+/* Reads the constant axes of input 1; returns their number. */
 static int read_axes(struct lowering *t, bool marked[MAX_RANK])
 {
 	int64_t count, *axes = ints_in(t, 1, &count);
@@ -22,8 +22,8 @@ static int read_axes(struct lowering *t, bool marked[MAX_RANK])
 }
 
 /*
- * The quantised mean over an image: a depthwise convolution with weights of 1 / (h * w), which
- * also changes the scale, in one rounding as TensorFlow Lite does.
+ * Computes the quantised mean over an image by a depthwise convolution with weights of 1 / (h * w).
+ * It also changes the scale, in one rounding as TensorFlow Lite does.
  */
 static void mean_of_image(struct lowering *t)
 {
@@ -53,7 +53,7 @@ static void mean_of_image(struct lowering *t)
 	set(t, 0, convolved(t, &c, result(t, out_like(t, 0), 4, dims)));
 }
 
-/* MEAN and REDUCE_SUM are computed as float32; the others keep the scale. */
+/* Translates reductions: MEAN and REDUCE_SUM as float32; the others keep the scale. */
 void reduce_op(struct lowering *t)
 {
 	const bool is_sum = t->code == NN(REDUCE_SUM) || t->code == NN(MEAN);

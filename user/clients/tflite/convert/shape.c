@@ -6,7 +6,7 @@
 
 #include "clients/tflite/operations.h"
 
-/* The target shape is the output's: TensorFlow Lite has worked it out. */
+/* The target shape is the output's, which TensorFlow Lite has computed. */
 void reshape_op(struct lowering *t)
 {
 	set(t, 0, in(t, 0));
@@ -44,7 +44,7 @@ void concatenation_op(struct lowering *t)
 		set(t, 0, concatenated(t, x, count, &out, at, like));
 }
 
-/* Along a new axis. */
+/* Concatenates along a new axis. */
 void pack_op(struct lowering *t)
 {
 	const struct tfl_pack *p = params(t);
@@ -66,7 +66,7 @@ void pack_op(struct lowering *t)
 		set(t, 0, emit(t, NN(PACK), result(t, x[1], 3, dims), count + 1, x));
 }
 
-/* SPLIT of input `from` to all outputs. */
+/* Splits input `from` to all outputs. */
 static void split(struct lowering *t, uint32_t from, int64_t axis)
 {
 	const struct shape *shape = shape_in(t, from);
@@ -132,13 +132,13 @@ void slice_op(struct lowering *t)
 	set(t, 0, ranged(t, in(t, 0), shape, ranges));
 }
 
-/* The range of an axis that a mask may leave open, or drop. */
+/* Returns the range of an axis, which a mask may leave open or drop. */
 static struct range strided(struct lowering *t, const struct tfl_strided_slice *p, int i,
 			    struct range range, int64_t size)
 {
 	const bool back = range.step < 0, is_open = p->begin_mask & 1 << i;
 
-	/* TensorFlow Lite does not limit the place of an axis that it drops. */
+	/* TensorFlow Lite does not clamp the place in an axis that it drops. */
 	if (p->shrink_axis_mask & 1 << i && !is_open &&
 	    (range.begin < -size || range.begin >= size))
 		refuse(t, "place %lld of %lld in an axis that is dropped", (long long)range.begin,
@@ -192,7 +192,10 @@ void tile_op(struct lowering *t)
 		refuse(t, "no dimensions");
 }
 
-/* BROADCAST_TO of input 0, FILL of input 1: NNAPI's FILL takes constants only. */
+/*
+ * Translates BROADCAST_TO of input 0 and FILL of input 1, because NNAPI's FILL accepts only
+ * constants.
+ */
 void broadcast_to_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, t->code == NN(FILL));
@@ -207,7 +210,7 @@ void broadcast_to_op(struct lowering *t)
 	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
 }
 
-/* Shapes are known when a partition is compiled: of other shapes it is compiled again. */
+/* Shapes are constant in a partition: it is compiled again for other shapes. */
 void shape_op(struct lowering *t)
 {
 	const struct tfl_ints *dims = tensor_in(t, 0)->dims;
@@ -220,7 +223,7 @@ void shape_op(struct lowering *t)
 		refuse(t, "an output of another size than the input's rank");
 }
 
-/* PAD, PAD_V2 with a value, and MIRROR_PAD. */
+/* Translates PAD, PAD_V2 with a value, and MIRROR_PAD. */
 void pad_op(struct lowering *t)
 {
 	const struct tfl_tensor *x = tensor_in(t, 0), *value = tensor_in(t, 2);
@@ -252,7 +255,7 @@ void pad_op(struct lowering *t)
 			return refuse(t, "a value of another scale or zero point than the input");
 		if (x->type == TFL_FLOAT32)
 			memcpy(&real, data, sizeof(real));
-		/* The operation takes the low byte only of what is no float. */
+		/* For types except float, the operation reads only the low byte. */
 		more = x->type == TFL_FLOAT32 ? scalar_float(t, in(t, 0), real) :
 						scalar_int(t, *data);
 	}
@@ -273,12 +276,12 @@ void resize_op(struct lowering *t)
 	if (p->align_corners && p->half_pixels)
 		return refuse(t, "aligned corners and half pixel centers");
 	flat(&to, dims);
-	/* NNAPI cuts blended quantised values to integers, TensorFlow Lite rounds them. */
+	/* NNAPI truncates interpolated quantised values, TensorFlow Lite rounds them. */
 	set(t, 0, resized(t, t->code, bilinear ? float_in(t, 0) : in(t, 0), dims, false,
 			  p->align_corners, p->half_pixels));
 }
 
-/* ---- Looking up ---- */
+/* ---- Lookup ---- */
 
 void gather_op(struct lowering *t)
 {
@@ -308,7 +311,7 @@ void embedding_lookup_op(struct lowering *t)
 	set(t, 0, EMIT(t, NN(EMBEDDING_LOOKUP), out_like(t, 0), in(t, 0), in(t, 1)));
 }
 
-/* Of equal keys, and of keys in another order, the interfaces may find different ones. */
+/* Checks that keys ascend: the interfaces may find different ones among equal or unsorted keys. */
 static bool are_ascending(struct lowering *t, const struct tfl_tensor *keys)
 {
 	const uint64_t count = tensor_count(keys);
@@ -341,7 +344,7 @@ void hashtable_lookup_op(struct lowering *t)
 	set(t, 1, out[1]);
 }
 
-/* The interfaces' codes for a projection's type differ: NNAPI's 1 is another sparse one. */
+/* The interfaces' codes of the projection's type differ: NNAPI's 1 is another sparse one. */
 void lsh_projection_op(struct lowering *t)
 {
 	enum { SPARSE = 1, DENSE = 2, NNAPI_DENSE = 2, NNAPI_SPARSE = 3 };
@@ -367,7 +370,7 @@ void lsh_projection_op(struct lowering *t)
 
 /* ---- Blocks ---- */
 
-/* The constant lists of SPACE_TO_BATCH_ND and its reverse. */
+/* Reads the constant lists of SPACE_TO_BATCH_ND and its inverse. */
 static bool read_blocks(struct lowering *t, int32_t block[2], int32_t margins[4], const char *what)
 {
 	int64_t *blocks, *given;
@@ -397,7 +400,7 @@ void space_to_batch_op(struct lowering *t)
 			       constant_ints(t, 2, (uint32_t[]){ 2, 2 }, padding)));
 }
 
-/* NNAPI's does not crop: SLICE does. */
+/* NNAPI's operation does not crop, so SLICE does. */
 void batch_to_space_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), out = shape_of(tensor_out(t, 0));
@@ -424,7 +427,7 @@ void batch_to_space_op(struct lowering *t)
 	set(t, 0, ranged(t, x, &to, ranges));
 }
 
-/* DEPTH_TO_SPACE and SPACE_TO_DEPTH. */
+/* Translates DEPTH_TO_SPACE and SPACE_TO_DEPTH. */
 void block_op(struct lowering *t)
 {
 	const struct tfl_block *p = params(t);
@@ -449,7 +452,7 @@ void reverse_op(struct lowering *t)
 
 /* ---- Types ---- */
 
-/* The same number in both interfaces, or refused. */
+/* Casts between types with the same result in both interfaces; rejects others. */
 void cast_op(struct lowering *t)
 {
 	const struct tfl_tensor *x = tensor_in(t, 0), *out = tensor_out(t, 0);
@@ -470,7 +473,7 @@ void quantize_op(struct lowering *t)
 	set(t, 0, float_in(t, 0));
 }
 
-/* Weights stored as float16 are CAST; they become constants when NNAPI compiles. */
+/* Converts weights stored as float16 by CAST; NNAPI folds them during compilation. */
 void dequantize_op(struct lowering *t)
 {
 	if (tensor_out(t, 0)->type != TFL_FLOAT32)
