@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. A quantised one is a
- * table of 256 bytes, computed in fixed point.
+ * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. A quantised operation is a table of 256
+ * values, computed in fixed point.
  */
 #include <math.h>
 
@@ -13,14 +13,14 @@
 
 /* ---- Shapes ---- */
 
-/* Quantised as the input. */
+/* Infers the input's shape and quantisation. */
 static enum nn_status infer_same(struct nn_run *r)
 {
 	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
 	return NN_OK;
 }
 
-/* Quantised so that [0, 1) or [-1, 1) is what the type holds. */
+/* Infers a quantisation whose range is [0, 1) or [-1, 1). */
 static enum nn_status infer_unit(struct nn_run *r, float scale, int32_t zero_unsigned,
 				 int32_t zero_signed)
 {
@@ -44,7 +44,7 @@ static enum nn_status infer_tanh(struct nn_run *r)
 	return infer_unit(r, 1.0f / 128, 128, 0);
 }
 
-/* Quantised as the model says. */
+/* Infers the input's shape, with the model's quantisation. */
 static enum nn_status infer_hard_swish(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0], declared = *out;
@@ -55,9 +55,9 @@ static enum nn_status infer_hard_swish(struct nn_run *r)
 	return NN_OK;
 }
 
-/* ---- Walking ---- */
+/* ---- Loops ---- */
 
-/* A float function; `alpha` is the operation's own parameter. */
+/* Applies a float function; `alpha` is the operation's own parameter. */
 static void map_float(const struct nn_run *r, float (*fn)(float x, float alpha), float alpha)
 {
 	const float *in = r->inputs[0].data;
@@ -68,15 +68,15 @@ static void map_float(const struct nn_run *r, float (*fn)(float x, float alpha),
 		out[i] = fn(in[i], alpha);
 }
 
-/* What a quantised function needs beside the input's value, in steps of its scale. */
+/* Parameters of a quantised function; the input's value is in units of its scale. */
 struct quantised {
-	struct nn_multiplier in;	/* of LOGISTIC and TANH */
+	struct nn_multiplier in;	/* for LOGISTIC and TANH */
 	int32_t radius;
-	struct nn_multiplier relu;	/* of HARD_SWISH: 16 bits */
+	struct nn_multiplier relu;	/* for HARD_SWISH: 16 bits */
 	struct nn_multiplier out;
 };
 
-/* `fn` gives the output's value in steps of its scale. */
+/* Applies `fn`, which returns the output in units of its scale. */
 static void map_q8(const struct nn_run *r, int32_t (*fn)(int32_t x, const struct quantised *p),
 		   const struct quantised *p)
 {
@@ -107,7 +107,7 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 	}
 }
 
-/* A flipped sign bit puts the bytes of either type in the order of their values. */
+/* A flipped sign bit orders the stored values of both types like their values. */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {
 	const struct nn_tensor *t = &r->inputs[0];
@@ -151,7 +151,7 @@ static float tanh_float(float x, float alpha)
 	return tanhf(x);
 }
 
-/* The input with four integer bits. Beyond the radius it would not fit. */
+/* Returns the input with four integer bits, which would overflow beyond the radius. */
 static int32_t fixed_input(int32_t x, const struct quantised *p)
 {
 	return nn_srdhm((int32_t)((uint32_t)x << p->in.shift), p->in.value);
@@ -196,7 +196,7 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
-	/* A single step is beyond it: 0 alone is computed, and needs no factor. */
+	/* With a radius of 0 only the input 0 is computed, which needs no factor. */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
 	map_q8(r, k->on_q8, &p);
@@ -224,7 +224,7 @@ static float hard_swish_float(float x, float alpha)
 	return x * fminf(6, fmaxf(0, x + 3)) / 6;
 }
 
-/* x * 2^bits, saturated to 16 bits. */
+/* Computes x * 2^bits, saturated to 16 bits. */
 static int16_t shift_left16(int16_t x, int32_t bits)
 {
 	int64_t shifted = x * (INT64_C(1) << (bits < 16 ? bits : 16));
@@ -232,7 +232,7 @@ static int16_t shift_left16(int16_t x, int32_t bits)
 	return (int16_t)(shifted > INT16_MAX ? INT16_MAX : shifted < INT16_MIN ? INT16_MIN : shifted);
 }
 
-/* Doubling high multiplication that truncates. */
+/* Multiplies and returns the doubled high half, truncated. */
 static int16_t multiply_high16(int16_t a, int16_t b)
 {
 	if (a == INT16_MIN && b == INT16_MIN)
@@ -240,7 +240,7 @@ static int16_t multiply_high16(int16_t a, int16_t b)
 	return (int16_t)(a * b / (1 << 15));
 }
 
-/* (x + 3) / 6 clamped to [0, 1], with 15 bits behind the point, of x with 7 bits more. */
+/* Computes (x + 3) / 6 clamped to [0, 1], with 15 fraction bits, from x with 7 more bits. */
 static int16_t hard_sigmoid16(int16_t x, const struct nn_multiplier *m)
 {
 	if (m->shift > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ARGMAX, ARGMIN and TOPK_V2: where the largest and smallest elements are.
+ * ARGMAX, ARGMIN and TOPK_V2: the places of the largest and smallest elements.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static enum nn_status infer_arg(struct nn_run *r)
 }
 
 /*
- * Element i as a number whose order is that of the type, NaN below everything.
- * Every 32-bit integer and float is exact as a double.
+ * Returns element i as a number with the order of its type; NaN is below all others. Every 32-bit
+ * integer and float is exact as a double.
  */
 static double value_at(const struct nn_tensor *t, size_t i)
 {
@@ -52,7 +52,7 @@ static double value_at(const struct nn_tensor *t, size_t i)
 	}
 }
 
-/* The first of equals. */
+/* Returns the first of equal elements. */
 static enum nn_status execute_arg(struct nn_run *r)
 {
 	const double sign = r->op->code == NN_OP_ARGMAX ? 1 : -1;
@@ -106,7 +106,7 @@ struct candidate {
 	uint32_t index;
 };
 
-/* Descending; of equals the larger index first. */
+/* Orders descending; of equal values the larger index comes first. */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -116,10 +116,10 @@ static int compare_candidates(const void *a, const void *b)
 	return x->index < y->index ? 1 : -1;
 }
 
-#define MAX_INSERTED 32		/* candidates into which the others are inserted */
-#define BLOCK 16		/* elements that are looked at together */
+#define MAX_INSERTED 32		/* maximum size of a list sorted by insertion */
+#define BLOCK 16		/* elements that are compared together */
 
-/* The first element from `i` on that is at least `least`, or `end`; no NaN is. */
+/* Finds the first element from `i` on that is at least `least`, or `end`; NaN never is. */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\
 {											\
@@ -157,7 +157,7 @@ static size_t skip(const struct nn_tensor *t, size_t i, size_t end, double least
 	}
 }
 
-/* Moves what is at `at` of a heap, the last of which in order is first, down to its place. */
+/* Sifts the element at `at` down a heap whose root is the last in order. */
 static void sift(struct candidate *heap, size_t count, size_t at)
 {
 	const struct candidate moved = heap[at];
@@ -174,7 +174,7 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 	heap[at] = moved;
 }
 
-/* The first `k` of a row in order, of many. */
+/* Sorts the first `k` of a row by a heap, for a large k. */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {
@@ -189,7 +189,7 @@ static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uin
 	qsort(list, k, sizeof(*list), compare_candidates);
 }
 
-/* Inserts an element in what is in order: in place of the last one, which is not above it. */
+/* Inserts an element into a sorted list; it replaces the last one, which is not above it. */
 static void insert(struct candidate *list, uint32_t last, double value, uint32_t index)
 {
 	uint32_t at = last;
@@ -199,7 +199,7 @@ static void insert(struct candidate *list, uint32_t last, double value, uint32_t
 	list[at] = (struct candidate){ value, index };
 }
 
-/* The first `k` of a row in order. */
+/* Finds the first `k` of a row in order. */
 static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {

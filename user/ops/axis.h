@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Axes and shapes: small helpers of shape rules.
+ * Helpers of shape rules for axes and shapes.
  */
 #ifndef NN_OPS_AXIS_H
 #define NN_OPS_AXIS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BIDIRECTIONAL_SEQUENCE_LSTM: two float LSTM cells along one sequence, the
- * second one backwards, with an auxiliary input that links stacked ones.
+ * BIDIRECTIONAL_SEQUENCE_LSTM: two float LSTM cells along one sequence, the second one backwards.
+ * An auxiliary input links stacked operations.
  */
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
@@ -15,10 +15,7 @@ enum {
 	NUM_INPUTS = 61,
 };
 
-/*
- * Whether auxiliary weights are given: all eight (the input gates' not under
- * CIFG), or none.
- */
+/* Checks whether auxiliary weights are given: for all gates with input weights, or for none. */
 static enum nn_status aux_weights(const struct nn_run *r, bool *given)
 {
 	*given = !r->inputs[FW_AUX + NN_LSTM_OUTPUT].omitted;
@@ -110,7 +107,7 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 
 	if (status)
 		return status;
-	/* Of a linked operation, the backward cell has the size of the auxiliary input. */
+	/* In a linked operation, the backward cell has the size of the auxiliary input. */
 	bw_s = s;
 	bw_s.size = bw.size;
 	x = nn_sequence_read(r, 0, &s);
@@ -139,13 +136,13 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 	       nn_check_fail(c, "%u outputs, must be 1, 2, 5 or 6", outputs);
 }
 
-/* Inputs that a cell may do without: 17 from `weights` on. */
+/* Optional inputs of a cell: 17 from `weights` on. */
 #define OPTIONAL(weights) ((NN_IN(0) | NN_IN(4) | NN_IN(8) | NN_IN(9) | NN_IN(10) | NN_IN(11) |	\
 			    NN_IN(15) | NN_IN(16)) << (weights))
-/* Four inputs in a row. */
+/* Four consecutive inputs. */
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
-/* The states' ranks are looked at when they are used; inputs of any rank may be omitted. */
+/* The states' ranks are checked at their use; omitted inputs may have any rank. */
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 	NN_INPUTS(NUM_INPUTS, { NN_FLOATS, 3, 3 }, NN_LSTM_CELL_RULES(FW_WEIGHTS),
 		  NN_LSTM_CELL_RULES(BW_WEIGHTS), [FW_H ... ACTIVATION - 1] = { NN_SAME, 0, 0 },

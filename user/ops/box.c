@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boxes by their corners: overlap, and moving them by deltas.
+ * Boxes by their corners: overlap, and moves by deltas.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 {
 	float w, h, both;
 
-	/* What is so for most pairs. */
+	/* Most pairs do not overlap. */
 	if (a->x2 <= b->x1 || b->x2 <= a->x1 || a->y2 <= b->y1 || b->y2 <= a->y1)
 		return 0;
 	w = nn_least(a->x2, b->x2) - nn_largest(a->x1, b->x1);
@@ -26,7 +26,7 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 	float w = b->x2 - b->x1, h = b->y2 - b->y1;
 	float x = (b->x1 + b->x2) / 2 + delta[0] * w;
 	float y = (b->y1 + b->y2) / 2 + delta[1] * h;
-	/* A size that is no number clips nothing. */
+	/* A size of NaN clips nothing. */
 	float right = isnan(width) ? INFINITY : width, bottom = isnan(height) ? INFINITY : height;
 	const nn_dot_four zero = { 0 }, high = { right, bottom, right, bottom };
 	nn_dot_four corners;

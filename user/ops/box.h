@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boxes by their corners: validity, overlap, and moving them by deltas.
+ * Boxes by their corners: validity, overlap, and moves by deltas.
  */
 #ifndef NN_OPS_BOX_H
 #define NN_OPS_BOX_H
 
 #include "ops/check.h"
 
-/* As they lie in tensors: x1, y1, x2, y2. */
+/* A box in the layout of tensors: x1, y1, x2, y2. */
 struct nn_box {
 	float x1;
 	float y1;
@@ -15,7 +15,7 @@ struct nn_box {
 	float y2;
 };
 
-/* True where the corners are in order; not for NaNs. */
+/* Returns true if the corners are in order; false for NaN. */
 static inline bool nn_box_is_valid(const struct nn_box *b)
 {
 	return b->x1 <= b->x2 && b->y1 <= b->y2;
@@ -26,7 +26,7 @@ static inline float nn_box_area(const struct nn_box *b)
 	return (b->x2 - b->x1) * (b->y2 - b->y1);
 }
 
-/* The lesser and the larger of two numbers; the other one where one is NaN. */
+/* Return the smaller and the larger of two numbers; if one is NaN, the other. */
 static inline float nn_least(float a, float b)
 {
 	return a < b || b != b ? a : b;
@@ -37,7 +37,7 @@ static inline float nn_largest(float a, float b)
 	return a > b || b != b ? a : b;
 }
 
-/* Area of the intersection over area of the union. */
+/* Returns the area of the intersection over the area of the union. */
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BOX_WITH_NMS_LIMIT: the best boxes of every class that do not overlap much,
- * and of these the best of every image.
+ * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much, and of these
+ * the best of each image.
  */
 #include <math.h>
 #include <string.h>
@@ -15,12 +15,12 @@ enum { SCORES, BOXES, BATCH, SCORE_THRESHOLD, MAX_DETECTIONS, KERNEL, IOU_THRESH
        NMS_SCORE_THRESHOLD };
 enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_BATCH };
 
-/* What infer() leaves for execute(). */
+/* The result of infer(), for execute(). */
 struct result {
 	uint32_t classes;
 	size_t count;
-	struct nn_box *boxes;			/* all, by region and class */
-	struct nn_candidate *detections;	/* those that stay */
+	struct nn_box *boxes;			/* all boxes, by region and class */
+	struct nn_candidate *detections;	/* selected ones */
 };
 
 static enum nn_status check_shapes(const struct nn_run *r)
@@ -58,8 +58,8 @@ static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
 }
 
 /*
- * The candidates of a class among regions [first, last) that stay; returns how many. Scores below
- * `least` are of no interest.
+ * Selects the candidates of a class among regions [first, last); returns their number. Scores below
+ * `least` are skipped.
  */
 static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 			   const struct result *v, const float *scores, uint32_t class,
@@ -80,8 +80,8 @@ static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 }
 
 /*
- * Keeps the best `limit` of a list, in the list's order. `best` has room for all
- * of them, `is_best` for a flag of every box, all false before and after.
+ * Keeps the best `limit` of a list, in the list's order. `best` has room for all of them. `is_best`
+ * has a flag for each box, false before and after.
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)
@@ -129,7 +129,10 @@ static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct 
 	for (size_t i = 0; i < all; i++)
 		if (!nn_box_is_valid(&v->boxes[i]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
-	/* Then what is below scores enough neither stays nor suppresses anything that does. */
+	/*
+	 * In this case, boxes below enough better scores are never selected, and never suppress a
+	 * selected one.
+	 */
 	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {
 		struct nn_candidate *list = v->detections + v->count;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on two tensors of shapes that broadcast: the shape rule, and the
- * walk that hands a kernel rows of elements that lie in a line.
+ * Operations on two broadcast tensors: the shape rule, and the walk that passes contiguous rows to
+ * a kernel.
  */
 #include "ops/axis.h"
 #include "ops/broadcast.h"
 
-/* Dimension `axis` of a tensor that leading ones stretch to `rank`. */
+/* Returns dimension `axis` of a tensor that is extended to `rank` by leading ones. */
 static uint32_t stretched_dim(const struct nn_tensor *t, uint32_t rank, uint32_t axis)
 {
 	uint32_t missing = rank - t->rank;
@@ -49,7 +49,7 @@ static void add_axis(struct nn_broadcast_axes *x, uint32_t a, uint32_t b)
 	x->count++;
 }
 
-/* From whether an operand moves along an axis to by how many elements. */
+/* Converts flags of movement along the axes to steps in elements. */
 static void set_steps(const struct nn_broadcast_axes *x, size_t *steps)
 {
 	size_t step = 1;
@@ -80,7 +80,7 @@ static size_t element_size(const struct nn_tensor *t)
 	return nn_type_info(t->type)->element_size;
 }
 
-/* Runs through all axes but the last, which is the row. */
+/* Loops over all axes except the last, which is the row. */
 static void walk(const struct nn_broadcast_axes *x, struct nn_row *row, nn_row_fn *fn,
 		 size_t element_a, size_t element_b, size_t element_out)
 {

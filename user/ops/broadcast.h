@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on two tensors of shapes that broadcast: the shape rule, and the
- * walk that hands a kernel rows of elements that lie in a line.
+ * Operations on two broadcast tensors: the shape rule, and the walk that passes contiguous rows to
+ * a kernel.
  */
 #ifndef NN_OPS_BROADCAST_H
 #define NN_OPS_BROADCAST_H
@@ -9,14 +9,14 @@
 #include "ops/op.h"
 
 /*
- * The shape rule: the dimensions of inputs 0 and 1, aligned at the last axis, are
- * equal or one of them is 1. Type and quantisation of output 0 are the model's.
+ * The shape rule: the dimensions of inputs 0 and 1, aligned at the last axis, are equal or one of
+ * them is 1. The model sets type and quantisation of output 0.
  */
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
 /*
- * The axes of an output, those joined that both operands run through alike, and
- * by how many elements each operand moves along them: 0 where it is repeated.
+ * Output axes of a broadcast. Adjacent axes are merged if both operands are contiguous across them.
+ * The steps are the operands' strides in elements; 0 means broadcast.
  */
 struct nn_broadcast_axes {
 	uint32_t count;			/* at least 1 */
@@ -27,7 +27,7 @@ struct nn_broadcast_axes {
 
 void nn_broadcast_axes(const struct nn_run *r, struct nn_broadcast_axes *x);
 
-/* `count` outputs; each operand has as many elements, or one for all of them. */
+/* A row of `count` outputs; each operand has `count` elements, or one for the whole row. */
 struct nn_row {
 	const void *params;		/* the kernel's own */
 	const void *a;
@@ -44,9 +44,8 @@ typedef void nn_row_fn(const struct nn_row *row);
 void nn_broadcast(const struct nn_run *r, nn_row_fn *fn, const void *params);
 
 /*
- * Defines a row kernel: `expression` computes an `out_type` of x and y, elements
- * of type `in_type`, with the help of `p`, the `params`. Three loops, each of which
- * a compiler makes vector code of.
+ * Defines a row kernel: `expression` computes an `out_type` from x and y of type `in_type` and from
+ * `p`, the `params`. It makes three loops that a compiler can vectorise.
  */
 #define NN_ROW_FN(name, in_type, out_type, params_type, expression)			\
 static void name(const struct nn_row *row)						\

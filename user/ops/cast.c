@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CAST: elements of one type as another; of quantised ones the stored integer.
+ * CAST: converts elements to another type; quantised ones by their stored integer.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define CONVERTIBLE (NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM))
 
-/* Other types than convertible ones are copied only. */
+/* Types other than convertible ones are only copied. */
 static enum nn_status check(const struct nn_check *c)
 {
 	const bool converts = NN_T(nn_check_in(c, 0)->type) & CONVERTIBLE;
@@ -21,7 +21,7 @@ static enum nn_status check(const struct nn_check *c)
 	return status;
 }
 
-/* The type and quantisation of the output are the model's. */
+/* The model sets type and quantisation of the output. */
 static enum nn_status infer(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0];
@@ -31,7 +31,7 @@ static enum nn_status infer(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Towards zero, saturated; NaN gives 0. */
+/* Converts towards zero, saturating; NaN gives 0. */
 static inline int32_t to_int(float x)
 {
 	if (x >= 0x1p31f)
@@ -48,7 +48,7 @@ static inline uint8_t to_byte(float x)
 
 typedef void convert_fn(const void *in, void *out, size_t count);
 
-/* Defines a conversion: `expression` makes one element of x. */
+/* Defines a conversion: `expression` converts one element x. */
 #define CONVERT(name, from, to, expression)						\
 static void name(const void *input, void *output, size_t count)				\
 {											\

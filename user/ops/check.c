@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What signature checks are made of: one rule an operand (types, ranks), and
- * helpers for what rules cannot say. All name the operand that is wrong.
+ * Building blocks of signature checks: a rule per operand (types, ranks), and helpers for other
+ * properties. All messages name the wrong operand.
  */
 #include "ops/check.h"
 
@@ -19,7 +19,7 @@ const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index)
 	return &c->scope->operands[c->operation->outputs[index]];
 }
 
-/* "input 1 (TENSOR_INT32)", and the message behind it. */
+/* Fails with "input 1 (TENSOR_INT32)" and the message. */
 static enum nn_status fail_operand(const struct nn_check *c, const char *side, uint32_t index,
 				   int32_t type, const char *format, va_list args)
 {
@@ -94,7 +94,7 @@ static uint32_t type_of(const struct nn_check *c, uint32_t input)
 	return type >= 0 && type < NN_TYPE_COUNT ? NN_T(type) : 0;
 }
 
-/* The set of types that a rule means in this operation. */
+/* Returns the set of types that a rule allows in this operation. */
 static uint32_t type_set(const struct nn_check *c, uint32_t types)
 {
 	uint32_t set = types & (NN_T(NN_TYPE_COUNT) - 1);
@@ -113,7 +113,7 @@ static uint32_t type_set(const struct nn_check *c, uint32_t types)
 	return set;
 }
 
-/* "FLOAT32 or FLOAT16" */
+/* Writes a text such as "FLOAT32 or FLOAT16". */
 static void describe_types(uint32_t set, char *text, size_t size)
 {
 	text[0] = 0;
@@ -126,7 +126,7 @@ static void describe_types(uint32_t set, char *text, size_t size)
 	}
 }
 
-/* What is wrong with an operand by a rule; false when nothing is. */
+/* Describes how an operand breaks a rule; returns false if it does not. */
 static bool breaks_rule(const struct nn_check *c, const struct nn_operand *o, struct nn_rule rule,
 			char *text, size_t size)
 {
@@ -155,7 +155,10 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 {
 	char text[NN_MESSAGE_SIZE];
 
-	/* What may be omitted is declared with any dimensions; the shape rule looks at them. */
+	/*
+	 * An operand that may be omitted can be declared with any dimensions; the shape rule checks
+	 * them.
+	 */
 	if (index < 64 && c->op->omissible & NN_IN(index))
 		rule.min_rank = rule.max_rank = 0;
 	if (breaks_rule(c, nn_check_in(c, index), rule, text, sizeof(text)))

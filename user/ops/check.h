@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What signature checks are made of: one rule an operand (types, ranks), and
- * helpers for what rules cannot say. All name the operand that is wrong.
+ * Building blocks of signature checks: a rule per operand (types, ranks), and helpers for other
+ * properties. All messages name the wrong operand.
  */
 #ifndef NN_OPS_CHECK_H
 #define NN_OPS_CHECK_H
@@ -16,12 +16,14 @@
 		       NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) | NN_T(NN_TENSOR_QUANT16_SYMM) | \
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
-/* Types by those of inputs, alone or beside a set. */
+/* Types by reference to inputs, alone or combined with a set. */
 #define NN_SAME (1u << 31)		/* the type of input 0, */
 #define NN_SAME_1 (1u << 30)		/* of input 1, */
 #define NN_SAME_2 (1u << 29)		/* or of input 2 */
-#define NN_SCALAR_OF (1u << 28)		/* scalar FLOAT16 for TENSOR_FLOAT16 of input 0, else FLOAT32 */
-#define NN_BOX_OF (1u << 27)		/* input 0's for floats, else TENSOR_QUANT16_ASYMM */
+/* scalar FLOAT16 if input 0 is TENSOR_FLOAT16, else FLOAT32 */
+#define NN_SCALAR_OF (1u << 28)
+/* the type of input 0 if float, else TENSOR_QUANT16_ASYMM */
+#define NN_BOX_OF (1u << 27)
 #define NN_ANCHOR_OF (1u << 26)		/* the same with TENSOR_QUANT16_SYMM */
 
 /* A scalar operand of one type. */
@@ -29,7 +31,7 @@
 #define NN_SCALAR_BOOL { NN_T(NN_BOOL), 0, 0 }
 #define NN_SCALAR_FLOAT { NN_SCALAR_OF, 0, 0 }
 
-/* A rule for one operand. Ranks count only where the operand's rank is known. */
+/* A rule for one operand. The rank is checked only if the operand's is known. */
 struct nn_rule {
 	uint32_t types;
 	uint8_t min_rank;	/* 0: any */
@@ -39,11 +41,11 @@ struct nn_rule {
 #define NN_RULES(...) (const struct nn_rule[]){ __VA_ARGS__ }
 #define NN_NUM_RULES(...) (sizeof(NN_RULES(__VA_ARGS__)) / sizeof(struct nn_rule))
 
-/* The rules of an operation's inputs, of which those from `least` on may be left out. */
+/* The rules of an operation's inputs; those from `least` on are optional. */
 #define NN_INPUTS(least, ...) .inputs = NN_RULES(__VA_ARGS__), .least_inputs = least,	\
 			      .num_inputs = NN_NUM_RULES(__VA_ARGS__)
 
-/* The same of its outputs: of all, or of those before `least`. */
+/* The rules of its outputs: all are mandatory, or those before `least`. */
 #define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
 #define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \
 				    .num_outputs = NN_NUM_RULES(__VA_ARGS__)
@@ -51,21 +53,21 @@ struct nn_rule {
 /* Checks an operation against the rules of its entry. */
 enum nn_status nn_check_rules(const struct nn_check *c);
 
-/* Number of inputs and outputs; a maximum of UINT32_MAX is none. */
+/* Checks the number of inputs and outputs; UINT32_MAX means no maximum. */
 enum nn_status nn_check_counts(const struct nn_check *c, uint32_t min_inputs, uint32_t max_inputs,
 			       uint32_t min_outputs, uint32_t max_outputs);
 
-/* One input or output against a rule. */
+/* Check one input or output against a rule. */
 enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct nn_rule rule);
 enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct nn_rule rule);
 
-/* The operand of an input or output. */
+/* Return the operand of an input or output. */
 const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index);
 const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
 
 /*
- * Fails for an input or output: "CONV_2D: input 1 (TENSOR_INT32): <message>".
- * Return NN_INVALID_ARGUMENT. nn_check_fail() is for the operation as a whole.
+ * Fail for an input or output: "CONV_2D: input 1 (TENSOR_INT32): <message>". They return
+ * NN_INVALID_ARGUMENT. nn_check_fail() is for the operation as a whole.
  */
 enum nn_status nn_check_fail_input(const struct nn_check *c, uint32_t index, const char *format,
 				   ...) __attribute__((format(printf, 3, 4)));
@@ -74,13 +76,13 @@ enum nn_status nn_check_fail_output(const struct nn_check *c, uint32_t index, co
 enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Whether two operands are of the same rank and dimensions, as far as both are known. */
+/* Returns whether two operands agree in rank and dimensions, if both are known. */
 bool nn_check_shapes_agree(const struct nn_operand *a, const struct nn_operand *b);
 
-/* Two inputs of the same type. */
+/* Checks that two inputs have the same type. */
 enum nn_status nn_check_same_type(const struct nn_check *c, uint32_t a, uint32_t b);
 
-/* An output quantised as an input. */
+/* Checks that an output has the quantisation of an input. */
 enum nn_status nn_check_same_quant(const struct nn_check *c, uint32_t output, uint32_t input);
 
 #endif /* NN_OPS_CHECK_H */

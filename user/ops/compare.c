@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL: quantised
- * values are compared as the real numbers that they stand for.
+ * EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL: quantised values are compared as
+ * real numbers.
  */
 #include "ops/broadcast.h"
 #include "ops/check.h"
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* The real number of each stored byte of both operands. */
+/* The real number of each stored value of both operands. */
 struct reals {
 	float a[256];
 	float b[256];
@@ -40,8 +40,8 @@ OPERATOR(less_equal, <=)
 struct kernels {
 	nn_row_fn *on_float;
 	nn_row_fn *on_int;
-	nn_row_fn *on_bool;		/* and on unsigned bytes that are quantised alike */
-	nn_row_fn *on_signed;		/* the same of signed ones */
+	nn_row_fn *on_bool;		/* also for unsigned values with equal quantisation */
+	nn_row_fn *on_signed;		/* for signed values with equal quantisation */
 	nn_row_fn *on_q8;
 };
 
@@ -61,7 +61,7 @@ static enum nn_status execute(struct nn_run *r)
 		nn_broadcast(r, k->on_bool, NULL);
 		break;
 	default:
-		/* Of scales beyond any use different bytes may be infinite, and so the same. */
+		/* With huge scales, different stored values may both be infinite, so equal. */
 		if (nn_tensor_quantised_alike(&r->inputs[0], &r->inputs[1]) &&
 		    r->inputs[0].scale < 1e30f) {
 			nn_broadcast(r, r->inputs[0].type == NN_TENSOR_QUANT8_ASYMM ? k->on_bool :

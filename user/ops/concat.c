@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONCATENATION and PACK: tensors joined along an axis, old or new.
+ * CONCATENATION and PACK: concatenate tensors along an existing or new axis.
  */
 #include <math.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static enum nn_status infer_concatenation(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Which output byte stands for each input byte when the quantisation changes. */
+/* Maps each input value to the output value if the quantisation changes. */
 static void requantize_map(const struct nn_tensor *in, const struct nn_tensor *out, uint8_t *map)
 {
 	bool is_signed = in->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IF and WHILE: their signatures. A plan runs them, so they have no shape rule
- * and no kernel here.
+ * IF and WHILE: their signatures. Plans run them, so they have neither shape rule nor kernel here.
  */
 #include "ops/check.h"
 
-/* Why a value of the one cannot be a value of the other, or NULL. */
+/* Returns why one operand's values are not valid for the other, or NULL. */
 static const char *difference(const struct nn_operand *a, const struct nn_operand *b)
 {
 	if (a->type != b->type)
@@ -27,7 +26,7 @@ static const struct nn_operand *subgraph_out(const struct nn_subgraph *s, uint32
 	return &s->operands[s->outputs[index]];
 }
 
-/* Finds the subgraph that an input refers to; *s is NULL for one that is not known. */
+/* Finds the subgraph of an input; *s is NULL if it is not known yet. */
 static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 				    const struct nn_subgraph **s)
 {
@@ -44,7 +43,7 @@ static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 	return NN_OK;
 }
 
-/* Inputs from `first` on against those of the subgraph of `input`. */
+/* Checks the inputs from `first` on against those of the subgraph of `input`. */
 static enum nn_status check_inputs(const struct nn_check *c, uint32_t input,
 				   const struct nn_subgraph *s, uint32_t first)
 {
@@ -83,7 +82,7 @@ static bool is_condition(const struct nn_operand *o)
 	return o->type == NN_TENSOR_BOOL8 && o->rank == 1 && o->dims[0] == 1;
 }
 
-/* ---- IF: condition, two subgraphs, what they take ---- */
+/* ---- IF: condition, two subgraphs, their inputs ---- */
 
 static enum nn_status check_branch(const struct nn_check *c, uint32_t input)
 {
@@ -111,7 +110,7 @@ static enum nn_status check_if(const struct nn_check *c)
 	return status ? status : check_branch(c, 2);
 }
 
-/* ---- WHILE: two subgraphs, then what they take: state that leaves, state, constants ---- */
+/* ---- WHILE: two subgraphs, then their inputs: output state, state, constants ---- */
 
 static enum nn_status check_condition(const struct nn_check *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that all convolutions over channels share. It computes LANES
- * output channels at a time, with filters packed so that these lie together.
+ * The kernel of all convolutions over channels. It computes LANES output channels at a time, with
+ * their filters interleaved.
  */
 #include "ops/conv.h"
 #include "ops/q8.h"
@@ -9,7 +9,7 @@
 
 #define LANES 16
 
-/* What the kernel works on: everything NHWC, filters packed. */
+/* State of the kernel: all images are NHWC, filters are packed. */
 struct job {
 	const struct nn_conv *conv;
 	size_t taps;			/* elements of a filter */
@@ -22,15 +22,15 @@ struct job {
 	struct nn_stretch *spans;
 };
 
-/* The output channels [first, first + count) of one group. */
+/* The output channels [first, first + count) of a group. */
 struct block {
 	uint32_t group;
 	uint32_t first;
 	uint32_t count;
-	size_t filter;			/* where its filters begin */
+	size_t filter;			/* offset of its filters */
 };
 
-/* acc[lane] += x[i] * w[i][lane] */
+/* Computes acc[lane] += x[i] * w[i][lane]. */
 static inline void madd_float(float *restrict acc, const float *restrict x,
 			      const float *restrict w, size_t n)
 {
@@ -47,7 +47,7 @@ static inline void madd_q8(uint32_t *restrict acc, const int16_t *restrict x,
 			acc[lane] += (uint32_t)(x[i] * w[i * LANES + lane]);
 }
 
-/* One output pixel from the image at `in`. */
+/* Computes one output pixel from the image at `in`. */
 static void pixel_float(const struct job *j, const struct block *b, size_t in, size_t spans,
 			float *out)
 {
@@ -112,7 +112,7 @@ static void run_blocks(const struct job *j, bool is_float, void *out)
 	}
 }
 
-/* The rows of LANES filters of a group interleave; its last ones are filled up with zeros. */
+/* Interleaves the rows of LANES filters of a group; the last block is padded with zeros. */
 static const void *pack(struct nn_run *r, const struct nn_conv *c, size_t taps)
 {
 	const struct nn_tensor *filter = &r->inputs[1];

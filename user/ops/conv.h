@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that all convolutions over channels share: an output pixel is a
- * sum of dot products of stretches of the input with stretches of the filter.
+ * The kernel of all convolutions over channels: an output pixel is a sum of dot products of input
+ * stretches with filter stretches.
  */
 #ifndef NN_OPS_CONV_H
 #define NN_OPS_CONV_H
@@ -9,7 +9,7 @@
 #include "ops/image.h"
 #include "ops/window.h"
 
-/* A stretch of input elements and where the filter's elements that they meet begin. */
+/* A contiguous stretch of input elements, and the start of the matching filter elements. */
 struct nn_stretch {
 	size_t in;		/* from the group's first channel in the image */
 	size_t filter;		/* from the start of a filter */
@@ -25,19 +25,22 @@ struct nn_conv {
 	uint32_t groups;
 	uint32_t depth;		/* input channels of a group */
 	uint32_t width;		/* output channels of a group */
-	/* Writes the stretches of output (y, x) to `spans`, at most one a tap; returns how many. */
+	/*
+	 * Writes the stretches of output (y, x) to `spans`, at most one per tap; returns their
+	 * number.
+	 */
 	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_stretch *spans);
 };
 
 /*
  * Reads and checks the arguments of a convolution with filters [output channels, h, w, depth] in
- * so many groups.
+ * `groups` groups.
  */
 enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *c);
 
 /*
- * Computes output 0 from input 0, 1 (filters, one an output channel) and
- * 2 (bias) of an operation whose shapes are known to be right.
+ * Computes output 0 from input 0, input 1 (filters, one per output channel) and input 2 (bias). The
+ * shapes have been checked.
  */
 enum nn_status nn_conv_execute(struct nn_run *r, const struct nn_conv *c);
 

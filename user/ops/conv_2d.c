@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONV_2D and GROUPED_CONV_2D: the one is the other with a single group.
+ * CONV_2D and GROUPED_CONV_2D; CONV_2D has a single group.
  */
 #include "ops/conv.h"
 #include "ops/requant.h"
@@ -38,7 +38,7 @@ static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct 
 	return NN_OK;
 }
 
-/* Dilation 1 and a single group make the taps of a row one stretch. */
+/* With dilation 1 and a single group, the taps of a row are one stretch. */
 static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_stretch *s)
 {
 	const struct nn_axis *ah = &v->window.h, *aw = &v->window.w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of few bytes, whose number is known when they are made only: a call of memcpy() takes longer.
+ * Copies of few bytes whose number is known only at run time: faster than a call of memcpy().
  */
 #ifndef NN_OPS_COPY_H
 #define NN_OPS_COPY_H
@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What nn_copy() does itself, at most. */
+/* Maximum number of bytes that nn_copy() copies itself. */
 #define NN_COPY_FEW 128
 
-/* Copies `bytes` bytes; both ends of a part may be copied twice. */
+/* Copies `bytes` bytes, possibly with two overlapping moves for both ends. */
 static inline void nn_copy(void *to, const void *from, size_t bytes)
 {
 	char *t = to;

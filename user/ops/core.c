@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checking and running operations: everything that holds for all of them, so
- * that an operation's own file holds nothing but its own rules.
+ * Checks and runs operations: everything common to all operations, so that an operation's own file
+ * holds only its own rules.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,17 +18,17 @@ struct block {
 	struct block *next;
 };
 
-/* A run's private part, behind nn_run.scratch. */
+/* A run's private data, behind nn_run.scratch. */
 struct scratch {
 	struct block *blocks;
 	void *result;
-	const struct nn_tensor *inputs;	/* the caller's, while converted ones stand in */
-	bool is_kept;			/* in memory of the caller */
+	const struct nn_tensor *inputs;	/* the caller's, while converted ones replace them */
+	bool is_kept;			/* in the caller's memory */
 };
 
 #define ALIGNMENT 64
 
-/* A part of the caller's memory, or NULL: there is not as much. Tells how much there should be. */
+/* Takes a part of the caller's memory, or returns NULL if it is too small; records the need. */
 static void *take(const struct nn_run *r, size_t bytes)
 {
 	struct nn_run_memory *m = r->memory;
@@ -225,7 +225,7 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 	return status || !c.op->check ? status : c.op->check(&c);
 }
 
-/* Whether all subgraphs that an operation refers to are `good`. */
+/* Returns whether all subgraphs that an operation refers to are `good`. */
 static bool references_are(const struct nn_subgraph *s, const struct nn_operation *operation,
 			   const bool *good)
 {
@@ -245,8 +245,8 @@ static bool is_supported(const struct nn_subgraph *s, const struct nn_operation 
 }
 
 /*
- * Tells which operations of the main subgraph can be executed: those known,
- * all the way down. `good` starts out true and is lowered until nothing changes.
+ * Finds the operations of the main subgraph that can be executed: all operations in their subgraphs
+ * must be known. `good` starts out true and is lowered until nothing changes.
  */
 static void find_supported(const struct nn_model *model, bool *good, bool *supported)
 {
@@ -396,7 +396,7 @@ static bool converts(const struct nn_run *r)
 		any_half(r->outputs, r->num_outputs));
 }
 
-/* Puts float copies of float16 inputs in their place. */
+/* Replaces float16 inputs by float copies. */
 static enum nn_status convert_inputs(struct nn_run *r)
 {
 	struct nn_tensor *copies = nn_run_alloc(r, r->num_inputs, sizeof(*copies));
@@ -424,7 +424,7 @@ static enum nn_status convert_inputs(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Copies of the outputs as float; `data` gives each a buffer, else they have none. */
+/* Replaces the outputs by float copies; with `data` each gets a buffer. */
 static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_tensor **copies)
 {
 	struct nn_tensor *t = nn_run_alloc(r, r->num_outputs, sizeof(*t));
@@ -446,7 +446,7 @@ static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_ten
 	return NN_OK;
 }
 
-/* Runs the shape rule on float stand-ins and takes over what it found. */
+/* Runs the shape rule on float copies and takes over its results. */
 static enum nn_status infer_converted(struct nn_run *r)
 {
 	struct nn_tensor *outputs = r->outputs, *copies;
@@ -469,7 +469,7 @@ static enum nn_status infer_converted(struct nn_run *r)
 	return status;
 }
 
-/* Merges what the shape rule found with what the model declares. */
+/* Merges the shape rule's result with the model's declaration. */
 static enum nn_status merge_output(const struct nn_run *r, uint32_t index,
 				   const struct nn_tensor *declared)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DEPTHWISE_CONV_2D: every input channel has `multiplier` filters of its own.
+ * DEPTHWISE_CONV_2D: each input channel has `multiplier` filters of its own.
  */
 #include <string.h>
 
@@ -61,7 +61,7 @@ static enum nn_status infer(struct nn_run *r)
 	return status;
 }
 
-/* What the kernel works on: everything NHWC. */
+/* State of the kernel: all images are NHWC. */
 struct job {
 	const struct depthwise *d;
 	const void *in;			/* float, or int16_t without zero point */
@@ -70,13 +70,13 @@ struct job {
 	float low;
 	float high;
 	struct nn_requant requant;	/* of quantised ones */
-	void *acc;			/* float or uint32_t, one an output channel */
+	void *acc;			/* float or uint32_t, for each output channel */
 };
 
-/* Channels that a loop of known length, hence of vectors, does together. */
+/* Number of channels in a loop of constant length, which is vectorised. */
 #define LANES 16
 
-/* acc[i * multiplier + m] += x[i] * w[i * multiplier + m] for `n` input channels. */
+/* Computes acc[i * multiplier + m] += x[i] * w[i * multiplier + m] for `n` input channels. */
 static void madd_float(float *restrict acc, const float *restrict x, const float *restrict w,
 		       size_t n, uint32_t multiplier)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DETECTION_POSTPROCESSING: decodes boxes from anchors and keeps the best that
- * do not overlap much, class by class or for all classes together.
+ * DETECTION_POSTPROCESSING: decodes boxes from anchors and keeps the best that do not overlap much,
+ * for each class or for all classes together.
  */
 #include <math.h>
 #include <string.h>
@@ -53,11 +53,11 @@ static enum nn_status check_values(const struct nn_run *r)
 	return NN_OK;
 }
 
-/* What the kernel works on, and room for one image's detections. */
+/* State of the kernel, and room for one image's detections. */
 struct job {
 	uint32_t anchors;
-	uint32_t classes;		/* with the background */
-	uint32_t capacity;		/* detections of an image in the outputs */
+	uint32_t classes;		/* including the background */
+	uint32_t capacity;		/* maximum detections of an image in the outputs */
 	bool regular;
 	uint32_t first_label;		/* of class 1 */
 	struct nn_nms nms;
@@ -67,11 +67,11 @@ struct job {
 	const float *deltas;		/* the same, `delta_size` of each anchor */
 	size_t delta_size;
 	const float *anchor_boxes;
-	float *best;			/* score, of each anchor */
-	uint32_t *good;			/* anchors whose best is above the threshold */
+	float *best;			/* best score of each anchor */
+	uint32_t *good;			/* anchors whose best score is above the threshold */
 	struct nn_box *boxes;		/* of anchors that were placed */
 	bool *is_placed;
-	float *room;			/* of nms */
+	float *room;			/* for nms */
 	size_t num_good;
 	struct nn_candidate *candidates;
 	struct nn_candidate *ranked;	/* classes of an anchor */
@@ -106,7 +106,7 @@ static enum nn_status infer(struct nn_run *r)
 	return NN_OK;
 }
 
-/* The best of scores that are numbers. */
+/* Returns the maximum of scores; NaN is ignored. */
 static float best_of(const float *scores, size_t count)
 {
 	nn_dot_four a = { -INFINITY, -INFINITY, -INFINITY, -INFINITY }, b = a, c = a, d = a;
@@ -120,7 +120,7 @@ static float best_of(const float *scores, size_t count)
 	}
 	for (; i + 4 <= count; i += 4)
 		a = nn_dot_largest(nn_dot_load(scores + i), a);
-	/* The last four again, whichever of them were looked at. */
+	/* Load the last four again, some of which were already compared. */
 	if (count >= 4)
 		b = nn_dot_largest(nn_dot_load(scores + count - 4), b);
 	a = nn_dot_largest(nn_dot_largest(a, b), nn_dot_largest(c, d));
@@ -141,7 +141,7 @@ static struct nn_box decode(const struct job *j, const float *delta, const float
 	return (struct nn_box){ x - w, y - h, x + w, y + h };
 }
 
-/* Makes the box of an anchor, once. */
+/* Computes the box of an anchor, once. */
 static bool place(const void *context, struct nn_box *boxes, uint32_t anchor)
 {
 	const struct job *j = context;
@@ -154,7 +154,7 @@ static bool place(const void *context, struct nn_box *boxes, uint32_t anchor)
 	return true;
 }
 
-/* Finds the anchors of the image that matter. */
+/* Finds the anchors of the image with scores above the threshold. */
 static void find_good(struct job *j)
 {
 	j->num_good = 0;
@@ -180,7 +180,7 @@ static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
 	j->count++;
 }
 
-/* Leaves the anchors that have a score above the threshold. */
+/* Keeps only anchors that have a score above the threshold. */
 static void drop_worse(struct job *j, float threshold)
 {
 	size_t left = 0;
@@ -192,7 +192,7 @@ static void drop_worse(struct job *j, float threshold)
 	j->num_good = left;
 }
 
-/* The candidates of a class with scores above the threshold that stay; returns how many. */
+/* Selects the candidates of a class with scores above the threshold; returns their number. */
 static size_t detect_class(struct job *j, uint32_t class, float threshold,
 			   struct nn_candidate *list)
 {
@@ -212,9 +212,9 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 }
 
 /*
- * Class by class; a detection is counted by class and anchor. When there are as many as the outputs
- * have room for, no later one with the score of the worst of them gets there, nor does it
- * suppress one that does.
+ * Detects class by class; a detection is numbered by class and anchor. Once the outputs are full, a
+ * later detection needs a score above the worst of them. One with less does not suppress better
+ * ones either.
  */
 static void detect_regular(struct job *j)
 {
@@ -237,7 +237,7 @@ static void detect_regular(struct job *j)
 	}
 }
 
-/* Leaves an anchor's best classes in `ranked`, best first. */
+/* Sorts an anchor's best classes in `ranked`, best first. */
 static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 {
 	for (uint32_t class = 1; class < j->classes; class++) {
@@ -249,7 +249,7 @@ static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 	nn_candidates_best(j->ranked, j->classes - 1, most);
 }
 
-/* All classes together: anchors compete with their best class, and bring the next ones along. */
+/* Detects all classes together: anchors compete by their best class, and their next ones follow. */
 static void detect_fast(struct job *j, uint32_t most)
 {
 	uint32_t classes = most < j->classes - 1 ? most : j->classes - 1;

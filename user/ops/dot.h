@@ -30,7 +30,7 @@ static inline void nn_dot_store(float *p, nn_dot_four v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* a < b ? a : b of each lane, so b where one is NaN. */
+/* Computes a < b ? a : b in each lane, which is b for NaN. */
 static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 {
 #ifdef __SSE__
@@ -43,7 +43,7 @@ static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 #endif
 }
 
-/* a > b ? a : b of each lane. */
+/* Computes a > b ? a : b in each lane. */
 static inline nn_dot_four nn_dot_largest(nn_dot_four a, nn_dot_four b)
 {
 #ifdef __SSE__
@@ -74,14 +74,14 @@ static inline float nn_dot_f32(const float *a, const float *b, size_t count)
 	return sum + (s0[0] + s0[1] + (s0[2] + s0[3]));
 }
 
-/* What products of bytes less their zero points are made of. */
+/* Sums for a dot product of 8-bit values minus their zero points. */
 struct nn_dot_q8 {
 	int64_t products;
 	int64_t a;			/* the sums of both factors */
 	int64_t b;
 };
 
-/* Products that a lane holds without overflow. */
+/* Number of products that a lane holds without overflow. */
 #define NN_DOT_BLOCK (1 << 14)
 
 #define NN_DOT_Q8(name, type)								\
@@ -118,7 +118,7 @@ static inline struct nn_dot_q8 name(const type *a, const type *b, size_t count)	
 NN_DOT_Q8(nn_dot_i8, int8_t)
 NN_DOT_Q8(nn_dot_u8, uint8_t)
 
-/* The sum of (a - a_zero) * (b - b_zero) of `count` elements. */
+/* Returns the sum of (a - a_zero) * (b - b_zero) over `count` elements. */
 static inline int64_t nn_dot_q8_sum(const struct nn_dot_q8 *dot, int32_t a_zero, int32_t b_zero,
 				    size_t count)
 {
@@ -126,7 +126,7 @@ static inline int64_t nn_dot_q8_sum(const struct nn_dot_q8 *dot, int32_t a_zero,
 	       (int64_t)a_zero * b_zero * (int64_t)count;
 }
 
-/* Products of 16 bits whose sum is counted modulo 2^32. */
+/* Returns a dot product of 16-bit values, modulo 2^32. */
 static inline uint32_t nn_dot_i16(const int16_t *restrict a, const int16_t *restrict b,
 				  size_t count)
 {

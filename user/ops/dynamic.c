@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: products of floats, which are
- * quantised when they are known, and weights that were quantised before. Results are floats.
+ * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: floats, which are quantised at
+ * run time, times weights that were quantised before. Results are floats.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { X, WEIGHTS, BIAS, ACTIVATION, FORM };
 
 /* ---- Quantising floats ---- */
 
-#define BLOCK 64		/* numbers of a loop that compilers make vectors of */
+#define BLOCK 64		/* numbers of a loop that is vectorised */
 
 void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 {
@@ -41,7 +41,7 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 	}
 }
 
-/* A whole number from low to high; NaN is low. */
+/* Returns a whole number from low to high; NaN gives low. */
 static int32_t whole(double value, int32_t low, int32_t high)
 {
 	return value > low ? value < high ? (int32_t)value : high : low;
@@ -85,13 +85,13 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
 	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
 }
 
-/* Rounds numbers of few digits to even: those behind the point do not fit beside 2^23. */
+/* Rounds small numbers to even: their fraction is lost beside 2^23. */
 static inline float to_even(float x)
 {
 	return x + 0x1.8p23f - 0x1.8p23f;
 }
 
-/* Adds nearly a half, away from zero: a whole number is then cut off. */
+/* Adds nearly a half, away from zero; truncation then rounds. */
 static inline float away(float x)
 {
 	return x + copysignf(0x1.fffffep-2f, x);
@@ -110,7 +110,7 @@ static void quantise_block(const struct nn_dynamic *d, const float *from, uint8_
 	else
 		for (size_t i = 0; i < BLOCK; i++)
 			x[i] = offset + from[i] * factor;
-	/* NaN becomes the lowest one. */
+	/* NaN gives the lowest value. */
 	for (size_t i = 0; i < BLOCK; i += 4) {
 		const nn_dot_four lows = { low, low, low, low }, highs = { high, high, high, high };
 
@@ -141,13 +141,13 @@ void nn_dynamic_bytes(const struct nn_dynamic *d, const float *x, size_t count, 
 	memcpy(to + i, bytes, count - i);
 }
 
-/* Floats in rows as numbers of 16 bits, and the scale of each row. */
+/* Rows of floats as 16-bit numbers, and the scale of each row. */
 struct quantised {
 	const int16_t *values;
 	const float *scales;
 };
 
-/* All rows of the form TENSOR have one range. */
+/* Quantises rows; with the form TENSOR all rows share one range. */
 static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t length,
 		     struct quantised *q)
 {
@@ -178,7 +178,7 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 	return true;
 }
 
-/* ---- What all have in common ---- */
+/* ---- common parts ---- */
 
 static enum nn_status check_weights(const struct nn_check *c, uint8_t min_rank, uint8_t max_rank)
 {
@@ -187,7 +187,7 @@ static enum nn_status check_weights(const struct nn_check *c, uint8_t min_rank, 
 		min_rank, max_rank });
 }
 
-/* Weights with a bias for each of their rows, by which they may be quantised. */
+/* Checks weights, which may be quantised by row, and a bias for each row. */
 static enum nn_status check_filter(const struct nn_check *c, uint8_t rank)
 {
 	enum nn_status status = nn_check_input(c, X, (struct nn_rule){ NN_FLOATS, rank, 4 });
@@ -205,7 +205,7 @@ static enum nn_status check_filter(const struct nn_check *c, uint8_t rank)
 
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
-	/* It is the second one of a convolution's own arguments. */
+	/* It is the second of a convolution's own arguments. */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }
 
@@ -307,7 +307,7 @@ static enum nn_status infer_batch_matmul(struct nn_run *r)
 	return infer_common(r, y->dims[columns]);
 }
 
-/* The matrices of input 0, their rows one after the other. */
+/* Returns the rows of all matrices of input 0. */
 static const float *in_rows(struct nn_run *r, const struct nn_factor *a, size_t rows)
 {
 	const float *from = r->inputs[X].data;
@@ -326,7 +326,7 @@ static const float *in_rows(struct nn_run *r, const struct nn_factor *a, size_t 
 	return copy;
 }
 
-/* Columns of a matrix, one after the other. */
+/* Copies the columns of a matrix one after the other. */
 static void copy_columns(const int16_t *from, const struct nn_factor *b, int16_t *columns)
 {
 	for (size_t j = 0; j < b->columns; j++)
@@ -392,7 +392,7 @@ static enum nn_status infer_conv(struct nn_run *r)
 	return status;
 }
 
-/* All channels of one output pixel; `image` is that of the input. */
+/* Computes all channels of one output pixel; `image` is the input's. */
 static void conv_pixel(const struct nn_run *r, const struct nn_conv *v, const struct quantised *x,
 		       const int16_t *weights, uint32_t image, const struct nn_stretch *spans,
 		       size_t count, float *out)

@@ -9,7 +9,7 @@
 
 enum { A, B, ACTIVATION };
 
-/* The output of a product must have a scale above the product of those of the inputs. */
+/* MUL requires an output scale above the product of the input scales. */
 static enum nn_status check_mul(const struct nn_check *c)
 {
 	const struct nn_operand *a = nn_check_in(c, A), *b = nn_check_in(c, B);
@@ -78,11 +78,11 @@ static enum nn_status execute_int(struct nn_run *r, nn_row_fn *fn)
 
 /* ---- Quantised ---- */
 
-/* What a kernel makes bytes of the output of. */
+/* Parameters of a quantised kernel. */
 struct quantised {
-	int32_t terms_a[256];		/* by stored byte: what it adds to a sum */
+	int32_t terms_a[256];		/* by stored value: its term in a sum */
 	int32_t terms_b[256];
-	struct nn_q8 a;			/* of products */
+	struct nn_q8 a;			/* for products */
 	struct nn_q8 b;
 	struct nn_multiplier out;
 	int32_t zero;
@@ -111,7 +111,7 @@ static void fill_terms(int32_t *terms, const struct nn_tensor *t, const struct n
 		terms[byte] = nn_quant_scale(nn_q8_value(q, (uint8_t)byte) * (1 << 20), m);
 }
 
-/* Both operands at a common scale, twice the larger one, with 20 bits more. */
+/* Prepares both operands for a common scale, twice the larger one, with 20 more bits. */
 static bool prepare_sum(const struct nn_run *r, struct quantised *p)
 {
 	double scale_a = (double)r->inputs[A].scale, scale_b = (double)r->inputs[B].scale;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FILL: a tensor of given dimensions whose elements are one scalar.
+ * FILL: a tensor of given dimensions with one value.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { DIMS, VALUE };
 
-/* A tensor of the value's type. */
+/* Checks that the output has the value's type. */
 static enum nn_status check(const struct nn_check *c)
 {
 	const int32_t type = nn_check_in(c, VALUE)->type;

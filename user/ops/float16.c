@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IEEE half precision: conversion from and to float, exact, to nearest even.
+ * IEEE half precision: exact conversion to float, and from float rounding to nearest even.
  */
 #include "ops/float16.h"
 
@@ -33,7 +33,7 @@ float nn_half_to_float(uint16_t half)
 
 	if (magnitude >= 0x7c00)	/* infinity, NaN */
 		return float_of(sign | 0x7f800000 | magnitude << 13);
-	/* The exponent's bias is 112 lower; the multiplication rights subnormal numbers too. */
+	/* The exponent's bias is 112 lower; the multiplication also corrects subnormal numbers. */
 	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
 }
 
@@ -42,12 +42,12 @@ uint16_t nn_float_to_half(float value)
 	uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffff;
 	uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
 
-	if (magnitude > 0x7f800000)	/* NaN stays one, quiet */
+	if (magnitude > 0x7f800000)	/* NaN stays NaN, quiet */
 		return sign | 0x7e00 | (uint16_t)(magnitude >> 13 & 0x3ff);
 	if (magnitude >= 0x477ff000)	/* rounds beyond the largest half */
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
-		/* Subnormal: adding 1/2 leaves 24 - 14 bits, rounded by the processor. */
+		/* Subnormal: adding 1/2 keeps 24 - 14 bits, which the processor rounds. */
 		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
 
 		return sign | (uint16_t)(shifted - 0x3f000000);
@@ -56,14 +56,14 @@ uint16_t nn_float_to_half(float value)
 	return sign | (uint16_t)((magnitude - 0x38000000) >> 13);
 }
 
-/* ---- Many of them ---- */
+/* ---- Arrays ---- */
 
 #if defined(__x86_64__)
 
 #define LANES 8
 #define TARGET __attribute__((target("avx2,f16c")))
 
-/* Both return how many were converted: a multiple of eight. */
+/* Both return the number of converted elements, a multiple of eight. */
 static TARGET size_t eights_to_floats(const char *halves, float *floats, size_t count)
 {
 	size_t i = 0;
@@ -85,7 +85,7 @@ static TARGET size_t eights_to_halves(const float *floats, char *halves, size_t 
 	return i;
 }
 
-/* Every CPU with AVX2 converts eight at a time. */
+/* Returns whether the CPU converts eight at a time: every one with AVX2 does. */
 static bool converts_eights(void)
 {
 	__builtin_cpu_init();

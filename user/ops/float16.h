@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IEEE half precision: conversion from and to float, exact, to nearest even.
+ * IEEE half precision: exact conversion to float, and from float rounding to nearest even.
  */
 #ifndef NN_OPS_FLOAT16_H
 #define NN_OPS_FLOAT16_H
@@ -11,7 +11,7 @@
 float nn_half_to_float(uint16_t half);
 uint16_t nn_float_to_half(float value);
 
-/* Arrays; the half precision side may be unaligned. */
+/* Convert arrays; the half precision side may be unaligned. */
 void nn_halves_to_floats(const void *halves, float *floats, size_t count);
 void nn_floats_to_halves(const float *floats, void *halves, size_t count);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tensors as float: for operations that compute in float whatever the type is.
+ * Converts tensors to float, for operations that compute in float for every type.
  */
 #include <string.h>
 
 #include "ops/floats.h"
 #include "ops/quant.h"
 
-/* The stored integer at `index` of a quantised tensor. */
+/* Returns the stored integer at `index` of a quantised tensor. */
 static int32_t load(const struct nn_tensor *t, size_t index)
 {
 	switch (t->type) {

@@ -8,7 +8,7 @@
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
-/* What is known of the shapes: a bias for each unit, an input that makes whole rows. */
+/* Checks known shapes: a bias for each unit, and an input of complete rows. */
 static enum nn_status check_shapes(const struct nn_check *c)
 {
 	const struct nn_operand *x = nn_check_in(c, X), *weights = nn_check_in(c, WEIGHTS);
@@ -64,7 +64,7 @@ enum nn_status nn_fully_connected_infer(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Products that are summed side by side, so that vectors can be used. */
+/* Number of products that are summed in parallel by vectors. */
 #define LANES 16
 
 static float dot_float(const float *restrict x, const float *restrict w, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: slices picked by index or key.
+ * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: pick slices by index or key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/op.h"
 
-/* The output: `values` with `axis` replaced by the dimensions of `indices`. */
+/* Infers the output: `values` with `axis` replaced by the dimensions of `indices`. */
 static enum nn_status infer_picked(struct nn_run *r, const struct nn_tensor *values,
 				   const struct nn_tensor *indices, uint32_t axis)
 {
@@ -30,7 +30,7 @@ static enum nn_status infer_picked(struct nn_run *r, const struct nn_tensor *val
 	return NN_OK;
 }
 
-/* Copies the slices of `values` along `axis` that the indices name. */
+/* Copies the slices of `values` along `axis` at the indices. */
 static enum nn_status pick(struct nn_run *r, const struct nn_tensor *values,
 			   const struct nn_tensor *indices, uint32_t axis)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GENERATE_PROPOSALS: anchors moved over an image, refined by deltas, and the
- * best of them that do not overlap much.
+ * GENERATE_PROPOSALS: moves anchors over an image, refines them by deltas, and keeps the best that
+ * do not overlap much.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { SCORES, DELTAS, ANCHORS, IMAGE_INFO, HEIGHT_STRIDE, WIDTH_STRIDE, PRE_NMS
        IOU_THRESHOLD, MIN_SIZE, NCHW };
 enum { OUT_SCORES, OUT_BOXES, OUT_BATCH };
 
-/* What infer() leaves for execute(). */
+/* The result of infer(), for execute(). */
 struct result {
 	size_t count;
 	float *scores;
@@ -37,7 +37,7 @@ struct job {
 	struct nn_nms nms;
 	struct nn_box *boxes;
 	struct nn_candidate *candidates;
-	float *room;			/* of nms */
+	float *room;			/* for nms */
 	uint32_t n;			/* the image */
 };
 
@@ -60,7 +60,7 @@ static enum nn_status check_shapes(const struct nn_run *r, struct nn_image *shap
 	return nn_box_check_scale(r, IMAGE_INFO);
 }
 
-/* An image's real values, NHWC. */
+/* Returns an image's real values as NHWC. */
 static const float *read_nhwc(struct nn_run *r, uint32_t index)
 {
 	struct nn_tensor t = r->inputs[index];
@@ -117,7 +117,7 @@ static bool is_large_inside(const struct nn_box *b, float least, const float *in
 	       (b->x1 + b->x2) / 2 < info[1] && (b->y1 + b->y2) / 2 < info[0];
 }
 
-/* Anchor `i` of an image, counted over its pixels, moved by its delta. */
+/* Computes anchor `i` of an image, counted over its pixels, moved by its delta. */
 static bool place(const void *context, struct nn_box *boxes, uint32_t i)
 {
 	const struct job *j = context;
@@ -133,7 +133,7 @@ static bool place(const void *context, struct nn_box *boxes, uint32_t i)
 	return is_large_inside(&boxes[i], j->min_size, info);
 }
 
-/* Leaves the proposals of an image in `candidates` and `boxes`; returns how many. */
+/* Writes the proposals of an image to `candidates` and `boxes`; returns their number. */
 static size_t propose(const struct job *j)
 {
 	size_t all = (size_t)j->shape.h * j->shape.w * j->shape.c;
@@ -205,7 +205,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 NN_OPERATION(GENERATE_PROPOSALS,
-	/* Anchors are relative, hence signed. */
+	/* Anchors are relative, and thus signed. */
 	NN_INPUTS(11, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, { NN_ANCHOR_OF, 2, 2 },
 		  { NN_BOX_OF, 2, 2 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
 		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),

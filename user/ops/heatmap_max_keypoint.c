@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HEATMAP_MAX_KEYPOINT: the peak of each heat map, refined between its pixels
- * by the quadratic that fits its neighbourhood.
+ * HEATMAP_MAX_KEYPOINT: finds the peak of each heat map, refined between its pixels by a quadratic
+ * fit of its neighbourhood.
  */
 #include <math.h>
 
@@ -14,14 +14,14 @@
 enum { HEATMAP, BOXES, NCHW };
 enum { SCORE, KEYPOINT };
 
-/* Below this a Hessian counts as singular. */
+/* Below this value a Hessian counts as singular. */
 #define TOLERANCE 1e-5f
 #define TOLERANCE_FLOAT16 1e-3f
 
-/* The peak is at most this far from its pixel. */
+/* Maximum distance of the peak from its pixel. */
 #define MAX_DELTA 1.5f
 
-/* One square map: element (y, x) lies at (y * size + x) * stride. */
+/* A square map: element (y, x) is at (y * size + x) * stride. */
 struct map {
 	const float *values;
 	size_t size;
@@ -68,11 +68,11 @@ static size_t find_peak(const struct map *m)
 	return peak;
 }
 
-/* Maps that lie beside each other in NHWC, at most, and pixels of which the largest is found first. */
+/* Number of adjacent NHWC maps that are searched together, and of pixels per step. */
 #define MAPS 16
 #define PIXELS 32
 
-/* The largest of pixels [first, end), or what was larger before, in each of 16 maps or of four. */
+/* Returns the maximum of pixels [first, end) and of the earlier maximum, in 16 maps or in four. */
 static void largest_of_four(const struct map *m, size_t first, size_t end, nn_dot_four most[4])
 {
 	nn_dot_four a = most[0], b = most[1], c = most[2], d = most[3];
@@ -101,8 +101,8 @@ static void largest_of_one(const struct map *m, size_t first, size_t end, nn_dot
 }
 
 /*
- * The peaks of `4 * vectors` such maps. Where some pixels have one that is above all before, which
- * is seldom, the first such is looked for.
+ * Finds the peaks of `4 * vectors` adjacent maps. If some pixels exceed all earlier ones, which is
+ * rare, it searches for the first of them.
  */
 static void find_peaks(const struct map *m, size_t *peaks, size_t vectors)
 {
@@ -144,7 +144,7 @@ static void find_peaks(const struct map *m, size_t *peaks, size_t vectors)
 	}
 }
 
-/* The peaks of the maps of an image that lie beside each other, `c` of them. */
+/* Finds the peaks of all `c` adjacent maps of an image. */
 static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 {
 	struct map some = *m;
@@ -165,7 +165,7 @@ static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 	}
 }
 
-/* Positions that mirror at the borders: -1 is 1, and size is size - 2. */
+/* Mirrors positions at the borders: -1 is 1, and size is size - 2. */
 static size_t mirrored(size_t at, size_t offset, size_t size)
 {
 	size_t shifted = at + offset;
@@ -173,7 +173,7 @@ static size_t mirrored(size_t at, size_t offset, size_t size)
 	return shifted == 0 ? 1 : shifted == size + 1 ? size - 2 : shifted - 1;
 }
 
-/* The values around a pixel. */
+/* Reads the values around a pixel. */
 static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
 {
 	for (size_t i = 0; i < 3; i++)
@@ -182,7 +182,7 @@ static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
 					     mirrored(x, j, m->size)) * m->stride];
 }
 
-/* Where the quadratic through `g` peaks, seen from the center, and its value there. */
+/* Returns the peak of the quadratic through `g`, relative to the center, and its value. */
 static struct peak refine(float g[3][3], float tolerance)
 {
 	float bx = (g[1][0] - g[1][2]) / 2, by = (g[0][1] - g[2][1]) / 2;
@@ -203,7 +203,7 @@ static struct peak refine(float g[3][3], float tolerance)
 			      (axx * x * x + 2 * axy * x * y + ayy * y * y) / 2 };
 }
 
-/* The peak of a map that covers a box, from its highest pixel. */
+/* Refines the peak of a map that covers a box, from its highest pixel. */
 static struct peak locate(const struct map *m, size_t at, const struct nn_box *box)
 {
 	size_t y = at / m->size, x = at % m->size;
@@ -222,7 +222,7 @@ static enum nn_status execute(struct nn_run *r)
 	const struct nn_tensor *heatmap = &r->inputs[HEATMAP];
 	bool nchw = nn_run_bool(r, NCHW, false);
 	struct nn_image s = nn_image_of(heatmap, nchw);
-	/* Of values that change meanwhile a peak is any pixel. */
+	/* If other threads change the values meanwhile, any pixel may be the peak. */
 	const float *values = heatmap->type == NN_TENSOR_FLOAT32 ? heatmap->data :
 			      nn_floats_read(r, heatmap);
 	const struct nn_box *boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images: converts between NCHW, which a flag asks for, and NHWC, which the
- * kernels work on.
+ * Converts images between NCHW, which a flag requests, and NHWC, which the kernels use.
  */
 #include "ops/image.h"
 
@@ -23,7 +22,7 @@ void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image)
 	t->dims[3] = nchw ? image->w : image->c;
 }
 
-/* to[column][row] = from[row][column], for `count` matrices. */
+/* Transposes `count` matrices: to[column][row] = from[row][column]. */
 static void transpose8(uint8_t *restrict to, const uint8_t *restrict from, size_t count,
 		       size_t rows, size_t columns)
 {
@@ -42,7 +41,7 @@ static void transpose32(uint32_t *restrict to, const uint32_t *restrict from, si
 				to[j * rows + i] = from[i * columns + j];
 }
 
-/* Images hold bytes (quantised) or words (float32). */
+/* Images have elements of 8 bits (quantised) or 32 bits (float32). */
 static void transpose(const struct nn_tensor *t, void *to, const void *from, size_t count,
 		      size_t rows, size_t columns)
 {

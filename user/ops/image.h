@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images: tensors of rank 4 that are NHWC or, by a flag, NCHW. Kernels work on
- * NHWC alone; this converts.
+ * Images: tensors of rank 4 that are NHWC or, by a flag, NCHW. Kernels only use NHWC, and these
+ * functions convert.
  */
 #ifndef NN_OPS_IMAGE_H
 #define NN_OPS_IMAGE_H
@@ -15,29 +15,29 @@ struct nn_image {
 	uint32_t c;
 };
 
-/* Sizes of a tensor of rank 4. */
+/* Returns the sizes of a tensor of rank 4. */
 struct nn_image nn_image_of(const struct nn_tensor *t, bool nchw);
 
-/* Gives an output rank 4 and these sizes. */
+/* Sets an output's rank to 4 with these sizes. */
 void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image);
 
-/* An input's elements as NHWC: its own data or a copy. NULL: no memory. */
+/* Returns an input's elements as NHWC: its own data or a copy. NULL: out of memory. */
 const void *nn_image_input(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
-/* Where to write an output as NHWC, whatever is there now. NULL: no memory. */
+/* Returns memory to write an output as NHWC; its contents are undefined. NULL: out of memory. */
 void *nn_image_output(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
-/* Moves what was written there to where it belongs. */
+/* Converts the written memory to the output's layout. */
 void nn_image_finish(const struct nn_tensor *t, bool nchw, const void *nhwc);
 
-/* A position between two neighbours on an axis. */
+/* A position between two adjacent ones on an axis. */
 struct nn_source {
 	uint32_t low;
 	uint32_t high;
-	float weight;		/* of high; low has the rest of 1 */
+	float weight;		/* of high; low has 1 - weight */
 };
 
-/* The four pixels around a point: their first elements in an NHWC image, and their weights. */
+/* The four pixels around a point: offsets of their first elements in an NHWC image, and weights. */
 struct nn_corners {
 	size_t at[4];
 	float weight[4];

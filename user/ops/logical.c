@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT: any byte but 0 is true.
+ * LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT: any value except 0 is true.
  */
 #include "ops/axis.h"
 #include "ops/broadcast.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: the float LSTM cell, once or along a
- * sequence.
+ * LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: the float LSTM cell, once or along a sequence.
  */
 #include <string.h>
 
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
 
-/* Positions of what follows the weights. */
+/* Positions of the inputs after the weights. */
 enum { STATE_H = 18, STATE_C = 19, ACTIVATION = 20, CELL_CLIP = 21, PROJECTION_CLIP = 22 };
 
 static struct nn_lstm_cell lstm_cell(const struct nn_run *r, uint32_t layer_norm)
@@ -72,7 +71,7 @@ static enum nn_status execute_lstm(struct nn_run *r)
 	scratch = nn_run_alloc(r, nn_lstm_cell_scratch(&c), sizeof(*scratch));
 	if (!scratch)
 		return NN_OUT_OF_MEMORY;
-	/* What the scratch output holds is nobody's business; zero is as good as any. */
+	/* The scratch output may hold anything, so clear it. */
 	memset(r->outputs[0].data, 0, nn_tensor_size(&r->outputs[0]));
 	nn_lstm_cell_step(r, &c, r->inputs[0].data, NULL, r->inputs[STATE_H].data,
 			  r->inputs[STATE_C].data, r->outputs[1].data, r->outputs[2].data, scratch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The float LSTM cell: its weights as positions among an operation's inputs,
- * its dimension rules and one step of it. Shared by every float LSTM operation.
+ * The float LSTM cell of all float LSTM operations: the positions of its weights, its dimension
+ * rules and one step of it.
  */
 #include "ops/lstm_cell.h"
 
@@ -23,7 +23,7 @@ static bool has(const struct nn_run *r, uint32_t index)
 	return index < r->num_inputs && !r->inputs[index].omitted;
 }
 
-/* Presence of a gate's optional inputs: all of `indices` or none. */
+/* Checks a gate's optional inputs: all of `indices` are present, or none. */
 static enum nn_status all_or_none(const struct nn_run *r, const uint32_t *indices, uint32_t count,
 				  const char *what, bool *present)
 {
@@ -36,7 +36,7 @@ static enum nn_status all_or_none(const struct nn_run *r, const uint32_t *indice
 	return NN_OK;
 }
 
-/* Which of its optional parts a cell has, and that they go together. */
+/* Finds which optional parts a cell has, and checks that they are consistent. */
 static enum nn_status presence(const struct nn_run *r, struct nn_lstm_cell *c)
 {
 	uint32_t w = c->weights, ln = c->layer_norm;
@@ -124,7 +124,7 @@ size_t nn_lstm_cell_scratch(const struct nn_lstm_cell *c)
 	return (size_t)c->batch * c->units * NN_LSTM_GATES;
 }
 
-/* values[b][u] += weight[u] * state[b][u] */
+/* Computes values[b][u] += weight[u] * state[b][u]. */
 static void add_peephole(const float *weight, const float *state, float *values, uint32_t batch,
 			 uint32_t units)
 {
@@ -158,7 +158,7 @@ static void clip(float *values, size_t count, float limit)
 		values[i] = fminf(fmaxf(values[i], -limit), limit);
 }
 
-/* A gate before its activation; the peephole looks at `state`. */
+/* Computes a gate before its activation; the peephole reads `state`. */
 static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t g, const float *x,
 		 const float *aux, const float *h, const float *state, float *values)
 {
@@ -185,7 +185,7 @@ static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t 
 				  c->units);
 }
 
-/* The output of a step from the gated cell state m [batch, units]. */
+/* Computes the output of a step from the gated cell state m [batch, units]. */
 static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const float *m,
 		    float *next_h)
 {

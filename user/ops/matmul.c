@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL: products of matrices in the last two axes, batches broadcast.
+ * BATCH_MATMUL: multiplies matrices in the last two axes, with broadcast batches.
  */
 #include <math.h>
 #include <string.h>
@@ -62,7 +62,7 @@ size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, u
 	return start;
 }
 
-/* How a quantised accumulator becomes an output element. */
+/* Conversion of a quantised accumulator to an output element. */
 struct conversion {
 	int32_t x_zero, y_zero, out_zero, low, high;
 	struct nn_multiplier multiplier;
@@ -76,7 +76,7 @@ static int32_t convert(int64_t sum, const struct conversion *q)
 	return (int32_t)(value < q->low ? q->low : value > q->high ? q->high : value);
 }
 
-/* One product of matrices; `result` turns the accumulator into an output element. */
+/* Defines a GEMM; `result` converts the accumulator to an output element. */
 #define MATMUL(name, type, accumulator, x_offset, y_offset, result)			\
 static void name(const void *x, const struct nn_factor *a, const void *y,			\
 		 const struct nn_factor *b, void *out, const struct conversion *q)		\
@@ -105,7 +105,7 @@ static void name(const void *x, const struct nn_factor *a, const void *y,			\
 MATMUL(matmul_float, float, float, 0, 0, sum)
 MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
 
-/* `count` stretches of a factor, `step` elements apart: where they lie, or in a row in `copy`. */
+/* Returns `count` stretches of a factor, `step` elements apart: in place, or as rows in `copy`. */
 static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t length, size_t step,
 			       size_t inner_step, int8_t *copy)
 {
@@ -117,7 +117,7 @@ static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t leng
 	return copy;
 }
 
-/* `copy` has room for both factors. */
+/* Multiplies int8 matrices; `copy` has room for both factors. */
 static void matmul_int8(const int8_t *x, const struct nn_factor *a, const int8_t *y,
 			const struct nn_factor *b, int8_t *out, const struct conversion *q,
 			int8_t *copy)

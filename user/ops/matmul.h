@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices in the last two axes of inputs 0 and 1, of which inputs 2 and 3 say whether
- * they are transposed.
+ * Products of matrices in the last two axes of inputs 0 and 1; inputs 2 and 3 are the flags to
+ * transpose them.
  */
 #ifndef NN_OPS_MATMUL_H
 #define NN_OPS_MATMUL_H
 
 #include "ops/op.h"
 
-/* A factor: its matrix dimensions after transposing, and how to walk it. */
+/* A factor: its matrix dimensions after transposing, and its strides. */
 struct nn_factor {
 	uint32_t rows, columns;
 	size_t row_step, column_step;
@@ -19,7 +19,7 @@ struct nn_factor nn_matmul_factor(const struct nn_run *r, uint32_t input);
 /* Checks the shapes of both factors and sets that of output 0. */
 enum nn_status nn_matmul_infer(struct nn_run *r);
 
-/* Returns where the matrix of batch `index` of the output starts in an input, in elements. */
+/* Returns the offset in elements of an input's matrix for batch `index` of the output. */
 size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index);
 
 #endif /* NN_OPS_MATMUL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MAXIMUM and MINIMUM: quantised values are brought to the output's scale first.
+ * MAXIMUM and MINIMUM: quantised values are first converted to the output's scale.
  */
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include "ops/check.h"
 #include "ops/quant.h"
 
-/* What each stored byte of both operands is in the output. */
+/* The output value of each stored value of both operands. */
 struct requantised {
 	uint8_t a[256];
 	uint8_t b[256];
@@ -25,7 +25,7 @@ NN_ROW_FN(max_int8, uint8_t, int8_t, struct requantised,
 NN_ROW_FN(min_int8, uint8_t, int8_t, struct requantised,
 	  (int8_t)p->a[x] < (int8_t)p->b[y] ? p->a[x] : p->b[y])
 
-/* Where nothing is requantised bytes are compared. */
+/* Without requantisation the stored values are compared. */
 NN_ROW_FN(max_bytes, uint8_t, uint8_t, void, x > y ? x : y)
 NN_ROW_FN(min_bytes, uint8_t, uint8_t, void, x < y ? x : y)
 NN_ROW_FN(max_signed, int8_t, int8_t, void, x > y ? x : y)
@@ -34,7 +34,7 @@ NN_ROW_FN(min_signed, int8_t, int8_t, void, x < y ? x : y)
 struct kernels {
 	nn_row_fn *on_float;
 	nn_row_fn *on_int;
-	nn_row_fn *on_q8[2];		/* by sign */
+	nn_row_fn *on_q8[2];		/* unsigned, signed */
 	nn_row_fn *on_bytes[2];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Non-maximum suppression: of boxes that overlap, the one of the best score stays.
+ * Non-maximum suppression: of boxes that overlap, the one with the best score is kept.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -23,9 +23,9 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 	*b = c;
 }
 
-/* ---- A heap, of which the best is first ---- */
+/* ---- A heap with the best first ---- */
 
-/* Moves what is at `at` down until nothing below it comes before it. */
+/* Sifts the element at `at` down, until none below it comes before it. */
 static void sift(struct nn_candidate *heap, size_t count, size_t at)
 {
 	const struct nn_candidate moved = heap[at];
@@ -48,7 +48,7 @@ static void make_heap(struct nn_candidate *heap, size_t count)
 		sift(heap, count, i);
 }
 
-/* Takes the best away, of at least one; the place behind the others is free then. */
+/* Removes the best of a non-empty heap; the place after the others becomes free. */
 static struct nn_candidate pop(struct nn_candidate *heap, size_t count)
 {
 	const struct nn_candidate best = heap[0];
@@ -58,7 +58,7 @@ static struct nn_candidate pop(struct nn_candidate *heap, size_t count)
 	return best;
 }
 
-/* Candidates that were kept lie at the end of all, the first one last: moves them to the front. */
+/* Moves kept candidates from the end of the list to the front, and reverses their order. */
 static void move_kept(struct nn_candidate *candidates, size_t all, size_t kept)
 {
 	struct nn_candidate *first = candidates + all - kept;
@@ -76,22 +76,23 @@ static void sort_by_heap(struct nn_candidate *list, size_t count)
 	move_kept(list, count, count);
 }
 
-/* ---- A list that is sorted as far as it is asked for ---- */
+/* ---- A list that is sorted on demand ---- */
 
 #define MAX_ENDS 64
-#define FEW 16			/* candidates that are sorted by insertion */
+#define FEW 16			/* maximum number for insertion sort */
 
 /*
- * Candidates from one end to the next come before those behind. The last of `ends` is the nearest
- * one; what is before `sorted` is in order.
+ * A partially sorted list. Candidates up to an end come before those after it. The last of `ends`
+ * is the nearest one. The part before `sorted` is in order.
  */
 struct order {
 	struct nn_candidate *list;
-	size_t at;			/* of the best that was not taken */
+	size_t at;			/* of the next candidate */
 	size_t sorted;
 	size_t ends[MAX_ENDS];
 	size_t num_ends;
-	size_t budget;			/* of candidates to divide, before the heap sorts instead */
+	/* of candidates to partition before the heap sorts instead */
+	size_t budget;
 };
 
 _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
@@ -115,8 +116,8 @@ static void sort_few(struct nn_candidate *list, size_t count)
 }
 
 /*
- * Moves those that come before one of the list to its front; returns how many, 1 if it is the best
- * itself. There are no branches on scores, which nothing predicts.
+ * Partitions by a pivot: moves the candidates before it to the front and returns their number, or 1
+ * if it is the best. There are no branches on scores, which would be mispredicted.
  */
 static size_t divide(struct nn_candidate *list, size_t count)
 {
@@ -131,7 +132,7 @@ static size_t divide(struct nn_candidate *list, size_t count)
 	if (is_before(c, a))
 		swap(a, c);
 	pivot = *c;
-	/* Both are moved whole: a CPU reads slowly what was just written in parts. */
+	/* Move each as one word: loading a word right after storing its parts is slow. */
 	for (size_t i = 0; i + 1 < count; i++) {
 		struct nn_candidate x;
 		uint64_t whole;
@@ -147,7 +148,7 @@ static size_t divide(struct nn_candidate *list, size_t count)
 	return first ? first : 1;
 }
 
-/* The best that is left, or NULL; what is before it in the list is free. */
+/* Returns the best that is left, or NULL; earlier places in the list are free. */
 static struct nn_candidate *order_next(struct order *o)
 {
 	while (o->at == o->sorted && o->num_ends) {
@@ -182,7 +183,7 @@ size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t 
 
 /* ---- Suppression, box by box ---- */
 
-/* What is left of a score of 1 for a box that overlaps a better one so much. */
+/* Returns the factor for the score of a box with this overlap with a better one. */
 static float weight(const struct nn_nms *nms, float overlap)
 {
 	switch (nms->kernel) {
@@ -195,7 +196,7 @@ static float weight(const struct nn_nms *nms, float overlap)
 	}
 }
 
-/* Drops what the kept candidate suppresses; returns how many of `count` are left. */
+/* Applies the suppression by a kept candidate; returns how many of `count` are left. */
 static size_t suppress(const struct nn_nms *nms, const struct nn_box *boxes, uint32_t kept,
 		       struct nn_candidate *rest, size_t count)
 {
@@ -230,11 +231,11 @@ static size_t select_at_once(const struct nn_nms *nms, const struct nn_box *boxe
 	return kept;
 }
 
-/* ---- The same, where a score is left as it is or loses all ---- */
+/* ---- Suppression if a score is kept or lost as a whole ---- */
 
 typedef int32_t mask __attribute__((vector_size(16)));
 
-/* Kept boxes by coordinate, so that four lie beside each other. */
+/* Kept boxes by coordinate, so that vectors hold four of them. */
 struct kept {
 	float *x1;
 	float *y1;
@@ -262,7 +263,7 @@ static void keep(struct kept *k, const struct nn_box *b)
 	k->area[i] = nn_box_area(b);
 }
 
-/* nn_box_overlap() of four boxes from `i` on with one that has no NaN. */
+/* Computes nn_box_overlap() of four boxes from `i` on with one that has no NaN. */
 static inline nn_dot_four overlap(const struct kept *k, size_t i, const struct nn_box *b,
 				  float area)
 {
@@ -305,8 +306,8 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 }
 
 /*
- * A candidate meets the kept ones when it is the best that is left, and not before: no score
- * becomes better meanwhile.
+ * Compares a candidate with the kept ones only when it is the best that is left: no other score can
+ * increase meanwhile.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,
@@ -333,7 +334,7 @@ static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 	return k.count;
 }
 
-/* The same, where one that lost all its score takes its place among the others again. */
+/* Does the same if scores decrease: a candidate with a lower score goes back to the others. */
 static size_t select_lazily(const struct nn_nms *nms, const struct nn_box *boxes,
 			    struct nn_candidate *candidates, size_t count, size_t limit,
 			    float *room)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Non-maximum suppression: of boxes that overlap, the one of the best score stays.
+ * Non-maximum suppression: of boxes that overlap, the one with the best score is kept.
  */
 #ifndef NN_OPS_NMS_H
 #define NN_OPS_NMS_H
@@ -11,12 +11,12 @@
 
 #include "ops/box.h"
 
-/* What becomes of the score of a box that overlaps a better one: values of the NNAPI. */
+/* Effect on the score of a box that overlaps a better one: values of the NNAPI. */
 enum nn_nms_kernel {
-	NN_NMS_DISCARD = -1,	/* not the NNAPI's: dropped from the threshold on */
-	NN_NMS_HARD = 0,	/* loses all of it from the threshold on */
-	NN_NMS_LINEAR = 1,	/* loses the overlap's part of it from the threshold on */
-	NN_NMS_GAUSSIAN = 2,	/* loses according to overlap and sigma */
+	NN_NMS_DISCARD = -1,	/* not an NNAPI value: the box is dropped from the threshold on */
+	NN_NMS_HARD = 0,	/* the score becomes 0 from the threshold on */
+	NN_NMS_LINEAR = 1,	/* the score is multiplied by 1 - overlap from the threshold on */
+	NN_NMS_GAUSSIAN = 2,	/* the score decreases by overlap and sigma */
 };
 
 struct nn_nms {
@@ -24,34 +24,34 @@ struct nn_nms {
 	float threshold;	/* of the overlap */
 	float sigma;
 	float floor;		/* boxes whose score falls below are dropped */
-	int32_t limit;		/* boxes kept; negative: all */
-	size_t most;		/* of NN_NMS_DISCARD: only so many of the best are looked at; 0: all */
+	int32_t limit;		/* maximum number of kept boxes; negative: all */
+	size_t most;		/* NN_NMS_DISCARD: number of best boxes to examine; 0: all */
 	/*
-	 * Of NN_NMS_DISCARD, NULL or makes a box when it is looked at, which is once, best first;
-	 * false: it is none.
+	 * NN_NMS_DISCARD: NULL, or computes a box when it is first examined, best first. False:
+	 * there is no box.
 	 */
 	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
 	const void *context;
 };
 
-/* A box that may be kept. Scores are no NaNs. */
+/* A candidate. Its score is not NaN. */
 struct nn_candidate {
 	float score;
 	uint32_t box;		/* index in an array of boxes */
 };
 
 /*
- * Leaves the best at the front, sorted by score, best first, and equal ones by box; returns how
- * many: `most`, or all. What is behind them may be anything then.
+ * Moves the best to the front, sorted by score, best first, and equal ones by box. Returns their
+ * number: `most`, or all. The rest is undefined.
  */
 size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most);
 
-/* Floats that nn_nms() needs room for with at most `count` candidates. */
+/* Returns the number of scratch floats that nn_nms() needs for at most `count` candidates. */
 size_t nn_nms_room(const struct nn_nms *nms, size_t count);
 
 /*
- * Leaves the boxes that stay at the front of the candidates, best first and with
- * the scores that the kernel left them; returns how many.
+ * Moves the kept boxes to the front of the candidates, best first, with the scores that the kernel
+ * has left. Returns their number.
  */
 size_t nn_nms(const struct nn_nms *nms, struct nn_box *boxes, struct nn_candidate *candidates,
 	      size_t count, float *room);

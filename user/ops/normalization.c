@@ -11,7 +11,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* A tensor seen from one of its axes: `outer` times `size` times `inner` elements. */
+/* A tensor along one of its axes: `outer` times `size` times `inner` elements. */
 struct axis {
 	size_t outer;
 	size_t size;
@@ -63,13 +63,13 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 	for (size_t i = 0; i < size; i++)
 		sum += x[i * stride] * x[i * stride];
 	norm = sqrtf(sum);
-	/* NaN stays. */
+	/* NaN stays NaN. */
 	norm = norm < 1e-6f ? 1e-6f : norm;
 	for (size_t i = 0; i < size; i++)
 		y[i * stride] = x[i * stride] / norm;
 }
 
-/* Both zero points are those of the operands, shifted alike where the type is signed. */
+/* Both zero points are the operands', shifted if the type is signed. */
 static void l2_q8(struct nn_q8 q, const uint8_t *x, uint8_t *y, size_t size, size_t stride)
 {
 	uint32_t sum = 0;
@@ -184,7 +184,7 @@ static enum nn_status infer_instance(struct nn_run *r)
 	return NN_OK;
 }
 
-/* One image of one channel: `size` pixels, `stride` apart. */
+/* Normalises one channel of an image: `size` pixels, `stride` apart. */
 static void instance(const struct nn_run *r, const float *x, float *y, size_t size, size_t stride)
 {
 	float gamma = nn_run_float(r, 1, 0), beta = nn_run_float(r, 2, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PAD, PAD_V2 and MIRROR_PAD: a tensor with a border, constant or mirrored.
+ * PAD, PAD_V2 and MIRROR_PAD: add a border, constant or mirrored.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Entry (axis, side) of the paddings, side 0 before and 1 after. */
+/* Returns entry (axis, side) of the paddings, side 0 before and 1 after. */
 static int32_t padding(const struct nn_run *r, uint32_t axis, uint32_t side)
 {
 	return ((const int32_t *)r->inputs[1].data)[2 * axis + side];
@@ -37,7 +37,7 @@ static enum nn_status infer_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Writes the input into the middle of an output, and leaves its border alone. */
+/* Writes the input into the middle of an output, without its border. */
 static void fill_middle(struct nn_run *r, size_t element)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -89,7 +89,7 @@ static enum nn_status execute_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Mirrors of MIRROR_PAD: with 0 the border itself is left out, with 1 it is repeated. */
+/* MIRROR_PAD's mode: 0 mirrors without the edge, 1 repeats it. */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -111,8 +111,8 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 }
 
 /*
- * Mirrors the borders of one axis of the output, whose middle is complete in
- * all later axes: `before` slabs in front, `after` behind `dim` of them.
+ * Mirrors the borders of one axis of the output: `before` slabs in front, `after` behind `dim` of
+ * them. Its middle is complete in all later axes.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)
@@ -145,14 +145,14 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* As the NNAPI has it, the paddings' rank is looked at when they are used. */
+/* As in the NNAPI, the paddings' rank is checked at their use. */
 NN_OPERATION(PAD,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(1),
 	.infer = infer_pad, .execute = execute_pad);
 
-/* The value of PAD_V2 is a raw INT32 for quantised tensors, else a float of their kind. */
+/* The value of PAD_V2 is a raw INT32 for quantised tensors, else a float of their type. */
 static enum nn_status check_pad_v2(const struct nn_check *c)
 {
 	const bool is_q8 = NN_T(nn_check_in(c, 0)->type) & NN_QUANT8;

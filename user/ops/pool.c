@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: one walk over the windows, and
- * what each operation makes of the cells of one.
+ * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: a common walk over the windows, and each operation's
+ * function of a window.
  */
 #include <math.h>
 #include <string.h>
@@ -71,23 +71,23 @@ struct cells {
 	size_t stride;
 };
 
-/* What the kernel works on: everything NHWC. */
+/* State of the kernel: all images are NHWC. */
 struct job {
 	size_t channels;
-	float low;			/* the activation's bounds */
+	float low;			/* the activation's limits */
 	float high;
 	int32_t low_q8;
 	int32_t high_q8;
 	struct nn_q8 q;
-	int64_t *sums;			/* one a channel, of quantised averages */
+	int64_t *sums;			/* of quantised averages, one per channel */
 };
 
-/* Makes one output pixel of the cells from `in` on. */
+/* Computes one output pixel from the cells at `in`. */
 typedef void reduce_fn(const struct job *j, const struct cells *cells, const void *in, void *out);
 
 struct kernels {
 	reduce_fn *on_float;
-	reduce_fn *on_q8;		/* NULL: takes no bytes */
+	reduce_fn *on_q8;		/* NULL: quantised types are not supported */
 };
 
 static float clamp_float(const struct job *j, float value)
@@ -125,7 +125,7 @@ static void average_q8(const struct job *j, const struct cells *cells, const voi
 	int32_t bias = j->q.flip;
 	uint8_t *out = to;
 
-	/* A flipped sign bit makes a signed byte 128 larger. */
+	/* A flipped sign bit makes a signed value 128 larger. */
 	for (size_t c = 0; c < channels; c++)
 		sums[c] = -count * bias;
 	for (size_t y = 0; y < cells->h; y++) {

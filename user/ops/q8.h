@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One view of both 8-bit quantised encodings: a stored byte with its sign bit
- * flipped where the type is signed is an unsigned value with a shifted zero.
+ * A common view of both 8-bit quantised encodings: a stored value, with its sign bit flipped if the
+ * type is signed, is an unsigned value with a shifted zero point.
  */
 #ifndef NN_OPS_Q8_H
 #define NN_OPS_Q8_H
 
 #include "ops/op.h"
 
-/* real = scale * ((byte ^ flip) - zero) */
+/* The encoding: real = scale * ((byte ^ flip) - zero). */
 struct nn_q8 {
 	uint8_t flip;
 	int32_t zero;
@@ -24,13 +24,13 @@ static inline struct nn_q8 nn_q8_of(const struct nn_tensor *t)
 	};
 }
 
-/* Value of a byte, in units of the scale: -255 ... 255. */
+/* Returns the value of a stored byte, in units of the scale: -255 ... 255. */
 static inline int32_t nn_q8_value(struct nn_q8 q, uint8_t byte)
 {
 	return (byte ^ q.flip) - q.zero;
 }
 
-/* The byte of a value, saturated. */
+/* Returns the stored byte of a value, saturated. */
 static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 {
 	int64_t flipped = (int64_t)value + q.zero;
@@ -39,8 +39,8 @@ static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 }
 
 /*
- * The elements of a tensor, at `data`, for kernels that multiply: float ones as
- * they are, quantised ones as int16_t without zero point. NULL: no memory.
+ * Returns the elements of a tensor, at `data`, for kernels that multiply: float unchanged,
+ * quantised as int16_t without zero point. NULL: out of memory.
  */
 const void *nn_q8_widened(struct nn_run *r, const struct nn_tensor *t, const void *data);
 

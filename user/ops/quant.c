@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-point arithmetic of the quantised kernels, bit for bit what NNAPI's
- * reference does: multipliers, rounding shifts and transcendental functions.
+ * Fixed-point arithmetic of the quantised kernels, bit-exact with NNAPI's reference: multipliers,
+ * rounding shifts and transcendental functions.
  */
 #include "ops/quant.h"
 
@@ -81,7 +81,7 @@ static int32_t multiply(int bits, int32_t a, int32_t b)
 	return bits == 32 ? nn_srdhm(a, b) : nn_srdhm16((int16_t)a, (int16_t)b);
 }
 
-/* A constant of 32 bits in the given width. */
+/* Converts a constant of 32 bits to the given width. */
 static int32_t constant(int bits, int32_t raw)
 {
 	return bits == 32 ? raw : nn_rdp(raw, 16);
@@ -92,7 +92,7 @@ static int32_t largest(int bits)
 	return bits == 32 ? INT32_MAX : INT16_MAX;
 }
 
-/* Sum and difference wrap like the type. */
+/* Wraps a sum or difference to the type. */
 static int32_t wrap(int bits, int64_t v)
 {
 	return bits == 32 ? (int32_t)(uint32_t)v : (int16_t)(uint16_t)v;
@@ -108,7 +108,7 @@ static int32_t subtract(int bits, int32_t a, int32_t b)
 	return wrap(bits, (int64_t)a - b);
 }
 
-/* x * 2^exponent, saturating to the left and rounding to the right. */
+/* Computes x * 2^exponent, saturating to the left and rounding to the right. */
 static int32_t shift_bits(int bits, int32_t x, int32_t exponent)
 {
 	int64_t most = largest(bits), shifted;
@@ -119,7 +119,7 @@ static int32_t shift_bits(int bits, int32_t x, int32_t exponent)
 	return (int32_t)(shifted > most ? most : shifted < -most - 1 ? -most - 1 : shifted);
 }
 
-/* exp(a) for a in [-1/4, 0), without integer bits: a Taylor series around -1/8. */
+/* Computes exp(a) for a in [-1/4, 0), without integer bits, by a Taylor series around -1/8. */
 static int32_t exp_quarter(int bits, int32_t a)
 {
 	int32_t term = constant(bits, 1895147668);	/* exp(-1/8) */
@@ -160,7 +160,7 @@ static int32_t exp_negative(int bits, int32_t a, int32_t integer_bits)
 	return result;
 }
 
-/* The Newton iteration for 1 / ((1 + a) / 2), with two integer bits. */
+/* Computes 1 / ((1 + a) / 2) by Newton's iteration, with two integer bits. */
 static int32_t reciprocal(int bits, int32_t a)
 {
 	int64_t sum = (int64_t)a + largest(bits);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-point arithmetic of the quantised kernels, bit for bit what NNAPI's
- * reference does: multipliers, rounding shifts and transcendental functions.
+ * Fixed-point arithmetic of the quantised kernels, bit-exact with NNAPI's reference: multipliers,
+ * rounding shifts and transcendental functions.
  */
 #ifndef NN_OPS_QUANT_H
 #define NN_OPS_QUANT_H
 
 #include "ops/op.h"
 
-/* A real factor as value / 2^31 * 2^shift, value in [2^30, 2^31) or 0. */
+/* A real factor value / 2^31 * 2^shift, with value in [2^30, 2^31) or 0. */
 struct nn_multiplier {
 	int32_t value;
 	int32_t shift;
 };
 
 /*
- * Encodes a factor. nn_quant_encode() takes any d >= 0, the others fail (false)
- * unless 0 < d < 1 or d > 1.
+ * Encode a factor. nn_quant_encode() accepts any d >= 0; the others return false unless 0 < d < 1
+ * or d > 1.
  */
 bool nn_quant_encode(double d, struct nn_multiplier *m);
 bool nn_quant_encode_below_one(double d, struct nn_multiplier *m);
 bool nn_quant_encode_above_one(double d, struct nn_multiplier *m);
 
-/* Saturating rounding doubling high multiplication: round(a * b / 2^31), or 2^15. */
+/* Multiply and return the doubled high half, rounding and saturating: round(a * b / 2^31 or 15). */
 int32_t nn_srdhm(int32_t a, int32_t b);
 int16_t nn_srdhm16(int16_t a, int16_t b);
 
-/* Division by 2^exponent, 0 to 31, rounding half away from zero. */
+/* Divides by 2^exponent, 0 to 31, rounding half away from zero. */
 static inline int32_t nn_rdp(int32_t x, int32_t exponent)
 {
 	int64_t mask = (INT64_C(1) << exponent) - 1;
@@ -35,7 +35,7 @@ static inline int32_t nn_rdp(int32_t x, int32_t exponent)
 	return (x >> exponent) + (remainder > threshold);
 }
 
-/* x times an encoded factor. A left shift that overflows wraps. */
+/* Multiplies x by an encoded factor. A left shift that overflows wraps. */
 int32_t nn_mbqm(int32_t x, int32_t value, int32_t shift);
 
 static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
@@ -43,12 +43,12 @@ static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
 	return nn_mbqm(x, m->value, m->shift);
 }
 
-/* Largest |x| whose product with 2^shift fits a fixed point of `integer_bits`. */
+/* Returns the largest |x| whose product with 2^shift fits a fixed point of `integer_bits`. */
 int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
 /*
- * Functions of a fixed-point number with `integer_bits` integer bits, in 32 or
- * 16 bits; the result has none (raw 2^31 or 2^15 stands for 1).
+ * Functions of a fixed-point number with `integer_bits` integer bits, in 32 or 16 bits. The result
+ * has none (raw 2^31 or 2^15 is 1).
  */
 int32_t nn_quant_exp_negative(int32_t a, uint32_t integer_bits);	/* a <= 0 */
 int32_t nn_quant_logistic(int32_t a, uint32_t integer_bits);
@@ -56,34 +56,34 @@ int32_t nn_quant_tanh(int32_t a, uint32_t integer_bits);
 int16_t nn_quant_logistic16(int16_t a, uint32_t integer_bits);
 int16_t nn_quant_tanh16(int16_t a, uint32_t integer_bits);
 
-/* 1 / (1 + a) for a in [0, 1], both without integer bits. */
+/* Computes 1 / (1 + a) for a in [0, 1], both without integer bits. */
 int32_t nn_quant_one_over_one_plus(int32_t a);
 
-/* 1 / sqrt(v) as a factor for nn_mbqm(). */
+/* Computes 1 / sqrt(v) as a factor for nn_mbqm(). */
 void nn_quant_inverse_sqrt(int32_t v, int32_t *value, int32_t *shift);
 
-/* Range of stored values of an 8-bit quantised type. */
+/* Returns the range of stored values of an 8-bit quantised type. */
 void nn_quant_range(int32_t type, int32_t *low, int32_t *high);
 
-/* Stored value of a real one: rounded, halves away from zero, and saturated. */
+/* Returns the stored value of a real one: rounded half away from zero, and saturated. */
 int32_t nn_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high);
 
-/* Whether the same bytes of two 8-bit tensors are the same real values. */
+/* Returns whether two 8-bit tensors have the same quantisation. */
 static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const struct nn_tensor *b)
 {
 	return a->type == b->type && a->scale == b->scale && a->zero_point == b->zero_point;
 }
 
 /*
- * Fills a table by stored byte of 8-bit tensor `from`: the stored byte of the
- * same real value, rounded and saturated, in 8-bit tensor `to`.
+ * Fills a table that maps stored values of the 8-bit tensor `from` to those of `to` with the same
+ * real value, rounded and saturated.
  */
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
 
 /*
- * Range of an output under a fused activation (FuseCode), for a quantised and
- * for a float output. False for a code that is not one.
+ * Returns the range of an output under a fused activation (FuseCode), for a quantised and for a
+ * float output. False: not a valid code.
  */
 bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_point,
 		    int32_t *low, int32_t *high);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZE and DEQUANTIZE: between float and the quantised types of 8 bits.
+ * QUANTIZE and DEQUANTIZE: convert between float and the 8-bit quantised types.
  */
 #include "ops/axis.h"
 #include "ops/check.h"
@@ -8,7 +8,7 @@
 
 /* ---- QUANTIZE ---- */
 
-/* The type and quantisation of the output are the model's. */
+/* The model sets type and quantisation of the output. */
 static enum nn_status infer(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0], declared = *out;

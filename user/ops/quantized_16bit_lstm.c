@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZED_16BIT_LSTM: the older integer LSTM cell: unsigned 8-bit weights and
- * activations, 16-bit cell state with four integer bits.
+ * QUANTIZED_16BIT_LSTM: the older integer LSTM cell, with unsigned 8-bit weights and activations,
+ * and a 16-bit cell state with four integer bits.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 #include "ops/quantized_lstm.h"
 #include "ops/recurrent.h"
 
-/* All weights share a scale and a zero point, all biases the matching scale. */
+/* Checks that all weights share a scale and zero point, and all biases the matching scale. */
 static enum nn_status check_quantisation(const struct nn_run *r)
 {
 	const struct nn_tensor *w = &r->inputs[NN_Q16_LSTM_WEIGHTS];
@@ -71,10 +71,9 @@ static int16_t saturate16(int32_t v)
 }
 
 /*
- * A gate of one unit before its activation, with three integer bits. NNAPI's
- * reference, and its tests, multiply the row [recurrent weights, input weights]
- * by the column [input, state]: the first weights meet the first values, whatever
- * they were meant for.
+ * Computes a gate of one unit before its activation, with three integer bits. NNAPI's reference and
+ * its tests multiply the row [recurrent weights, input weights] by the column [input, state]: the
+ * first weights meet the first values, regardless of their names.
  */
 static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uint8_t *x,
 		    const uint8_t *h, const struct nn_multiplier *m)
@@ -117,7 +116,7 @@ static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 			int16_t f = nn_quant_logistic16(gate(r, NN_QLSTM_FORGET, u, x, h, &m), 3);
 			int16_t c = nn_quant_tanh16(gate(r, NN_QLSTM_CELL, u, x, h, &m), 3);
 			int16_t o = nn_quant_logistic16(gate(r, NN_QLSTM_OUT, u, x, h, &m), 3);
-			/* The cell state has four integer bits, its tanh is taken with three. */
+			/* The cell state has four integer bits, but its tanh uses three. */
 			int16_t added = (int16_t)nn_rdp(nn_srdhm16(i, c), 4);
 			int16_t cell = saturate16(added + nn_srdhm16(f, *state++));
 			int16_t narrow = saturate16(cell * 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZED_LSTM: an LSTM cell in integers: 8-bit weights and activations,
- * 16-bit cell state, optional peepholes, layer normalisation and projection.
+ * QUANTIZED_LSTM: an integer LSTM cell with 8-bit weights and activations, 16-bit cell state, and
+ * optional peepholes, layer normalisation and projection.
  */
 #include <math.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static bool encode(double factor, struct nn_multiplier *m)
 	return nn_quant_encode((double)(float)factor, m);
 }
 
-/* The multipliers of a gate, whose intermediate results have a scale of their own. */
+/* Computes the multipliers of a gate, whose intermediate results have a scale of their own. */
 static bool gate_multipliers(const struct nn_run *r, struct nn_qlstm *c, uint32_t g)
 {
 	const struct nn_tensor *in = r->inputs;
@@ -108,13 +108,13 @@ static bool gate_multipliers(const struct nn_run *r, struct nn_qlstm *c, uint32_
 	return !c->normalized || encode((double)in[NN_QLSTM_LAYER_NORM + g].scale, &c->norm[g]);
 }
 
-/* A real limit in units of `unit`, at most the type's `most`; 0 is none. */
+/* Converts a real limit to units of `unit`, at most the type's `most`; 0 means no limit. */
 static int32_t clip_limit(float limit, float unit, int32_t most)
 {
 	return limit > 0 ? (int32_t)fminf(limit / unit, (float)most) : 0;
 }
 
-/* Turns all scales into multipliers, and what else is real into numbers of their types. */
+/* Converts all scales to multipliers, and other real numbers to the types' units. */
 static enum nn_status multipliers(const struct nn_run *r, struct nn_qlstm *c)
 {
 	double log = round(log2((double)r->inputs[NN_QLSTM_STATE_C].scale));
@@ -190,7 +190,7 @@ static int32_t scale(int64_t v, struct nn_multiplier m)
 	return nn_mbqm(saturate32(v), m.value, m.shift);
 }
 
-/* weights[u] . (x - zero), and the bias if there is one. */
+/* Computes weights[u] . (x - zero), plus the bias if there is one. */
 static int64_t dot(const int8_t *weights, const int8_t *x, int32_t zero, uint32_t size)
 {
 	const struct nn_dot_q8 dot = nn_dot_i8(weights, x, size);
@@ -222,7 +222,7 @@ void nn_qlstm_normalize(const int16_t *gain, const int32_t *bias, struct nn_mult
 	}
 }
 
-/* A gate of one batch row before its activation. */
+/* Computes a gate of one batch row before its activation. */
 static void gate(const struct nn_run *r, const struct nn_qlstm *c, uint32_t g, const int8_t *x,
 		 const int8_t *h, const int16_t *state, int16_t *values)
 {
@@ -256,7 +256,7 @@ static void logistic(int16_t *values, uint32_t count)
 		values[i] = nn_quant_logistic16(values[i], 3);
 }
 
-/* The output of one batch row from its hidden values. */
+/* Computes the output of one batch row from its hidden values. */
 static void project(const struct nn_run *r, const struct nn_qlstm *c, const int8_t *hidden,
 		    int8_t *out)
 {
@@ -275,7 +275,7 @@ static void project(const struct nn_run *r, const struct nn_qlstm *c, const int8
 	}
 }
 
-/* One batch row; `scratch` has room for a row of each gate and of hidden values. */
+/* Computes one batch row; `scratch` has room for a row of each gate and of hidden values. */
 static void step(const struct nn_run *r, const struct nn_qlstm *c, const int8_t *x,
 		 const int8_t *h, const int16_t *state, int16_t *next, int8_t *out,
 		 int16_t *scratch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RANDOM_MULTINOMIAL: samples drawn from rows of unnormalised log probabilities,
- * by the counter-based generator Philox4x32-10.
+ * RANDOM_MULTINOMIAL: draws samples from rows of unnormalised log probabilities, by the
+ * counter-based generator Philox4x32-10.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,10 @@ struct philox {
 	uint32_t counter[4], key[2];
 };
 
-/* The generator's block for its counter, which then advances. Source: Salmon et al., SC 2011. */
+/*
+ * Returns the generator's block for its counter, and increments the counter. Source: Salmon et al.,
+ * SC 2011.
+ */
 static void philox_next(struct philox *p, uint32_t out[4])
 {
 	uint32_t key[2] = { p->key[0], p->key[1] };
@@ -35,7 +38,7 @@ static void philox_next(struct philox *p, uint32_t out[4])
 		p->counter[1]++;
 }
 
-/* Uniform in [0, 1) with 53 bits. */
+/* Returns a uniform number in [0, 1) with 53 bits. */
 static double uniform(struct philox *p)
 {
 	uint32_t words[4];
@@ -63,7 +66,7 @@ static enum nn_status infer_random_multinomial(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Cumulated probabilities of a row, not normalised; returns the total. */
+/* Accumulates the probabilities of a row without normalising; returns the total. */
 static double cumulate(const float *logits, uint32_t classes, double *cumulated)
 {
 	float most = -INFINITY;
@@ -81,7 +84,7 @@ static double cumulate(const float *logits, uint32_t classes, double *cumulated)
 	return total;
 }
 
-/* The first class whose cumulated probability is above `mark`. */
+/* Returns the first class whose accumulated probability is above `mark`. */
 static uint32_t find(const double *cumulated, uint32_t classes, double mark)
 {
 	uint32_t low = 0, high = classes - 1;

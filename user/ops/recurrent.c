@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the recurrent operations share: activations by code, products of weight
- * matrices with a batch of vectors, and the walk through a sequence.
+ * Common parts of recurrent operations: activations by code, products of weight matrices with a
+ * batch of vectors, and the walk through a sequence.
  */
 #include "ops/dot.h"
 #include "ops/recurrent.h"

@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the recurrent operations share: activations by code, products of weight
- * matrices with a batch of vectors, and the walk through a sequence.
+ * Common parts of recurrent operations: activations by code, products of weight matrices with a
+ * batch of vectors, and the walk through a sequence.
  */
 #ifndef NN_OPS_RECURRENT_H
 #define NN_OPS_RECURRENT_H
 
 #include "ops/op.h"
 
-/* True for the activation codes of recurrent operations: 0 to 4, and 6. */
+/* Returns true for the activation codes of recurrent operations: 0 to 4, and 6. */
 bool nn_recurrent_activation(int32_t code);
 
 /* Applies an activation by its code: none, RELU, RELU1, RELU6, tanh (4), sigmoid (6). */
 void nn_recurrent_activate(int32_t code, float *values, size_t count);
 
 /*
- * out[b][u] += weights[u] . x[b] for a batch of vectors of `size` floats and
- * `units` rows of weights.
+ * Computes out[b][u] += weights[u] . x[b] for a batch of vectors of `size` floats and `units` rows
+ * of weights.
  */
 void nn_recurrent_multiply(const float *weights, const float *x, float *out, uint32_t batch,
 			   uint32_t units, uint32_t size);
 
-/* The data of an input as floats; NULL when it is omitted. */
+/* Returns the data of an input as floats; NULL if it is omitted. */
 const float *nn_recurrent_input(const struct nn_run *r, uint32_t index);
 
-/*
- * Fails unless an input that is not omitted has exactly these dimensions
- * (`d1` of 0: it is a vector).
- */
+/* Fails unless a present input has exactly these dimensions (`d1` of 0: it is a vector). */
 enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1);
 
 /* Sets an output's dimensions; `d2` of 0: two of them. */
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2);
 
-/* A sequence [T, B, I] or [B, T, I] and how to walk it in time order. */
+/* A sequence [T, B, I] or [B, T, I], with strides to walk it in time order. */
 struct nn_sequence {
 	uint32_t steps, batch, size;
 	bool time_major;
@@ -48,21 +45,21 @@ enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool ti
 				 struct nn_sequence *s);
 
 /*
- * Reads the shape of an auxiliary sequence beside `s`: as many steps and batches, of a size of its
- * own. An omitted one has the shape of `s`.
+ * Reads the shape of an auxiliary sequence beside `s`, with the same steps and batches and its own
+ * size. An omitted one has the shape of `s`.
  */
 enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
 				     const struct nn_sequence *s, struct nn_sequence *aux);
 
 /*
- * The sequence in time-major order: the input itself, or a transposed copy.
- * NULL without memory.
+ * Returns the sequence in time-major order: the input itself, or a transposed copy. NULL: out of
+ * memory.
  */
 const float *nn_sequence_read(struct nn_run *r, uint32_t index, const struct nn_sequence *s);
 
 /*
- * Writes the batch [B, size] of one step into columns [column, column + size)
- * of an output sequence whose rows have `width` columns.
+ * Writes the batch [B, size] of one step into columns [column, column + size) of an output sequence
+ * with rows of `width` columns.
  */
 void nn_sequence_write(float *out, const struct nn_sequence *s, uint32_t step, const float *batch,
 		       uint32_t size, uint32_t column, uint32_t width);

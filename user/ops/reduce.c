@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MEAN and the REDUCE_ operations: one value for all elements along some axes.
+ * MEAN and the REDUCE_ operations: reduce all elements along some axes to one value.
  */
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Bit i: axis i is reduced. */
+/* Returns the reduced axes as bits. */
 static enum nn_status reduced_axes(const struct nn_run *r, uint32_t *axes)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -25,7 +25,7 @@ static enum nn_status reduced_axes(const struct nn_run *r, uint32_t *axes)
 	return NN_OK;
 }
 
-/* MEAN says by an INT32 whether reduced axes stay, the others by a BOOL. */
+/* Returns whether reduced axes stay: MEAN has an INT32 for this, the others a BOOL. */
 static bool keep_dims(const struct nn_run *r)
 {
 	return nn_run_int(r, 2, 0) > 0;
@@ -54,8 +54,8 @@ static enum nn_status infer_reduce(struct nn_run *r)
 }
 
 /*
- * The input with the reduced axes last, so that each output element's inputs
- * lie in a row of *row elements; NULL without memory.
+ * Transposes the reduced axes to the end, so that each output element's inputs are a row of *row
+ * elements; NULL: out of memory.
  */
 static const void *reduced_last(struct nn_run *r, uint32_t *row)
 {
@@ -90,7 +90,7 @@ static const void *reduced_last(struct nn_run *r, uint32_t *row)
 	return moved;
 }
 
-/* One loop a type and a way to combine; `row` elements each, `init` first. */
+/* Defines a loop for a type and an operation over `row` elements, beginning with `init`. */
 #define REDUCE(name, type, accumulator, init, combine, result)				\
 static void name(const void *data, void *to, uint32_t count, uint32_t row)		\
 {											\

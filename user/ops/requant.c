@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every convolution and FULLY_CONNECTED share: the signature of their
- * input, filter and bias, and turning accumulators into quantised outputs.
+ * Common parts of convolutions and FULLY_CONNECTED: the signature of input, filter and bias, and
+ * the conversion of accumulators to quantised outputs.
  */
 #include <math.h>
 
@@ -32,7 +32,7 @@ enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank, i
 	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, rank, rank });
 }
 
-/* What one step of an output channel's accumulator is worth. */
+/* Returns the scale of an output channel's accumulator. */
 static float product_scale(const struct nn_run *r, uint32_t channel)
 {
 	const struct nn_extra *extra = r->inputs[FILTER].extra;

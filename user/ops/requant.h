@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every convolution and FULLY_CONNECTED share: the signature of their
- * input, filter and bias, and turning accumulators into quantised outputs.
+ * Common parts of convolutions and FULLY_CONNECTED: the signature of input, filter and bias, and
+ * the conversion of accumulators to quantised outputs.
  */
 #ifndef NN_OPS_REQUANT_H
 #define NN_OPS_REQUANT_H
@@ -10,16 +10,15 @@
 #include "ops/quant.h"
 
 /*
- * Checks input 0, 1 (filter), 2 (bias) and output 0: types, and the ranks of
- * filter and bias. channel_dim: that of a filter quantised per channel;
- * negative: there is none.
+ * Checks input 0, input 1 (filter), input 2 (bias) and output 0: types, and the ranks of filter and
+ * bias. `channel_dim` is the dimension of a filter quantised per channel; negative: not possible.
  */
 enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 			       int32_t channel_dim);
 
 /*
- * Same at run time: ranks, a bias for each of `channels` output channels, and
- * its scale, which must be the product of the input's and the filter's.
+ * Checks the same at run time: ranks, a bias for each of `channels` output channels, and its scale,
+ * which must be the product of the input's and the filter's.
  */
 enum nn_status nn_filter_infer(const struct nn_run *r, uint32_t filter_rank, uint32_t channels);
 
@@ -28,7 +27,7 @@ enum nn_status nn_fully_connected_infer(struct nn_run *r);
 
 struct nn_requant {
 	const int32_t *bias;
-	const struct nn_multiplier *multipliers;	/* one a channel */
+	const struct nn_multiplier *multipliers;	/* one per channel */
 	int32_t zero;
 	int32_t low;
 	int32_t high;
@@ -39,13 +38,13 @@ void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t cou
 			    struct nn_multiplier *multipliers);
 
 /*
- * Computes the multipliers of `channels` output channels for the activation
- * that input `activation` tells. NN_OUT_OF_MEMORY.
+ * Computes the multipliers of `channels` output channels, and the range of the activation in input
+ * `activation`. Returns NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
 			       uint32_t activation);
 
-/* The output byte of an accumulator, which counts modulo 2^32. */
+/* Returns the output value of an accumulator, which counts modulo 2^32. */
 static inline uint8_t nn_requant(const struct nn_requant *q, uint32_t channel, uint32_t acc)
 {
 	int32_t sum = (int32_t)(acc + (uint32_t)q->bias[channel]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements under other dimensions.
+ * RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements with other dimensions.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static enum nn_status copy_data(struct nn_run *r)
 	return NN_OK;
 }
 
-/* The output has the input's quantisation; its dimensions are still to be set. */
+/* Gives the output the input's quantisation; the caller sets its dimensions. */
 static struct nn_tensor *like_input(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0];

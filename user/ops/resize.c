@@ -13,13 +13,13 @@
 
 enum { X, WIDTH, HEIGHT, NCHW, ALIGN_CORNERS, HALF_PIXELS };
 
-/* The width and the height are both sizes or both factors. */
+/* Checks that width and height are both sizes or both factors. */
 static enum nn_status check(const struct nn_check *c)
 {
 	return nn_check_same_type(c, WIDTH, HEIGHT);
 }
 
-/* An output size: given, or a scale of the input's. */
+/* Reads an output size: explicit, or a factor of the input's. */
 static enum nn_status read_size(const struct nn_run *r, uint32_t index, uint32_t in, uint32_t *out)
 {
 	double size;
@@ -99,7 +99,7 @@ struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint3
 
 typedef struct nn_source source_fn(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 
-/* The sources of all positions of an axis. NULL: no memory. */
+/* Returns the sources of all positions of an axis. NULL: out of memory. */
 static const struct nn_source *all_sources(struct nn_run *r, const struct nn_resize *v, source_fn *of,
 					uint32_t in, uint32_t out)
 {
@@ -110,7 +110,7 @@ static const struct nn_source *all_sources(struct nn_run *r, const struct nn_res
 	return s;
 }
 
-/* The sum of four elements has the same order in a vector, so results are the same to the bit. */
+/* The sum of four elements has the same order in a vector, so results are bit-exact. */
 static void blend_float(const struct nn_corners *k, const float *in, float *restrict out,
 			size_t channels)
 {
@@ -130,7 +130,7 @@ static void blend_float(const struct nn_corners *k, const float *in, float *rest
 		out[i] = a[i] * wa + b[i] * wb + c[i] * wc + d[i] * wd;
 }
 
-/* Stored values are blended as they are and cut to integers. */
+/* Interpolates stored values directly, and truncates to integers. */
 static void blend_q8(const struct nn_corners *k, const uint8_t *in, uint8_t *restrict out,
 		     size_t channels, uint8_t flip)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: shapes, and where an output lies in the input.
+ * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: shapes, and the source positions of outputs.
  */
 #ifndef NN_OPS_RESIZE_H
 #define NN_OPS_RESIZE_H
@@ -10,16 +10,16 @@
 
 struct nn_resize {
 	bool nchw;
-	bool align;		/* corners lie on corners */
-	bool half;		/* the middle of a pixel is half a pixel from its corner */
+	bool align;		/* corners are aligned with corners */
+	bool half;		/* pixel centers are half a pixel from their corners */
 	struct nn_image in;
 	struct nn_image out;
 };
 
-/* Of an operation of either kind; fails with a message of the run's. */
+/* Reads an operation of either kind; fails with a message of the run. */
 enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v);
 
-/* Return the sources of output `o` of `out` on an axis, among `in` inputs. */
+/* Return the sources of output `o` of `out` on an axis with `in` inputs. */
 struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 

@@ -32,7 +32,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_rnn_cell *c, 
 	return status;
 }
 
-/* One step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
+/* Computes one step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
 static void cell_step(const struct nn_run *r, const struct nn_rnn_cell *c, const float *x,
 		      const float *aux, const float *state, float *next)
 {
@@ -102,8 +102,8 @@ static enum nn_status execute_rnn(struct nn_run *r)
 }
 
 /*
- * Runs a cell along a sequence, forwards or backwards, into columns of an
- * output; `state` (an output, or NULL) takes the last hidden state.
+ * Runs a cell along a sequence, forwards or backwards, into columns of an output; `state` (an
+ * output, or NULL) gets the last hidden state.
  */
 static enum nn_status run_sequence(struct nn_run *r, const struct nn_rnn_cell *c,
 				   const struct nn_sequence *s, const float *x, const float *aux,

@@ -8,12 +8,12 @@
 
 #include "ops/recurrent.h"
 
-/* The inputs of a cell by their positions; 0 for an auxiliary weight that is not there. */
+/* Positions of a cell's inputs; 0 for a missing auxiliary weight. */
 struct nn_rnn_cell {
 	uint32_t weights, recurrent, bias, state, aux_weights;
 	int32_t activation;
 
-	/* Filled when the shape is read. */
+	/* Set when the shape is read. */
 	uint32_t batch, size, units;
 	uint32_t aux_size;		/* of the input of the auxiliary weights */
 };
@@ -25,12 +25,12 @@ enum {
 	NN_BI_RNN_MERGE = 14,
 };
 
-/* Reads RNN or UNIDIRECTIONAL_SEQUENCE_RNN; the former is a sequence of one step. */
+/* Reads RNN or UNIDIRECTIONAL_SEQUENCE_RNN; RNN is a sequence of one step. */
 enum nn_status nn_rnn_shape(const struct nn_run *r, struct nn_sequence *s, struct nn_rnn_cell *c);
 
 /*
  * Reads the two cells of BIDIRECTIONAL_SEQUENCE_RNN, its sequence and its auxiliary sequence. With
- * auxiliary weights both cells get the auxiliary input besides; without them it replaces the
+ * auxiliary weights both cells get the auxiliary input as well; without them it replaces the
  * backward cell's input.
  */
 enum nn_status nn_bidirectional_rnn_shape(const struct nn_run *r, struct nn_rnn_cell *fw,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ROI_ALIGN and ROI_POOLING: regions of images resampled to one size.
+ * ROI_ALIGN and ROI_POOLING: resample regions of images to one size.
  */
 #include <math.h>
 #include <string.h>
@@ -15,15 +15,15 @@
 
 enum { X, ROIS, BATCH, HEIGHT, WIDTH, HEIGHT_STRIDE, WIDTH_STRIDE, HEIGHT_SAMPLES, WIDTH_SAMPLES };
 
-/* Place of the NCHW flag: ROI_ALIGN has two inputs more. */
+/* Returns the position of the NCHW flag: ROI_ALIGN has two more inputs. */
 static uint32_t nchw_input(const struct nn_run *r)
 {
 	return r->num_inputs - 1;
 }
 
 /*
- * Samples of a cell, at most: their sum in 8 bits times weights of 255 is that of 32 bits, and who
- * asks for more asks for time only.
+ * Maximum samples of a cell. A sum of that many 8-bit values times weights of 255 fits 32 bits, and
+ * more samples would only take more time.
  */
 #define MAX_SAMPLES 32768
 
@@ -112,7 +112,7 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 	return status;
 }
 
-/* Region `i`, scaled to its image. False where it is none, or outside of it. */
+/* Reads region `i`, scaled to its image. False: it is not valid, or outside of the image. */
 static bool read_region(const struct roi *v, uint32_t i, struct region *g)
 {
 	const float *box = v->boxes + (size_t)4 * i;
@@ -153,7 +153,7 @@ static enum nn_status infer_pooling(struct nn_run *r)
 	return infer_align(r);
 }
 
-/* ROI_ALIGN: the average of samples that are spread evenly over each cell of a region */
+/* ROI_ALIGN: the average of samples spread evenly over each cell of a region */
 
 /* The cells of one axis of a region. */
 struct line {
@@ -182,12 +182,12 @@ static struct nn_source sample_of(const struct line *l, uint32_t cell, uint32_t 
 	return (struct nn_source){ low, low + 1, at - (float)low };
 }
 
-/* What the kernel works on: everything NHWC. */
+/* State of the kernel: all images are NHWC. */
 struct align {
 	const struct roi *v;
 	const void *in;
 	bool is_float;
-	uint32_t *acc;			/* of bytes: one a channel */
+	uint32_t *acc;			/* quantised, one per channel */
 	struct nn_q8 in_q8;
 	struct nn_q8 out_q8;
 	double scale;			/* of a quantised sum, before the division by samples */
@@ -196,7 +196,7 @@ struct align {
 typedef uint8_t four_bytes __attribute__((vector_size(4)));
 typedef int32_t four_sums __attribute__((vector_size(16)));
 
-/* In floats, which are exact: the sum of four products has 18 bits. */
+/* Floats are exact here: the sum of four products has 18 bits. */
 static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc, size_t channels,
 		   struct nn_q8 q)
 {
@@ -226,18 +226,18 @@ static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc,
 			acc[c] += (uint32_t)((int32_t)w[i] * nn_q8_value(q, x[i][c]));
 }
 
-/* Samples that are summed together. */
+/* Number of samples that are summed together. */
 #define SAMPLES 16
 
-/* Vectors that are summed together. */
+/* Number of vectors that are summed together. */
 #define WIDE 8
 
-/* Sums of samples: where they begin, and what becomes of them in the end. */
+/* Sums of samples: their start, and the final division. */
 struct sums {
-	float *acc;			/* one a channel */
-	bool is_first;			/* they begin at 0, and not in acc */
-	bool is_last;			/* they are divided by `samples` */
-	bool is_factor;			/* a product with `factor` is the same */
+	float *acc;			/* one per channel */
+	bool is_first;			/* begin at 0, not at acc */
+	bool is_last;			/* divide by `samples` at the end */
+	bool is_factor;			/* multiply by `factor` instead, with the same result */
 	float samples;
 	float factor;
 };
@@ -247,7 +247,10 @@ static inline nn_dot_four mean_of(const struct sums *u, nn_dot_four sum)
 	return !u->is_last ? sum : u->is_factor ? sum * u->factor : sum / u->samples;
 }
 
-/* Adds some samples to the sums of so many vectors of channels; the order of a sum is theirs. */
+/*
+ * Adds some samples to the sums of `vectors` vectors of channels; the order of a sum is that of the
+ * samples.
+ */
 static inline __attribute__((always_inline))
 void add_vectors(size_t vectors, const struct sums *u, const struct nn_corners *k, uint32_t count,
 		 const float *in, size_t c)
@@ -295,7 +298,7 @@ static void add_samples(const struct sums *u, const struct nn_corners *k, uint32
 		add_one(u, k, count, in, c);
 }
 
-/* The samples of the columns of a region, where they are few. */
+/* The samples of the columns of a region, if they are few. */
 #define MAX_COLUMNS 256
 
 struct columns {
@@ -321,7 +324,7 @@ static inline struct nn_source column_of(const struct columns *s, uint32_t cell,
 			     sample_of(&s->line, cell, sample);
 }
 
-/* Leaves the mean of the samples of a cell in `out`. */
+/* Writes the mean of the samples of a cell to `out`. */
 static void average_cell(const struct align *a, uint32_t n, const struct line *rows,
 			 const struct columns *columns, uint32_t i, uint32_t j, float *out)
 {
@@ -354,7 +357,7 @@ static void average_cell(const struct align *a, uint32_t n, const struct line *r
 	}
 }
 
-/* Leaves the sum of the samples of a cell of bytes in acc. */
+/* Writes the sum of the samples of a quantised cell to acc. */
 static void sum_cell(const struct align *a, uint32_t n, const struct line *rows,
 		     const struct columns *columns, uint32_t i, uint32_t j)
 {
@@ -452,7 +455,7 @@ static enum nn_status execute_align(struct nn_run *r)
 	return status;
 }
 
-/* ROI_POOLING: the largest pixel of each cell of a region */
+/* ROI_POOLING: the maximum pixel of each cell of a region */
 
 /* The pixels [first, last) of a cell. */
 struct cell {
@@ -476,7 +479,7 @@ static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, u
 	};
 }
 
-/* The pixels of a cell: `rows` rows of `columns`; sizes are of bytes. */
+/* The pixels of a cell: `rows` rows of `columns`; sizes are in bytes. */
 struct pixels {
 	const uint8_t *first;
 	size_t rows;
@@ -499,7 +502,7 @@ static struct pixels pixels_of(const struct roi *v, uint32_t n, struct cell h, s
 	};
 }
 
-/* Channels that are gone over beside each other, in vectors of 16 bytes. */
+/* Number of channels in parallel, in vectors of 16 bytes. */
 #define BLOCK_BYTES 64
 #define BLOCK_FLOATS 32
 
@@ -554,7 +557,7 @@ static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cel
 		}
 }
 
-/* In flipped bytes, whose order is that of their values. */
+/* Compares values with flipped sign bits, whose order is that of the real values. */
 static void max_block_q8(const struct pixels *p, size_t at, uint8_t flip, uint8_t *out)
 {
 	bytes largest[4] = { { 0 } }, x;
@@ -600,7 +603,7 @@ static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w
 		}
 }
 
-/* What the kernel works on: everything NHWC. */
+/* State of the kernel: all images are NHWC. */
 struct pool {
 	const struct roi *v;
 	const void *in;
@@ -661,7 +664,7 @@ static enum nn_status execute_pooling(struct nn_run *r)
 	return NN_OK;
 }
 
-/* The first inputs of both: images, regions and where they go. */
+/* The first inputs of both: images, regions and their images' indices. */
 #define REGIONS { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, \
 		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT
 

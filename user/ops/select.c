@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SELECT: each element from the one or the other input, as a condition says.
+ * SELECT: takes each element from one of two inputs by a condition.
  */
 #include <string.h>
 
@@ -29,8 +29,8 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * Float and integer: all that matters is that they have four bytes. Without a branch, which a
- * processor would have to guess.
+ * Selects float and integer elements, which both have four bytes. It has no branch, which could be
+ * mispredicted.
  */
 static void select_words(const struct nn_run *r)
 {

@@ -41,7 +41,7 @@ static enum nn_status execute_slice(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Where an index of STRIDED_SLICE lies: from the end if negative, inside the axis. */
+/* Resolves an index of STRIDED_SLICE: from the end if negative, clamped to the axis. */
 static int64_t clamp_index(int64_t index, int64_t dim, bool forward)
 {
 	int64_t low = forward ? 0 : -1, high = forward ? dim : dim - 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX of bytes: of 256 values there are 256 distances from the largest, and as many
- * exponentials.
+ * SOFTMAX of 8-bit values. There are 256 distances from the maximum, and as many exponentials.
  */
 #include <math.h>
 #include <string.h>
@@ -43,23 +42,23 @@ static inline uint8_t largest(const uint8_t *in, size_t size, size_t stride, uin
 	return max;
 }
 
-/* How a sum divides exponentials. */
+/* The division of exponentials by their sum. */
 struct divisor {
 	uint32_t reciprocal;
 	int32_t exponent;		/* of 2 */
-	uint32_t half;			/* of that */
+	uint32_t half;			/* half of 2^exponent */
 };
 
 static struct divisor divisor_of(uint64_t sum)
 {
 	int32_t headroom, exponent;
 
-	/* At least 2^19, unless the input changes meanwhile. */
+	/* The sum is at least 2^19, unless the input changes meanwhile. */
 	sum += !sum;
 	/* sum = 2^(SUM_BITS - headroom) * (1 + x), x in [0, 1) with 31 bits */
 	headroom = __builtin_clzll(sum) - 32;
 	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
-	/* Of a sum that is so large every part is 0. */
+	/* If the sum is this large, every result is 0. */
 	exponent = SUM_BITS - headroom + 31 - 8;
 	if (exponent > 31)
 		return (struct divisor){ 0 };
@@ -71,7 +70,7 @@ static struct divisor divisor_of(uint64_t sum)
 	};
 }
 
-/* nn_rdp() of nn_srdhm() where nothing is negative: both round halves up then. */
+/* Computes nn_rdp() of nn_srdhm() for non-negative numbers: both round half up then. */
 static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 {
 	uint32_t product = (uint32_t)(((uint64_t)by->reciprocal * exponential + (1 << 30)) >> 31);
@@ -80,16 +79,16 @@ static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 	return (uint8_t)(value > 255 ? 255 : value);
 }
 
-/* Which of the tables' entries a value has: distances are bytes whatever the input becomes. */
+/* Returns the table index of a value: distances fit 8 bits even if the input changes. */
 static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8_t value)
 {
 	return (uint8_t)(max - (value ^ s->flip));
 }
 
-/* Elements of a lane that has fewer than there are values: each is divided, not each value. */
+/* A lane with fewer elements than values divides each element, not each value. */
 #define FEW 256
 
-/* What is not looked up the compiler makes vectors of. */
+/* The loops without table lookups are vectorised. */
 static inline __attribute__((always_inline))
 void run_few(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
 	     size_t stride, uint8_t max)
@@ -133,7 +132,7 @@ void run(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t 
 void nn_softmax_q8(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
 		   size_t stride)
 {
-	/* Of neighbours the compiler makes vectors. */
+	/* The compiler vectorises loops over adjacent elements. */
 	if (stride == 1)
 		run(s, in, out, size, 1);
 	else

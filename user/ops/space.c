@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND:
- * blocks of pixels moved between space and channels or batches.
+ * DEPTH_TO_SPACE, SPACE_TO_DEPTH, BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND: move blocks of pixels
+ * between space and channels or batches.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* The rank, where the model leaves it open. */
+/* Checks the rank, which the model may leave open. */
 static enum nn_status check_rank(const struct nn_run *r)
 {
 	if (r->inputs[0].rank != 4)
@@ -27,7 +27,7 @@ static struct axes layout(const struct nn_run *r, uint32_t flag)
 	return nn_run_bool(r, flag, false) ? (struct axes){ 2, 3, 1 } : (struct axes){ 1, 2, 3 };
 }
 
-/* Sets a dimension of the output to in * multiply / divide, which must be whole. */
+/* Sets a dimension of the output to in * multiply / divide, which must be a whole number. */
 static bool scale_dim(uint32_t in, uint64_t multiply, uint64_t divide, uint32_t *out)
 {
 	uint64_t product;
@@ -64,8 +64,8 @@ static enum nn_status infer_depth(struct nn_run *r)
 }
 
 /*
- * The view of the spread tensor `big` in the order of the packed one, whose
- * channels count (block row, block column, channel).
+ * Views the spread tensor `big` in the order of the packed one, whose channels count (block row,
+ * block column, channel).
  */
 static void depth_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       uint32_t block)
@@ -139,8 +139,8 @@ static enum nn_status infer_batch_to_space(struct nn_run *r)
 }
 
 /*
- * The view of the spread tensor `big` in the order of the packed one, whose
- * batches count (block row, block column, batch).
+ * Views the spread tensor `big` in the order of the packed one, whose batches count (block row,
+ * block column, batch).
  */
 static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       const int32_t *block)
@@ -170,7 +170,7 @@ static enum nn_status execute_batch_to_space(struct nn_run *r)
 	return NN_OK;
 }
 
-/* The input of SPACE_TO_BATCH_ND with its padding: dimensions only. */
+/* Returns the input of SPACE_TO_BATCH_ND with its padding: dimensions only. */
 static enum nn_status padded_input(const struct nn_run *r, struct nn_tensor *padded)
 {
 	const struct nn_tensor *paddings = &r->inputs[2];
@@ -257,7 +257,7 @@ NN_OPERATION(BATCH_TO_SPACE_ND,
 	.steering = NN_IN(1),
 	.infer = infer_batch_to_space, .execute = execute_batch_to_space);
 
-/* As the NNAPI has it, the paddings' rank is looked at when they are used. */
+/* As in the NNAPI, the paddings' rank is checked at their use. */
 NN_OPERATION(SPACE_TO_BATCH_ND,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_BOOL),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving elements between a dense array and a strided view of another: axes
- * are merged where they can be, the innermost one is copied in one go.
+ * Copies elements between a dense array and a strided view of another. Axes are merged if possible,
+ * and the innermost one is copied at once.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t)
 		nn_strided_axis(view, t->dims[i], nn_strided_step(t, i));
 }
 
-/* Drops axes of one element and merges neighbours; false when there is no element at all. */
+/* Drops axes of one element and merges adjacent ones; false: there are no elements. */
 static bool merge_axes(const struct nn_strided *view, struct nn_strided *merged)
 {
 	*merged = (struct nn_strided){ .offset = view->offset };
@@ -74,8 +74,8 @@ static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_s
 }
 
 /*
- * Copies `rows` rows of `bytes` bytes without gaps; steps from one to the next are in bytes. The
- * length is compared once, not a row.
+ * Copies `rows` rows of `bytes` bytes without gaps; steps are in bytes. The length is compared
+ * once, not for each row.
  */
 static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_step, uint32_t rows,
 		      size_t bytes)
@@ -90,7 +90,7 @@ static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_
 			memcpy(to + i, from + i, 16);
 }
 
-/* Walks the view row by row; `dense` advances with it, on whichever side it is. */
+/* Walks the view row by row; `dense` advances with it, as source or target. */
 static void walk(const struct nn_strided *whole, const char *from, char *to, size_t element,
 		 bool view_is_source)
 {

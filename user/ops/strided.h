@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving elements between a dense array and a strided view of another: what
- * transposing, slicing, tiling, reversing and rearranging blocks have in common.
+ * Copies elements between a dense array and a strided view of another: the common part of
+ * transposing, slicing, tiling, reversing and rearranging blocks.
  */
 #ifndef NN_OPS_STRIDED_H
 #define NN_OPS_STRIDED_H
@@ -11,8 +11,8 @@
 #define NN_STRIDED_MAX_RANK (2 * NN_MAX_RANK)
 
 /*
- * A view: element (i0, i1, ...) lies `offset + i0 * strides[0] + ...` elements
- * into an array. Strides may be 0 (repeat) or negative (reverse).
+ * A view: element (i0, i1, ...) is at offset + i0 * strides[0] + ... elements in an array. Strides
+ * may be 0 (repeat) or negative (reverse).
  */
 struct nn_strided {
 	uint32_t rank;
@@ -21,26 +21,26 @@ struct nn_strided {
 	int64_t offset;
 };
 
-/* The view that covers a dense tensor in its own order. */
+/* Makes the view of a whole dense tensor in its own order. */
 void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t);
 
 /* Appends an axis to a view. */
 void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride);
 
-/* Elements between neighbours on an axis of a dense tensor. */
+/* Returns the number of elements between adjacent positions on an axis of a dense tensor. */
 int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis);
 
 /*
- * Makes the view that STRIDED_SLICE takes of input 0, with the axes that it drops, which *shrink has as
- * bits. Returns NN_OK, or a failure with a message of the run's.
+ * Makes the view of input 0 for STRIDED_SLICE, including the axes that it drops; *shrink has these
+ * as bits. Returns NN_OK, or a failure with a message of the run.
  */
 enum nn_status nn_strided_slice_view(const struct nn_run *r, struct nn_strided *view,
 				     uint32_t *shrink);
 
-/* Copies the elements that a view of `from` names into the dense array `to`. */
+/* Copies the elements of a view of `from` to the dense array `to`. */
 void nn_strided_read(const struct nn_strided *view, const void *from, void *to, size_t element);
 
-/* Copies the dense array `from` to the elements that a view of `to` names. */
+/* Copies the dense array `from` to the elements of a view of `to`. */
 void nn_strided_write(const struct nn_strided *view, const void *from, void *to, size_t element);
 
 #endif /* NN_OPS_STRIDED_H */

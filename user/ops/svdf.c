@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF: a fully connected layer in time, factored into features and a memory
- * of them.
+ * SVDF: a fully connected layer over time, factored into features and a memory of them.
  */
 #include <string.h>
 

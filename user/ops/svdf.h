@@ -13,7 +13,10 @@ enum nn_svdf_input {
 	NN_SVDF_ACTIVATION,
 };
 
-/* `filters` are `units` times `rank`, each with a memory of its last `memory` outputs. */
+/*
+ * SVDF's sizes: `filters` is `units` times `rank`; each filter has a memory of its last `memory`
+ * outputs.
+ */
 struct nn_svdf {
 	uint32_t batch;
 	uint32_t size;			/* of an input */
@@ -23,7 +26,7 @@ struct nn_svdf {
 	uint32_t rank;
 };
 
-/* Reads them; fails where they do not fit each other. */
+/* Reads the sizes; fails if they are inconsistent. */
 enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s);
 
 #endif /* NN_OPS_SVDF_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of operations, ordered by code: every line of ops.def is an entry.
+ * The table of operations, ordered by code: each line of ops.def is an entry.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,7 +30,7 @@ const struct nn_op *nn_op_at(size_t index)
 	return table[index];
 }
 
-/* Operations that were added. Entries never change, and the first NULL ends them. */
+/* Registered operations. Entries never change, and the first NULL ends the list. */
 #define MAX_ADDED 1024
 static _Atomic(const struct nn_op *) added[MAX_ADDED + 1];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -7,8 +7,8 @@
 #include "ops/strided.h"
 
 /*
- * The permutation: given, or (omitted) the reversal of all axes. Fails on an
- * axis out of range or named twice, which would lead outside the input.
+ * Reads the permutation: explicit, or (omitted) the reversal of all axes. Fails on an axis out of
+ * range or named twice, which would lead outside the input.
  */
 static enum nn_status permutation(const struct nn_run *r, uint32_t *perm)
 {

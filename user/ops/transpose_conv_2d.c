@@ -7,7 +7,7 @@
 #include "ops/conv.h"
 #include "ops/requant.h"
 
-/* The output's wanted shape, which the implicit form has besides x, filter and bias. */
+/* Position of the requested output shape, which only the implicit form has. */
 #define SHAPE 3
 
 #define EXPLICIT_COUNT 11
@@ -29,8 +29,8 @@ static enum nn_status check(const struct nn_check *c)
 }
 
 /*
- * The taps of an axis that reach output position `o`: every stride-th from
- * `first`, the first one from input `in`, each following one from the one before.
+ * The taps of an axis that reach output position `o`: every stride-th from `first`. The first one
+ * reads input `in`, and each next one the input before.
  */
 struct reach {
 	int64_t first;
@@ -68,7 +68,7 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 	return count;
 }
 
-/* The wanted height and width. */
+/* Reads the requested height and width. */
 static enum nn_status read_request(const struct nn_run *r, bool nchw, int32_t request[2])
 {
 	const struct nn_tensor *shape = &r->inputs[SHAPE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FLOOR, ABS, EXP, LOG, NEG, RSQRT, SIN and SQRT: functions of one element.
+ * FLOOR, ABS, EXP, LOG, NEG, RSQRT, SIN and SQRT: elementwise functions.
  */
 #include <math.h>
 
@@ -16,13 +16,13 @@ static enum nn_status infer(struct nn_run *r)
 	int32_t zero_point = out->zero_point;
 
 	nn_tensor_like(out, &r->inputs[0]);
-	/* A quantised output is quantised as the model says. */
+	/* The model sets the quantisation of a quantised output. */
 	out->scale = scale;
 	out->zero_point = zero_point;
 	return NN_OK;
 }
 
-/* Defines a kernel: `expression` computes an element of x. */
+/* Defines a kernel: `expression` computes an element from x. */
 #define KERNEL(name, element, expression)						\
 static void name(const struct nn_run *r)						\
 {											\
@@ -45,11 +45,11 @@ KERNEL(neg_float, float, -x)
 KERNEL(rsqrt_float, float, 1 / sqrtf(x))
 KERNEL(sin_float, float, sinf(x))
 KERNEL(sqrt_float, float, sqrtf(x))
-/* Modulo 2^32: the smallest integer stays itself. */
+/* Modulo 2^32: the smallest integer is unchanged. */
 KERNEL(abs_int, uint32_t, x >> 31 ? -x : x)
 KERNEL(neg_int, uint32_t, -x)
 
-/* What is not above zero has no finite root: the largest value stands for it. */
+/* Numbers not above zero have no finite root: the result is the maximum value. */
 static void rsqrt_q8(const struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];

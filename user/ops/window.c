@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sliding windows: reads and checks the parameters that convolutions and
- * poolings share. All sizes are computed in 64 bits: the parameters are hostile.
+ * Sliding windows: reads and checks the parameters that convolutions and poolings share. All sizes
+ * are computed in 64 bits, because the parameters are untrusted.
  */
 #include "ops/quant.h"
 #include "ops/traits.h"
@@ -24,7 +24,10 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 	return args;
 }
 
-/* A flag in the place of the implicit form's tells that padding is not explicit. */
+/*
+ * Returns the positions of arguments. A flag at the implicit form's position shows that padding is
+ * implicit.
+ */
 static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
 				     uint32_t flag, int32_t type_of_flag)
 {
@@ -32,7 +35,7 @@ static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t nu
 			      num_inputs >= flag + 3 && type_of_flag != NN_BOOL);
 }
 
-/* The place of the NCHW flag of the implicit form. */
+/* Returns the position of the NCHW flag in the implicit form. */
 static uint32_t flag_of(const struct nn_traits *traits)
 {
 	return nn_window_args(traits->window.tensors, traits->window.own, false).nchw;
@@ -77,8 +80,8 @@ enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_
 }
 
 /*
- * How far windows of size `extent` reach past the end of `size`, when as many
- * as the padding SAME asks for start `stride` apart; negative where they do not.
+ * Returns how far windows of size `extent` reach past the end of `size`, for as many windows as
+ * SAME padding needs at `stride`; negative if they do not.
  */
 static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 {
@@ -86,8 +89,8 @@ static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 }
 
 /*
- * The padding before and after an axis; `first` is its place among left, right,
- * top, bottom, `same` what the padding SAME distributes.
+ * Reads the padding before and after an axis; `first` is its position among left, right, top,
+ * bottom, and `same` the total of SAME padding.
  */
 static enum nn_status read_padding(const struct nn_run *r, const struct nn_window_args *args,
 				   uint32_t first, int64_t same, int64_t *head, int64_t *tail)
@@ -109,7 +112,7 @@ static enum nn_status read_padding(const struct nn_run *r, const struct nn_windo
 	return NN_OK;
 }
 
-/* A positive parameter at place `index`. */
+/* Reads a positive parameter at position `index`. */
 static enum nn_status read_positive(const struct nn_run *r, uint32_t index, const char *what,
 				    uint32_t *value)
 {
@@ -133,7 +136,7 @@ static enum nn_status set_out(const struct nn_run *r, struct nn_axis *a, int64_t
 
 static const uint32_t no_border[2];
 
-/* `axis` is 0 for w and 1 for h: the order in which parameters come. */
+/* Infers an axis: 0 for w and 1 for h, the order of the parameters. */
 static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_args *args,
 				 uint32_t axis, struct nn_axis *a)
 {
@@ -161,7 +164,7 @@ static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_
 	return set_out(r, a, (a->in - extent + a->stride + a->head + tail) / a->stride);
 }
 
-/* Kernels rely on an activation that exists. */
+/* Checks the activation code, because kernels rely on it. */
 static enum nn_status check_activation(const struct nn_run *r, uint32_t index)
 {
 	int32_t code = nn_run_int(r, index, 0);
@@ -181,7 +184,7 @@ enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_ar
 	return status ? status : infer_axis(r, args, 1, &window->h);
 }
 
-/* Here the output is what SAME covers, and its windows end where the last one does. */
+/* The output is the range that SAME covers; its windows end at the end of the last one. */
 static enum nn_status infer_transposed_axis(const struct nn_run *r,
 					    const struct nn_window_args *args, uint32_t axis,
 					    int32_t request, struct nn_axis *a)

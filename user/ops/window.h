@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sliding windows of convolutions and poolings: where their parameters stand
- * among the inputs, output sizes and paddings, and the taps inside the input.
+ * Sliding windows of convolutions and poolings: positions of their parameters among the inputs,
+ * output sizes and paddings, and the taps inside the input.
  */
 #ifndef NN_OPS_WINDOW_H
 #define NN_OPS_WINDOW_H
@@ -9,9 +9,9 @@
 #include "ops/check.h"
 
 /*
- * Where the parameters of a windowed operation stand. All of them share one
- * order: tensors, padding (a code, or left, right, top, bottom), strides (w, h),
- * what is the operation's own, activation, NCHW flag, dilations (w, h).
+ * Positions of the parameters of a windowed operation. All operations have one order: tensors,
+ * padding (a code, or left, right, top, bottom), strides (w, h), the operation's own parameters,
+ * activation, NCHW flag, dilations (w, h).
  */
 struct nn_window_args {
 	bool explicit_padding;
@@ -23,18 +23,20 @@ struct nn_window_args {
 	uint32_t dilations;
 };
 
-/* The arguments after `tensors` tensors, `own` being how many are the operation's own. */
+/*
+ * Returns the positions of the arguments after `tensors` tensors; `own` is the number of the
+ * operation's own.
+ */
 struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding);
 
 /*
- * Same for an operation whose traits say where its window's arguments are. The number of
- * inputs tells whether the padding is explicit; where the counts of the two forms meet, a
- * flag in the place of the implicit form's flag does.
+ * Do the same for an operation with the positions in its traits. The number of inputs shows whether
+ * the padding is explicit. If it fits both forms, a flag at the implicit form's position decides.
  */
 struct nn_window_args nn_window_check_args(const struct nn_check *c);
 struct nn_window_args nn_window_run_args(const struct nn_run *r);
 
-/* What an operation has behind its activation. */
+/* Parameters of an operation after its activation. */
 enum nn_window_form {
 	NN_WINDOW_FLAG,			/* the NCHW flag, always */
 	NN_WINDOW_FLAG_OPTIONAL,
@@ -61,31 +63,30 @@ struct nn_window {
 };
 
 /*
- * Reads and checks paddings, strides and dilations, and computes the outputs'
- * sizes from `in` and `filter`, which the caller has set on both axes. r->border
- * is padding that a PAD would have put around the input before: left, right, top,
- * bottom, or NULL. All of the padding must be smaller than the filter.
+ * Reads and checks paddings, strides and dilations, and computes the outputs' sizes from `in` and
+ * `filter`, which the caller has set on both axes. `r->border` is NULL, or padding that a PAD
+ * operation would have added to the input before: left, right, top, bottom. All of the padding must
+ * be smaller than the filter.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
 			       struct nn_window *window);
 
 /*
- * Same for the window of a transposed convolution. `request` is the output's
- * wanted size (h, w) where the padding is implicit. `head` is then what the
- * output loses in front.
+ * Does the same for the window of a transposed convolution. `request` is the requested output size
+ * (h, w) for implicit padding. `head` is then the number of outputs cut off in front.
  */
 enum nn_status nn_window_infer_transposed(const struct nn_run *r,
 					  const struct nn_window_args *args,
 					  const int32_t request[2], struct nn_window *window);
 
-/* The taps [first, last) of the filter that fall inside the input, and where tap 0 falls. */
+/* The taps [first, last) of the filter that fall inside the input, and the position of tap 0. */
 struct nn_taps {
 	int64_t start;
 	uint32_t first;
 	uint32_t last;
 };
 
-/* The taps for the output position `o`. */
+/* Returns the taps for the output position `o`. */
 static inline struct nn_taps nn_axis_taps(const struct nn_axis *a, uint32_t o)
 {
 	int64_t start = (int64_t)o * a->stride - a->head;
