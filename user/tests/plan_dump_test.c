@@ -162,7 +162,7 @@ static void test_dot(void **state)
 	free(text);
 }
 
-/* All of some passes, as Documentation/passes.rst has it; packed bytes depend on the machine. */
+/* All of some passes; Documentation/passes.rst shows them in part. Packed bytes depend on the machine. */
 static const struct {
 	const char *format;
 	const char *pass;
