@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The directive kernel-doc of Linux' documentation, for Sphinx: what a file's /** comments say."""
+"""Directives for Sphinx: kernel-doc, as in Linux' documentation, for a file's /** comments, and module-parameters."""
 
 import os
 import re
@@ -63,6 +63,25 @@ class KernelDoc(Directive):
         return [nodes.definition_list('', *entries)]
 
 
+class ModuleParameters(Directive):
+    """.. module-parameters:: FILE, what MODULE_PARM_DESC() there says of each parameter"""
+
+    required_arguments = 1
+
+    def run(self):
+        env = self.state.document.settings.env
+        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
+        env.note_dependency(path)
+        with open(path, encoding='utf-8') as file:
+            found = re.findall(r'MODULE_PARM_DESC\((\w+),\s*"(.*?)"\);', file.read(), re.S)
+        if not found:
+            raise self.error(f'{path} has no parameters')
+        return [nodes.definition_list('', *(nodes.definition_list_item(
+            '', nodes.term('', '', nodes.literal('', name)),
+            nodes.definition('', nodes.paragraph('', text + '.'))) for name, text in found))]
+
+
 def setup(app):
     app.add_directive('kernel-doc', KernelDoc)
+    app.add_directive('module-parameters', ModuleParameters)
     return {'version': '1', 'parallel_read_safe': True}
