@@ -13,13 +13,6 @@
 
 /* ---- Shapes ---- */
 
-/* Infers the input's shape and quantisation. */
-static enum nn_status infer_same(struct nn_run *r)
-{
-	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
-	return NN_OK;
-}
-
 /* Infers a quantisation whose range is [0, 1) or [-1, 1). */
 static enum nn_status infer_unit(struct nn_run *r, float scale, int32_t zero_unsigned,
 				 int32_t zero_signed)
@@ -42,17 +35,6 @@ static enum nn_status infer_logistic(struct nn_run *r)
 static enum nn_status infer_tanh(struct nn_run *r)
 {
 	return infer_unit(r, 1.0f / 128, 128, 0);
-}
-
-/* Infers the input's shape, with the model's quantisation. */
-static enum nn_status infer_hard_swish(struct nn_run *r)
-{
-	struct nn_tensor *out = &r->outputs[0], declared = *out;
-
-	nn_tensor_like(out, &r->inputs[0]);
-	out->scale = declared.scale;
-	out->zero_point = declared.zero_point;
-	return NN_OK;
 }
 
 /* ---- Loops ---- */
@@ -227,9 +209,7 @@ static float hard_swish_float(float x, float alpha)
 /* Computes x * 2^bits, saturated to 16 bits. */
 static int16_t shift_left16(int16_t x, int32_t bits)
 {
-	int64_t shifted = x * (INT64_C(1) << (bits < 16 ? bits : 16));
-
-	return (int16_t)(shifted > INT16_MAX ? INT16_MAX : shifted < INT16_MIN ? INT16_MIN : shifted);
+	return nn_saturate16(x * (INT64_C(1) << (bits < 16 ? bits : 16)));
 }
 
 /* Multiplies and returns the doubled high half, truncated. */
@@ -296,17 +276,17 @@ NN_OPERATION(which,									\
 	NN_OUTPUTS({ NN_SAME, 0, most_rank }),						\
 	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true, __VA_ARGS__)
 
-ACTIVATION(RELU, 4, .infer = infer_same, .execute = execute_clamp);
-ACTIVATION(RELU1, 4, .infer = infer_same, .execute = execute_clamp);
-ACTIVATION(RELU6, 4, .infer = infer_same, .execute = execute_clamp);
+ACTIVATION(RELU, 4, .infer = nn_infer_like, .execute = execute_clamp);
+ACTIVATION(RELU1, 4, .infer = nn_infer_like, .execute = execute_clamp);
+ACTIVATION(RELU6, 4, .infer = nn_infer_like, .execute = execute_clamp);
 ACTIVATION(LOGISTIC, 4, .infer = infer_logistic, .execute = execute_sigmoid,
 	   .kernels = &(const struct kernels){ logistic_float, logistic_q8 });
 ACTIVATION(TANH, 4, .infer = infer_tanh, .execute = execute_sigmoid,
 	   .kernels = &(const struct kernels){ tanh_float, tanh_q8 });
-ACTIVATION(HARD_SWISH, 0, .infer = infer_hard_swish, .execute = execute_hard_swish);
+ACTIVATION(HARD_SWISH, 0, .infer = nn_infer_shape, .execute = execute_hard_swish);
 
 NN_OPERATION(ELU,
 	NN_INPUTS(2, { NN_FLOATS, 0, 0 }, NN_SCALAR_FLOAT),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
-	.infer = infer_same, .execute = execute_elu);
+	.infer = nn_infer_like, .execute = execute_elu);

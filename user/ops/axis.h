@@ -37,4 +37,19 @@ static inline void nn_tensor_like(struct nn_tensor *out, const struct nn_tensor 
 	out->zero_point = in->zero_point;
 }
 
+/* The shape rule of an output that is like input 0. */
+static inline enum nn_status nn_infer_like(struct nn_run *r)
+{
+	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
+	return NN_OK;
+}
+
+/* The same where the model says the type and quantisation of the output. */
+static inline enum nn_status nn_infer_shape(struct nn_run *r)
+{
+	r->outputs[0].rank = r->inputs[0].rank;
+	memcpy(r->outputs[0].dims, r->inputs[0].dims, sizeof(r->outputs[0].dims));
+	return NN_OK;
+}
+
 #endif /* NN_OPS_AXIS_H */

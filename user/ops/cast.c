@@ -21,16 +21,6 @@ static enum nn_status check(const struct nn_check *c)
 	return status;
 }
 
-/* The model sets type and quantisation of the output. */
-static enum nn_status infer(struct nn_run *r)
-{
-	struct nn_tensor *out = &r->outputs[0];
-
-	out->rank = r->inputs[0].rank;
-	memcpy(out->dims, r->inputs[0].dims, sizeof(out->dims));
-	return NN_OK;
-}
-
 /* Converts towards zero, saturating; NaN gives 0. */
 static inline int32_t to_int(float x)
 {
@@ -96,4 +86,4 @@ NN_OPERATION(CAST,
 	NN_INPUTS(1, { NN_ANY_TENSOR & ~NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 0 }),
 	NN_OUTPUTS({ NN_ANY_TENSOR & ~NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 0 }),
 	.float16_as_float32 = true,
-	.check = check, .infer = infer, .execute = execute);
+	.check = check, .infer = nn_infer_shape, .execute = execute);

@@ -8,12 +8,6 @@
 
 #define BOOLS NN_T(NN_TENSOR_BOOL8)
 
-static enum nn_status infer_not(struct nn_run *r)
-{
-	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
-	return NN_OK;
-}
-
 NN_ROW_FN(logical_and, uint8_t, uint8_t, void, !!x & !!y)
 NN_ROW_FN(logical_or, uint8_t, uint8_t, void, !!(x | y))
 
@@ -47,4 +41,4 @@ LOGICAL(LOGICAL_OR, logical_or);
 NN_OPERATION(LOGICAL_NOT,
 	NN_INPUTS(1, { BOOLS, 0, 0 }),
 	NN_OUTPUTS({ BOOLS, 0, 0 }),
-	.infer = infer_not, .execute = execute_not);
+	.infer = nn_infer_like, .execute = execute_not);

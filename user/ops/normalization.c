@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/image.h"
 #include "ops/q8.h"
@@ -32,15 +33,6 @@ static enum nn_status split_at(const struct nn_run *r, int32_t index, struct axi
 	return NN_OK;
 }
 
-static void same_shape(struct nn_run *r)
-{
-	const struct nn_tensor *x = &r->inputs[0];
-	struct nn_tensor *y = &r->outputs[0];
-
-	y->rank = x->rank;
-	memcpy(y->dims, x->dims, sizeof(y->dims));
-}
-
 /* L2_NORMALIZATION */
 
 static enum nn_status infer_l2(struct nn_run *r)
@@ -48,7 +40,7 @@ static enum nn_status infer_l2(struct nn_run *r)
 	struct nn_tensor *y = &r->outputs[0];
 	struct axis a;
 
-	same_shape(r);
+	nn_infer_shape(r);
 	if (y->type != NN_TENSOR_FLOAT32) {
 		y->scale = 1.0f / 128;
 		y->zero_point = y->type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0;
@@ -138,7 +130,7 @@ static enum nn_status infer_lrn(struct nn_run *r)
 {
 	struct response v;
 
-	same_shape(r);
+	nn_infer_shape(r);
 	return prepare_lrn(r, &v);
 }
 
@@ -180,8 +172,7 @@ static enum nn_status infer_instance(struct nn_run *r)
 {
 	if (r->inputs[0].rank != 4)
 		return nn_run_fail(r, "input 0: rank %u, must be 4", r->inputs[0].rank);
-	same_shape(r);
-	return NN_OK;
+	return nn_infer_shape(r);
 }
 
 /* Normalises one channel of an image: `size` pixels, `stride` apart. */

@@ -8,18 +8,6 @@
 
 /* ---- QUANTIZE ---- */
 
-/* The model sets type and quantisation of the output. */
-static enum nn_status infer(struct nn_run *r)
-{
-	struct nn_tensor *out = &r->outputs[0], declared = *out;
-
-	nn_tensor_like(out, &r->inputs[0]);
-	out->type = declared.type;
-	out->scale = declared.scale;
-	out->zero_point = declared.zero_point;
-	return NN_OK;
-}
-
 static enum nn_status execute_quantize(struct nn_run *r)
 {
 	const struct nn_tensor *t = &r->outputs[0];
@@ -83,10 +71,10 @@ NN_OPERATION(DEQUANTIZE,
 		  { NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL), 0, 4 }),
 	NN_OUTPUTS({ NN_FLOATS, 0, 4 }),
 	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
-	.infer = infer, .execute = execute_dequantize);
+	.infer = nn_infer_shape, .execute = execute_dequantize);
 
 NN_OPERATION(QUANTIZE,
 	NN_INPUTS(1, { NN_FLOATS, 0, 0 }),
 	NN_OUTPUTS({ NN_QUANT8, 0, 0 }),
 	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
-	.infer = infer, .execute = execute_quantize);
+	.infer = nn_infer_shape, .execute = execute_quantize);

@@ -18,14 +18,10 @@ static bool same_shape(const struct nn_tensor *a, const struct nn_tensor *b)
 static enum nn_status infer(struct nn_run *r)
 {
 	const struct nn_tensor *condition = &r->inputs[CONDITION];
-	struct nn_tensor *out = &r->outputs[0];
 
 	if (!same_shape(condition, &r->inputs[A]) || !same_shape(condition, &r->inputs[B]))
 		return nn_run_fail(r, "the inputs are not of the same shape");
-	out->type = r->inputs[A].type;
-	out->rank = condition->rank;
-	memcpy(out->dims, condition->dims, sizeof(out->dims));
-	return NN_OK;
+	return nn_infer_shape(r);
 }
 
 /*

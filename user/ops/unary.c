@@ -9,19 +9,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-static enum nn_status infer(struct nn_run *r)
-{
-	struct nn_tensor *out = &r->outputs[0];
-	float scale = out->scale;
-	int32_t zero_point = out->zero_point;
-
-	nn_tensor_like(out, &r->inputs[0]);
-	/* The model sets the quantisation of a quantised output. */
-	out->scale = scale;
-	out->zero_point = zero_point;
-	return NN_OK;
-}
-
 /* Defines a kernel: `expression` computes an element from x. */
 #define KERNEL(name, element, expression)						\
 static void name(const struct nn_run *r)						\
@@ -89,7 +76,7 @@ static enum nn_status execute(struct nn_run *r)
 NN_OPERATION(which,									\
 	NN_INPUTS(1, { NN_FLOATS | (others), 0, most_rank }),				\
 	NN_OUTPUTS({ NN_SAME, 0, most_rank }),						\
-	.float16_as_float32 = true, .infer = infer, .execute = execute,			\
+	.float16_as_float32 = true, .infer = nn_infer_shape, .execute = execute,			\
 	.kernels = &(const struct kernels)__VA_ARGS__)
 
 UNARY(FLOOR, 0, 4, { floor_float, NULL });
