@@ -19,39 +19,18 @@ const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index)
 	return &c->scope->operands[c->operation->outputs[index]];
 }
 
-/* Fails with "input 1 (TENSOR_INT32)" and the message. */
-static enum nn_status fail_operand(const struct nn_check *c, const char *side, uint32_t index,
-				   int32_t type, const char *format, va_list args)
+enum nn_status nn_check_fail_operand(const struct nn_check *c, bool is_output, uint32_t index,
+				     const char *format, ...)
 {
+	const struct nn_operand *o = is_output ? nn_check_out(c, index) : nn_check_in(c, index);
 	char text[NN_MESSAGE_SIZE];
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
-	return nn_fail(c->err, NN_INVALID_ARGUMENT, "%s: %s %u (%s): %s", c->op->name, side, index,
-		       nn_type_name(type), text);
-}
-
-enum nn_status nn_check_fail_input(const struct nn_check *c, uint32_t index, const char *format,
-				   ...)
-{
-	enum nn_status status;
-	va_list args;
-
-	va_start(args, format);
-	status = fail_operand(c, "input", index, nn_check_in(c, index)->type, format, args);
 	va_end(args);
-	return status;
-}
-
-enum nn_status nn_check_fail_output(const struct nn_check *c, uint32_t index, const char *format,
-				    ...)
-{
-	enum nn_status status;
-	va_list args;
-
-	va_start(args, format);
-	status = fail_operand(c, "output", index, nn_check_out(c, index)->type, format, args);
-	va_end(args);
-	return status;
+	return nn_fail(c->err, NN_INVALID_ARGUMENT, "%s: %s %u (%s): %s", c->op->name,
+		       is_output ? "output" : "input", index, nn_type_name(o->type), text);
 }
 
 enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)

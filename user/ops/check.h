@@ -69,10 +69,10 @@ const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
  * Fail for an input or output: "CONV_2D: input 1 (TENSOR_INT32): <message>". They return
  * NN_INVALID_ARGUMENT. nn_check_fail() is for the operation as a whole.
  */
-enum nn_status nn_check_fail_input(const struct nn_check *c, uint32_t index, const char *format,
-				   ...) __attribute__((format(printf, 3, 4)));
-enum nn_status nn_check_fail_output(const struct nn_check *c, uint32_t index, const char *format,
-				    ...) __attribute__((format(printf, 3, 4)));
+#define nn_check_fail_input(c, ...) nn_check_fail_operand(c, false, __VA_ARGS__)
+#define nn_check_fail_output(c, ...) nn_check_fail_operand(c, true, __VA_ARGS__)
+enum nn_status nn_check_fail_operand(const struct nn_check *c, bool is_output, uint32_t index,
+				     const char *format, ...) __attribute__((format(printf, 4, 5)));
 enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

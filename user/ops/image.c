@@ -22,24 +22,19 @@ void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image)
 	t->dims[3] = nchw ? image->w : image->c;
 }
 
-/* Transposes `count` matrices: to[column][row] = from[row][column]. */
-static void transpose8(uint8_t *restrict to, const uint8_t *restrict from, size_t count,
-		       size_t rows, size_t columns)
-{
-	for (; count > 0; count--, to += rows * columns, from += rows * columns)
-		for (size_t i = 0; i < rows; i++)
-			for (size_t j = 0; j < columns; j++)
-				to[j * rows + i] = from[i * columns + j];
+/* Defines to[column][row] = from[row][column], for `count` matrices. */
+#define TRANSPOSE(name, type)								\
+static void name(type *restrict to, const type *restrict from, size_t count, size_t rows,	\
+		 size_t columns)							\
+{											\
+	for (; count > 0; count--, to += rows * columns, from += rows * columns)	\
+		for (size_t i = 0; i < rows; i++)					\
+			for (size_t j = 0; j < columns; j++)				\
+				to[j * rows + i] = from[i * columns + j];		\
 }
 
-static void transpose32(uint32_t *restrict to, const uint32_t *restrict from, size_t count,
-			size_t rows, size_t columns)
-{
-	for (; count > 0; count--, to += rows * columns, from += rows * columns)
-		for (size_t i = 0; i < rows; i++)
-			for (size_t j = 0; j < columns; j++)
-				to[j * rows + i] = from[i * columns + j];
-}
+TRANSPOSE(transpose8, uint8_t)
+TRANSPOSE(transpose32, uint32_t)
 
 /* Images have elements of 8 bits (quantised) or 32 bits (float32). */
 static void transpose(const struct nn_tensor *t, void *to, const void *from, size_t count,
