@@ -42,61 +42,34 @@ enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 	return nn_lstm_cell_shape(r, c, s->batch, s->size);
 }
 
+/* LSTM is a sequence of one step. Its outputs are scratch memory, both states, and the result. */
 static enum nn_status infer_lstm(struct nn_run *r)
 {
+	const bool single = r->op->code == NN_OP_LSTM;
 	struct nn_sequence s;
 	struct nn_lstm_cell c;
 	enum nn_status status = nn_lstm_shape(r, &s, &c);
 
 	if (status)
 		return status;
-	if (c.units > UINT32_MAX / NN_LSTM_GATES)
+	if (single && c.units > UINT32_MAX / NN_LSTM_GATES)
 		return nn_run_fail(r, "%u units", c.units);
-	nn_recurrent_output(r, 0, c.batch, c.units * (c.cifg ? 3 : 4), 0);
-	nn_recurrent_output(r, 1, c.batch, c.outputs, 0);
-	nn_recurrent_output(r, 2, c.batch, c.units, 0);
-	nn_recurrent_output(r, 3, c.batch, c.outputs, 0);
+	if (single)
+		nn_recurrent_output(r, 0, c.batch, c.units * (c.cifg ? 3 : 4), 0);
+	else
+		nn_sequence_output(r, 0, &s, c.outputs);
+	if (r->num_outputs > 1) {
+		nn_recurrent_output(r, 1, s.batch, c.outputs, 0);
+		nn_recurrent_output(r, 2, s.batch, c.units, 0);
+	}
+	if (single)
+		nn_recurrent_output(r, 3, c.batch, c.outputs, 0);
 	return NN_OK;
 }
 
 static enum nn_status execute_lstm(struct nn_run *r)
 {
-	struct nn_sequence s;
-	struct nn_lstm_cell c;
-	enum nn_status status = nn_lstm_shape(r, &s, &c);
-	float *scratch;
-
-	if (status)
-		return status;
-	scratch = nn_run_alloc(r, nn_lstm_cell_scratch(&c), sizeof(*scratch));
-	if (!scratch)
-		return NN_OUT_OF_MEMORY;
-	/* The scratch output may hold anything, so clear it. */
-	memset(r->outputs[0].data, 0, nn_tensor_size(&r->outputs[0]));
-	nn_lstm_cell_step(r, &c, r->inputs[0].data, NULL, r->inputs[STATE_H].data,
-			  r->inputs[STATE_C].data, r->outputs[1].data, r->outputs[2].data, scratch);
-	memcpy(r->outputs[3].data, r->outputs[1].data, nn_tensor_size(&r->outputs[1]));
-	return NN_OK;
-}
-
-static enum nn_status infer_unidirectional_lstm(struct nn_run *r)
-{
-	struct nn_sequence s;
-	struct nn_lstm_cell c;
-	enum nn_status status = nn_lstm_shape(r, &s, &c);
-
-	if (status)
-		return status;
-	nn_sequence_output(r, 0, &s, c.outputs);
-	if (r->num_outputs > 1) {
-		nn_recurrent_output(r, 1, s.batch, c.outputs, 0);
-		nn_recurrent_output(r, 2, s.batch, c.units, 0);
-	}
-	return NN_OK;
-}
-
-static enum nn_status execute_unidirectional_lstm(struct nn_run *r)
-{
+	const bool single = r->op->code == NN_OP_LSTM;
 	struct nn_sequence s;
 	struct nn_lstm_cell c;
 	enum nn_status status = nn_lstm_shape(r, &s, &c);
@@ -107,8 +80,11 @@ static enum nn_status execute_unidirectional_lstm(struct nn_run *r)
 	x = nn_sequence_read(r, 0, &s);
 	if (!x)
 		return NN_OUT_OF_MEMORY;
-	return nn_lstm_sequence(r, &c, &s, x, NULL, false, r->outputs[0].data, 0, c.outputs,
-				r->num_outputs > 1 ? r->outputs[1].data : NULL,
+	/* The scratch output may hold anything, so clear it. */
+	if (single)
+		memset(r->outputs[0].data, 0, nn_tensor_size(&r->outputs[0]));
+	return nn_lstm_sequence(r, &c, &s, x, NULL, false, r->outputs[single ? 3 : 0].data, 0,
+				c.outputs, r->num_outputs > 1 ? r->outputs[1].data : NULL,
 				r->num_outputs > 1 ? r->outputs[2].data : NULL);
 }
 
@@ -145,5 +121,5 @@ NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_LSTM,
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(24) | NN_IN(25) | NN_IN(26) | NN_IN(27),
 	.float16_as_float32 = true,
-	.check = check_unidirectional_lstm, .infer = infer_unidirectional_lstm,
-	.execute = execute_unidirectional_lstm);
+	.check = check_unidirectional_lstm, .infer = infer_lstm,
+	.execute = execute_lstm);

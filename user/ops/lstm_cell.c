@@ -72,26 +72,21 @@ static enum nn_status dimensions(const struct nn_run *r, const struct nn_lstm_ce
 	uint32_t w = c->weights;
 
 	for (uint32_t g = 0; !status && g < NN_LSTM_GATES; g++) {
-		status = nn_recurrent_dims(r, w + g, c->units, c->size);
-		if (!status)
-			status = nn_recurrent_dims(r, w + RECURRENT + g, c->units, c->outputs);
+		status = NN_RECURRENT_DIMS(r, { w + g, c->units, c->size },
+					   { w + RECURRENT + g, c->units, c->outputs },
+					   { w + BIAS + g, c->units, 0 });
 		if (!status && g < 3)
 			status = nn_recurrent_dims(r, w + PEEPHOLE + g, c->units, 0);
-		if (!status)
-			status = nn_recurrent_dims(r, w + BIAS + g, c->units, 0);
 		if (!status && c->layer_norm)
 			status = nn_recurrent_dims(r, c->layer_norm + g, c->units, 0);
 		if (!status && c->aux_weights)
 			status = nn_recurrent_dims(r, c->aux_weights + g, c->units, c->size);
 	}
 	if (!status)
-		status = nn_recurrent_dims(r, w + PROJECTION, c->outputs, c->units);
-	if (!status)
-		status = nn_recurrent_dims(r, w + PROJECTION_BIAS, c->outputs, 0);
-	if (!status)
-		status = nn_recurrent_dims(r, c->state_h, c->batch, c->outputs);
-	if (!status)
-		status = nn_recurrent_dims(r, c->state_c, c->batch, c->units);
+		status = NN_RECURRENT_DIMS(r, { w + PROJECTION, c->outputs, c->units },
+					   { w + PROJECTION_BIAS, c->outputs, 0 },
+					   { c->state_h, c->batch, c->outputs },
+					   { c->state_c, c->batch, c->units });
 	if (!status && !c->projection && c->outputs != c->units)
 		status = nn_run_fail(r, "%u units but %u outputs, without a projection", c->units,
 				     c->outputs);
@@ -117,11 +112,6 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 		return nn_run_fail(r, "clipping at %g and %g", (double)c->cell_clip,
 				   (double)c->projection_clip);
 	return dimensions(r, c);
-}
-
-size_t nn_lstm_cell_scratch(const struct nn_lstm_cell *c)
-{
-	return (size_t)c->batch * c->units * NN_LSTM_GATES;
 }
 
 /* Computes values[b][u] += weight[u] * state[b][u]. */
@@ -204,9 +194,13 @@ static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const 
 	clip(next_h, count, c->projection_clip);
 }
 
-void nn_lstm_cell_step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,
-		       const float *aux, const float *h, const float *s, float *next_h,
-		       float *next_s, float *scratch)
+/*
+ * One step: from x [batch, size], aux (or NULL), h [batch, outputs] and cell state s [batch, units]
+ * to next_h and next_s. These may not overlap h but may be s. `scratch` has room for all gates.
+ */
+static void step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,
+		 const float *aux, const float *h, const float *s, float *next_h, float *next_s,
+		 float *scratch)
 {
 	size_t count = (size_t)c->batch * c->units;
 	float *in = scratch, *forget = in + count, *cell = forget + count, *out = cell + count;
@@ -240,11 +234,11 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 				bool backward, float *out, uint32_t column, uint32_t width,
 				float *last_h, float *last_s)
 {
-	size_t step = (size_t)s->batch * s->size, count = (size_t)s->batch * c->outputs;
+	size_t next_x = (size_t)s->batch * s->size, count = (size_t)s->batch * c->outputs;
 	size_t state_count = (size_t)s->batch * c->units;
 	float *hidden = nn_run_alloc(r, 2 * count, sizeof(*hidden));
 	float *state = nn_run_alloc(r, state_count, sizeof(*state));
-	float *scratch = nn_run_alloc(r, nn_lstm_cell_scratch(c), sizeof(*scratch));
+	float *scratch = nn_run_alloc(r, NN_LSTM_GATES * state_count, sizeof(*scratch));
 	const float *h = r->inputs[c->state_h].data;
 
 	if (!hidden || !state || !scratch)
@@ -254,8 +248,8 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 		uint32_t t = backward ? s->steps - 1 - i : i;
 		float *next = hidden + (i & 1) * count;
 
-		nn_lstm_cell_step(r, c, x + t * step, aux ? aux + t * step : NULL, h, state, next,
-				  state, scratch);
+		step(r, c, x + t * next_x, aux ? aux + t * next_x : NULL, h, state, next, state,
+		     scratch);
 		nn_sequence_write(out, s, t, next, c->outputs, column, width);
 		h = next;
 	}

@@ -65,17 +65,6 @@ enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);
 
-/* Returns the number of scratch floats that a step needs. */
-size_t nn_lstm_cell_scratch(const struct nn_lstm_cell *c);
-
-/*
- * Computes one step from x [batch, size], aux (or NULL), h [batch, outputs] and cell state s
- * [batch, units] to next_h and next_s. These may not overlap h; next_s may be s.
- */
-void nn_lstm_cell_step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,
-		       const float *aux, const float *h, const float *s, float *next_h,
-		       float *next_s, float *scratch);
-
 /*
  * Runs a cell along a time-major sequence, forwards or backwards. It writes columns of an output
  * sequence with rows of `width`; last_h and last_s (outputs, or NULL) get the last states.

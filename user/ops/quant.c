@@ -131,12 +131,7 @@ static int32_t exp_quarter(int bits, int32_t a)
 	tail = multiply(bits, add(bits, nn_rdp(x4, 2), x3), third);
 	tail = nn_rdp(add(bits, tail, x2), 1);
 	tail = multiply(bits, term, add(bits, x, tail));
-	if (bits == 16) {
-		int32_t sum = term + tail;
-
-		return sum > INT16_MAX ? INT16_MAX : sum < INT16_MIN ? INT16_MIN : sum;
-	}
-	return add(bits, term, tail);
+	return bits == 16 ? nn_saturate16(term + tail) : add(bits, term, tail);
 }
 
 static int32_t exp_negative(int bits, int32_t a, int32_t integer_bits)

@@ -35,6 +35,11 @@ static inline int32_t nn_rdp(int32_t x, int32_t exponent)
 	return (x >> exponent) + (remainder > threshold);
 }
 
+static inline int16_t nn_saturate16(int64_t v)
+{
+	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
+}
+
 /* Multiplies x by an encoded factor. A left shift that overflows wraps. */
 int32_t nn_mbqm(int32_t x, int32_t value, int32_t shift);
 

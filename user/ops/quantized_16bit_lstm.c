@@ -49,25 +49,18 @@ static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
 	if (x->rank != 2)
 		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
 	status = check_quantisation(r);
-	for (uint32_t g = 0; !status && g < NN_QLSTM_GATES; g++) {
-		status = nn_recurrent_dims(r, NN_Q16_LSTM_WEIGHTS + g, units, x->dims[1]);
-		if (!status)
-			status = nn_recurrent_dims(r, NN_Q16_LSTM_RECURRENT + g, units, units);
-		if (!status)
-			status = nn_recurrent_dims(r, NN_Q16_LSTM_BIAS + g, units, 0);
-	}
-	for (uint32_t i = NN_Q16_LSTM_STATE_C; !status && i <= NN_Q16_LSTM_STATE_H; i++)
-		status = nn_recurrent_dims(r, i, x->dims[0], units);
+	for (uint32_t g = 0; !status && g < NN_QLSTM_GATES; g++)
+		status = NN_RECURRENT_DIMS(r, { NN_Q16_LSTM_WEIGHTS + g, units, x->dims[1] },
+					   { NN_Q16_LSTM_RECURRENT + g, units, units },
+					   { NN_Q16_LSTM_BIAS + g, units, 0 });
+	if (!status)
+		status = NN_RECURRENT_DIMS(r, { NN_Q16_LSTM_STATE_C, x->dims[0], units },
+					   { NN_Q16_LSTM_STATE_H, x->dims[0], units });
 	if (status)
 		return status;
 	nn_tensor_like(&r->outputs[0], &r->inputs[NN_Q16_LSTM_STATE_C]);
 	nn_tensor_like(&r->outputs[1], &r->inputs[NN_Q16_LSTM_STATE_H]);
 	return NN_OK;
-}
-
-static int16_t saturate16(int32_t v)
-{
-	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
 }
 
 /*
@@ -95,7 +88,7 @@ static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uin
 		dot = nn_dot_u8(weights, values, end - i);
 		sum += nn_dot_q8_sum(&dot, w->zero_point, NN_Q16_LSTM_ZERO, end - i);
 	}
-	return saturate16(nn_quant_scale((int32_t)(uint32_t)sum, m));
+	return nn_saturate16(nn_quant_scale((int32_t)(uint32_t)sum, m));
 }
 
 static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
@@ -118,8 +111,8 @@ static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 			int16_t o = nn_quant_logistic16(gate(r, NN_QLSTM_OUT, u, x, h, &m), 3);
 			/* The cell state has four integer bits, but its tanh uses three. */
 			int16_t added = (int16_t)nn_rdp(nn_srdhm16(i, c), 4);
-			int16_t cell = saturate16(added + nn_srdhm16(f, *state++));
-			int16_t narrow = saturate16(cell * 2);
+			int16_t cell = nn_saturate16(added + nn_srdhm16(f, *state++));
+			int16_t narrow = nn_saturate16(cell * 2);
 			int16_t y = nn_srdhm16(o, nn_quant_tanh16(narrow, 3));
 			int32_t y8 = nn_rdp(y, 8);
 

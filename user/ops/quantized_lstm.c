@@ -9,78 +9,30 @@
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/dot.h"
+#include "ops/lstm_cell.h"
 #include "ops/quantized_lstm.h"
-#include "ops/recurrent.h"
 
-static bool has(const struct nn_run *r, uint32_t index)
-{
-	return !r->inputs[index].omitted;
-}
-
-static enum nn_status presence(const struct nn_run *r, struct nn_qlstm *c)
-{
-	c->cifg = !has(r, NN_QLSTM_WEIGHTS);
-	c->peephole = has(r, NN_QLSTM_PEEPHOLE + 1);
-	c->projection = has(r, NN_QLSTM_PROJECTION);
-	c->normalized = has(r, NN_QLSTM_LAYER_NORM + NN_QLSTM_FORGET);
-	if (has(r, NN_QLSTM_RECURRENT) == c->cifg || has(r, NN_QLSTM_BIAS) == c->cifg)
-		return nn_run_fail(r, "inputs 1, 5 and 12, the input gate, must go together");
-	if (has(r, NN_QLSTM_PEEPHOLE + 2) != c->peephole ||
-	    has(r, NN_QLSTM_PEEPHOLE) != (c->peephole && !c->cifg))
-		return nn_run_fail(r, "inputs 9 to 11, the peepholes, must go together");
-	if (has(r, NN_QLSTM_LAYER_NORM + NN_QLSTM_CELL) != c->normalized ||
-	    has(r, NN_QLSTM_LAYER_NORM + NN_QLSTM_OUT) != c->normalized ||
-	    has(r, NN_QLSTM_LAYER_NORM) != (c->normalized && !c->cifg))
-		return nn_run_fail(r, "inputs 20 to 23, layer normalisation, must go together");
-	if (has(r, NN_QLSTM_PROJECTION_BIAS) && !c->projection)
-		return nn_run_fail(r, "a projection bias without projection weights");
-	return NN_OK;
-}
-
-static enum nn_status dimensions(const struct nn_run *r, const struct nn_qlstm *c)
-{
-	enum nn_status status = NN_OK;
-
-	for (uint32_t g = 0; !status && g < NN_QLSTM_GATES; g++) {
-		status = nn_recurrent_dims(r, NN_QLSTM_WEIGHTS + g, c->units, c->size);
-		if (!status)
-			status = nn_recurrent_dims(r, NN_QLSTM_RECURRENT + g, c->units, c->outputs);
-		if (!status && g < 3)
-			status = nn_recurrent_dims(r, NN_QLSTM_PEEPHOLE + g, c->units, 0);
-		if (!status)
-			status = nn_recurrent_dims(r, NN_QLSTM_BIAS + g, c->units, 0);
-		if (!status)
-			status = nn_recurrent_dims(r, NN_QLSTM_LAYER_NORM + g, c->units, 0);
-	}
-	if (!status)
-		status = nn_recurrent_dims(r, NN_QLSTM_PROJECTION, c->outputs, c->units);
-	if (!status)
-		status = nn_recurrent_dims(r, NN_QLSTM_PROJECTION_BIAS, c->outputs, 0);
-	if (!status)
-		status = nn_recurrent_dims(r, NN_QLSTM_STATE_H, c->batch, c->outputs);
-	if (!status)
-		status = nn_recurrent_dims(r, NN_QLSTM_STATE_C, c->batch, c->units);
-	if (!status && !c->projection && c->outputs != c->units)
-		status = nn_run_fail(r, "%u units but %u outputs, without a projection", c->units,
-				     c->outputs);
-	return status;
-}
-
+/* Its inputs go together as those of the float cell, whose places they have, but layer_norm's. */
 static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
 	const struct nn_tensor *x = &r->inputs[NN_QLSTM_INPUT];
+	struct nn_lstm_cell cell = {
+		.weights = NN_QLSTM_WEIGHTS,
+		.state_h = NN_QLSTM_STATE_H,
+		.state_c = NN_QLSTM_STATE_C,
+		.layer_norm = NN_QLSTM_LAYER_NORM,
+	};
 	enum nn_status status;
 
 	if (x->rank != 2 || r->inputs[NN_QLSTM_RECURRENT + NN_QLSTM_OUT].rank != 2)
 		return nn_run_fail(r, "inputs 0 and 8 must have 2 dimensions");
-	status = presence(r, c);
-	if (status)
-		return status;
-	c->batch = x->dims[0];
-	c->size = x->dims[1];
-	c->units = r->inputs[NN_QLSTM_WEIGHTS + NN_QLSTM_OUT].dims[0];
-	c->outputs = r->inputs[NN_QLSTM_RECURRENT + NN_QLSTM_OUT].dims[1];
-	return dimensions(r, c);
+	status = nn_lstm_cell_shape(r, &cell, x->dims[0], x->dims[1]);
+	*c = (struct nn_qlstm){
+		.batch = cell.batch, .size = cell.size, .units = cell.units, .outputs = cell.outputs,
+		.cifg = cell.cifg, .peephole = cell.peephole, .projection = cell.projection,
+		.normalized = cell.normalized,
+	};
+	return status;
 }
 
 /* Encodes a factor as the reference computes it: as float. */
@@ -148,10 +100,8 @@ static enum nn_status multipliers(const struct nn_run *r, struct nn_qlstm *c)
 
 enum nn_status nn_qlstm_read(const struct nn_run *r, struct nn_qlstm *c)
 {
-	enum nn_status status;
+	enum nn_status status = cell_shape(r, c);
 
-	*c = (struct nn_qlstm){ 0 };
-	status = cell_shape(r, c);
 	return status ? status : multipliers(r, c);
 }
 
@@ -168,11 +118,6 @@ static enum nn_status infer_quantized_lstm(struct nn_run *r)
 		nn_recurrent_output(r, i, c.batch, i == 1 ? c.units : c.outputs, 0);
 	}
 	return NN_OK;
-}
-
-static int16_t saturate16(int64_t v)
-{
-	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
 }
 
 static int32_t saturate32(int64_t v)
@@ -218,7 +163,7 @@ void nn_qlstm_normalize(const int16_t *gain, const int32_t *bias, struct nn_mult
 		int64_t t = (int64_t)nn_mbqm(shifted, factor, shift) * gain[u] + bias[u];
 		int32_t rounded = saturate32((t + (t > 0 ? 512 : -512)) / 1024);
 
-		row[u] = saturate16(nn_mbqm(rounded, norm.value, norm.shift + 12));
+		row[u] = nn_saturate16(nn_mbqm(rounded, norm.value, norm.shift + 12));
 	}
 }
 
@@ -238,11 +183,11 @@ static void gate(const struct nn_run *r, const struct nn_qlstm *c, uint32_t g, c
 
 		if (!c->normalized)
 			sum += bias[u];
-		values[u] = saturate16(scale(sum, c->input[g]));
+		values[u] = nn_saturate16(scale(sum, c->input[g]));
 		sum = dot(recurrent + (size_t)u * c->outputs, h, c->state_zero, c->outputs);
-		values[u] = saturate16((int64_t)values[u] + scale(sum, c->recurrent[g]));
+		values[u] = nn_saturate16((int64_t)values[u] + scale(sum, c->recurrent[g]));
 		if (peep)
-			values[u] = saturate16((int64_t)values[u] +
+			values[u] = nn_saturate16((int64_t)values[u] +
 					       scale((int64_t)peep[u] * state[u], c->peep[g]));
 	}
 	if (c->normalized)
@@ -261,10 +206,8 @@ static void project(const struct nn_run *r, const struct nn_qlstm *c, const int8
 		    int8_t *out)
 {
 	const int8_t *w = r->inputs[NN_QLSTM_PROJECTION].data;
-	const int32_t *bias = NULL;
+	const int32_t *bias = r->inputs[NN_QLSTM_PROJECTION_BIAS].data;
 
-	if (has(r, NN_QLSTM_PROJECTION_BIAS))
-		bias = r->inputs[NN_QLSTM_PROJECTION_BIAS].data;
 	for (uint32_t o = 0; o < c->outputs; o++, w += c->units) {
 		int64_t sum = dot(w, hidden, -c->hidden_zero, c->units);
 
@@ -299,7 +242,7 @@ static void step(const struct nn_run *r, const struct nn_qlstm *c, const int8_t 
 		int32_t kept = nn_rdp(forget[u] * state[u], 15);
 		int32_t added = nn_rdp(in[u] * candidate, 30 + c->cell_shift);
 
-		next[u] = (int16_t)nn_qlstm_clip(saturate16((int64_t)kept + added),
+		next[u] = (int16_t)nn_qlstm_clip(nn_saturate16((int64_t)kept + added),
 						 c->cell_limit);
 	}
 	gate(r, c, NN_QLSTM_OUT, x, h, next, outgate);

@@ -4,45 +4,29 @@
  * batch of vectors, and the walk through a sequence.
  */
 #include "ops/dot.h"
+#include "ops/quant.h"
 #include "ops/recurrent.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ACT_NONE, ACT_RELU, ACT_RELU1, ACT_RELU6, ACT_TANH, ACT_SIGMOID = 6 };
+enum { ACT_NONE, ACT_TANH = 4, ACT_SIGMOID = 6 };
 
 bool nn_recurrent_activation(int32_t code)
 {
 	return (code >= ACT_NONE && code <= ACT_TANH) || code == ACT_SIGMOID;
 }
 
-static float clamp(float value, float low, float high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 void nn_recurrent_activate(int32_t code, float *values, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		float v = values[i];
+	float low = -INFINITY, high = INFINITY;
 
-		switch (code) {
-		case ACT_RELU:
-			values[i] = v < 0 ? 0 : v;
-			break;
-		case ACT_RELU1:
-			values[i] = clamp(v, -1, 1);
-			break;
-		case ACT_RELU6:
-			values[i] = clamp(v, 0, 6);
-			break;
-		case ACT_TANH:
-			values[i] = tanhf(v);
-			break;
-		case ACT_SIGMOID:
-			values[i] = 1 / (1 + expf(-v));
-			break;
-		}
+	nn_fused_range_float(code, &low, &high);
+	for (size_t i = 0; i < count; i++) {
+		const float v = values[i];
+
+		values[i] = code == ACT_TANH ? tanhf(v) : code == ACT_SIGMOID ? 1 / (1 + expf(-v)) :
+			    v < low ? low : v > high ? high : v;
 	}
 }
 
@@ -76,6 +60,16 @@ enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_
 		return nn_run_fail(r, "input %u has dimensions [%u, %u], must have [%u, %u]", index,
 				   t->dims[0], t->dims[1], d0, d1);
 	return NN_OK;
+}
+
+enum nn_status nn_recurrent_all_dims(const struct nn_run *r, uint32_t count,
+				     const struct nn_dims *inputs)
+{
+	enum nn_status status = NN_OK;
+
+	for (uint32_t i = 0; !status && i < count; i++)
+		status = nn_recurrent_dims(r, inputs[i].index, inputs[i].d0, inputs[i].d1);
+	return status;
 }
 
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2)

@@ -27,6 +27,17 @@ const float *nn_recurrent_input(const struct nn_run *r, uint32_t index);
 /* Fails unless a present input has exactly these dimensions (`d1` of 0: it is a vector). */
 enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1);
 
+/* The same of several inputs: by position. */
+struct nn_dims {
+	uint32_t index, d0, d1;
+};
+
+enum nn_status nn_recurrent_all_dims(const struct nn_run *r, uint32_t count,
+				     const struct nn_dims *inputs);
+#define NN_RECURRENT_DIMS(r, ...)							\
+	nn_recurrent_all_dims(r, sizeof((struct nn_dims[]){ __VA_ARGS__ }) /		\
+			      sizeof(struct nn_dims), (const struct nn_dims[]){ __VA_ARGS__ })
+
 /* Sets an output's dimensions; `d2` of 0: two of them. */
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2);
 

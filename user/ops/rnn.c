@@ -18,13 +18,9 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_rnn_cell *c, 
 	c->size = size;
 	c->aux_size = aux_size;
 	c->units = r->inputs[c->bias].dims[0];
-	status = nn_recurrent_dims(r, c->weights, c->units, size);
-	if (!status)
-		status = nn_recurrent_dims(r, c->recurrent, c->units, c->units);
-	if (!status)
-		status = nn_recurrent_dims(r, c->bias, c->units, 0);
-	if (!status)
-		status = nn_recurrent_dims(r, c->state, batch, c->units);
+	status = NN_RECURRENT_DIMS(r, { c->weights, c->units, size },
+				   { c->recurrent, c->units, c->units }, { c->bias, c->units, 0 },
+				   { c->state, batch, c->units });
 	if (!status && c->aux_weights)
 		status = nn_recurrent_dims(r, c->aux_weights, c->units, aux_size);
 	if (!status && !nn_recurrent_activation(c->activation))
@@ -75,32 +71,6 @@ enum nn_status nn_rnn_shape(const struct nn_run *r, struct nn_sequence *s, struc
 	return status ? status : cell_shape(r, c, s->batch, s->size, 0);
 }
 
-static enum nn_status infer_rnn(struct nn_run *r)
-{
-	struct nn_rnn_cell c;
-	struct nn_sequence s;
-	enum nn_status status = nn_rnn_shape(r, &s, &c);
-
-	if (status)
-		return status;
-	nn_recurrent_output(r, 0, s.batch, c.units, 0);
-	nn_recurrent_output(r, 1, s.batch, c.units, 0);
-	return NN_OK;
-}
-
-static enum nn_status execute_rnn(struct nn_run *r)
-{
-	struct nn_rnn_cell c;
-	struct nn_sequence s;
-	enum nn_status status = nn_rnn_shape(r, &s, &c);
-
-	if (status)
-		return status;
-	cell_step(r, &c, r->inputs[0].data, NULL, r->inputs[c.state].data, r->outputs[0].data);
-	memcpy(r->outputs[1].data, r->outputs[0].data, nn_tensor_size(&r->outputs[0]));
-	return NN_OK;
-}
-
 /*
  * Runs a cell along a sequence, forwards or backwards, into columns of an output; `state` (an
  * output, or NULL) gets the last hidden state.
@@ -130,7 +100,8 @@ static enum nn_status run_sequence(struct nn_run *r, const struct nn_rnn_cell *c
 	return NN_OK;
 }
 
-static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
+/* RNN is a sequence of one step, whose outputs are both what it comes to. */
+static enum nn_status infer_rnn(struct nn_run *r)
 {
 	struct nn_rnn_cell c;
 	struct nn_sequence s;
@@ -138,13 +109,16 @@ static enum nn_status infer_unidirectional_rnn(struct nn_run *r)
 
 	if (status)
 		return status;
-	nn_sequence_output(r, 0, &s, c.units);
+	if (r->op->code == NN_OP_RNN)
+		nn_recurrent_output(r, 0, s.batch, c.units, 0);
+	else
+		nn_sequence_output(r, 0, &s, c.units);
 	if (r->num_outputs > 1)
 		nn_recurrent_output(r, 1, s.batch, c.units, 0);
 	return NN_OK;
 }
 
-static enum nn_status execute_unidirectional_rnn(struct nn_run *r)
+static enum nn_status execute_rnn(struct nn_run *r)
 {
 	struct nn_rnn_cell c;
 	struct nn_sequence s;
@@ -259,7 +233,7 @@ NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_RNN,
 		  { NN_SAME, 2, 2 }, NN_SCALAR_INT, NN_SCALAR_INT),
 	NN_OUTPUTS_FROM(1, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }),
 	.float16_as_float32 = true,
-	.infer = infer_unidirectional_rnn, .execute = execute_unidirectional_rnn);
+	.infer = infer_rnn, .execute = execute_rnn);
 
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_RNN,
 	NN_INPUTS(15, { NN_FLOATS, 3, 3 },

@@ -16,7 +16,6 @@ enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s)
 	const struct nn_tensor *time = &r->inputs[NN_SVDF_TIME];
 	int32_t activation = nn_run_int(r, NN_SVDF_ACTIVATION, 0);
 	int32_t rank = nn_run_int(r, NN_SVDF_RANK, 0);
-	enum nn_status status;
 
 	if (x->rank != 2 || feature->rank != 2 || time->rank != 2)
 		return nn_run_fail(r, "inputs 0 to 2 have %u, %u and %u dimensions, must have 2",
@@ -30,14 +29,10 @@ enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s)
 			       feature->dims[0] / (uint32_t)rank, (uint32_t)rank };
 	if ((uint64_t)s->memory * s->filters > UINT32_MAX)
 		return nn_run_fail(r, "a state of %u * %u", s->memory, s->filters);
-	status = nn_recurrent_dims(r, NN_SVDF_FEATURE, s->filters, s->size);
-	if (!status)
-		status = nn_recurrent_dims(r, NN_SVDF_TIME, s->filters, s->memory);
-	if (!status)
-		status = nn_recurrent_dims(r, NN_SVDF_BIAS, s->units, 0);
-	if (!status)
-		status = nn_recurrent_dims(r, NN_SVDF_STATE, s->batch, s->memory * s->filters);
-	return status;
+	return NN_RECURRENT_DIMS(r, { NN_SVDF_FEATURE, s->filters, s->size },
+				 { NN_SVDF_TIME, s->filters, s->memory },
+				 { NN_SVDF_BIAS, s->units, 0 },
+				 { NN_SVDF_STATE, s->batch, s->memory * s->filters });
 }
 
 static enum nn_status infer_svdf(struct nn_run *r)
