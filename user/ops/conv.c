@@ -139,15 +139,34 @@ static const void *pack(struct nn_run *r, const struct nn_conv *c, size_t taps)
 	return packed;
 }
 
-enum nn_status nn_conv_execute(struct nn_run *r, const struct nn_conv *c)
+static enum nn_status prepare(const struct nn_run *r, struct nn_conv *c)
+{
+	return (*(nn_conv_prepare_fn *const *)r->op->kernels)(r, c);
+}
+
+enum nn_status nn_conv_infer(struct nn_run *r)
+{
+	struct nn_conv c;
+	enum nn_status status = prepare(r, &c);
+
+	if (!status)
+		nn_image_set(&r->outputs[0], c.nchw, &c.out);
+	return status;
+}
+
+enum nn_status nn_conv_execute(struct nn_run *r)
 {
 	bool is_float = r->inputs[0].type == NN_TENSOR_FLOAT32;
-	size_t window = (size_t)c->window.h.filter * c->window.w.filter;
-	struct job j = { .conv = c, .taps = window * c->depth, .bias = r->inputs[2].data };
+	struct nn_conv conv, *c = &conv;
+	enum nn_status status = prepare(r, c);
+	struct job j = { .conv = c, .bias = r->inputs[2].data };
+	size_t window;
 	void *out;
 
-	if (!nn_tensor_count(&r->outputs[0]))
-		return NN_OK;
+	if (status || !nn_tensor_count(&r->outputs[0]))
+		return status;
+	window = (size_t)c->window.h.filter * c->window.w.filter;
+	j.taps = window * c->depth;
 	if (is_float)
 		nn_fused_range_float(nn_run_int(r, c->args.activation, 0), &j.low, &j.high);
 	else if (nn_requant_init(&j.requant, r, c->out.c, c->args.activation))

@@ -38,10 +38,13 @@ struct nn_conv {
  */
 enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *c);
 
-/*
- * Computes output 0 from input 0, input 1 (filters, one per output channel) and input 2 (bias). The
- * shapes have been checked.
- */
-enum nn_status nn_conv_execute(struct nn_run *r, const struct nn_conv *c);
+/* What `kernels` of a convolution leads to: reads and checks its arguments. */
+typedef enum nn_status nn_conv_prepare_fn(const struct nn_run *r, struct nn_conv *c);
+
+/* The shape rule of a convolution. */
+enum nn_status nn_conv_infer(struct nn_run *r);
+
+/* Computes output 0 from input 0, 1 (filters, one an output channel) and 2 (bias). */
+enum nn_status nn_conv_execute(struct nn_run *r);
 
 #endif /* NN_OPS_CONV_H */

@@ -5,22 +5,14 @@
 #include "ops/conv.h"
 #include "ops/requant.h"
 
-static enum nn_status check(const struct nn_check *c, enum nn_window_form form)
+static enum nn_status check(const struct nn_check *c)
 {
+	const bool is_grouped = c->op->code == NN_OP_GROUPED_CONV_2D;
 	struct nn_window_args args = nn_window_check_args(c);
-	enum nn_status status = nn_window_check(c, &args, form);
+	enum nn_status status = nn_window_check(c, &args, is_grouped ? NN_WINDOW_FLAG :
+						NN_WINDOW_DILATIONS_OPTIONAL);
 
 	return status ? status : nn_filter_check(c, 4, 0);
-}
-
-static enum nn_status check_conv(const struct nn_check *c)
-{
-	return check(c, NN_WINDOW_DILATIONS_OPTIONAL);
-}
-
-static enum nn_status check_grouped(const struct nn_check *c)
-{
-	return check(c, NN_WINDOW_FLAG);
 }
 
 static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct nn_conv *v)
@@ -90,28 +82,11 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 	return nn_conv_prepare(r, is_grouped ? nn_run_int(r, nn_window_run_args(r).own, 0) : 1, v);
 }
 
-static enum nn_status infer(struct nn_run *r)
-{
-	struct nn_conv v;
-	enum nn_status status = prepare(r, &v);
+#define CONV(which, ...)								\
+NN_OPERATION(which,									\
+	.float16_as_float32 = true, .check = check, .infer = nn_conv_infer,		\
+	.execute = nn_conv_execute, .kernels = &(nn_conv_prepare_fn *const){ prepare },	\
+	__VA_ARGS__)
 
-	if (!status)
-		nn_image_set(&r->outputs[0], v.nchw, &v.out);
-	return status;
-}
-
-static enum nn_status execute(struct nn_run *r)
-{
-	struct nn_conv v;
-	enum nn_status status = prepare(r, &v);
-
-	return status ? status : nn_conv_execute(r, &v);
-}
-
-NN_OPERATION(CONV_2D,
-	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
-	.check = check_conv, .infer = infer, .execute = execute);
-
-NN_OPERATION(GROUPED_CONV_2D,
-	.float16_as_float32 = true,
-	.check = check_grouped, .infer = infer, .execute = execute);
+CONV(CONV_2D, .zero_sized = NN_ZERO_ALLOWED);
+CONV(GROUPED_CONV_2D, .zero_sized = NN_ZERO_NONE);

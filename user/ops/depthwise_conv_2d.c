@@ -4,19 +4,9 @@
  */
 #include <string.h>
 
-#include "ops/image.h"
+#include "ops/conv.h"
 #include "ops/q8.h"
 #include "ops/requant.h"
-#include "ops/window.h"
-
-struct depthwise {
-	struct nn_window_args args;
-	bool nchw;
-	struct nn_image in;
-	struct nn_image out;
-	struct nn_window window;
-	uint32_t multiplier;
-};
 
 static enum nn_status check(const struct nn_check *c)
 {
@@ -26,7 +16,7 @@ static enum nn_status check(const struct nn_check *c)
 	return status ? status : nn_filter_check(c, 4, 3);
 }
 
-static enum nn_status prepare(const struct nn_run *r, struct depthwise *d)
+static enum nn_status prepare(const struct nn_run *r, struct nn_conv *d)
 {
 	const uint32_t *filter = r->inputs[1].dims;
 	enum nn_status status = nn_filter_infer(r, 4, filter[3]);
@@ -43,7 +33,7 @@ static enum nn_status prepare(const struct nn_run *r, struct depthwise *d)
 	if (multiplier <= 0 || (uint64_t)d->in.c * (uint32_t)multiplier != filter[3])
 		return nn_run_fail(r, "%u input channels with multiplier %d do not make the "
 				   "filter's %u channels", d->in.c, multiplier, filter[3]);
-	d->multiplier = (uint32_t)multiplier;
+	d->width = (uint32_t)multiplier;
 	d->window.h = (struct nn_axis){ .in = d->in.h, .filter = filter[1] };
 	d->window.w = (struct nn_axis){ .in = d->in.w, .filter = filter[2] };
 	status = nn_window_infer(r, &d->args, &d->window);
@@ -51,19 +41,9 @@ static enum nn_status prepare(const struct nn_run *r, struct depthwise *d)
 	return status;
 }
 
-static enum nn_status infer(struct nn_run *r)
-{
-	struct depthwise d;
-	enum nn_status status = prepare(r, &d);
-
-	if (!status)
-		nn_image_set(&r->outputs[0], d.nchw, &d.out);
-	return status;
-}
-
 /* State of the kernel: all images are NHWC. */
 struct job {
-	const struct depthwise *d;
+	const struct nn_conv *d;
 	const void *in;			/* float, or int16_t without zero point */
 	const void *filter;		/* the same */
 	const float *bias;		/* of float operations */
@@ -126,7 +106,7 @@ static void finish_q8(const struct job *j, uint8_t *restrict out)
 static void sum_pixel(const struct job *j, struct nn_taps h, struct nn_taps w, size_t image,
 		      bool is_float)
 {
-	const struct depthwise *d = j->d;
+	const struct nn_conv *d = j->d;
 
 	/* Float zeros are zero bytes too. */
 	memset(j->acc, 0, d->out.c * sizeof(uint32_t));
@@ -140,17 +120,17 @@ static void sum_pixel(const struct job *j, struct nn_taps h, struct nn_taps w, s
 
 			if (is_float)
 				madd_float(j->acc, (const float *)j->in + x,
-					   (const float *)j->filter + tap, d->in.c, d->multiplier);
+					   (const float *)j->filter + tap, d->in.c, d->width);
 			else
 				madd_q8(j->acc, (const int16_t *)j->in + x,
-					(const int16_t *)j->filter + tap, d->in.c, d->multiplier);
+					(const int16_t *)j->filter + tap, d->in.c, d->width);
 		}
 	}
 }
 
 static void run_job(const struct job *j, bool is_float, void *out)
 {
-	const struct depthwise *d = j->d;
+	const struct nn_conv *d = j->d;
 	size_t at = 0;
 
 	for (uint32_t n = 0; n < d->out.n; n++) {
@@ -173,7 +153,7 @@ static void run_job(const struct job *j, bool is_float, void *out)
 static enum nn_status execute(struct nn_run *r)
 {
 	bool is_float = r->inputs[0].type == NN_TENSOR_FLOAT32;
-	struct depthwise d;
+	struct nn_conv d;
 	struct job j = { .d = &d, .bias = r->inputs[2].data };
 	enum nn_status status = prepare(r, &d);
 	void *out;
@@ -197,4 +177,5 @@ static enum nn_status execute(struct nn_run *r)
 
 NN_OPERATION(DEPTHWISE_CONV_2D,
 	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
-	.check = check, .infer = infer, .execute = execute);
+	.check = check, .infer = nn_conv_infer, .execute = execute,
+	.kernels = &(nn_conv_prepare_fn *const){ prepare });

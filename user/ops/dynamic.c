@@ -382,16 +382,6 @@ static enum nn_status prepare_conv(const struct nn_run *r, struct nn_conv *v)
 	return status ? status : nn_conv_prepare(r, nn_run_int(r, groups, 0), v);
 }
 
-static enum nn_status infer_conv(struct nn_run *r)
-{
-	struct nn_conv v;
-	enum nn_status status = prepare_conv(r, &v);
-
-	if (!status)
-		nn_image_set(&r->outputs[0], v.nchw, &v.out);
-	return status;
-}
-
 /* Computes all channels of one output pixel; `image` is the input's. */
 static void conv_pixel(const struct nn_run *r, const struct nn_conv *v, const struct quantised *x,
 		       const int16_t *weights, uint32_t image, const struct nn_stretch *spans,
@@ -454,4 +444,5 @@ NN_OPERATION(DYNAMIC_BATCH_MATMUL,
 
 NN_OPERATION(DYNAMIC_CONV_2D,
 	.float16_as_float32 = true,
-	.check = check_conv, .infer = infer_conv, .execute = execute_conv);
+	.check = check_conv, .infer = nn_conv_infer, .execute = execute_conv,
+	.kernels = &(nn_conv_prepare_fn *const){ prepare_conv });

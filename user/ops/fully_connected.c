@@ -64,25 +64,6 @@ enum nn_status nn_fully_connected_infer(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Number of products that are summed in parallel by vectors. */
-#define LANES 16
-
-static float dot_float(const float *restrict x, const float *restrict w, size_t n)
-{
-	float acc[LANES] = { 0 };
-	float sum = 0;
-	size_t i = 0;
-
-	for (; i + LANES <= n; i += LANES)
-		for (size_t lane = 0; lane < LANES; lane++)
-			acc[lane] += x[i + lane] * w[i + lane];
-	for (; i < n; i++)
-		sum += x[i] * w[i];
-	for (size_t lane = 0; lane < LANES; lane++)
-		sum += acc[lane];
-	return sum;
-}
-
 static void execute_float(struct nn_run *r, size_t rows, size_t units, size_t size)
 {
 	const float *x = r->inputs[X].data, *weights = r->inputs[WEIGHTS].data;
@@ -93,7 +74,7 @@ static void execute_float(struct nn_run *r, size_t rows, size_t units, size_t si
 	nn_fused_range_float(nn_run_int(r, ACTIVATION, 0), &low, &high);
 	for (size_t i = 0; i < rows; i++) {
 		for (size_t u = 0; u < units; u++) {
-			float sum = dot_float(x + i * size, weights + u * size, size) + bias[u];
+			float sum = nn_dot_f32(x + i * size, weights + u * size, size) + bias[u];
 
 			*out++ = sum < low ? low : sum > high ? high : sum;
 		}

@@ -108,24 +108,7 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 	return status;
 }
 
-static enum nn_status infer(struct nn_run *r)
-{
-	struct nn_conv v;
-	enum nn_status status = prepare(r, &v);
-
-	if (!status)
-		nn_image_set(&r->outputs[0], v.nchw, &v.out);
-	return status;
-}
-
-static enum nn_status execute(struct nn_run *r)
-{
-	struct nn_conv v;
-	enum nn_status status = prepare(r, &v);
-
-	return status ? status : nn_conv_execute(r, &v);
-}
-
 NN_OPERATION(TRANSPOSE_CONV_2D,
 	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(SHAPE), .float16_as_float32 = true,
-	.check = check, .infer = infer, .execute = execute);
+	.check = check, .infer = nn_conv_infer, .execute = nn_conv_execute,
+	.kernels = &(nn_conv_prepare_fn *const){ prepare });
