@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/round.h"
@@ -23,59 +24,6 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 	*b = c;
 }
 
-/* ---- A heap with the best first ---- */
-
-/* Sifts the element at `at` down, until none below it comes before it. */
-static void sift(struct nn_candidate *heap, size_t count, size_t at)
-{
-	const struct nn_candidate moved = heap[at];
-	size_t below;
-
-	while ((below = 2 * at + 1) < count) {
-		if (below + 1 < count && is_before(&heap[below + 1], &heap[below]))
-			below++;
-		if (!is_before(&heap[below], &moved))
-			break;
-		heap[at] = heap[below];
-		at = below;
-	}
-	heap[at] = moved;
-}
-
-static void make_heap(struct nn_candidate *heap, size_t count)
-{
-	for (size_t i = count / 2; i-- > 0;)
-		sift(heap, count, i);
-}
-
-/* Removes the best of a non-empty heap; the place after the others becomes free. */
-static struct nn_candidate pop(struct nn_candidate *heap, size_t count)
-{
-	const struct nn_candidate best = heap[0];
-
-	heap[0] = heap[count - 1];
-	sift(heap, count - 1, 0);
-	return best;
-}
-
-/* Moves kept candidates from the end of the list to the front, and reverses their order. */
-static void move_kept(struct nn_candidate *candidates, size_t all, size_t kept)
-{
-	struct nn_candidate *first = candidates + all - kept;
-
-	for (size_t i = 0; i < kept / 2; i++)
-		swap(&first[i], &first[kept - 1 - i]);
-	memmove(candidates, first, kept * sizeof(*first));
-}
-
-static void sort_by_heap(struct nn_candidate *list, size_t count)
-{
-	make_heap(list, count);
-	for (size_t left = count; left; left--)
-		list[left - 1] = pop(list, left);
-	move_kept(list, count, count);
-}
-
 /* ---- A list that is sorted on demand ---- */
 
 #define MAX_ENDS 64
@@ -91,8 +39,7 @@ struct order {
 	size_t sorted;
 	size_t ends[MAX_ENDS];
 	size_t num_ends;
-	/* of candidates to partition before the heap sorts instead */
-	size_t budget;
+	size_t budget;			/* of candidates to divide, before all are sorted instead */
 };
 
 _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
@@ -101,6 +48,11 @@ static void order_begin(struct order *o, struct nn_candidate *list, size_t count
 {
 	*o = (struct order){ .list = list, .ends[0] = count, .num_ends = 1,
 			     .budget = 32 * count };
+}
+
+static int compare(const void *a, const void *b)
+{
+	return is_before(a, b) ? -1 : is_before(b, a);
 }
 
 static void sort_few(struct nn_candidate *list, size_t count)
@@ -161,7 +113,7 @@ static struct nn_candidate *order_next(struct order *o)
 			continue;
 		}
 		if (count > FEW)
-			sort_by_heap(list, count);
+			qsort(list, count, sizeof(*list), compare);
 		else
 			sort_few(list, count);
 		o->sorted += count;
@@ -334,45 +286,6 @@ static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 	return k.count;
 }
 
-/* Does the same if scores decrease: a candidate with a lower score goes back to the others. */
-static size_t select_lazily(const struct nn_nms *nms, const struct nn_box *boxes,
-			    struct nn_candidate *candidates, size_t count, size_t limit,
-			    float *room)
-{
-	struct kept k = kept_in(room, limit < count ? limit : count);
-	const size_t all = count;
-
-	make_heap(candidates, count);
-	while (count && k.count < limit) {
-		struct nn_candidate *best = &candidates[0];
-
-		if (best->score != 0 && is_suppressed(nms, &k, &boxes[best->box])) {
-			best->score *= 0;
-			if (best->score >= nms->floor)
-				sift(candidates, count, 0);
-			else
-				pop(candidates, count--);
-		} else if (k.count && !(best->score >= nms->floor)) {
-			pop(candidates, count--);
-		} else {
-			keep(&k, &boxes[best->box]);
-			candidates[all - k.count] = pop(candidates, count);
-			count--;
-		}
-	}
-	move_kept(candidates, all, k.count);
-	return k.count;
-}
-
-static bool is_positive(const struct nn_candidate *candidates, size_t count)
-{
-	bool is = true;
-
-	for (size_t i = 0; i < count; i++)
-		is &= candidates[i].score >= 0;
-	return is;
-}
-
 size_t nn_nms_room(const struct nn_nms *nms, size_t count)
 {
 	size_t limit = nms->limit < 0 || (size_t)nms->limit > count ? count : (size_t)nms->limit;
@@ -387,7 +300,5 @@ size_t nn_nms(const struct nn_nms *nms, struct nn_box *boxes, struct nn_candidat
 
 	if (nms->kernel == NN_NMS_DISCARD || (nms->kernel == NN_NMS_HARD && nms->floor > 0))
 		return select_in_order(nms, boxes, candidates, count, limit, room);
-	if (nms->kernel == NN_NMS_HARD && is_positive(candidates, count))
-		return select_lazily(nms, boxes, candidates, count, limit, room);
 	return select_at_once(nms, boxes, candidates, count, limit);
 }
