@@ -46,6 +46,8 @@ struct roi {
 	uint32_t width_samples;
 	const float *boxes;
 	const int32_t *batches;
+	size_t element;			/* bytes */
+	const void *data;		/* of the images, NHWC; set by run_regions() */
 };
 
 static enum nn_status read_at_least(const struct nn_run *r, uint32_t index, int32_t least,
@@ -90,9 +92,16 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 {
 	enum nn_status status = check_shapes(r);
 
-	*v = (struct roi){ .nchw = nn_run_bool(r, nchw_input(r), false) };
+	*v = (struct roi){
+		.nchw = nn_run_bool(r, nchw_input(r), false),
+		.batches = r->inputs[BATCH].data,
+		.element = nn_type_info(r->inputs[X].type)->element_size,
+	};
 	if (status)
 		return status;
+	v->boxes = nn_floats_read(r, &r->inputs[ROIS]);
+	if (!v->boxes)
+		return NN_OUT_OF_MEMORY;
 	v->in = nn_image_of(&r->inputs[X], v->nchw);
 	v->out.n = r->inputs[ROIS].dims[0];
 	v->out.c = v->in.c;
@@ -135,10 +144,6 @@ static enum nn_status infer_align(struct nn_run *r)
 
 	if (status)
 		return status;
-	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
-	v.batches = r->inputs[BATCH].data;
-	if (!v.boxes)
-		return NN_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < v.out.n; i++)
 		if (!read_region(&v, i, &g))
 			return nn_run_fail(r, "region %u is not inside an image of the batch", i);
@@ -151,6 +156,28 @@ static enum nn_status infer_pooling(struct nn_run *r)
 	r->outputs[0].scale = r->inputs[X].scale;
 	r->outputs[0].zero_point = r->inputs[X].zero_point;
 	return infer_align(r);
+}
+
+typedef enum nn_status region_fn(const struct nn_run *r, const struct roi *v, const void *job,
+				 const struct region *g, uint8_t *out);
+
+/* Computes the outputs of all regions. */
+static enum nn_status run_regions(struct nn_run *r, struct roi *v, region_fn *fn, const void *job)
+{
+	const size_t region = (size_t)v->out.h * v->out.w * v->out.c * v->element;
+	uint8_t *out = nn_image_output(r, &r->outputs[0], v->nchw);
+	enum nn_status status = NN_OK;
+	struct region g;
+
+	v->data = nn_image_input(r, &r->inputs[X], v->nchw);
+	if (!v->data || !out)
+		return NN_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < v->out.n && !status; i++) {
+		read_region(v, i, &g);
+		status = fn(r, v, job, &g, out + i * region);
+	}
+	nn_image_finish(&r->outputs[0], v->nchw, out);
+	return status;
 }
 
 /* ROI_ALIGN: the average of samples spread evenly over each cell of a region */
@@ -182,11 +209,7 @@ static struct nn_source sample_of(const struct line *l, uint32_t cell, uint32_t 
 	return (struct nn_source){ low, low + 1, at - (float)low };
 }
 
-/* State of the kernel: all images are NHWC. */
 struct align {
-	const struct roi *v;
-	const void *in;
-	bool is_float;
 	uint32_t *acc;			/* quantised, one per channel */
 	struct nn_q8 in_q8;
 	struct nn_q8 out_q8;
@@ -325,7 +348,7 @@ static inline struct nn_source column_of(const struct columns *s, uint32_t cell,
 }
 
 /* Writes the mean of the samples of a cell to `out`. */
-static void average_cell(const struct align *a, uint32_t n, const struct line *rows,
+static void average_cell(const struct roi *v, uint32_t n, const struct line *rows,
 			 const struct columns *columns, uint32_t i, uint32_t j, float *out)
 {
 	uint64_t left = (uint64_t)rows->samples * columns->line.samples;
@@ -346,11 +369,11 @@ static void average_cell(const struct align *a, uint32_t n, const struct line *r
 		for (uint32_t q = 0; q < columns->line.samples; q++) {
 			struct nn_source x = column_of(columns, j, q);
 
-			some[count++] = nn_image_corners(&a->v->in, n, &y, &x);
+			some[count++] = nn_image_corners(&v->in, n, &y, &x);
 			u.is_last = !--left;
 			if (count < SAMPLES && !u.is_last)
 				continue;
-			add_samples(&u, some, count, a->in, a->v->in.c);
+			add_samples(&u, some, count, v->data, v->in.c);
 			u.is_first = false;
 			count = 0;
 		}
@@ -358,101 +381,75 @@ static void average_cell(const struct align *a, uint32_t n, const struct line *r
 }
 
 /* Writes the sum of the samples of a quantised cell to acc. */
-static void sum_cell(const struct align *a, uint32_t n, const struct line *rows,
-		     const struct columns *columns, uint32_t i, uint32_t j)
+static void sum_cell(const struct roi *v, const struct align *a, uint32_t n,
+		     const struct line *rows, const struct columns *columns, uint32_t i, uint32_t j)
 {
-	memset(a->acc, 0, a->v->in.c * sizeof(*a->acc));
+	memset(a->acc, 0, v->in.c * sizeof(*a->acc));
 	for (uint32_t p = 0; p < rows->samples; p++) {
 		struct nn_source y = sample_of(rows, i, p);
 
 		for (uint32_t q = 0; q < columns->line.samples; q++) {
 			struct nn_source x = column_of(columns, j, q);
-			struct nn_corners k = nn_image_corners(&a->v->in, n, &y, &x);
+			struct nn_corners k = nn_image_corners(&v->in, n, &y, &x);
 
-			add_q8(&k, a->in, a->acc, a->v->in.c, a->in_q8);
+			add_q8(&k, v->data, a->acc, v->in.c, a->in_q8);
 		}
 	}
 }
 
-static enum nn_status average_q8(const struct align *a, const struct nn_run *r,
-				 uint8_t *restrict out, float samples)
+static enum nn_status average_q8(const struct nn_run *r, const struct roi *v,
+				 const struct align *a, float samples, uint8_t *restrict out)
 {
-	const uint32_t *acc = a->acc;
 	struct nn_multiplier m;
 
 	if (!nn_quant_encode_below_one(a->scale / samples, &m))
 		return nn_run_fail(r, "the output's scale is too small for the input's");
-	for (size_t c = 0; c < a->v->in.c; c++) {
-		int32_t value = nn_quant_scale((int32_t)acc[c], &m);
-
-		out[c] = nn_q8_stored(a->out_q8, value);
-	}
+	for (size_t c = 0; c < v->in.c; c++)
+		out[c] = nn_q8_stored(a->out_q8, nn_quant_scale((int32_t)a->acc[c], &m));
 	return NN_OK;
 }
 
-static enum nn_status align_region(const struct nn_run *r, const struct align *a,
+static enum nn_status align_region(const struct nn_run *r, const struct roi *v, const void *job,
 				   const struct region *g, uint8_t *out)
 {
-	const struct roi *v = a->v;
-	struct line rows = line_of(g->y1, g->y2, v->out.h, v->height_samples, v->in.h);
-	struct line line = line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w);
-	float samples = (float)rows.samples * (float)line.samples;
+	const struct align *a = job;
+	const struct line rows = line_of(g->y1, g->y2, v->out.h, v->height_samples, v->in.h);
+	const struct line line = line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w);
+	const float samples = (float)rows.samples * (float)line.samples;
 	enum nn_status status = NN_OK;
 	struct columns columns;
 
-	if (!a->is_float && samples > MAX_SAMPLES)
+	if (v->element == 1 && samples > MAX_SAMPLES)
 		return nn_run_fail(r, "%u x %u samples of a cell of 8-bit values, at most %u",
 				   rows.samples, line.samples, MAX_SAMPLES);
-
 	find_columns(&columns, &line, v->out.w);
-	for (uint32_t i = 0; i < v->out.h; i++) {
-		for (uint32_t j = 0; j < v->out.w && !status; j++) {
-			if (a->is_float) {
-				average_cell(a, g->n, &rows, &columns, i, j, (void *)out);
+	for (uint32_t i = 0; i < v->out.h; i++)
+		for (uint32_t j = 0; j < v->out.w && !status; j++, out += v->in.c * v->element) {
+			if (v->element == 1) {
+				sum_cell(v, a, g->n, &rows, &columns, i, j);
+				status = average_q8(r, v, a, samples, out);
 			} else {
-				sum_cell(a, g->n, &rows, &columns, i, j);
-				status = average_q8(a, r, out, samples);
+				average_cell(v, g->n, &rows, &columns, i, j, (void *)out);
 			}
-			out += v->in.c * (a->is_float ? sizeof(float) : 1);
 		}
-	}
 	return status;
 }
 
 static enum nn_status execute_align(struct nn_run *r)
 {
 	const struct nn_tensor *x = &r->inputs[X], *y = &r->outputs[0];
-	struct roi v;
 	struct align a = {
-		.v = &v,
-		.is_float = x->type == NN_TENSOR_FLOAT32,
 		.in_q8 = nn_q8_of(x),
 		.out_q8 = nn_q8_of(y),
+		.scale = (double)x->scale / 255 / y->scale,
 	};
+	struct roi v;
 	enum nn_status status = prepare(r, &v);
-	size_t region;
-	void *out;
 
 	if (status || !nn_tensor_count(y))
 		return status;
-	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
-	v.batches = r->inputs[BATCH].data;
-	a.in = nn_image_input(r, x, v.nchw);
 	a.acc = nn_run_room(r, v.in.c, sizeof(*a.acc));
-	out = nn_image_output(r, y, v.nchw);
-	if (!v.boxes || !a.in || !a.acc || !out)
-		return NN_OUT_OF_MEMORY;
-	if (!a.is_float)
-		a.scale = (double)x->scale / 255 / y->scale;
-	region = (size_t)v.out.h * v.out.w * v.out.c * (a.is_float ? sizeof(float) : 1);
-	for (uint32_t i = 0; i < v.out.n && !status; i++) {
-		struct region g;
-
-		read_region(&v, i, &g);
-		status = align_region(r, &a, &g, (uint8_t *)out + i * region);
-	}
-	nn_image_finish(y, v.nchw, out);
-	return status;
+	return a.acc ? run_regions(r, &v, align_region, &a) : NN_OUT_OF_MEMORY;
 }
 
 /* ROI_POOLING: the maximum pixel of each cell of a region */
@@ -488,17 +485,16 @@ struct pixels {
 	size_t pixel_size;
 };
 
-static struct pixels pixels_of(const struct roi *v, uint32_t n, struct cell h, struct cell w,
-			       const void *in, size_t element)
+static struct pixels pixels_of(const struct roi *v, uint32_t n, struct cell h, struct cell w)
 {
 	const size_t first = ((size_t)n * v->in.h + h.first) * v->in.w + w.first;
 
 	return (struct pixels){
-		.first = (const uint8_t *)in + first * v->in.c * element,
+		.first = (const uint8_t *)v->data + first * v->in.c * v->element,
 		.rows = h.last > h.first && w.last > w.first ? h.last - h.first : 0,
 		.columns = w.last - w.first,
-		.row_size = (size_t)v->in.w * v->in.c * element,
-		.pixel_size = v->in.c * element,
+		.row_size = (size_t)v->in.w * v->in.c * v->element,
+		.pixel_size = v->in.c * v->element,
 	};
 }
 
@@ -533,11 +529,9 @@ static void max_block_float(const struct pixels *p, size_t at, float *out)
 	memcpy(out, m, sizeof(m));
 }
 
-static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cell w,
-		      const void *in, void *to)
+static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cell w, float *out)
 {
-	const struct pixels p = pixels_of(v, n, h, w, in, sizeof(float));
-	float *out = to;
+	const struct pixels p = pixels_of(v, n, h, w);
 	size_t c = 0;
 
 	if (!p.rows) {
@@ -581,10 +575,10 @@ static void max_block_q8(const struct pixels *p, size_t at, uint8_t flip, uint8_
 	memcpy(out, largest, sizeof(largest));
 }
 
-static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w,
-		   const void *in, uint8_t *out, struct nn_q8 q)
+static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w, struct nn_q8 q,
+		   uint8_t *out)
 {
-	const struct pixels p = pixels_of(v, n, h, w, in, 1);
+	const struct pixels p = pixels_of(v, n, h, w);
 	size_t c = 0;
 
 	if (!p.rows) {
@@ -603,65 +597,36 @@ static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w
 		}
 }
 
-/* State of the kernel: all images are NHWC. */
-struct pool {
-	const struct roi *v;
-	const void *in;
-	bool is_float;
-	struct nn_q8 q;
-	struct cell *columns;		/* of a region */
-};
-
-static void pool_region(const struct pool *p, const struct region *g, uint8_t *out)
+static enum nn_status pool_region(const struct nn_run *r, const struct roi *v, const void *job,
+				  const struct region *g, uint8_t *out)
 {
-	const struct roi *v = p->v;
+	struct cell *columns = *(struct cell *const *)job;
 
 	for (uint32_t j = 0; j < v->out.w; j++)
-		p->columns[j] = cell_of(g->x1, g->x2, v->out.w, j, v->in.w);
+		columns[j] = cell_of(g->x1, g->x2, v->out.w, j, v->in.w);
 	for (uint32_t i = 0; i < v->out.h; i++) {
 		struct cell h = cell_of(g->y1, g->y2, v->out.h, i, v->in.h);
 
-		for (uint32_t j = 0; j < v->out.w; j++) {
-			if (p->is_float)
-				max_float(v, g->n, h, p->columns[j], p->in, out);
+		for (uint32_t j = 0; j < v->out.w; j++, out += v->in.c * v->element) {
+			if (v->element == 1)
+				max_q8(v, g->n, h, columns[j], nn_q8_of(&r->inputs[X]), out);
 			else
-				max_q8(v, g->n, h, p->columns[j], p->in, out, p->q);
-			out += v->in.c * (p->is_float ? sizeof(float) : 1);
+				max_float(v, g->n, h, columns[j], (float *)out);
 		}
 	}
+	return NN_OK;
 }
 
 static enum nn_status execute_pooling(struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[X];
 	struct roi v;
-	struct pool p = {
-		.v = &v,
-		.is_float = x->type == NN_TENSOR_FLOAT32,
-		.q = nn_q8_of(x),
-	};
 	enum nn_status status = prepare(r, &v);
-	size_t region;
-	void *out;
+	struct cell *columns;			/* of a region */
 
 	if (status)
 		return status;
-	v.boxes = nn_floats_read(r, &r->inputs[ROIS]);
-	v.batches = r->inputs[BATCH].data;
-	p.in = nn_image_input(r, x, v.nchw);
-	out = nn_image_output(r, &r->outputs[0], v.nchw);
-	p.columns = nn_run_room(r, v.out.w, sizeof(*p.columns));
-	if (!v.boxes || !p.in || !p.columns || !out)
-		return NN_OUT_OF_MEMORY;
-	region = (size_t)v.out.h * v.out.w * v.out.c * (p.is_float ? sizeof(float) : 1);
-	for (uint32_t i = 0; i < v.out.n; i++) {
-		struct region g;
-
-		read_region(&v, i, &g);
-		pool_region(&p, &g, (uint8_t *)out + i * region);
-	}
-	nn_image_finish(&r->outputs[0], v.nchw, out);
-	return NN_OK;
+	columns = nn_run_room(r, v.out.w, sizeof(*columns));
+	return columns ? run_regions(r, &v, pool_region, &columns) : NN_OUT_OF_MEMORY;
 }
 
 /* The first inputs of both: images, regions and their images' indices. */
