@@ -269,13 +269,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		find_rows(a, x, 1, a->inner, out);
 }
 
-const struct nn_kernel nn_kernel_arg = {
-	.name = "index of the largest",
-	NN_TAKES(NN_OP_ARGMAX, NN_OP_ARGMIN),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct arg),
-};
+NN_KERNEL(arg, "index of the largest", sizeof(struct arg), NN_TAKES(NN_OP_ARGMAX, NN_OP_ARGMIN),
+	  .inputs = 1);

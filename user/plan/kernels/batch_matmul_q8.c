@@ -151,13 +151,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		    (uint8_t *)call->outputs[0] + t.out, columns + m->columns_size);
 }
 
-const struct nn_kernel nn_kernel_batch_matmul_q8 = {
-	.name = "product of tensors of bytes",
-	NN_TAKES(NN_OP_BATCH_MATMUL),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 2,
-	.state_size = sizeof(struct matmul_q8),
-};
+NN_KERNEL(batch_matmul_q8, "product of tensors of bytes", sizeof(struct matmul_q8),
+	  NN_TAKES(NN_OP_BATCH_MATMUL), .inputs = 2);

@@ -274,14 +274,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		run_rows_q8(call, s, first, left);
 }
 
-const struct nn_kernel nn_kernel_binary = {
-	.name = "arithmetic",
-	NN_TAKES_ROWS(operations),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.restore = restore,
-	.complete = complete,
-	.inputs = 2,
-	.state_size = sizeof(struct binary),
-};
+NN_KERNEL(binary, "arithmetic", sizeof(struct binary), NN_TAKES_ROWS(operations),
+	  .restore = restore, .inputs = 2);

@@ -150,14 +150,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_concatenation = {
-	.name = "concatenation",
-	NN_TAKES(NN_OP_CONCATENATION),
-	.prepare = prepare,
-	.pack = pack,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = MAX_SAVED,
-	.state_size = sizeof(struct concatenation) + MAX_SAVED * sizeof(struct input),
-};
+NN_KERNEL(concatenation, "concatenation",
+	  sizeof(struct concatenation) + MAX_SAVED * sizeof(struct input),
+	  NN_TAKES(NN_OP_CONCATENATION), .pack = pack, .inputs = MAX_SAVED);

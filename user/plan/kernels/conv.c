@@ -384,15 +384,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		    (char *)scratch + c->copy_size);
 }
 
-const struct nn_kernel nn_kernel_conv = {
-	.name = "convolution",
-	NN_TAKES(NN_OP_CONV_2D),
-	.prepare = prepare,
-	.pack_task = pack_task,
-	.run = run,
-	.fields = fields,
-	.restore = restore,
-	.complete = complete,
-	.inputs = 3,
-	.state_size = sizeof(struct conv),
-};
+NN_KERNEL(conv, "convolution", sizeof(struct conv), NN_TAKES(NN_OP_CONV_2D), .pack_task = pack_task,
+	  .restore = restore, .inputs = 3);

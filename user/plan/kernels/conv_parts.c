@@ -599,15 +599,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_conv_parts = {
-	.name = "convolution in parts",
-	NN_TAKES(NN_OP_DEPTHWISE_CONV_2D, NN_OP_GROUPED_CONV_2D, NN_OP_TRANSPOSE_CONV_2D),
-	.prepare = prepare,
-	.pack = pack,
-	.pack_task = pack_task,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct parts) + MAX_SAVED * sizeof(struct part),
-};
+NN_KERNEL(conv_parts, "convolution in parts",
+	  sizeof(struct parts) + MAX_SAVED * sizeof(struct part),
+	  NN_TAKES(NN_OP_DEPTHWISE_CONV_2D, NN_OP_GROUPED_CONV_2D, NN_OP_TRANSPOSE_CONV_2D),
+	  .pack = pack, .pack_task = pack_task, .inputs = 1);

@@ -275,15 +275,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 			run_row(call, i, block, scratch);
 }
 
-const struct nn_kernel nn_kernel_depthwise = {
-	.name = "depthwise convolution",
-	NN_TAKES(NN_OP_DEPTHWISE_CONV_2D),
-	.prepare = prepare,
-	.pack_task = pack_task,
-	.run = run,
-	.fields = fields,
-	.restore = restore,
-	.complete = complete,
-	.inputs = 3,
-	.state_size = sizeof(struct depthwise),
-};
+NN_KERNEL(depthwise, "depthwise convolution", sizeof(struct depthwise),
+	  NN_TAKES(NN_OP_DEPTHWISE_CONV_2D), .pack_task = pack_task, .restore = restore,
+	  .inputs = 3);

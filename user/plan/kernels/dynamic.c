@@ -529,14 +529,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		run_depthwise_line(call, d, &q, i, scratch, &kept);
 }
 
-const struct nn_kernel nn_kernel_dynamic = {
-	.name = "dynamic product",
-	NN_TAKES(NN_OP_DYNAMIC_FULLY_CONNECTED, NN_OP_DYNAMIC_BATCH_MATMUL, NN_OP_DYNAMIC_CONV_2D),
-	.prepare = prepare,
-	.pack = pack,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct dynamic),
-};
+NN_KERNEL(dynamic, "dynamic product", sizeof(struct dynamic),
+	  NN_TAKES(NN_OP_DYNAMIC_FULLY_CONNECTED, NN_OP_DYNAMIC_BATCH_MATMUL, NN_OP_DYNAMIC_CONV_2D),
+	  .pack = pack, .inputs = 1);

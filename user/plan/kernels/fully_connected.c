@@ -129,15 +129,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		    scratch);
 }
 
-const struct nn_kernel nn_kernel_fully_connected = {
-	.name = "fully connected",
-	NN_TAKES(NN_OP_FULLY_CONNECTED),
-	.prepare = prepare,
-	.pack_task = pack_task,
-	.run = run,
-	.fields = fields,
-	.restore = restore,
-	.complete = complete,
-	.inputs = 3,
-	.state_size = sizeof(struct fully),
-};
+NN_KERNEL(fully_connected, "fully connected", sizeof(struct fully), NN_TAKES(NN_OP_FULLY_CONNECTED),
+	  .pack_task = pack_task, .restore = restore, .inputs = 3);

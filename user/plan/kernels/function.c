@@ -189,13 +189,4 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_function = {
-	.name = "function",
-	NN_TAKES_ROWS(functions),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct function),
-};
+NN_KERNEL(function, "function", sizeof(struct function), NN_TAKES_ROWS(functions), .inputs = 1);

@@ -67,13 +67,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	call->ready->isa->instance_f32(&one);
 }
 
-const struct nn_kernel nn_kernel_instance = {
-	.name = "instance normalization",
-	NN_TAKES(NN_OP_INSTANCE_NORMALIZATION),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct instance),
-};
+NN_KERNEL(instance, "instance normalization", sizeof(struct instance),
+	  NN_TAKES(NN_OP_INSTANCE_NORMALIZATION), .inputs = 1);

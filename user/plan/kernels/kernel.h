@@ -135,6 +135,16 @@ struct nn_kernel {
 #define NN_TAKES_ROWS(rows) .codes = &(rows)[0].code, .code_step = sizeof((rows)[0]),		\
 			    .num_codes = sizeof(rows) / sizeof((rows)[0])
 
+/*
+ * Defines a kernel of the functions prepare(), run() and complete() of its file, and of its table
+ * `fields`. Its other members follow.
+ */
+#define NN_KERNEL(which, label, size, ...)						\
+const struct nn_kernel nn_kernel_##which = {						\
+	.name = label, .prepare = prepare, .run = run, .fields = fields,		\
+	.complete = complete, .state_size = size, __VA_ARGS__				\
+}
+
 /* Makes ready->state `size` zeros, where state_size is too little. False: no memory. */
 bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
 

@@ -183,13 +183,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_l2_normalization = {
-	.name = "L2 normalization",
-	NN_TAKES(NN_OP_L2_NORMALIZATION),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct l2),
-};
+NN_KERNEL(l2_normalization, "L2 normalization", sizeof(struct l2), NN_TAKES(NN_OP_L2_NORMALIZATION),
+	  .inputs = 1);

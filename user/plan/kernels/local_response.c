@@ -179,13 +179,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_local_response = {
-	.name = "local response normalization",
-	NN_TAKES(NN_OP_LOCAL_RESPONSE_NORMALIZATION),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct response),
-};
+NN_KERNEL(local_response, "local response normalization", sizeof(struct response),
+	  NN_TAKES(NN_OP_LOCAL_RESPONSE_NORMALIZATION), .inputs = 1);

@@ -152,7 +152,7 @@ static bool complete_cell(struct lstm *l, struct nn_ready *ready)
 	return true;
 }
 
-static bool complete_step(void *state, struct nn_ready *ready)
+static bool complete(void *state, struct nn_ready *ready)
 {
 	struct cells *cells = state;
 
@@ -242,7 +242,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 			return false;
 	for (uint32_t i = 0; i < cells->count; i++)
 		cells->lstm[i].recurrent.packs = ready->pack_tasks;
-	return complete_step(cells, ready);
+	return complete(cells, ready);
 }
 
 /* Where the peephole weights of a gate are; the cell's has none. */
@@ -289,7 +289,7 @@ static void clip(const struct nn_isa *isa, float *values, size_t count, float li
 }
 
 /* What a gate's sums need before their activation; the peephole looks at `cell`. */
-static void complete(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
+static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
 		     const float *cell, float *values, float *scratch)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -315,16 +315,16 @@ static void run_row(const struct nn_kernel_call *call, const struct lstm *l, flo
 	float *forget = gates + FORGET * units, *out = gates + OUTPUT * units;
 	float *in = gates + INPUT * units, *next = gates + CELL * units;
 
-	complete(call, l, FORGET, cell, forget, gated);
+	end_gate(call, l, FORGET, cell, forget, gated);
 	nn_activate_f32(isa, NN_ACTIVATE_SIGMOID, forget, units);
-	complete(call, l, CELL, cell, next, gated);
+	end_gate(call, l, CELL, cell, next, gated);
 	nn_activate_f32(isa, c->activation, next, units);
 	if (c->cifg) {
 		/* (1 - forget) * next */
 		nn_combine_f32(isa, NN_BINARY_MUL, forget, next, gated, units);
 		nn_combine_f32(isa, NN_BINARY_SUB, next, gated, next, units);
 	} else {
-		complete(call, l, INPUT, cell, in, gated);
+		end_gate(call, l, INPUT, cell, in, gated);
 		nn_activate_f32(isa, NN_ACTIVATE_SIGMOID, in, units);
 		nn_combine_f32(isa, NN_BINARY_MUL, in, next, next, units);
 	}
@@ -332,7 +332,7 @@ static void run_row(const struct nn_kernel_call *call, const struct lstm *l, flo
 	nn_combine_f32(isa, NN_BINARY_ADD, cell, next, cell, units);
 	clip(isa, cell, units, c->cell_clip);
 
-	complete(call, l, OUTPUT, cell, out, gated);
+	end_gate(call, l, OUTPUT, cell, out, gated);
 	nn_activate_f32(isa, NN_ACTIVATE_SIGMOID, out, units);
 	memcpy(gated, cell, units * sizeof(*gated));
 	nn_activate_f32(isa, c->activation, gated, units);
@@ -414,16 +414,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	write_states(call, l, hidden, run.w.cell);
 }
 
-const struct nn_kernel nn_kernel_lstm = {
-	.name = "LSTM",
-	NN_TAKES(NN_OP_LSTM, NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM,
-		 NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM),
-	.prepare = prepare,
-	.pack_task = pack_task,
-	.run = run,
-	.fields = fields,
-	.complete = complete_step,
-	.inputs = 61,
-	.more_outputs = 5,
-	.state_size = sizeof(struct cells),
-};
+NN_KERNEL(lstm, "LSTM", sizeof(struct cells),
+	  NN_TAKES(NN_OP_LSTM, NN_OP_UNIDIRECTIONAL_SEQUENCE_LSTM, NN_OP_BIDIRECTIONAL_SEQUENCE_LSTM),
+	  .pack_task = pack_task, .inputs = 61, .more_outputs = 5);

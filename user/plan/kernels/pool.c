@@ -224,13 +224,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_pool = {
-	.name = "pool",
-	NN_TAKES(NN_OP_AVERAGE_POOL_2D, NN_OP_MAX_POOL_2D, NN_OP_L2_POOL_2D),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct pool),
-};
+NN_KERNEL(pool, "pool", sizeof(struct pool),
+	  NN_TAKES(NN_OP_AVERAGE_POOL_2D, NN_OP_MAX_POOL_2D, NN_OP_L2_POOL_2D), .inputs = 1);

@@ -145,7 +145,7 @@ static bool is_shape(const struct nn_qlstm *c)
 	       c->outputs - 1 < MAX_DEPTH;
 }
 
-static bool complete_step(void *state, struct nn_ready *ready)
+static bool complete(void *state, struct nn_ready *ready)
 {
 	const struct lstm *l = state;
 	struct work work;
@@ -162,7 +162,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 	if (!(is_16bit ? read_16bit(r, l) : read_8bit(r, l)) || !is_shape(&l->cell))
 		return false;
-	return complete_step(l, ready);
+	return complete(l, ready);
 }
 
 /* ---- Running ---- */
@@ -291,7 +291,7 @@ static void multiply_all(const struct nn_kernel_call *call, const struct lstm *l
 }
 
 /* What a gate needs before its activation; the peephole looks at `state`. */
-static void complete(const struct nn_kernel_call *call, const struct nn_qlstm *c,
+static void end_gate(const struct nn_kernel_call *call, const struct nn_qlstm *c,
 		     const struct work *w, uint32_t gate, const int16_t *state)
 {
 	const struct nn_isa *isa = call->ready->isa;
@@ -360,10 +360,10 @@ static void step(const struct nn_kernel_call *call, const struct lstm *l,
 	/* Of the gates nobody reads the first one any more then. */
 	int8_t *hidden = c->projection ? (int8_t *)in : out;
 
-	complete(call, c, w, NN_QLSTM_FORGET, state);
+	end_gate(call, c, w, NN_QLSTM_FORGET, state);
 	if (!c->cifg)
-		complete(call, c, w, NN_QLSTM_IN, state);
-	complete(call, c, w, NN_QLSTM_CELL, state);
+		end_gate(call, c, w, NN_QLSTM_IN, state);
+	end_gate(call, c, w, NN_QLSTM_CELL, state);
 	for (size_t u = 0; u < c->units; u++) {
 		int32_t input = c->cifg ? INT16_MAX - forget[u] : in[u];
 		int32_t kept = nn_rdp(forget[u] * state[u], 15);
@@ -371,7 +371,7 @@ static void step(const struct nn_kernel_call *call, const struct lstm *l,
 
 		next[u] = (int16_t)nn_qlstm_clip(saturate(kept + added), c->cell_limit);
 	}
-	complete(call, c, w, NN_QLSTM_OUT, next);
+	end_gate(call, c, w, NN_QLSTM_OUT, next);
 	squash(isa, true, (uint32_t)(15 + c->cell_shift), next, w->squashed, c->units);
 	for (size_t u = 0; u < c->units; u++)
 		w->sums[u] = outgate[u] * w->squashed[u];
@@ -472,14 +472,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	memcpy(call->outputs[2], out, (size_t)c->batch * c->outputs);
 }
 
-const struct nn_kernel nn_kernel_quantized_lstm = {
-	.name = "quantized LSTM",
-	NN_TAKES(NN_OP_QUANTIZED_LSTM, NN_OP_QUANTIZED_16BIT_LSTM),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete_step,
-	.inputs = NN_QLSTM_CELL_CLIP,
-	.more_outputs = 2,
-	.state_size = sizeof(struct lstm),
-};
+NN_KERNEL(quantized_lstm, "quantized LSTM", sizeof(struct lstm),
+	  NN_TAKES(NN_OP_QUANTIZED_LSTM, NN_OP_QUANTIZED_16BIT_LSTM), .inputs = NN_QLSTM_CELL_CLIP,
+	  .more_outputs = 2);

@@ -277,13 +277,4 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_reduce = {
-	.name = "reduction",
-	NN_TAKES_ROWS(operations),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct reduce),
-};
+NN_KERNEL(reduce, "reduction", sizeof(struct reduce), NN_TAKES_ROWS(operations), .inputs = 1);

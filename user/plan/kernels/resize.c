@@ -82,13 +82,4 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_resize = {
-	.name = "resize",
-	NN_TAKES(NN_OP_RESIZE_BILINEAR),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct resize),
-};
+NN_KERNEL(resize, "resize", sizeof(struct resize), NN_TAKES(NN_OP_RESIZE_BILINEAR), .inputs = 1);

@@ -186,15 +186,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		       rnn.recurrent.sequence.batch * rnn.recurrent.width * sizeof(*state));
 }
 
-const struct nn_kernel nn_kernel_rnn = {
-	.name = "RNN",
-	NN_TAKES(NN_OP_RNN, NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN, NN_OP_BIDIRECTIONAL_SEQUENCE_RNN),
-	.prepare = prepare,
-	.pack_task = pack_task,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 15,
-	.more_outputs = 3,
-	.state_size = sizeof(struct cells),
-};
+NN_KERNEL(rnn, "RNN", sizeof(struct cells),
+	  NN_TAKES(NN_OP_RNN, NN_OP_UNIDIRECTIONAL_SEQUENCE_RNN, NN_OP_BIDIRECTIONAL_SEQUENCE_RNN),
+	  .pack_task = pack_task, .inputs = 15, .more_outputs = 3);

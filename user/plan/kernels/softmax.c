@@ -85,13 +85,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 }
 
-const struct nn_kernel nn_kernel_softmax = {
-	.name = "softmax",
-	NN_TAKES(NN_OP_SOFTMAX, NN_OP_LOG_SOFTMAX),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct softmax),
-};
+NN_KERNEL(softmax, "softmax", sizeof(struct softmax), NN_TAKES(NN_OP_SOFTMAX, NN_OP_LOG_SOFTMAX),
+	  .inputs = 1);

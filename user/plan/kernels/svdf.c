@@ -136,15 +136,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 			(size_t)v->batch * v->units);
 }
 
-const struct nn_kernel nn_kernel_svdf = {
-	.name = "SVDF",
-	NN_TAKES(NN_OP_SVDF),
-	.prepare = prepare,
-	.pack = pack,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 5,
-	.more_outputs = 1,
-	.state_size = sizeof(struct svdf),
-};
+NN_KERNEL(svdf, "SVDF", sizeof(struct svdf), NN_TAKES(NN_OP_SVDF), .pack = pack, .inputs = 5,
+	  .more_outputs = 1);

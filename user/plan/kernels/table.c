@@ -110,14 +110,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 				    left < t->task_count ? left : t->task_count);
 }
 
-const struct nn_kernel nn_kernel_table = {
-	.name = "table",
-	NN_TAKES_ROWS(functions),
-	.prepare = prepare,
-	.pack = pack,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct table),
-};
+NN_KERNEL(table, "table", sizeof(struct table), NN_TAKES_ROWS(functions), .pack = pack,
+	  .inputs = 1);

@@ -326,13 +326,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	walk(t, 0, first, end < t->dims[0] ? end : t->dims[0], all);
 }
 
-const struct nn_kernel nn_kernel_transpose = {
-	.name = "transpose",
-	NN_TAKES(NN_OP_TRANSPOSE, NN_OP_CHANNEL_SHUFFLE),
-	.prepare = prepare,
-	.run = run,
-	.fields = fields,
-	.complete = complete,
-	.inputs = 1,
-	.state_size = sizeof(struct transpose),
-};
+NN_KERNEL(transpose, "transpose", sizeof(struct transpose),
+	  NN_TAKES(NN_OP_TRANSPOSE, NN_OP_CHANNEL_SHUFFLE), .inputs = 1);
