@@ -4,6 +4,10 @@
  * its table: all but a product and a depthwise convolution, which may be in pairs. Whoever includes
  * it defines what q8_pairs.h asks for.
  */
+#if !defined(LANES) || !defined(TARGET)
+#error "loops_q8.h needs: LANES TARGET"
+#endif
+
 #include "plan/kernels/pack_q8.h"
 #include "plan/kernels/q8_pairs.h"
 #include "plan/kernels/depthwise_pairs.h"
