@@ -239,7 +239,7 @@ static int32_t session_id(void)
 }
 
 /* Defines an accessor for both kinds of information. */
-#define BOTH(type, name, value)								\
+#define BOTH(type, name, of, value)							\
 static type compilation_##name(compilation_info *info)					\
 {											\
 	(void)info;									\
@@ -252,54 +252,45 @@ static type execution_##name(execution_info *info)					\
 	return value;									\
 }
 
-BOTH(int32_t, session_id, session_id())
-BOTH(int64_t, version, ANeuralNetworks_getRuntimeFeatureLevel())
-BOTH(const uint8_t *, hash, info->facts.hash)
-BOTH(const char *, devices, info->facts.devices)
-BOTH(ANeuralNetworksDiagnosticDataClass, input_class, info->facts.input_class)
-BOTH(ANeuralNetworksDiagnosticDataClass, output_class, info->facts.output_class)
-BOTH(bool, has_cache, info->facts.has_cache)
-BOTH(bool, has_control_flow, info->facts.has_control_flow)
-BOTH(bool, has_dynamic, info->facts.has_dynamic)
+/* The answers: their type, ours and the table's name of the function, and for both kinds the value. */
+#define FOR_BOTH(X)									\
+	X(int32_t, session_id, getSessionId, session_id())				\
+	X(int64_t, version, getNnApiVersion, ANeuralNetworks_getRuntimeFeatureLevel())	\
+	X(const uint8_t *, hash, getModelArchHash, info->facts.hash)			\
+	X(const char *, devices, getDeviceIds, info->facts.devices)			\
+	X(ANeuralNetworksDiagnosticDataClass, input_class, getInputDataClass,		\
+	  info->facts.input_class)							\
+	X(ANeuralNetworksDiagnosticDataClass, output_class, getOutputDataClass,		\
+	  info->facts.output_class)							\
+	X(bool, has_cache, isCachingEnabled, info->facts.has_cache)			\
+	X(bool, has_control_flow, isControlFlowUsed, info->facts.has_control_flow)	\
+	X(bool, has_dynamic, areDynamicTensorsUsed, info->facts.has_dynamic)
+FOR_BOTH(BOTH)
 
-#define ONE(type, kind, name) static type kind##_##name(kind##_info *info) { return info->name; }
-ONE(int32_t, compilation, error)
-ONE(uint64_t, compilation, ns)
-ONE(uint32_t, execution, error)
-ONE(ANeuralNetworksDiagnosticExecutionMode, execution, mode)
-ONE(uint64_t, execution, runtime_ns)
-ONE(uint64_t, execution, driver_ns)
-ONE(uint64_t, execution, hardware_ns)
+#define FOR_COMPILATION(X)								\
+	X(int32_t, compilation, error, getErrorCode)					\
+	X(uint64_t, compilation, ns, getCompilationTimeNanos)
+#define FOR_EXECUTION(X)								\
+	X(uint32_t, execution, error, getErrorCode)					\
+	X(ANeuralNetworksDiagnosticExecutionMode, execution, mode, getExecutionMode)	\
+	X(uint64_t, execution, runtime_ns, getRuntimeExecutionTimeNanos)		\
+	X(uint64_t, execution, driver_ns, getDriverExecutionTimeNanos)			\
+	X(uint64_t, execution, hardware_ns, getHardwareExecutionTimeNanos)
+#define ONE(type, kind, name, of) static type kind##_##name(kind##_info *info) { return info->name; }
+FOR_COMPILATION(ONE)
+FOR_EXECUTION(ONE)
 
-#define COMPILATION(name) table->SL_ANeuralNetworksDiagnosticCompilationInfo_##name
-#define EXECUTION(name) table->SL_ANeuralNetworksDiagnosticExecutionInfo_##name
+#define COMPILATION(type, kind, name, of) \
+	table->SL_ANeuralNetworksDiagnosticCompilationInfo_##of = compilation_##name;
+#define EXECUTION(type, kind, name, of) \
+	table->SL_ANeuralNetworksDiagnosticExecutionInfo_##of = execution_##name;
+#define FILL_BOTH(type, name, of, value) \
+	COMPILATION(type, both, name, of) EXECUTION(type, both, name, of)
 
 void sl_fill_diagnostic(NnApiSLDriverImplFL5 *table)
 {
-	COMPILATION(getSessionId) = compilation_session_id;
-	COMPILATION(getNnApiVersion) = compilation_version;
-	COMPILATION(getModelArchHash) = compilation_hash;
-	COMPILATION(getDeviceIds) = compilation_devices;
-	COMPILATION(getErrorCode) = compilation_error;
-	COMPILATION(getInputDataClass) = compilation_input_class;
-	COMPILATION(getOutputDataClass) = compilation_output_class;
-	COMPILATION(getCompilationTimeNanos) = compilation_ns;
-	COMPILATION(isCachingEnabled) = compilation_has_cache;
-	COMPILATION(isControlFlowUsed) = compilation_has_control_flow;
-	COMPILATION(areDynamicTensorsUsed) = compilation_has_dynamic;
-	EXECUTION(getSessionId) = execution_session_id;
-	EXECUTION(getNnApiVersion) = execution_version;
-	EXECUTION(getModelArchHash) = execution_hash;
-	EXECUTION(getDeviceIds) = execution_devices;
-	EXECUTION(getExecutionMode) = execution_mode;
-	EXECUTION(getInputDataClass) = execution_input_class;
-	EXECUTION(getOutputDataClass) = execution_output_class;
-	EXECUTION(getErrorCode) = execution_error;
-	EXECUTION(getRuntimeExecutionTimeNanos) = execution_runtime_ns;
-	EXECUTION(getDriverExecutionTimeNanos) = execution_driver_ns;
-	EXECUTION(getHardwareExecutionTimeNanos) = execution_hardware_ns;
-	EXECUTION(isCachingEnabled) = execution_has_cache;
-	EXECUTION(isControlFlowUsed) = execution_has_control_flow;
-	EXECUTION(areDynamicTensorsUsed) = execution_has_dynamic;
+	FOR_BOTH(FILL_BOTH)
+	FOR_COMPILATION(COMPILATION)
+	FOR_EXECUTION(EXECUTION)
 	table->SL_ANeuralNetworksDiagnostic_registerCallbacks = register_callbacks;
 }
