@@ -281,28 +281,29 @@ static int number_of(struct making *m, uint32_t index, uint32_t *number)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-static int numbers_of(struct making *m, uint32_t count, const uint32_t *indices, uint32_t *numbers)
+/* The numbers of operands that come in and go out, for free(); NULL if there is no memory. */
+static int numbers_of(struct making *m, uint32_t in_count, const uint32_t *in, uint32_t out_count,
+		      const uint32_t *out, uint32_t **numbers)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
 
-	for (uint32_t i = 0; !result && i < count; i++)
-		result = number_of(m, indices[i], &numbers[i]);
+	*numbers = malloc((in_count + out_count + 1) * sizeof(**numbers));
+	if (!*numbers)
+		return ANEURALNETWORKS_OUT_OF_MEMORY;
+	for (uint32_t i = 0; !result && i < in_count + out_count; i++)
+		result = number_of(m, i < in_count ? in[i] : out[i - in_count], &(*numbers)[i]);
 	return result;
 }
 
-static int add_operation(struct making *m, const struct operation *operation)
+static int add_operation(struct making *m, const struct operation *o)
 {
-	uint32_t count = operation->in_count + operation->out_count;
-	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
-	int result;
+	const uint32_t *in = m->b->refs + o->first;
+	uint32_t *numbers;
+	int result = numbers_of(m, o->in_count, in, o->out_count, in + o->in_count, &numbers);
 
-	if (!numbers)
-		return ANEURALNETWORKS_OUT_OF_MEMORY;
-	result = numbers_of(m, count, m->b->refs + operation->first, numbers);
 	if (!result)
-		result = ANeuralNetworksModel_addOperation(
-			m->model, operation->type, operation->in_count, numbers,
-			operation->out_count, numbers + operation->in_count);
+		result = ANeuralNetworksModel_addOperation(m->model, o->type, o->in_count, numbers,
+							   o->out_count, numbers + o->in_count);
 	free(numbers);
 	return result;
 }
@@ -310,14 +311,9 @@ static int add_operation(struct making *m, const struct operation *operation)
 static int identify(struct making *m, uint32_t in_count, const uint32_t *in, uint32_t out_count,
 		    const uint32_t *out)
 {
-	uint32_t *numbers = malloc((in_count + out_count + 1) * sizeof(*numbers));
-	int result;
+	uint32_t *numbers;
+	int result = numbers_of(m, in_count, in, out_count, out, &numbers);
 
-	if (!numbers)
-		return ANEURALNETWORKS_OUT_OF_MEMORY;
-	result = numbers_of(m, in_count, in, numbers);
-	if (!result)
-		result = numbers_of(m, out_count, out, numbers + in_count);
 	if (!result)
 		result = ANeuralNetworksModel_identifyInputsAndOutputs(
 			m->model, in_count, numbers, out_count, numbers + in_count);

@@ -140,15 +140,23 @@ static struct operand shaped(int32_t type, uint32_t rank, const uint32_t *dims)
 	return operand;
 }
 
+static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
+{
+	uint64_t count = 1;
+
+	/* More than fit 32 bits are no operand, and may not wrap. */
+	for (uint32_t i = 0; i < rank; i++)
+		count = count > UINT32_MAX ? count : count * dims[i];
+	return count;
+}
+
 uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
 		  const float *values)
 {
 	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
-	size_t count = 1;
+	const size_t count = dims_count(rank, dims);
 	int32_t *ints;
 
-	for (uint32_t i = 0; i < rank; i++)
-		count *= dims[i];
 	if (t->refused || !values)
 		return NO_OPERAND;
 	if (operand.type == NN(TENSOR_FLOAT32))
@@ -206,16 +214,6 @@ uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank)
 					 .omitted = true };
 
 	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
-}
-
-static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
-{
-	uint64_t count = 1;
-
-	/* Saturate: an operand has less than 2^32 elements, and the product must not wrap. */
-	for (uint32_t i = 0; i < rank; i++)
-		count = count > UINT32_MAX ? count : count * dims[i];
-	return count;
 }
 
 static uint64_t operand_count(const struct operand *operand)
@@ -384,8 +382,7 @@ uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b)
 {
 	uint32_t out = result_like(t, a);
 
-	if (type == NN(ADD) || type == NN(SUB) ||
-	    type == NN(MUL) || type == NN(DIV))
+	if (is_fused(type))
 		return EMIT(t, type, out, a, b, scalar_int(t, NN(FUSED_NONE)));
 	return EMIT(t, type, out, a, b);
 }

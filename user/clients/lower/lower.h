@@ -135,6 +135,12 @@ uint32_t number_with(struct lowering *t, int32_t type, float value, uint32_t x);
 /* Emits a comparison; the bools have the shape of the first operand. */
 uint32_t compared(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 uint32_t compared_number(struct lowering *t, int32_t type, uint32_t x, float value);
+/* Whether an operation of two operands has an activation. */
+static inline bool is_fused(int32_t type)
+{
+	return type == NN(ADD) || type == NN(SUB) || type == NN(MUL) || type == NN(DIV);
+}
+
 /* Emits SELECT of two operands of one type and shape. */
 uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Emits an elementwise operation with broadcasting, to a given shape, as ranks may be above 4. */

@@ -152,8 +152,7 @@ uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const stru
 	}
 	out = gives_bool(type) ? result_type(t, NN(TENSOR_BOOL8), rank, dims) :
 				 result(t, like, rank, dims);
-	if (type == NN(ADD) || type == NN(SUB) ||
-	    type == NN(MUL) || type == NN(DIV))
+	if (is_fused(type))
 		return EMIT(t, type, out, a, b, scalar_int(t, t->fused));
 	return EMIT(t, type, out, a, b);
 }
