@@ -298,11 +298,10 @@ static enum nn_status check_subgraph(const struct nn_model *model, uint32_t k,
 enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err)
 {
-	const struct nn_subgraph **references;
 	enum nn_status status = NN_OK;
 	bool *good;
+	const struct nn_subgraph **references = calloc(model->num_subgraphs, sizeof(*references));
 
-	references = calloc(model->num_subgraphs, sizeof(*references));
 	good = malloc(model->num_subgraphs * sizeof(*good));
 	if (!references || !good) {
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "no memory to check %u subgraphs",

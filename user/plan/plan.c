@@ -28,9 +28,8 @@ static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index
 				      struct nn_error *err)
 {
 	struct graph *g = &plan->graphs[index];
-	uint32_t i;
 
-	for (i = 0; i < g->subgraph->num_operations; i++) {
+	for (uint32_t i = 0; i < g->subgraph->num_operations; i++) {
 		const struct nn_operation *operation = &g->subgraph->operations[i];
 		const struct nn_op *op = nn_op_find(operation->type);
 
@@ -51,9 +50,8 @@ static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index
 static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, struct nn_error *err)
 {
 	struct graph *g = &plan->graphs[index];
-	uint32_t i;
 
-	for (i = 0; i < g->subgraph->num_operands; i++) {
+	for (uint32_t i = 0; i < g->subgraph->num_operands; i++) {
 		const struct nn_operand *o = &g->subgraph->operands[i];
 		struct value *v = &g->initial[i];
 
@@ -67,7 +65,7 @@ static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, st
 				       "subgraph %u, operand %u: its memory is not mapped", index,
 				       i);
 	}
-	for (i = 0; i < g->subgraph->num_outputs; i++)
+	for (uint32_t i = 0; i < g->subgraph->num_outputs; i++)
 		g->outputs[g->subgraph->outputs[i]] = i + 1;
 	return NN_OK;
 }
@@ -79,9 +77,8 @@ static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t in
 	struct graph *g = &plan->graphs[index];
 	struct nn_error reason = { "" };
 	enum nn_status status;
-	uint32_t i;
 
-	for (i = 0; i < g->subgraph->num_operations; i++) {
+	for (uint32_t i = 0; i < g->subgraph->num_operations; i++) {
 		const struct nn_op *op = g->steps[i].op;
 
 		if (!op->compile)
@@ -97,9 +94,7 @@ static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t in
 
 static void release_operations(const struct graph *g)
 {
-	uint32_t i;
-
-	for (i = 0; g->steps && i < g->subgraph->num_operations; i++)
+	for (uint32_t i = 0; g->steps && i < g->subgraph->num_operations; i++)
 		if (g->steps[i].state)
 			g->steps[i].op->release(g->steps[i].op, g->steps[i].state);
 }
@@ -112,23 +107,22 @@ static void list_releases(struct graph *g, uint32_t *last)
 {
 	const struct nn_subgraph *s = g->subgraph;
 	uint32_t *next = g->releases;
-	uint32_t i, j;
 
-	for (i = 0; i < s->num_operations; i++) {
-		for (j = 0; j < s->operations[i].num_inputs; j++)
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		for (uint32_t j = 0; j < s->operations[i].num_inputs; j++)
 			last[s->operations[i].inputs[j]] = i;
-		for (j = 0; j < s->operations[i].num_outputs; j++)
+		for (uint32_t j = 0; j < s->operations[i].num_outputs; j++)
 			last[s->operations[i].outputs[j]] = i;
 	}
-	for (i = 0; i < s->num_operands; i++)
+	for (uint32_t i = 0; i < s->num_operands; i++)
 		if (s->operands[i].lifetime == NN_TEMPORARY)
 			g->steps[last[i]].num_releases++;
-	for (i = 0; i < s->num_operations; i++) {
+	for (uint32_t i = 0; i < s->num_operations; i++) {
 		g->steps[i].releases = next;
 		next += g->steps[i].num_releases;
 		g->steps[i].num_releases = 0;
 	}
-	for (i = 0; i < s->num_operands; i++) {
+	for (uint32_t i = 0; i < s->num_operands; i++) {
 		struct step *step = &g->steps[last[i]];
 
 		if (s->operands[i].lifetime == NN_TEMPORARY)
@@ -181,7 +175,6 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 {
 	enum nn_status status = NN_OK;
 	struct nn_plan *p;
-	uint32_t i;
 
 	*plan = NULL;
 	p = calloc(1, sizeof(*p));
@@ -200,7 +193,7 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 	p->model = model;
 	p->attributes = options->attributes;
 	p->deadline_ns = options->deadline_ns;
-	for (i = 0; i < model->num_subgraphs && !status; i++)
+	for (uint32_t i = 0; i < model->num_subgraphs && !status; i++)
 		status = make_graph(p, i, err);
 	if (status) {
 		nn_plan_free(p);
@@ -366,8 +359,6 @@ void nn_plan_start_threads(void)
 
 void nn_plan_free(struct nn_plan *plan)
 {
-	uint32_t i;
-
 	if (!plan)
 		return;
 	if (plan->thawed) {
@@ -377,7 +368,7 @@ void nn_plan_free(struct nn_plan *plan)
 	lazy_free(plan->lazy);
 	compiled_free(plan->compiled);
 	sections_free(plan);
-	for (i = 0; i < plan->model->num_subgraphs; i++) {
+	for (uint32_t i = 0; i < plan->model->num_subgraphs; i++) {
 		struct graph *g = &plan->graphs[i];
 
 		release_operations(g);

@@ -134,12 +134,11 @@ static void tell(struct ep *ep, const struct graph *graph, const struct partitio
 static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGraphSupportInfo *info)
 {
 	struct ep *ep = (struct ep *)this_ep;
-	struct graph *graph;
 	struct partitions parts = { 0 };
 	OrtStatus *status = NULL;
 	uint32_t taken = 0, count = 0;
+	struct graph *graph = graph_read(ep->ort, from);
 
-	graph = graph_read(ep->ort, from);
 	if (graph && (ep->compiled || is_inner(ep, from, graph))) {
 		say(ep->options.verbosity, 1, "a graph in a node is left to ONNX Runtime");
 		graph_free(graph);
@@ -274,9 +273,8 @@ static OrtStatus *read_options(struct ep *ep, const OrtSessionOptions *session)
 {
 	OrtKeyValuePairs *entries;
 	char wrong[OPTIONS_ERROR_SIZE];
-	OrtStatus *status;
+	OrtStatus *status = ep->ort->GetSessionOptionsConfigEntries(session, &entries);
 
-	status = ep->ort->GetSessionOptionsConfigEntries(session, &entries);
 	if (status)
 		return status;
 	if (!options_read(&ep->options, ep->ort, entries, ep->name, wrong))

@@ -310,10 +310,9 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 uint32_t in(struct lowering *t, uint32_t i)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
-	struct operand type;
 	uint32_t *operand;
+	struct operand type = operand_type(t, tensor);
 
-	type = operand_type(t, tensor);
 	if (t->refused)
 		return NO_OPERAND;
 	operand = &tfl(t)->operand_of[index_of(tfl(t)->node->inputs, i)];

@@ -170,10 +170,9 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const struct nn_tensor *x = &r->inputs[X];
-	struct nn_window_args args;
 	struct depthwise *d = ready->state;
+	struct nn_window_args args = nn_window_run_args(r);
 
-	args = nn_window_run_args(r);
 	if (!read_window(r, &args, d))
 		return false;
 	d->packs = !nn_has_constants(r);

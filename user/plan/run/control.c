@@ -36,9 +36,7 @@ static struct value *alloc_values(const struct frame *f, const struct step *step
 
 static void free_values(const struct frame *f, struct value *values, uint32_t count)
 {
-	uint32_t i;
-
-	for (i = 0; values && i < count; i++)
+	for (uint32_t i = 0; values && i < count; i++)
 		value_release(&values[i], f->run->heap);
 	heap_free(f->run->heap, values);
 }
@@ -47,9 +45,7 @@ static void free_values(const struct frame *f, struct value *values, uint32_t co
 static void view_inputs(const struct frame *f, const struct step *step, uint32_t first,
 			struct value *values)
 {
-	uint32_t i;
-
-	for (i = first; i < step->operation->num_inputs; i++) {
+	for (uint32_t i = first; i < step->operation->num_inputs; i++) {
 		values[i - first] = f->values[step->operation->inputs[i]];
 		values[i - first].owned = NULL;
 	}
@@ -75,7 +71,6 @@ enum nn_status run_if(struct frame *f, const struct step *step)
 	struct value *inputs, *results;
 	enum nn_status status;
 	bool holds;
-	uint32_t i;
 
 	status = read_condition(f, step, &f->values[step->operation->inputs[0]], &holds);
 	if (status)
@@ -87,7 +82,7 @@ enum nn_status run_if(struct frame *f, const struct step *step)
 		view_inputs(f, step, 3, inputs);
 		status = run_subgraph(f->run, referenced(f, step, holds ? 1 : 2), inputs, NULL,
 				      results);
-		for (i = 0; i < num_outputs && !status; i++)
+		for (uint32_t i = 0; i < num_outputs && !status; i++)
 			status = store_result(f, step, i, &results[i]);
 	}
 	heap_free(f->run->heap, inputs);
@@ -123,14 +118,13 @@ static enum nn_status test_condition(const struct loop *l, bool *holds)
 static enum nn_status run_body(struct loop *l)
 {
 	enum nn_status status;
-	uint32_t i;
 
 	if (clock_ns() - l->start_ns > l->frame->run->loop_timeout_ns)
 		return fail_step(l->frame, l->step, NN_MISSED_DEADLINE_TRANSIENT,
 				 "the loop runs longer than %" PRIu64 " ns",
 				 l->frame->run->loop_timeout_ns);
 	status = run_subgraph(l->frame->run, l->body, l->values, NULL, l->results);
-	for (i = 0; i < l->num_state && !status; i++) {
+	for (uint32_t i = 0; i < l->num_state && !status; i++) {
 		value_release(&l->values[i], l->frame->run->heap);
 		l->values[i] = l->results[i];
 		l->results[i].owned = NULL;
@@ -141,9 +135,8 @@ static enum nn_status run_body(struct loop *l)
 static enum nn_status store_state(struct loop *l)
 {
 	enum nn_status status = NN_OK;
-	uint32_t i;
 
-	for (i = 0; i < l->step->operation->num_outputs && !status; i++) {
+	for (uint32_t i = 0; i < l->step->operation->num_outputs && !status; i++) {
 		struct value *v = &l->values[i];
 
 		if (v->tensor.omitted)

@@ -81,11 +81,10 @@ enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_exec
 			       struct value *inputs, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
-	uint32_t i;
 
-	for (i = 0; i < s->num_inputs && !status; i++)
+	for (uint32_t i = 0; i < s->num_inputs && !status; i++)
 		status = set_input(&s->operands[s->inputs[i]], &e->inputs[i], i, &inputs[i], err);
-	for (i = 0; i < s->num_outputs && !status; i++)
+	for (uint32_t i = 0; i < s->num_outputs && !status; i++)
 		status = check_arg(&s->operands[s->outputs[i]], &e->outputs[i], "output", i, err);
 	return status;
 }
@@ -94,9 +93,8 @@ enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *resu
 				struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
-	uint32_t i;
 
-	for (i = 0; i < e->num_outputs; i++) {
+	for (uint32_t i = 0; i < e->num_outputs; i++) {
 		const struct nn_tensor *t = &results[i].tensor;
 
 		if (results[i].insufficient)
@@ -138,10 +136,8 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 		.heap = heap,
 		.err = err,
 	};
-	enum nn_status status;
-	uint32_t i;
+	enum nn_status status = plan_check_args(plan->graphs[0].subgraph, e, inputs, err);
 
-	status = plan_check_args(plan->graphs[0].subgraph, e, inputs, err);
 	if (status)
 		return status;
 	if (clock_ns() >= run.deadline_ns)
@@ -150,7 +146,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	status = run_subgraph(&run, 0, inputs, e->outputs, results);
 	if (!status)
 		status = plan_tell_shapes(e, results, err);
-	for (i = 0; i < e->num_outputs; i++)
+	for (uint32_t i = 0; i < e->num_outputs; i++)
 		value_release(&results[i], heap);
 	return status;
 }

@@ -64,9 +64,7 @@ static enum nn_status stage_inputs(struct frame *f, const struct step *step)
 
 static void unstage_inputs(struct frame *f, const struct step *step)
 {
-	uint32_t i;
-
-	for (i = 0; i < step->operation->num_inputs; i++) {
+	for (uint32_t i = 0; i < step->operation->num_inputs; i++) {
 		heap_free(f->run->heap, f->staged[i]);
 		f->staged[i] = NULL;
 	}
@@ -132,12 +130,11 @@ static enum nn_status run_kernel(struct frame *f, const struct step *step, struc
 		.err = err,
 	};
 	enum nn_status status;
-	uint32_t i;
 
-	for (i = 0; i < operation->num_outputs; i++)
+	for (uint32_t i = 0; i < operation->num_outputs; i++)
 		f->outputs[i] = f->values[operation->outputs[i]].tensor;
 	status = nn_op_infer(&r);
-	for (i = 0; i < operation->num_outputs && !status; i++)
+	for (uint32_t i = 0; i < operation->num_outputs && !status; i++)
 		status = place_output(f, step, i);
 	if (!status)
 		status = nn_op_execute(&r);
@@ -149,17 +146,15 @@ static enum nn_status run_kernel(struct frame *f, const struct step *step, struc
 static enum nn_status run_operation(struct frame *f, const struct step *step)
 {
 	struct nn_error err = { "" };
-	enum nn_status status;
-	uint32_t i;
+	enum nn_status status = stage_inputs(f, step);
 
-	status = stage_inputs(f, step);
 	if (!status)
 		status = run_kernel(f, step, &err);
 	unstage_inputs(f, step);
 	if (status)
 		return nn_fail(f->run->err, status, "subgraph %u, operation %u: %s", f->index,
 			       (uint32_t)(step - f->graph->steps), err.message);
-	for (i = 0; i < step->operation->num_outputs; i++)
+	for (uint32_t i = 0; i < step->operation->num_outputs; i++)
 		copy_to_caller(f, step->operation->outputs[i]);
 	return NN_OK;
 }
@@ -239,9 +234,8 @@ static uint32_t run_next(struct frame *f, const struct step *step, enum nn_statu
 static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 {
 	const struct nn_subgraph *s = f->graph->subgraph;
-	uint32_t i;
 
-	for (i = 0; i < s->num_inputs; i++) {
+	for (uint32_t i = 0; i < s->num_inputs; i++) {
 		struct value *v = &f->values[s->inputs[i]];
 
 		if (!inputs[i].tensor.omitted && !value_fits(&inputs[i].tensor, &v->tensor))
@@ -257,16 +251,15 @@ static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 static void set_output_dims(struct frame *f)
 {
 	const struct nn_subgraph *s = f->graph->subgraph;
-	uint32_t i, j;
 
-	for (i = 0; i < s->num_outputs; i++) {
+	for (uint32_t i = 0; i < s->num_outputs; i++) {
 		struct nn_tensor *t = &f->values[s->outputs[i]].tensor;
 
 		t->omitted = f->args[i].omitted;
 		t->length = value_length(&f->args[i]);
 		if (f->args[i].rank)
 			t->rank = f->args[i].rank;
-		for (j = 0; j < f->args[i].rank; j++)
+		for (uint32_t j = 0; j < f->args[i].rank; j++)
 			if (f->args[i].dims[j])
 				t->dims[j] = f->args[i].dims[j];
 	}
@@ -292,9 +285,8 @@ static enum nn_status frame_init(struct frame *f)
 static void frame_destroy(struct frame *f)
 {
 	struct heap *heap = f->run->heap;
-	uint32_t i;
 
-	for (i = 0; f->values && i < f->graph->subgraph->num_operands; i++)
+	for (uint32_t i = 0; f->values && i < f->graph->subgraph->num_operands; i++)
 		value_release(&f->values[i], heap);
 	heap_free(heap, f->values);
 	heap_free(heap, f->inputs);
@@ -307,17 +299,15 @@ enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value 
 {
 	const struct graph *g = &run->plan->graphs[index];
 	struct frame f = { .run = run, .graph = g, .index = index, .args = args };
-	enum nn_status status;
-	uint32_t i;
+	enum nn_status status = frame_init(&f);
 
-	status = frame_init(&f);
 	if (!status)
 		status = set_inputs(&f, inputs);
 	if (!status && args)
 		set_output_dims(&f);
-	for (i = 0; i < g->subgraph->num_operations && !status;)
+	for (uint32_t i = 0; i < g->subgraph->num_operations && !status;)
 		i += run_next(&f, &g->steps[i], &status);
-	for (i = 0; i < g->subgraph->num_outputs && !status; i++) {
+	for (uint32_t i = 0; i < g->subgraph->num_outputs && !status; i++) {
 		struct value *v = &f.values[g->subgraph->outputs[i]];
 
 		results[i] = *v;

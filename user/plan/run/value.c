@@ -30,9 +30,8 @@ bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *siz
 	const struct nn_type_info *info = nn_type_info(type);
 	uint64_t product = info ? info->element_size : 0;
 	bool is_empty = false;
-	uint32_t i;
 
-	for (i = 0; i < rank; i++) {
+	for (uint32_t i = 0; i < rank; i++) {
 		is_empty |= !dims[i];
 		product *= dims[i] ? dims[i] : 1;
 		if (product > UINT32_MAX)
@@ -45,7 +44,6 @@ bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *siz
 bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared)
 {
 	const struct nn_type_info *info = nn_type_info(declared->type);
-	uint32_t i;
 
 	if (tensor->type != declared->type)
 		return false;
@@ -53,7 +51,7 @@ bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared
 		return true;
 	if (tensor->rank != declared->rank)
 		return false;
-	for (i = 0; i < tensor->rank; i++)
+	for (uint32_t i = 0; i < tensor->rank; i++)
 		if (declared->dims[i] && declared->dims[i] != tensor->dims[i])
 			return false;
 	return true;

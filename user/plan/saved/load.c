@@ -166,9 +166,8 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 			       struct nn_error *err)
 {
 	struct nn_model *decoded;
-	enum nn_status status;
+	enum nn_status status = read_model(h, model, data, &decoded, err);
 
-	status = read_model(h, model, data, &decoded, err);
 	if (status)
 		return status;
 	status = plan_create(decoded, options, plan, err);
