@@ -14,9 +14,9 @@
 /* Executions that can be in progress before one more has to allocate its memory. */
 #define COMPILED_CONTEXTS 8
 
-/* Where an operand lies. */
+/* The kinds of memory in which an operand lies. */
 enum place_kind {
-	PLACE_NONE,			/* omitted, or nobody touches it */
+	PLACE_NONE,			/* omitted, or never touched */
 	PLACE_CONSTANT,
 	PLACE_INPUT,			/* memory of the caller */
 	PLACE_OUTPUT,
@@ -42,7 +42,7 @@ struct compiled_step {
 	uint32_t activation_input;	/* where it takes that */
 	uint32_t input;			/* operand that it reads in place of its own input 0 */
 	uint32_t output;		/* operand that it writes in place of its own output 0 */
-	bool is_gone;			/* another step does its work, or nobody needs it */
+	bool is_gone;			/* another step does its work, or it is not needed */
 	bool is_identity;		/* it writes what it reads, bit by bit */
 	bool is_padded;			/* a PAD was folded into it, of this many elements: */
 	uint32_t border[4];		/* left, right, top, bottom */
@@ -82,7 +82,7 @@ struct compiled {
 	_Atomic(uint64_t) kept;		/* bytes of all contexts */
 	uint32_t threads;
 	struct tuning *tuning;		/* NULL: nothing is to be measured */
-	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those that nobody uses */
+	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* the unused ones */
 };
 
 /* Weights that were packed before. */
@@ -92,11 +92,10 @@ struct packed_weights {
 };
 
 /*
- * Compiles a plan's main subgraph for so many threads: one, or at least as many as
- * threads_start() tells. NULL where the model has control flow or
- * shapes that are only known when it runs, or for want of memory. With `weights`
- * nothing is packed or computed, no constant of a pool is read, and it is NULL also
- * where the weights are too few or a kernel is chosen by the values of a pool.
+ * Compiles a plan's main subgraph for so many threads: one, or at least as many as threads_start()
+ * tells. NULL where the model has control flow or shapes that are only known when it runs, or for
+ * want of memory. With `weights` nothing is packed or computed, no constant of a pool is read, and
+ * it is NULL also if the weights are too few or a kernel is chosen by the values of a pool.
  */
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
 				 uint32_t threads, const struct packed_weights *weights);
@@ -123,7 +122,7 @@ void compiled_alias(struct compiled *c, uint32_t operands);
 /* Lays out the operands of the arena by the steps between which they are needed. */
 bool compiled_layout(struct compiled *c);
 
-/* Makes the memory of the first execution; false: there is none. Frees that of all. */
+/* Makes the memory of the first execution; false: out of memory. Frees that of all. */
 bool compiled_reserve(struct compiled *c);
 void compiled_release(struct compiled *c);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a plan holds, and what one execution of it adds: shared by the files of
- * this folder only.
+ * The state of a plan, and of one execution of it: shared by the files of this folder only.
  */
 #ifndef NN_PLAN_INTERNAL_H
 #define NN_PLAN_INTERNAL_H
@@ -16,7 +15,7 @@
 struct step {
 	const struct nn_op *op;
 	const struct nn_operation *operation;
-	const uint32_t *releases;	/* temporaries that nobody needs after this step */
+	const uint32_t *releases;	/* temporaries that are not needed after this step */
 	uint32_t num_releases;
 	void *state;			/* what op->compile made, or NULL */
 	struct section *section;	/* that begins with it, or NULL */
@@ -47,7 +46,7 @@ struct nn_plan {
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct lazy *lazy;		/* of a lazy plan: what is executed in its place */
 	struct thawed *thawed;		/* of one that was loaded from its frozen form */
-	struct sections *sections;	/* NULL: there are none */
+	struct sections *sections;	/* NULL: it has none */
 	struct weights *weights;	/* where packed ones are kept that other plans share, or NULL */
 	struct heaps *heaps;		/* of executions that are interpreted */
 };
@@ -69,7 +68,7 @@ struct frame {
 	struct run *run;
 	const struct graph *graph;
 	uint32_t index;			/* of the subgraph */
-	const struct nn_arg *args;	/* caller's memory of outputs; NULL but for the main one */
+	const struct nn_arg *args;	/* caller's memory of outputs; only of the main one */
 	struct value *values;		/* value[num_operands] */
 	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: of the step that runs */
 	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */
@@ -119,16 +118,16 @@ enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value 
 			    const struct nn_arg *args, struct value *results);
 
 /*
- * Gives an operand that an operation writes a finished value, which must own
- * its memory: it is moved, and copied besides to the caller's memory where the
- * operand is an output of the model. Fails where the shape is not as declared.
+ * Gives an operand that an operation writes a finished value, which must own its memory. It is
+ * moved, and also copied to the caller's memory if the operand is an output of the model. Fails
+ * where the shape is not as declared.
  */
 enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
 			    struct value *result);
 
 /*
- * Gives an output whose shape is known its memory: the caller's where a kernel can write it.
- * False: there is none.
+ * Gives an output whose shape is known its memory: the caller's where a kernel can write it. False:
+ * out of memory.
  */
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 

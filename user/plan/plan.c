@@ -70,7 +70,7 @@ static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, st
 	return NN_OK;
 }
 
-/* What operations make once for all executions. */
+/* Results that operations make once for all executions. */
 static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t index,
 					 struct nn_error *err)
 {
@@ -203,7 +203,7 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 	return NN_OK;
 }
 
-/* Passes that make a model another that computes the same, in their order; NULL: as it was. */
+/* Passes that make a model another that computes the same, in their order; NULL: unchanged. */
 enum { FLOAT32, NHWC, FLOAT16, REWRITES };
 
 static const struct {

@@ -24,8 +24,8 @@ struct nn_plan_options {
 	const char *kernels;
 	bool lazy;			/* compile at the first execution, not before */
 	/*
-	 * Of a model that is compiled in sections: bytes that all plans of them may keep. Those that
-	 * were used least recently go for it, but those in use stay. 0: 256 MiB.
+	 * Bytes that all plans of a model's sections may keep. The least recently used ones are
+	 * dropped for it, but those in use stay. 0: 256 MiB.
 	 */
 	uint64_t sections_bytes;
 	/*
@@ -41,8 +41,8 @@ struct nn_plan_options {
  * caller's and must outlive the plan. Pools may be memory that others write:
  * values that steer addresses are copied before they are checked.
  *
- * NN_MISSED_DEADLINE_PERSISTENT when the deadline is past already,
- * NN_INVALID_ARGUMENT for an operation nobody executes, NN_OUT_OF_MEMORY.
+ * NN_MISSED_DEADLINE_PERSISTENT when the deadline is past already, NN_INVALID_ARGUMENT for an
+ * operation that no executor has, NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			      struct nn_plan **plan, struct nn_error *err);
@@ -75,16 +75,15 @@ struct nn_plan_memory {
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 
 /*
- * A plan on paper, in two parts. The model part is all that steers an execution:
- * operations, operands, shapes, quantisation, the constants whose values steer
- * addresses, which kernels run and how their weights are packed. The data part is
- * the values of the other constants and the packed weights: whatever is written
- * there changes the values of outputs and nothing else.
+ * A plan on paper, in two parts. The model part is all that steers an execution: operations,
+ * operands, shapes, quantisation, the constants whose values steer addresses, which kernels run and
+ * how their weights are packed. The data part is the values of the other constants and the packed
+ * weights: any bytes written there change the values of outputs and nothing else.
  */
 struct nn_plan_image {
 	void *model;
 	size_t model_size;
-	size_t data_size;		/* a multiple of NN_PLAN_DATA_ALIGN; 0: there is none */
+	size_t data_size;		/* a multiple of NN_PLAN_DATA_ALIGN; 0: no data part */
 	struct nn_plan_pieces *pieces;	/* what the data part is made of */
 };
 
@@ -107,16 +106,14 @@ void nn_plan_image_data(const struct nn_plan_image *image, void *data);
 void nn_plan_image_free(struct nn_plan_image *image);
 
 /*
- * Makes a plan of its two parts. The model part must not change during the call
- * and may be freed after it; it is checked like a model that nobody vouches for.
- * The data part stays the caller's and outlives the plan; others may write it at any
- * time. Of it only the first bytes are read before an execution, which tell whether
- * it belongs to the model part. A size of 0 needs no data part.
+ * Makes a plan of its two parts. The model part must not change during the call and may be freed
+ * after it; it is checked like a model of an unknown caller. The data part stays the caller's and
+ * outlives the plan; others may write it at any time. Only its first bytes are read before an
+ * execution; they tell whether it belongs to the model part. A size of 0 needs no data part.
  *
- * NN_GENERAL_FAILURE with the reason for parts that are damaged, do not belong
- * together or come from another build or another CPU;
- * NN_INVALID_ARGUMENT for a data part that is not aligned, and for options as in
- * nn_plan_create(); NN_MISSED_DEADLINE_PERSISTENT; NN_OUT_OF_MEMORY.
+ * NN_GENERAL_FAILURE with the reason for parts that are damaged, do not belong together or come
+ * from another build or another CPU. NN_INVALID_ARGUMENT for a data part that is not aligned, and
+ * for options as in nn_plan_create(); NN_MISSED_DEADLINE_PERSISTENT; NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
 			    size_t data_size, const struct nn_plan_options *options,
@@ -141,18 +138,18 @@ const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 bool nn_plan_has_extensions(const struct nn_plan *plan);
 
 /*
- * The arguments of executions: inputs, outputs, and the operands that these name. Of
- * the model's main subgraph nothing else may be there.
+ * The arguments of executions: inputs, outputs, and the operands that these name. The model's main
+ * subgraph may hold nothing else.
  */
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
 /*
- * What saved plans depend on besides their models, as one number: this build's
- * formats, operations and kernels, and which kernels this CPU runs.
+ * One number for all that saved plans depend on besides their models: this build's formats,
+ * operations and kernels, and which kernels this CPU runs.
  */
 uint64_t nn_plan_fingerprint(void);
 
-/* How far a plan has come. */
+/* The state of a plan. */
 enum nn_plan_stage {
 	NN_PLAN_PUT_OFF,		/* lazy, and not executed yet: cannot be saved */
 	NN_PLAN_READY,			/* compiled, or interpreted for good */
@@ -160,11 +157,10 @@ enum nn_plan_stage {
 };
 
 /*
- * A plan tunes itself when it is hot: of the executions that follow NN_PLAN_HOT, at most the
- * next NN_PLAN_TUNING measure for every step whether all threads or the caller's alone
- * are faster, then whether the plan as a whole is. Only where it is, it runs so from then on.
- * What it computes stays the same; what was measured is saved with it. A plan of one thread has
- * nothing to be tuned.
+ * A plan tunes itself when it is hot. At most NN_PLAN_TUNING of the executions that follow
+ * NN_PLAN_HOT measure for every step whether all threads or the caller's alone are faster, then
+ * whether the plan as a whole is. Only then does it run so from then on. Its results stay the same;
+ * the measurements are saved with it. A plan of one thread has nothing to be tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 

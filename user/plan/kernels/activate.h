@@ -8,7 +8,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/isa.h"
 
-/* Codes besides those of fused activations; 0 is none. */
+/* Codes besides those of fused activations; 0 is no activation. */
 enum { NN_ACTIVATE_TANH = 4, NN_ACTIVATE_SIGMOID = 6 };
 
 /* `low` and `high` are of CLAMP. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ARGMAX and ARGMIN of floats and bytes, sixteen rows beside each other: along the last
- * axis squares of them are turned about before.
+ * ARGMAX and ARGMIN of floats and bytes, sixteen rows beside each other: along the last axis
+ * squares of them are transposed first.
  */
 #include <math.h>
 #include <string.h>
@@ -77,8 +77,8 @@ struct best_f32 {
 };
 
 /*
- * What the largest is wanted of: NaN is below everything. It is not larger than anything as it
- * is, so that it is looked for where the smallest is wanted alone.
+ * The form in which the largest is looked for: NaN is below everything. NaN is not larger than
+ * anything, so it is looked for only if the smallest is wanted.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
 {
@@ -117,7 +117,7 @@ static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct a
 	}
 }
 
-/* Of sixteen rows: along the last axis they follow one another, else they are neighbours. */
+/* Sixteen rows follow one another along the last axis, else they are neighbours. */
 static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, const float *x,
 					  int32_t *out)
 {
@@ -134,7 +134,7 @@ static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, cons
 	if (a->inner == 1) {
 		for (; k + 4 <= a->size; k += 4)
 			consider_square_f32(is_min, a, &best, x, k);
-		/* Whoever was considered is not better the second time. */
+		/* An element is not better the second time. */
 		if (k < a->size)
 			consider_square_f32(is_min, a, &best, x, a->size - 4);
 	} else {
@@ -225,7 +225,10 @@ static int32_t find_one_q8(const struct arg *a, const uint8_t *x)
 
 /* ---- Both ---- */
 
-/* Of `count` rows that are `step` elements apart; the last ones of sixteen are found twice. */
+/*
+ * Finds those of `count` rows that are `step` elements apart; the last ones of sixteen are found
+ * twice.
+ */
 static void find_rows(const struct arg *a, const char *x, size_t step, size_t count, int32_t *out)
 {
 	const size_t element = a->is_float ? sizeof(float) : 1;

@@ -21,8 +21,8 @@ struct matmul_q8 {
 	struct nn_multiplier multiplier;
 	/* Parts of the scratch memory, of which a panel is the first: bytes. */
 	size_t panel_size;
-	size_t rows_size;		/* of the first factor, where it is copied */
-	size_t columns_size;		/* of a panel that is turned about */
+	size_t rows_size;		/* of the first factor, if it is copied */
+	size_t columns_size;		/* of a panel that is transposed */
 };
 
 #define NN_STATE struct matmul_q8

@@ -19,8 +19,8 @@ struct binary {
 	enum nn_number number;
 	size_t rows;			/* the product of all axes but the last */
 	size_t task_rows;
-	size_t task_count;		/* elements of a task, where there is one row */
-	struct nn_binary_f32 f32;	/* but for their pointers */
+	size_t task_count;		/* elements of a task of one row */
+	struct nn_binary_f32 f32;	/* except their pointers */
 	struct nn_binary_q8 q8;
 };
 
@@ -176,7 +176,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Where the rows of both operands lie that make row `row` of the output. */
+/* Finds the rows of both operands that make row `row` of the output. */
 static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, size_t *b)
 {
 	*a = 0;
@@ -187,7 +187,7 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 	}
 }
 
-/* What lies where these elements of both operands and of the output do. */
+/* Memory of these elements of both operands and of the output. */
 static void run_f32(const struct nn_kernel_call *call, const struct binary *s, size_t count,
 		    size_t a, size_t b, size_t out)
 {

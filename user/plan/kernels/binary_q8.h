@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic on rows of bytes for one instruction set; included after wide_q8.h, by
- * who defines LOW_PAIRS and HIGH_PAIRS as q8_pairs.h tells, scale_q8() and store_q8().
+ * Int8 arithmetic for one instruction set; included after wide_q8.h. The includer defines LOW_PAIRS
+ * and HIGH_PAIRS as q8_pairs.h tells, scale_q8() and store_q8().
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -29,7 +29,7 @@ struct factors_q8 {
 	bool halves_b;
 };
 
-/* What an input gives to a sum. */
+/* The share of an input in a sum. */
 static inline ALWAYS_INLINE TARGET sums_q8 term_q8(sums_q8 x, const struct nn_q8_scale *scale,
 						   bool halves)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What kernels take the caches of a CPU for. They are the same for every CPU;
- * `compute --calibrate` shows them beside what the machine has.
+ * The sizes that kernels assume of a CPU's caches. They are the same for every CPU; `compute
+ * --calibrate` shows them beside what the machine has.
  */
 #ifndef NN_PLAN_KERNELS_CACHES_H
 #define NN_PLAN_KERNELS_CACHES_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What cells of quantised LSTMs are made of, for one instruction set, bit for bit what ops/quant.h
- * computes; included after wide_q8.h, by who defines TARGET, LANES and DOT as q8_pairs.h tells,
- * MULTIPLY_Q15, which is nn_srdhm16() of two vectors whose lanes are not both the least number, and
- * multiply_q31(), which is nn_srdhm() with a factor of 0 or more. DOT may add any products, as long
- * as each is in one sum.
+ * The functions of cells of quantised LSTMs, for one instruction set, bit for bit what ops/quant.h
+ * computes. It is included after wide_q8.h; the includer defines TARGET, LANES and DOT as
+ * q8_pairs.h tells, MULTIPLY_Q15, which is nn_srdhm16() of two vectors whose lanes are not both the
+ * least number, and multiply_q31(), which is nn_srdhm() with a factor of 0 or more. DOT may add any
+ * products, as long as each is in one sum.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(MULTIPLY_Q15) || !defined(TARGET) || \
     !defined(WIDTH)

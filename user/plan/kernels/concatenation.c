@@ -92,7 +92,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Packing and running ---- */
 
-/* What becomes of each byte of an input: that of the input alone. False: no memory. */
+/* The output of each byte of an input, which depends on that input alone. False: no memory. */
 static bool make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENTRIES])
 {
 	struct nn_tensor in[2] = { r->inputs[index], r->inputs[r->num_inputs - 1] };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONV_2D as a matrix product: of the input as it lies
- * where the window is one pixel, else of windows that are copied side by side.
- * Of floats, of many channels, the taps of the filter are parts of the product:
- * only what is partly outside the image is copied, and what is wholly outside is
- * not multiplied.
+ * CONV_2D as a matrix product: of the input as it lies where the window is one pixel, else of
+ * windows that are copied side by side. For floats of many channels the taps of the filter are
+ * parts of the product: only what is partly outside the image is copied, and what is wholly outside
+ * is not multiplied.
  */
 #include <string.h>
 
@@ -158,8 +157,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 }
 
 /*
- * How many windows, of those from row `y` and column `x` of an image on, are inside,
- * with CHUNK bytes behind each of their rows.
+ * The number of windows, of those from row `y` and column `x` of an image on, that are inside, with
+ * CHUNK bytes behind each of their rows.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D of more outputs than inputs,
- * in parts that are matrix products of their own: a group's channels,
- * the outputs that the same taps reach, or what becomes of one input channel.
+ * GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D of more outputs than inputs, in parts
+ * that are matrix products of their own. A part is a group's channels, the outputs that the same
+ * taps reach, or what becomes of one input channel.
  */
 #include <string.h>
 
@@ -22,8 +22,8 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
- * Input channels of a depthwise convolution of bytes up to which it is one with filters that are
- * mostly zero: which times infinity would be no number.
+ * Input channels of an int8 depthwise convolution up to which it is one with filters that are
+ * mostly zero, which times infinity would be no number.
  */
 #define MAX_EXPANDED 4
 
@@ -47,7 +47,7 @@ struct part {
 	uint32_t out_channel;
 	struct nn_gemm gemm;		/* whose columns are output channels */
 	size_t packed;			/* offset of its weights */
-	uint32_t first_task;		/* where there are no rows, of the part behind */
+	uint32_t first_task;		/* of the part behind, if this one has no rows */
 };
 
 struct parts {
@@ -105,8 +105,8 @@ static struct span window_span(const struct nn_axis *a)
 }
 
 /*
- * Outputs `phase`, `phase` + stride ... as the input sees them, less what is lost in front. Where
- * the stride is longer than the filter no input reaches some: they have a tap outside the image.
+ * Outputs `phase`, `phase` + stride ... as the input sees them, less what is lost in front. If the
+ * stride is longer than the filter no input reaches some: they have a tap outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -184,8 +184,8 @@ static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 }
 
 /*
- * All read the window again, as the shape rule did, which found no fault. Of a depthwise
- * convolution each input channel is a group, or where there are few of them all are one.
+ * All read the window again, as the shape rule did, which found no fault. Each input channel of a
+ * depthwise convolution is a group, or if they are few all are one.
  */
 static struct parts *group_parts(struct nn_run *r, struct nn_ready *ready)
 {
@@ -571,13 +571,13 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
 	ready.packed = (const char *)ready.packed + p->packed;
-	/* Where an output is lies in a line with the others, it is written there. */
+	/* If an output lies in a line with the others, it is written there. */
 	if (s->in_order) {
 		g.c_stride = s->out.c;
 		result = (char *)call->outputs[0] + (first * s->out.c + p->out_channel) *
 						    g.element;
 	}
-	/* Rows of bytes are read beyond their end, which may be that of the image. */
+	/* Int8 rows are read beyond their end, which may be that of the image. */
 	if (s->is_single && g.number == NN_IN_FLOATS) {
 		const struct nn_gemm_part part = {
 			.a = (const float *)call->inputs[X] + first * s->in.c + p->in_channel,

@@ -25,7 +25,7 @@ struct depthwise {
 	size_t element;
 	struct nn_image in;
 	struct nn_window window;
-	struct nn_depthwise_f32 f32;	/* but for its pointers */
+	struct nn_depthwise_f32 f32;	/* except its pointers */
 	struct nn_depthwise_q8 q8;
 	size_t task_rows;		/* output rows of a task */
 	size_t block;			/* channels that are done at a time */
@@ -74,7 +74,7 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-/* What the window tells of the inner loop, and of its memory. */
+/* Takes the inner loop, and its memory, from the window. */
 static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_axis *w = &d->window.w;

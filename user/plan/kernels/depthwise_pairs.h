@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolutions of bytes for instruction sets without VNNI: taps become 16 bits wide, and two and
- * two are multiplied and summed; included after q8_pairs.h.
+ * Int8 depthwise convolutions for instruction sets without VNNI: taps become 16 bits wide, and two
+ * and two are multiplied and summed; included after q8_pairs.h.
  */
 #if !defined(DOT) || !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || \
     !defined(TARGET) || !defined(WIDE_OF_BYTES) || !defined(WIDE_OF_SIGNED) || !defined(WIDTH)
@@ -11,7 +11,7 @@
 /* Vectors of channels that are done for all output columns: their weights stay in the first level. */
 #define DEPTHWISE_BLOCKS 8
 
-/* What all blocks of a row share. */
+/* State that all blocks of a row share. */
 struct taps_q8 {
 	const struct nn_depthwise_q8 *d;
 	const uint8_t **at;	/* where the taps of a column are; two and two are a pair */
@@ -28,8 +28,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t cou
 }
 
 /*
- * `count` channels from `c` on of `columns` output columns, 1 or 2, whose taps are `from` bytes behind
- * where they are said to be.
+ * `count` channels from `c` on of `columns` output columns, 1 or 2, whose taps are `from` bytes
+ * behind their pointers.
  */
 static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t, int columns,
 							size_t from, size_t c, size_t count,
@@ -106,8 +106,8 @@ static TARGET void run_two_columns(const struct taps_q8 *t, size_t from, size_t 
 }
 
 /*
- * Where the taps of output column `x` are; those of padding are at `padding`. One more, which is of no
- * weight where it makes a pair.
+ * The taps of output column `x`; those of padding are at `padding`. One more, which is of no weight
+ * where it makes a pair.
  */
 static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
 		      const uint8_t **taps)

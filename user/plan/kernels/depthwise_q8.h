@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layouts that a depthwise convolution of bytes reads: packed parameters, and
- * the scratch memory that its input rows are interleaved into.
+ * Layouts that an int8 depthwise convolution reads: packed parameters, and the scratch memory that
+ * its input rows are interleaved into.
  *
- * A plane p of the scratch memory holds, for each 16 channels c, 16 bytes: of
- * channels c + 4p to c + 4p + 3 the four bytes of a group of rows each. The
- * element of channel c is thus at byte c of a plane, for c a multiple of 16.
+ * A plane p of the scratch memory holds 16 bytes for each 16 channels c. They are the four bytes of
+ * a group of rows of each of channels c + 4p to c + 4p + 3. The element of channel c is thus at
+ * byte c of a plane, for c a multiple of 16.
  *
- * Parameters are packed as blocks of 64 channels, each block as vectors of four
- * bytes a channel in the order of the planes: the scales, then the taps by
- * column and group. Where rows have no gaps, an output row is a run of blocks
- * that begin anywhere among the channels: there are as many blocks as it takes
- * until they repeat.
+ * Parameters are packed as blocks of 64 channels. A block is vectors of four bytes a channel in the
+ * order of the planes: the scales, then the taps by column and group. If rows have no gaps, an
+ * output row is a run of blocks that begin anywhere among the channels: there are as many blocks as
+ * it takes until they repeat.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 
 #include "plan/kernels/isa.h"
 
-/* What is packed before the taps, each of them in four planes. */
+/* The values that are packed before the taps, each in four planes. */
 enum depthwise_q8_scale {
 	BIAS_TERM, MULTIPLIER, SHIFT, ROUND_EVEN, ROUND_ODD, DEPTHWISE_Q8_SCALES
 };
@@ -63,7 +62,7 @@ static inline struct depthwise_q8_layout depthwise_q8_layout(const struct nn_dep
 	return l;
 }
 
-/* Where input column `at` is in a plane. */
+/* The place of input column `at` in a plane. */
 static inline size_t depthwise_q8_place(const struct nn_depthwise_q8 *d,
 					const struct depthwise_q8_layout *l, size_t at)
 {

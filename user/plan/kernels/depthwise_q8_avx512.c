@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolution of bytes with AVX-512 VNNI, whose instruction sums four
- * products: four rows of the window's column, so these are interleaved first.
+ * Int8 depthwise convolution with AVX-512 VNNI, whose instruction sums four products: four rows of
+ * the window's column, so these are interleaved first.
  */
 #if defined(__x86_64__)
 
@@ -87,8 +87,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 }
 
 /*
- * What the loops over an output row need, in a copy that no store can change as
- * far as a compiler knows.
+ * Parameters of the loops over an output row, in a copy that no store can change as far as a
+ * compiler knows.
  */
 struct row {
 	const uint8_t *packed;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolution of bytes with NEON: values less their zero points, in 16 bits,
- * of eight channels at a time.
+ * Int8 depthwise convolution with NEON: values less their zero points, in 16 bits, of eight
+ * channels at a time.
  */
 #if defined(__aarch64__)
 
-/* Of loads that gcc moves to the front eight sums and nine taps leave no room. */
+/* Loads that gcc moves to the front find no room beside eight sums and nine taps. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -16,7 +16,7 @@
 #define COLUMNS 4		/* output columns that are summed together */
 #define REACH (2 * COLUMNS + 1)	/* input columns that they meet, at most */
 
-/* Where the filter of the channels from a panel on begins: eight values of 16 bits a tap. */
+/* The filter of the channels from a panel on: eight values of 16 bits a tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
 {
 	return (const int16_t *)(panel + 1);
@@ -36,13 +36,13 @@ static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, in
 	sums[0] = vmlal_s16(sums[0], vget_low_s16(x), vget_low_s16(w));
 	sums[1] = vmlal_high_s16(sums[1], x, w);
 #else
-	/* Of the intrinsics gcc 12 keeps the lower halves in registers of their own. */
+	/* With the intrinsics gcc 12 keeps the lower halves in registers of their own. */
 	__asm__("smlal %0.4s, %1.4h, %2.4h" : "+w"(sums[0]) : "w"(x), "w"(w));
 	__asm__("smlal2 %0.4s, %1.8h, %2.8h" : "+w"(sums[1]) : "w"(x), "w"(w));
 #endif
 }
 
-/* What takes the input's zero point away: of the bytes as they are. */
+/* The correction that takes the input's zero point away from unchanged bytes. */
 static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 {
 	return vdup_n_u8(d->in_zero ^ d->in_flip);
@@ -79,7 +79,7 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 		for (int j = 0; j < FAST; j++)
 			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
 	}
-	/* Else a compiler adds them up for each row anew. */
+	/* Else a compiler adds them up again for each row. */
 	UNROLL
 	for (int n = 0; n < reach; n++) {
 		offsets[n] = (size_t)n * channels;
@@ -266,7 +266,7 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 	return c;
 }
 
-/* The same where there is such a function for the number of taps. */
+/* The same if the number of taps has such a function. */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
 {

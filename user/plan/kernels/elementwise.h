@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How kernels that treat every element alike cut their work in tasks.
+ * Kernels that treat every element alike cut their work in tasks here.
  */
 #ifndef NN_PLAN_KERNELS_ELEMENTWISE_H
 #define NN_PLAN_KERNELS_ELEMENTWISE_H

@@ -74,13 +74,13 @@ static TARGET void pool_f32(const struct nn_pool_f32 *p)
 typedef int32_t ints_f32 __attribute__((vector_size(4 * LANES)));
 typedef uint8_t bytes_f32 __attribute__((vector_size(LANES)));
 
-/* Where the compiler makes more than an instruction or two of them, who includes this defines both. */
+/* If the compiler makes more than an instruction or two of them, the includer defines both. */
 #ifndef INTS_OF_BYTES
 #define INTS_OF_BYTES(b) __builtin_convertvector(b, ints_f32)
 #define BYTES_OF_INTS(v) __builtin_convertvector(v, bytes_f32)
 #endif
 
-/* What is not a number becomes the lower bound. */
+/* NaN becomes the lower bound. */
 static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 {
 	const VF scale = SPLAT(q->scale), low = SPLAT(q->low), high = SPLAT(q->high);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The upper halves of products of 32 bits, rounded, for x86: included by who defines TARGET, LANES,
+ * The upper halves of products of 32 bits, rounded, for x86. The includer defines TARGET, LANES,
  * the type sums_q8, and MULTIPLY_EVEN, which multiplies lanes 0, 2 and so on to 64 bits.
  */
 #if !defined(LANES) || !defined(MULTIPLY_EVEN) || !defined(TARGET)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Squares of four by four elements of 32 bits, whatever these are: what packing
- * weights turns about.
+ * Squares of four by four elements of 32 bits, floats or not, which packing weights transposes.
  */
 #ifndef NN_PLAN_KERNELS_FOURS_H
 #define NN_PLAN_KERNELS_FOURS_H

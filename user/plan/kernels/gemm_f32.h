@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of floats for one instruction set; whoever includes it defines
- * TARGET, LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX,
- * and CLAMP and MADD_LANE, which takes one lane of a vector, where it has instructions for them.
- * Of other numbers than float it defines NUM, and SUM_MOST: how many products at most are summed
- * before their sum is added to the result's.
+ * Matrix product of floats for one instruction set. The includer defines TARGET, LANES, ROWS, VF,
+ * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX, and CLAMP and MADD_LANE, which takes one
+ * lane of a vector, if it has instructions for them. For other numbers than float it defines NUM,
+ * and SUM_MOST: how many products at most are summed before their sum is added to the result's.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \

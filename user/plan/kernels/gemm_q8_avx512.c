@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with AVX-512 VNNI.
+ * Int8 matrix product with AVX-512 VNNI.
  */
 #if defined(__x86_64__)
 
@@ -29,7 +29,7 @@
 /* Rows whose corrections are computed at a time. */
 #define BLOCK (SUM_ROWS * ROWS)
 
-/* Of two vectors: the first part of 128 bits and the second one, the third and the fourth. */
+/* The first and second parts of 128 bits of two vectors, then the third and fourth. */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
 	return (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0x88) +
@@ -53,7 +53,7 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 	return sum_parts(x[0], x[1]);
 }
 
-/* What b's zero point takes away from each of SUM_ROWS rows, `stride` apart. */
+/* The part that b's zero point takes away from each of SUM_ROWS rows, `stride` apart. */
 static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t stride,
 				int32_t *corrections)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with the instructions of AVX-512 VNNI on 256 bits, by which CPUs without
+ * Int8 matrix product with the instructions of AVX-512 VNNI on 256 bits, by which CPUs without
  * AVX-VNNI run and measure what those with it would.
  */
 #if defined(__x86_64__)

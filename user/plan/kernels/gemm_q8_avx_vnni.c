@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with AVX-VNNI.
+ * Int8 matrix product with AVX-VNNI.
  */
 #if defined(__x86_64__)
 

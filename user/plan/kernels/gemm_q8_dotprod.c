@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with the instructions of DotProd: four elements of depth of a
- * row and of four columns at a time.
+ * Int8 matrix product with the instructions of DotProd: four elements of depth of a row and of four
+ * columns at a time.
  */
 #if defined(__aarch64__)
 
-/* Of loads that gcc moves to the front 24 sums and six rows leave no room. */
+/* Loads that gcc moves to the front find no room beside 24 sums and six rows. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -44,7 +44,7 @@
 #define DOT_UNSIGNED(sum, b, a, lane)						\
 	vreinterpretq_s32_u32(vdotq_laneq_u32(vreinterpretq_u32_s32(sum), b, a, lane))
 #else
-/* Of the intrinsics gcc 12 copies sums from register to register where there are 24. */
+/* With the intrinsics gcc 12 copies sums from register to register if there are 24. */
 #define DOT_SIGNED(sum, b, a, lane) DOT_BY("sdot", sum, b, a, lane)
 #define DOT_UNSIGNED(sum, b, a, lane) DOT_BY("udot", sum, b, a, lane)
 #define DOT_BY(name, sum, b, a, lane) ({					\

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with the instructions of I8MM: eight elements of depth of two
- * rows and of two columns at a time.
+ * Int8 matrix product with the instructions of I8MM: eight elements of depth of two rows and of two
+ * columns at a time.
  */
 #if defined(__aarch64__)
 
-/* Of loads that gcc moves to the front 24 sums and six rows leave no room. */
+/* Loads that gcc moves to the front find no room beside 24 sums and six rows. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -35,7 +35,7 @@ static inline ALWAYS_INLINE int32x4_t multiply(bool is_signed, int32x4_t sum, ui
 		return vmmlaq_s32(sum, vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b));
 	return vreinterpretq_s32_u32(vmmlaq_u32(vreinterpretq_u32_s32(sum), a, b));
 #else
-	/* Of the intrinsics gcc 12 copies sums from register to register where there are 24. */
+	/* With the intrinsics gcc 12 copies sums from register to register if there are 24. */
 	if (is_signed)
 		__asm__("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 	else

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with NEON alone: sixteen elements of depth of a row and a
- * column at a time, whose products are summed in pairs.
+ * Int8 matrix product with NEON alone: sixteen elements of depth of a row and a column at a time,
+ * whose products are summed in pairs.
  */
 #if defined(__aarch64__)
 
-/* Of loads that gcc moves to the front 24 sums leave no room. */
+/* Loads that gcc moves to the front find no room beside 24 sums. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -16,8 +16,8 @@
 #define GROUP NN_Q8_SIGNED_GROUP
 
 /*
- * How products are summed: two fit 16 bits unless all four factors are -128. FLIPPED: rows are
- * unsigned, and become signed.
+ * Two products are summed in 16 bits, which they fit unless all four factors are -128. FLIPPED:
+ * rows are unsigned, and become signed.
  */
 enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 

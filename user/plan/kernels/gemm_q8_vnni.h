@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of bytes with VNNI. Whoever includes it defines TARGET; VI, a vector; LANES of
- * 32 bits; ROWS of the largest tile, and TILES; SPLAT_BYTE, SPLAT, XOR and LOAD; DPBUSD, which adds
- * products of four unsigned and four signed bytes; SCALE, STORE_ONE and STORE_TWO, which make
- * outputs of sums; PRODUCT, its name; BLOCK, and correct_block(), which computes as many rows' corrections for b's zero point.
+ * Int8 matrix product with VNNI. The includer defines TARGET; VI, a vector; LANES of 32 bits; ROWS
+ * of the largest tile, and TILES; SPLAT_BYTE, SPLAT, XOR and LOAD; DPBUSD, which adds products of
+ * four unsigned and four signed bytes; SCALE, STORE_ONE and STORE_TWO, which make outputs of sums;
+ * PRODUCT, its name; BLOCK, and correct_block(), which computes as many rows' corrections for b's
+ * zero point.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
     !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \
@@ -36,7 +37,7 @@ static inline ALWAYS_INLINE TARGET VI splat(const uint8_t *p, VI flip)
 struct tile {
 	const struct nn_gemm_q8 *g;
 	const uint8_t *a;
-	const int32_t *corrections;	/* one a row: what b's zero point takes away */
+	const int32_t *corrections;	/* for each row, the part that b's zero point takes away */
 	const void *panel;
 	uint8_t *c;
 	int32_t *sums;			/* NULL: bytes are wanted */

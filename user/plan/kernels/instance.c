@@ -10,7 +10,7 @@
 enum { X, GAMMA, BETA, EPSILON, NCHW };
 
 struct instance {
-	struct nn_instance_f32 f32;	/* but for its pointers */
+	struct nn_instance_f32 f32;	/* except its pointers */
 	uint32_t images;
 };
 

@@ -8,7 +8,7 @@
 #error "instance_f32.h needs: ADD LANES LOAD MAX SPLAT SQRT TARGET VF"
 #endif
 
-/* What an element less the mean is multiplied with, of a sum of squares. */
+/* The factor of an element less the mean, from a sum of squares. */
 static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n, VF squares)
 {
 	return SPLAT(n->gamma) / SQRT(squares / SPLAT((float)n->pixels) + SPLAT(n->epsilon));

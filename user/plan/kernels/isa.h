@@ -21,8 +21,8 @@
 #define NN_PANEL_VECTORS 2
 
 /*
- * Elements [first, first + count) of the depth, where the rows of a do not lie in one piece.
- * What no part has is 0 in all rows, and is not multiplied.
+ * Elements [first, first + count) of the depth, where the rows of a do not lie in one piece. Depth
+ * of no part is 0 in all rows, and is not multiplied.
  */
 struct nn_gemm_part {
 	const void *a;			/* row 0 */
@@ -66,13 +66,13 @@ struct nn_q8_scale {
 	int64_t round_odd[NN_MAX_LANES / 2];
 };
 
-/* Of the vectors of a panel: those of fewer lanes than NN_MAX_LANES share one. */
+/* Vectors of a panel that have fewer lanes than NN_MAX_LANES share one. */
 static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 {
 	return (vectors * lanes + NN_MAX_LANES - 1) / NN_MAX_LANES * sizeof(struct nn_q8_scale);
 }
 
-/* Of one vector: its lanes are there, where a vector of lanes [0, `lanes`) has them. */
+/* One vector of the panel: its lanes are there if a vector of lanes [0, `lanes`) has them. */
 static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t lanes,
 						       size_t vector)
 {
@@ -83,7 +83,7 @@ static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t
 			      lane % NN_MAX_LANES * sizeof(int32_t));
 }
 
-/* What holds for all channels of a quantised output. */
+/* Facts that hold for all channels of a quantised output. */
 struct nn_q8_output {
 	int32_t zero;
 	int32_t low;
@@ -151,10 +151,9 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * In pairs, for instruction sets that multiply 16 bits: a panel is the scales of
- * two vectors of `lanes` columns, then for each two elements of depth two weights a
- * column, of `weight` bytes with a sign; columns are ordered as above. What is padded
- * meets values of 0.
+ * In pairs, for instruction sets that multiply 16 bits, a panel is the scales of two vectors of
+ * `lanes` columns, then for each two elements of depth two weights a column, of `weight` bytes with
+ * a sign; columns are ordered as above. Padding meets values of 0.
  */
 #define NN_Q8_PAIR 2
 
@@ -176,10 +175,9 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 }
 
 /*
- * In eights, for arm64: a panel is the parameters of eight columns, then for each group of
- * `group` bytes of depth those of each column. Weights are unsigned where a is, else signed as
- * a is; in groups of NN_Q8_SIGNED_GROUP always signed, and an unsigned a becomes so. What is
- * padded is 0.
+ * In eights, for arm64: a panel is the parameters of eight columns, then for each group of `group`
+ * bytes of depth those of each column. Weights are unsigned where a is, else signed as a is; in
+ * groups of NN_Q8_SIGNED_GROUP always signed, and an unsigned a becomes so. Padding is 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 
@@ -209,9 +207,8 @@ struct nn_q8_tap {
 };
 
 /*
- * One output row of a depthwise convolution with multiplier 1: the first `count`
- * channels. rows[i] is the input row of tap i of the height, NULL where that is
- * padding. Numbers are floats, or halves.
+ * One output row of a depthwise convolution with multiplier 1: the first `count` channels. rows[i]
+ * is the input row of tap i of the height, NULL if that is padding. Numbers are floats, or halves.
  */
 struct nn_depthwise_f32 {
 	size_t channels;		/* from pixel to pixel */
@@ -235,8 +232,8 @@ struct nn_depthwise_f32 {
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * The same of bytes. Packed as depthwise_q8.h tells; in pairs, as panels of two
- * vectors of channels, whose depth are the taps row by row; in eights, as they tell.
+ * The same of bytes. Packed as depthwise_q8.h tells. In pairs they are panels of two vectors of
+ * channels, whose depth are the taps row by row; in eights, as they tell.
  */
 struct nn_depthwise_q8 {
 	size_t channels;
@@ -306,9 +303,9 @@ static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 }
 
 /*
- * ADD, SUB, MUL or PRELU of rows of bytes, in NNAPI's arithmetic: sums are of both
- * inputs at a common scale, with NN_Q8_SUM_BITS more. `flip` makes all bytes unsigned;
- * zeros and bounds are those then.
+ * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic: sums are of both inputs at a
+ * common scale, with NN_Q8_SUM_BITS more. `flip` makes all bytes unsigned; zeros and bounds are
+ * those then.
  */
 struct nn_binary_q8 {
 	enum nn_binary operation;
@@ -352,9 +349,9 @@ struct nn_dequantize_f32 {
 };
 
 /*
- * Of each channel of `rows` * `columns` pixels the mean, the largest, or the root of the mean of
- * squares. The largest begins as the first pixel; a mean is the sum of the rows' sums, divided
- * by `count`.
+ * The mean, the largest, or the root of the mean of squares of each channel of `rows` * `columns`
+ * pixels. The largest begins as the first pixel; a mean is the sum of the rows' sums, divided by
+ * `count`.
  */
 enum nn_pooling { NN_POOL_MEAN, NN_POOL_MAX, NN_POOL_L2 };
 
@@ -372,7 +369,7 @@ struct nn_pool_f32 {
 };
 
 /*
- * Of each channel of `rows` * `columns` pixels, NN_AVERAGE_PIXELS at most, the mean of bytes that
+ * The mean of each channel of `rows` * `columns` pixels, NN_AVERAGE_PIXELS at most, of bytes that
  * `flip` makes unsigned.
  */
 #define NN_AVERAGE_PIXELS 128
@@ -412,8 +409,8 @@ struct nn_instance_f32 {
 };
 
 /*
- * Sums of products of rows of bytes, less their zero point, with values of 16 bits: sums[i] of
- * row i, which wrap. `x` has zeros behind its `depth` values, up to a multiple of NN_Q16_PADDING.
+ * Sums of products of int8 rows, less their zero point, with values of 16 bits: sums[i] of row i,
+ * which wrap. `x` has zeros behind its `depth` values, up to a multiple of NN_Q16_PADDING.
  */
 #define NN_Q16_PADDING (2 * NN_MAX_LANES)
 
@@ -451,7 +448,7 @@ struct nn_squash_q16 {
 	int16_t *out;
 };
 
-/* What `count` elements of each column become, one after the other; of one column a row. */
+/* `count` elements of each column, one column after the other, become a row. */
 enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_PROD, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
 struct nn_reduce_f32 {
@@ -472,7 +469,7 @@ struct nn_norm_f32 {
 	float least;
 };
 
-/* Of what an element is divided by: the base alone is written, or it is a power of the base. */
+/* The divisor of an element: the base alone is written, or it is a power of the base. */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
@@ -563,7 +560,7 @@ struct nn_isa {
 	void (*rows_f32)(const struct nn_rows_f32 *p);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
-	/* The same of halves; NULL where they are computed as floats. */
+	/* The same of halves; NULL if they are computed as floats. */
 	void (*gemm_f16)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
@@ -578,7 +575,7 @@ struct nn_isa {
 		       uint8_t flip, uint8_t *largest);
 	/* out[i] = table[in[i]] */
 	void (*lookup_q8)(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count);
-	/* What cells of quantised LSTMs are made of. */
+	/* The functions of cells of quantised LSTMs. */
 	void (*dots_q16)(const struct nn_dots_q16 *d);
 	void (*scale_q16)(const struct nn_scale_q16 *s);
 	void (*squash_q16)(const struct nn_squash_q16 *s);
@@ -587,7 +584,7 @@ struct nn_isa {
 /* The inner loops of that name, or with NULL the best, that this CPU runs; NULL: it does not. */
 const struct nn_isa *nn_isa_find(const char *name);
 
-/* Those that this CPU runs, the best first; NULL: beyond the last one. */
+/* The sets that this CPU runs, the best first; NULL: beyond the last one. */
 const struct nn_isa *nn_isa_at(size_t index);
 
 #endif /* NN_PLAN_KERNELS_ISA_H */

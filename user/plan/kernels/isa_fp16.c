@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops on halves, for arm64 CPUs that compute in them. Sums of 64 products at most are
- * added to one another: that of 1024 random products is off by 0.14 % of its usual size so, and
- * would be by 0.47 % in one go.
+ * Inner loops on halves, for arm64 CPUs that compute in them. Sums of 64 products at most are added
+ * to one another. The sum of 1024 random products is off by 0.14 % of its usual size so, and would
+ * be by 0.47 % in one go.
  */
 #if defined(__aarch64__)
 
@@ -33,7 +33,7 @@
 #ifdef __clang__
 #define MADD_LANE(a, lane, b, c) vfmaq_laneq_f16(c, b, a, lane)
 #else
-/* Of the intrinsic gcc 12 makes two instructions, one of which fills a vector with the lane. */
+/* With the intrinsic gcc 12 makes two instructions, one of which fills a vector with the lane. */
 #define MADD_LANE(a, lane, b, c) ({							\
 	float16x8_t sum_ = c;								\
 	__asm__("fmla %0.8h, %1.8h, %2.h[" #lane "]" : "+w"(sum_) : "w"(b), "x"(a));	\

@@ -40,7 +40,7 @@ static inline void store(float *p, vector v, size_t n)
 	memcpy(p, &v, n * sizeof(*p));
 }
 
-/* a where it is smaller, else b. */
+/* a if it is smaller, else b. */
 static inline vector select_smaller(vector a, vector b)
 {
 	typedef int32_t mask __attribute__((vector_size(16)));

@@ -14,7 +14,10 @@ struct nn_kernel;
 struct nn_field;
 struct nn_walk;
 
-/* What a fast kernel computes in: quantised bytes, float32, or float16 where the CPU can. */
+/*
+ * The numbers that a fast kernel computes in: quantised bytes, float32, or float16 where the CPU
+ * can.
+ */
 enum nn_number { NN_IN_BYTES, NN_IN_FLOATS, NN_IN_HALVES };
 
 static inline size_t nn_number_size(enum nn_number number)
@@ -33,7 +36,7 @@ static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number nu
 #define NN_SAVED_INPUTS 61
 #define NN_SAVED_OUTPUTS 6
 
-/* What packed weights, scratch and the arena are aligned to: a cache line, the widest vector. */
+/* The alignment of packed weights, scratch and the arena: a cache line, the widest vector. */
 #define NN_KERNEL_ALIGN 64
 
 static inline size_t nn_kernel_aligned(size_t size)
@@ -41,7 +44,7 @@ static inline size_t nn_kernel_aligned(size_t size)
 	return round_up(size, NN_KERNEL_ALIGN);
 }
 
-/* One operation made ready. Whoever prepares it fills all but `isa` and `threads`. */
+/* One operation made ready. The function that prepares it fills all but `isa` and `threads`. */
 struct nn_ready {
 	const struct nn_isa *isa;
 	uint32_t threads;		/* that will share its tasks */
@@ -64,10 +67,10 @@ struct nn_kernel_call {
 	uint32_t threads;		/* that may share what a task itself cuts in parts */
 };
 
-/* The memory of a step, where nobody vouches for the step. */
+/* The memory of a step that came from a file and is not trusted. */
 struct nn_room {
 	uint64_t bytes;
-	uint32_t align;			/* what its address is a multiple of, at least; 0: there is none */
+	uint32_t align;			/* its address is a multiple of that; 0: no memory */
 };
 
 /* Rooms beyond the kernel's `inputs` and `more_outputs` may hold anything. */
@@ -88,10 +91,10 @@ struct nn_kernel {
 	 * have data; input 0 and output 0 have elements. ready->state is zeros, state_size of them.
 	 * False: not one for this kernel, or no memory; its reference kernel then runs.
 	 *
-	 * A plan that is loaded runs it on weights that were packed before: so
-	 * the packed form depends on types, shapes, scalars and `isa` only, not
-	 * on `threads`, and of tensors it reads values only of those that it
-	 * names in `reads`, also where it then does not take the operation.
+	 * A plan that is loaded runs it on weights that were packed before. So the packed form
+	 * depends on types, shapes, scalars and `isa` only, not on `threads`, and of tensors it
+	 * reads values only of those that it names in `reads`, also where it then does not take the
+	 * operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*

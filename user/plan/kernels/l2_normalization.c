@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * L2_NORMALIZATION: of floats a row divided by its norm, of bytes multiplied by the fixed-point
- * inverse of it. Along another axis than the last one columns are done beside each other; those
- * of bytes are turned about to rows, and back.
+ * inverse of it. Along another axis than the last one columns are done beside each other; int8
+ * columns are transposed to rows, and back.
  */
 #include <math.h>
 
@@ -16,7 +16,7 @@
 #include "plan/kernels/squares.h"
 
 #define BLOCK_COLUMNS 64	/* that are done beside each other */
-#define MAX_TURNED (1 << 14)	/* bytes of a column that is turned about */
+#define MAX_TURNED (1 << 14)	/* bytes of a column that is transposed */
 #define LEAST_NORM 1e-6f
 #define ONE 128			/* what 1 is as a byte, less the zero point of the output */
 #define CONSTANT 255		/* a byte that is ONE, less CONSTANT_ZERO */

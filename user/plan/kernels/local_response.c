@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. Of an axis whose elements lie apart by a
- * vector or more, as many as that beside each other; else rows are copied between zeros, so that
+ * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If elements of the axis lie apart by a
+ * vector or more, that number of them is done at once. Else rows are copied between zeros, so that
  * all elements have as many neighbours.
  */
 #include <math.h>

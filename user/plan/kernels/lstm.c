@@ -26,7 +26,7 @@ struct lstm {
 	struct nn_lstm_cell cell;
 	struct nn_recurrent recurrent;
 	bool has_projection_bias;
-	uint32_t states;		/* the first output of states, or 0: there are none */
+	uint32_t states;		/* the first output of states, or 0: no output is a state */
 	size_t projection;		/* where its weights begin, in floats */
 };
 
@@ -166,7 +166,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* What does not depend on which operation it is. */
+/* The part that does not depend on which operation it is. */
 static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -245,7 +245,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return complete(cells, ready);
 }
 
-/* Where the peephole weights of a gate are; the cell's has none. */
+/* The peephole weights of a gate; the cell's has none. */
 static uint32_t peephole_of(const struct nn_lstm_cell *c, uint32_t gate)
 {
 	static const uint32_t peepholes[] = { [FORGET] = 1, [OUTPUT] = 2, [INPUT] = 0 };
@@ -288,7 +288,7 @@ static void clip(const struct nn_isa *isa, float *values, size_t count, float li
 		nn_function_f32(isa, NN_UNARY_CLAMP, values, count, -limit, limit);
 }
 
-/* What a gate's sums need before their activation; the peephole looks at `cell`. */
+/* Finishes a gate's sums before their activation; the peephole looks at `cell`. */
 static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
 		     const float *cell, float *values, float *scratch)
 {
@@ -363,7 +363,7 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l, con
 		memcpy(hidden, gated, (size_t)c->batch * c->outputs * sizeof(*hidden));
 }
 
-/* What a step is done with. */
+/* Memory and parameters of a step. */
 struct running {
 	const struct lstm *l;
 	struct work w;
@@ -381,7 +381,7 @@ static void run_step(const struct nn_kernel_call *call, void *arg, float *gates,
 	project(call, l, run->w.gated, next);
 }
 
-/* The last states; LSTM's output is one of them, and its scratch memory nobody reads. */
+/* The last states; LSTM's output is one of them, and its scratch memory is never read. */
 static void write_states(const struct nn_kernel_call *call, const struct lstm *l,
 			 const float *hidden, const float *cell)
 {

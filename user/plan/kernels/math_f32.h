@@ -92,7 +92,7 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 	p = MADD(p, f, SPLAT(0.3333333148f));
 	p = MADD(p * f * f, f, n * SPLAT(LN2_LOW)) - SPLAT(0.5f) * f * f;
 	p = MADD(n, SPLAT(LN2_HIGH), p + f);
-	/* Of infinity and NaN they are themselves. */
+	/* Infinity and NaN are their own results. */
 	p = choose_f32((bits_f32)(x <= SPLAT(FLT_MAX)), p, x);
 	p = choose_f32((bits_f32)(x >= SPLAT(0.0f)), p, SPLAT(NAN));
 	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);

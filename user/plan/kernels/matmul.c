@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What BATCH_MATMUL multiplies, in any numbers.
+ * The factors of BATCH_MATMUL, in any numbers.
  */
 #include "plan/kernels/matmul.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What BATCH_MATMUL multiplies, in any numbers: matrices, and batches of them that may be
- * repeated. A task has a panel of columns of one product.
+ * The factors of BATCH_MATMUL, in any numbers: matrices, and batches of them that may be repeated.
+ * A task has a panel of columns of one product.
  */
 #ifndef NN_PLAN_KERNELS_MATMUL_H
 #define NN_PLAN_KERNELS_MATMUL_H
@@ -43,7 +43,7 @@ static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)
 	return (uint32_t)(m->dims[0] * m->dims[1]) * m->panels;
 }
 
-/* Where the matrices of a task are, in elements, and its first column and how many it has. */
+/* The places of a task's matrices, in elements, and its first column and how many it has. */
 struct nn_matmul_task {
 	size_t x;
 	size_t y;

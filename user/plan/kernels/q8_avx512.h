@@ -44,10 +44,9 @@ q8_scale_load(const struct nn_q8_scale *s)
 }
 
 /*
- * With acc doubled the product's upper half is acc * multiplier / 2^31. The
- * rounding terms hold half of its last place, and half of the shift's. What is
- * left is to round a negative tie of the shift away from zero, unless all that is
- * negative becomes the same byte.
+ * With acc doubled the product's upper half is acc * multiplier / 2^31. The rounding terms hold
+ * half of its last place, and half of the shift's. Negative ties of the shift still have to be
+ * rounded away from zero, unless all that is negative becomes the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,

@@ -18,9 +18,8 @@
 #include "plan/kernels/unroll.h"
 
 /*
- * The instruction rounds the upper half of the doubled product, the shift rounds ties up. What is
- * left is to round a negative tie away from zero, unless all that is negative becomes the same
- * byte.
+ * The instruction rounds the upper half of the doubled product, the shift rounds ties up. Negative
+ * ties still have to be rounded away from zero, unless all that is negative becomes the same byte.
  */
 static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multiplier,
 						int32x4_t shift, bool positive)
@@ -33,8 +32,8 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 }
 
 /*
- * What holds for all channels of an output, in registers. Values are counted from the lower bound
- * on until they are bytes: those below it saturate, and bytes need no sign.
+ * Facts that hold for all channels of an output, in registers. Values are counted from the lower
+ * bound on until they are bytes: those below it saturate, and bytes need no sign.
  */
 struct q8_bounds {
 	int16x8_t zero;		/* from the lower bound */
@@ -89,7 +88,7 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 /* Rows whose corrections are computed at a time: a multiple of all tiles. */
 #define Q8_BLOCK 168
 
-/* Where the last elements of a row's depth are read, fewer than 16. */
+/* Memory from which the last elements of a row's depth are read, fewer than 16. */
 struct q8_tail {
 	size_t depth;		/* of the row, without them */
 	size_t count;
@@ -148,7 +147,10 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 	return vaddvq_s32(sum);
 }
 
-/* What b's zero point takes away from each row. Unsigned bytes may be summed as signed ones. */
+/*
+ * The part that b's zero point takes away from each row. Unsigned bytes may be summed as signed
+ * ones.
+ */
 static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
 				   size_t rows, const struct q8_tail *t, int32_t *corrections)
 {
@@ -236,7 +238,7 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 	p->corrections += rows;
 }
 
-/* Rows times a panel, or two where there are more than eight columns and it takes two. */
+/* Rows times a panel, or two if more than eight columns are left and it takes two. */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
 /* Defines such a function out of run_panel(), for a kind of products. */
@@ -252,7 +254,7 @@ typedef q8_panel_fn *q8_choose_fn(const struct nn_gemm_q8 *g, const struct nn_q8
 
 /*
  * All rows times all panels, in blocks of rows, and `most` panels at a time. `flips`: rows of
- * unsigned bytes become signed ones where they are multiplied.
+ * unsigned bytes become signed ones in the product.
  */
 static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
 					       size_t most, bool flips, q8_choose_fn *choose)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix products of bytes for instruction sets without VNNI: values become 16 bits wide, rows before
- * and weights when they are loaded, and products are summed in pairs. Whoever includes it defines
- * TARGET, LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds
- * neighbours, LOW_PAIRS and HIGH_PAIRS, which interleave 16 bits of two vectors
- * (of each four lanes apart), and the functions scale_q8() and store_q8().
+ * Int8 matrix products for instruction sets without VNNI: values become 16 bits wide, rows before
+ * and weights when they are loaded, and products are summed in pairs. The includer defines TARGET,
+ * LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds neighbours, LOW_PAIRS and
+ * HIGH_PAIRS, which interleave 16 bits of two vectors (of each four lanes apart), and the functions
+ * scale_q8() and store_q8().
  */
 #if !defined(DOT) || !defined(LANES) || !defined(Q8_ROWS) || !defined(TARGET)
 #error "q8_pairs.h needs: DOT LANES Q8_ROWS TARGET"
@@ -18,7 +18,7 @@
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
 /*
- * A row of `depth` values, and one more where that is odd, which meets weights of 0. Returns what the
+ * A row of `depth` values, and one more if that is odd, which meets weights of 0. Returns what the
  * row's sums begin with besides the bias, as packed weights keep their zero point.
  */
 static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)

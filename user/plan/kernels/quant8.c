@@ -39,7 +39,7 @@ bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t d
 {
 	const int32_t *bias = (const int32_t *)r->inputs[BIAS].data + first;
 
-	/* What is found to hold is what is packed: others may write the bias meanwhile. */
+	/* The values that were checked are packed, because others may write the bias meanwhile. */
 	memcpy(q->bias, bias, count * sizeof(*bias));
 	for (size_t i = 0; i < count; i++)
 		if (!holds(q->bias[i], depth))

@@ -11,10 +11,9 @@
 #include "plan/kernels/isa.h"
 
 /*
- * Reads what holds for all of `channels` output channels whose accumulators sum `depth`
- * products. False where the inner loops' arithmetic does not hold: a factor of
- * 1 or more, or accumulators that may exceed 30 bits. Of a bias that is no constant
- * nn_q8_channels() finds that out.
+ * Reads what holds for all of `channels` output channels whose accumulators sum `depth` products.
+ * False if the inner loops' arithmetic does not hold: a factor of 1 or more, or accumulators that
+ * may exceed 30 bits. nn_q8_channels() finds that out if the bias is no constant.
  */
 bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
 		   struct nn_q8_output *out);
@@ -32,7 +31,7 @@ struct nn_q8_channels {
 bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
 		    struct nn_q8_channels *q);
 
-/* What makes a byte of a tensor a signed one: the weights of the inner loops. */
+/* XOR with it makes a byte of a tensor a signed one: the weights of the inner loops. */
 static inline int8_t nn_q8_signed(const struct nn_tensor *t, uint8_t byte)
 {
 	return (int8_t)(byte ^ (t->type == NN_TENSOR_QUANT8_ASYMM ? 0x80 : 0));
@@ -45,8 +44,8 @@ static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 }
 
 /*
- * What the rounding of a shift adds to the upper half of a product, and half of
- * that half's last place.
+ * The number that the rounding of a shift adds to the upper half of a product, and half of that
+ * half's last place.
  */
 static inline int64_t nn_q8_round(int32_t shift)
 {

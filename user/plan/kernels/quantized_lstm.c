@@ -290,7 +290,7 @@ static void multiply_all(const struct nn_kernel_call *call, const struct lstm *l
 	threads_run(run_block, &p, gates * p.blocks, products >= MIN_SHARED ? call->threads : 1);
 }
 
-/* What a gate needs before its activation; the peephole looks at `state`. */
+/* Finishes a gate before its activation; the peephole looks at `state`. */
 static void end_gate(const struct nn_kernel_call *call, const struct nn_qlstm *c,
 		     const struct work *w, uint32_t gate, const int16_t *state)
 {
@@ -357,7 +357,7 @@ static void step(const struct nn_kernel_call *call, const struct lstm *l,
 	const struct nn_isa *isa = call->ready->isa;
 	int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
 	int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
-	/* Of the gates nobody reads the first one any more then. */
+	/* The first of the gates is not read any more then. */
 	int8_t *hidden = c->projection ? (int8_t *)in : out;
 
 	end_gate(call, c, w, NN_QLSTM_FORGET, state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recurrent layers of floats share: products of inputs and of states.
+ * Parts that recurrent layers of floats share: products of inputs and of states.
  */
 #include <math.h>
 #include <string.h>

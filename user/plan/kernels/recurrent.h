@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recurrent layers of floats share: the products of many steps' inputs at a time, then step
- * by step those of the state, of one gate or of several side by side.
+ * Parts that recurrent layers of floats share. The products of many steps' inputs are made at a
+ * time, then step by step those of the state, of one gate or of several side by side.
  */
 #ifndef NN_PLAN_KERNELS_RECURRENT_H
 #define NN_PLAN_KERNELS_RECURRENT_H
@@ -37,7 +37,7 @@ struct nn_recurrent {
 	uint32_t state;			/* which input the first state is */
 	bool backward;
 	bool is_alone;			/* no other cell runs beside it */
-	bool single;			/* it is one step, whose state nobody wants as a sequence */
+	bool single;			/* it is one step, whose state is not an output sequence */
 	bool packs;			/* each run packs the weights */
 	uint32_t out;			/* the output of the sequence: columns of its rows */
 	uint32_t column;

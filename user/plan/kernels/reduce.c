@@ -27,7 +27,7 @@ struct reduce {
 	size_t task_outer;
 };
 
-/* The axes that are reduced, but for those of one element: [first, end). */
+/* The axes that are reduced, except those of one element: [first, end). */
 static bool read_axes(const struct nn_run *r, uint32_t *first, uint32_t *end)
 {
 	const struct nn_tensor *x = &r->inputs[X];

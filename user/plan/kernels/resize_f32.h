@@ -8,7 +8,7 @@
 #error "resize_f32.h needs: BYTES_OF_INTS INTS_OF_BYTES LANES SPLAT TARGET VF"
 #endif
 
-/* Bytes as floats, up to a vector of them; flip is 0x80 where they are signed. */
+/* Bytes as floats, up to a vector of them; flip is 0x80 if they are signed. */
 static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t count, uint8_t flip)
 {
 	bytes_f32 bytes = { 0 };

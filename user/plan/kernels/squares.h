@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Squares of 16 by 16 bytes that are turned about: rows become columns.
+ * Squares of 16 by 16 bytes that are transposed.
  */
 #ifndef NN_PLAN_KERNELS_SQUARES_H
 #define NN_PLAN_KERNELS_SQUARES_H

@@ -73,8 +73,8 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 /* ---- Running ---- */
 
 /*
- * A filter's memory, of which the oldest output is first: its product with the weights, where
- * `now` is the last output; all then move up, and the last place is 0.
+ * The product of a filter's memory and the weights; the oldest output is first, and `now` is the
+ * last. All then move up, and the last place is 0.
  */
 static float remember(const float *memory, const float *weights, size_t count, float now,
 		      float *next)

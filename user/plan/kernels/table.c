@@ -86,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		return false;
 	while (functions[i].code != r->op->code)
 		i++;
-	/* What a constant holds is for pack() to see. */
+	/* Only pack() reads what a constant holds. */
 	if (functions[i].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
 	t->count = nn_tensor_count(&r->inputs[0]);

@@ -149,8 +149,8 @@ TURN(turn_4, uint32_t)
 
 /*
  * Images to NHWC and channels that are shuffled have two to four columns, whose rows are put
- * together in vectors. Of three columns each row writes a fourth, which the next one overwrites:
- * the last rows are left to others.
+ * together in vectors. If a row has three columns it writes a fourth, which the next one
+ * overwrites: the last rows are left to others.
  */
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
@@ -175,7 +175,7 @@ static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
 	return out;
 }
 
-/* Both return how many rows they moved; `columns` is a constant where they are called. */
+/* Both return how many rows they moved; `columns` is a constant in each call. */
 static inline size_t few_1(const struct part *p, size_t columns)
 {
 	const uint8_t *in = (const uint8_t *)p->in;
@@ -283,7 +283,7 @@ static void move(const struct transpose *t, const struct part *p)
 		turn_4(p);
 }
 
-/* Moves what lies under the axes from `axis` on, but for the two that a part has. */
+/* Moves what lies under the axes from `axis` on, except the two that a part has. */
 static void walk(const struct transpose *t, uint32_t axis, size_t first, size_t end,
 		 struct part p)
 {

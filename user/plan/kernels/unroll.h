@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a compiler unroll loops of constant length, so that arrays of
- * vectors become registers.
+ * Pragmas that make a compiler unroll loops of constant length, so that arrays of vectors become
+ * registers.
  */
 #ifndef NN_PLAN_KERNELS_UNROLL_H
 #define NN_PLAN_KERNELS_UNROLL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectors of bytes in 16 bits. Whoever includes it defines TARGET, LANES (of 32 bits),
- * the type wide_q8, and where the compiler does not make one instruction of it WIDE_OF_BYTES and
+ * Vectors of bytes in 16 bits. The includer defines TARGET, LANES (of 32 bits) and the type
+ * wide_q8. If the compiler does not make one instruction of each it defines WIDE_OF_BYTES and
  * WIDE_OF_SIGNED, which widen bytes and bytes with a sign, LOAD_BYTES and STORE_BYTES.
  */
 #if !defined(LANES) || !defined(TARGET)

@@ -40,7 +40,7 @@ static bool has_memory(const struct compiled *c, uint32_t operand)
 	return kind == PLACE_ARENA || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
 }
 
-/* What is the same bytes: an operand of the arena, or one that the caller has memory for. */
+/* Lets an operand of the arena, or one that the caller has memory for, use another's bytes. */
 static bool share(struct compiled *c, uint32_t from, uint32_t to)
 {
 	size_t delta;

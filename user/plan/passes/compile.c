@@ -17,7 +17,7 @@
 #include "model/fingerprint.h"
 #include "ops/traits.h"
 
-/* What only compiling needs. */
+/* State that only compiling needs. */
 struct compiler {
 	struct compiled *c;
 	const struct nn_subgraph *s;
@@ -166,7 +166,7 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 
 /* ---- Shapes ---- */
 
-/* Whether nothing is known of an operand's value by now, or nobody may look at it. */
+/* Whether nothing is known of an operand's value by now, or it must not be looked at. */
 static bool is_unknown(const struct compiler *k, uint32_t operand)
 {
 	return !k->data[operand] ||
@@ -184,7 +184,7 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 		if (!k->inputs[i].omitted && is_unknown(k, o->inputs[i]) && size > most)
 			most = size;
 	}
-	/* What lies between operations may be larger than all whose shapes the model tells. */
+	/* Temporaries may be larger than all operands whose shapes the model tells. */
 	if (most > k->zeros_size) {
 		pages_free(k->zeros, k->zeros_size);
 		k->zeros = pages_zeros(most);
@@ -552,11 +552,11 @@ static bool compile(struct compiler *k)
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
 		if (!passes[i].run(k))
 			return false;
-		/* What is loaded was dumped when it was compiled. */
+		/* A loaded plan was dumped when it was compiled. */
 		if (!k->weights)
 			plan_dump_compiled(passes[i].name, k->c);
 	}
-	/* Who loads a plan is in a hurry: memory is then for the first execution to get. */
+	/* Loading has to be quick: the first execution gets the memory. */
 	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
 }
 

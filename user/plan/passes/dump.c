@@ -77,7 +77,7 @@ static bool is_constant(const struct shown *d, uint32_t operand)
 	       o->lifetime == NN_NO_VALUE || (d->c && d->c->places[operand].constant);
 }
 
-/* Where an operand lies, as far as is known. */
+/* The memory of an operand, if it is known. */
 static void print_place(const struct shown *d, uint32_t operand)
 {
 	const struct place *p = d->c ? &d->c->places[operand] : NULL;
@@ -102,7 +102,7 @@ static void print_operand(const struct shown *d, uint32_t operand)
 	print_place(d, operand);
 }
 
-/* What passes made of a step besides its operands. */
+/* Notes of passes on a step, besides its operands. */
 static void print_step(const struct shown *d, uint32_t node, const char *between)
 {
 	static const char *const activations[] = { "", "RELU", "RELU1", "RELU6" };
@@ -142,7 +142,7 @@ static void print_text(const struct shown *d)
 	}
 }
 
-/* Who writes an operand: an edge of the graph leads from there. */
+/* The writer of an operand: an edge of the graph leads from there. */
 static void print_edges(const struct shown *d, uint32_t node)
 {
 	const struct nn_operation *o = operation_at(d, node);

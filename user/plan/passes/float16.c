@@ -42,7 +42,7 @@ static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 	       w->s->operands[o->inputs[0]].type == NN_TENSOR_FLOAT16;
 }
 
-/* Whether a constant scalar, of whatever bytes, is `value`; what is no constant is not. */
+/* Whether an operand is a constant scalar, of any number of bytes, that is `value`. */
 static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint32_t input,
 		      int32_t value)
 {
@@ -81,7 +81,7 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 	       (!traits->window.own || is_scalar(w, o, args.own, 1));
 }
 
-/* What is done in either type, and loses little in float16: a rounding. */
+/* Operations that are done in either type, and lose little in float16: a rounding. */
 static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 {
 	return nn_traits(o->type)->is_neutral && is_float(w, o->inputs[0]);
@@ -106,7 +106,7 @@ static void choose(struct narrow *w, uint32_t index)
 		w->readers[o->inputs[i]]++;
 }
 
-/* Products, what reads them, and what they alone read. False: there are none. */
+/* Products, what reads them, and what they alone read. False: no product. */
 static bool choose_all(struct narrow *w)
 {
 	const struct nn_subgraph *s = w->s;
@@ -185,7 +185,7 @@ static void add_operation(struct narrow *w, uint32_t index)
 		add_chosen(w, o);
 		return;
 	}
-	/* What it was converted from is there already. */
+	/* The operand from which it was converted has the type already. */
 	if (is_widening(w, o)) {
 		w->halves[o->outputs[0]] = o->inputs[0];
 		w->is_there[o->outputs[0]] = false;

@@ -11,7 +11,7 @@
  * A model that computes in float16 what kernels compute faster so: convolutions, FULLY_CONNECTED,
  * and operations next to them that would else need conversions. CAST operations convert what others
  * read or write in float32. It refers to `model`, which must outlive it and may be what
- * plan_float32() made; nn_model_free() frees it. NULL where there is no such operation, or for want
+ * plan_float32() made; nn_model_free() frees it. NULL if `model` has no such operation, or for want
  * of memory.
  */
 struct nn_model *plan_float16(const struct nn_model *model);

@@ -8,10 +8,10 @@
 #include <nnaccel/model.h>
 
 /*
- * A model that computes the same in float32: its float16 inputs, outputs and
- * constants are converted by CAST operations of its own. It refers to `model`,
- * which must outlive it; nn_model_free() frees it. NULL where nothing is float16,
- * where something cannot be converted, or for want of memory.
+ * A model that computes the same in float32: its float16 inputs, outputs and constants are
+ * converted by CAST operations of its own. It refers to `model`, which must outlive it;
+ * nn_model_free() frees it. NULL if nothing is float16, if something cannot be converted, or for
+ * want of memory.
  */
 struct nn_model *plan_float32(const struct nn_model *model);
 

@@ -56,7 +56,9 @@ static bool is_transpose(const struct compiled_step *step)
 
 /* ---- PAD ---- */
 
-/* What a PAD puts around axes `first`, rows, and `first` + 1; false: around others too. */
+/*
+ * The border that a PAD puts around axes `first`, rows, and `first` + 1; false: around others too.
+ */
 static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
 			uint32_t border[4])
 {
@@ -80,7 +82,10 @@ static bool has_value(const struct compiled_step *pad)
 	return pad->operation->num_inputs > 2;
 }
 
-/* What a PAD writes, in units of the scale: 0, or PAD_V2's value; false: that is not known. */
+/*
+ * The value that a PAD writes, in units of the scale: 0, or PAD_V2's value; false: that is not
+ * known.
+ */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
 	const struct nn_tensor *x = &f->c->tensors[pad->input];
@@ -195,7 +200,8 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 /* ---- DEQUANTIZE and QUANTIZE ---- */
 
 /*
- * Of eight bits n with a scale s, n * s / s is off by less than 255 * 2^-22: it rounds to n.
+ * n * s / s, where n has eight bits and s is a scale, is off by less than 255 * 2^-22: it rounds to
+ * n.
  */
 static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
 {

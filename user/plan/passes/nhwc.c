@@ -23,7 +23,7 @@ struct turned {
 	uint32_t *twins;		/* by operand: what it is in NHWC, or NONE */
 	uint32_t *wanted;		/* by operand: operations that want it in NHWC */
 	uint32_t *readers;		/* by operand: the last operation that reads it, or NONE */
-	bool *is_there;			/* by operand: in NCHW, as it was */
+	bool *is_there;			/* by operand: the original one, in NCHW */
 	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
 };
 
@@ -41,7 +41,9 @@ static bool has_wanted_shape(const struct nn_operation *o)
 	return o->type == NN_OP_TRANSPOSE_CONV_2D && o->num_inputs == 9;
 }
 
-/* Where an operation on NCHW images says so; NONE: it is none, or cannot be turned. */
+/*
+ * The input in which an operation on images says NCHW; NONE: no such input, or it cannot be turned.
+ */
 static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
@@ -206,7 +208,7 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 
 /* ---- Turning ---- */
 
-/* The NHWC operand of an image, which nobody has written yet. */
+/* The NHWC operand of an image, which is not written yet. */
 static uint32_t add_twin(struct turned *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
@@ -306,7 +308,7 @@ static void turn_operation(struct turned *w, const struct nn_model *from,
 {
 	uint32_t *list, inputs[2];
 
-	/* What is turned by now comes before the operation. */
+	/* Transposes that exist by now come before the operation. */
 	for (uint32_t i = 0; i < images; i++) {
 		uint32_t input = turned_input(w, o, i);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one subgraph that is written anew.
+ * A model of one subgraph that is rewritten.
  */
 #include <stdlib.h>
 #include <string.h>

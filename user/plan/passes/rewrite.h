@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one subgraph that is written anew: its operands stay, more are added behind
- * them, and its operations are added one by one.
+ * A model of one subgraph that is rewritten: its operands stay, more are added behind them, and its
+ * operations are added one by one.
  */
 #ifndef NN_PLAN_REWRITE_H
 #define NN_PLAN_REWRITE_H
@@ -28,7 +28,7 @@ void *rewrite_take(char *base, size_t *at, size_t count, size_t size);
 void rewrite_divide(struct rewrite *w, const struct nn_model *from, char *base, size_t *at,
 		    size_t operands, size_t operations, size_t indices, size_t bytes);
 
-/* Copies a model into what was divided, but for its operations. */
+/* Copies a model into what was divided, except its operations. */
 void rewrite_begin(struct rewrite *w, const struct nn_model *from);
 
 /* Adds an operation and returns its operands, inputs first, for the caller to change. */
@@ -39,8 +39,8 @@ uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 
 /*
- * Counts who reads what anew, and makes those of the first `count` operands that are not there
- * nothing: temporaries that nobody writes.
+ * Counts the readers of operands again, and empties those of the first `count` operands that are
+ * not there: temporaries without a writer.
  */
 void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there);
 

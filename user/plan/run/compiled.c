@@ -14,7 +14,7 @@
 #include "plan/saved/saved.h"
 #include "plan/run/tuning.h"
 
-/* The memory of one execution. What follows the struct is in the same block. */
+/* The memory of one execution. The arrays that follow the struct are in the same block. */
 struct context {
 	size_t size;			/* of the block */
 	void **data;			/* by operand */
@@ -80,7 +80,7 @@ static void grow(struct compiled *c, struct context *x, size_t wanted)
 	atomic_fetch_add(&c->kept, m->size);
 }
 
-/* Where an operand lies that is no argument; NULL: nowhere. */
+/* The memory of an operand that is no argument; NULL: no memory. */
 static void *memory_of(const struct compiled *c, uint32_t operand, char *arena)
 {
 	const struct place *p = &c->places[operand];
@@ -276,7 +276,7 @@ static void pack_task(void *arg, uint32_t task, uint32_t thread)
 		p->refused = true;
 }
 
-/* What packing is told of a step of a thawed plan: where its inputs are. */
+/* The inputs of a step of a thawed plan, for packing. */
 static void thawed_run_init(const struct compiled_step *step, const struct context *x,
 			    struct nn_run *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many CPUs this process may keep busy.
+ * The CPUs that this process may keep busy.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -32,7 +32,7 @@ static uint32_t cpus_of_affinity(void)
 	return count;
 }
 
-/* What one cpu.max pays for: "QUOTA PERIOD", or "max PERIOD". */
+/* The CPUs that one cpu.max pays for: "QUOTA PERIOD", or "max PERIOD". */
 static uint32_t cpus_of_quota(const char *file)
 {
 	unsigned long long quota, period;

@@ -14,7 +14,7 @@ struct domain {
 	uint32_t package;		/* bits of all domains of its package */
 };
 
-/* Of all CPUs; freed by free() of `of`. */
+/* The domains of all CPUs; freed by free() of `of`. */
 struct domains {
 	uint32_t num_cpus;
 	uint32_t count;
@@ -32,10 +32,10 @@ bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 /* Reads those of this system, once. */
 void domains_start(void);
 
-/* How many this system tells of; 0: none, or they were not read. */
+/* The number of domains; 0: unknown. */
 uint32_t domains_count(void);
 
-/* Of the CPU that this thread runs on now. All bits: there is one domain only. */
+/* The domain of the CPU that this thread runs on now. All bits: there is one domain only. */
 struct domain domain_here(void);
 
 #endif /* NN_PLAN_DOMAINS_H */

@@ -15,7 +15,7 @@
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
 
-/* What holds for inputs and outputs alike; `what` names the one. */
+/* Rules for inputs and outputs alike; `what` names the one. */
 static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg *arg,
 				const char *what, uint32_t index, struct nn_error *err)
 {

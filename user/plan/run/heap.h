@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the executions that run a plan step by step: what one execution freed serves the
+ * Memory of the executions that run a plan step by step. Blocks that one execution freed serve the
  * next ones, so that those of shapes that were seen before call no allocator.
  */
 #ifndef NN_PLAN_HEAP_H
@@ -29,7 +29,7 @@ void heaps_put(struct heaps *heaps, struct heap *heap);
 uint64_t heaps_bytes(const struct heaps *heaps);
 
 /*
- * Memory aligned to 64 bytes, also for a size of 0; NULL: there is none. A heap of NULL takes it
+ * Memory aligned to 64 bytes, also for a size of 0; NULL: out of memory. A heap of NULL takes it
  * from the system and keeps nothing.
  */
 void *heap_alloc(struct heap *heap, size_t size);
@@ -40,7 +40,7 @@ void *heap_zeroed(struct heap *heap, size_t count, size_t size);
 /* Frees what came from this heap; NULL is fine. */
 void heap_free(struct heap *heap, void *memory);
 
-/* Where reference kernels take their memory first; heap_settle() lets it grow after a run. */
+/* Memory that reference kernels take first; heap_settle() lets it grow after a run. */
 struct nn_run_memory *heap_scratch(struct heap *heap);
 void heap_settle(struct heap *heap);
 

@@ -11,7 +11,7 @@
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void lazy_free(struct lazy *lazy);
 
-/* What is executed, made now if it was put off: the plan itself where it is not lazy. */
+/* The plan to execute, made now if it was put off: the plan itself if it is not lazy. */
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
 /* The same, but nothing is made: a lazy plan that was put off is itself. */

@@ -16,8 +16,8 @@
 #endif
 
 /*
- * What a block takes, in pages, which have 4, 16 or 64 KiB: huge pages, as they are here, are
- * multiples of each. The last huge page is whole where half of it is used.
+ * The size of a block in pages, which have 4, 16 or 64 KiB: huge pages are multiples of each. The
+ * last huge page is whole where half of it is used.
  */
 static size_t in_pages(size_t size)
 {
@@ -57,7 +57,7 @@ void *pages_alloc_all(size_t size)
 {
 	void *memory = pages_alloc(size);
 
-	/* Where the kernel cannot, the pages come when they are written. */
+	/* If the kernel cannot, the pages come when they are written. */
 	if (memory)
 		madvise(memory, in_pages(size), MADV_POPULATE_WRITE);
 	return memory;

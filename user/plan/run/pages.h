@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Zeroed memory, aligned to 64 bytes at least; NULL: there is none. */
+/* Zeroed memory, aligned to 64 bytes at least; NULL: out of memory. */
 void *pages_alloc(size_t size);
 
 /* The same for what is written as a whole at once: all pages in one call, not one by one. */

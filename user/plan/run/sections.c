@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plans of a section lie in slots. Who runs one has counted itself in its slot's `users`;
- * who changes a slot holds the section's lock and has set `users` from 0 to CHANGING. So plans
- * that are there are found without a lock.
+ * The plans of a section lie in slots. A thread that runs one has counted itself in its slot's
+ * `users`; a thread that changes a slot holds the section's lock and has set `users` from 0 to
+ * CHANGING. So plans that are there are found without a lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -25,10 +25,13 @@
 /* Misses of plans that are interpreted at most before another plan is made. */
 #define MAX_PENALTY 1024
 
-/* Where plans are worth it that go again, one of so many misses is interpreted, to see what that takes. */
+/*
+ * While plans are worth it although they are dropped, one of so many misses is interpreted, to
+ * measure the time of that.
+ */
 #define LOOK_AGAIN 64
 
-/* Times that a subgraph is divided anew, as sections have come to need each other's values. */
+/* Times that a subgraph is divided again, as sections have come to need each other's values. */
 #define MAX_ROUNDS 4
 
 /* A section as a model of its own, its inputs' shapes known, and its plan. */
@@ -48,7 +51,7 @@ struct slot {
 	struct shaped *shaped;		/* NULL: empty */
 };
 
-/* What the sections of a plan have in common. */
+/* State that the sections of a plan share. */
 struct sections {
 	const struct nn_isa *isa;
 	uint32_t preference;
@@ -128,7 +131,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 {
 	const struct nn_operation *o = step->operation;
 
-	/* Those of extensions say when they run what shapes they have. */
+	/* Operations of extensions tell their shapes only when they run. */
 	if (!step->op->execute || (o->type > UINT16_MAX && !nn_is_own(o->type)) ||
 	    step->op->code == NN_OP_OEM || nn_traits(step->op->code)->is_sized_by_values)
 		return false;
@@ -142,7 +145,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 	return o->num_outputs;
 }
 
-/* What a plain operation on known values writes is known too. */
+/* The outputs of a plain operation on known values are known too. */
 static void learn(const struct graph *g, const struct section *s, const struct step *step,
 		  const struct facts *facts)
 {
@@ -195,7 +198,9 @@ static bool find_sections(struct graph *g, const struct facts *facts)
 	return true;
 }
 
-/* What is needed outside: outputs of the subgraph, and inputs of other sections and steps. */
+/*
+ * Values that are needed outside: outputs of the subgraph, and inputs of other sections and steps.
+ */
 static void find_needed(const struct graph *g, const struct facts *facts)
 {
 	uint32_t at = 0, end = 0;
@@ -375,7 +380,7 @@ static void count_bytes(struct sections *all, struct shaped *shaped)
 		atomic_fetch_add(&all->bytes, bytes - atomic_exchange(&shaped->bytes, bytes));
 }
 
-/* Empties a slot that nobody else changes or uses. */
+/* Empties a slot that no other thread changes or uses. */
 static void empty_slot(struct section *s, struct slot *slot)
 {
 	struct shaped *shaped = slot->shaped;
@@ -516,7 +521,7 @@ static void set_used(struct slot *slot, uint64_t run)
 	atomic_store_explicit(&slot->used_run, run, memory_order_relaxed);
 }
 
-/* The slot with the plan of these values, counted in; NULL: there is none. */
+/* The slot with the plan of these values, counted in; NULL: no slot has it. */
 static struct slot *find_slot(struct section *s, const struct value *values, uint64_t run)
 {
 	for (uint32_t i = 0; i < SECTION_PLANS; i++) {
@@ -537,7 +542,7 @@ static struct slot *find_slot(struct section *s, const struct value *values, uin
 	return NULL;
 }
 
-/* An empty slot, or the one that nobody wanted for longest; CHANGING. NULL: all are in use. */
+/* An empty slot, or the least recently used one; CHANGING. NULL: all are in use. */
 static struct slot *take_slot(struct section *s)
 {
 	for (uint32_t tries = 0; tries < SECTION_PLANS; tries++) {
@@ -564,7 +569,10 @@ static bool is_wanted(const struct section *s, const struct slot *slot)
 	       atomic_load(&slot->used_run) + LATELY >= atomic_load(&s->all->runs);
 }
 
-/* The plan that a section used last stays as long as it is wanted: else each execution made it anew. */
+/*
+ * The plan that a section used last stays while it is in use: else each execution would make it
+ * again.
+ */
 static bool may_go(const struct section *s, const struct slot *slot)
 {
 	const uint64_t used = atomic_load(&slot->used_ns);
@@ -578,8 +586,8 @@ static bool may_go(const struct section *s, const struct slot *slot)
 }
 
 /*
- * Of all sections' plans that may go, the one that nobody wanted for longest; goes. False: none does.
- * `missed` becomes true where it will be missed.
+ * Drops the least recently used of all sections' plans that may go. False: none does. `missed`
+ * becomes true where it will be missed.
  */
 static bool evict_one(struct section *holder, bool *missed)
 {
@@ -599,7 +607,10 @@ static bool evict_one(struct section *holder, bool *missed)
 			oldest = slot;
 		}
 	}
-	/* Who waited here could wait for the holder of that lock, who waits for this one's. */
+	/*
+	 * Waiting here could be a deadlock with the holder of that lock, which may wait for this
+	 * one's.
+	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;
 	evicted = atomic_compare_exchange_strong(&oldest->users, &nobody, CHANGING);
@@ -629,8 +640,8 @@ static bool keep_limit(struct section *s)
 }
 
 /*
- * Decides how many misses are interpreted from now on. Plans that are made in vain, or in place of
- * others that will be wanted again, may cost more than they gain: that is measured.
+ * Decides how many misses are interpreted from now on. Plans that are never used, or that replace
+ * others which will be used again, may cost more than they gain: that is measured.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {
@@ -660,7 +671,7 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 	empty_slot(s, slot);
 	shaped = shaped_create(s, values, run->deadline_ns);
 	slot->shaped = shaped;
-	/* What was given up says nothing of the shapes. */
+	/* A plan that was given up says nothing of the shapes. */
 	if (shaped && !shaped->plan && clock_ns() >= run->deadline_ns)
 		empty_slot(s, slot);
 	if (!slot->shaped) {
@@ -685,8 +696,8 @@ static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 }
 
 /*
- * Finds a slot, or makes a plan for these values. Threads that want others' plans go on. NULL:
- * there is none, as the deadline came first or the section is to be interpreted.
+ * Finds a slot, or makes a plan for these values. Threads that want others' plans go on. NULL: the
+ * deadline came first, or the section is to be interpreted.
  */
 static struct slot *get_slot(struct section *s, const struct value *values, const struct run *run,
 			     bool *made)
@@ -732,7 +743,7 @@ void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 
 /* ---- Running ---- */
 
-/* Whether there is a value that a compiled plan takes: of no size there is none. */
+/* Whether a compiled plan takes the value: it has a size. */
 static bool is_taken(const struct value *v)
 {
 	if (v->tensor.omitted || !v->tensor.data ||

@@ -11,7 +11,10 @@
 /* Sets of shapes for which a section keeps plans; the one used least recently goes. */
 #define SECTION_PLANS 8
 
-/* What plans of all sections keep where the options do not tell; beyond it one a section. */
+/*
+ * Bytes that plans of all sections keep if the options do not tell; beyond it one plan for each
+ * section.
+ */
 #define SECTIONS_BYTES ((uint64_t)256 << 20)
 
 struct section;
@@ -32,7 +35,7 @@ bool section_run(struct frame *f, struct section *s, enum nn_status *status);
 /* Operations of a section. */
 uint32_t section_length(const struct section *section);
 
-/* They were run one by one, which took so long: plans are made where they are worth it. */
+/* They were run one by one, which took so long: plans are made if they are worth it. */
 void section_interpreted(struct section *section, uint64_t ns);
 
 /* A new execution; returns its number. */

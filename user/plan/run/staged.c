@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions of a thawed plan on arguments that its kernels cannot take as they are. Such a
- * plan has no model that could be interpreted: arguments that are not aligned are copied, and
- * where an output is too small its shape, which is known, is all of the answer.
+ * Executions of a thawed plan on arguments that its kernels cannot take unchanged. The plan has no
+ * model that could be interpreted: arguments that are not aligned are copied, and if an output is
+ * too small its shape, which is known, is all of the answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void declare_outputs(const struct nn_subgraph *s, const struct staged *x,
 	}
 }
 
-/* Gives each argument memory that kernels can take. False: there is none. */
+/* Gives each argument memory that kernels can take. False: out of memory. */
 static bool stage(struct staged *x)
 {
 	const uint32_t inputs = x->e->num_inputs;

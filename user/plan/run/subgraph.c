@@ -97,7 +97,7 @@ static enum nn_status place_output(struct frame *f, const struct step *step, uin
 	return NN_OK;
 }
 
-/* What a kernel could not write into the caller's memory itself. */
+/* Copies outputs that a kernel could not write into the caller's memory. */
 static void copy_to_caller(const struct frame *f, uint32_t operand)
 {
 	const struct nn_arg *arg = caller_memory(f, operand);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions. A caller opens
- * a job and works at it itself; threads that are idle join, spin for a moment
- * for the next job, then sleep. Nobody waits for a thread that did not join. The opener wakes a
- * few sleepers, each of which wakes a few more: those first that sleep on CPUs of the opener's cache,
- * then of its package. Threads are not bound to CPUs.
+ * The threads of this process that share the work of executions. A caller opens a job and works at
+ * it itself; threads that are idle join, spin for a moment for the next job, then sleep. Executions
+ * never wait for a thread that did not join. The opener wakes a few sleepers, each of which wakes a
+ * few more: those first that sleep on CPUs of the opener's cache, then of its package. Threads are
+ * not bound to CPUs.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -28,7 +28,7 @@
 #define MAX_JOBS 8		/* at a time; more run on their own thread alone */
 #define SPIN_TURNS 64		/* between looks at the clock */
 
-/* Of a helper; kernels that no compiler optimised, as fuzzers have them, need more. */
+/* The stack of a helper; kernels that no compiler optimised, as fuzzers have them, need more. */
 #ifndef HELPER_STACK_SIZE
 #define HELPER_STACK_SIZE (256 * 1024)
 #endif
@@ -60,7 +60,7 @@ static struct {
 	struct job jobs[MAX_JOBS];
 } shared = { .once = PTHREAD_ONCE_INIT };
 
-#define ANY UINT32_MAX		/* as what a thread waits for, or who is woken */
+#define ANY UINT32_MAX		/* the event that a thread waits for, or that wakes it */
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {
@@ -245,7 +245,7 @@ static bool is_shared(uint32_t count, uint32_t threads)
 	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
 }
 
-/* How long helpers were waited for in the end. */
+/* The time that was waited for helpers in the end. */
 static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
 	struct job *job = is_shared(count, threads) ? take_job() : NULL;

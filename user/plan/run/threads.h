@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions: one besides the caller's for
- * each CPU that it may keep busy, up to 256, however many executions there are.
+ * The threads of this process that share the work of executions. It has one besides the caller's
+ * for each CPU that it may keep busy, up to 256, however many executions there are.
  */
 #ifndef NN_PLAN_THREADS_H
 #define NN_PLAN_THREADS_H
 
 #include <stdint.h>
 
-/* How long an idle thread spins: more than the time between two operations of an execution. */
+/* The time that an idle thread spins: more than the time between two operations of an execution. */
 #define THREADS_SPIN_NS 50000
 
 /* Sleepers that one thread wakes, which wake others. */
 #define THREADS_FAN_OUT 4
 
-/* How late a helper may be in the end; if one is later, for how long callers do without. */
+/*
+ * The time that a helper may be late in the end, and for which callers do without it if it is
+ * later.
+ */
 #define THREADS_LATE_NS 300000
 #define THREADS_ALONE_NS 20000000
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tuning of a compiled plan that is hot, in two phases. The first times each step on all threads
- * and on one, and proposes what is faster as a rule of each. Steps that are fast alone need not be so
- * together: between steps on one thread the others fall asleep. So the second phase runs the
- * whole plan as it was and as proposed, in rounds, and keeps the proposal only where it won
- * by more than chance would.
+ * and on one, and proposes what is faster as a rule of each. Steps that are fast alone need not be
+ * so together: between steps on one thread the others fall asleep. So the second phase runs the
+ * whole plan in both forms, in rounds, and keeps the proposal only if it won by more than chance
+ * would.
  */
 #include <stdlib.h>
 
@@ -17,8 +17,8 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 #define STEP_RUNS 16
 
 /*
- * A round of the second phase: twice as it was, twice as proposed. The first of each two finds
- * the threads as the other way left them, so only the second counts.
+ * A round of the second phase: twice in the old form, twice as proposed. The first of each two
+ * finds the threads as the other way left them, so only the second counts.
  */
 #define ROUND_RUNS 4
 #define ROUNDS 8
@@ -80,7 +80,7 @@ struct tuning *tuning_begin(struct tuning *t)
 	}
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
-	/* Whoever was at it may have been the last one. */
+	/* This thread may have been the last one at it. */
 	if (!atomic_load(&t->done))
 		return t;
 	atomic_store(&t->busy, false);
@@ -144,7 +144,7 @@ static bool propose(struct tuning *t)
 	return any;
 }
 
-/* What a run of the second phase tells. */
+/* Takes the time of a run of the second phase. */
 static void note(struct tuning *t)
 {
 	const uint32_t round = (t->runs - STEP_RUNS) / ROUND_RUNS;

@@ -22,7 +22,7 @@ void tuning_end(struct compiled *c, bool succeeded);
 
 bool tuning_is_done(const struct tuning *t);
 
-/* What was measured, a byte a step: threads, or 0 for all. False: nothing of that kind. */
+/* The measured choice, a byte for each step: threads, or 0 for all. False: nothing of that kind. */
 void tuning_save(const struct compiled *c, uint8_t *steps);
 bool tuning_load(struct compiled *c, const uint8_t *steps, uint32_t num_steps);
 

@@ -29,7 +29,7 @@ bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared
 /* True when a kernel may access elements of that type at `data`. */
 bool value_is_aligned(const void *data, int32_t type);
 
-/* Makes the tensor's memory the value's own, from a heap; false when there is none. */
+/* Makes the tensor's memory the value's own, from a heap; false: out of memory. */
 bool value_allocate(struct value *value, struct heap *heap);
 
 /* Makes a private copy of a value's data in place of memory of somebody else; false as above. */

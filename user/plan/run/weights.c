@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is packed is compared by its bytes, so that nobody has to know of which shapes the form of
- * packed weights depends, and of which not.
+ * Packed weights are compared by their bytes, because only kernels know on which shapes the packed
+ * form depends.
  */
 #include <pthread.h>
 #include <stdlib.h>

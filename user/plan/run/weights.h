@@ -10,13 +10,13 @@
 
 struct weights;
 
-/* None yet; NULL: no memory. */
+/* An empty store; NULL: out of memory. */
 struct weights *weights_create(void);
 
-/* Nobody uses any; NULL is fine. */
+/* No weights may be in use; NULL is fine. */
 void weights_free(struct weights *weights);
 
-/* Memory to pack in, as kernels want it, of unknown content; NULL: there is none. Size is not 0. */
+/* Memory to pack in, as kernels want it, of unknown content; NULL: out of memory. Size is not 0. */
 void *weights_alloc(size_t size);
 void weights_release(void *packed, size_t size);	/* that was not kept; NULL is fine */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What saved plans depend on besides their models: the sources that wrote them,
- * of which any may change a layout or a result, the CPU, and the operations of
- * extensions.
+ * The things that saved plans depend on besides their models: the sources that wrote them, of which
+ * any may change a layout or a result, the CPU, and the operations of extensions.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -304,7 +304,7 @@ static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
 	return part;
 }
 
-/* Whether what was frozen can be thawed: whatever a kernel saves, it is to take back. */
+/* Whether the frozen form can be thawed: a kernel has to accept all that it saves. */
 static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
 {
 	static const struct nn_plan_options options;
@@ -362,7 +362,7 @@ enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *p
 	memcpy(&h, image->model, sizeof(h));
 	if (image->model_size > UINT32_MAX / 2)
 		return NN_OK;
-	/* Where a kernel has no memory the next one is tried, and may read: zeros, then no plan loads. */
+	/* Without memory the next kernel is tried, and may read zeros: then no plan loads. */
 	room = h.data_size + NN_PLAN_DATA_ALIGN;
 	data = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data == MAP_FAILED)

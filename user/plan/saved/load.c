@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of its saved parts: of the frozen form, or else of the model, which is
- * read and checked as any other, then compiled on weights that are packed already.
+ * Makes a plan of its saved parts. They are the frozen form, or else the model, which is read and
+ * checked as any other, then compiled on weights that are packed already.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 	return NN_OK;
 }
 
-/* What steers must be in the model part: the data part may change at any time. */
+/* Values that steer must be in the model part: the data part may change at any time. */
 static enum nn_status check_steering(const struct nn_model *model, struct nn_error *err)
 {
 	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
@@ -233,7 +233,7 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
 	if (!status)
 		status = load(&h, &model, h.data_size ? data : NULL, options, plan, err);
 	free(model);
-	/* What a model must not be, a file has become. */
+	/* An invalid model means that the file is damaged. */
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saves a plan: a model in which what was computed from constants is constant
- * itself, its constants divided into those that steer and those that do not, and
- * the list of what the data part is made of.
+ * Saves a plan: a model, and the list of the data part's pieces. Values that were computed from
+ * constants are constants in the model, and its constants are divided into those that steer and
+ * those that do not.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +165,7 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 	return changed;
 }
 
-/* References have no cycles, so this ends after as many rounds as they are deep. */
+/* References have no cycles, so this ends after at most as many rounds as their depth. */
 static void mark_steering(struct saver *s)
 {
 	const struct compiled *c = s->plan->compiled;

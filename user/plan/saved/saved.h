@@ -2,20 +2,19 @@
 /*
  * The form of a saved plan: shared by those who write and read it.
  *
- * Model part: struct saved_header, then one of two forms. Of a plan that was tuned a byte
- * for each step follows.
+ * Model part: struct saved_header, then one of two forms. A byte for each step follows if the plan
+ * was tuned.
  *
  * The frozen form, where every step has a kernel that can be saved and no argument may be
  * omitted: what an execution needs, so that loading compiles nothing.
  *
- * Otherwise the wire form of a model (model/wire.h) whose constants that steer are copied
- * values and whose other constants lie in its one pool, the data part. What was computed
- * from constants alone is itself a constant there, and the operations that computed it are
- * gone.
+ * Otherwise the wire form of a model (model/wire.h) whose constants that steer are copied values
+ * and whose other constants lie in its one pool, the data part. Values that were computed from
+ * constants alone are constants there, and the operations that computed them are gone.
  *
- * Data part: struct saved_stamp, the packed weights as compiling lays them out, then
- * constants, each aligned to SAVED_ALIGN: of a frozen form those that steps read, else
- * all; padded to NN_PLAN_DATA_ALIGN.
+ * Data part: struct saved_stamp, the packed weights as compiling lays them out, then constants,
+ * each aligned to SAVED_ALIGN. A frozen form has those that steps read, else all; padded to
+ * NN_PLAN_DATA_ALIGN.
  */
 #ifndef NN_PLAN_SAVED_H
 #define NN_PLAN_SAVED_H
@@ -65,7 +64,7 @@ struct frozen_arg {
 	int32_t zero_point;
 };
 
-/* Where an operand is: in the arena, in the data part, or in argument `in - FROZEN_ARG`. */
+/* The place of an operand: in the arena, in the data part, or in argument `in - FROZEN_ARG`. */
 enum { FROZEN_ARENA, FROZEN_DATA, FROZEN_ARG };
 
 struct frozen_place {
@@ -91,8 +90,8 @@ static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t o
 }
 
 /*
- * What the data part begins with: tells it from another plan's, or from one that
- * was never finished. It vouches for nothing.
+ * The head of the data part, which tells it from another plan's, or from one that was never
+ * finished. It vouches for nothing.
  */
 struct saved_stamp {
 	uint64_t magic;

@@ -26,7 +26,7 @@ struct nn_plan_pieces {
 /* Adds a piece, aligned, to what data_size bytes have so far; returns its offset. */
 uint64_t pieces_add(struct nn_plan_pieces *p, const void *from, uint64_t size);
 
-/* Ends the data part at a page; without pieces there is none. */
+/* Ends the data part at a page; without pieces it is empty. */
 void pieces_end(struct nn_plan_pieces *p);
 
 struct saver {
@@ -49,7 +49,7 @@ static inline bool saver_is_constant(const struct nn_operand *o)
 	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
 }
 
-/* Where a subgraph's operands are in the lists of all. */
+/* The place of a subgraph's operands in the lists of all. */
 static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 {
 	return (size_t)(s->subgraphs[subgraph].operands - s->operands);

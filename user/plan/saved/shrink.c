@@ -29,7 +29,7 @@ static bool are_equal(const struct nn_operand *a, const void *value_a, const str
 	       !memcmp(value_a, value_b, value_bytes(a));
 }
 
-/* What is being merged: a subgraph, its first operand in the lists of all. */
+/* The subgraph that is being merged: its first operand in the lists of all. */
 struct merging {
 	struct saver *s;
 	uint32_t subgraph;
@@ -54,14 +54,14 @@ static uint32_t find_equal(const struct merging *m, uint32_t operand)
 	return DROPPED;
 }
 
-/* Numbers the operands anew and moves them there. */
+/* Numbers the operands again and moves them there. */
 static void merge_operands(struct merging *m)
 {
 	struct saver *s = m->s;
 	struct nn_subgraph *g = &s->subgraphs[m->subgraph];
 	uint32_t count = 0;
 
-	/* What an operation writes has no consumers, perhaps, but is neither of those that go. */
+	/* Outputs of an operation may have no consumers, but are not dropped. */
 	for (uint32_t i = 0; i < g->num_operands; i++) {
 		const struct nn_operand *o = &s->operands[m->first + i];
 		bool constant = saver_is_constant(o);

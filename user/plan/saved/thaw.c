@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a frozen form in one pass, in which each number is checked when it is met: whoever
- * wrote it may have meant harm. All that the plan consists of is one block of memory, and
- * the model part, which keeps the lists of operands.
+ * Reads a frozen form in one pass, in which each number is checked when it is met, because its
+ * writer may mean harm. All that the plan consists of is one block of memory, and the model part,
+ * which keeps the lists of operands.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,10 +31,10 @@ struct block {
 	struct nn_subgraph main;
 };
 
-/* What any object may need: malloc()'s own alignment. */
+/* The alignment of any object: malloc()'s own. */
 #define OBJECT_ALIGN 16
 
-/* What is left of the form. */
+/* The rest of the form. */
 struct cursor {
 	const char *at;
 	uint64_t left;
@@ -192,7 +192,7 @@ static enum nn_status thaw_operands(struct thawing *t)
 
 /* ---- Steps ---- */
 
-/* The memory of an operand that a step reads or writes; false: it is none for that. */
+/* The memory of an operand that a step reads or writes; false: it is not for that. */
 static bool bound_operand(const struct thawing *t, uint32_t operand, bool written,
 			  struct nn_room *room)
 {
@@ -272,7 +272,7 @@ static bool is_apart(const struct thawing *t, const struct step_form *from,
 	return true;
 }
 
-/* Where a step's weights are: packed once, or in each run. False: there are not so many. */
+/* The place of a step's weights: packed once, or in each run. False: there are not so many. */
 static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
 {
 	const size_t size = nn_kernel_aligned(ready->packed_size);
@@ -285,7 +285,7 @@ static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
 	}
 	if (size > t->h->packed_size - c->packed_size)
 		return false;
-	/* There may be no data where nobody needs any. */
+	/* There may be no data if no step needs any. */
 	if (size)
 		ready->packed = t->packed + c->packed_size;
 	c->packed_size += size;
