@@ -142,4 +142,23 @@ enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn
 enum nn_status run_if(struct frame *f, const struct step *step);
 enum nn_status run_while(struct frame *f, const struct step *step);
 
+/*
+ * Does the work of nn_plan_execute() if compiled_execute() does not take the arguments: says what
+ * is wrong with them, or runs the plan on aligned copies.
+ */
+enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e,
+			      struct nn_error *err);
+
+/* Lazy plans: a checked model that the first execution makes the real plan of. */
+
+/* Makes a plan, which is interpreted, lazy; false: no memory. */
+bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
+void lazy_free(struct lazy *lazy);
+
+/* The plan to execute, made now if it was put off: the plan itself if it is not lazy. */
+const struct nn_plan *lazy_get(const struct nn_plan *plan);
+
+/* The same, but nothing is made: a lazy plan that was put off is itself. */
+const struct nn_plan *lazy_plan(const struct nn_plan *plan);
+
 #endif /* NN_PLAN_INTERNAL_H */

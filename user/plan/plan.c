@@ -8,14 +8,11 @@
 
 #include "base/clock.h"
 #include "plan/compiled.h"
-#include "plan/run/lazy.h"
 #include "plan/run/sections.h"
 #include "plan/passes/dump.h"
-#include "plan/passes/float16.h"
+#include "plan/passes/rewrite.h"
 #include "plan/run/threads.h"
 #include "plan/saved/thaw.h"
-#include "plan/passes/nhwc.h"
-#include "plan/passes/float32.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
 

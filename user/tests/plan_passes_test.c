@@ -14,9 +14,7 @@
 #include "model_builder.h"
 #include "ops/float16.h"
 #include "ops/op.h"
-#include "plan/passes/float16.h"
-#include "plan/passes/float32.h"
-#include "plan/passes/nhwc.h"
+#include "plan/passes/rewrite.h"
 #include "plan/plan.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

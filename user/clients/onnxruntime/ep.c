@@ -10,7 +10,6 @@
 
 #include "partition.h"
 #include "program.h"
-#include "report.h"
 
 const char said_by[] = "onnxruntime: ";
 

@@ -23,4 +23,8 @@ bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions);
 void partitions_free(struct partitions *partitions);
 
+/* Lists the claimed nodes in the file of clients/report.h; write errors leave it incomplete. */
+void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
+		  const struct devices *devices);
+
 #endif

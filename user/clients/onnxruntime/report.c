@@ -3,7 +3,7 @@
  * Writes which nodes are claimed, their multiplications, and the bytes moved to and from the
  * device.
  */
-#include "report.h"
+#include "partition.h"
 
 #include <stdlib.h>
 #include <string.h>

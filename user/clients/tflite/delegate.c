@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "clients/tflite/partition.h"
 #include <nnaccel/tflite.h>
 
 const char said_by[] = "";

@@ -37,4 +37,18 @@ void delegate_destroy(struct delegate *delegate);
 /* Returns the memory of a handle; NULL: there is no such handle. */
 ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
 
+/*
+ * Prepares the delegate: chooses the nodes of a graph that it claims, and replaces them by kernels. A
+ * partition that is not the whole graph costs a call and the transfer of its tensors. If its nodes
+ * together do less work than the option min_work, in multiplications or moved elements, it is left
+ * to TensorFlow Lite.
+ */
+int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
+
+/*
+ * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
+ * executed by each invocation.
+ */
+extern const struct tfl_registration kernel_registration;
+
 #endif /* NN_TFLITE_DELEGATE_H */

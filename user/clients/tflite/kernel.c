@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "clients/tflite/kernel.h"
-
 #include <stdlib.h>
 #include <string.h>
 

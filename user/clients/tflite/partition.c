@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "clients/tflite/partition.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "clients/tflite/delegate.h"
-#include "clients/tflite/kernel.h"
 #include "clients/tflite/operations.h"
 #include "clients/tflite/report.h"
 

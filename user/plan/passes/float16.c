@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/passes/float16.h"
 #include "model/operand.h"
 #include "ops/traits.h"
 #include "ops/window.h"

@@ -9,7 +9,6 @@
 #include "ops/float16.h"
 #include "ops/traits.h"
 #include "plan/passes/rewrite.h"
-#include "plan/passes/float32.h"
 
 /* A model under construction: one block, of which nn_model is the beginning. */
 struct wide {

@@ -8,7 +8,6 @@
 #include "model/operand.h"
 #include "ops/traits.h"
 #include "plan/passes/rewrite.h"
-#include "plan/passes/nhwc.h"
 
 #define NONE UINT32_MAX
 #define WANTED_SHAPE 3		/* the input that is the shape of an output */

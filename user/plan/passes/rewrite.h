@@ -47,4 +47,28 @@ void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there);
 /* The model if it passes all checks; else it is freed and NULL. */
 struct nn_model *rewrite_end(struct rewrite *w);
 
+/*
+ * The passes that rewrite a model. Each makes one that refers to `model`, which must outlive it, and
+ * that nn_model_free() frees. NULL: nothing is to be done, or no memory.
+ */
+
+/*
+ * Computes in float16 what kernels compute faster so: convolutions, FULLY_CONNECTED, and operations
+ * next to them that would else need conversions. CAST operations convert what others read or write
+ * in float32.
+ */
+struct nn_model *plan_float16(const struct nn_model *model);
+
+/*
+ * Computes the same in float32, in which kernels compute anyway. CAST operations convert float16
+ * inputs, outputs and constants. NULL also if something cannot be converted.
+ */
+struct nn_model *plan_float32(const struct nn_model *model);
+
+/*
+ * Computes the same on NHWC images, which have fast kernels. TRANSPOSE operations turn those of NCHW,
+ * as few as will do: what follows one another stays turned.
+ */
+struct nn_model *plan_nhwc(const struct nn_model *model);
+
 #endif /* NN_PLAN_REWRITE_H */

@@ -8,9 +8,7 @@
 
 #include "base/clock.h"
 #include "plan/compiled.h"
-#include "plan/run/lazy.h"
 #include "plan/run/sections.h"
-#include "plan/run/staged.h"
 
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "plan/compiled.h"
-#include "plan/run/lazy.h"
+#include "plan/internal.h"
 #include "plan/run/tuning.h"
 
 struct lazy {

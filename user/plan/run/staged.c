@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "plan/compiled.h"
-#include "plan/run/staged.h"
+#include "plan/internal.h"
 
 /* The caller's execution and the one in its place. */
 struct staged {

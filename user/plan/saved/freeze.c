@@ -9,8 +9,6 @@
 
 #include "plan/compiled.h"
 #include "plan/kernels/fields.h"
-#include "plan/saved/freeze.h"
-#include "plan/saved/load.h"
 #include "plan/saved/saver.h"
 #include "plan/saved/thaw.h"
 

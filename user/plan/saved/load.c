@@ -9,7 +9,6 @@
 
 #include "plan/compiled.h"
 #include "plan/run/sections.h"
-#include "plan/saved/load.h"
 #include "plan/saved/thaw.h"
 #include "plan/run/tuning.h"
 

@@ -9,8 +9,6 @@
 
 #include "base/round.h"
 #include "model/fingerprint.h"
-#include "plan/saved/freeze.h"
-#include "plan/run/lazy.h"
 #include "plan/run/sections.h"
 #include "plan/saved/saver.h"
 #include "plan/saved/thaw.h"

@@ -62,4 +62,11 @@ static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
  */
 bool saver_shrink(struct saver *s);
 
+/*
+ * Puts the frozen form into an image's model part in place of the wire form, and leaves of the
+ * pieces what that needs. Leaves both unchanged if a step cannot be frozen, or an argument may be
+ * omitted. NN_OUT_OF_MEMORY.
+ */
+enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *pieces);
+
 #endif /* NN_PLAN_SAVER_H */

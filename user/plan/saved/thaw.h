@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans of frozen forms: nothing of them is compiled, and all of it is checked.
+ * Plans of saved parts: of frozen forms, of which nothing is compiled and all is checked, or of
+ * models.
  */
 #ifndef NN_PLAN_THAW_H
 #define NN_PLAN_THAW_H
@@ -16,6 +17,14 @@
 enum nn_status plan_thaw(struct saved_header *part, const void *data,
 			 const struct nn_plan_options *options, struct nn_plan **plan,
 			 struct nn_error *err);
+
+/*
+ * The plan of parts whose header was checked, of a wire form. The data part is not read, and is
+ * NULL where its size is 0.
+ */
+enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
+			       const struct nn_plan_options *options, struct nn_plan **plan,
+			       struct nn_error *err);
 
 /* Frees a plan that was thawed. */
 void thawed_free(struct nn_plan *plan);
