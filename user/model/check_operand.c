@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "extension.h"
+#include "operand.h"
 
 enum scale_rule {
 	SCALE_ZERO,
@@ -183,7 +184,7 @@ static enum nn_status check_location(const struct nn_model_checker *c, uint32_t 
 	if ((o->type == NN_SUBGRAPH_TYPE) != (o->lifetime == NN_SUBGRAPH))
 		return nn_refuse_operand(c, index, "lifetime %u, which this type cannot have",
 					 o->lifetime);
-	if (o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE)
+	if (nn_operand_is_constant(o))
 		return check_constant(c, index, o);
 	if (at->pool || at->length || (at->offset && o->lifetime != NN_SUBGRAPH))
 		return nn_refuse_operand(c, index, "a location, which lifetime %u does not have",

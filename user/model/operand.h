@@ -16,4 +16,9 @@ const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,
 				      uint32_t count, struct nn_error *err);
 
+static inline bool nn_operand_is_constant(const struct nn_operand *operand)
+{
+	return operand->lifetime == NN_CONSTANT_COPY || operand->lifetime == NN_CONSTANT_REFERENCE;
+}
+
 #endif /* NN_MODEL_OPERAND_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "model/operand.h"
 #include "plan/compiled.h"
 #include "plan/run/sections.h"
 #include "plan/passes/dump.h"
@@ -53,7 +54,7 @@ static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, st
 		struct value *v = &g->initial[i];
 
 		*v = value_declared(o);
-		if (o->lifetime != NN_CONSTANT_COPY && o->lifetime != NN_CONSTANT_REFERENCE)
+		if (!nn_operand_is_constant(o))
 			continue;
 		v->tensor.data = (void *)nn_operand_value(plan->model, o);
 		v->foreign = o->lifetime == NN_CONSTANT_REFERENCE;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/operand.h"
 #include "plan/passes/dump.h"
 
 enum format { NOTHING, TEXT, DOT };
@@ -73,8 +74,8 @@ static bool is_constant(const struct shown *d, uint32_t operand)
 {
 	const struct nn_operand *o = &d->s->operands[operand];
 
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE ||
-	       o->lifetime == NN_NO_VALUE || (d->c && d->c->places[operand].constant);
+	return nn_operand_is_constant(o) || o->lifetime == NN_NO_VALUE ||
+	       (d->c && d->c->places[operand].constant);
 }
 
 /* The memory of an operand, if it is known. */

@@ -112,8 +112,7 @@ static bool choose_all(struct narrow *w)
 	bool any = false;
 
 	for (uint32_t i = 0; i < s->num_operands; i++)
-		w->is_constant[i] = s->operands[i].lifetime == NN_CONSTANT_COPY ||
-				    s->operands[i].lifetime == NN_CONSTANT_REFERENCE;
+		w->is_constant[i] = nn_operand_is_constant(&s->operands[i]);
 	for (uint32_t i = 0; i < s->num_operations; i++) {
 		const struct nn_operation *o = &s->operations[i];
 

@@ -17,16 +17,11 @@ struct wide {
 	bool *rounded;			/* by operand: a CAST of the model makes it float16 */
 };
 
-static bool is_constant(const struct nn_operand *o)
-{
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
-}
-
 /* A float16 tensor that is there before or after the operations. */
 static bool needs_cast(const struct nn_operand *o)
 {
 	return o->type == NN_TENSOR_FLOAT16 &&
-	       (is_constant(o) || o->lifetime == NN_SUBGRAPH_INPUT ||
+	       (nn_operand_is_constant(o) || o->lifetime == NN_SUBGRAPH_INPUT ||
 		o->lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
@@ -48,7 +43,7 @@ static bool sees_types(const struct nn_op *op)
 static bool is_convertible(const struct nn_subgraph *s)
 {
 	for (uint32_t i = 0; i < s->num_operands; i++)
-		if (s->operands[i].type == NN_FLOAT16 && !is_constant(&s->operands[i]) &&
+		if (s->operands[i].type == NN_FLOAT16 && !nn_operand_is_constant(&s->operands[i]) &&
 		    s->operands[i].lifetime != NN_NO_VALUE)
 			return false;
 	for (uint32_t i = 0; i < s->num_operations; i++) {

@@ -79,7 +79,7 @@ static void take_constants(struct saver *s, const struct compiled *c)
 		struct nn_operand *o = &s->operands[i];
 		const struct nn_tensor *t = &c->tensors[i];
 
-		if (saver_is_constant(o))
+		if (nn_operand_is_constant(o))
 			s->values[i] = c->places[i].constant;
 		if (!is_folded(c, o, i))
 			continue;
@@ -101,7 +101,7 @@ static void drop_folded(struct saver *s)
 	for (uint32_t i = 0; i < g->num_operations; i++) {
 		const struct nn_operation *o = &g->operations[i];
 
-		if (!o->num_outputs || !saver_is_constant(&s->operands[o->outputs[0]]))
+		if (!o->num_outputs || !nn_operand_is_constant(&s->operands[o->outputs[0]]))
 			s->operations[count++] = *o;
 	}
 	g->num_operations = count;
@@ -252,7 +252,7 @@ static bool place_constants(struct saver *s)
 		const struct nn_subgraph *g = &s->subgraphs[k];
 
 		for (uint32_t i = 0; i < g->num_operands; i++)
-			if (saver_is_constant(&g->operands[i]))
+			if (nn_operand_is_constant(&g->operands[i]))
 				place_constant(s, saver_first(s, k) + i, &used);
 	}
 	pieces_end(p);

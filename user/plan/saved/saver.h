@@ -6,6 +6,7 @@
 #ifndef NN_PLAN_SAVER_H
 #define NN_PLAN_SAVER_H
 
+#include "model/operand.h"
 #include "plan/compiled.h"
 #include "plan/saved/saved.h"
 
@@ -43,11 +44,6 @@ struct saver {
 	struct nn_plan_pieces *pieces;
 	struct nn_error *err;
 };
-
-static inline bool saver_is_constant(const struct nn_operand *o)
-{
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
-}
 
 /* The place of a subgraph's operands in the lists of all. */
 static inline size_t saver_first(const struct saver *s, uint32_t subgraph)

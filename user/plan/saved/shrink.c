@@ -64,7 +64,7 @@ static void merge_operands(struct merging *m)
 	/* Outputs of an operation may have no consumers, but are not dropped. */
 	for (uint32_t i = 0; i < g->num_operands; i++) {
 		const struct nn_operand *o = &s->operands[m->first + i];
-		bool constant = saver_is_constant(o);
+		bool constant = nn_operand_is_constant(o);
 		bool merges = constant && s->steers[m->first + i] && o->extra.kind == NN_EXTRA_NONE;
 
 		m->to[i] = DROPPED;
