@@ -113,7 +113,7 @@ void nn_plan_image_free(struct nn_plan_image *image);
  *
  * NN_GENERAL_FAILURE with the reason for parts that are damaged, do not belong together or come
  * from another build or another CPU. NN_INVALID_ARGUMENT for a data part that is not aligned, and
- * for options as in nn_plan_create(); NN_MISSED_DEADLINE_PERSISTENT; NN_OUT_OF_MEMORY.
+ * for options as in nn_plan_create(). Else NN_MISSED_DEADLINE_PERSISTENT or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
 			    size_t data_size, const struct nn_plan_options *options,

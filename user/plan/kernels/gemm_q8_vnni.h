@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with VNNI. The includer defines TARGET; VI, a vector; LANES of 32 bits; ROWS
- * of the largest tile, and TILES; SPLAT_BYTE, SPLAT, XOR and LOAD; DPBUSD, which adds products of
- * four unsigned and four signed bytes; SCALE, STORE_ONE and STORE_TWO, which make outputs of sums;
- * PRODUCT, its name; BLOCK, and correct_block(), which computes as many rows' corrections for b's
- * zero point.
+ * Int8 matrix product with VNNI. The includer defines TARGET, LANES of 32 bits, a vector VI of them,
+ * ROWS of the largest tile, TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of four
+ * unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO make outputs of sums. PRODUCT is the
+ * name of the product. correct_block() computes BLOCK rows' corrections for b's zero point.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
     !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \

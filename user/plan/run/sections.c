@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "model/operand.h"
 #include "model/times.h"
 #include "ops/traits.h"
 #include "plan/compiled.h"
@@ -92,19 +93,14 @@ uint32_t section_length(const struct section *section)
 
 /* ---- Dividing a subgraph ---- */
 
-/* By operand, of one subgraph. */
-struct facts {
-	uint32_t *known;		/* section + 1 that computes it from constants alone */
-	uint32_t *writer;		/* section + 1 that writes it; 0: none */
-	bool *is_needed;		/* outside of the section that writes it, */
-	bool *is_kept;			/* and was so when the subgraph was divided before */
-	bool *is_listed;		/* an input or output of the section at hand */
+/* Facts of an operand. Sections are named by their first operation + 1; 0: none. */
+struct fact {
+	uint32_t known;			/* the section that computes it from constants alone */
+	uint32_t writer;		/* the section that writes it */
+	uint32_t listed;		/* the last section that has it in its list of inputs */
+	bool is_needed;			/* outside of the section that writes it, */
+	bool is_kept;			/* and was so when the subgraph was divided before */
 };
-
-static bool is_constant(const struct nn_operand *o)
-{
-	return o->lifetime == NN_CONSTANT_COPY || o->lifetime == NN_CONSTANT_REFERENCE;
-}
 
 /* Whether an input that steers may have any value: the shapes do not depend on it. */
 static bool steers_no_shape(const struct nn_op *op, const struct nn_operand *o)
@@ -118,16 +114,16 @@ static bool steers_no_shape(const struct nn_op *op, const struct nn_operand *o)
  * Whether the plan of a section, NULL: a new one, knows an operand's value: it computes what depends
  * on constants, unless that leaves the section.
  */
-static bool knows(const struct graph *g, const struct section *s, const struct facts *facts,
+static bool knows(const struct graph *g, const struct section *s, const struct fact *facts,
 		  uint32_t operand)
 {
-	return is_constant(&g->subgraph->operands[operand]) ||
-	       (s && facts->known[operand] == s->first + 1 && !facts->is_kept[operand]);
+	return nn_operand_is_constant(&g->subgraph->operands[operand]) ||
+	       (s && facts[operand].known == s->first + 1 && !facts[operand].is_kept);
 }
 
 /* Whether an operation can be in a section. */
 static bool is_plain(const struct graph *g, const struct section *s, const struct step *step,
-		     const struct facts *facts)
+		     const struct fact *facts)
 {
 	const struct nn_operation *o = step->operation;
 
@@ -147,7 +143,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 
 /* The outputs of a plain operation on known values are known too. */
 static void learn(const struct graph *g, const struct section *s, const struct step *step,
-		  const struct facts *facts)
+		  struct fact *facts)
 {
 	const struct nn_operation *o = step->operation;
 
@@ -158,7 +154,7 @@ static void learn(const struct graph *g, const struct section *s, const struct s
 		    g->subgraph->operands[o->inputs[i]].lifetime != NN_NO_VALUE)
 			return;
 	for (uint32_t i = 0; i < o->num_outputs; i++)
-		facts->known[o->outputs[i]] = s->first + 1;
+		facts[o->outputs[i]].known = s->first + 1;
 }
 
 static struct section *add_section(struct graph *g, uint32_t first)
@@ -175,7 +171,7 @@ static struct section *add_section(struct graph *g, uint32_t first)
 }
 
 /* Finds the sections of a subgraph, and which of them writes each operand. */
-static bool find_sections(struct graph *g, const struct facts *facts)
+static bool find_sections(struct graph *g, struct fact *facts)
 {
 	struct section *s = NULL;
 
@@ -193,7 +189,7 @@ static bool find_sections(struct graph *g, const struct facts *facts)
 		s->count++;
 		learn(g, s, step, facts);
 		for (uint32_t j = 0; j < step->operation->num_outputs; j++)
-			facts->writer[step->operation->outputs[j]] = s->first + 1;
+			facts[step->operation->outputs[j]].writer = s->first + 1;
 	}
 	return true;
 }
@@ -201,12 +197,12 @@ static bool find_sections(struct graph *g, const struct facts *facts)
 /*
  * Values that are needed outside: outputs of the subgraph, and inputs of other sections and steps.
  */
-static void find_needed(const struct graph *g, const struct facts *facts)
+static void find_needed(const struct graph *g, struct fact *facts)
 {
 	uint32_t at = 0, end = 0;
 
 	for (uint32_t i = 0; i < g->subgraph->num_outputs; i++)
-		facts->is_needed[g->subgraph->outputs[i]] = true;
+		facts[g->subgraph->outputs[i]].is_needed = true;
 	for (uint32_t i = 0; i < g->subgraph->num_operations; i++) {
 		const struct nn_operation *o = &g->subgraph->operations[i];
 
@@ -215,78 +211,66 @@ static void find_needed(const struct graph *g, const struct facts *facts)
 			end = i + g->steps[i].section->count;
 		}
 		for (uint32_t j = 0; j < o->num_inputs; j++)
-			if (i >= end || facts->writer[o->inputs[j]] != at)
-				facts->is_needed[o->inputs[j]] = true;
+			if (i >= end || facts[o->inputs[j]].writer != at)
+				facts[o->inputs[j]].is_needed = true;
 	}
 }
 
-/* Lists the inputs and outputs of a section; with lists of NULL it only counts them. */
-static void list_operands(struct section *s, const struct facts *facts)
+/* Lists the inputs and outputs of a section. */
+static bool list_operands(struct section *s, struct fact *facts)
 {
-	memset(facts->is_listed, 0, s->from->num_operands * sizeof(*facts->is_listed));
-	s->num_inputs = 0;
-	s->num_outputs = 0;
+	size_t inputs = 1, outputs = 1;
+
+	for (uint32_t i = s->first; i < s->first + s->count; i++) {
+		inputs += s->from->operations[i].num_inputs;
+		outputs += s->from->operations[i].num_outputs;
+	}
+	s->inputs = calloc(inputs, sizeof(*s->inputs));
+	s->outputs = calloc(outputs, sizeof(*s->outputs));
+	if (!s->inputs || !s->outputs)
+		return false;
 	for (uint32_t i = s->first; i < s->first + s->count; i++) {
 		const struct nn_operation *o = &s->from->operations[i];
 
 		for (uint32_t j = 0; j < o->num_inputs; j++) {
-			uint32_t operand = o->inputs[j];
-			const struct nn_operand *in = &s->from->operands[operand];
+			const struct nn_operand *in = &s->from->operands[o->inputs[j]];
+			struct fact *fact = &facts[o->inputs[j]];
 
-			if (facts->is_listed[operand] || is_constant(in) ||
-			    in->lifetime == NN_NO_VALUE || facts->writer[operand] == s->first + 1)
+			if (fact->listed == s->first + 1 || nn_operand_is_constant(in) ||
+			    in->lifetime == NN_NO_VALUE || fact->writer == s->first + 1)
 				continue;
-			facts->is_listed[operand] = true;
-			if (s->inputs)
-				s->inputs[s->num_inputs] = operand;
-			s->num_inputs++;
+			fact->listed = s->first + 1;
+			s->inputs[s->num_inputs++] = o->inputs[j];
 		}
-		for (uint32_t j = 0; j < o->num_outputs; j++) {
-			if (!facts->is_needed[o->outputs[j]])
-				continue;
-			if (s->outputs)
-				s->outputs[s->num_outputs] = o->outputs[j];
-			s->num_outputs++;
-		}
+		for (uint32_t j = 0; j < o->num_outputs; j++)
+			if (facts[o->outputs[j]].is_needed)
+				s->outputs[s->num_outputs++] = o->outputs[j];
 	}
-}
-
-static bool fill_section(struct section *s, const struct facts *facts)
-{
-	list_operands(s, facts);
-	s->inputs = calloc((size_t)s->num_inputs + 1, sizeof(*s->inputs));
-	s->outputs = calloc((size_t)s->num_outputs + 1, sizeof(*s->outputs));
-	if (!s->inputs || !s->outputs)
-		return false;
-	list_operands(s, facts);
 	return true;
 }
 
 static void free_sections(struct graph *g);
 
 /* Whether a section computes from constants what leaves it, which was not thought of before. */
-static bool finds_kept(const struct graph *g, const struct facts *facts)
+static bool finds_kept(const struct graph *g, struct fact *facts)
 {
 	bool found = false;
 
 	for (uint32_t i = 0; i < g->subgraph->num_operands; i++) {
-		if (!facts->known[i] || !facts->is_needed[i] || facts->is_kept[i])
+		if (!facts[i].known || !facts[i].is_needed || facts[i].is_kept)
 			continue;
-		facts->is_kept[i] = true;
+		facts[i].is_kept = true;
 		found = true;
 	}
 	return found;
 }
 
 /* Divides a subgraph until no section steers by what another computes, or it has. */
-static bool find_all(struct graph *g, const struct facts *facts)
+static bool find_all(struct graph *g, struct fact *facts)
 {
-	const size_t operands = g->subgraph->num_operands;
-
 	for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
-		memset(facts->known, 0, operands * sizeof(*facts->known));
-		memset(facts->writer, 0, operands * sizeof(*facts->writer));
-		memset(facts->is_needed, 0, operands * sizeof(*facts->is_needed));
+		for (uint32_t i = 0; i < g->subgraph->num_operands; i++)
+			facts[i] = (struct fact){ .is_kept = facts[i].is_kept };
 		free_sections(g);
 		if (!find_sections(g, facts))
 			return false;
@@ -300,16 +284,8 @@ static bool find_all(struct graph *g, const struct facts *facts)
 static bool divide(struct nn_plan *plan, uint32_t index)
 {
 	struct graph *g = &plan->graphs[index];
-	size_t operands = (size_t)g->subgraph->num_operands + 1;
-	struct facts facts = {
-		.known = calloc(operands, sizeof(*facts.known)),
-		.writer = calloc(operands, sizeof(*facts.writer)),
-		.is_needed = calloc(operands, sizeof(*facts.is_needed)),
-		.is_kept = calloc(operands, sizeof(*facts.is_kept)),
-		.is_listed = calloc(operands, sizeof(*facts.is_listed)),
-	};
-	bool fine = facts.known && facts.writer && facts.is_needed && facts.is_kept &&
-		    facts.is_listed && find_all(g, &facts);
+	struct fact *facts = calloc((size_t)g->subgraph->num_operands + 1, sizeof(*facts));
+	bool fine = facts && find_all(g, facts);
 
 	for (uint32_t i = 0; fine && i < g->subgraph->num_operations; i++) {
 		struct section *s = g->steps[i].section;
@@ -321,13 +297,9 @@ static bool divide(struct nn_plan *plan, uint32_t index)
 		s->all = plan->sections;
 		s->next = s->all->first;
 		s->all->first = s;
-		fine = fill_section(s, &facts);
+		fine = list_operands(s, facts);
 	}
-	free(facts.known);
-	free(facts.writer);
-	free(facts.is_needed);
-	free(facts.is_kept);
-	free(facts.is_listed);
+	free(facts);
 	return fine;
 }
 
