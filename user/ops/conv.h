@@ -38,7 +38,7 @@ struct nn_conv {
  */
 enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *c);
 
-/* What `kernels` of a convolution leads to: reads and checks its arguments. */
+/* Reads and checks the arguments of a convolution; its `kernels` leads to it. */
 typedef enum nn_status nn_conv_prepare_fn(const struct nn_run *r, struct nn_conv *c);
 
 /* The shape rule of a convolution. */
