@@ -267,7 +267,7 @@ static enum nn_status add_role(struct nna_buffer *b, const struct role_list *lis
 				    .index = role->index };
 	for (uint32_t k = 0; k < b->num_roles; k++)
 		if (!memcmp(r, &b->roles[k], offsetof(struct nnaccel_role, frequency)))
-			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is there twice",
+			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is given twice",
 				       what, i);
 	r->frequency = (uint32_t)(role->frequency * NNACCEL_MAX_FREQUENCY);
 	status = merge_role(b, &s->operands[(output ? s->num_inputs : 0) + role->index], what, i,
@@ -513,7 +513,7 @@ static enum nn_status check_memory(const struct nna_buffer *buffer,
 	if (memory->device != buffer->device)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a memory of another device");
 	if (memory->is_formatted)
-		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: the memory is a picture");
+		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: the memory is an image");
 	if (prot & ~memory->prot)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the memory is not writable");
 	return NN_OK;
@@ -575,8 +575,8 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 		uses->count++;
 		for (uint32_t k = 0; k < i; k++)
 			if (uses->buffers[k] == uses->buffers[i])
-				return nn_fail(err, NN_INVALID_ARGUMENT, "execute: token %u is "
-					       "there twice", request->tokens[i]);
+				return nn_fail(err, NN_INVALID_ARGUMENT, "execute: token "
+					       "%u is given twice", request->tokens[i]);
 	}
 	return NN_OK;
 }

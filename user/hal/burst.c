@@ -148,7 +148,7 @@ static enum nn_status map_rings(struct nna_burst *b, uint64_t spin_ns, struct nn
 		.capacity = status->capacity,
 	};
 	if (nn_ring_init(&b->ring, &map, spin_ns))
-		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the kernel's rings are none");
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the kernel's rings are not valid");
 	b->capacity = map.capacity;
 	b->datums = malloc(b->capacity * sizeof(*b->datums));
 	if (!b->datums)

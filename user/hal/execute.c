@@ -118,7 +118,7 @@ static enum nn_status set_arg(struct nnaccel_arg *arg, const struct nna_argument
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
 			       kind, index, a->pool, r->num_memories + r->num_tokens);
 	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of a picture, "
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of an image, "
 			       "which is used whole, with offset and length 0", kind, index);
 	if (a->offset > r->memories[a->pool]->size ||
 	    a->length > r->memories[a->pool]->size - a->offset)

@@ -254,9 +254,9 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	error = look_up(device, fence, &e);
 	take_times(&e.answer, launched, fenced);
 	if (error == EINPROGRESS)
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it is not at its end yet");
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the execution has not ended yet");
 	if (error == EINVAL || error == EBADF || error == ENOENT)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is no fence of an "
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is not the fence of an "
 			       "execution of this device");
 	if (error)
 		return nna_fail_errno(device, "execute", error, err);

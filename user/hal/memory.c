@@ -171,18 +171,18 @@ static enum nn_status fail_formatted(const struct nna_device *device,
 	char name[5];
 
 	if (error == EINVAL)
-		return nna_fail_errno(device, "picture", error, err);
+		return nna_fail_errno(device, "image", error, err);
 	if (error != EOPNOTSUPP)
-		return fail_import(device, "picture", error, err);
+		return fail_import(device, "image", error, err);
 	if (format->modifier)
-		return nn_fail(err, NN_GENERAL_FAILURE, "picture: the modifier 0x%llx is not linear",
+		return nn_fail(err, NN_GENERAL_FAILURE, "image: the modifier 0x%llx is not linear",
 			       (unsigned long long)format->modifier);
 	for (int i = 0; i < 4; i++) {
 		name[i] = (char)(format->fourcc >> 8 * i & 0x7f);
 		name[i] = name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
 	}
 	name[4] = 0;
-	return nn_fail(err, NN_GENERAL_FAILURE, "picture: the format %s (0x%08x), or the kind of "
+	return nn_fail(err, NN_GENERAL_FAILURE, "image: the format %s (0x%08x), or the kind of "
 		       "its file, is not possible", name, format->fourcc);
 }
 
@@ -197,9 +197,9 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	int error;
 
 	nna_error_clear(err);
-	status = check_prot("picture", prot, err);
+	status = check_prot("image", prot, err);
 	if (!status)
-		status = NNA_TAKE(&f, planes, format, "picture: the format", err);
+		status = NNA_TAKE(&f, planes, format, "image: the format", err);
 	if (status)
 		return status;
 	m = memory_new(device, 0, prot);

@@ -184,7 +184,7 @@ static enum nn_status model_begin(const struct nna_device *device, const struct 
 	*sent = (struct sent_model){ .memories = memories, .num_pools = n };
 	for (uint32_t i = 0; i < n && !status; i++)
 		if (memories[i]->is_formatted)
-			status = nn_fail(err, NN_GENERAL_FAILURE, "model: memory %u is a picture, "
+			status = nn_fail(err, NN_GENERAL_FAILURE, "model: memory %u is an image, "
 					 "which holds no constants", i);
 	sent->pools = calloc(n ? n : 1, sizeof(*sent->pools));
 	if (!status && !sent->pools)

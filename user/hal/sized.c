@@ -30,8 +30,8 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 		return NN_INVALID_ARGUMENT;
 	for (size_t i = size; i < given; i++)
 		if (bytes[i])
-			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: this library does not know "
-				       "what is in byte %zu", what, i);
+			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: byte %zu is not 0, but this "
+				       "library has no field there", what, i);
 	memset(ours, 0, size);
 	memcpy(ours, callers, given < size ? given : size);
 	memcpy(ours, &written, sizeof(written));

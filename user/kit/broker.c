@@ -343,8 +343,8 @@ static void worker_exited(struct broker *b, struct worker *w)
 	if (w->state == SERVING) {
 		delay_ns = limits_release(&b->limits, w->uid, crashed, clock_ns());
 		if (delay_ns)
-			log_warning("uid %u: its workers crash: it gets none for %llu s", w->uid,
-				    (unsigned long long)(delay_ns / NS_PER_S));
+			log_warning("uid %u: its workers crash: it gets no new ones for %llu s",
+				    w->uid, (unsigned long long)(delay_ns / NS_PER_S));
 	} else if (!w->killed && (w->has_plugins || w->state == STARTING ||
 				  (w->state == IDLE && crashed))) {
 		start_failed(b, w->has_plugins);

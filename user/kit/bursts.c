@@ -161,7 +161,7 @@ static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst
 	};
 	burst->executor->devices = &status->devices;
 	if (nn_ring_init(&burst->ring, &map, burst->spin_ns))
-		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are none");
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are not valid");
 	return NN_OK;
 }
 
@@ -578,7 +578,7 @@ static void replace(const struct region *region, uint32_t first)
 			   region->base) != MAP_FAILED)
 			return;
 	}
-	log_error("a burst of a session that has ended stays: %s", strerror(errno));
+	log_error("cannot unmap a burst of an ended session: %s", strerror(errno));
 }
 
 void bursts_revoke(struct bursts *bursts)

@@ -107,8 +107,8 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 	if (status || verdict == CACHE_YES)
 		return status;
 	if (verdict == CACHE_NO)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the model file is none that this engine "
-			       "saved under this token for this user");
+		return nn_fail(err, NN_GENERAL_FAILURE, "this engine did not save the model file "
+			       "under this token for this user");
 	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's index cannot be read");
 }
 
@@ -152,7 +152,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	}
 	pthread_mutex_unlock(&client->lock);
 	if (!status && !mapped)
-		status = nn_fail(err, NN_GENERAL_FAILURE, "no such plan is kept");
+		status = nn_fail(err, NN_GENERAL_FAILURE, "no such plan is cached");
 	return status;
 }
 
@@ -210,7 +210,7 @@ enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key
 	}
 	pthread_mutex_unlock(&client->lock);
 	if (!status && (!written || answer.kind != CACHE_YES))
-		status = nn_fail(err, NN_GENERAL_FAILURE, "the plan is not kept");
+		status = nn_fail(err, NN_GENERAL_FAILURE, "the plan is not cached");
 	return status;
 }
 

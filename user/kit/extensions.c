@@ -126,7 +126,7 @@ static enum probed probe(const struct spawner *spawner, const struct spawn_plugi
 		log_warning("%s: refused%s", name,
 			    info.si_status == WORKER_EXIT_SLOW ? ": it took too long" : "");
 	else
-		log_info("%s: found sound", name);
+		log_info("%s: accepted", name);
 	return info.si_status ? REFUSED : SOUND;
 }
 

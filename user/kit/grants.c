@@ -351,7 +351,7 @@ void grants_revoke(struct grants *grants)
 	grants->revoked = true;
 	for (struct mapping *m = grants->mappings; m; m = m->next)
 		if (!take_away(m))
-			log_error("memory of a session that has ended stays: %s", strerror(errno));
+			log_error("cannot unmap memory of an ended session: %s", strerror(errno));
 	pthread_mutex_unlock(&grants->lock);
 }
 

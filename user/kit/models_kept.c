@@ -93,7 +93,7 @@ static enum nn_status load_kept(struct models *models, const struct command *com
 	memcpy(part, (const char *)kept->base + kept->data_size, kept->model_size);
 	if (!digest(part, kept->model_size, hash) || memcmp(hash, kept->hash, sizeof(hash))) {
 		free(part);
-		return nn_fail(err, NN_GENERAL_FAILURE, "a kept plan is damaged");
+		return nn_fail(err, NN_GENERAL_FAILURE, "a cached plan is damaged");
 	}
 	return models->engine->load(models->engine, part, kept->model_size, kept->base,
 				    kept->data_size, &how, &loaded->first.prepared, err);
@@ -307,7 +307,7 @@ static void keep_form(struct models *models, struct loaded_model *loaded)
 		if (!status && image.model)
 			status = cache_client_keep(models->cache, loaded->key, engine, &image, &err);
 		if (status)
-			log_debug("a plan is not kept: %s", err.message);
+			log_debug("a plan is not cached: %s", err.message);
 		engine->end_save(engine, &image);
 		was_replaced = atomic_load(&loaded->form) != form;
 		models_put_form(models, loaded, form);
@@ -322,7 +322,7 @@ void models_keep(struct models *models, struct keep_work *work)
 	struct nn_error err = { "" };
 
 	if (make_key(work, work->loaded, key, &err)) {
-		log_debug("a plan is not kept: %s", err.message);
+		log_debug("a plan is not cached: %s", err.message);
 	} else {
 		pthread_mutex_lock(&models->lock);
 		memcpy(work->loaded->key, key, sizeof(key));

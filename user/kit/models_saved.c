@@ -136,7 +136,7 @@ static enum nn_status save(struct models *models, const struct command *command,
 	sizes->data = image.data_size;
 	if (head->num_grants &&
 	    (image.model_size > head->wire_length || image.data_size > head->data_length))
-		status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "too little room");
+		status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "the parts do not fit");
 	else if (head->num_grants)
 		status = write_parts(models, command, &image, err);
 	engine->end_save(engine, &image);

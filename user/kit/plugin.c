@@ -222,7 +222,8 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 	if (!is_extension_name(x->name))
 		return refuse(err, "its name is not by reverse domain, as com.example.extension");
 	if (nn_extension_prefix(x->name))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %s is there already", x->name);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %s is registered already",
+			       x->name);
 	if (x->num_needs && !x->needs)
 		return refuse(err, "extensions are needed but not named");
 	status = check_types(x, err);
@@ -395,7 +396,7 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 	for (uint32_t i = 0; p && i < p->descriptor.num_types; i++)
 		if (p->descriptor.types[i].code == (o->type & 0xffff))
 			return plugin_check_data(&p->descriptor.types[i], o, err);
-	return p ? nn_fail(err, NN_INVALID_ARGUMENT, "type 0x%x is no plug-in's",
+	return p ? nn_fail(err, NN_INVALID_ARGUMENT, "type 0x%x belongs to no plug-in",
 			   (uint32_t)o->type) : NN_OK;
 }
 

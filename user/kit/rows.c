@@ -48,7 +48,7 @@ enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct 
 		return NN_OK;
 	*staged = malloc(arg->length);
 	if (!*staged)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the rows of a picture");
+		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for the rows of an image");
 	if (!is_output)
 		planes_copy(planes, mapping->format.num_planes, bases, *staged, false);
 	arg->data = *staged;
@@ -80,7 +80,8 @@ static enum nn_status set_arg(const struct memory_args *a, uint32_t index, struc
 		return NN_OK;
 	m = a->pools[from->pool];
 	if (mapping_is_formatted(m) && (from->offset || from->length))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of a picture", index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of an image",
+			       index);
 	if (from->offset > m->length || from->length > m->length - from->offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u lies outside its pool",
 			       index);

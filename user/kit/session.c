@@ -341,7 +341,7 @@ void session_abandon(int session)
 	if (d)
 		atomic_store(&d->ended, true);
 	if (null < 0 || dup3(null, session, O_CLOEXEC) < 0)
-		log_error("a session that has ended stays: %s", strerror(errno));
+		log_error("cannot close an ended session: %s", strerror(errno));
 	if (null >= 0)
 		close(null);
 }

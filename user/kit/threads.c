@@ -192,7 +192,8 @@ static void *look(void *arg)
 	server_end(&c->server);
 	if (!in_time || !await_threads(c, clock_ns() + GRACE_NS)) {
 		if (in_time)
-			log_warning("%s: a function of the engine goes on without it", c->name);
+			log_warning("%s: the client has ended, but not the engine's function",
+				    c->name);
 		server_abandon(&c->server);
 	}
 	await_threads(c, UINT64_MAX);

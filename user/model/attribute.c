@@ -33,7 +33,7 @@ static enum nn_status check_last(const struct nn_attribute *list, uint32_t count
 	for (uint32_t i = 0; i + 1 < count; i++)
 		if (list[i].code == last->code && !strcmp(list[i].extension, last->extension))
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "attribute %u of %s is there twice", last->code,
+				       "attribute %u of %s is given twice", last->code,
 				       last->extension);
 	return NN_OK;
 }

@@ -64,7 +64,8 @@ enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_de
 		return nn_fail(err, NN_GENERAL_FAILURE, "device: magic 0x%x, size %u",
 			       info->magic, info->size);
 	if (!is_version(info->version, sizeof(info->version)))
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: version is no printable text");
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "device: the version is not printable text");
 	if (info->type < NN_DEVICE_OTHER || info->type > NN_DEVICE_ACCELERATOR)
 		return nn_fail(err, NN_GENERAL_FAILURE, "device: type %u", info->type);
 	if (!info->feature_level || info->feature_level > MAX_FEATURE_LEVEL)

@@ -45,7 +45,7 @@ enum nn_status nn_extension_register(const struct nn_extension *extension, uint1
 		atomic_store_explicit(&extensions[next - 1], extension, memory_order_release);
 	pthread_mutex_unlock(&lock);
 	if (*prefix)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %.128s is there already",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %.128s is registered already",
 			       extension->name);
 	if (next > NN_MAX_EXTENSIONS)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT,

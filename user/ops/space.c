@@ -59,7 +59,7 @@ static enum nn_status infer_depth(struct nn_run *r)
 	if (to_space)
 		return nn_run_fail(r, "%u channels do not divide into blocks of %lld * %lld",
 				   in->dims[a.c], (long long)block, (long long)block);
-	return nn_run_fail(r, "a picture of %u * %u does not divide into blocks of %lld",
+	return nn_run_fail(r, "an image of %u * %u does not divide into blocks of %lld",
 			   in->dims[a.h], in->dims[a.w], (long long)block);
 }
 
@@ -207,7 +207,7 @@ static enum nn_status infer_space_to_batch(struct nn_run *r)
 	if (!scale_dim(padded.dims[0], (uint64_t)(bh * bw), 1, &dims[0]) ||
 	    !scale_dim(padded.dims[a.h], 1, (uint64_t)bh, &dims[a.h]) ||
 	    !scale_dim(padded.dims[a.w], 1, (uint64_t)bw, &dims[a.w]))
-		return nn_run_fail(r, "a padded picture of %u * %u, in blocks of %lld * %lld",
+		return nn_run_fail(r, "a padded image of %u * %u, in blocks of %lld * %lld",
 				   padded.dims[a.h], padded.dims[a.w], (long long)bh,
 				   (long long)bw);
 	return NN_OK;

@@ -59,7 +59,7 @@ enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err)
 		atomic_store_explicit(&added[end], op, memory_order_release);
 	pthread_mutex_unlock(&lock);
 	if (end == SIZE_MAX)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "operation %s is there already",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "operation %s is registered already",
 			       op->name);
 	if (end == MAX_ADDED)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT,

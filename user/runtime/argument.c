@@ -97,7 +97,7 @@ static int check_part(const struct checking *c)
 		return memory_check_range(a->memory, a->offset, a->length, c->err);
 	if (a->offset || a->length)
 		return refuse(c,
-			      "a part of a picture, which is used whole, with offset and length 0");
+			      "a part of an image, which is used whole, with offset and length 0");
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -110,7 +110,7 @@ static int check_picture(const struct checking *c)
 	if (!size || size == a->memory->size)
 		return ANEURALNETWORKS_NO_ERROR;
 	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA,
-		       "%s %d (%s): a picture of %zu bytes, not %u", a->output ? "output" : "input",
+		       "%s %d (%s): an image of %zu bytes, not %u", a->output ? "output" : "input",
 		       a->index, nn_type_name(c->operand.type), a->memory->size, size);
 }
 

@@ -198,7 +198,7 @@ int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t coun
 		for (k = 0; k < i; k++)
 			if (devices[k] == devices[i])
 				return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-					       "device %u of the list is there already: %s", i,
+					       "device %u of the list is given twice: %s", i,
 					       devices[i]->name);
 	}
 	return ANEURALNETWORKS_NO_ERROR;

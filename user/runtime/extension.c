@@ -318,7 +318,7 @@ static int add_attribute(const ANeuralNetworksCompilation *compilation, bool is_
 		if (attributes->list[i].extension == extension->name &&
 		    attributes->list[i].code == code)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-				       "attribute %u of %s is there already", code, name);
+				       "attribute %u of %s is given twice", code, name);
 	return append(attributes, &(struct nn_attribute){
 		.extension = extension->name, .code = code, .size = (uint32_t)length, .data = data,
 	}, err);

@@ -200,7 +200,7 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 
 	if (memory_is_picture(memory))
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
-			       "a picture's bytes are not a memory's");
+			       "the bytes of an image cannot be copied to or from a memory");
 	result = check_access(memory, prot, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;

@@ -160,7 +160,7 @@ static int copy_bytes(const struct contents *source, const struct contents *dest
 
 	if (memory_is_picture(source->memory) || memory_is_picture(destination->memory))
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
-			       "a picture's bytes are not a memory's");
+			       "the bytes of an image cannot be copied to or from a memory");
 	if (source->size != destination->size)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%zu bytes are copied to a memory of %zu", source->size,

@@ -268,7 +268,7 @@ static int set_value_from_memory(ANeuralNetworksModel *model, int32_t index,
 			       index);
 	if (memory_is_picture(memory))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "operand %d: a picture is no constant", index);
+			       "operand %d: an image cannot be a constant", index);
 	result = memory_check_range(memory, offset, length, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = find_pool(model, memory, &pool, err);

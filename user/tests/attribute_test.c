@@ -72,7 +72,7 @@ static void test_refused_to_write(void **state)
 		{ { { "a.b", 1, 0, NULL }, { "", 1, 0, NULL } }, "no proper name" },
 		{ { { "a.b", 1, 0, NULL }, { "a. b", 1, 0, NULL } }, "no proper name" },
 		{ { { "a.b", 1, 0, NULL }, { longest, 1, 0, NULL } }, "no proper name" },
-		{ { { "a.b", 1, 0, NULL }, { "a.b", 1, 1, "x" } }, "attribute 1 of a.b is there "
+		{ { { "a.b", 1, 0, NULL }, { "a.b", 1, 1, "x" } }, "attribute 1 of a.b is given "
 		  "twice" },
 		{ { { "a.b", 1, 0, NULL }, { "a.b", 2, ROOM, longest } }, "more than 4096 bytes" },
 		{ { { "a.b", 1, UINT32_MAX, longest }, { "a.b", 2, 0, NULL } }, "more than 4096" },

@@ -560,7 +560,7 @@ static void test_crashes(void **state)
 		offer(i, 5, AT_ONCE);
 		await_logged("ended with 9", (unsigned int)i);
 	}
-	await_logged("uid 5: its workers crash: it gets none for 1 s", 1);
+	await_logged("uid 5: its workers crash: it gets no new ones for 1 s", 1);
 	offer(5, 5, WITH_CONTEXT);
 	assert_int_equal(await_refused(5), EAGAIN);
 	offer(6, 6, WITH_CONTEXT);

@@ -132,9 +132,9 @@ static void test_find(void **state)
 	assert_string_equal(e.files[2], "p.so");
 	assert_string_equal(e.files[3], "a.so");
 	assert_null(e.files[4]);
-	assert_logged("extension b.so: found sound");
-	assert_logged("extension c-twice.so: c-twice.so: extension com.example.fibonacci is there "
-		      "already");
+	assert_logged("extension b.so: accepted");
+	assert_logged("extension c-twice.so: c-twice.so: extension com.example.fibonacci is "
+		      "registered already");
 	assert_logged("extension d-writable.so: refused: others than its owner may write to it");
 	assert_logged("extension e.so: e.so: built for version 3 of the interface, "
 		      "this engine has 2");

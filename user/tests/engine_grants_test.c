@@ -605,7 +605,7 @@ static void test_no_memory_for_rows(void **state)
 
 	(void)state;
 	assert_int_equal(rows_begin(&m, false, &arg, &staged, &err), NN_OUT_OF_MEMORY);
-	assert_non_null(strstr(err.message, "picture"));
+	assert_non_null(strstr(err.message, "image"));
 }
 #endif
 

@@ -79,7 +79,7 @@ static void test_loading(void **state)
 	/* Plans that were saved without them, or with others, are not loaded. */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
-		    "extension com.example.fibonacci is there already");
+		    "extension com.example.fibonacci is registered already");
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/nothing", "exports no nnaccel_extension");
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/abi", "built for version 3 of the interface");
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "plugins/none", "No such file");
@@ -200,7 +200,7 @@ X(operation_twice, s->operations[1].code = 1, "operations A and B both have code
 X(oem, (s->x.oem_operation = &s->oem, s->oem.check = NULL), "operation O lacks check")	\
 X(null_needs, (s->x.num_needs = 1, s->x.needs = NULL), "extensions are needed but not named") \
 X(no_name_needed, s->x.num_needs = 1, "needs (none), which is not there")		\
-X(taken, s->x.name = FIBONACCI_NAME, "extension com.example.fibonacci is there already") \
+X(taken, s->x.name = FIBONACCI_NAME, "extension com.example.fibonacci is registered already") \
 X(no_need, (s->x.num_needs = 1, s->needs[0] = "a.missing"), "needs a.missing, which is not there")
 
 #define DEFINE(_name, _change, _message)	\
@@ -519,7 +519,8 @@ static void test_not_decoded(void **state)
 	golden_model(&b, NN_CONSTANT_COPY);
 	b.operands[0][0].type = CODE(nn_extension_prefix(FIBONACCI_NAME), FIBONACCI_INT64);
 	b.operands[0][1].type = CODE(nn_extension_prefix(FIBONACCI_NAME), 99);
-	assert_refused(&b, "subgraph 0, operand 1 (unknown type): type 0x10063 is no plug-in's");
+	assert_refused(&b,
+		       "subgraph 0, operand 1 (unknown type): type 0x10063 belongs to no plug-in");
 	/* A type of the engine's is the engine's to check. */
 	golden_model(&b, NN_CONSTANT_COPY);
 	b.operands[0][0].type = CODE(prefix, 99);
@@ -1257,7 +1258,7 @@ static void test_most(void **state)
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(prefix, nn_extension_prefix(FIBONACCI_NAME));
-	assert_string_equal(err.message, "extension com.example.fibonacci is there already");
+	assert_string_equal(err.message, "extension com.example.fibonacci is registered already");
 	assert_null(nn_extension_at(last + 1));
 	for (count = NN_MAX_EXTENSIONS; last < NN_MAX_EXTENSIONS; last++, count--) {
 		others[last].name = names[count];

@@ -968,7 +968,7 @@ static void test_replace(void **state)
 	(void)state;
 	entry_open_in(&e, given_folder, 20);
 	assert_refused(&e, NN_GENERAL_FAILURE);
-	assert_non_null(strstr(err.message, "none that this engine saved"));
+	assert_non_null(strstr(err.message, "did not save the model file"));
 	save(&e, 2);
 	assert_loads(&e, 2);
 	entry_close(&e);

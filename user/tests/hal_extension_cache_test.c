@@ -111,7 +111,7 @@ static void test_bits(void **state)
 		assert_int_equal(pread(e.model, &byte, 1, at), 1);
 		flipped = byte ^ (uint8_t)(1 << at % 8);
 		assert_int_equal(pwrite(e.model, &flipped, 1, at), 1);
-		refuse(&e, member, "the model file is none that this engine saved");
+		refuse(&e, member, "this engine did not save the model file");
 		assert_int_equal(pwrite(e.model, &byte, 1, at), 1);
 	}
 	load_golden(&e, member);
@@ -191,7 +191,7 @@ static void test_changed(void **state)
 	(void)state;
 	device = open_as(true);
 	entry_open_in(&e, given_folder, GOLDEN);
-	refuse(&e, device, "the model file is none that this engine saved");
+	refuse(&e, device, "this engine did not save the model file");
 	save_golden(&e, device);
 	load_golden(&e, device);
 	entry_close(&e);
@@ -213,7 +213,7 @@ static void test_removed(void **state)
 	(void)state;
 	device = open_as(true);
 	entry_open_in(&e, given_folder, GOLDEN);
-	refuse(&e, device, "the model file is none that this engine saved");
+	refuse(&e, device, "this engine did not save the model file");
 	build_golden(&b);
 	assert_int_equal(nna_prepare_model(device, &b.model, NULL, NULL, &p, &err),
 			 NN_INVALID_ARGUMENT);

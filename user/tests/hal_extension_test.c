@@ -376,7 +376,7 @@ static void test_attributes_refused(void **state)
 		{ { { "com.example.x", 1, 0, NULL } }, "com.example.x takes no attribute 1" },
 		{ { { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(large), large } },
 		  "attributes of more than 65536 bytes" },
-		{ { modulus, modulus }, "attribute 1 of com.example.fibonacci is there twice" },
+		{ { modulus, modulus }, "attribute 1 of com.example.fibonacci is given twice" },
 		{ { { "", 1, 0, NULL } }, "no proper name" },
 	};
 	struct nna_device *client = open_as(true), *stranger = open_as(false);

@@ -306,7 +306,8 @@ static void test_fence_info(void **state)
 /* An execution that goes on has no answer yet, and other files have none. */
 static void test_no_fence_info(void **state)
 {
-	static const char not_one[] = "execute: the fd is no fence of an execution of this device";
+	static const char not_one[] =
+		"execute: the fd is not the fence of an execution of this device";
 	struct nna_prepared_model *p = prepare(2, 1, 4);
 	int fence = start(p), file, copy;
 
@@ -314,7 +315,7 @@ static void test_no_fence_info(void **state)
 	fake.is_busy = true;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), NN_GENERAL_FAILURE);
-		assert_string_equal(err.message, "execute: it is not at its end yet");
+		assert_string_equal(err.message, "execute: the execution has not ended yet");
 	}
 	fake.is_busy = false;
 	/* A request that fails is not the end of the execution. */

@@ -664,13 +664,13 @@ static void test_limits_of_lists(void **state)
 		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, roles,
 						     NNACCEL_MAX_ROLES - 7, roles, 7 + i, &made.buffer,
 						     &made.count, &err), NN_INVALID_ARGUMENT);
-		assert_non_null(strstr(err.message, i ? "1025 roles" : "there twice"));
+		assert_non_null(strstr(err.message, i ? "1025 roles" : "given twice"));
 		given.request.tokens = tokens;
 		given.request.num_tokens = NNACCEL_MAX_CMD_BUFFERS + i;
 		given.in = (struct nna_argument){ .pool = 1 };
 		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
 					     &err), NN_INVALID_ARGUMENT);
-		assert_non_null(strstr(err.message, i ? "1025 buffers" : "there twice"));
+		assert_non_null(strstr(err.message, i ? "1025 buffers" : "given twice"));
 		given.request.num_tokens = 0;
 		given.in = (struct nna_argument){ .length = ROW };
 		assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, fences,

@@ -167,19 +167,20 @@ static void test_refused_pictures(void **state)
 		const char *message;
 	} cases[] = {
 		{ EINVAL, 1, 0, NN_INVALID_ARGUMENT,
-		  "picture: refused by the kernel: a value or range is not valid" },
+		  "image: refused by the kernel: a value or range is not valid" },
 		{ EOPNOTSUPP, 0x34325241, 0, NN_GENERAL_FAILURE,
-		  "picture: the format AR24 (0x34325241), or the kind of its file, is not possible" },
+		  "image: the format AR24 (0x34325241), or the kind of its file, is not possible" },
 		{ EOPNOTSUPP, 0x7f1f20c1, 0, NN_GENERAL_FAILURE,
-		  "picture: the format A ?? (0x7f1f20c1), or the kind of its file, is not possible" },
+		  "image: the format A ?? (0x7f1f20c1), or the kind of its file, is not possible" },
 		{ 0, 0, 0, NN_GENERAL_FAILURE,
-		  "picture: the format \?\?\?\? (0x00000000), or the kind of its file, is not possible" },
-		{ EOPNOTSUPP, 1, 0x123, NN_GENERAL_FAILURE, "picture: the modifier 0x123 is not linear" },
+		  "image: the format \?\?\?\? (0x00000000), or the kind of its file, is not possible" },
+		{ EOPNOTSUPP, 1, 0x123, NN_GENERAL_FAILURE,
+		  "image: the modifier 0x123 is not linear" },
 		{ EACCES, 1, 0, NN_GENERAL_FAILURE,
-		  "picture: the file or memory does not permit the access" },
-		{ EBADF, 1, 0, NN_INVALID_ARGUMENT, "picture: not an open file descriptor" },
+		  "image: the file or memory does not permit the access" },
+		{ EBADF, 1, 0, NN_INVALID_ARGUMENT, "image: not an open file descriptor" },
 		{ EDQUOT, 1, 0, NN_RESOURCE_EXHAUSTED_TRANSIENT,
-		  "picture: the limit of device memory of this client or this user is reached" },
+		  "image: the limit of device memory of this client or this user is reached" },
 	};
 
 	(void)state;

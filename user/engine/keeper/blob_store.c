@@ -326,7 +326,7 @@ static void write_entry(struct blob_work *work)
 		      write_file(work->folder, work->number, work->bytes,
 				 blob->model_size + blob->data_size);
 	if (!work->right)
-		log_warning("a plan is not kept: %s", strerror(errno));
+		log_warning("a plan is not cached: %s", strerror(errno));
 }
 
 void blob_work_run(struct blob_work *work)
@@ -522,7 +522,7 @@ static bool end_get(struct blob_store *store, struct blob_work *work)
 		cache_index_used(store->index, work->number);
 		return true;
 	}
-	log_warning("a kept plan of uid %u is damaged: dropped", work->uid);
+	log_warning("a cached plan of uid %u is damaged: dropped", work->uid);
 	if (work->file >= 0)
 		close(work->file);
 	drop(store, work->number);

@@ -59,7 +59,7 @@ enum nn_status edu_memory_reach(struct edu *edu, const void *data, uint64_t *at,
 	struct pinned *p;
 
 	if (!nna_engine_region(data, &region))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is a formatted picture");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is a formatted image");
 	pthread_mutex_lock(&lock);
 	p = *find(region.base);
 	if (!p)

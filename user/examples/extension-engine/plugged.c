@@ -27,7 +27,7 @@ static const struct nna_engine_plugin_operation *find(const struct nn_model *mod
 	const struct nna_engine_plugin_operation *found = nna_engine_plugin_operation_of(of->type);
 
 	if (!found)
-		nn_fail(err, NN_INVALID_ARGUMENT, "operation 0x%x is no plug-in's",
+		nn_fail(err, NN_INVALID_ARGUMENT, "operation 0x%x belongs to no plug-in",
 			(unsigned int)of->type);
 	else if (nna_engine_plugin_check(found, model->subgraphs[0].operands, of, err))
 		found = NULL;

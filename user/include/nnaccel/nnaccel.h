@@ -383,8 +383,8 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
  * fence is of, with what was wrong. The fd of nna_execute_fenced() gives it any number
  * of times, a duplicate of that once. `launched`, `fenced`: times from the
  * call and from the end of the last dependency, NNA_TIME_NONE unless measured; may be
- * NULL. NN_GENERAL_FAILURE: it failed, or is not at its end yet; NN_INVALID_ARGUMENT:
- * no fence of this device.
+ * NULL. NN_GENERAL_FAILURE: it failed or has not ended yet; NN_INVALID_ARGUMENT: the fd is
+ * not the fence of an execution of this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
