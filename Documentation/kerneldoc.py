@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Directives for Sphinx: kernel-doc, as in Linux' documentation, for a file's /** comments, and module-parameters."""
 
+import glob
 import os
 import re
 
@@ -43,7 +44,7 @@ def entry(text):
 
 
 class KernelDoc(Directive):
-    """.. kernel-doc:: FILE, with Linux' option that leaves nothing out here"""
+    """.. kernel-doc:: PATTERN, with Linux' option that leaves nothing out here. Files without kernel-doc have no entry."""
 
     option_spec = {'internal': directives.flag}
 
@@ -51,15 +52,13 @@ class KernelDoc(Directive):
 
     def run(self):
         env = self.state.document.settings.env
-        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
-        env.note_dependency(path)
-        try:
-            entries = [entry(text) for text in comments(path)]
-        except OSError as error:
-            raise self.error(f'{path}: {error}') from error
+        entries = []
+        for path in sorted(glob.glob(os.path.join(os.path.dirname(env.srcdir), self.arguments[0]))):
+            env.note_dependency(path)
+            entries += [entry(text) for text in comments(path)]
         entries = [item for item in entries if item is not None]
         if not entries:
-            raise self.error(f'{path} has no kernel-doc')
+            raise self.error(f'{self.arguments[0]} has no kernel-doc')
         return [nodes.definition_list('', *entries)]
 
 
