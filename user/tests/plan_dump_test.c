@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output of NNACCEL_PLAN_DUMP for the network of Documentation/passes.rst.
+ * The output of NNACCEL_PLAN_DUMP for a small network.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -162,7 +162,7 @@ static void test_dot(void **state)
 	free(text);
 }
 
-/* All of some passes; Documentation/passes.rst shows them in part. Packed bytes depend on the machine. */
+/* The lines of some passes; packed bytes depend on the machine. */
 static const struct {
 	const char *format;
 	const char *pass;
