@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Directives for Sphinx: kernel-doc, as in Linux' documentation, for a file's /** comments, and module-parameters."""
+"""Directives for Sphinx: kernel-doc, as in Linux' documentation, module-parameters and operations."""
 
 import glob
 import os
@@ -62,6 +62,32 @@ class KernelDoc(Directive):
         return [nodes.definition_list('', *entries)]
 
 
+TYPES = {'FLOATS': ['float32', 'float16'], 'BYTES': ['uint8', 'int8'], 'INT': ['int32'], 'BOOL': ['bool'],
+         'NN_T(NN_TENSOR_QUANT8_ASYMM)': ['uint8'], 'NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED)': ['int8'],
+         'NN_T(NN_TENSOR_QUANT8_SYMM)': ['symmetric int8']}
+
+
+class Operations(Directive):
+    """.. operations:: FILE, the operations of the table there, by the types of their first input"""
+
+    required_arguments = 1
+
+    def run(self):
+        env = self.state.document.settings.env
+        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
+        env.note_dependency(path)
+        names = {}
+        with open(path, encoding='utf-8') as file:
+            for name, types in re.findall(r'^\t(?:OP\(|\{ NN_OP_)(\w+), ([\w() |]+),', file.read(), re.M):
+                key = ', '.join(one for part in types.split(' | ') for one in TYPES[part])
+                names.setdefault(key, []).append(name)
+        if not names:
+            raise self.error(f'{path} has no operations')
+        return [nodes.definition_list('', *(nodes.definition_list_item(
+            '', nodes.term('', key), nodes.definition('', nodes.paragraph('', ', '.join(sorted(names[key])))))
+            for key in sorted(names, key=lambda key: -len(names[key]))))]
+
+
 class ModuleParameters(Directive):
     """.. module-parameters:: FILE, what MODULE_PARM_DESC() there says of each parameter"""
 
@@ -83,4 +109,5 @@ class ModuleParameters(Directive):
 def setup(app):
     app.add_directive('kernel-doc', KernelDoc)
     app.add_directive('module-parameters', ModuleParameters)
+    app.add_directive('operations', Operations)
     return {'version': '1', 'parallel_read_safe': True}

@@ -26,7 +26,7 @@ static int list_gpus(void)
 	return 0;
 }
 
-/* A line an operation, as Documentation/vulkan.rst has them. */
+/* A line an operation. */
 static int list_operations(void)
 {
 	static const struct {
