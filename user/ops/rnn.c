@@ -6,10 +6,23 @@
 #include <string.h>
 
 #include "ops/check.h"
-#include "ops/rnn.h"
+#include "ops/recurrent.h"
+
+/* Positions of a cell's inputs; 0 for a missing auxiliary weight. */
+struct cell {
+	uint32_t weights, recurrent, bias, state, aux_weights;
+	int32_t activation;
+
+	/* Set when the shape is read. */
+	uint32_t batch, size, units;
+	uint32_t aux_size;		/* of the input of the auxiliary weights */
+};
+
+/* Positions of BIDIRECTIONAL_SEQUENCE_RNN's other inputs. */
+enum { AUX = 9, FW_AUX_WEIGHTS, BW_AUX_WEIGHTS, ACTIVATION, TIME_MAJOR, MERGE };
 
 /* Checks a cell's dimensions for inputs of `size` and `aux_size` in batches. */
-static enum nn_status cell_shape(const struct nn_run *r, struct nn_rnn_cell *c, uint32_t batch,
+static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
 				 uint32_t size, uint32_t aux_size)
 {
 	enum nn_status status;
@@ -29,7 +42,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_rnn_cell *c, 
 }
 
 /* Computes one step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
-static void cell_step(const struct nn_run *r, const struct nn_rnn_cell *c, const float *x,
+static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
 		      const float *aux, const float *state, float *next)
 {
 	const float *bias = r->inputs[c->bias].data;
@@ -45,19 +58,15 @@ static void cell_step(const struct nn_run *r, const struct nn_rnn_cell *c, const
 	nn_recurrent_activate(c->activation, next, (size_t)c->batch * c->units);
 }
 
-static struct nn_rnn_cell rnn_cell(const struct nn_run *r)
-{
-	return (struct nn_rnn_cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
-			      .activation = nn_run_int(r, 5, 0) };
-}
-
-enum nn_status nn_rnn_shape(const struct nn_run *r, struct nn_sequence *s, struct nn_rnn_cell *c)
+/* Reads RNN, which is a sequence of one step, or UNIDIRECTIONAL_SEQUENCE_RNN. */
+static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, struct cell *c)
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	int32_t time_major = nn_run_int(r, 6, 0);
 	enum nn_status status = NN_OK;
 
-	*c = rnn_cell(r);
+	*c = (struct cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
+			    .activation = nn_run_int(r, 5, 0) };
 	if (r->op->code == NN_OP_RNN) {
 		if (x->rank != 2)
 			return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
@@ -75,7 +84,7 @@ enum nn_status nn_rnn_shape(const struct nn_run *r, struct nn_sequence *s, struc
  * Runs a cell along a sequence, forwards or backwards, into columns of an output; `state` (an
  * output, or NULL) gets the last hidden state.
  */
-static enum nn_status run_sequence(struct nn_run *r, const struct nn_rnn_cell *c,
+static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 				   const struct nn_sequence *s, const float *x, const float *aux,
 				   bool backward, float *out, uint32_t column, uint32_t width,
 				   float *state)
@@ -103,9 +112,9 @@ static enum nn_status run_sequence(struct nn_run *r, const struct nn_rnn_cell *c
 /* RNN is a sequence of one step, whose outputs are both what it comes to. */
 static enum nn_status infer_rnn(struct nn_run *r)
 {
-	struct nn_rnn_cell c;
+	struct cell c;
 	struct nn_sequence s;
-	enum nn_status status = nn_rnn_shape(r, &s, &c);
+	enum nn_status status = read_one(r, &s, &c);
 
 	if (status)
 		return status;
@@ -120,10 +129,10 @@ static enum nn_status infer_rnn(struct nn_run *r)
 
 static enum nn_status execute_rnn(struct nn_run *r)
 {
-	struct nn_rnn_cell c;
+	struct cell c;
 	struct nn_sequence s;
 	const float *x;
-	enum nn_status status = nn_rnn_shape(r, &s, &c);
+	enum nn_status status = read_one(r, &s, &c);
 
 	if (status)
 		return status;
@@ -134,32 +143,35 @@ static enum nn_status execute_rnn(struct nn_run *r)
 			    r->num_outputs > 1 ? r->outputs[1].data : NULL);
 }
 
-enum nn_status nn_bidirectional_rnn_shape(const struct nn_run *r, struct nn_rnn_cell *fw,
-					  struct nn_rnn_cell *bw, struct nn_sequence *s,
-					  struct nn_sequence *aux_s)
+/*
+ * Reads both cells, the sequence and the auxiliary sequence. With auxiliary weights both cells get the
+ * auxiliary input as well; without them it replaces the backward cell's input.
+ */
+static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct cell *bw,
+				struct nn_sequence *s, struct nn_sequence *aux_s)
 {
-	const struct nn_tensor *aux = &r->inputs[NN_BI_RNN_AUX];
-	bool weights = !r->inputs[NN_BI_RNN_FW_AUX_WEIGHTS].omitted;
-	int32_t activation = nn_run_int(r, 12, 0);
-	bool time_major = nn_run_bool(r, NN_BI_RNN_TIME_MAJOR, false);
+	const struct nn_tensor *aux = &r->inputs[AUX];
+	bool weights = !r->inputs[FW_AUX_WEIGHTS].omitted;
+	int32_t activation = nn_run_int(r, ACTIVATION, 0);
+	bool time_major = nn_run_bool(r, TIME_MAJOR, false);
 	enum nn_status status = nn_sequence_shape(r, 0, time_major, s);
 
 	if (!status)
-		status = nn_sequence_aux_shape(r, NN_BI_RNN_AUX, s, aux_s);
+		status = nn_sequence_aux_shape(r, AUX, s, aux_s);
 	if (status)
 		return status;
-	if (weights == r->inputs[NN_BI_RNN_BW_AUX_WEIGHTS].omitted)
+	if (weights == r->inputs[BW_AUX_WEIGHTS].omitted)
 		return nn_run_fail(r, "auxiliary weights of one direction only");
 	if (weights && aux->omitted)
 		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
-	*fw = (struct nn_rnn_cell){
+	*fw = (struct cell){
 		.weights = 1, .recurrent = 2, .bias = 3, .state = 4,
-		.aux_weights = weights ? NN_BI_RNN_FW_AUX_WEIGHTS : 0,
+		.aux_weights = weights ? FW_AUX_WEIGHTS : 0,
 		.activation = activation,
 	};
-	*bw = (struct nn_rnn_cell){
+	*bw = (struct cell){
 		.weights = 5, .recurrent = 6, .bias = 7, .state = 8,
-		.aux_weights = weights ? NN_BI_RNN_BW_AUX_WEIGHTS : 0,
+		.aux_weights = weights ? BW_AUX_WEIGHTS : 0,
 		.activation = activation,
 	};
 	status = cell_shape(r, fw, s->batch, s->size, aux_s->size);
@@ -170,11 +182,11 @@ enum nn_status nn_bidirectional_rnn_shape(const struct nn_run *r, struct nn_rnn_
 
 static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 {
-	bool merge = nn_run_bool(r, NN_BI_RNN_MERGE, false);
+	bool merge = nn_run_bool(r, MERGE, false);
 	uint32_t sequences = merge ? 1 : 2;
 	struct nn_sequence s, aux_s;
-	struct nn_rnn_cell fw, bw;
-	enum nn_status status = nn_bidirectional_rnn_shape(r, &fw, &bw, &s, &aux_s);
+	struct cell fw, bw;
+	enum nn_status status = read_both(r, &fw, &bw, &s, &aux_s);
 
 	if (status)
 		return status;
@@ -193,20 +205,20 @@ static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 
 static enum nn_status execute_bidirectional_rnn(struct nn_run *r)
 {
-	bool merge = nn_run_bool(r, NN_BI_RNN_MERGE, false);
-	bool linked = !r->inputs[NN_BI_RNN_AUX].omitted;
+	bool merge = nn_run_bool(r, MERGE, false);
+	bool linked = !r->inputs[AUX].omitted;
 	uint32_t sequences = merge ? 1 : 2, width;
 	bool states = r->num_outputs > sequences;
 	const float *x, *aux = NULL;
 	struct nn_sequence s, aux_s;
-	struct nn_rnn_cell fw, bw;
-	enum nn_status status = nn_bidirectional_rnn_shape(r, &fw, &bw, &s, &aux_s);
+	struct cell fw, bw;
+	enum nn_status status = read_both(r, &fw, &bw, &s, &aux_s);
 
 	if (status)
 		return status;
 	x = nn_sequence_read(r, 0, &s);
 	if (linked)
-		aux = nn_sequence_read(r, NN_BI_RNN_AUX, &aux_s);
+		aux = nn_sequence_read(r, AUX, &aux_s);
 	if (!x || (linked && !aux))
 		return NN_OUT_OF_MEMORY;
 	width = merge ? fw.units + bw.units : fw.units;

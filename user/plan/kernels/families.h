@@ -12,7 +12,7 @@
 	K(arg) K(batch_matmul) K(batch_matmul_q8) K(table) K(binary) K(concatenation)	\
 	K(conv) K(depthwise) K(conv_parts) K(dynamic) K(fully_connected) K(function)	\
 	K(instance) K(l2_normalization) K(local_response) K(lstm) K(pool)		\
-	K(quantized_lstm) K(reduce) K(resize) K(rnn) K(softmax) K(svdf) K(transpose)
+	K(quantized_lstm) K(reduce) K(resize) K(softmax) K(svdf) K(transpose)
 
 #define NN_DECLARE_KERNEL(which) extern const struct nn_kernel nn_kernel_##which;
 NN_KERNELS(NN_DECLARE_KERNEL)
