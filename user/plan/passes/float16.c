@@ -14,17 +14,19 @@
 
 enum { X, WEIGHTS, BIAS };
 
-/* A model under construction: one block, of which nn_model is the beginning. */
+/* Facts of an operand. */
+struct fact {
+	uint32_t half;			/* the float16 one of the same value, or NONE */
+	uint32_t readers;		/* operations in float16 that read it */
+	bool is_constant;		/* it, or what it was converted from */
+	bool is_half;			/* an operation in float16 writes it */
+};
+
 struct narrow {
 	struct rewrite r;
 	const struct nn_model *from;
 	const struct nn_subgraph *s;	/* of it */
-	uint32_t *halves;		/* by operand: the float16 one of the same value, or NONE */
-	uint32_t *readers;		/* by operand: operations in float16 that read it */
-	bool *is_there;			/* by operand: in its own type */
-	bool *is_constant;		/* by operand: it, or what it was converted from */
-	bool *is_half;			/* by operand: an operation in float16 writes it */
-	bool *is_chosen;		/* by operation: it computes in float16 */
+	struct fact *facts;
 };
 
 /* ---- What is computed in float16 ---- */
@@ -52,7 +54,7 @@ static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint
 	if (input >= o->num_inputs)
 		return !value;
 	operand = &w->s->operands[o->inputs[input]];
-	if (!w->is_constant[o->inputs[input]])
+	if (!w->facts[o->inputs[input]].is_constant)
 		return false;
 	from = nn_operand_value_of_count(w->from, operand, operand->type, 1, NULL);
 	if (!from || operand->location.length > sizeof(got))
@@ -71,7 +73,7 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 	struct nn_window_args args;
 
 	if (!traits->is_narrow_product || !is_float(w, o->inputs[X]) ||
-	    !w->is_constant[o->inputs[WEIGHTS]] || !w->is_constant[o->inputs[BIAS]])
+	    !w->facts[o->inputs[WEIGHTS]].is_constant || !w->facts[o->inputs[BIAS]].is_constant)
 		return false;
 	if (!traits->window.tensors)
 		return true;
@@ -90,7 +92,7 @@ static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 static bool reads_half(const struct narrow *w, const struct nn_operation *o)
 {
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		if (w->is_half[o->inputs[i]])
+		if (w->facts[o->inputs[i]].is_half)
 			return true;
 	return false;
 }
@@ -99,10 +101,9 @@ static void choose(struct narrow *w, uint32_t index)
 {
 	const struct nn_operation *o = &w->s->operations[index];
 
-	w->is_chosen[index] = true;
-	w->is_half[o->outputs[0]] = true;
+	w->facts[o->outputs[0]].is_half = true;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		w->readers[o->inputs[i]]++;
+		w->facts[o->inputs[i]].readers++;
 }
 
 /* Products, what reads them, and what they alone read. False: no product. */
@@ -112,12 +113,12 @@ static bool choose_all(struct narrow *w)
 	bool any = false;
 
 	for (uint32_t i = 0; i < s->num_operands; i++)
-		w->is_constant[i] = nn_operand_is_constant(&s->operands[i]);
+		w->facts[i].is_constant = nn_operand_is_constant(&s->operands[i]);
 	for (uint32_t i = 0; i < s->num_operations; i++) {
 		const struct nn_operation *o = &s->operations[i];
 
 		if (is_widening(w, o))
-			w->is_constant[o->outputs[0]] = w->is_constant[o->inputs[0]];
+			w->facts[o->outputs[0]].is_constant = w->facts[o->inputs[0]].is_constant;
 		any |= is_product(w, o);
 		if (is_product(w, o) || (is_neutral(w, o) && reads_half(w, o)))
 			choose(w, i);
@@ -125,8 +126,8 @@ static bool choose_all(struct narrow *w)
 	for (uint32_t i = s->num_operations; any && i-- > 0;) {
 		const uint32_t out = s->operations[i].outputs[0];
 
-		if (!w->is_chosen[i] && is_neutral(w, &s->operations[i]) && w->readers[out] &&
-		    w->readers[out] == s->operands[out].consumers)
+		if (!w->facts[out].is_half && is_neutral(w, &s->operations[i]) && w->facts[out].readers &&
+		    w->facts[out].readers == s->operands[out].consumers)
 			choose(w, i);
 	}
 	return any;
@@ -142,21 +143,21 @@ static uint32_t add_half(struct narrow *w, uint32_t index)
 
 	w->r.operands[half] = (struct nn_operand){ .type = NN_TENSOR_FLOAT16, .rank = o->rank };
 	memcpy(w->r.operands[half].dims, o->dims, sizeof(o->dims));
-	w->halves[index] = half;
+	w->facts[index].half = half;
 	return half;
 }
 
 static void need_single(struct narrow *w, uint32_t index)
 {
-	if (w->is_there[index])
+	if (w->r.is_there[index])
 		return;
-	w->is_there[index] = true;
-	rewrite_cast(&w->r, w->halves[index], index);
+	w->r.is_there[index] = true;
+	rewrite_cast(&w->r, w->facts[index].half, index);
 }
 
 static void need_half(struct narrow *w, uint32_t index)
 {
-	if (w->halves[index] == NONE)
+	if (w->facts[index].half == NONE)
 		rewrite_cast(&w->r, index, add_half(w, index));
 }
 
@@ -170,23 +171,23 @@ static void add_chosen(struct narrow *w, const struct nn_operation *o)
 	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (is_float(w, o->inputs[i]))
-			list[i] = w->halves[o->inputs[i]];
+			list[i] = w->facts[o->inputs[i]].half;
 	list[o->num_inputs] = add_half(w, o->outputs[0]);
-	w->is_there[o->outputs[0]] = false;
+	w->r.is_there[o->outputs[0]] = false;
 }
 
 static void add_operation(struct narrow *w, uint32_t index)
 {
 	const struct nn_operation *o = &w->s->operations[index];
 
-	if (w->is_chosen[index]) {
+	if (w->facts[o->outputs[0]].is_half) {
 		add_chosen(w, o);
 		return;
 	}
 	/* The operand from which it was converted has the type already. */
 	if (is_widening(w, o)) {
-		w->halves[o->outputs[0]] = o->inputs[0];
-		w->is_there[o->outputs[0]] = false;
+		w->facts[o->outputs[0]].half = o->inputs[0];
+		w->r.is_there[o->outputs[0]] = false;
 		return;
 	}
 	for (uint32_t i = 0; i < o->num_inputs; i++)
@@ -194,55 +195,32 @@ static void add_operation(struct narrow *w, uint32_t index)
 	rewrite_add(&w->r, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
 }
 
-static void narrow(struct narrow *w)
-{
-	const struct nn_subgraph *s = w->s;
-
-	rewrite_begin(&w->r, w->from);
-	for (uint32_t i = 0; i < s->num_operands; i++) {
-		w->halves[i] = NONE;
-		w->is_there[i] = true;
-	}
-	for (uint32_t i = 0; i < s->num_operations; i++)
-		add_operation(w, i);
-	for (uint32_t i = 0; i < s->num_outputs; i++)
-		need_single(w, s->outputs[i]);
-	rewrite_settle(&w->r, s->num_operands, w->is_there);
-}
-
-/* Divides the block; returns its size. An operand is converted once each way at most. */
-static size_t divide(const struct nn_model *from, char *base, struct narrow *w)
-{
-	const size_t operands = from->subgraphs[0].num_operands;
-	size_t at = sizeof(*w);
-
-	rewrite_divide(&w->r, from, base, &at, operands, 2 * operands, 4 * operands, 0);
-	w->halves = rewrite_take(base, &at, operands, sizeof(*w->halves));
-	w->readers = rewrite_take(base, &at, operands, sizeof(*w->readers));
-	w->is_there = rewrite_take(base, &at, operands, sizeof(*w->is_there));
-	w->is_constant = rewrite_take(base, &at, operands, sizeof(*w->is_constant));
-	w->is_half = rewrite_take(base, &at, operands, sizeof(*w->is_half));
-	w->is_chosen = rewrite_take(base, &at, from->subgraphs[0].num_operations,
-				    sizeof(*w->is_chosen));
-	return at;
-}
-
 struct nn_model *plan_float16(const struct nn_model *model)
 {
-	struct narrow sizes, *w;
+	const struct nn_subgraph *s = &model->subgraphs[0];
+	const size_t operands = s->num_operands;
+	struct narrow *w;
 
 	if (model->num_subgraphs != 1 || model->num_extensions)
 		return NULL;
-	w = calloc(1, divide(model, NULL, &sizes));
+	/* An operand is converted once each way at most. */
+	w = rewrite_create(model, &(struct rewrite_room){
+		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands,
+		.operations = 2 * operands, .indices = 4 * operands });
 	if (!w)
 		return NULL;
-	divide(model, (char *)w, w);
 	w->from = model;
-	w->s = &model->subgraphs[0];
+	w->s = s;
+	w->facts = w->r.facts;
 	if (!choose_all(w)) {
 		free(w);
 		return NULL;
 	}
-	narrow(w);
+	for (uint32_t i = 0; i < s->num_operands; i++)
+		w->facts[i].half = NONE;
+	for (uint32_t i = 0; i < s->num_operations; i++)
+		add_operation(w, i);
+	for (uint32_t i = 0; i < s->num_outputs; i++)
+		need_single(w, s->outputs[i]);
 	return rewrite_end(&w->r);
 }

@@ -10,11 +10,15 @@
 #include "ops/traits.h"
 #include "plan/passes/rewrite.h"
 
-/* A model under construction: one block, of which nn_model is the beginning. */
+/* Facts of an operand. */
+struct fact {
+	uint32_t twin;			/* the float32 one in its place, or itself */
+	bool rounded;			/* a CAST of the model makes it float16 */
+};
+
 struct wide {
 	struct rewrite r;
-	uint32_t *twins;		/* by operand: the float32 one in its place, or itself */
-	bool *rounded;			/* by operand: a CAST of the model makes it float16 */
+	struct fact *facts;
 };
 
 /* A float16 tensor that is there before or after the operations. */
@@ -79,19 +83,6 @@ static bool has_half(const struct nn_subgraph *s)
 	return false;
 }
 
-/* Divides the block; returns its size. Eight bytes an operand are enough for scalars. */
-static size_t divide(const struct nn_model *from, char *base, struct wide *w)
-{
-	const struct nn_subgraph *s = &from->subgraphs[0];
-	size_t casts = count_casts(s), at = sizeof(*w);
-
-	rewrite_divide(&w->r, from, base, &at, casts, casts, 2 * casts,
-		       8 * (size_t)s->num_operands);
-	w->twins = rewrite_take(base, &at, s->num_operands, sizeof(*w->twins));
-	w->rounded = rewrite_take(base, &at, s->num_operands, sizeof(*w->rounded));
-	return at;
-}
-
 static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_operand *o)
 {
 	const uint8_t *half = nn_operand_value_of_count(from, o, NN_FLOAT16, 1, NULL);
@@ -114,18 +105,9 @@ static void add_twin(struct wide *w, uint32_t index)
 	struct nn_operand *o = &w->r.operands[index];
 	uint32_t twin = w->r.subgraph.num_operands++;
 
-	w->r.operands[twin] = (struct nn_operand){
-		.type = NN_TENSOR_FLOAT32,
-		.rank = o->rank,
-		.consumers = o->consumers,
-	};
+	w->r.operands[twin] = (struct nn_operand){ .type = NN_TENSOR_FLOAT32, .rank = o->rank };
 	memcpy(w->r.operands[twin].dims, o->dims, sizeof(o->dims));
-	w->twins[index] = twin;
-	o->consumers = 1;
-	if (o->lifetime == NN_SUBGRAPH_OUTPUT && !w->rounded[index]) {
-		o->consumers = 0;
-		w->r.operands[twin].consumers++;
-	}
+	w->facts[index].twin = twin;
 }
 
 static void widen_operands(struct wide *w, const struct nn_model *from)
@@ -134,12 +116,12 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 
 	for (uint32_t i = 0; i < s->num_operations; i++)
 		if (is_rounding(s, &s->operations[i]))
-			w->rounded[s->operations[i].outputs[0]] = true;
+			w->facts[s->operations[i].outputs[0]].rounded = true;
 	for (uint32_t i = 0; i < s->num_operands; i++) {
 		struct nn_operand *o = &w->r.operands[i];
 
-		w->twins[i] = i;
-		if (needs_cast(o) || w->rounded[i])
+		w->facts[i].twin = i;
+		if (needs_cast(o) || w->facts[i].rounded)
 			add_twin(w, i);
 		else if (o->type == NN_TENSOR_FLOAT16)
 			o->type = NN_TENSOR_FLOAT32;
@@ -152,13 +134,13 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (w->twins[i] == i || w->rounded[i] ||
+		if (w->facts[i].twin == i || w->facts[i].rounded ||
 		    outputs != (w->r.operands[i].lifetime == NN_SUBGRAPH_OUTPUT))
 			continue;
 		if (outputs)
-			rewrite_cast(&w->r, w->twins[i], i);
+			rewrite_cast(&w->r, w->facts[i].twin, i);
 		else
-			rewrite_cast(&w->r, i, w->twins[i]);
+			rewrite_cast(&w->r, i, w->facts[i].twin);
 	}
 }
 
@@ -171,35 +153,34 @@ static void widen_operations(struct wide *w, const struct nn_subgraph *s)
 
 		rewrite_add(&w->r, o->type, o->num_inputs, o->num_outputs, o->inputs, o->outputs);
 		for (uint32_t j = 0; j < o->num_inputs + o->num_outputs; j++)
-			list[j] = w->twins[list[j]];
+			list[j] = w->facts[list[j]].twin;
 		if (!is_rounding(s, o))
 			continue;
 		list[1] = o->outputs[0];
-		rewrite_cast(&w->r, list[1], w->twins[list[1]]);
+		rewrite_cast(&w->r, list[1], w->facts[list[1]].twin);
 	}
 	add_casts(w, s->num_operands, true);
-}
-
-static void widen(struct wide *w, const struct nn_model *from)
-{
-	rewrite_begin(&w->r, from);
-	widen_operands(w, from);
-	widen_operations(w, &from->subgraphs[0]);
 }
 
 struct nn_model *plan_float32(const struct nn_model *model)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
-	struct wide sizes, *w;
+	const uint32_t casts = count_casts(s);
+	struct wide *w;
 
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_half(s) ||
 	    !is_convertible(s))
 		return NULL;
-	w = calloc(1, divide(model, NULL, &sizes));
+	/* Eight bytes an operand are enough for scalars. */
+	w = rewrite_create(model, &(struct rewrite_room){
+		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = casts,
+		.operations = casts, .indices = 2 * (size_t)casts,
+		.bytes = 8 * (size_t)s->num_operands });
 	if (!w)
 		return NULL;
-	divide(model, (char *)w, w);
-	widen(w, model);
+	w->facts = w->r.facts;
+	widen_operands(w, model);
+	widen_operations(w, s);
 	/* An operation that takes float16 only, if there is one. */
 	return rewrite_end(&w->r);
 }

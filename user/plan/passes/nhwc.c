@@ -16,13 +16,16 @@
 /* By axis of one order, that of the other. */
 static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
-/* A model under construction: one block, of which nn_model is the beginning. */
+/* Facts of an operand. That it is there means in NCHW. */
+struct fact {
+	uint32_t twin;			/* what it is in NHWC, or NONE */
+	uint32_t wanted;		/* operations that want it in NHWC */
+	uint32_t reader;		/* the last operation that reads it, or NONE */
+};
+
 struct turned {
 	struct rewrite r;
-	uint32_t *twins;		/* by operand: what it is in NHWC, or NONE */
-	uint32_t *wanted;		/* by operand: operations that want it in NHWC */
-	uint32_t *readers;		/* by operand: the last operation that reads it, or NONE */
-	bool *is_there;			/* by operand: the original one, in NCHW */
+	struct fact *facts;
 	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
 };
 
@@ -69,7 +72,7 @@ static bool takes_both(const struct nn_operation *o)
 /* Whether an image is known in NHWC and not known, so far, in NCHW. */
 static bool is_turned(const struct turned *w, uint32_t operand)
 {
-	return w->twins[operand] != NONE && !w->is_there[operand];
+	return w->facts[operand].twin != NONE && !w->r.is_there[operand];
 }
 
 static bool is_known_image(const struct nn_operand *o)
@@ -147,30 +150,11 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 	return ints_of(model, &operands[o->inputs[1]], 8) && operands[o->inputs[1]].rank == 2 &&
 	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
 	       (is_turned(w, o->inputs[0]) ||
-		(w->wanted[o->outputs[0]] &&
-		 w->wanted[o->outputs[0]] == operands[o->outputs[0]].consumers));
+		(w->facts[o->outputs[0]].wanted &&
+		 w->facts[o->outputs[0]].wanted == operands[o->outputs[0]].consumers));
 }
 
-/* ---- The block ---- */
-
-/*
- * Divides the block; returns its size. An operation adds a twin, and up to two constants; the
- * three of a shuffle become three, with two operands and three constants besides.
- */
-static size_t divide(const struct nn_model *from, char *base, struct turned *w)
-{
-	const struct nn_subgraph *s = &from->subgraphs[0];
-	size_t at = sizeof(*w), operands = s->num_operands;
-
-	rewrite_divide(&w->r, from, base, &at, operands + 2 * s->num_operations + 2,
-		       2 * operands, 6 * operands,
-		       VALUE_SIZE * (size_t)(2 * s->num_operations + 2));
-	w->twins = rewrite_take(base, &at, operands, sizeof(*w->twins));
-	w->wanted = rewrite_take(base, &at, operands, sizeof(*w->wanted));
-	w->readers = rewrite_take(base, &at, operands, sizeof(*w->readers));
-	w->is_there = rewrite_take(base, &at, operands, sizeof(*w->is_there));
-	return at;
-}
+/* ---- New operands and operations ---- */
 
 static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint32_t rows,
 			     const void *value, uint32_t size)
@@ -221,23 +205,23 @@ static uint32_t add_twin(struct turned *w, uint32_t index)
 	};
 	for (uint32_t i = 0; i < 4; i++)
 		w->r.operands[twin].dims[i] = o->dims[to_nhwc[i]];
-	w->twins[index] = twin;
+	w->facts[index].twin = twin;
 	return twin;
 }
 
 static uint32_t in_nhwc(struct turned *w, uint32_t index)
 {
-	if (w->twins[index] == NONE)
+	if (w->facts[index].twin == NONE)
 		add_transpose(w, index, add_twin(w, index), false);
-	return w->twins[index];
+	return w->facts[index].twin;
 }
 
 static void need_nchw(struct turned *w, uint32_t index)
 {
-	if (w->is_there[index] || w->twins[index] == NONE)
+	if (w->r.is_there[index] || w->facts[index].twin == NONE)
 		return;
-	add_transpose(w, w->twins[index], index, true);
-	w->is_there[index] = true;
+	add_transpose(w, w->facts[index].twin, index, true);
+	w->r.is_there[index] = true;
 }
 
 /* An input of an operation in NHWC: an image, or a constant by channel as a vector. */
@@ -316,9 +300,9 @@ static void turn_operation(struct turned *w, const struct nn_model *from,
 	}
 	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
 	for (uint32_t i = 0; i < images; i++)
-		list[i] = i < 2 ? inputs[i] : w->twins[o->inputs[i]];
+		list[i] = i < 2 ? inputs[i] : w->facts[o->inputs[i]].twin;
 	list[o->num_inputs] = add_twin(w, o->outputs[0]);
-	w->is_there[o->outputs[0]] = false;
+	w->r.is_there[o->outputs[0]] = false;
 	if (flag != NONE)
 		list[flag] = add_constant(w, NN_BOOL, 0, 0, &(uint8_t){ 0 }, 1);
 	else
@@ -345,9 +329,9 @@ static const struct nn_operation *only_reader(const struct turned *w, const stru
 	const struct nn_operation *reader;
 
 	if (out->lifetime != NN_TEMPORARY || out->consumers != 1 ||
-	    w->readers[o->outputs[0]] == NONE)
+	    w->facts[o->outputs[0]].reader == NONE)
 		return NULL;
-	reader = &s->operations[w->readers[o->outputs[0]]];
+	reader = &s->operations[w->facts[o->outputs[0]].reader];
 	return reader->inputs[0] == o->outputs[0] ? reader : NULL;
 }
 
@@ -427,7 +411,7 @@ static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 /* The same of NHWC images: [pixels, rows, columns] to [pixels, columns, rows]. */
 static void turn_shuffle(struct turned *w, const struct nn_operation *o, const struct shuffle *s)
 {
-	const uint32_t image = w->twins[o->inputs[0]], last = s->last->outputs[0];
+	const uint32_t image = w->facts[o->inputs[0]].twin, last = s->last->outputs[0];
 	const struct nn_operand *x = &w->r.operands[image];
 	const uint32_t pixels = x->dims[0] * x->dims[1] * x->dims[2];
 	uint32_t divided, turned, permutation;
@@ -439,13 +423,13 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 	add_reshape(w, image, divided);
 	add_permutation(w, divided, turned, permutation);
 	add_reshape(w, turned, add_twin(w, last));
-	w->is_there[last] = false;
+	w->r.is_there[last] = false;
 }
 
 /* Whether an operation is one of the last two of a shuffle that was turned. */
 static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
 {
-	return o->num_inputs && !w->is_there[o->inputs[0]] && w->twins[o->inputs[0]] == NONE;
+	return o->num_inputs && !w->r.is_there[o->inputs[0]] && w->facts[o->inputs[0]].twin == NONE;
 }
 
 static void turn_operations(struct turned *w, const struct nn_model *from)
@@ -463,8 +447,8 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 			flag = NONE;
 		if (find_shuffle(w, from, o, &shuffle)) {
 			turn_shuffle(w, o, &shuffle);
-			w->is_there[o->outputs[0]] = false;
-			w->is_there[shuffle.last->inputs[0]] = false;
+			w->r.is_there[o->outputs[0]] = false;
+			w->r.is_there[shuffle.last->inputs[0]] = false;
 			continue;
 		}
 		if (flag != NONE || follows(w, from, o, &images)) {
@@ -479,28 +463,6 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 		need_nchw(w, s->outputs[i]);
 }
 
-static void turn(struct turned *w, const struct nn_model *from)
-{
-	const struct nn_subgraph *s = &from->subgraphs[0];
-
-	rewrite_begin(&w->r, from);
-	w->permutations[0] = w->permutations[1] = NONE;
-	for (uint32_t i = 0; i < s->num_operands; i++) {
-		w->twins[i] = NONE;
-		w->is_there[i] = true;
-	}
-	for (uint32_t i = 0; i < s->num_operands; i++)
-		w->readers[i] = NONE;
-	for (uint32_t i = 0; i < s->num_operations; i++) {
-		if (nchw_input(from, &s->operations[i]) != NONE && !takes_both(&s->operations[i]))
-			w->wanted[s->operations[i].inputs[0]]++;
-		for (uint32_t k = 0; k < s->operations[i].num_inputs; k++)
-			w->readers[s->operations[i].inputs[k]] = i;
-	}
-	turn_operations(w, from);
-	rewrite_settle(&w->r, s->num_operands, w->is_there);
-}
-
 static bool has_nchw(const struct nn_model *model)
 {
 	for (uint32_t i = 0; i < model->subgraphs[0].num_operations; i++)
@@ -512,14 +474,34 @@ static bool has_nchw(const struct nn_model *model)
 
 struct nn_model *plan_nhwc(const struct nn_model *model)
 {
-	struct turned sizes, *w;
+	const struct nn_subgraph *s = &model->subgraphs[0];
+	const size_t operands = s->num_operands, constants = 2 * (size_t)s->num_operations + 2;
+	struct turned *w;
 
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
 		return NULL;
-	w = calloc(1, divide(model, NULL, &sizes));
+	/*
+	 * An operation adds a twin, and up to two constants; the three of a shuffle become three, with
+	 * two operands and three constants besides.
+	 */
+	w = rewrite_create(model, &(struct rewrite_room){
+		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands + constants,
+		.operations = 2 * operands, .indices = 6 * operands,
+		.bytes = VALUE_SIZE * constants });
 	if (!w)
 		return NULL;
-	divide(model, (char *)w, w);
-	turn(w, model);
+	w->facts = w->r.facts;
+	w->permutations[0] = w->permutations[1] = NONE;
+	for (uint32_t i = 0; i < s->num_operands; i++)
+		w->facts[i].twin = w->facts[i].reader = NONE;
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *o = &s->operations[i];
+
+		if (nchw_input(model, o) != NONE && !takes_both(o))
+			w->facts[o->inputs[0]].wanted++;
+		for (uint32_t k = 0; k < o->num_inputs; k++)
+			w->facts[o->inputs[k]].reader = i;
+	}
+	turn_operations(w, model);
 	return rewrite_end(&w->r);
 }

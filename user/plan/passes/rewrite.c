@@ -9,7 +9,8 @@
 #include "ops/op.h"
 #include "plan/passes/rewrite.h"
 
-void *rewrite_take(char *base, size_t *at, size_t count, size_t size)
+/* Takes an aligned part of a block; with a base of NULL it only counts. */
+static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
 
@@ -17,24 +18,33 @@ void *rewrite_take(char *base, size_t *at, size_t count, size_t size)
 	return base ? base + offset : NULL;
 }
 
-void rewrite_divide(struct rewrite *w, const struct nn_model *from, char *base, size_t *at,
-		    size_t operands, size_t operations, size_t indices, size_t bytes)
+/* Divides a block; returns its size. */
+static size_t divide(struct rewrite *w, const struct nn_model *from,
+		     const struct rewrite_room *room, char *base)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
+	size_t at = round_up(room->pass, 8), indices = room->indices;
 
 	for (uint32_t i = 0; i < s->num_operations; i++)
 		indices += (size_t)s->operations[i].num_inputs + s->operations[i].num_outputs;
-	w->operands = rewrite_take(base, at, s->num_operands + operands, sizeof(*w->operands));
-	w->operations = rewrite_take(base, at, s->num_operations + operations,
-				     sizeof(*w->operations));
-	w->indices = rewrite_take(base, at, indices, sizeof(*w->indices));
-	w->bytes = rewrite_take(base, at, from->values_size + 8 + bytes, 1);
+	w->operands = take(base, &at, s->num_operands + room->operands, sizeof(*w->operands));
+	w->operations = take(base, &at, s->num_operations + room->operations,
+			     sizeof(*w->operations));
+	w->indices = take(base, &at, indices, sizeof(*w->indices));
+	w->bytes = take(base, &at, from->values_size + 8 + room->bytes, 1);
+	w->is_there = take(base, &at, s->num_operands, sizeof(*w->is_there));
+	w->facts = take(base, &at, s->num_operands, room->fact);
+	return at;
 }
 
-void rewrite_begin(struct rewrite *w, const struct nn_model *from)
+void *rewrite_create(const struct nn_model *from, const struct rewrite_room *room)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
+	struct rewrite sizes, *w = calloc(1, divide(&sizes, from, room, NULL));
 
+	if (!w)
+		return NULL;
+	divide(w, from, room, (char *)w);
 	w->model = *from;
 	w->model.subgraphs = &w->subgraph;
 	w->model.values = w->bytes;
@@ -46,6 +56,9 @@ void rewrite_begin(struct rewrite *w, const struct nn_model *from)
 	w->subgraph.operations = w->operations;
 	w->subgraph.num_operations = 0;
 	memcpy(w->operands, s->operands, s->num_operands * sizeof(*w->operands));
+	w->first_operands = s->num_operands;
+	memset(w->is_there, true, s->num_operands * sizeof(*w->is_there));
+	return w;
 }
 
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
@@ -73,22 +86,18 @@ void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to)
 	rewrite_add(w, NN_OP_CAST, 1, 1, &from, &to);
 }
 
-void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there)
+struct nn_model *rewrite_end(struct rewrite *w)
 {
+	struct nn_error err = { "" };
+
 	for (uint32_t i = 0; i < w->subgraph.num_operands; i++)
 		w->operands[i].consumers = 0;
 	for (uint32_t i = 0; i < w->subgraph.num_operations; i++)
 		for (uint32_t k = 0; k < w->operations[i].num_inputs; k++)
 			w->operands[w->operations[i].inputs[k]].consumers++;
-	for (uint32_t i = 0; i < count; i++)
-		if (!is_there[i])
+	for (uint32_t i = 0; i < w->first_operands; i++)
+		if (!w->is_there[i])
 			w->operands[i].lifetime = NN_NO_VALUE;
-}
-
-struct nn_model *rewrite_end(struct rewrite *w)
-{
-	struct nn_error err = { "" };
-
 	if (!nn_model_check(&w->model, &err) && !nn_ops_check_model(&w->model, NULL, &err))
 		return &w->model;
 	nn_model_free(&w->model);

@@ -16,20 +16,20 @@ struct rewrite {
 	struct nn_operation *operations;
 	uint32_t *indices;		/* where the next operation's operands go */
 	uint8_t *bytes;			/* of constants */
+	uint32_t first_operands;	/* of the model that is rewritten; by each of those: */
+	bool *is_there;			/* it keeps its writer or its value */
+	void *facts;			/* of a pass, zeroed */
 };
 
-/* Takes an aligned part of a block; with a base of NULL it only counts. */
-void *rewrite_take(char *base, size_t *at, size_t count, size_t size);
+/* Sizes of a pass's structure, which begins with struct rewrite, and of its facts of an operand. */
+struct rewrite_room {
+	size_t pass, fact;
+	/* Numbers of these, and bytes of values, besides those of the model. */
+	size_t operands, operations, indices, bytes;
+};
 
-/*
- * Takes the lists of as many operands, operations, indices of operations and bytes of
- * values more than `from` has.
- */
-void rewrite_divide(struct rewrite *w, const struct nn_model *from, char *base, size_t *at,
-		    size_t operands, size_t operations, size_t indices, size_t bytes);
-
-/* Copies a model into what was divided, except its operations. */
-void rewrite_begin(struct rewrite *w, const struct nn_model *from);
+/* Copies a model, except its operations. NULL: out of memory. */
+void *rewrite_create(const struct nn_model *from, const struct rewrite_room *room);
 
 /* Adds an operation and returns its operands, inputs first, for the caller to change. */
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
@@ -39,12 +39,9 @@ uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 
 /*
- * Counts the readers of operands again, and empties those of the first `count` operands that are
- * not there: temporaries without a writer.
+ * Counts the readers of operands again, and empties those that are not there: temporaries without a
+ * writer. The model if it passes all checks; else it is freed and NULL.
  */
-void rewrite_settle(struct rewrite *w, uint32_t count, const bool *is_there);
-
-/* The model if it passes all checks; else it is freed and NULL. */
 struct nn_model *rewrite_end(struct rewrite *w);
 
 /*
