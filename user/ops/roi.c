@@ -7,7 +7,6 @@
 
 #include "ops/box.h"
 #include "ops/check.h"
-#include "ops/dot.h"
 #include "ops/floats.h"
 #include "ops/image.h"
 #include "ops/q8.h"
@@ -216,183 +215,52 @@ struct align {
 	double scale;			/* of a quantised sum, before the division by samples */
 };
 
-typedef uint8_t four_bytes __attribute__((vector_size(4)));
-typedef int32_t four_sums __attribute__((vector_size(16)));
-
 /* Floats are exact here: the sum of four products has 18 bits. */
-static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *acc, size_t channels,
-		   struct nn_q8 q)
+static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *restrict acc,
+		   size_t channels, struct nn_q8 q)
 {
 	const uint8_t *const x[] = { in + k->at[0], in + k->at[1], in + k->at[2], in + k->at[3] };
 	float w[4], zero = 0;
-	size_t c = 0;
 
 	for (int i = 0; i < 4; i++) {
 		w[i] = roundf(k->weight[i] * 255);
 		zero += w[i] * (float)q.zero;
 	}
-	for (; c + 4 <= channels; c += 4) {
-		nn_dot_four sum = { -zero, -zero, -zero, -zero };
-		four_sums before;
-		four_bytes bytes;
+	for (size_t c = 0; c < channels; c++) {
+		float sum = (float)(x[0][c] ^ q.flip) * w[0] + (float)(x[1][c] ^ q.flip) * w[1] +
+			    (float)(x[2][c] ^ q.flip) * w[2] + (float)(x[3][c] ^ q.flip) * w[3];
 
-		for (int i = 0; i < 4; i++) {
-			memcpy(&bytes, x[i] + c, sizeof(bytes));
-			sum += __builtin_convertvector(bytes ^ q.flip, nn_dot_four) * w[i];
-		}
-		memcpy(&before, acc + c, sizeof(before));
-		before += __builtin_convertvector(sum, four_sums);
-		memcpy(acc + c, &before, sizeof(before));
-	}
-	for (; c < channels; c++)
-		for (int i = 0; i < 4; i++)
-			acc[c] += (uint32_t)((int32_t)w[i] * nn_q8_value(q, x[i][c]));
-}
-
-/* Number of samples that are summed together. */
-#define SAMPLES 16
-
-/* Number of vectors that are summed together. */
-#define WIDE 8
-
-/* Sums of samples: their start, and the final division. */
-struct sums {
-	float *acc;			/* one per channel */
-	bool is_first;			/* begin at 0, not at acc */
-	bool is_last;			/* divide by `samples` at the end */
-	bool is_factor;			/* multiply by `factor` instead, with the same result */
-	float samples;
-	float factor;
-};
-
-static inline nn_dot_four mean_of(const struct sums *u, nn_dot_four sum)
-{
-	return !u->is_last ? sum : u->is_factor ? sum * u->factor : sum / u->samples;
-}
-
-/*
- * Adds some samples to the sums of `vectors` vectors of channels; the order of a sum is that of the
- * samples.
- */
-static inline __attribute__((always_inline))
-void add_vectors(size_t vectors, const struct sums *u, const struct nn_corners *k, uint32_t count,
-		 const float *in, size_t c)
-{
-	nn_dot_four sum[WIDE];
-	float *acc = u->acc + c;
-
-#pragma GCC unroll 8
-	for (size_t v = 0; v < vectors; v++)
-		sum[v] = u->is_first ? (nn_dot_four){ 0 } : nn_dot_load(acc + 4 * v);
-	for (uint32_t s = 0; s < count; s++)
-		for (int i = 0; i < 4; i++) {
-			const float *x = in + k[s].at[i] + c, weight = k[s].weight[i];
-
-#pragma GCC unroll 8
-			for (size_t v = 0; v < vectors; v++)
-				sum[v] += nn_dot_load(x + 4 * v) * weight;
-		}
-#pragma GCC unroll 8
-	for (size_t v = 0; v < vectors; v++)
-		nn_dot_store(acc + 4 * v, mean_of(u, sum[v]));
-}
-
-static void add_one(const struct sums *u, const struct nn_corners *k, uint32_t count,
-		    const float *in, size_t c)
-{
-	float sum = u->is_first ? 0 : u->acc[c];
-
-	for (uint32_t s = 0; s < count; s++)
-		for (int i = 0; i < 4; i++)
-			sum += in[k[s].at[i] + c] * k[s].weight[i];
-	u->acc[c] = u->is_last ? sum / u->samples : sum;
-}
-
-static void add_samples(const struct sums *u, const struct nn_corners *k, uint32_t count,
-			const float *in, size_t channels)
-{
-	size_t c = 0;
-
-	for (; c + 4 * WIDE <= channels; c += 4 * WIDE)
-		add_vectors(WIDE, u, k, count, in, c);
-	for (; c + 4 <= channels; c += 4)
-		add_vectors(1, u, k, count, in, c);
-	for (; c < channels; c++)
-		add_one(u, k, count, in, c);
-}
-
-/* The samples of the columns of a region, if they are few. */
-#define MAX_COLUMNS 256
-
-struct columns {
-	struct line line;
-	bool is_known;
-	struct nn_source known[MAX_COLUMNS];
-};
-
-static void find_columns(struct columns *s, const struct line *line, uint32_t cells)
-{
-	struct nn_source *to = s->known;
-
-	s->line = *line;
-	s->is_known = (uint64_t)line->samples * cells <= MAX_COLUMNS;
-	for (uint32_t j = 0; s->is_known && j < cells; j++)
-		for (uint32_t q = 0; q < line->samples; q++)
-			*to++ = sample_of(line, j, q);
-}
-
-static inline struct nn_source column_of(const struct columns *s, uint32_t cell, uint32_t sample)
-{
-	return s->is_known ? s->known[cell * s->line.samples + sample] :
-			     sample_of(&s->line, cell, sample);
-}
-
-/* Writes the mean of the samples of a cell to `out`. */
-static void average_cell(const struct roi *v, uint32_t n, const struct line *rows,
-			 const struct columns *columns, uint32_t i, uint32_t j, float *out)
-{
-	uint64_t left = (uint64_t)rows->samples * columns->line.samples;
-	const float samples = (float)rows->samples * (float)columns->line.samples;
-	struct sums u = {
-		.acc = out,
-		.is_first = true,
-		.is_factor = left && left <= MAX_SAMPLES && !(left & (left - 1)),
-		.samples = samples,
-		.factor = 1 / samples,
-	};
-	struct nn_corners some[SAMPLES];
-	uint32_t count = 0;
-
-	for (uint32_t p = 0; p < rows->samples; p++) {
-		struct nn_source y = sample_of(rows, i, p);
-
-		for (uint32_t q = 0; q < columns->line.samples; q++) {
-			struct nn_source x = column_of(columns, j, q);
-
-			some[count++] = nn_image_corners(&v->in, n, &y, &x);
-			u.is_last = !--left;
-			if (count < SAMPLES && !u.is_last)
-				continue;
-			add_samples(&u, some, count, v->data, v->in.c);
-			u.is_first = false;
-			count = 0;
-		}
+		acc[c] += (uint32_t)(int32_t)(sum - zero);
 	}
 }
 
-/* Writes the sum of the samples of a quantised cell to acc. */
+static void add_floats(const struct nn_corners *k, const float *in, float *restrict acc,
+		       size_t channels)
+{
+	const float *const x[] = { in + k->at[0], in + k->at[1], in + k->at[2], in + k->at[3] };
+	const float *w = k->weight;
+
+	for (size_t c = 0; c < channels; c++)
+		acc[c] = acc[c] + x[0][c] * w[0] + x[1][c] * w[1] + x[2][c] * w[2] + x[3][c] * w[3];
+}
+
+/* Leaves the sums of the samples of a cell in `acc`, of floats or of bytes. */
 static void sum_cell(const struct roi *v, const struct align *a, uint32_t n,
-		     const struct line *rows, const struct columns *columns, uint32_t i, uint32_t j)
+		     const struct line *rows, const struct line *columns, uint32_t i, uint32_t j,
+		     void *acc)
 {
-	memset(a->acc, 0, v->in.c * sizeof(*a->acc));
+	memset(acc, 0, v->in.c * sizeof(*a->acc));
 	for (uint32_t p = 0; p < rows->samples; p++) {
 		struct nn_source y = sample_of(rows, i, p);
 
-		for (uint32_t q = 0; q < columns->line.samples; q++) {
-			struct nn_source x = column_of(columns, j, q);
+		for (uint32_t q = 0; q < columns->samples; q++) {
+			struct nn_source x = sample_of(columns, j, q);
 			struct nn_corners k = nn_image_corners(&v->in, n, &y, &x);
 
-			add_q8(&k, v->data, a->acc, v->in.c, a->in_q8);
+			if (v->element == 1)
+				add_q8(&k, v->data, acc, v->in.c, a->in_q8);
+			else
+				add_floats(&k, v->data, acc, v->in.c);
 		}
 	}
 }
@@ -414,22 +282,22 @@ static enum nn_status align_region(const struct nn_run *r, const struct roi *v, 
 {
 	const struct align *a = job;
 	const struct line rows = line_of(g->y1, g->y2, v->out.h, v->height_samples, v->in.h);
-	const struct line line = line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w);
-	const float samples = (float)rows.samples * (float)line.samples;
+	const struct line columns = line_of(g->x1, g->x2, v->out.w, v->width_samples, v->in.w);
+	const float samples = (float)rows.samples * (float)columns.samples;
 	enum nn_status status = NN_OK;
-	struct columns columns;
 
 	if (v->element == 1 && samples > MAX_SAMPLES)
 		return nn_run_fail(r, "%u x %u samples of a cell of 8-bit values, at most %u",
-				   rows.samples, line.samples, MAX_SAMPLES);
-	find_columns(&columns, &line, v->out.w);
+				   rows.samples, columns.samples, MAX_SAMPLES);
 	for (uint32_t i = 0; i < v->out.h; i++)
 		for (uint32_t j = 0; j < v->out.w && !status; j++, out += v->in.c * v->element) {
 			if (v->element == 1) {
-				sum_cell(v, a, g->n, &rows, &columns, i, j);
+				sum_cell(v, a, g->n, &rows, &columns, i, j, a->acc);
 				status = average_q8(r, v, a, samples, out);
 			} else {
-				average_cell(v, g->n, &rows, &columns, i, j, (void *)out);
+				sum_cell(v, a, g->n, &rows, &columns, i, j, out);
+				for (size_t c = 0; c < v->in.c; c++)
+					((float *)(void *)out)[c] /= samples;
 			}
 		}
 	return status;
@@ -476,131 +344,34 @@ static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, u
 	};
 }
 
-/* The pixels of a cell: `rows` rows of `columns`; sizes are in bytes. */
-struct pixels {
-	const uint8_t *first;
-	size_t rows;
-	size_t columns;
-	size_t row_size;
-	size_t pixel_size;
-};
-
-static struct pixels pixels_of(const struct roi *v, uint32_t n, struct cell h, struct cell w)
-{
-	const size_t first = ((size_t)n * v->in.h + h.first) * v->in.w + w.first;
-
-	return (struct pixels){
-		.first = (const uint8_t *)v->data + first * v->in.c * v->element,
-		.rows = h.last > h.first && w.last > w.first ? h.last - h.first : 0,
-		.columns = w.last - w.first,
-		.row_size = (size_t)v->in.w * v->in.c * v->element,
-		.pixel_size = v->in.c * v->element,
-	};
+/* The largest pixel of a cell, or `empty` if it has none; bytes are compared as `flip` makes them. */
+#define MAX_OF(name, type, flip, empty)							\
+static void name(const struct roi *v, uint32_t n, struct cell h, struct cell w, struct nn_q8 q,	\
+		 type *restrict out)							\
+{											\
+	const type *const image = (const type *)v->data + (size_t)n * v->in.h * v->in.w * v->in.c; \
+											\
+	(void)q;									\
+	for (size_t c = 0; c < v->in.c; c++)						\
+		out[c] = h.first < h.last && w.first < w.last ?				\
+			 image[((size_t)h.first * v->in.w + w.first) * v->in.c + c] : (empty); \
+	for (size_t i = h.first; i < h.last; i++)					\
+		for (size_t j = w.first; j < w.last; j++) {				\
+			const type *x = image + (i * v->in.w + j) * v->in.c;		\
+											\
+			for (size_t c = 0; c < v->in.c; c++)				\
+				out[c] = (x[c] flip) > (out[c] flip) ? x[c] : out[c];	\
+		}									\
 }
 
-/* Number of channels in parallel, in vectors of 16 bytes. */
-#define BLOCK_BYTES 64
-#define BLOCK_FLOATS 32
-
-typedef uint8_t bytes __attribute__((vector_size(16)));
-typedef int8_t bytes_mask __attribute__((vector_size(16)));
-
-static void max_block_float(const struct pixels *p, size_t at, float *out)
-{
-	nn_dot_four m[8];
-
-	memcpy(m, p->first + at, sizeof(m));
-	for (size_t i = 0; i < p->rows; i++) {
-		const uint8_t *pixel = p->first + i * p->row_size + at;
-
-		for (size_t j = 0; j < p->columns; j++, pixel += p->pixel_size) {
-			const float *x = (const void *)pixel;
-
-			m[0] = nn_dot_largest(nn_dot_load(x), m[0]);
-			m[1] = nn_dot_largest(nn_dot_load(x + 4), m[1]);
-			m[2] = nn_dot_largest(nn_dot_load(x + 8), m[2]);
-			m[3] = nn_dot_largest(nn_dot_load(x + 12), m[3]);
-			m[4] = nn_dot_largest(nn_dot_load(x + 16), m[4]);
-			m[5] = nn_dot_largest(nn_dot_load(x + 20), m[5]);
-			m[6] = nn_dot_largest(nn_dot_load(x + 24), m[6]);
-			m[7] = nn_dot_largest(nn_dot_load(x + 28), m[7]);
-		}
-	}
-	memcpy(out, m, sizeof(m));
-}
-
-static void max_float(const struct roi *v, uint32_t n, struct cell h, struct cell w, float *out)
-{
-	const struct pixels p = pixels_of(v, n, h, w);
-	size_t c = 0;
-
-	if (!p.rows) {
-		memset(out, 0, v->in.c * sizeof(*out));
-		return;
-	}
-	for (; c + BLOCK_FLOATS <= v->in.c; c += BLOCK_FLOATS)
-		max_block_float(&p, c * sizeof(*out), out + c);
-	memcpy(out + c, p.first + c * sizeof(*out), (v->in.c - c) * sizeof(*out));
-	for (size_t i = 0; i < p.rows && c < v->in.c; i++)
-		for (size_t j = 0; j < p.columns; j++) {
-			const void *pixel = p.first + i * p.row_size + j * p.pixel_size;
-			const float *x = pixel;
-
-			for (size_t k = c; k < v->in.c; k++)
-				out[k] = x[k] > out[k] ? x[k] : out[k];
-		}
-}
-
-/* Compares values with flipped sign bits, whose order is that of the real values. */
-static void max_block_q8(const struct pixels *p, size_t at, uint8_t flip, uint8_t *out)
-{
-	bytes largest[4] = { { 0 } }, x;
-
-	for (size_t i = 0; i < p->rows; i++) {
-		const uint8_t *pixel = p->first + i * p->row_size + at;
-
-		for (size_t j = 0; j < p->columns; j++, pixel += p->pixel_size)
-			for (int k = 0; k < 4; k++) {
-				bytes_mask larger;
-
-				memcpy(&x, pixel + 16 * k, sizeof(x));
-				x ^= flip;
-				larger = (bytes_mask)(x > largest[k]);
-				largest[k] = (bytes)((larger & (bytes_mask)x) |
-						     (~larger & (bytes_mask)largest[k]));
-			}
-	}
-	for (int k = 0; k < 4; k++)
-		largest[k] ^= flip;
-	memcpy(out, largest, sizeof(largest));
-}
-
-static void max_q8(const struct roi *v, uint32_t n, struct cell h, struct cell w, struct nn_q8 q,
-		   uint8_t *out)
-{
-	const struct pixels p = pixels_of(v, n, h, w);
-	size_t c = 0;
-
-	if (!p.rows) {
-		memset(out, q.zero ^ q.flip, v->in.c);
-		return;
-	}
-	for (; c + BLOCK_BYTES <= v->in.c; c += BLOCK_BYTES)
-		max_block_q8(&p, c, q.flip, out + c);
-	memset(out + c, q.flip, v->in.c - c);
-	for (size_t i = 0; i < p.rows && c < v->in.c; i++)
-		for (size_t j = 0; j < p.columns; j++) {
-			const uint8_t *x = p.first + i * p.row_size + j * p.pixel_size;
-
-			for (size_t k = c; k < v->in.c; k++)
-				out[k] = (x[k] ^ q.flip) > (out[k] ^ q.flip) ? x[k] : out[k];
-		}
-}
+MAX_OF(max_float, float, , 0)
+MAX_OF(max_q8, uint8_t, ^ q.flip, nn_q8_stored(q, 0))
 
 static enum nn_status pool_region(const struct nn_run *r, const struct roi *v, const void *job,
 				  const struct region *g, uint8_t *out)
 {
 	struct cell *columns = *(struct cell *const *)job;
+	const struct nn_q8 q = nn_q8_of(&r->inputs[X]);
 
 	for (uint32_t j = 0; j < v->out.w; j++)
 		columns[j] = cell_of(g->x1, g->x2, v->out.w, j, v->in.w);
@@ -609,9 +380,9 @@ static enum nn_status pool_region(const struct nn_run *r, const struct roi *v, c
 
 		for (uint32_t j = 0; j < v->out.w; j++, out += v->in.c * v->element) {
 			if (v->element == 1)
-				max_q8(v, g->n, h, columns[j], nn_q8_of(&r->inputs[X]), out);
+				max_q8(v, g->n, h, columns[j], q, out);
 			else
-				max_float(v, g->n, h, columns[j], (float *)out);
+				max_float(v, g->n, h, columns[j], q, (float *)out);
 		}
 	}
 	return NN_OK;
