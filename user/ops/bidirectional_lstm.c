@@ -72,27 +72,13 @@ enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_seq
 
 static enum nn_status infer_bidirectional_lstm(struct nn_run *r)
 {
-	bool merge = nn_run_bool(r, MERGE, false);
-	uint32_t sequences = merge ? 1 : 2;
 	struct nn_lstm_cell fw, bw;
 	struct nn_sequence s;
 	enum nn_status status = nn_bidirectional_lstm_shape(r, &s, &fw, &bw);
 
-	if (status)
-		return status;
-	if (r->num_outputs != sequences && r->num_outputs != sequences + 4)
-		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
-				   merge ? "on" : "off");
-	nn_sequence_output(r, 0, &s, merge ? fw.outputs + bw.outputs : fw.outputs);
-	if (!merge)
-		nn_sequence_output(r, 1, &s, bw.outputs);
-	if (r->num_outputs > sequences) {
-		nn_recurrent_output(r, sequences, s.batch, fw.outputs, 0);
-		nn_recurrent_output(r, sequences + 1, s.batch, fw.units, 0);
-		nn_recurrent_output(r, sequences + 2, s.batch, bw.outputs, 0);
-		nn_recurrent_output(r, sequences + 3, s.batch, bw.units, 0);
-	}
-	return NN_OK;
+	return status ? status : nn_bidirectional_outputs(r, nn_run_bool(r, MERGE, false), &s,
+		(uint32_t[]){ fw.outputs, bw.outputs }, 4,
+		(uint32_t[]){ fw.outputs, fw.units, bw.outputs, bw.units });
 }
 
 static enum nn_status execute_bidirectional_lstm(struct nn_run *r)

@@ -100,19 +100,23 @@ static uint8_t clamp_q8(const struct job *j, int64_t value)
 	return (uint8_t)(value < j->low_q8 ? j->low_q8 : value > j->high_q8 ? j->high_q8 : value);
 }
 
+/* Does something with channel `c` of each pixel `x` of the cells. */
+#define EACH(type, ...)									\
+	for (size_t y = 0; y < cells->h; y++) {						\
+		const type *restrict x = (const type *)in + y * cells->stride;		\
+											\
+		for (size_t i = 0; i < cells->w; i++, x += channels)			\
+			for (size_t c = 0; c < channels; c++)				\
+				__VA_ARGS__;						\
+	}
+
 static void average_float(const struct job *j, const struct cells *cells, const void *in, void *to)
 {
 	size_t channels = j->channels;
 	float *restrict out = to;
 
 	memset(out, 0, channels * sizeof(*out));
-	for (size_t y = 0; y < cells->h; y++) {
-		const float *restrict x = (const float *)in + y * cells->stride;
-
-		for (size_t i = 0; i < cells->w; i++, x += channels)
-			for (size_t c = 0; c < channels; c++)
-				out[c] += x[c];
-	}
+	EACH(float, out[c] += x[c])
 	for (size_t c = 0; c < channels; c++)
 		out[c] = clamp_float(j, out[c] / (float)(cells->h * cells->w));
 }
@@ -128,13 +132,7 @@ static void average_q8(const struct job *j, const struct cells *cells, const voi
 	/* A flipped sign bit makes a signed value 128 larger. */
 	for (size_t c = 0; c < channels; c++)
 		sums[c] = -count * bias;
-	for (size_t y = 0; y < cells->h; y++) {
-		const uint8_t *restrict x = (const uint8_t *)in + y * cells->stride;
-
-		for (size_t i = 0; i < cells->w; i++, x += channels)
-			for (size_t c = 0; c < channels; c++)
-				sums[c] += x[c] ^ j->q.flip;
-	}
+	EACH(uint8_t, sums[c] += x[c] ^ j->q.flip)
 	for (size_t c = 0; c < channels; c++)
 		out[c] = clamp_q8(j, (sums[c] + (sums[c] > 0 ? count / 2 : -(count / 2))) / count);
 }
@@ -145,13 +143,7 @@ static void max_float(const struct job *j, const struct cells *cells, const void
 	float *restrict out = to;
 
 	memcpy(out, in, channels * sizeof(*out));
-	for (size_t y = 0; y < cells->h; y++) {
-		const float *restrict x = (const float *)in + y * cells->stride;
-
-		for (size_t i = 0; i < cells->w; i++, x += channels)
-			for (size_t c = 0; c < channels; c++)
-				out[c] = x[c] > out[c] ? x[c] : out[c];
-	}
+	EACH(float, out[c] = x[c] > out[c] ? x[c] : out[c])
 	for (size_t c = 0; c < channels; c++)
 		out[c] = clamp_float(j, out[c]);
 }
@@ -163,17 +155,11 @@ static void max_q8(const struct job *j, const struct cells *cells, const void *i
 	uint8_t *restrict out = to;
 
 	memset(out, 0, channels);
-	for (size_t y = 0; y < cells->h; y++) {
-		const uint8_t *restrict x = (const uint8_t *)in + y * cells->stride;
+	EACH(uint8_t, {
+		uint8_t value = x[c] ^ flip;
 
-		for (size_t i = 0; i < cells->w; i++, x += channels) {
-			for (size_t c = 0; c < channels; c++) {
-				uint8_t value = x[c] ^ flip;
-
-				out[c] = value > out[c] ? value : out[c];
-			}
-		}
-	}
+		out[c] = value > out[c] ? value : out[c];
+	})
 	for (size_t c = 0; c < channels; c++)
 		out[c] = clamp_q8(j, (int32_t)out[c] - flip);
 }
@@ -184,13 +170,7 @@ static void l2_float(const struct job *j, const struct cells *cells, const void 
 	float *restrict out = to;
 
 	memset(out, 0, channels * sizeof(*out));
-	for (size_t y = 0; y < cells->h; y++) {
-		const float *restrict x = (const float *)in + y * cells->stride;
-
-		for (size_t i = 0; i < cells->w; i++, x += channels)
-			for (size_t c = 0; c < channels; c++)
-				out[c] += x[c] * x[c];
-	}
+	EACH(float, out[c] += x[c] * x[c])
 	for (size_t c = 0; c < channels; c++)
 		out[c] = clamp_float(j, sqrtf(out[c] / (float)(cells->h * cells->w)));
 }

@@ -89,6 +89,23 @@ void nn_sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequen
 			    s->time_major ? s->batch : s->steps, width);
 }
 
+enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const struct nn_sequence *s,
+					const uint32_t rows[2], uint32_t count,
+					const uint32_t *states)
+{
+	const uint32_t sequences = merge ? 1 : 2;
+
+	if (r->num_outputs != sequences && r->num_outputs != sequences + count)
+		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
+				   merge ? "on" : "off");
+	nn_sequence_output(r, 0, s, merge ? rows[0] + rows[1] : rows[0]);
+	if (!merge)
+		nn_sequence_output(r, 1, s, rows[1]);
+	for (uint32_t i = 0; r->num_outputs > sequences && i < count; i++)
+		nn_recurrent_output(r, sequences + i, s->batch, states[i], 0);
+	return NN_OK;
+}
+
 enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
 				 struct nn_sequence *s)
 {

@@ -51,6 +51,14 @@ struct nn_sequence {
 void nn_sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequence *s,
 			uint32_t width);
 
+/*
+ * Sets the outputs of a bidirectional operation: rows of one sequence, or of two if it does not
+ * merge them, then `count` states, which may be missing.
+ */
+enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const struct nn_sequence *s,
+					const uint32_t rows[2], uint32_t count,
+					const uint32_t *states);
+
 /* Reads the shape of a sequence input, which must have three dimensions. */
 enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
 				 struct nn_sequence *s);

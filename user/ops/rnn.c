@@ -182,25 +182,13 @@ static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct 
 
 static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 {
-	bool merge = nn_run_bool(r, MERGE, false);
-	uint32_t sequences = merge ? 1 : 2;
 	struct nn_sequence s, aux_s;
 	struct cell fw, bw;
 	enum nn_status status = read_both(r, &fw, &bw, &s, &aux_s);
+	const uint32_t units[] = { fw.units, bw.units };
 
-	if (status)
-		return status;
-	if (r->num_outputs != sequences && r->num_outputs != sequences + 2)
-		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
-				   merge ? "on" : "off");
-	nn_sequence_output(r, 0, &s, merge ? fw.units + bw.units : fw.units);
-	if (!merge)
-		nn_sequence_output(r, 1, &s, bw.units);
-	if (r->num_outputs > sequences) {
-		nn_recurrent_output(r, sequences, s.batch, fw.units, 0);
-		nn_recurrent_output(r, sequences + 1, s.batch, bw.units, 0);
-	}
-	return NN_OK;
+	return status ? status : nn_bidirectional_outputs(r, nn_run_bool(r, MERGE, false), &s, units,
+							  2, units);
 }
 
 static enum nn_status execute_bidirectional_rnn(struct nn_run *r)
