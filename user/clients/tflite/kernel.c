@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct kernel {
 	int *outputs;			/* tensors that the rest of the graph reads */
 	int num_outputs;
 
+	/* all below is of one shape, and freed with its model */
 	struct graph graph;		/* with constants that the compilation points to */
 	struct constants constants;	/* in the model file */
 	ANeuralNetworksModel *model;
@@ -65,19 +67,11 @@ static void free_model(struct kernel *k)
 	free(k->places);
 	free(k->ports);
 	free(k->shapes);
-	k->states = NULL;
-	k->places = NULL;
-	k->ports = NULL;
-	k->shapes = NULL;
-	k->num_ports = k->num_inputs = 0;
-	k->num_shapes = 0;
 	ANeuralNetworksModel_free(k->model);
 	constants_free(&k->constants);
 	if (k->built)
 		graph_free(&k->graph);
-	k->model = NULL;
-	k->constants = (struct constants){ .memory = NULL };
-	k->built = false;
+	memset(&k->graph, 0, sizeof(*k) - offsetof(struct kernel, graph));
 }
 
 static int fail(struct tfl_context *context, const char *what, const char *why)
