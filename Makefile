@@ -468,6 +468,8 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
+# These define the same functions, or dlsym().
+$(filter-out %_nodes_test %/run_test,$(tests)) $(kit_engine) $(failing_engine): $(obj)/user/tests/locks/locks.o
 tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged) $(if $(vulkan),$(vulkan_library))
 test_link = @mkdir -p $(@D); $(call show,LD) \
@@ -489,7 +491,6 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
-$(filter $(BUILD)/tests/engine_% %/keeper_loop_test,$(tests)): $(obj)/user/tests/locks/locks.o
 $(BUILD)/tests/engine_broker_test: private ldflags += -Wl,--wrap=cgroup_user_set_low
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends a program that unlocks what is not locked: the C library takes that for good. Linked into tests of
- * engines and of the keeper.
+ * Ends a program that unlocks what is not locked, or destroys what is: the C library takes both for good.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,14 +8,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	int (*next)(pthread_mutex_t *mutex);
+#define WRITER 2U	/* a bit of a lock's readers: a writer has it */
+#define READER 8U
 
-	if (!mutex->__data.__lock) {
-		fputs("a mutex is unlocked that is not locked\n", stderr);
-		abort();
-	}
-	*(void **)&next = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-	return next(mutex);
+static int is_locked(const pthread_mutex_t *lock)
+{
+	return lock->__data.__lock != 0;
 }
+
+static int is_taken(const pthread_rwlock_t *lock)
+{
+	return lock->__data.__readers & WRITER || lock->__data.__readers >= READER;
+}
+
+#define CHECKED(name, type, wrong)						\
+	__attribute__((visibility("default"))) int name(type *lock)		\
+	{									\
+		static int (*next)(type *lock);					\
+										\
+		if (wrong) {							\
+			fputs(#name ": " #wrong "\n", stderr);			\
+			abort();						\
+		}								\
+		if (!next)							\
+			*(void **)&next = dlsym(RTLD_NEXT, #name);		\
+		return next(lock);						\
+	}
+
+CHECKED(pthread_mutex_unlock, pthread_mutex_t, !is_locked(lock))
+CHECKED(pthread_mutex_destroy, pthread_mutex_t, is_locked(lock))
+CHECKED(pthread_rwlock_unlock, pthread_rwlock_t, !is_taken(lock))
+CHECKED(pthread_rwlock_destroy, pthread_rwlock_t, is_taken(lock))
