@@ -667,6 +667,34 @@ static void test_depthwise_kernels(void **state)
 	assert_string_equal(depthwise_kernel(8), "convolution in parts");
 }
 
+/* An operation on constants is computed while the model is prepared, but not after the deadline. */
+static void test_deadline(void **state)
+{
+	static const uint64_t deadlines_ns[] = { 1, UINT64_MAX, 0 };
+	const float two = 2;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(deadlines_ns) / sizeof(deadlines_ns[0]); i++) {
+		const struct nn_plan_options options = { .deadline_ns = deadlines_ns[i] };
+		struct nn_error err = { "" };
+		struct nn_plan *plan = NULL;
+		uint32_t x, y, out;
+
+		mb_init(&built);
+		x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1));
+		y = tensor(NN_TEMPORARY, MB_DIMS(1));
+		out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+		mb_operation(&built, NEG, MB_LIST(mb_constant(&built, NN_TENSOR_FLOAT32, &two, sizeof(two),
+							      MB_DIMS(1))), MB_LIST(y));
+		mb_operation(&built, MUL, MB_LIST(x, y, mb_int32(&built, 0)), MB_LIST(out));
+		assert_int_equal(nn_model_check(&built.model, &err), NN_OK);
+		assert_int_equal(plan_create(&built.model, &options, &plan, &err), NN_OK);
+		plan->compiled = compiled_create(plan, nn_isa_find(NULL), 1, NULL);
+		assert_int_equal(plan->compiled ? plan->compiled->num_steps : 0, deadlines_ns[i] == 1 ? 0 : 1);
+		nn_plan_free(plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -687,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_depthwise_kernels),
+		cmocka_unit_test(test_deadline),
 	};
 
 	return cmocka_run_group_tests_name("plan_fold", tests, NULL, NULL);
