@@ -153,7 +153,7 @@ static bool reap(struct reread *r)
 
 static void take_names(struct reread *r, struct extensions *e)
 {
-	char *line = r->text, *end;
+	char *line = r->text, *end, *name;
 
 	end = memchr(line, '\n', r->size);
 	if (!end)
@@ -164,10 +164,9 @@ static void take_names(struct reread *r, struct extensions *e)
 	     (end = memchr(line, '\n', (size_t)(r->text + r->size - line)));
 	     line = end + 1) {
 		*end = '\0';
-		if (e->plugins.count < NNA_ENGINE_MAX_PLUGINS)
-			e->files[e->plugins.count] = strdup(line);
-		if (e->plugins.count < NNA_ENGINE_MAX_PLUGINS && e->files[e->plugins.count])
-			e->plugins.count++;
+		name = e->plugins.count < NNA_ENGINE_MAX_PLUGINS ? strdup(line) : NULL;
+		if (name)
+			e->files[e->plugins.count++] = name;
 	}
 	e->files[e->plugins.count] = NULL;
 }

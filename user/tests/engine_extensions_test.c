@@ -244,6 +244,52 @@ static void test_reread(void **state)
 	free(real);
 }
 
+#define FOUR "a.so\nb.so\nc.so\nd.so\n"
+#define THIRTY_TWO FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
+
+/* Texts and exit statuses of the process, with the group and the number of plug-ins that follow. */
+static const struct {
+	const char *text;
+	int status;
+	unsigned int group, count;	/* group 0: none */
+} answers[] = {
+	{ "12\na.so\nb.so\n", 0, 12, 2 },
+	{ "\na.so\n", 0, 0, 1 },
+	{ "12\n", 0, 12, 0 },
+	{ "12\na.so\nb.s", 0, 12, 1 },
+	{ "12", 0, 0, 0 },
+	{ "", 0, 0, 0 },
+	{ "12\na.so\n", 1, 0, 0 },
+	{ "12\n" THIRTY_TWO, 0, 12, 32 },
+	{ "12\n" THIRTY_TWO "e.so\n", 0, 12, 32 },
+};
+
+static void test_answers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct extensions e = { .folder = folder };
+		struct reread r = { .pid = fork() };
+		int ends[2];
+
+		if (!r.pid)
+			_exit(answers[i].status);
+		assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+		r.answer = ends[0];
+		assert_false(reread_read(&r, &e));
+		assert_int_equal(write(ends[1], answers[i].text, strlen(answers[i].text)), strlen(answers[i].text));
+		assert_false(reread_read(&r, &e));
+		close(ends[1]);
+		assert_true(reread_read(&r, &e));
+		close(r.answer);
+		if (e.has_group != (answers[i].group > 0) || e.gid != answers[i].group ||
+		    e.plugins.count != answers[i].count || e.files[e.plugins.count] ||
+		    (e.plugins.count && strcmp(e.files[0], "a.so")))
+			fail_msg("%.20s: group %u, %u plug-ins", answers[i].text, (unsigned int)e.gid, e.plugins.count);
+		extensions_free(&e);
+	}
+}
+
 /* ---- who gets them ---- */
 
 #define CLIENT 4242
@@ -407,6 +453,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_missing_need),
 		cmocka_unit_test(test_folder),
 		cmocka_unit_test(test_reread),
+		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_admitted),
 		cmocka_unit_test(test_groups),
 	};
