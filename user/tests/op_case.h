@@ -140,10 +140,12 @@ static inline enum nn_status oc_check(struct op_case *c)
 	return nn_op_check(&scope, &operation, &c->err);
 }
 
-/* Checks, infers and executes. The outputs are then what oc_result() gives. */
-static inline enum nn_status oc_run(struct op_case *c)
+/* Checks and infers. The caller ends the run. */
+static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 {
-	struct nn_run r = {
+	enum nn_status status = oc_check(c);
+
+	*r = (struct nn_run){
 		.op = c->op,
 		.num_inputs = c->num_inputs,
 		.num_outputs = c->num_outputs,
@@ -151,9 +153,15 @@ static inline enum nn_status oc_run(struct op_case *c)
 		.outputs = c->tensors + c->num_inputs,
 		.err = &c->err,
 	};
-	enum nn_status status = oc_check(c);
+	return status ? status : nn_op_infer(r);
+}
 
-	status = status ? status : nn_op_infer(&r);
+/* Checks, infers and executes. The outputs are then what oc_result() gives. */
+static inline enum nn_status oc_run(struct op_case *c)
+{
+	struct nn_run r;
+	enum nn_status status = oc_infer(c, &r);
+
 	for (uint32_t i = 0; !status && i < r.num_outputs; i++) {
 		uint32_t size = nn_tensor_size(&r.outputs[i]);
 

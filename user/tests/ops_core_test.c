@@ -366,6 +366,31 @@ static void test_outputs_that_are_too_large(void **state)
 	}
 }
 
+/* The largest output has as many bytes as 32 bits can count. */
+static void test_largest_output(void **state)
+{
+	static const struct { int32_t times[2]; enum nn_status status; } cases[] = {
+		{ { 65537, 65535 }, NN_OK },
+		{ { 65536, 65536 }, NN_GENERAL_FAILURE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct op_case c;
+		struct nn_run r;
+
+		oc_init(&c, "TILE");
+		oc_input(&c, NN_TENSOR_QUANT8_ASYMM, OC_DIMS(1, 1), NULL);
+		oc_quantise(&c, 1, 0);
+		oc_input(&c, NN_TENSOR_INT32, OC_DIMS(2), cases[i].times);
+		oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
+		oc_quantise(&c, 1, 0);
+		assert_int_equal(oc_infer(&c, &r), cases[i].status);
+		nn_op_finish(&r);
+		oc_free(&c);
+	}
+}
+
 /* ---- Checking models ---- */
 
 static struct model_builder built;
@@ -569,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_empty_inputs),
 		cmocka_unit_test(test_quantisation_of_temporaries),
 		cmocka_unit_test(test_outputs_that_are_too_large),
+		cmocka_unit_test(test_largest_output),
 		cmocka_unit_test(test_model_checks),
 		cmocka_unit_test(test_support_of_subgraphs),
 		cmocka_unit_test(test_if),

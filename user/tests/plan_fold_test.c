@@ -16,6 +16,7 @@
 #include "ops/op.h"
 #include "plan/compiled.h"
 #include "tests/between.h"
+#include "tests/heap_blocks.h"
 
 enum {
 	ADD = 0,
@@ -74,6 +75,7 @@ static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 	struct nn_plan *plan = NULL;
 	uint32_t steps, size, at = 0;
 	float in[MAX_BYTES / sizeof(float)];
+	const long blocks = heap_blocks;
 	struct nn_execution e = {
 		.num_inputs = s->num_inputs,
 		.num_outputs = s->num_outputs,
@@ -99,6 +101,7 @@ static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 	steps = plan->compiled ? plan->compiled->num_steps : 0;
 	arena_size = plan->compiled ? plan->compiled->arena_size : 0;
 	nn_plan_free(plan);
+	assert_int_equal(heap_blocks, blocks);
 	return steps;
 }
 
