@@ -63,4 +63,18 @@ __attribute__((visibility("default"))) void free(void *block)
 }
 #endif
 
+/* A test that gives all blocks back. */
+#define heap_unit_test(test) cmocka_unit_test_setup_teardown(test, heap_begin, heap_end)
+
+static inline int heap_begin(void **state)
+{
+	*state = (void *)heap_blocks;
+	return 0;
+}
+
+static inline int heap_end(void **state)
+{
+	return heap_blocks != (long)*state;
+}
+
 #endif /* NN_TESTS_HEAP_BLOCKS_H */

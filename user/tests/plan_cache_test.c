@@ -18,6 +18,7 @@
 #include "plan/plan.h"
 #include "plan/saved/saved.h"
 #include "tests/frozen_form.h"
+#include "tests/heap_blocks.h"
 
 #define WEIGHT 1234.5f		/* by which weights are found in the parts */
 
@@ -1390,28 +1391,28 @@ static void test_all_bits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_frozen),
-		cmocka_unit_test(test_frozen_svdf),
-		cmocka_unit_test(test_frozen_arguments),
-		cmocka_unit_test(test_may_omit),
-		cmocka_unit_test(test_save_again),
-		cmocka_unit_test(test_control_flow),
-		cmocka_unit_test(test_steering_inside),
-		cmocka_unit_test(test_weights_of_runs),
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_channels_of_an_argument),
-		cmocka_unit_test(test_many_operands),
-		cmocka_unit_test(test_no_data),
-		cmocka_unit_test(test_lazy),
+		heap_unit_test(test_parts),
+		heap_unit_test(test_frozen),
+		heap_unit_test(test_frozen_svdf),
+		heap_unit_test(test_frozen_arguments),
+		heap_unit_test(test_may_omit),
+		heap_unit_test(test_save_again),
+		heap_unit_test(test_control_flow),
+		heap_unit_test(test_steering_inside),
+		heap_unit_test(test_weights_of_runs),
+		heap_unit_test(test_pieces),
+		heap_unit_test(test_channels_of_an_argument),
+		heap_unit_test(test_many_operands),
+		heap_unit_test(test_no_data),
+		heap_unit_test(test_lazy),
 		cmocka_unit_test(test_tuned),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_form_refused),
-		cmocka_unit_test(test_form_without_data),
-		cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_all_bits),
+		heap_unit_test(test_refused),
+		heap_unit_test(test_form_refused),
+		heap_unit_test(test_form_without_data),
+		heap_unit_test(test_cut_short),
+		heap_unit_test(test_options),
+		heap_unit_test(test_noise),
+		heap_unit_test(test_all_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "plan/run/domains.h"
+#include "tests/heap_blocks.h"
 
 #define CPUS 8
 
@@ -180,8 +181,8 @@ static int remove_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_machines),
-		cmocka_unit_test(test_many),
+		heap_unit_test(test_machines),
+		heap_unit_test(test_many),
 		cmocka_unit_test(test_own),
 	};
 

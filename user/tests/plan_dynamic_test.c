@@ -16,6 +16,7 @@
 #include "ops/op.h"
 #include "plan/compiled.h"
 #include "vectors/random.h"
+#include "tests/heap_blocks.h"
 
 #define MAX_BYTES (1 << 17)
 #define NONE (-1)
@@ -302,8 +303,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights),
-		cmocka_unit_test(test_parts_that_wrap),
-		cmocka_unit_test(test_groups_of_halves),
+		heap_unit_test(test_parts_that_wrap),
+		heap_unit_test(test_groups_of_halves),
 	};
 
 	return cmocka_run_group_tests_name("plan_dynamic", tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "bench/compute/sequence.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/heap_blocks.h"
 
 #define SIDE 33			/* one more than the largest stride */
 #define TOLERANCE 1e-3f		/* of the largest number of an output */
@@ -207,15 +208,15 @@ static void agrees_encoder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_mobilenet_v1),
-		cmocka_unit_test(agrees_mobilenet_v2),
-		cmocka_unit_test(agrees_efficientnet_lite0),
-		cmocka_unit_test(agrees_resnet50),
-		cmocka_unit_test(agrees_ssd_mobilenet_v2),
-		cmocka_unit_test(agrees_deeplab_v3),
-		cmocka_unit_test(agrees_spotter_svdf),
-		cmocka_unit_test(agrees_spotter_lstm),
-		cmocka_unit_test(agrees_encoder),
+		cmocka_unit_test_setup_teardown(agrees_mobilenet_v1, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_mobilenet_v2, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_efficientnet_lite0, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_resnet50, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_ssd_mobilenet_v2, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_deeplab_v3, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_spotter_svdf, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_spotter_lstm, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_encoder, heap_begin, heap_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "ops/op.h"
 #include "plan/passes/rewrite.h"
 #include "plan/plan.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define IMAGE MB_DIMS(1, 2, 2, 2)
@@ -432,10 +433,10 @@ static void test_other_models(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_float16),
-		cmocka_unit_test(test_float32),
-		cmocka_unit_test(test_nhwc),
-		cmocka_unit_test(test_other_models),
+		heap_unit_test(test_float16),
+		heap_unit_test(test_float32),
+		heap_unit_test(test_nhwc),
+		heap_unit_test(test_other_models),
 	};
 
 	return cmocka_run_group_tests_name("plan_passes", tests, NULL, NULL);

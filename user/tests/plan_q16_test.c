@@ -15,6 +15,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/isa.h"
 #include "vectors/random.h"
+#include "tests/heap_blocks.h"
 
 #define COUNT 65536		/* numbers of 16 bits */
 #define ROUNDS 300
@@ -160,8 +161,8 @@ static void test_noise(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_noise),
+		heap_unit_test(test_functions),
+		heap_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

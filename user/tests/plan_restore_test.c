@@ -18,6 +18,7 @@
 #include "plan/kernels/fields.h"
 #include "tests/between.h"
 #include "tests/frozen_form.h"
+#include "tests/heap_blocks.h"
 
 #define THREADS 2
 
@@ -346,12 +347,12 @@ static void test_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_row_of_two_axes),
-		cmocka_unit_test(test_most_rows),
-		cmocka_unit_test(test_blocks),
+		heap_unit_test(test_one_row_of_two_axes),
+		heap_unit_test(test_most_rows),
+		heap_unit_test(test_blocks),
 		cmocka_unit_test(test_any_weights),
-		cmocka_unit_test(test_words_that_end),
-		cmocka_unit_test(test_rows),
+		heap_unit_test(test_words_that_end),
+		heap_unit_test(test_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

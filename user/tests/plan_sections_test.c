@@ -16,6 +16,7 @@
 #include "plan/internal.h"
 #include "plan/plan.h"
 #include "plan/run/sections.h"
+#include "tests/heap_blocks.h"
 
 #define COLUMNS 24
 #define UNITS 40
@@ -582,15 +583,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shared_weights),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_in_turn),
+		heap_unit_test(test_bounds),
+		heap_unit_test(test_in_turn),
 		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_sections_evict),
-		cmocka_unit_test(test_saved),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_shape_that_leaves),
-		cmocka_unit_test(test_small_output),
-		cmocka_unit_test(test_division),
+		heap_unit_test(test_sections_evict),
+		heap_unit_test(test_saved),
+		heap_unit_test(test_cut),
+		heap_unit_test(test_shape_that_leaves),
+		heap_unit_test(test_small_output),
+		heap_unit_test(test_division),
 	};
 
 	return cmocka_run_group_tests_name("plan_sections", tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "ops/op.h"
 #include "plan/compiled.h"
 #include "tests/between.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -1242,32 +1243,32 @@ static void test_fold_quantize(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_add),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_half_is_computed_in_float),
-		cmocka_unit_test(test_half_is_rounded_by_cast),
-		cmocka_unit_test(test_half_is_hashed_as_it_is),
-		cmocka_unit_test(test_infinity),
-		cmocka_unit_test(test_large_average),
-		cmocka_unit_test(test_broken_calls),
-		cmocka_unit_test(test_unaligned),
-		cmocka_unit_test(test_not_executable),
-		cmocka_unit_test(test_shape_from_values),
+		heap_unit_test(test_add),
+		heap_unit_test(test_times),
+		heap_unit_test(test_half_is_computed_in_float),
+		heap_unit_test(test_half_is_rounded_by_cast),
+		heap_unit_test(test_half_is_hashed_as_it_is),
+		heap_unit_test(test_infinity),
+		heap_unit_test(test_large_average),
+		heap_unit_test(test_broken_calls),
+		heap_unit_test(test_unaligned),
+		heap_unit_test(test_not_executable),
+		heap_unit_test(test_shape_from_values),
 		cmocka_unit_test(test_changing_shape),
-		cmocka_unit_test(test_output_that_is_read),
-		cmocka_unit_test(test_unknown_input_shape),
-		cmocka_unit_test(test_no_elements),
-		cmocka_unit_test(test_if),
-		cmocka_unit_test(test_deep_if),
-		cmocka_unit_test(test_while),
-		cmocka_unit_test(test_endless_loop),
-		cmocka_unit_test(test_growing_list),
-		cmocka_unit_test(test_shape_of_subgraph_input),
+		heap_unit_test(test_output_that_is_read),
+		heap_unit_test(test_unknown_input_shape),
+		heap_unit_test(test_no_elements),
+		heap_unit_test(test_if),
+		heap_unit_test(test_deep_if),
+		heap_unit_test(test_while),
+		heap_unit_test(test_endless_loop),
+		heap_unit_test(test_growing_list),
+		heap_unit_test(test_shape_of_subgraph_input),
 		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_fold_pad),
-		cmocka_unit_test(test_fold_pad_read_twice),
-		cmocka_unit_test(test_fold_pad_windows),
-		cmocka_unit_test(test_fold_quantize),
+		heap_unit_test(test_fold_pad),
+		heap_unit_test(test_fold_pad_read_twice),
+		heap_unit_test(test_fold_pad_windows),
+		heap_unit_test(test_fold_quantize),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
