@@ -18,6 +18,7 @@
 
 #include "base/allowlist.h"
 #include "tests/failing/failing.h"
+#include "tests/heap_blocks.h"
 
 static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
@@ -481,16 +482,16 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_applications),
-		cmocka_unit_test(test_places_of_applications),
-		cmocka_unit_test(test_unit_names),
-		cmocka_unit_test(test_services),
-		cmocka_unit_test(test_admitted_services),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_each_change),
-		cmocka_unit_test(test_large_list),
-		cmocka_unit_test(test_unreadable),
+		heap_unit_test(test_cases),
+		heap_unit_test(test_applications),
+		heap_unit_test(test_places_of_applications),
+		heap_unit_test(test_unit_names),
+		heap_unit_test(test_services),
+		heap_unit_test(test_admitted_services),
+		heap_unit_test(test_changes),
+		heap_unit_test(test_each_change),
+		heap_unit_test(test_large_list),
+		heap_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

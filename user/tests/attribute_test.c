@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "model/attribute.h"
+#include "tests/heap_blocks.h"
 
 #define ROOM 4096
 
@@ -151,10 +152,10 @@ static void test_refused_to_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_refused_to_write),
-		cmocka_unit_test(test_refused_to_read),
+		heap_unit_test(test_round),
+		heap_unit_test(test_none),
+		heap_unit_test(test_refused_to_write),
+		heap_unit_test(test_refused_to_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

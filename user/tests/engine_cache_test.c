@@ -20,6 +20,7 @@
 #include "kit/log.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
+#include "tests/heap_blocks.h"
 
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
@@ -1010,9 +1011,9 @@ int main(int argc, char **argv)
 		INDEX(cut_short),
 		INDEX(killed_anywhere),
 		INDEX(disk_errors),
-		cmocka_unit_test(test_no_folder),
-		cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_digest),
+		heap_unit_test(test_no_folder),
+		heap_unit_test(test_requests),
+		heap_unit_test(test_digest),
 		KEEPER(keeper),
 		KEEPER(hostile_workers),
 		KEEPER(random_requests),
@@ -1027,7 +1028,7 @@ int main(int argc, char **argv)
 		KEEPER(sandbox),
 		KEEPER(plugins),
 		KEEPER(other_build),
-		cmocka_unit_test(test_no_keeper),
+		heap_unit_test(test_no_keeper),
 	};
 
 	be_keeper(argc, argv);

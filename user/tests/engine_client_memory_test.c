@@ -22,6 +22,7 @@
 
 #include "base/cgroup_path.h"
 #include "kit/client_memory.h"
+#include "tests/heap_blocks.h"
 
 #define PID 4242
 #define CONTEXT 7
@@ -256,12 +257,12 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_least),
-		cmocka_unit_test(test_dead_opener),
-		cmocka_unit_test(test_unseen),
-		cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_unreadable),
+		heap_unit_test(test_least),
+		heap_unit_test(test_dead_opener),
+		heap_unit_test(test_unseen),
+		heap_unit_test(test_long_names),
+		heap_unit_test(test_moved),
+		heap_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests_name("engine client memory", tests, set_up, tear_down);

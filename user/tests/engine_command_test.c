@@ -12,6 +12,7 @@
 
 #include "base/round.h"
 #include "kit/command.h"
+#include "tests/heap_blocks.h"
 
 #define READ NNACCEL_PROT_READ
 #define WRITE NNACCEL_PROT_WRITE
@@ -286,16 +287,16 @@ static void test_statuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_grants),
-		cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_buffers),
-		cmocka_unit_test(test_models),
-		cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_saved_models),
-		cmocka_unit_test(test_statuses),
+		heap_unit_test(test_kinds),
+		heap_unit_test(test_sizes),
+		heap_unit_test(test_grants),
+		heap_unit_test(test_formats),
+		heap_unit_test(test_arguments),
+		heap_unit_test(test_buffers),
+		heap_unit_test(test_models),
+		heap_unit_test(test_copies),
+		heap_unit_test(test_saved_models),
+		heap_unit_test(test_statuses),
 	};
 
 	return cmocka_run_group_tests_name("engine_command", tests, NULL, NULL);

@@ -27,6 +27,7 @@
 #include "kit/reread.h"
 #include "engine/worker/engine.h"
 #include "kit/process.h"
+#include "tests/heap_blocks.h"
 
 static struct spawner spawner;
 static char folder[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -450,11 +451,11 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_missing_need),
-		cmocka_unit_test(test_folder),
-		cmocka_unit_test(test_reread),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_admitted),
+		heap_unit_test(test_missing_need),
+		heap_unit_test(test_folder),
+		heap_unit_test(test_reread),
+		heap_unit_test(test_answers),
+		heap_unit_test(test_admitted),
 		cmocka_unit_test(test_groups),
 	};
 

@@ -32,6 +32,7 @@
 #include "kit/spawn.h"
 #include "kit/worker.h"
 #include "tests/model_builder.h"
+#include "tests/heap_blocks.h"
 
 #define OP_ADD 0
 
@@ -722,7 +723,7 @@ int main(void)
 		TEST(worker_options),
 		TEST(raised_files),
 		cmocka_unit_test(test_extensions),
-		cmocka_unit_test(test_pack),
+		heap_unit_test(test_pack),
 	};
 
 	return cmocka_run_group_tests_name("kit", tests, NULL, NULL);

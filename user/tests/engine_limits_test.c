@@ -16,6 +16,7 @@
 #include "kit/limits.h"
 #include "kit/waiting.h"
 #include "tests/between.h"
+#include "tests/heap_blocks.h"
 
 #define START (1000 * NS_PER_S)
 
@@ -486,7 +487,7 @@ int main(void)
 		SMALL(test_total_bound),
 		SMALL(test_root_is_not_refused),
 		LARGE(test_reserve),
-		cmocka_unit_test(test_reserve_of_few),
+		heap_unit_test(test_reserve_of_few),
 		SMALL(test_orderly_users_are_forgotten),
 		SMALL(test_table_forgets_the_oldest),
 		LARGE(test_rate),
@@ -498,7 +499,7 @@ int main(void)
 		LARGE(test_the_modest_first),
 		LARGE(test_the_alone_first),
 		LARGE(test_waited_long),
-		cmocka_unit_test(test_tries_again),
+		heap_unit_test(test_tries_again),
 		LARGE(test_too_many_are_refused),
 		LARGE(test_too_fast_is_later),
 		LARGE(test_all_are_refused),

@@ -18,6 +18,7 @@
 
 #include "kit/message.h"
 #include "tests/open_files.h"
+#include "tests/heap_blocks.h"
 
 static const struct {
 	uint32_t kind;
@@ -162,8 +163,8 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_files),
+		heap_unit_test(test_messages),
+		heap_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests_name("engine_message", tests, NULL, NULL);

@@ -36,6 +36,7 @@
 #include "kit/message.h"
 #include "kit/process.h"
 #include "kit/spawn.h"
+#include "tests/heap_blocks.h"
 
 #define PATIENCE_MS (int)scaled(60000)
 #define NOBODY 65534
@@ -665,8 +666,8 @@ int main(int argc, char **argv)
 						kill_worker),
 		cmocka_unit_test_setup_teardown(test_refuses_a_foreign_file, start_worker,
 						kill_worker),
-		cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_keepers_filter),
+		heap_unit_test(test_filter),
+		heap_unit_test(test_keepers_filter),
 	};
 
 	engine = cpu_engine;

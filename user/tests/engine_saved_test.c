@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "kit/models.h"
+#include "tests/heap_blocks.h"
 
 #define MODEL 1		/* number of the model */
 #define SIZE 4096	/* of each part */
@@ -184,7 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_noted_first),
-		cmocka_unit_test(test_not_noted),
+		heap_unit_test(test_not_noted),
 	};
 
 	return cmocka_run_group_tests_name("saving a model", tests, set_up, NULL);

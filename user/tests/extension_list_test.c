@@ -15,6 +15,7 @@
 
 #include "model/device_read.h"
 #include "model/extension_list.h"
+#include "tests/heap_blocks.h"
 
 /* Two extensions: one with a scalar, a tensor and an operation, one with an operation. */
 struct sample {
@@ -171,10 +172,10 @@ static void test_lengths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_lengths),
+		heap_unit_test(test_sound),
+		heap_unit_test(test_empty),
+		heap_unit_test(test_refusals),
+		heap_unit_test(test_lengths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #define NN_TESTS_HEAP_BLOCKS_H
 
 #include <stdatomic.h>
-#include <stddef.h>
+#include <stdlib.h>
 
 static atomic_long heap_blocks;
 

@@ -22,6 +22,7 @@
 #include "tests/failing/failing.h"
 #include "tests/failing/kept.h"
 #include "tests/fake_kernel.h"
+#include "tests/heap_blocks.h"
 
 #define STALE "a reason of an earlier call"
 #define ROW (4 * sizeof(float))
@@ -727,18 +728,18 @@ static void test_all_are_called(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_are_called),
+		heap_unit_test(test_all_are_called),
 		cmocka_unit_test(test_bad_arguments),
-		cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_allocations),
-		cmocka_unit_test(test_second_try),
-		cmocka_unit_test(test_first_memory),
-		cmocka_unit_test(test_extensions_again),
-		cmocka_unit_test(test_limits_of_executions),
-		cmocka_unit_test(test_large_executions),
-		cmocka_unit_test(test_limits_of_lists),
-		cmocka_unit_test(test_many_buffers),
-		cmocka_unit_test(test_not_saved),
+		heap_unit_test(test_requests),
+		heap_unit_test(test_allocations),
+		heap_unit_test(test_second_try),
+		heap_unit_test(test_first_memory),
+		heap_unit_test(test_extensions_again),
+		heap_unit_test(test_limits_of_executions),
+		heap_unit_test(test_large_executions),
+		heap_unit_test(test_limits_of_lists),
+		heap_unit_test(test_many_buffers),
+		heap_unit_test(test_not_saved),
 	};
 
 	kept_start();

@@ -18,6 +18,7 @@
 #include "model/device_read.h"
 #include "model/operand.h"
 #include "model_samples.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -644,20 +645,20 @@ static void test_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_broken_models),
-		cmocka_unit_test(test_lenient_rules),
-		cmocka_unit_test(test_nesting),
-		cmocka_unit_test(test_shared_subgraph),
-		cmocka_unit_test(test_operand_size),
-		cmocka_unit_test(test_nesting_of_the_known),
-		cmocka_unit_test(test_merged_dims),
-		cmocka_unit_test(test_same_type),
-		cmocka_unit_test(test_value_of_count),
-		cmocka_unit_test(test_operand_value),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_first_reason_stays),
-		cmocka_unit_test(test_device),
+		heap_unit_test(test_samples),
+		heap_unit_test(test_broken_models),
+		heap_unit_test(test_lenient_rules),
+		heap_unit_test(test_nesting),
+		heap_unit_test(test_shared_subgraph),
+		heap_unit_test(test_operand_size),
+		heap_unit_test(test_nesting_of_the_known),
+		heap_unit_test(test_merged_dims),
+		heap_unit_test(test_same_type),
+		heap_unit_test(test_value_of_count),
+		heap_unit_test(test_operand_value),
+		heap_unit_test(test_names),
+		heap_unit_test(test_first_reason_stays),
+		heap_unit_test(test_device),
 	};
 
 	return cmocka_run_group_tests_name("model", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "op_case.h"
 #include "ops/quant.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -742,23 +743,23 @@ static void test_dequantize_channels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_float_functions),
-		cmocka_unit_test(test_half_functions),
-		cmocka_unit_test(test_quantised_functions),
-		cmocka_unit_test(test_fixed_quantisation),
-		cmocka_unit_test(test_scales_that_are_refused),
-		cmocka_unit_test(test_exact_functions),
-		cmocka_unit_test(test_exact_softmax),
-		cmocka_unit_test(test_softmax),
-		cmocka_unit_test(test_softmax_quantised),
-		cmocka_unit_test(test_softmax_of_large),
-		cmocka_unit_test(test_softmax_of_many),
-		cmocka_unit_test(test_softmax_parameters),
-		cmocka_unit_test(test_softmax_of_nothing),
-		cmocka_unit_test(test_quantize),
-		cmocka_unit_test(test_dequantize),
-		cmocka_unit_test(test_dequantize_channels),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_float_functions),
+		heap_unit_test(test_half_functions),
+		heap_unit_test(test_quantised_functions),
+		heap_unit_test(test_fixed_quantisation),
+		heap_unit_test(test_scales_that_are_refused),
+		heap_unit_test(test_exact_functions),
+		heap_unit_test(test_exact_softmax),
+		heap_unit_test(test_softmax),
+		heap_unit_test(test_softmax_quantised),
+		heap_unit_test(test_softmax_of_large),
+		heap_unit_test(test_softmax_of_many),
+		heap_unit_test(test_softmax_parameters),
+		heap_unit_test(test_softmax_of_nothing),
+		heap_unit_test(test_quantize),
+		heap_unit_test(test_dequantize),
+		heap_unit_test(test_dequantize_channels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

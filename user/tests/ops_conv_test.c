@@ -7,6 +7,7 @@
 
 #include "op_case.h"
 #include "ops/quant.h"
+#include "tests/heap_blocks.h"
 
 static void test_signatures(void **state)
 {
@@ -783,18 +784,18 @@ static void test_fully_connected_shapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_float),
-		cmocka_unit_test(test_quantised),
-		cmocka_unit_test(test_implicit_padding),
-		cmocka_unit_test(test_transposed_implicit_padding),
-		cmocka_unit_test(test_fully_connected_float),
-		cmocka_unit_test(test_fully_connected_quantised),
-		cmocka_unit_test(test_conv_parameters),
-		cmocka_unit_test(test_conv_shapes),
-		cmocka_unit_test(test_transposed_parameters),
-		cmocka_unit_test(test_scales),
-		cmocka_unit_test(test_fully_connected_shapes),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_float),
+		heap_unit_test(test_quantised),
+		heap_unit_test(test_implicit_padding),
+		heap_unit_test(test_transposed_implicit_padding),
+		heap_unit_test(test_fully_connected_float),
+		heap_unit_test(test_fully_connected_quantised),
+		heap_unit_test(test_conv_parameters),
+		heap_unit_test(test_conv_shapes),
+		heap_unit_test(test_transposed_parameters),
+		heap_unit_test(test_scales),
+		heap_unit_test(test_fully_connected_shapes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

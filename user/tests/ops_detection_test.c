@@ -7,6 +7,7 @@
 
 #include "op_case.h"
 #include "ops/float16.h"
+#include "tests/heap_blocks.h"
 
 static void test_signatures(void **state)
 {
@@ -945,25 +946,25 @@ static void test_shapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_bad_regions),
-		cmocka_unit_test(test_quantised_regions),
-		cmocka_unit_test(test_many_samples),
-		cmocka_unit_test(test_channels),
-		cmocka_unit_test(test_heatmap),
-		cmocka_unit_test(test_flat_heatmap),
-		cmocka_unit_test(test_bad_heatmaps),
-		cmocka_unit_test(test_transform),
-		cmocka_unit_test(test_nms),
-		cmocka_unit_test(test_soft_nms),
-		cmocka_unit_test(test_bad_nms),
-		cmocka_unit_test(test_proposals),
-		cmocka_unit_test(test_proposals_outside),
-		cmocka_unit_test(test_postprocessing),
-		cmocka_unit_test(test_many_classes),
-		cmocka_unit_test(test_bad_postprocessing),
-		cmocka_unit_test(test_shapes),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_regions),
+		heap_unit_test(test_bad_regions),
+		heap_unit_test(test_quantised_regions),
+		heap_unit_test(test_many_samples),
+		heap_unit_test(test_channels),
+		heap_unit_test(test_heatmap),
+		heap_unit_test(test_flat_heatmap),
+		heap_unit_test(test_bad_heatmaps),
+		heap_unit_test(test_transform),
+		heap_unit_test(test_nms),
+		heap_unit_test(test_soft_nms),
+		heap_unit_test(test_bad_nms),
+		heap_unit_test(test_proposals),
+		heap_unit_test(test_proposals_outside),
+		heap_unit_test(test_postprocessing),
+		heap_unit_test(test_many_classes),
+		heap_unit_test(test_bad_postprocessing),
+		heap_unit_test(test_shapes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define MOST 1024
@@ -361,12 +362,12 @@ static void test_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_not_finite),
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_arguments),
+		heap_unit_test(test_vectors),
+		heap_unit_test(test_sums),
+		heap_unit_test(test_rows),
+		heap_unit_test(test_not_finite),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_arguments),
 	};
 
 	return cmocka_run_group_tests_name("ops_dynamic", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -769,26 +770,26 @@ static void test_rank(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_mul_scale),
-		cmocka_unit_test(test_broadcasting),
-		cmocka_unit_test(test_shapes_that_do_not_broadcast),
-		cmocka_unit_test(test_float_arithmetic),
-		cmocka_unit_test(test_int_arithmetic),
-		cmocka_unit_test(test_activations_that_are_refused),
-		cmocka_unit_test(test_quantised_pairs),
-		cmocka_unit_test(test_add_scale),
-		cmocka_unit_test(test_comparisons),
-		cmocka_unit_test(test_logic),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_rsqrt_of_bytes),
-		cmocka_unit_test(test_int_functions),
-		cmocka_unit_test(test_select),
-		cmocka_unit_test(test_select_quantised),
-		cmocka_unit_test(test_select_of_other_shapes),
-		cmocka_unit_test(test_cast),
-		cmocka_unit_test(test_fill),
-		cmocka_unit_test(test_rank),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_mul_scale),
+		heap_unit_test(test_broadcasting),
+		heap_unit_test(test_shapes_that_do_not_broadcast),
+		heap_unit_test(test_float_arithmetic),
+		heap_unit_test(test_int_arithmetic),
+		heap_unit_test(test_activations_that_are_refused),
+		heap_unit_test(test_quantised_pairs),
+		heap_unit_test(test_add_scale),
+		heap_unit_test(test_comparisons),
+		heap_unit_test(test_logic),
+		heap_unit_test(test_functions),
+		heap_unit_test(test_rsqrt_of_bytes),
+		heap_unit_test(test_int_functions),
+		heap_unit_test(test_select),
+		heap_unit_test(test_select_quantised),
+		heap_unit_test(test_select_of_other_shapes),
+		heap_unit_test(test_cast),
+		heap_unit_test(test_fill),
+		heap_unit_test(test_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "op_case.h"
 #include "ops/nms.h"
 #include "vectors/random.h"
+#include "tests/heap_blocks.h"
 
 #define ROUNDS 1500
 #define MAX_REGIONS 60
@@ -225,8 +226,8 @@ static void test_detections(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_box_limit),
-		cmocka_unit_test(test_detections),
+		heap_unit_test(test_box_limit),
+		heap_unit_test(test_detections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * values that ask for what cannot be.
  */
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 static void test_signatures(void **state)
 {
@@ -508,14 +509,14 @@ static void test_batch_matmul(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_split),
-		cmocka_unit_test(test_concatenation_requantises),
-		cmocka_unit_test(test_hashtable_lookup),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_batch_matmul),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_moves),
+		heap_unit_test(test_refusals),
+		heap_unit_test(test_split),
+		heap_unit_test(test_concatenation_requantises),
+		heap_unit_test(test_hashtable_lookup),
+		heap_unit_test(test_order),
+		heap_unit_test(test_batch_matmul),
 	};
 
 	return cmocka_run_group_tests_name("ops_movement", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #include "ops/nms.h"
 #include "vectors/random.h"
+#include "tests/heap_blocks.h"
 
 #define ROUNDS 4000
 #define MAX_BOXES 120
@@ -244,10 +245,10 @@ static void test_best(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_suppression),
-		cmocka_unit_test(test_placing),
-		cmocka_unit_test(test_best),
-		cmocka_unit_test(test_best_of_many),
+		heap_unit_test(test_suppression),
+		heap_unit_test(test_placing),
+		heap_unit_test(test_best),
+		heap_unit_test(test_best_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 static void test_signatures(void **state)
 {
@@ -468,15 +469,15 @@ static void test_normalization_parameters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_pools),
-		cmocka_unit_test(test_pool_parameters),
-		cmocka_unit_test(test_pool_sizes),
-		cmocka_unit_test(test_l2_normalization),
-		cmocka_unit_test(test_l2_normalization_quantised),
-		cmocka_unit_test(test_local_response_normalization),
-		cmocka_unit_test(test_instance_normalization),
-		cmocka_unit_test(test_normalization_parameters),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_pools),
+		heap_unit_test(test_pool_parameters),
+		heap_unit_test(test_pool_sizes),
+		heap_unit_test(test_l2_normalization),
+		heap_unit_test(test_l2_normalization_quantised),
+		heap_unit_test(test_local_response_normalization),
+		heap_unit_test(test_instance_normalization),
+		heap_unit_test(test_normalization_parameters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "op_case.h"
 #include "model/fingerprint.h"
 #include "ops/lstm_cell.h"
+#include "tests/heap_blocks.h"
 
 #define LSTM_WEIGHTS "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "
 
@@ -639,18 +640,18 @@ static void test_random_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_normalized_rows),
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_lstm),
-		cmocka_unit_test(test_lstm_presence),
-		cmocka_unit_test(test_rnn),
-		cmocka_unit_test(test_rnn_auxiliary_width),
-		cmocka_unit_test(test_lstm_auxiliary_width),
-		cmocka_unit_test(test_svdf),
-		cmocka_unit_test(test_fingerprint),
-		cmocka_unit_test(test_random_multinomial),
-		cmocka_unit_test(test_random_sequence),
-		cmocka_unit_test(test_random_refused),
+		heap_unit_test(test_normalized_rows),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_lstm),
+		heap_unit_test(test_lstm_presence),
+		heap_unit_test(test_rnn),
+		heap_unit_test(test_rnn_auxiliary_width),
+		heap_unit_test(test_lstm_auxiliary_width),
+		heap_unit_test(test_svdf),
+		heap_unit_test(test_fingerprint),
+		heap_unit_test(test_random_multinomial),
+		heap_unit_test(test_random_sequence),
+		heap_unit_test(test_random_refused),
 	};
 
 	return cmocka_run_group_tests_name("ops_recurrent", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define FOUR(x) x " " x " " x " " x " "
@@ -534,8 +535,8 @@ static void test_cells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_cells),
+		heap_unit_test(test_refused),
+		heap_unit_test(test_cells),
 	};
 
 	return cmocka_run_group_tests_name("ops_refused", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "op_case.h"
 #include "ops/box.h"
 #include "vectors/random.h"
+#include "tests/heap_blocks.h"
 
 #define ROUNDS 300
 
@@ -374,10 +375,10 @@ static void test_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_peaks),
-		cmocka_unit_test(test_top),
-		cmocka_unit_test(test_rows),
+		heap_unit_test(test_regions),
+		heap_unit_test(test_peaks),
+		heap_unit_test(test_top),
+		heap_unit_test(test_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 static const char *const names[] = { "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR" };
 
@@ -225,10 +226,10 @@ static void test_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signatures),
-		cmocka_unit_test(test_placements),
-		cmocka_unit_test(test_between),
-		cmocka_unit_test(test_sizes),
+		heap_unit_test(test_signatures),
+		heap_unit_test(test_placements),
+		heap_unit_test(test_between),
+		heap_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

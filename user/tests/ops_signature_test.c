@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "op_case.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -588,13 +589,13 @@ static void test_shapes_that_disagree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_operation),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_numbers_of_inputs),
-		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_known_shapes),
-		cmocka_unit_test(test_shapes_that_disagree),
+		heap_unit_test(test_every_operation),
+		heap_unit_test(test_counts),
+		heap_unit_test(test_ranks),
+		heap_unit_test(test_numbers_of_inputs),
+		heap_unit_test(test_types),
+		heap_unit_test(test_known_shapes),
+		heap_unit_test(test_shapes_that_disagree),
 	};
 
 	return cmocka_run_group_tests_name("ops_signature", tests, NULL, NULL);

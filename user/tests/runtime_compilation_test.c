@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "runtime_fixture.h"
+#include "tests/heap_blocks.h"
 
 static void test_devices(void **state)
 {
@@ -174,12 +175,12 @@ static void test_preferred(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_loop_timeouts),
-		cmocka_unit_test(test_create),
+		heap_unit_test(test_devices),
+		heap_unit_test(test_loop_timeouts),
+		heap_unit_test(test_create),
 		cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_expired),
-		cmocka_unit_test(test_preferred),
+		heap_unit_test(test_expired),
+		heap_unit_test(test_preferred),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <nnaccel/log.h>
 
 #include "runtime_fixture.h"
+#include "tests/heap_blocks.h"
 
 /* Returns a process's output on stderr at a level. A process reads its environment once. */
 static const char *log_of(const char *level, void (*calls)(void))
@@ -229,13 +230,13 @@ static void test_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_unknown_level),
-		cmocka_unit_test(test_function),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_deprecated),
-		cmocka_unit_test(test_on_the_cpu),
+		heap_unit_test(test_line),
+		heap_unit_test(test_levels),
+		heap_unit_test(test_unknown_level),
+		heap_unit_test(test_function),
+		heap_unit_test(test_kept),
+		heap_unit_test(test_deprecated),
+		heap_unit_test(test_on_the_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "runtime_fixture.h"
+#include "tests/heap_blocks.h"
 
 static const uint32_t dims_2x2[] = { 2, 2 };
 static const uint32_t dims_open[] = { 0, 2 };
@@ -743,24 +744,24 @@ static void test_own_extension(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_operand_types),
-		cmocka_unit_test(test_null),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_values_from_memory),
-		cmocka_unit_test(test_channel_scales),
-		cmocka_unit_test(test_operations),
-		cmocka_unit_test(test_identify),
-		cmocka_unit_test(test_identify_again),
-		cmocka_unit_test(test_finished),
-		cmocka_unit_test(test_graphs),
+		heap_unit_test(test_operand_types),
+		heap_unit_test(test_null),
+		heap_unit_test(test_values),
+		heap_unit_test(test_values_from_memory),
+		heap_unit_test(test_channel_scales),
+		heap_unit_test(test_operations),
+		heap_unit_test(test_identify),
+		heap_unit_test(test_identify_again),
+		heap_unit_test(test_finished),
+		heap_unit_test(test_graphs),
 		cmocka_unit_test(test_any_order),
-		cmocka_unit_test(test_large_constants),
-		cmocka_unit_test(test_late_constant),
-		cmocka_unit_test(test_model_values),
-		cmocka_unit_test(test_supported),
-		cmocka_unit_test(test_supported_order),
-		cmocka_unit_test(test_extensions),
-		cmocka_unit_test(test_own_extension),
+		heap_unit_test(test_large_constants),
+		heap_unit_test(test_late_constant),
+		heap_unit_test(test_model_values),
+		heap_unit_test(test_supported),
+		heap_unit_test(test_supported_order),
+		heap_unit_test(test_extensions),
+		heap_unit_test(test_own_extension),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "model/wire.h"
 #include "model_samples.h"
+#include "tests/heap_blocks.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -385,14 +386,14 @@ static void test_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_extension_data),
-		cmocka_unit_test(test_unaligned),
-		cmocka_unit_test(test_every_length),
-		cmocka_unit_test(test_every_byte),
-		cmocka_unit_test(test_broken_wires),
-		cmocka_unit_test(test_pools),
-		cmocka_unit_test(test_too_large),
+		heap_unit_test(test_round_trip),
+		heap_unit_test(test_extension_data),
+		heap_unit_test(test_unaligned),
+		heap_unit_test(test_every_length),
+		heap_unit_test(test_every_byte),
+		heap_unit_test(test_broken_wires),
+		heap_unit_test(test_pools),
+		heap_unit_test(test_too_large),
 	};
 
 	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
