@@ -24,6 +24,8 @@
 #include "hal/memory.h"
 #include "hal/prepare.h"
 #include "tests/kit_engine/engine.h"
+#include "tests/failing/failing.h"
+#include "tests/failing/kept.h"
 #include "tests/model_builder.h"
 
 #define COUNT 5
@@ -70,18 +72,28 @@ static void stop_engine(void)
 	unlink(path);
 }
 
+static struct kept kept;
+
 static int set_up(void **state)
 {
 	start_engine(*state);
+	kept = kept_now();
 	return nna_device_open(path, &device, &err);
 }
 
 static int tear_down(void **state)
 {
+	struct kept left;
+	const char *more;
+
 	(void)state;
 	nna_device_close(device);
+	left = kept_now();
+	more = kept_more(&kept, &left);
+	if (more)
+		print_error("%s are left\n", more);
 	stop_engine();
-	return 0;
+	return more != NULL;
 }
 
 /* ---- executions: x + 1 ---- */
@@ -164,6 +176,56 @@ static void test_executions(void **state)
 	check_sum(p, other, 1);
 	nna_burst_free(other);
 	nna_prepared_model_free(p);
+}
+
+/* All calls that take memory, each once. False: one failed, which then says why. */
+static bool run_all(void)
+{
+	const struct nna_role role = { .frequency = 1 };
+	struct nna_prepared_model *p;
+	struct nna_burst *burst = NULL;
+	struct nna_memory *m = NULL;
+	struct nna_buffer *buffer = NULL;
+	float data[COUNT] = { 0 };
+	uint32_t token;
+	bool good;
+
+	err.message[0] = '\0';
+	p = prepare(device, COUNT);
+	good = p && !nna_memory_alloc(device, 2 * COUNT * sizeof(*data), &m, &err) && nna_memory_map(m, &err) &&
+	       !run(p, NULL, m, 0) && !nna_burst_create(p, NULL, &burst, &err) && !run(p, burst, m, 0) &&
+	       !nna_buffer_allocate(device, NULL, &p, 1, &role, 1, NULL, 0, &buffer, &token, &err) &&
+	       !nna_buffer_write(buffer, data, sizeof(data), 0, NULL, &err) &&
+	       !nna_buffer_read(buffer, data, sizeof(data), &err);
+	assert_true(good || err.message[0]);
+	nna_buffer_free(buffer);
+	nna_burst_free(burst);
+	nna_memory_free(m);
+	nna_prepared_model_free(p);
+	return good;
+}
+
+/* Each allocation fails in turn. Nothing is left, and the calls work again. */
+static void test_out_of_memory(void **state)
+{
+	unsigned int failures, number = 0, failed = 0;
+
+	(void)state;
+	assert_true(run_all());
+	do {
+		struct kept before = kept_now(), left;
+
+		failing_begin(FAILING_SELF, ++number, false);
+		failed += !run_all();
+		failures = failing_end(FAILING_SELF);
+		left = kept_now();
+		if (kept_more(&before, &left))
+			fail_msg("allocation %u: %s are left", number, kept_more(&before, &left));
+		/* A library without a connection connects again. */
+		for (int i = 0; i < 2 && !run_all(); i++)
+			assert_int_equal(i, 0);
+	} while (failures);
+	assert_true(failed > 10);
 }
 
 /* Its buffers lie in a layout of the engine's own. */
@@ -811,6 +873,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(test_executions),
 		TEST(test_buffers),
+		{ "test_out_of_memory", test_out_of_memory, set_up, tear_down, (void *)"--clients=threads" },
 		TEST(test_deadline),
 		TEST(test_many_clients),
 		TEST(test_death),
@@ -833,6 +896,7 @@ int main(int argc, char **argv)
 	if (argc < 1 || !mkdtemp(folder))
 		return 1;
 	snprintf(path, sizeof(path), "%s/engine", folder);
+	kept_start();
 	result = cmocka_run_group_tests(tests, NULL, NULL);
 	rmdir(folder);
 	return result;
