@@ -24,7 +24,7 @@ static void get_planes(const struct mapping *mapping, struct nna_hardware_plane 
 
 		bases[i] = plane_base(mapping, i);
 		planes[i] = (struct nna_hardware_plane){
-			.fd = mapping->others[i] ? (int)i : -1,
+			.fd = mapping->others[i] ? (int)i : 0,
 			.stride = plane->stride,
 			.offset = plane->offset,
 			.row_bytes = plane->row_bytes,
