@@ -210,6 +210,12 @@ static void read_attribute_of(struct the_case *c, struct OrtOpAttr *a, char *tex
 		a->data = &value_named(c, text + 1)->shaped;
 		return;
 	}
+	if (*text == '=') {
+		a->type = ORT_ATTRIBUTE_STRING;
+		a->data = text + 1;
+		a->size = strlen(text + 1);
+		return;
+	}
 	if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')) {
 		a->type = is_list ? ORT_ATTRIBUTE_STRINGS : ORT_ATTRIBUTE_STRING;
 		a->data = text;

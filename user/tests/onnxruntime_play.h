@@ -304,16 +304,18 @@ static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
 	return NULL;
 }
 
+/* An operator "microsoft:NAME" is of ONNX Runtime's own domain. */
 static OrtStatus *node_name(const OrtNode *node, const char **name)
 {
-	*name = node->op;
+	const char *colon = strchr(node->op, ':');
+
+	*name = colon ? colon + 1 : node->op;
 	return NULL;
 }
 
 static OrtStatus *node_domain(const OrtNode *node, const char **domain)
 {
-	(void)node;
-	*domain = "";
+	*domain = strchr(node->op, ':') ? "com.microsoft" : "";
 	return NULL;
 }
 

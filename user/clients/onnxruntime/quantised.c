@@ -60,10 +60,14 @@ bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero)
 
 uint32_t qlinear_in(struct lowering *t, uint32_t index)
 {
-	uint32_t x = in(t, index);
+	const struct qlinear *form = onnx(t)->qlinear;
 	float scale = 0;
 	int32_t zero = 0;
+	uint32_t x;
 
+	onnx(t)->qlinear = NULL;
+	x = in(t, index);
+	onnx(t)->qlinear = form;
 	scale_in(t, index + 1, &scale, &zero);
 	if (!t->refused && (operand_of(t, x)->scale != scale || operand_of(t, x)->zero != zero))
 		refuse(t, "an 8-bit input that another node gives another scale");
@@ -72,7 +76,7 @@ uint32_t qlinear_in(struct lowering *t, uint32_t index)
 
 uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const uint32_t *dims)
 {
-	uint32_t out = result_type(t, nnapi_type(type_in(t, index + 1)), rank, dims);
+	uint32_t out = result_type(t, nnapi_type(type_out(t, 0)), rank, dims);
 	float scale;
 	int32_t zero;
 
@@ -145,6 +149,15 @@ void quantised_values(struct lowering *t)
 			if (!want)
 				found_before(t, node->in[0], scale, zero);
 		}
+	/* Inputs of QLinear operators, which have a scale and a zero point behind them. */
+	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
+		const struct node *node = &onnx(t)->graph->nodes[i];
+		const bool is = !strncmp(node->op, "QLinear", 7) || !strcmp(node->op, "QGemm");
+
+		for (uint32_t k = 0; is && k < node->in_count; k++)
+			if (scale_of_node(t, node, k + 1, &scale, &zero))
+				found(t, node->in[k], scale, zero);
+	}
 }
 
 /* ---- the node and its neighbours ---- */
@@ -218,6 +231,12 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 
 	if (t->refused || onnx(t)->node->out_count < 1 || onnx(t)->node->out[0] == NO_VALUE)
 		return false;
+	for (uint32_t i = 0; onnx(t)->qlinear && i < count; i++)
+		if (type_of(t, input_of(onnx(t)->node, onnx(t)->qlinear->first + 3 * i)) !=
+		    type_out(t, 0))
+			return false;
+	if (onnx(t)->qlinear)
+		return true;
 	for (uint32_t i = 0; i < count; i++) {
 		int of;
 
@@ -249,6 +268,8 @@ uint32_t quantised_in(struct lowering *t, uint32_t index)
 	const struct node *node = onnx(t)->node, *from = dequantiser(t, index);
 	uint32_t operand;
 
+	if (onnx(t)->qlinear)
+		return qlinear_in(t, onnx(t)->qlinear->first + 3 * index);
 	if (!from)
 		return NO_OPERAND;
 	onnx(t)->node = from;
@@ -259,9 +280,12 @@ uint32_t quantised_in(struct lowering *t, uint32_t index)
 
 uint32_t quantised_result(struct lowering *t, uint32_t rank, const uint32_t *dims)
 {
-	const struct translated *out = &onnx(t)->values[onnx(t)->quantised_out];
+	const struct translated *out;
 	uint32_t operand;
 
+	if (onnx(t)->qlinear)
+		return qlinear_result(t, onnx(t)->qlinear->out, rank, dims);
+	out = &onnx(t)->values[onnx(t)->quantised_out];
 	operand = result_type(t, nnapi_type(value_at(t, onnx(t)->quantised_out)->type), rank, dims);
 	if (operand == NO_OPERAND)
 		return operand;
@@ -272,10 +296,14 @@ uint32_t quantised_result(struct lowering *t, uint32_t rank, const uint32_t *dim
 
 void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape *shape)
 {
-	struct translated *out = &onnx(t)->values[onnx(t)->quantised_out];
-	const struct value *value = value_at(t, onnx(t)->quantised_out);
+	struct translated *out;
+	const struct value *value;
 	uint32_t dims[MAX_DIMS], rank;
 
+	if (onnx(t)->qlinear)
+		return set_out(t, 0, operand, shape);
+	out = &onnx(t)->values[onnx(t)->quantised_out];
+	value = value_at(t, onnx(t)->quantised_out);
 	if (shape_count(shape) <= 0)
 		refuse(t, "the output has no element");
 	rank = flat(shape, dims);
@@ -313,9 +341,17 @@ void set_bytes(struct lowering *t, uint32_t operand, const struct shape *shape)
 
 bool same_quantisation(struct lowering *t, uint32_t index)
 {
-	const struct translated *value = dequantised_value(t, index);
-	const struct translated *out = &onnx(t)->values[onnx(t)->quantised_out];
+	const struct translated *value, *out;
+	const struct qlinear *q = onnx(t)->qlinear;
+	float scales[2];
+	int32_t zeros[2];
 
+	if (q)
+		return scale_of_node(t, onnx(t)->node, q->first + 3 * index + 1, scales, zeros) &&
+		       scale_of_node(t, onnx(t)->node, q->out, scales + 1, zeros + 1) &&
+		       scales[0] == scales[1] && zeros[0] == zeros[1];
+	value = dequantised_value(t, index);
+	out = &onnx(t)->values[onnx(t)->quantised_out];
 	return value && value->scale == out->scale && value->zero == out->zero;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Building blocks of translators: inputs, operands, operations, outputs. */
 #include "dynamic.h"
+#include "quantised.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,12 +37,25 @@ int32_t nnapi_type(int type)
 
 uint32_t in_count(struct lowering *t)
 {
-	return onnx(t)->node->in_count;
+	const struct qlinear *q = onnx(t)->qlinear;
+
+	return !q ? onnx(t)->node->in_count : q->out ? q->out / 3 :
+	       (onnx(t)->node->in_count - q->first) / 3;
+}
+
+/* The number of an input's value, or NO_VALUE. */
+static uint32_t number_of_in(struct lowering *t, uint32_t index)
+{
+	const struct qlinear *q = onnx(t)->qlinear;
+
+	if (q && index >= in_count(t))
+		return NO_VALUE;
+	return input_of(onnx(t)->node, q ? q->first + 3 * index : index);
 }
 
 bool has_in(struct lowering *t, uint32_t index)
 {
-	return index < onnx(t)->node->in_count && onnx(t)->node->in[index] != NO_VALUE;
+	return number_of_in(t, index) != NO_VALUE;
 }
 
 static struct translated *value_in(struct lowering *t, uint32_t index)
@@ -54,7 +68,7 @@ static struct translated *value_in(struct lowering *t, uint32_t index)
 		refuse(t, "input %u is missing", index);
 		return NULL;
 	}
-	value = &onnx(t)->values[onnx(t)->node->in[index]];
+	value = &onnx(t)->values[number_of_in(t, index)];
 	if (value->ready && !value->elided)
 		return value;
 	refuse(t, "input %u has no known shape", index);
@@ -63,6 +77,8 @@ static struct translated *value_in(struct lowering *t, uint32_t index)
 
 int type_in(struct lowering *t, uint32_t index)
 {
+	if (onnx(t)->qlinear)
+		return ONNX_FLOAT;
 	return has_in(t, index) ? value_at(t, onnx(t)->node->in[index])->type : ONNX_NONE;
 }
 
@@ -120,6 +136,13 @@ uint32_t in(struct lowering *t, uint32_t index)
 
 	if (!value)
 		return NO_OPERAND;
+	if (onnx(t)->qlinear) {
+		uint32_t x = quantised_in(t, index);
+
+		return EMIT(t, NN(DEQUANTIZE),
+			    result_type(t, NN(TENSOR_FLOAT32), operand_of(t, x)->rank,
+					operand_of(t, x)->dims), x);
+	}
 	if (value->operand == NO_OPERAND) {
 		if (nnapi_type(type) < 0)
 			refuse(t, "the NNAPI has no %s tensors", onnx_name(type));
@@ -162,6 +185,8 @@ int64_t constant_count(struct lowering *t, uint32_t index)
 	const struct translated *value =
 		has_in(t, index) ? &onnx(t)->values[onnx(t)->node->in[index]] : NULL;
 
+	if (onnx(t)->qlinear)
+		return -1;
 	return value && value->ready && !value->elided && value->data ?
 	       shape_count(&value->shape) : -1;
 }
@@ -305,6 +330,8 @@ void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct 
 		return;
 	rank = flat(shape, dims);
 	operand = view(t, operand, rank, dims);
+	if (onnx(t)->qlinear && is_float(t, operand))
+		operand = EMIT(t, NN(QUANTIZE), quantised_result(t, rank, dims), operand);
 	if (t->refused || operand == NO_OPERAND)
 		return;
 	type = type_out(t, index);
@@ -400,6 +427,7 @@ bool translate_node(struct translation *t, const struct node *node)
 	t->l.work = 0;
 	t->l.fused = NN(FUSED_NONE);
 	t->quantised_out = NO_VALUE;
+	t->qlinear = NULL;
 	t->l.b->node = node->index;
 	if (t->done[node->index])
 		return true;

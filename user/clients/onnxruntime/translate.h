@@ -12,7 +12,13 @@
 
 struct dynamic_node;
 
-/* The state of a value while a graph is translated. */
+/* The inputs of a QLinear operator: each tensor has a scale and a zero point behind it. */
+struct qlinear {
+	uint32_t first;			/* the first tensor */
+	uint32_t out;			/* the output's scale */
+};
+
+/* What is known of a value while a graph is translated. */
 struct translated {
 	bool ready;			/* its shape is known; it is constant or has an operand */
 	struct shape shape;
@@ -31,8 +37,9 @@ struct translation {
 	const struct node *node;
 	bool *done;			/* nodes that were translated as part of another */
 	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
-	const struct devices *devices;	/* to query; NULL: assume none */
-	uint32_t quantised_out;		/* of a node in quantised form: see quantised.h */
+	const struct devices *devices;	/* that are asked what they have; NULL: nothing */
+	const struct qlinear *qlinear;	/* NULL: the node is of another kind */
+	uint32_t quantised_out;		/* of a node in its quantised form: see quantised.h */
 };
 
 static inline struct translation *onnx(const struct lowering *t)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void set(struct lowering *t, uint32_t x)
 {
@@ -158,16 +159,53 @@ void thresholded_relu_op(struct lowering *t)
 			filled_like(t, x, 0)));
 }
 
+static uint32_t hard_sigmoid(struct lowering *t, uint32_t x, float alpha, float beta)
+{
+	x = with_number(t, NN(ADD), with_number(t, NN(MUL), x, alpha), beta);
+	return bounded(t, x, 0, 1);
+}
+
 void hard_sigmoid_op(struct lowering *t)
 {
-	uint32_t x = with_number(t, NN(MUL), float_in(t, 0), attr_float(t, "alpha", 0.2f));
+	set(t, hard_sigmoid(t, float_in(t, 0), attr_float(t, "alpha", 0.2f),
+			    attr_float(t, "beta", 0.5f)));
+}
 
-	set(t, bounded(t, with_number(t, NN(ADD), x, attr_float(t, "beta", 0.5f)), 0, 1));
+/* FusedConv has the activation's parameters in a list, FusedGemm by name. */
+uint32_t activated(struct lowering *t, uint32_t x)
+{
+	const char *name = attr_string(t, "activation", "");
+	const struct attribute *list = attr(t, "activation_params");
+	const bool is_hard = !strcmp(name, "HardSigmoid"), is_clip = !strcmp(name, "Clip");
+	float alpha = attr_float(t, "activation_alpha", is_hard ? 0.2f : is_clip ? -INFINITY :
+				 0.01f);
+	float beta = attr_float(t, "activation_beta", is_hard ? 0.5f : INFINITY);
+
+	if (list && list->floats && list->count)
+		alpha = list->floats[0];
+	if (list && list->floats && list->count > 1)
+		beta = list->floats[1];
+	if (!*name)
+		return x;
+	if (!strcmp(name, "Relu"))
+		return unary(t, NN(RELU), x);
+	if (!strcmp(name, "Sigmoid"))
+		return unary(t, NN(LOGISTIC), x);
+	if (!strcmp(name, "Tanh"))
+		return unary(t, NN(TANH), x);
+	if (!strcmp(name, "LeakyRelu"))
+		return with_number(t, NN(PRELU), x, alpha);
+	if (is_hard)
+		return hard_sigmoid(t, x, alpha, beta);
+	if (is_clip)
+		return bounded(t, x, alpha, beta);
+	refuse(t, "activation %s", name);
+	return NO_OPERAND;
 }
 
 void swish_op(struct lowering *t)
 {
-	float alpha = attr_float(t, "alpha", 1);
+	float alpha = attr_float(t, "alpha", is_node(t, "QuickGelu") ? 1.702f : 1);
 	uint32_t x = float_in(t, 0);
 	uint32_t inner = alpha == 1 ? x : with_number(t, NN(MUL), x, alpha);
 
@@ -176,5 +214,12 @@ void swish_op(struct lowering *t)
 
 void gelu_op(struct lowering *t)
 {
-	set(t, gelu_of(t, float_in(t, 0), attr_string(t, "approximate", "none")[0] == 't'));
+	const bool by_tanh = is_node(t, "FastGelu") || !strcmp(attr_string(t, "approximate", ""),
+							       "tanh");
+	uint32_t x = float_in(t, 0);
+
+	/* BiasGelu and FastGelu */
+	if (has_in(t, 1))
+		x = plus_in(t, x, shape_in(t, 0), 1);
+	set(t, gelu_of(t, x, by_tanh));
 }

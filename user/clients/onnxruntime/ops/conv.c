@@ -149,18 +149,24 @@ static bool quantised_conv(struct lowering *t, struct conv *c)
 void conv_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
+	struct shape to;
 	struct conv c;
+	uint32_t x;
 
 	memset(&c, 0, sizeof(c));
 	read_conv(t, &c, shape, filter);
 	if (t->refused)
 		return;
-	if (quantised_conv(t, &c))
+	if (!is_node(t, "FusedConv") && quantised_conv(t, &c))
 		return;
 	c.x = window_view(t, float_in(t, 0), &c.w);
 	c.filter = filter_operand(t, &c);
 	c.bias = bias_operand(t, 2, &c);
-	set_conv(t, &c, image(t, &c));
+	to = window_shape(&c.w, c.outputs);
+	x = view_shape(t, convolved(t, &c, image(t, &c)), &to);
+	if (has_in(t, 3))
+		x = plus_in(t, x, &to, 3);
+	set_out(t, 0, activated(t, x), &to);
 }
 
 /* ---- ConvInteger and its pattern ---- */
@@ -224,7 +230,9 @@ void qlinear_conv_op(struct lowering *t)
 
 /* ---- transposed ---- */
 
-/* Computes padding, which follows from the output's size if that is given. */
+enum { MOST_GROUPS = 64 };		/* each is a convolution of its own */
+
+/* Where the border is not given, it is what makes the output of the size that is. */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
 	const struct attribute *wanted = attr(t, "output_shape");
@@ -260,12 +268,29 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 	(void)shape;
 }
 
+/* One group: the result of its channels. */
+static uint32_t conv_transposed(struct lowering *t, struct conv c, uint32_t x, uint32_t filter,
+				uint32_t bias)
+{
+	const uint32_t area = (uint32_t)(c.w.size[0] * c.w.size[1]);
+
+	c.x = window_view(t, x, &c.w);
+	/* [I, O, area] to [O, area, I]; constants are turned when the model is compiled. */
+	filter = view(t, filter, 3, (uint32_t[]){ c.inner, c.outputs, area });
+	filter = transposed(t, filter, 3, (int[]){ 1, 2, 0 });
+	c.filter = view(t, filter, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],
+						    (uint32_t)c.w.size[1], c.inner });
+	c.bias = view(t, bias, 1, &c.outputs);
+	return convolved(t, &c, image(t, &c));
+}
+
 void conv_transpose_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *filter = shape_in(t, 1);
+	const int64_t groups = attr_int(t, "group", 1);
+	uint32_t x[MOST_GROUPS + 1], weights, bias;
 	struct conv c;
 	struct shape of;
-	uint32_t area, x;
 	int64_t size[2];
 
 	memset(&c, 0, sizeof(c));
@@ -286,24 +311,31 @@ void conv_transpose_op(struct lowering *t)
 	if (!strncmp(attr_string(t, "auto_pad", "NOTSET"), "SAME_", 5))
 		memset(c.w.head, 0, sizeof(c.w.head)), memset(c.w.tail, 0, sizeof(c.w.tail));
 	transposed_window(t, &c.w, shape);
-	if (attr_int(t, "group", 1) != 1)
-		refuse(t, "groups");
-	c.inner = (uint32_t)filter->dims[0];
-	c.outputs = (uint32_t)filter->dims[1];
-	if (c.inner != c.w.channels)
-		refuse(t, "a filter of %u channels for %u", c.inner, c.w.channels);
+	if (filter->dims[0] != c.w.channels)
+		refuse(t, "a filter of %lld channels for %u", (long long)filter->dims[0],
+		       c.w.channels);
+	if (groups < 1 || groups > MOST_GROUPS || c.w.channels % groups)
+		refuse(t, "%lld groups of %u channels; at most %d", (long long)groups, c.w.channels,
+		       MOST_GROUPS);
 	if (t->refused)
 		return;
-	of = window_shape(&c.w, c.outputs);
-	area = (uint32_t)(c.w.size[0] * c.w.size[1]);
-	t->work = (uint64_t)c.w.batch * c.inner * c.outputs * area * c.w.in[0] * c.w.in[1];
-	c.x = window_view(t, float_in(t, 0), &c.w);
-	/* Transpose [I, O, area] to [O, area, I]; constants are transposed during compilation. */
-	x = view(t, in(t, 1), 3, (uint32_t[]){ c.inner, c.outputs, area });
-	x = transposed(t, x, 3, (int[]){ 1, 2, 0 });
+	c.outputs = (uint32_t)(filter->dims[1] * groups);
+	c.x = float_in(t, 0);
 	c.code = NN(TRANSPOSE_CONV_2D);
-	c.filter = view(t, x, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],
-					       (uint32_t)c.w.size[1], c.inner });
-	c.bias = bias_operand(t, 2, &c);
-	set_conv(t, &c, image(t, &c));
+	of = window_shape(&c.w, c.outputs);
+	weights = in(t, 1);
+	bias = bias_operand(t, 2, &c);
+	t->work = (uint64_t)shape_count(filter) * c.w.batch * c.w.in[0] * c.w.in[1];
+	c.w.channels /= (uint32_t)groups;
+	c.inner = c.w.channels;
+	c.outputs = (uint32_t)filter->dims[1];
+	for (uint32_t i = 0; i < groups; i++) {
+		const struct shape line = { 1, { filter->dims[1] * groups } };
+
+		x[i] = groups == 1 ? c.x : taken(t, c.x, shape, 1, i * c.inner, c.inner);
+		x[i] = conv_transposed(t, c, x[i], taken(t, weights, filter, 0, i * c.inner,
+							 c.inner),
+				       taken(t, bias, &line, 0, i * c.outputs, c.outputs));
+	}
+	set_out(t, 0, groups == 1 ? x[0] : concatenated(t, x, (uint32_t)groups, &of, 1, x[0]), &of);
 }

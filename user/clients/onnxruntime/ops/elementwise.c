@@ -40,7 +40,16 @@ void arithmetic_op(struct lowering *t)
 	set_out(t, 0, broadcast(t, t->code, in(t, 0), a, in(t, 1), b, &shape), &shape);
 }
 
-/* Translates Sum and Mean of any number of inputs. */
+uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index)
+{
+	const struct shape *of = shape_in(t, index), to = broadcast_shape(t, shape, of);
+
+	if (to.rank != shape->rank || shape_count(&to) != shape_count(shape))
+		refuse(t, "input %u is larger than what it is added to", index);
+	return view_shape(t, broadcast(t, NN(ADD), x, shape, in(t, index), of, shape), shape);
+}
+
+/* Sum and Mean of any number of inputs. */
 void sum_op(struct lowering *t)
 {
 	struct shape shape = *shape_in(t, 0), both;

@@ -97,7 +97,7 @@ void gemm_op(struct lowering *t)
 	shape.dims[1] = columns;
 	t->work = (uint64_t)rows * inner * columns;
 	c = has_in(t, 2) ? shape_in(t, 2) : NULL;
-	if (!at && alpha == 1 && (beta == 1 || !c) &&
+	if (!at && alpha == 1 && (beta == 1 || !c) && !is_node(t, "FusedGemm") &&
 	    (!c || (c->rank == 1 && c->dims[0] == columns)) &&
 	    quantised_product(t, rows, inner, columns, bt, 2, &shape))
 		return;
@@ -119,11 +119,23 @@ void gemm_op(struct lowering *t)
 			x = broadcast(t, NN(ADD), x, &shape, y, c, &shape);
 		}
 	}
-	set_out(t, 0, x, &shape);
+	set_out(t, 0, activated(t, x), &shape);
 }
 
-/* Views both as [batch, rows, columns], with one batch. */
-static void batched(struct lowering *t, const struct shape *a, const struct shape *b,
+/* A matrix of which columns are rows. */
+static void turn_shape(struct shape *shape, bool is_turned)
+{
+	const int64_t rows = shape->rank < 2 ? 0 : shape->dims[shape->rank - 2];
+
+	if (!is_turned || shape->rank < 2)
+		return;
+	shape->dims[shape->rank - 2] = shape->dims[shape->rank - 1];
+	shape->dims[shape->rank - 1] = rows;
+}
+
+/* Both as [batch, rows, columns], of one batch. */
+static void batched(struct lowering *t, struct shape *a, struct shape *b, bool at, bool bt,
+		    float alpha,
 		    const struct shape *shape, const struct shape *out_shape)
 {
 	struct shape as = *shape, bs = *shape;
@@ -139,12 +151,19 @@ static void batched(struct lowering *t, const struct shape *a, const struct shap
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	x = view(t, expanded(t, float_in(t, 0), a, &as), 3, (uint32_t[]){ batch, rows, inner });
-	y = view(t, expanded(t, in(t, 1), b, &bs), 3, (uint32_t[]){ batch, inner, columns });
+	/* These are the shapes in memory. */
+	turn_shape(a, at);
+	turn_shape(&as, at);
+	turn_shape(b, bt);
+	turn_shape(&bs, bt);
+	x = view(t, expanded(t, float_in(t, 0), a, &as), 3,
+		 (uint32_t[]){ batch, at ? inner : rows, at ? rows : inner });
+	y = view(t, expanded(t, in(t, 1), b, &bs), 3,
+		 (uint32_t[]){ batch, bt ? columns : inner, bt ? inner : columns });
 	out = result(t, x, 3, (uint32_t[]){ batch, rows, columns });
 	t->work = (uint64_t)batch * rows * inner * columns;
-	set_out(t, 0, EMIT(t, NN(BATCH_MATMUL), out, x, y, scalar_bool(t, false),
-			   scalar_bool(t, false)), out_shape);
+	x = EMIT(t, NN(BATCH_MATMUL), out, x, y, scalar_bool(t, at), scalar_bool(t, bt));
+	set_out(t, 0, alpha == 1 ? x : with_number(t, NN(MUL), x, alpha), out_shape);
 }
 
 /* Returns the shape of a product; vectors are a row and a column that are dropped. */
@@ -189,24 +208,138 @@ static struct shape matmul_shape(struct lowering *t, struct shape *a, struct sha
 void matmul_op(struct lowering *t)
 {
 	struct shape a = *shape_in(t, 0), b = *shape_in(t, 1), full = { 0 }, shape;
+	const bool at = attr_int(t, "transA", 0), bt = attr_int(t, "transB", 0);
+	float alpha = attr_float(t, "alpha", 1);
 	uint32_t rows, inner, columns, x;
 
+	if (attr_int(t, "transBatchA", 0) || attr_int(t, "transBatchB", 0))
+		refuse(t, "transBatchA or transBatchB");
+	if ((at && a.rank < 2) || (bt && b.rank < 2))
+		refuse(t, "a vector that is transposed");
+	turn_shape(&a, at);
+	turn_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
 	if (t->refused)
 		return;
 	inner = (uint32_t)a.dims[a.rank - 1];
 	columns = (uint32_t)b.dims[b.rank - 1];
-	if (b.rank != 2)
-		return batched(t, &a, &b, &full, &shape);
+	if (b.rank != 2 || (at && a.rank > 2))
+		return batched(t, &a, &b, at, bt, alpha, &full, &shape);
 	rows = (uint32_t)(shape_count(&a) / inner);
 	t->work = (uint64_t)rows * inner * columns;
-	if (quantised_product(t, rows, inner, columns, false, 2, &shape))
+	if (!at && alpha == 1 && quantised_product(t, rows, inner, columns, bt, 2, &shape))
 		return;
-	x = view(t, float_in(t, 0), 2, (uint32_t[]){ rows, inner });
-	x = product(t, x, weights_in(t, false, inner, columns), zeros(t, x, 1, &columns), rows,
+	x = view(t, float_in(t, 0), 2, (uint32_t[]){ at ? inner : rows, at ? rows : inner });
+	if (at)
+		x = transposed(t, x, 2, (int[]){ 1, 0 });
+	x = product(t, x, weights_in(t, bt, inner, columns), zeros(t, x, 1, &columns), rows,
 		    columns);
-	set_out(t, 0, x, &shape);
+	set_out(t, 0, alpha == 1 ? x : with_number(t, NN(MUL), x, alpha), &shape);
 }
+
+/* ---- Einsum of two inputs ---- */
+
+/* The labels of both inputs and the output, each once in a term. */
+static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
+{
+	const char *text = attr_string(t, "equation", "");
+	int term = 0, rank = 0;
+
+	for (const char *at = text; *at; at++) {
+		const bool is_label = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+
+		if (*at == ' ')
+			continue;
+		if (is_label && rank < MAX_RANK && !strchr(labels[term], *at)) {
+			labels[term][rank++] = *at;
+		} else if (term < 2 && (term ? !strncmp(at, "->", 2) : *at == ',')) {
+			at += term++;
+			rank = 0;
+		} else {
+			term = 3;
+			break;
+		}
+	}
+	if (term == 2)
+		return true;
+	refuse(t, "%s is no product of two without a diagonal", text);
+	return false;
+}
+
+/* The axes with these labels become the order, and their elements are counted. */
+static uint32_t order_of(const char *labels, const struct shape *shape, const char *wanted,
+			 int *order)
+{
+	uint32_t count = 1;
+
+	for (int i = 0; wanted[i]; i++) {
+		order[i] = (int)(strchr(labels, wanted[i]) - labels);
+		count *= (uint32_t)shape->dims[order[i]];
+	}
+	return count;
+}
+
+/* [batch, rows, inner] by [batch, columns, inner], each any number of axes. */
+void einsum_op(struct lowering *t)
+{
+	enum { BATCH, ROWS, COLUMNS, INNER, PARTS };
+	char labels[3][MAX_RANK + 1] = { 0 }, parts[PARTS][MAX_RANK + 1] = { 0 };
+	const struct shape *a = shape_in(t, 0), *b = shape_in(t, 1);
+	uint32_t batch, rows, columns, inner, x, y, out;
+	int order[2][2 * MAX_RANK], of_out[MAX_RANK];
+	struct shape full = { 0 }, shape = { 0 };
+
+	if (in_count(t) != 2)
+		refuse(t, "%u inputs", in_count(t));
+	if (t->refused || !read_equation(t, labels))
+		return;
+	if ((int)strlen(labels[0]) != a->rank || (int)strlen(labels[1]) != b->rank)
+		return refuse(t, "inputs of %d and %d dimensions", a->rank, b->rank);
+	for (int i = 0; i < a->rank + b->rank; i++) {
+		const bool is_a = i < a->rank;
+		const char label = is_a ? labels[0][i] : labels[1][i - a->rank];
+		const bool in_both = strchr(labels[is_a], label), in_out = strchr(labels[2], label);
+		char *part = parts[!in_both ? is_a ? ROWS : COLUMNS : in_out ? BATCH : INNER];
+
+		if (!in_both && !in_out)
+			return refuse(t, "a sum of one input along %c", label);
+		if (is_a && in_both && a->dims[i] != b->dims[strchr(labels[1], label) - labels[1]])
+			return refuse(t, "two sizes of %c", label);
+		if (is_a || !in_both)
+			strncat(part, &label, 1);
+	}
+	if (strlen(labels[2]) !=
+	    strlen(parts[BATCH]) + strlen(parts[ROWS]) + strlen(parts[COLUMNS]))
+		return refuse(t, "an output that has other labels");
+	batch = order_of(labels[0], a, parts[BATCH], order[0]);
+	order_of(labels[1], b, parts[BATCH], order[1]);
+	rows = order_of(labels[0], a, parts[ROWS], order[0] + strlen(parts[BATCH]));
+	columns = order_of(labels[1], b, parts[COLUMNS], order[1] + strlen(parts[BATCH]));
+	inner = order_of(labels[0], a, parts[INNER], order[0] + a->rank - strlen(parts[INNER]));
+	order_of(labels[1], b, parts[INNER], order[1] + b->rank - strlen(parts[INNER]));
+	x = view(t, permuted(t, float_in(t, 0), a, order[0]), 3, (uint32_t[]){ batch, rows,
+									       inner });
+	y = view(t, permuted(t, in(t, 1), b, order[1]), 3, (uint32_t[]){ batch, columns, inner });
+	out = EMIT(t, NN(BATCH_MATMUL), result(t, x, 3, (uint32_t[]){ batch, rows, columns }), x, y,
+		   scalar_bool(t, false), scalar_bool(t, true));
+	t->work += (uint64_t)batch * rows * columns * inner;
+	for (int p = BATCH; p <= COLUMNS; p++)
+		for (int i = 0; parts[p][i]; i++) {
+			const char *at = strchr(labels[2], parts[p][i]);
+			const char *in_a = strchr(labels[0], parts[p][i]);
+
+			of_out[at - labels[2]] = full.rank;
+			full.dims[full.rank++] = in_a ? a->dims[in_a - labels[0]] :
+						 b->dims[strchr(labels[1],
+								parts[p][i]) - labels[1]];
+		}
+	shape.rank = full.rank;
+	for (int i = 0; i < full.rank; i++)
+		shape.dims[i] = full.dims[of_out[i]];
+	set_out(t, 0, permuted(t, out, &full, of_out), &shape);
+}
+
+/* ---- what is quantised ---- */
 
 void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 {
@@ -242,14 +375,18 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 void qlinear_matmul_op(struct lowering *t)
 {
 	struct shape a = *shape_in(t, 0), b = *shape_in(t, 3), full = { 0 }, shape;
+	const bool is_gemm = is_node(t, "QGemm"), bt = attr_int(t, "transB", 0);
 	uint32_t rows, inner, columns, x, out;
 	struct weights weights;
-	int32_t *bias;
+	const int32_t *bias;
 
-	shape = matmul_shape(t, &a, &b, &full);
+	if (attr_int(t, "transA", 0) || attr_float(t, "alpha", 1) != 1)
+		refuse(t, "transA, or alpha other than 1");
 	if (b.rank != 2)
 		refuse(t, "a second factor that is no matrix");
-	if (type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_in(t, 7))
+	turn_shape(&b, bt);
+	shape = matmul_shape(t, &a, &b, &full);
+	if (type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_out(t, 0))
 		refuse(t, "of two types");
 	if (t->refused)
 		return;
@@ -259,8 +396,10 @@ void qlinear_matmul_op(struct lowering *t)
 	columns = (uint32_t)b.dims[1];
 	rows = (uint32_t)(shape_count(&a) / inner);
 	t->work = (uint64_t)rows * inner * columns;
-	out = qlinear_result(t, 6, 2, (uint32_t[]){ rows, columns });
+	out = qlinear_result(t, is_gemm ? 7 : 6, 2, (uint32_t[]){ rows, columns });
 	x = view(t, qlinear_in(t, 0), 2, (uint32_t[]){ rows, inner });
-	bias = builder_alloc(t->b, columns * sizeof(*bias));
-	set_out(t, 0, bytes_product(t, x, &weights, false, bias, out), &shape);
+	bias = is_gemm && has_in(t, 6) ? data_of_count(t, 6, ONNX_INT32, columns) :
+					 builder_alloc(t->b, columns * sizeof(*bias));
+	if (!t->refused)
+		set_out(t, 0, bytes_product(t, x, &weights, bt, bias, out), &shape);
 }

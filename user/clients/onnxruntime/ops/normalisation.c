@@ -146,44 +146,74 @@ static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const s
 	return view_shape(t, broadcast(t, type, x, shape, y, small, shape), shape);
 }
 
-void layer_norm_op(struct lowering *t)
+static uint32_t cast(struct lowering *t, uint32_t x, int32_t type)
+{
+	const struct operand like = *operand_of(t, x);
+
+	return like.type == type ? x :
+	       EMIT(t, NN(CAST), result_type(t, type, like.rank, like.dims), x);
+}
+
+/*
+ * x by its deviation, around its mean if it is centred, with a scale and a bias. The first part is
+ * in float32: squares of float16 overflow.
+ */
+static void set_layer_norm(struct lowering *t, uint32_t x, bool is_centred, float epsilon,
+			   uint32_t scale,
+			   uint32_t bias)
 {
 	const struct shape *shape = shape_in(t, 0);
+	const int32_t type = operand_of(t, x)->type;
 	bool marked[MAX_RANK] = { false };
+	uint32_t mean = NO_OPERAND, by;
 	struct shape small;
-	uint32_t x = float_in(t, 0), mean, by;
 
+	if (attr_int(t, "stash_type", ONNX_FLOAT) != ONNX_FLOAT)
+		refuse(t, "stash_type %lld", (long long)attr_int(t, "stash_type", 0));
 	if (t->refused || !mark_from(t, shape, marked))
 		return;
 	small = reduced_shape(shape, marked, true);
-	mean = reduced(t, NN(MEAN), x, shape, marked);
-	x = by_reduced(t, NN(SUB), x, shape, mean, &small);
-	by = deviation(t, x, shape, marked, attr_float(t, "epsilon", 1e-5f));
-	x = by_reduced(t, NN(MUL), x, shape, by, &small);
-	x = view_shape(t, scaled(t, NN(MUL), x, 1, shape), shape);
-	if (has_in(t, 2))
-		x = scaled(t, NN(ADD), x, 2, shape);
-	t->work = 6 * (uint64_t)shape_count(shape);
+	x = cast(t, x, NN(TENSOR_FLOAT32));
+	if (is_centred) {
+		mean = reduced(t, NN(MEAN), x, shape, marked);
+		x = by_reduced(t, NN(SUB), x, shape, mean, &small);
+	}
+	by = deviation(t, x, shape, marked, epsilon);
+	x = cast(t, by_reduced(t, NN(MUL), x, shape, by, &small), type);
+	x = view_shape(t, scaled(t, NN(MUL), x, scale, shape), shape);
+	if (has_in(t, bias))
+		x = scaled(t, NN(ADD), x, bias, shape);
+	t->work = (is_centred ? 6 : 4) * (uint64_t)shape_count(shape);
 	set_out(t, 0, x, shape);
-	set_out(t, 1, mean, &small);
-	set_out(t, 2, by, &small);
+	if (is_centred)
+		set_out(t, 1, mean, &small);
+	set_out(t, is_centred ? 2 : 1, by, &small);
+}
+
+void layer_norm_op(struct lowering *t)
+{
+	set_layer_norm(t, float_in(t, 0), true, attr_float(t, "epsilon", 1e-5f), 1, 2);
 }
 
 void rms_norm_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
-	bool marked[MAX_RANK] = { false };
-	struct shape small;
-	uint32_t x = float_in(t, 0), by;
+	set_layer_norm(t, float_in(t, 0), false, attr_float(t, "epsilon", 1e-5f), 1, NO_VALUE);
+}
 
-	if (t->refused || !mark_from(t, shape, marked))
-		return;
-	small = reduced_shape(shape, marked, true);
-	by = deviation(t, x, shape, marked, attr_float(t, "epsilon", 1e-5f));
-	x = by_reduced(t, NN(MUL), x, shape, by, &small);
-	t->work = 4 * (uint64_t)shape_count(shape);
-	set_out(t, 0, scaled(t, NN(MUL), x, 1, shape), shape);
-	set_out(t, 1, by, &small);
+/* x, what is added to it, scale, bias (but not of the simplified one), what is added to both. */
+void skip_layer_norm_op(struct lowering *t)
+{
+	const bool is_simple = is_node(t, "SkipSimplifiedLayerNormalization");
+	const struct shape *shape = shape_in(t, 0);
+	uint32_t more = is_simple ? 3 : 4, x = plus_in(t, float_in(t, 0), shape, 1);
+
+	if (has_in(t, more))
+		x = plus_in(t, x, shape, more);
+	if (has_out(t, 1) || has_out(t, 2))
+		refuse(t, "the mean or the deviation as an output");
+	set_out(t, 3, x, shape);
+	set_layer_norm(t, x, !is_simple, attr_float(t, "epsilon", 1e-12f), 2, is_simple ? NO_VALUE :
+		       3);
 }
 
 void mean_variance_op(struct lowering *t)
@@ -253,8 +283,9 @@ void lrn_op(struct lowering *t)
 void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool old = op_set(t) < 13;
-	int64_t named = attr_int(t, "axis", old ? 1 : -1);
+	/* QLinearSoftmax names the operator set. */
+	bool old = attr_int(t, "opset", op_set(t)) < 13;
+	int64_t named = attr_int(t, "axis", old && !attr(t, "opset") ? 1 : -1);
 	int axis = shape->rank ? axis_of(t, named, shape->rank) : 0;
 	uint32_t dims[3] = { 1, 1, 1 }, x, out;
 

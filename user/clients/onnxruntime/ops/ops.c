@@ -10,12 +10,23 @@ static const struct op {
 	translator *translate;
 	int32_t code;
 	function *function;
+	bool is_microsoft, is_qlinear;
+	struct qlinear qlinear;
 } ops[] = {
-#define OP(name, first, last, translate) { #name, first, last, translate, -1, NULL },
-#define CODE(name, first, last, translate, code) { #name, first, last, translate, NN(code), NULL },
+#define OP(op, since, until, op_of) \
+	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = -1 },
+#define CODE(op, since, until, op_of, of) \
+	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = NN(of) },
+#define MICROSOFT(op, op_of) \
+	{ .name = #op, .first = 1, .last = 1, .translate = op_of, .code = -1, \
+	  .is_microsoft = true },
+#define QLINEAR(op, op_of, of, at, to) \
+	{ .name = #op, .first = 1, .last = 1, .translate = op_of, .code = NN(of), \
+	  .is_microsoft = true, .is_qlinear = true, .qlinear = { at, to } },
 #include "ops.def"
-#define ONNX_FUNCTION(name, first, last, y) \
-	{ #name, first, last, function_op, -1, function_##name },
+#define ONNX_FUNCTION(op, since, until, y) \
+	{ .name = #op, .first = since, .last = until, .translate = function_op, .code = -1, \
+	  .function = function_##op },
 #define FUNCTION(name, first, last, tflite, y) ONNX_FUNCTION(name, first, last, y)
 #include "clients/lower/functions.def"
 };
@@ -27,15 +38,18 @@ bool is_node(struct lowering *t, const char *op)
 
 translator *translator_of(struct lowering *t, const struct node *node)
 {
-	if (*node->domain || node->has_graphs) {
-		refuse(t, *node->domain ? "no operator of ONNX" : "control flow");
+	const bool is_microsoft = !strcmp(node->domain, "com.microsoft");
+
+	if ((*node->domain && !is_microsoft) || node->has_graphs) {
+		refuse(t, node->has_graphs ? "control flow" : "of the domain %s", node->domain);
 		return NULL;
 	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-		if (strcmp(ops[i].name, node->op))
+		if (strcmp(ops[i].name, node->op) || ops[i].is_microsoft != is_microsoft)
 			continue;
 		t->code = ops[i].code;
 		t->function = ops[i].function;
+		onnx(t)->qlinear = ops[i].is_qlinear ? &ops[i].qlinear : NULL;
 		if (node->version >= ops[i].first && node->version <= ops[i].last)
 			return ops[i].translate;
 		refuse(t, "as of operator set %d", node->version);

@@ -28,7 +28,12 @@ bool windows_read(struct lowering *t, const struct shape *shape, struct window w
 /* Returns the shape of the output with this many channels. */
 struct shape window_shape(const struct window *window, uint32_t channels);
 
-enum { MOST_FOLDED = 1 << 16 };		/* elements; the device computes larger ones */
+/* Applies the attribute `activation` to x, if it is there. */
+uint32_t activated(struct lowering *t, uint32_t x);
+/* x + an input that is broadcast to it. */
+uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
+
+enum { MOST_FOLDED = 1 << 16 };		/* elements: larger constants are for the device */
 
 /*
  * Constant folding while a graph is translated. Returns the elements of an input if it is a small

@@ -54,6 +54,8 @@ void pool_op(struct lowering *t)
 	struct window w;
 	uint32_t x;
 
+	if (attr_int(t, "channels_last", 0))
+		refuse(t, "channels_last");
 	if (shape->rank == 5)
 		return deep_pool(t, average);
 	if (!window_read(t, shape, NULL, &w))
@@ -95,6 +97,8 @@ void global_pool_op(struct lowering *t)
 	struct shape out = *shape;
 	uint32_t dims[3];
 
+	if (attr_int(t, "channels_last", 0))
+		refuse(t, "channels_last");
 	if (shape->rank < 3)
 		refuse(t, "no dimension of space");
 	for (int i = 2; i < shape->rank; i++) {

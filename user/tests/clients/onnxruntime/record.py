@@ -41,6 +41,8 @@ def declared(word):
 def attribute(text, constants):
     if text[0] == "@":
         return numpy_helper.from_array(constants[text[1:]])
+    if text[0] == "=":
+        return text[1:]
     if text[0].isalpha():
         return [s for s in text.split(",") if s] if "," in text else text
     if "," in text:
@@ -62,25 +64,27 @@ def run(graph):
     for node in nodes:
         op, *words = node.split()
         op, since = op.split("-")
+        domain, _, op = op.rpartition(":")
         at = words.index(">")
         outs = [w for w in words[at + 1:] if "=" not in w]
         attributes = dict(w.split("=", 1) for w in words[at + 1:] if "=" in w)
         protos.append(helper.make_node(
             op, ["" if w == "?" else w for w in words[:at]],
             ["" if w == "?" else w.strip("*") for w in outs],
-            **{k: attribute(v, constants) for k, v in attributes.items()}))
+            domain=domain and "com.microsoft", **{k: attribute(v, constants) for k, v in attributes.items()}))
         read |= set(words[:at])
         made += [w for w in outs if w != "?"]
-        version = max(version, int(since))
+        version = max(version, 0 if domain else int(since))
     used = {w for n in protos for w in n.input}
     names = [w.strip("*") for w in made]
     model = helper.make_model(helper.make_graph(
         protos, "main", infos, [helper.make_empty_tensor_value_info(n) for n in names],
         [numpy_helper.from_array(v, k) for k, v in constants.items() if k in used]),
-        opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+        opset_imports=[helper.make_opsetid("", version), helper.make_opsetid("com.microsoft", 1)],
+        ir_version=10)
     for node, text in zip(protos, nodes):
         since = int(text.split()[0].split("-")[1])
-        if onnx.defs.has(node.op_type):
+        if onnx.defs.has(node.op_type, version, node.domain):
             known = onnx.defs.get_schema(node.op_type, version).since_version
             if known != since:
                 raise ValueError(f"{node.op_type} is of operator set {known}, not {since}")
@@ -91,7 +95,8 @@ def run(graph):
         inferred = onnx.shape_inference.infer_shapes(model)
         types = {v.name: v for v in inferred.graph.output}
         for output in model.graph.output:
-            output.CopyFrom(types[output.name])
+            if output.name in types:  # the operator is ONNX's
+                output.CopyFrom(types[output.name])
         session = ort.InferenceSession(model.SerializeToString(), options,
                                        providers=["CPUExecutionProvider"])
         got = session.run(names, inputs)
