@@ -4,11 +4,35 @@
 
 #include <string.h>
 
-/* Transposes. Dimensions that stay adjacent are merged, and those of size 1 are dropped. */
+/* More dimensions than TRANSPOSE has: the first of the result is moved there, then the next. */
+static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *places,
+				uint32_t *dims)
+{
+	for (int i = 0; i < rank; i++) {
+		uint32_t part[4] = { 1, 1, 1, 1 }, size;
+		int at = i;
+
+		while (places[at] != i)
+			at++;
+		for (int d = 0; d < rank; d++)
+			part[d < i ? 0 : d < at ? 1 : d == at ? 2 : 3] *= dims[d];
+		x = transposed(t, view(t, x, 4, part), 4, (int[]){ 0, 2, 1, 3 });
+		size = dims[at];
+		for (; at > i; at--) {
+			dims[at] = dims[at - 1];
+			places[at] = places[at - 1];
+		}
+		dims[i] = size;
+		places[i] = i;
+	}
+	return x;
+}
+
+/* Dimensions that stay neighbours become one, and those of 1 vanish. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
-	int groups[MAX_RANK], rank = 0, perm[MAX_DIMS], place[MAX_RANK];
-	uint32_t dims[MAX_DIMS] = { 1, 1, 1, 1 };
+	int groups[MAX_RANK], rank = 0, perm[MAX_RANK], place[MAX_RANK], to[MAX_RANK];
+	uint32_t dims[MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 	unsigned int seen = 0;
 	int last = -2;
 
@@ -33,11 +57,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		groups[d] = rank - 1;
 		last = d;
 	}
-	if (rank > MAX_DIMS) {
-		refuse(t, "a permutation of %d dimensions", rank);
-		return NO_OPERAND;
-	}
-	/* Find the order of groups in the input. */
+	/* The order of groups in the input. */
 	memset(place, -1, sizeof(place));
 	for (int d = 0, at = 0; d < shape->rank; d++) {
 		if (groups[d] < 0)
@@ -48,8 +68,12 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 	}
 	if (!rank)
 		return x;
-	for (int i = 0; i < rank; i++)
+	for (int i = 0; i < rank; i++) {
 		perm[i] = place[i];
+		to[place[i]] = i;
+	}
+	if (rank > MAX_DIMS)
+		return permuted_by_one(t, x, rank, to, dims);
 	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
 }
 

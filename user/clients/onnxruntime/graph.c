@@ -349,6 +349,10 @@ static void link_values(struct graph *graph)
 	for (uint32_t i = 0; i < graph->out_count; i++)
 		if (graph->out[i] != NO_VALUE)
 			graph->values[graph->out[i]].is_output = true;
+	/* ONNX Runtime gives no dimensions to a scalar, and none to a value of unknown rank. */
+	for (uint32_t i = 0; i < graph->value_count; i++)
+		if (!graph->values[i].shape.rank && !graph->values[i].data)
+			graph->values[i].shape.rank = -1;
 }
 
 struct graph *graph_read(const struct ort *ort, const OrtGraph *from)

@@ -21,11 +21,16 @@ struct cost {
 	uint64_t work;
 };
 
-/* Returns a number for an unknown dimension: the same for the same name. */
-static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int round)
+/*
+ * A number for a dimension that is not known: the same for the same name. Images are as large as
+ * windows and strides want them.
+ */
+static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int rank, int round)
 {
 	static const int64_t numbers[] = { 2, 3, 5, 7 };
 
+	if (rank >= 4 && dimension >= 2)
+		return round ? 96 : 64;
 	if (!round)
 		return 1;
 	return symbol ? numbers[symbol % 4] : numbers[(value + (uint32_t)dimension) % 4];
@@ -34,9 +39,13 @@ static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, i
 static bool trial_shape(const struct value *value, uint32_t number, int round, struct shape *shape)
 {
 	*shape = value->shape;
+	/* An input of the model that has no dimensions is a scalar. */
+	if (!value->producer && shape->rank < 0)
+		shape->rank = 0;
 	for (int i = 0; i < shape->rank; i++)
 		if (shape->dims[i] < 0)
-			shape->dims[i] = trial_dimension(value->symbols[i], number, i, round);
+			shape->dims[i] = trial_dimension(value->symbols[i], number, i, shape->rank,
+							 round);
 	return shape->rank >= 0;
 }
 

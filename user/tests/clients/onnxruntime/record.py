@@ -70,13 +70,13 @@ def run(graph):
         attributes = dict(w.split("=", 1) for w in words[at + 1:] if "=" in w)
         protos.append(helper.make_node(
             op, ["" if w == "?" else w for w in words[:at]],
-            ["" if w == "?" else w.strip("*") for w in outs],
+            ["" if w == "?" else w.strip("*^") for w in outs],
             domain=domain and "com.microsoft", **{k: attribute(v, constants) for k, v in attributes.items()}))
         read |= set(words[:at])
         made += [w for w in outs if w != "?"]
         version = max(version, 0 if domain else int(since))
     used = {w for n in protos for w in n.input}
-    names = [w.strip("*") for w in made]
+    names = [w.strip("*^") for w in made]
     model = helper.make_model(helper.make_graph(
         protos, "main", infos, [helper.make_empty_tensor_value_info(n) for n in names],
         [numpy_helper.from_array(v, k) for k, v in constants.items() if k in used]),
@@ -105,7 +105,7 @@ def run(graph):
             got = ReferenceEvaluator(model).run(names, inputs)
         except Exception as other:
             raise ValueError(f"{error}; {other}") from other
-    shown = {w.strip("*") for w in made if w[-1] == "*" or w not in read}
+    shown = {w.strip("*^") for w in made if w[-1] == "*" or w.strip("^") not in read}
     return dict(zip(names, got)), shown
 
 
