@@ -529,9 +529,11 @@ static const void *get_api(uint32_t version)
 	return table;
 }
 
+static const char *played_version = "1.24.4";
+
 static const char *version_string(void)
 {
-	return "played";
+	return played_version;
 }
 
 static const struct ort_api_base base = { get_api, version_string };

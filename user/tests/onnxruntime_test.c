@@ -321,6 +321,31 @@ static void test_made_weights(void **unused)
 	unload(factory);
 }
 
+/* Parts of a branch come before those of the main graph. */
+static void test_report_of_branch(int fd, const char *path)
+{
+	static const struct OrtGraph branch = { { &matmul, &relu }, { NULL }, { &y }, 2, 0, 1 };
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+	struct ort_ep_factory *factory;
+	char text[512] = "";
+	struct ort_ep *ep;
+
+	played_version = "1.25.0";
+	factory = load();
+	ep = provider(factory, "ep.nn.report", path);
+	inner_graph = &branch;
+	assert_null(ep->GetCapability((OrtEp *)ep, &branch, &info));
+	inner_graph = NULL;
+	assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "device\tnnapi-reference\n"
+			    "node\t0\tMatMul\tMatMul\t6\t-\nnode\t0\tRelu\tRelu\t0\t-\npart\t0\t8\t12\t24\n"
+			    "node\t1\tMatMul\tMatMul\t6\t-\nnode\t1\tRelu\tRelu\t0\t-\npart\t1\t8\t12\t24\n");
+	played_version = "1.24.4";
+	release(factory, ep);
+	unload(factory);
+}
+
 /* The file that nnaccel explain reads: unknown dimensions count as one. */
 static void test_report(void **unused)
 {
@@ -354,8 +379,9 @@ static void test_report(void **unused)
 		assert_string_equal(text, expected);
 		release(factory, ep);
 	}
-	close(fd);
 	unload(factory);
+	test_report_of_branch(fd, path);
+	close(fd);
 }
 
 /* Text that is written to the standard error between these two, of at most a pipe's size. */
@@ -383,31 +409,62 @@ static void hear_to(int saved[2], char *text, size_t size)
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* ONNX Runtime asks about the graph of a node first. Its name is not the main one's: it is left. */
+/*
+ * ONNX Runtime asks about the graph of a node first. Its name is not the main one's. The body of a
+ * loop has inputs and is left; a branch is taken if parts of two graphs get different names.
+ */
 static void test_inner_graph(void **unused)
 {
-	static const struct OrtGraph inner = { { &matmul, &relu }, { &x }, { &y }, 2, 1, 1 };
-	struct ort_ep_factory *factory = load();
-	struct ort_ep *ep = provider(factory, NULL, NULL);
-	struct OrtEpGraphSupportInfo info = { .count = 0 };
-	char text[512];
-	int saved[2];
+	static const struct OrtGraph body = { { &matmul, &relu }, { &x }, { &y }, 2, 1, 1 };
+	static const struct OrtGraph branch = { { &matmul, &relu }, { NULL }, { &y }, 2, 0, 1 };
+	static const struct {
+		const char *version;
+		size_t parts;		/* of the branch */
+		const char *text;
+	} cases[] = {
+		{ "1.24.4", 0, "2 of 2 nodes in 1 part on" },
+		{ "1.25.0", 1, "4 of 4 nodes in 2 parts on" },
+		{ "2.0.0", 1, "4 of 4 nodes in 2 parts on" },
+	};
 
 	(void)unused;
-	hear_from(saved);
-	inner_graph = &inner;
-	assert_null(ep->GetCapability((OrtEp *)ep, &inner, &info));
-	assert_int_equal(info.count, 0);
-	for (size_t i = 1; i < 3; i++) {
-		assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
-		assert_int_equal(info.count, i);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		const OrtGraph *graphs[] = { &branch };
+		const OrtNode *nodes[] = { &fused };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+		struct ort_ep_factory *factory;
+		struct ort_ep *ep;
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+		char text[512];
+		int saved[2];
+
+		played_version = cases[c].version;
+		factory = load();
+		ep = provider(factory, NULL, NULL);
+		hear_from(saved);
+		inner_graph = &body;
+		assert_null(ep->GetCapability((OrtEp *)ep, &body, &info));
+		assert_int_equal(info.count, 0);
+		inner_graph = &branch;
+		assert_null(ep->GetCapability((OrtEp *)ep, &branch, &info));
+		assert_int_equal(info.count, cases[c].parts);
+		if (info.count) {
+			assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+			ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		}
+		for (size_t i = 1; i < 3; i++) {
+			assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
+			assert_int_equal(info.count, cases[c].parts + i);
+		}
+		inner_graph = NULL;
+		hear_to(saved, text, sizeof(text));
+		assert_non_null(strstr(text, cases[c].text));
+		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+		release(factory, ep);
+		unload(factory);
 	}
-	inner_graph = NULL;
-	hear_to(saved, text, sizeof(text));
-	assert_string_equal(text, "nnaccel: onnxruntime: warning: 2 of 2 nodes in 1 part on "
-			    "nnapi-reference, which is the CPU\n");
-	release(factory, ep);
-	unload(factory);
+	played_version = "1.24.4";
 }
 
 static void run(struct ort_node_compute_info *info, const struct OrtValue *value,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* More dimensions than TRANSPOSE has: the first of the result is moved there, then the next. */
+/* Transposes more dimensions than TRANSPOSE has: moves the first of the result, then the next. */
 static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *places,
 				uint32_t *dims)
 {
@@ -28,7 +28,7 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 	return x;
 }
 
-/* Dimensions that stay neighbours become one, and those of 1 vanish. */
+/* Transposes. Dimensions that stay adjacent are merged, and those of size 1 are dropped. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
 	int groups[MAX_RANK], rank = 0, perm[MAX_RANK], place[MAX_RANK], to[MAX_RANK];
@@ -57,7 +57,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		groups[d] = rank - 1;
 		last = d;
 	}
-	/* The order of groups in the input. */
+	/* Find the order of groups in the input. */
 	memset(place, -1, sizeof(place));
 	for (int d = 0, at = 0; d < shape->rank; d++) {
 		if (groups[d] < 0)

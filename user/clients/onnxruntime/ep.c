@@ -21,6 +21,7 @@ struct ep {
 	struct devices devices;
 	bool compiled;			/* a graph has parts of this provider */
 	bool told;			/* the number of nodes was reported */
+	uint32_t nodes, taken, parts, numbers;	/* of the graphs so far; numbers: of parts */
 };
 
 /* ONNX Runtime's handle of a program. */
@@ -95,9 +96,8 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 }
 
 /*
- * Returns whether a graph is the inner graph of a node. ONNX Runtime 1.23 gives parts of two graphs
- * of a model the same name, and fails. It asks about inner graphs first, and names no parent of the
- * graph in question. Outer values or its name identify an inner graph.
+ * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs first, and
+ * names no parent of the graph in question. Outer values or its name identify an inner graph.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {
@@ -107,26 +107,44 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 	       parent || is_named_otherwise(ep->ort, from);
 }
 
-/* Reports once how many nodes are where, or writes the list of them. */
-static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions, uint32_t taken,
-		 uint32_t parts)
+/*
+ * Returns whether a graph is left. The body of a Loop or a Scan, which runs often, has inputs; a branch
+ * of If has none. Up to 1.24, ONNX Runtime gives parts of two graphs of a model one name, and fails.
+ */
+static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_node)
 {
-	uint32_t nodes = graph->node_count;
+	return ep->ort->names_parts ? is_in_node && graph->in_count : is_in_node || ep->compiled;
+}
+
+/* Reports once how many nodes are where, or writes the list of them. The main graph is the last. */
+static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions,
+		 bool is_last)
+{
 	char names[256];
 
-	if (ep->told || !nodes)
+	if (ep->told || !graph->node_count)
 		return;
-	ep->told = true;
-	if (ep->options.report) {
-		report_graph(ep->options.report, graph, partitions, &ep->devices);
-		return;
+	ep->told = is_last;
+	if (ep->options.report)
+		report_graph(ep->options.report, graph, partitions, &ep->devices,
+			     ep->nodes ? (int)ep->numbers : -1);
+	ep->nodes += graph->node_count;
+	ep->numbers += partitions->count;
+	for (uint32_t p = 0; p < partitions->count; p++) {
+		uint32_t before = ep->taken;
+
+		for (uint32_t i = 0; i < graph->node_count; i++)
+			ep->taken += partitions->of[i] == (int32_t)p;
+		ep->parts += ep->taken > before;
 	}
+	if (ep->options.report || !is_last)
+		return;
 	devices_names(&ep->devices, names, sizeof(names));
 	fprintf(stderr, "nnaccel: %s: %s%u of %u nodes%s%s in %u part%s on %s%s\n",
 		ep->options.runtime ? ep->options.runtime : "onnxruntime",
-		devices_have_cpu(&ep->devices) ? "warning: " : "", taken, nodes,
-		ep->options.model ? " of " : "", ep->options.model ? ep->options.model : "", parts,
-		parts == 1 ? "" : "s", names,
+		devices_have_cpu(&ep->devices) ? "warning: " : "", ep->taken, ep->nodes,
+		ep->options.model ? " of " : "", ep->options.model ? ep->options.model : "",
+		ep->parts, ep->parts == 1 ? "" : "s", names,
 		devices_have_cpu(&ep->devices) ? ", which is the CPU" : "");
 }
 
@@ -135,10 +153,10 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 	struct ep *ep = (struct ep *)this_ep;
 	struct partitions parts = { 0 };
 	OrtStatus *status = NULL;
-	uint32_t taken = 0, count = 0;
 	struct graph *graph = graph_read(ep->ort, from);
+	const bool is_in_node = graph && is_inner(ep, from, graph);
 
-	if (graph && (ep->compiled || is_inner(ep, from, graph))) {
+	if (graph && is_left(ep, graph, is_in_node)) {
 		say(ep->options.verbosity, 1, "a graph in a node is left to ONNX Runtime");
 		graph_free(graph);
 		return NULL;
@@ -147,15 +165,9 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 		graph_free(graph);
 		return failed(ep->ort, ORT_CODE_FAIL, "the graph cannot be read");
 	}
-	for (uint32_t p = 0; !status && p < parts.count; p++) {
-		uint32_t before = taken;
-
-		for (uint32_t i = 0; i < graph->node_count; i++)
-			taken += parts.of[i] == (int32_t)p;
-		count += taken > before;
+	for (uint32_t p = 0; !status && p < parts.count; p++)
 		status = fuse(ep, graph, &parts, (int32_t)p, info);
-	}
-	tell(ep, graph, &parts, taken, count);
+	tell(ep, graph, &parts, !is_in_node);
 	partitions_free(&parts);
 	graph_free(graph);
 	return status;

@@ -157,8 +157,9 @@ static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t
 			return false;
 		if (ort_ok(ort, ort->ValueInfo_IsGraphOutput(info, &is_output)))
 			value->is_output = is_output;
-		if (ort_ok(ort, ort->ValueInfo_IsFromOuterScope(info, &is_outer)) && is_outer)
-			graph->is_inner = true;
+		if (ort_ok(ort, ort->ValueInfo_IsFromOuterScope(info, &is_outer)))
+			value->is_outer = is_outer;
+		graph->is_inner |= is_outer;
 	}
 	*number = *slot;
 	return true;

@@ -2,13 +2,18 @@
 /* The calls of ONNX Runtime, taken from its tables by index. */
 #include "ort.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 bool ort_load(struct ort *ort, const struct ort_api_base *base)
 {
 	void *const *api = base->GetApi(ORT_VERSION);
+	const char *version = base->GetVersionString();
 	void *const *ep;
 
 	if (!api)
 		return false;
+	ort->names_parts = strncmp(version, "1.", 2) || atoi(version + 2) >= 25;
 #define CALL(index, result, name, parameters) ort->name = (result (*) parameters)api[index];
 #define EP_CALL(index, result, name, parameters)
 #include "ort_calls.def"

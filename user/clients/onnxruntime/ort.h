@@ -79,6 +79,8 @@ enum onnx_type {
 
 /* The calls by name. */
 struct ort {
+	/* Parts of two graphs of a model have names that differ: from 1.25 on. */
+	bool names_parts;
 #define CALL(index, result, name, parameters) result (*name) parameters;
 #define EP_CALL CALL
 #include "ort_calls.def"

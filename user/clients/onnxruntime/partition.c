@@ -21,31 +21,35 @@ struct cost {
 	uint64_t work;
 };
 
-/*
- * A number for a dimension that is not known: the same for the same name. Images are as large as
- * windows and strides want them.
- */
-static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int rank, int round)
-{
-	static const int64_t numbers[] = { 2, 3, 5, 7 };
+/* Shapes are tried with small numbers, and with numbers that are as large as windows want them. */
+enum { ROUNDS = 2, LARGE = ROUNDS };
 
-	if (rank >= 4 && dimension >= 2)
-		return round ? 96 : 64;
-	if (!round)
-		return 1;
-	return symbol ? numbers[symbol % 4] : numbers[(value + (uint32_t)dimension) % 4];
+/* Returns a number for an unknown dimension: the same for the same name. */
+static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, bool is_large,
+			       int round)
+{
+	static const int64_t numbers[2][4] = { { 2, 3, 5, 7 }, { 512, 640, 768, 896 } };
+
+	if (round % ROUNDS == 0)
+		return is_large ? numbers[1][0] : 1;
+	return numbers[is_large][(symbol ? symbol : value + (uint32_t)dimension) % 4];
 }
 
 static bool trial_shape(const struct value *value, uint32_t number, int round, struct shape *shape)
 {
+	bool is_large = round >= LARGE;
+
 	*shape = value->shape;
 	/* An input of the model that has no dimensions is a scalar. */
-	if (!value->producer && shape->rank < 0)
+	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
-	for (int i = 0; i < shape->rank; i++)
+	/* The last dimensions are those of images and sounds, the first one is the batch. */
+	for (int i = shape->rank - 1; i >= 0; i--) {
+		is_large &= i && shape->dims[i] < 0;
 		if (shape->dims[i] < 0)
-			shape->dims[i] = trial_dimension(value->symbols[i], number, i, shape->rank,
+			shape->dims[i] = trial_dimension(value->symbols[i], number, i, is_large,
 							 round);
+	}
 	return shape->rank >= 0;
 }
 
@@ -117,9 +121,8 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 }
 
 /* Tries all nodes; `again`: an earlier node was rejected with a later one, so try again. */
-static bool try_nodes(const struct graph *graph, const struct options *options,
-		      const struct devices *devices, int round, struct cost *costs, char **why,
-		      bool *again)
+static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
+		      struct cost *costs, char **why, bool *again)
 {
 	struct builder b = { 0 };
 	struct translation *t = translation_new(graph, &b, devices);
@@ -151,11 +154,8 @@ static bool try_nodes(const struct graph *graph, const struct options *options,
 				       !dynamic_is_known(&t->l);
 		if (can)
 			continue;
-		if (costs[i].can) {
-			say(options->verbosity, 1, "%s %s is left to ONNX Runtime: %s", node->op,
-			    *node->name ? node->name : "(unnamed)", reason);
+		if (costs[i].can)
 			why[i] = strdup(reason);
-		}
 		costs[i].can = false;
 		*again |= withdraw(t, i, costs, why);
 		leave(t, node, round);
@@ -208,19 +208,19 @@ struct part {
 	uint64_t work, bytes;
 };
 
-static uint64_t bytes_of(const struct graph *graph, uint32_t value)
+static uint64_t bytes_of(const struct graph *graph, uint32_t value, int round)
 {
 	struct shape shape;
 	int64_t count;
 
-	if (graph->values[value].data || !trial_shape(&graph->values[value], value, 0, &shape))
+	if (graph->values[value].data || !trial_shape(&graph->values[value], value, round, &shape))
 		return 0;
 	count = shape_count(&shape);
 	return count > 0 ? (uint64_t)count * onnx_size(graph->values[value].type) : 0;
 }
 
 /* Counts the bytes that enter and leave the parts. */
-static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of,
+static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of, int round,
 		  struct part *parts)
 {
 	for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -238,9 +238,9 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 			if (other == of[i])
 				continue;
 			if (part)
-				part->bytes += bytes_of(graph, node->in[k]);
+				part->bytes += bytes_of(graph, node->in[k], round);
 			if (other >= 0)
-				parts[other].bytes += bytes_of(graph, node->in[k]);
+				parts[other].bytes += bytes_of(graph, node->in[k], round);
 		}
 		if (!part)
 			continue;
@@ -308,18 +308,42 @@ static void choose(const struct graph *graph, const struct options *options,
 	}
 }
 
-static bool try_all(const struct graph *graph, const struct options *options,
-		    const struct devices *devices, struct cost *costs, char **why)
+/* Returns the number of nodes that are taken; -1: there is no memory. */
+static int64_t try_all(const struct graph *graph, const struct devices *devices, int first,
+		       struct cost *costs, char **why)
 {
-	const int rounds = has_unknown(graph) ? 2 : 1;
+	const int rounds = has_unknown(graph) ? ROUNDS : 1;
 	bool again = false;
+	int64_t count = 0;
 
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		costs[i] = (struct cost){ .can = true };
+		free(why[i]);
+		why[i] = NULL;
+	}
 	for (int round = 0; round < rounds; round = again ? 0 : round + 1) {
 		again = false;
-		if (!try_nodes(graph, options, devices, round, costs, why, &again))
-			return false;
+		if (!try_nodes(graph, devices, first + round, costs, why, &again))
+			return -1;
 	}
-	return true;
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		count += costs[i].can;
+	return count;
+}
+
+/* Tries small shapes, and large ones if nodes are left. Returns the round that counts, or -1. */
+static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
+		     char **why)
+{
+	const int64_t small = try_all(graph, devices, 0, costs, why);
+	int64_t large;
+
+	if (small < 0 || small == graph->node_count || !has_unknown(graph))
+		return small < 0 ? -1 : 0;
+	large = try_all(graph, devices, LARGE, costs, why);
+	if (large < 0 || large > small)
+		return large < 0 ? -1 : LARGE;
+	return try_all(graph, devices, 0, costs, why) < 0 ? -1 : 0;
 }
 
 bool partition(const struct graph *graph, const struct options *options,
@@ -328,15 +352,21 @@ bool partition(const struct graph *graph, const struct options *options,
 	struct cost *costs = calloc(graph->node_count + 1, sizeof(*costs));
 	struct part *parts = NULL;
 	bool good = false;
+	int round = -1;
 
 	partitions->count = 0;
 	partitions->node_count = graph->node_count;
 	partitions->of = calloc(graph->node_count + 1, sizeof(*partitions->of));
 	partitions->why = calloc(graph->node_count + 1, sizeof(*partitions->why));
-	for (uint32_t i = 0; costs && i < graph->node_count; i++)
-		costs[i].can = true;
-	if (costs && partitions->of && partitions->why &&
-	    try_all(graph, options, devices, costs, partitions->why)) {
+	if (costs && partitions->of && partitions->why)
+		round = try_sizes(graph, devices, costs, partitions->why);
+	for (uint32_t i = 0; round >= 0 && i < graph->node_count; i++)
+		if (!costs[i].can)
+			say(options->verbosity, 1, "%s %s is left to ONNX Runtime: %s",
+			    graph->nodes[i].op,
+			    *graph->nodes[i].name ? graph->nodes[i].name : "(unnamed)",
+			    partitions->why[i]);
+	if (round >= 0) {
 		depths(graph, costs, partitions->of);
 		sink_dequantisers(graph, costs, partitions->of);
 		for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -349,7 +379,7 @@ bool partition(const struct graph *graph, const struct options *options,
 		good = parts;
 	}
 	if (good) {
-		weigh(graph, costs, partitions->of, parts);
+		weigh(graph, costs, partitions->of, round, parts);
 		choose(graph, options, parts, partitions);
 		for (uint32_t i = 0; i < graph->node_count; i++)
 			if (costs[i].dequantises && partitions->of[i] >= 0)

@@ -23,8 +23,11 @@ bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions);
 void partitions_free(struct partitions *partitions);
 
-/* Lists the claimed nodes in the file of clients/report.h; write errors leave it incomplete. */
+/*
+ * Lists the claimed nodes in the file of clients/report.h; write errors leave it incomplete. Numbers
+ * of parts begin with `others`; the file has those below already. -1: it is new.
+ */
 void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
-		  const struct devices *devices);
+		  const struct devices *devices, int others);
 
 #endif

@@ -146,23 +146,25 @@ static bool sum_part(const struct graph *graph, const struct partitions *partiti
 }
 
 void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
-		  const struct devices *devices)
+		  const struct devices *devices, int others)
 {
 	struct report_part sum;
 	char names[256];
 	FILE *file;
 
 	devices_names(devices, names, sizeof(names));
-	file = report_open(path, names);
+	file = others < 0 ? report_open(path, names) : fopen(path, "ae");
+	others = others < 0 ? 0 : others;
 	if (!file) {
 		say(0, 0, "option report: %s cannot be written", path);
 		return;
 	}
 	for (uint32_t i = 0; i < graph->node_count; i++)
-		report_node(file, partitions->of[i], graph->nodes[i].op, graph->nodes[i].name,
+		report_node(file, partitions->of[i] < 0 ? -1 : partitions->of[i] + others,
+			    graph->nodes[i].op, graph->nodes[i].name,
 			    multiply_adds(graph, &graph->nodes[i]), partitions->why[i]);
 	for (uint32_t p = 0; p < partitions->count; p++)
 		if (sum_part(graph, partitions, (int32_t)p, &sum))
-			report_part(file, (int)p, &sum);
+			report_part(file, (int)p + others, &sum);
 	fclose(file);
 }

@@ -18,7 +18,7 @@ struct qlinear {
 	uint32_t out;			/* the output's scale */
 };
 
-/* What is known of a value while a graph is translated. */
+/* The state of a value while a graph is translated. */
 struct translated {
 	bool ready;			/* its shape is known; it is constant or has an operand */
 	struct shape shape;
@@ -37,9 +37,9 @@ struct translation {
 	const struct node *node;
 	bool *done;			/* nodes that were translated as part of another */
 	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
-	const struct devices *devices;	/* that are asked what they have; NULL: nothing */
+	const struct devices *devices;	/* to query; NULL: assume none */
 	const struct qlinear *qlinear;	/* NULL: the node is of another kind */
-	uint32_t quantised_out;		/* of a node in its quantised form: see quantised.h */
+	uint32_t quantised_out;		/* of a node in quantised form: see quantised.h */
 };
 
 static inline struct translation *onnx(const struct lowering *t)

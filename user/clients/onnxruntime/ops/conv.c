@@ -232,7 +232,7 @@ void qlinear_conv_op(struct lowering *t)
 
 enum { MOST_GROUPS = 64 };		/* each is a convolution of its own */
 
-/* Where the border is not given, it is what makes the output of the size that is. */
+/* Computes padding, which follows from the output's size if that is given. */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
 	const struct attribute *wanted = attr(t, "output_shape");
@@ -268,14 +268,14 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 	(void)shape;
 }
 
-/* One group: the result of its channels. */
+/* Returns the result of one group. */
 static uint32_t conv_transposed(struct lowering *t, struct conv c, uint32_t x, uint32_t filter,
 				uint32_t bias)
 {
 	const uint32_t area = (uint32_t)(c.w.size[0] * c.w.size[1]);
 
 	c.x = window_view(t, x, &c.w);
-	/* [I, O, area] to [O, area, I]; constants are turned when the model is compiled. */
+	/* Transpose [I, O, area] to [O, area, I]; constants are transposed during compilation. */
 	filter = view(t, filter, 3, (uint32_t[]){ c.inner, c.outputs, area });
 	filter = transposed(t, filter, 3, (int[]){ 1, 2, 0 });
 	c.filter = view(t, filter, 4, (uint32_t[]){ c.outputs, (uint32_t)c.w.size[0],

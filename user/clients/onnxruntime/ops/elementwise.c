@@ -49,7 +49,7 @@ uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint
 	return view_shape(t, broadcast(t, NN(ADD), x, shape, in(t, index), of, shape), shape);
 }
 
-/* Sum and Mean of any number of inputs. */
+/* Translates Sum and Mean of any number of inputs. */
 void sum_op(struct lowering *t)
 {
 	struct shape shape = *shape_in(t, 0), both;

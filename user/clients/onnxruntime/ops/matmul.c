@@ -122,7 +122,7 @@ void gemm_op(struct lowering *t)
 	set_out(t, 0, activated(t, x), &shape);
 }
 
-/* A matrix of which columns are rows. */
+/* Swaps rows and columns of matrices that are transposed. */
 static void turn_shape(struct shape *shape, bool is_turned)
 {
 	const int64_t rows = shape->rank < 2 ? 0 : shape->dims[shape->rank - 2];
@@ -133,7 +133,7 @@ static void turn_shape(struct shape *shape, bool is_turned)
 	shape->dims[shape->rank - 1] = rows;
 }
 
-/* Both as [batch, rows, columns], of one batch. */
+/* Views both as [batch, rows, columns], with one batch. */
 static void batched(struct lowering *t, struct shape *a, struct shape *b, bool at, bool bt,
 		    float alpha,
 		    const struct shape *shape, const struct shape *out_shape)
@@ -239,7 +239,7 @@ void matmul_op(struct lowering *t)
 
 /* ---- Einsum of two inputs ---- */
 
-/* The labels of both inputs and the output, each once in a term. */
+/* Reads the labels of both inputs and the output, each once in a term. */
 static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 {
 	const char *text = attr_string(t, "equation", "");
@@ -266,7 +266,7 @@ static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 	return false;
 }
 
-/* The axes with these labels become the order, and their elements are counted. */
+/* Orders the axes with these labels. Returns the number of their elements. */
 static uint32_t order_of(const char *labels, const struct shape *shape, const char *wanted,
 			 int *order)
 {
@@ -279,7 +279,7 @@ static uint32_t order_of(const char *labels, const struct shape *shape, const ch
 	return count;
 }
 
-/* [batch, rows, inner] by [batch, columns, inner], each any number of axes. */
+/* Multiplies [batch, rows, inner] by [batch, columns, inner], each any number of axes. */
 void einsum_op(struct lowering *t)
 {
 	enum { BATCH, ROWS, COLUMNS, INNER, PARTS };

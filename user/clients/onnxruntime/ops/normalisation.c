@@ -155,8 +155,8 @@ static uint32_t cast(struct lowering *t, uint32_t x, int32_t type)
 }
 
 /*
- * x by its deviation, around its mean if it is centred, with a scale and a bias. The first part is
- * in float32: squares of float16 overflow.
+ * Divides x by its deviation, around its mean if it is centred, then scales and adds a bias. The first
+ * part is in float32, because squares of float16 overflow.
  */
 static void set_layer_norm(struct lowering *t, uint32_t x, bool is_centred, float epsilon,
 			   uint32_t scale,
@@ -200,7 +200,7 @@ void rms_norm_op(struct lowering *t)
 	set_layer_norm(t, float_in(t, 0), false, attr_float(t, "epsilon", 1e-5f), 1, NO_VALUE);
 }
 
-/* x, what is added to it, scale, bias (but not of the simplified one), what is added to both. */
+/* The inputs are x, one to add, scale, bias (not if simplified), and one more to add. */
 void skip_layer_norm_op(struct lowering *t)
 {
 	const bool is_simple = is_node(t, "SkipSimplifiedLayerNormalization");

@@ -30,10 +30,10 @@ struct shape window_shape(const struct window *window, uint32_t channels);
 
 /* Applies the attribute `activation` to x, if it is there. */
 uint32_t activated(struct lowering *t, uint32_t x);
-/* x + an input that is broadcast to it. */
+/* Adds an input that is broadcast to x. */
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
 
-enum { MOST_FOLDED = 1 << 16 };		/* elements: larger constants are for the device */
+enum { MOST_FOLDED = 1 << 16 };		/* elements; the device computes larger ones */
 
 /*
  * Constant folding while a graph is translated. Returns the elements of an input if it is a small

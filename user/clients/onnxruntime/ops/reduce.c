@@ -97,7 +97,7 @@ static uint32_t shifted(struct lowering *t, uint32_t x, const uint32_t dims[3], 
 		      NO_OPERAND);
 }
 
-/* Each step adds sums of as many elements as the last one's. */
+/* Doubles with each step the number of elements that a sum is of. */
 void cumsum_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

@@ -171,7 +171,7 @@ void gather_elements_op(struct lowering *t)
 	set_out(t, 0, view(t, x, rank, dims), to);
 }
 
-/* Places in the axes behind the batch become one, of lines of what is behind all of these axes. */
+/* Gathers lines: places in several axes become one place. */
 void gather_nd_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *places = shape_in(t, 1);
