@@ -28,6 +28,11 @@ static const struct rule {
 	{ "GRU", RECURRENT, 1 },
 	{ "RNN", RECURRENT, 1 },
 	{ "Attention", ATTENTION, 1 },
+	{ "MultiHeadAttention", ATTENTION, 1 },
+	{ "FusedConv", WEIGHTS_FIRST, 1 },
+	{ "FusedGemm", INNER, 1 },
+	{ "FusedMatMul", INNER, 1 },
+	{ "QGemm", INNER, 3 },
 };
 
 /* Counts an unknown dimension as one. */

@@ -72,12 +72,12 @@ static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const stru
 }
 
 static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t x,
-			 const struct shape *shape)
+			 const struct shape *shape, uint32_t index)
 {
 	struct shape of, to;
 	uint32_t mask;
 
-	if (attr_int(t, "is_causal", 0)) {
+	if (attr_int(t, "is_causal", 0) || attr_int(t, "unidirectional", 0)) {
 		uint8_t *seen = builder_alloc(t->b, (size_t)a->rows * a->columns);
 		struct operand type = { .type = NN(TENSOR_BOOL8), .rank = 2,
 					.dims = { a->rows, a->columns } };
@@ -89,18 +89,18 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 	}
-	if (!has_in(t, 3))
+	if (!has_in(t, index))
 		return x;
-	of = *shape_in(t, 3);
-	mask = in(t, 3);
+	of = *shape_in(t, index);
+	mask = in(t, index);
 	to = broadcast_shape(t, shape, &of);
 	if (!t->refused && (to.rank != 4 || memcmp(to.dims, shape->dims, 4 * sizeof(*to.dims))))
 		refuse(t, "a mask of another shape");
-	if (type_in(t, 3) == ONNX_BOOL)
+	if (type_in(t, index) == ONNX_BOOL)
 		mask = masked(t, x, mask, &of, operand_of(t, x)->type == NN(TENSOR_FLOAT16) ?
 						       -65504 : -3.402823466e+38f);
 	else if (!t->refused && operand_of(t, mask)->type != operand_of(t, x)->type)
-		refuse(t, "a mask of %s", onnx_name(type_in(t, 3)));
+		refuse(t, "a mask of %s", onnx_name(type_in(t, index)));
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 }
 
@@ -148,11 +148,23 @@ static uint32_t head_product(struct lowering *t, const struct attention *a, uint
 	return view(t, out, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
 }
 
+/* Output 0 is [batch, heads, rows, width], or [batch, rows, all] as input 0 is. */
+static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
+{
+	struct shape out = { 4, { a->batch, a->heads, a->rows, a->width } };
+
+	if (shape_in(t, 0)->rank == 3) {
+		x = transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+		out = (struct shape){ 3, { a->batch, a->rows, (int64_t)a->heads * a->width } };
+	}
+	set_out(t, 0, x, &out);
+}
+
 void attention_op(struct lowering *t)
 {
 	int64_t mode = attr_int(t, "qk_matmul_output_mode", 0);
 	float cap = attr_float(t, "softcap", 0), scale;
-	struct shape shape = { .rank = 4 }, out;
+	struct shape shape = { .rank = 4 };
 	struct attention a;
 	uint32_t q, k, v, x, stages[4], dims[4];
 
@@ -163,7 +175,7 @@ void attention_op(struct lowering *t)
 	scale = attr_float(t, "scale", 1 / sqrtf((float)a.depth));
 	x = head_product(t, &a, with_number(t, NN(MUL), q, scale), k, a.depth, a.columns, true);
 	stages[0] = x;
-	stages[1] = x = add_mask(t, &a, x, &shape);
+	stages[1] = x = add_mask(t, &a, x, &shape, 3);
 	if (cap > 0)
 		x = with_number(t, NN(MUL),
 				unary(t, NN(TANH), with_number(t, NN(DIV), x, cap)), cap);
@@ -176,13 +188,156 @@ void attention_op(struct lowering *t)
 		else
 			set_out(t, 3, stages[mode], &shape);
 	}
-	x = head_product(t, &a, x, v, a.columns, a.width, false);
-	out = (struct shape){ 4, { a.batch, a.heads, a.rows, a.width } };
-	if (shape_in(t, 0)->rank == 3) {
-		x = transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
-		out = (struct shape){ 3, { a.batch, a.rows, (int64_t)a.heads * a.width } };
+	set_heads(t, &a, head_product(t, &a, x, v, a.columns, a.width, false));
+}
+
+/* ---- com.microsoft ---- */
+
+/* Hides positions by an int32 mask: 1 for each that is visible, or lengths. */
+static uint32_t add_padding(struct lowering *t, const struct attention *a, uint32_t x,
+			    const struct shape *shape, uint32_t index)
+{
+	const struct shape line = { 4, { 1, 1, 1, a->columns } };
+	struct shape of = { 4, { a->batch, 1, 1, a->columns } };
+	const struct shape *given = shape_in(t, index);
+	uint32_t mask = in(t, index), seen;
+	int32_t *places;
+
+	if (!t->refused && !is_type(t, mask, NN(TENSOR_INT32)))
+		refuse(t, "a mask of %s", onnx_name(type_in(t, index)));
+	if (given->rank == 1 && given->dims[0] == a->batch) {
+		const struct shape lengths = { 4, { a->batch, 1, 1, 1 } };
+
+		places = builder_alloc(t->b, a->columns * sizeof(*places));
+		for (uint32_t i = 0; places && i < a->columns; i++)
+			places[i] = (int32_t)i;
+		seen = broadcast(t, NN(GREATER), view_shape(t, mask, &lengths), &lengths,
+				 constant_ints(t, 4, (uint32_t[]){ 1, 1, 1, a->columns }, places),
+				 &line, &of);
+	} else {
+		of.dims[2] = given->rank == 3 ? a->rows : 1;
+		if (given->rank < 2 || given->rank > 3 || shape_count(given) != shape_count(&of))
+			refuse(t, "a mask of %d dimensions, or of another shape", given->rank);
+		seen = t->refused ? NO_OPERAND :
+		       compared_number(t, NN(GREATER), view_shape(t, mask, &of), 0);
 	}
-	set_out(t, 0, x, &out);
+	mask = masked(t, x, seen, &of, attr_float(t, "mask_filter_value", -10000));
+	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
+}
+
+/* Computes the output of q, k and v: [batch, heads, positions, depth]. */
+static void attend(struct lowering *t, const struct attention *a, uint32_t q, uint32_t k,
+		   uint32_t v, uint32_t padding, uint32_t bias)
+{
+	const struct shape shape = { 4, { a->batch, a->heads, a->rows, a->columns } };
+	float scale = attr_float(t, "scale", 0);
+	uint32_t x, dims[4];
+
+	flat(&shape, dims);
+	scale = scale != 0 ? scale : 1 / sqrtf((float)a->depth);
+	x = head_product(t, a, with_number(t, NN(MUL), q, scale), k, a->depth, a->columns, true);
+	x = add_mask(t, a, x, &shape, bias);
+	if (has_in(t, padding))
+		x = add_padding(t, a, x, &shape, padding);
+	x = EMIT(t, NN(SOFTMAX), result(t, x, 4, dims), x, scalar_float(t, x, 1), scalar_int(t, 3));
+	set_heads(t, a, head_product(t, a, x, v, a->columns, a->width, false));
+}
+
+/* One product has Q, K and V side by side. Its bias is input 2. */
+void packed_attention_op(struct lowering *t)
+{
+	const struct shape *shape = shape_in(t, 0), *weights = shape_in(t, 1);
+	const struct attribute *sizes = attr(t, "qkv_hidden_sizes");
+	int64_t heads = attr_int(t, "num_heads", 0), width[3], at = 0;
+	uint32_t x = float_in(t, 0), part[3];
+	struct attention a = { 0 };
+	struct shape lines;
+
+	if (has_in(t, 4) || has_in(t, 6) || has_out(t, 1) || attr_int(t, "do_rotary", 0))
+		refuse(t, "a past, or do_rotary");
+	if (!t->refused && (shape->rank != 3 || weights->rank != 2 ||
+			    weights->dims[0] != shape->dims[2] ||
+			    (sizes && (!sizes->ints || sizes->count != 3))))
+		refuse(t, "weights that do not fit");
+	if (is_type(t, x, NN(TENSOR_FLOAT16)))
+		refuse(t, "of float16, which is too coarse for its parts");
+	for (int i = 0; !t->refused && i < 3; i++) {
+		width[i] = sizes ? sizes->ints[i] : weights->dims[1] / 3;
+		at += width[i];
+		if (heads < 1 || width[i] < 1 || width[i] % heads)
+			refuse(t, "%lld heads of %lld", (long long)heads, (long long)width[i]);
+	}
+	if (!t->refused && (at != weights->dims[1] || width[0] != width[1]))
+		refuse(t, "weights that do not fit");
+	if (t->refused)
+		return;
+	lines = (struct shape){ 2, { shape->dims[0] * shape->dims[1], at } };
+	x = product_in(t, x, (uint32_t)lines.dims[0], (uint32_t)shape->dims[2], (uint32_t)at);
+	a = (struct attention){ .batch = (uint32_t)shape->dims[0], .heads = (uint32_t)heads,
+				.groups = (uint32_t)heads, .rows = (uint32_t)shape->dims[1],
+				.columns = (uint32_t)shape->dims[1],
+				.depth = (uint32_t)(width[0] / heads), .width =
+					(uint32_t)(width[2] / heads) };
+	at = 0;
+	for (int i = 0; i < 3; at += width[i++]) {
+		part[i] = view(t, taken(t, x, &lines, 1, at, width[i]), 4,
+			       (uint32_t[]){ a.batch, a.rows, a.heads,
+					     (uint32_t)(width[i] / heads) });
+		part[i] = transposed(t, part[i], 4, (int[]){ 0, 2, 1, 3 });
+	}
+	attend(t, &a, part[0], part[1], part[2], 3, 5);
+}
+
+/* Q, K and V are inputs, with a bias for all three side by side. */
+void multi_head_attention_op(struct lowering *t)
+{
+	uint32_t dims[3][4] = { { 0 } }, part[3], past;
+	int64_t heads = attr_int(t, "num_heads", 0), at = 0;
+	struct attention a = { 0 };
+
+	if (!has_in(t, 1) || !has_in(t, 2) || has_in(t, 8) || has_out(t, 3))
+		refuse(t,
+		       "Q, K and V in one input, a length of the past, or products as an output");
+	for (uint32_t i = 0; !t->refused && i < 3; i++) {
+		const struct shape *shape = shape_in(t, i);
+		uint32_t x = float_in(t, i);
+		int64_t width = shape->dims[2];
+
+		if (!t->refused && (shape->rank != 3 || heads < 1 || width % heads))
+			return refuse(t, "%lld heads in %d dimensions", (long long)heads,
+				      shape->rank);
+		if (!t->refused && has_in(t, 3) && at + width <= shape_count(shape_in(t, 3))) {
+			const struct shape one = { 1, { width } };
+
+			x = broadcast(t, NN(ADD), x, shape, taken(t, in(t, 3), shape_in(t, 3), 0,
+								  at, width),
+				      &one, shape);
+		}
+		if (t->refused)
+			return;
+		at += width;
+		dims[i][0] = (uint32_t)shape->dims[0];
+		dims[i][1] = (uint32_t)heads;
+		dims[i][2] = (uint32_t)shape->dims[1];
+		dims[i][3] = (uint32_t)(width / heads);
+		x = view(t, x, 4, (uint32_t[]){ dims[i][0], dims[i][2], dims[i][1], dims[i][3] });
+		part[i] = transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+	}
+	if (t->refused)
+		return;
+	part[1] = with_past(t, 6, part[1], dims[1], 1, &a.past);
+	part[2] = with_past(t, 7, part[2], dims[2], 2, &past);
+	if ((has_in(t, 3) && shape_count(shape_in(t, 3)) != at) || a.past != past ||
+	    dims[0][0] != dims[1][0] || dims[0][0] != dims[2][0] || dims[0][3] != dims[1][3] ||
+	    dims[1][2] != dims[2][2])
+		refuse(t, "heads that do not fit");
+	if (is_type(t, part[0], NN(TENSOR_FLOAT16)))
+		refuse(t, "of float16, which is too coarse for its parts");
+	a = (struct attention){ .batch = dims[0][0], .heads = dims[0][1], .groups = dims[0][1],
+				.rows = dims[0][2], .past = past, .columns = dims[1][2],
+				.depth = dims[0][3], .width = dims[2][3] };
+	if (!t->refused)
+		attend(t, &a, part[0], part[1], part[2], 4, 5);
 }
 
 /* ---- positions ---- */

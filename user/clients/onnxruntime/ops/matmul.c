@@ -237,6 +237,15 @@ void matmul_op(struct lowering *t)
 	set_out(t, 0, alpha == 1 ? x : with_number(t, NN(MUL), x, alpha), &shape);
 }
 
+uint32_t product_in(struct lowering *t, uint32_t x, uint32_t rows, uint32_t inner, uint32_t columns)
+{
+	uint32_t bias = has_in(t, 2) ? view(t, in(t, 2), 1, &columns) : zeros(t, x, 1, &columns);
+
+	t->work += (uint64_t)rows * inner * columns;
+	x = view(t, x, 2, (uint32_t[]){ rows, inner });
+	return product(t, x, weights_in(t, false, inner, columns), bias, rows, columns);
+}
+
 /* ---- Einsum of two inputs ---- */
 
 /* Reads the labels of both inputs and the output, each once in a term. */

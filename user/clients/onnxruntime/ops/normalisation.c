@@ -158,11 +158,10 @@ static uint32_t cast(struct lowering *t, uint32_t x, int32_t type)
  * Divides x by its deviation, around its mean if it is centred, then scales and adds a bias. The first
  * part is in float32, because squares of float16 overflow.
  */
-static void set_layer_norm(struct lowering *t, uint32_t x, bool is_centred, float epsilon,
-			   uint32_t scale,
-			   uint32_t bias)
+static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *shape,
+			   bool is_centred,
+			   float epsilon, uint32_t scale, uint32_t bias)
 {
-	const struct shape *shape = shape_in(t, 0);
 	const int32_t type = operand_of(t, x)->type;
 	bool marked[MAX_RANK] = { false };
 	uint32_t mean = NO_OPERAND, by;
@@ -185,19 +184,22 @@ static void set_layer_norm(struct lowering *t, uint32_t x, bool is_centred, floa
 		x = scaled(t, NN(ADD), x, bias, shape);
 	t->work = (is_centred ? 6 : 4) * (uint64_t)shape_count(shape);
 	set_out(t, 0, x, shape);
-	if (is_centred)
+	if (!*onnx(t)->node->domain && is_centred)
 		set_out(t, 1, mean, &small);
-	set_out(t, is_centred ? 2 : 1, by, &small);
+	if (!*onnx(t)->node->domain)
+		set_out(t, is_centred ? 2 : 1, by, &small);
 }
 
 void layer_norm_op(struct lowering *t)
 {
-	set_layer_norm(t, float_in(t, 0), true, attr_float(t, "epsilon", 1e-5f), 1, 2);
+	set_layer_norm(t, float_in(t, 0), shape_in(t, 0), true, attr_float(t, "epsilon", 1e-5f), 1,
+		       2);
 }
 
 void rms_norm_op(struct lowering *t)
 {
-	set_layer_norm(t, float_in(t, 0), false, attr_float(t, "epsilon", 1e-5f), 1, NO_VALUE);
+	set_layer_norm(t, float_in(t, 0), shape_in(t, 0), false, attr_float(t, "epsilon", 1e-5f), 1,
+		       NO_VALUE);
 }
 
 /* The inputs are x, one to add, scale, bias (not if simplified), and one more to add. */
@@ -212,8 +214,66 @@ void skip_layer_norm_op(struct lowering *t)
 	if (has_out(t, 1) || has_out(t, 2))
 		refuse(t, "the mean or the deviation as an output");
 	set_out(t, 3, x, shape);
-	set_layer_norm(t, x, !is_simple, attr_float(t, "epsilon", 1e-12f), 2, is_simple ? NO_VALUE :
-		       3);
+	set_layer_norm(t, x, shape, !is_simple, attr_float(t, "epsilon", 1e-12f), 2,
+		       is_simple ? NO_VALUE : 3);
+}
+
+/* Adds rows of a table at int32 places, which are an input, to x; NO_OPERAND is 0. */
+static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32_t places,
+			  const struct shape *to)
+{
+	const struct shape *shape = shape_in(t, table), *ids = shape_in(t, places);
+	const struct shape of = { 3, { ids->dims[0], ids->dims[1], to->dims[2] } };
+	uint32_t rows = (uint32_t)shape_count(ids);
+
+	if (!t->refused && (shape->rank != 2 || ids->rank != 2 || shape->dims[1] != to->dims[2] ||
+			    (ids->dims[0] != 1 && ids->dims[0] != to->dims[0]) ||
+			    ids->dims[1] != to->dims[1]))
+		refuse(t, "input %u of another shape", places);
+	if (t->refused)
+		return NO_OPERAND;
+	table = gathered(t, float_in(t, table), shape, 0, view(t, in(t, places), 1, &rows), rows);
+	table = view_shape(t, table, &of);
+	return x == NO_OPERAND ? table : broadcast(t, NN(ADD), x, to, table, &of, to);
+}
+
+/* Words, segments and positions by number from tables 2 to 4, their sum normalised. */
+void embed_layer_norm_op(struct lowering *t)
+{
+	const struct shape *ids = shape_in(t, 0), *table = shape_in(t, 2);
+	struct shape to = { 3, { 0 } }, line, batch = { 1, { 0 } };
+	uint32_t x, lengths;
+	int32_t *none;
+
+	if (!t->refused && (ids->rank != 2 || table->rank != 2))
+		refuse(t, "words of %d dimensions", ids->rank);
+	if (t->refused)
+		return;
+	to = (struct shape){ 3, { ids->dims[0], ids->dims[1], table->dims[1] } };
+	line = (struct shape){ 2, { ids->dims[1], table->dims[1] } };
+	x = plus_rows(t, NO_OPERAND, 2, 0, &to);
+	if (has_in(t, 1))
+		x = plus_rows(t, x, 4, 1, &to);
+	if (has_in(t, 8))
+		x = plus_rows(t, x, 3, 8, &to);
+	else
+		x = broadcast(t, NN(ADD), x, &to,
+			      rows_from(t, float_in(t, 3), 0, (uint32_t)line.dims[0],
+					(uint32_t)line.dims[1]), &line, &to);
+	set_out(t, 2, x, &to);
+	if (has_out(t, 1)) {
+		/* The number of words that the mask shows; without a mask it is 0. */
+		batch.dims[0] = ids->dims[0];
+		if (has_in(t, 7)) {
+			lengths = cast(t, in(t, 7), NN(TENSOR_FLOAT32));
+			lengths = reduced(t, NN(REDUCE_SUM), lengths, ids, (bool[]){ false, true });
+			set_out(t, 1, cast(t, lengths, NN(TENSOR_INT32)), &batch);
+		} else {
+			none = builder_alloc(t->b, (size_t)ids->dims[0] * sizeof(*none));
+			set_out_data(t, 1, ONNX_INT32, none, &batch);
+		}
+	}
+	set_layer_norm(t, x, &to, true, attr_float(t, "epsilon", 1e-12f), 5, 6);
 }
 
 void mean_variance_op(struct lowering *t)

@@ -51,4 +51,8 @@ bool folded_cast(struct lowering *t);
 uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
 		 uint32_t columns);
 
+/* Multiplies rows by input 1 [inner, columns] and adds input 2, if it is there. */
+uint32_t product_in(struct lowering *t, uint32_t x, uint32_t rows, uint32_t inner,
+		    uint32_t columns);
+
 #endif

@@ -20,6 +20,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
+from onnxruntime.transformers import optimizer
 
 import encoders
 from node_tests import NAME, placed
@@ -373,6 +374,26 @@ def test_encoders(device):
                 x["attention_mask"] = x["attention_mask"].astype(np.int64)
                 # A sum that is rounded otherwise is quantised as the next number.
                 compare(path, x, device, most=5e-2)
+
+
+def test_optimised(device):
+    """what ONNX Runtime's own optimisers write"""
+    with tempfile.TemporaryDirectory() as folder:
+        path, better = os.path.join(folder, "model.onnx"), os.path.join(folder, "better.onnx")
+        onnx.save(encoders.encoder(2, 32, 4, shape=("n", "m"), words=50), path)
+        options = ort.SessionOptions()
+        options.optimized_model_filepath = better
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        optimizer.optimize_model(path, "bert", 4, 32, opt_level=0).save_model_to_file(path)
+        for name, wanted in ((better, "BiasGelu FusedGemm FusedMatMul"),
+                             (path, "BiasGelu EmbedLayerNormalization SkipLayerNormalization")):
+            made = {node.op_type for node in onnx.load(name).graph.node if node.domain}
+            if made != set(wanted.split()):
+                raise ValueError(f"the optimiser wrote {sorted(made)}")
+            for shape in ((1, 7), (2, 12)):
+                compare(name, {"input_ids": random.integers(0, 50, shape),
+                               "attention_mask": random.integers(0, 2, shape)}, device)
 
 
 def test_threads(device):
