@@ -387,6 +387,14 @@ uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b)
 	return EMIT(t, type, out, a, b);
 }
 
+uint32_t cast(struct lowering *t, uint32_t x, int32_t type)
+{
+	const struct operand like = *operand_of(t, x);
+
+	return like.type == type ? x :
+	       EMIT(t, NN(CAST), result_type(t, type, like.rank, like.dims), x);
+}
+
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value)
 {
 	return arithmetic(t, type, x, number(t, x, value));

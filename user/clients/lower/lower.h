@@ -126,6 +126,8 @@ void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint3
 	       uint32_t count, const uint32_t *in);
 /* Emits an operation with a result of the type and shape of its first operand. */
 uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
+/* CAST, unless x is of this OperandCode. */
+uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
 /* Emits it with a number of shape [1] as the second operand. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
 /* Emits ADD, SUB, MUL or DIV with at most four dimensions; the first has the result's shape. */

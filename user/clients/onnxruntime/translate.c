@@ -77,9 +77,12 @@ static struct translated *value_in(struct lowering *t, uint32_t index)
 
 int type_in(struct lowering *t, uint32_t index)
 {
+	int type;
+
 	if (onnx(t)->qlinear)
 		return ONNX_FLOAT;
-	return has_in(t, index) ? value_at(t, onnx(t)->node->in[index])->type : ONNX_NONE;
+	type = has_in(t, index) ? value_at(t, onnx(t)->node->in[index])->type : ONNX_NONE;
+	return onnx(t)->is_wide && type == ONNX_FLOAT16 ? ONNX_FLOAT : type;
 }
 
 const struct shape *shape_in(struct lowering *t, uint32_t index)
@@ -132,7 +135,7 @@ static uint32_t make_operand(struct lowering *t, struct translated *value, int t
 uint32_t in(struct lowering *t, uint32_t index)
 {
 	struct translated *value = value_in(t, index);
-	int type = type_in(t, index);
+	int type = value ? value_at(t, number_of_in(t, index))->type : ONNX_NONE;
 
 	if (!value)
 		return NO_OPERAND;
@@ -151,7 +154,10 @@ uint32_t in(struct lowering *t, uint32_t index)
 		else
 			value->operand = make_operand(t, value, type);
 	}
-	return t->refused ? NO_OPERAND : value->operand;
+	if (t->refused)
+		return NO_OPERAND;
+	return onnx(t)->is_wide && type == ONNX_FLOAT16 ?
+	       cast(t, value->operand, NN(TENSOR_FLOAT32)) : value->operand;
 }
 
 uint32_t float_in(struct lowering *t, uint32_t index)
@@ -185,7 +191,8 @@ int64_t constant_count(struct lowering *t, uint32_t index)
 	const struct translated *value =
 		has_in(t, index) ? &onnx(t)->values[onnx(t)->node->in[index]] : NULL;
 
-	if (onnx(t)->qlinear)
+	if (onnx(t)->qlinear || (onnx(t)->is_wide && value &&
+				 value_at(t, onnx(t)->node->in[index])->type == ONNX_FLOAT16))
 		return -1;
 	return value && value->ready && !value->elided && value->data ?
 	       shape_count(&value->shape) : -1;
@@ -330,6 +337,8 @@ void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct 
 		return;
 	rank = flat(shape, dims);
 	operand = view(t, operand, rank, dims);
+	if (onnx(t)->is_wide && is_float(t, operand))
+		operand = cast(t, operand, nnapi_type(type_out(t, index)));
 	if (onnx(t)->qlinear && is_float(t, operand))
 		operand = EMIT(t, NN(QUANTIZE), quantised_result(t, rank, dims), operand);
 	if (t->refused || operand == NO_OPERAND)
@@ -428,6 +437,7 @@ bool translate_node(struct translation *t, const struct node *node)
 	t->l.fused = NN(FUSED_NONE);
 	t->quantised_out = NO_VALUE;
 	t->qlinear = NULL;
+	t->is_wide = false;
 	t->l.b->node = node->index;
 	if (t->done[node->index])
 		return true;

@@ -39,6 +39,7 @@ struct translation {
 	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
 	const struct devices *devices;	/* to query; NULL: assume none */
 	const struct qlinear *qlinear;	/* NULL: the node is of another kind */
+	bool is_wide;			/* float16 is float32 inside of the node */
 	uint32_t quantised_out;		/* of a node in quantised form: see quantised.h */
 };
 

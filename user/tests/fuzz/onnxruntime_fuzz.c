@@ -35,6 +35,8 @@ static const struct {
 	int first, last;
 } ops[] = {
 #define OP(name, first, last, translate) { #name, first, last },
+#define MICROSOFT(name, translate, is_wide) { "microsoft:" #name, 1, 1 },
+#define QLINEAR(name, translate, code, first, out) { "microsoft:" #name, 1, 1 },
 #include "clients/onnxruntime/ops/ops.def"
 #define ONNX_FUNCTION(name, first, last, y) { #name, first, last },
 #define FUNCTION(name, first, last, tflite, y) ONNX_FUNCTION(name, first, last, y)

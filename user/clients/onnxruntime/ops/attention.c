@@ -97,8 +97,7 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 	if (!t->refused && (to.rank != 4 || memcmp(to.dims, shape->dims, 4 * sizeof(*to.dims))))
 		refuse(t, "a mask of another shape");
 	if (type_in(t, index) == ONNX_BOOL)
-		mask = masked(t, x, mask, &of, operand_of(t, x)->type == NN(TENSOR_FLOAT16) ?
-						       -65504 : -3.402823466e+38f);
+		mask = masked(t, x, mask, &of, -3.402823466e+38f);
 	else if (!t->refused && operand_of(t, mask)->type != operand_of(t, x)->type)
 		refuse(t, "a mask of %s", onnx_name(type_in(t, index)));
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
@@ -121,8 +120,6 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 	if (!t->refused && (qs[0] != ks[0] || ks[0] != vs[0] || ks[1] != vs[1] || qs[1] % ks[1] ||
 			    qs[3] != ks[3] || ks[2] != vs[2] || past != a->past))
 		refuse(t, "heads that do not fit");
-	if (!t->refused && operand_of(t, *q)->type == NN(TENSOR_FLOAT16))
-		refuse(t, "of float16, which is too coarse for its parts");
 	a->batch = qs[0];
 	a->heads = qs[1];
 	a->groups = ks[1];
@@ -259,8 +256,6 @@ void packed_attention_op(struct lowering *t)
 			    weights->dims[0] != shape->dims[2] ||
 			    (sizes && (!sizes->ints || sizes->count != 3))))
 		refuse(t, "weights that do not fit");
-	if (is_type(t, x, NN(TENSOR_FLOAT16)))
-		refuse(t, "of float16, which is too coarse for its parts");
 	for (int i = 0; !t->refused && i < 3; i++) {
 		width[i] = sizes ? sizes->ints[i] : weights->dims[1] / 3;
 		at += width[i];
@@ -331,8 +326,6 @@ void multi_head_attention_op(struct lowering *t)
 	    dims[0][0] != dims[1][0] || dims[0][0] != dims[2][0] || dims[0][3] != dims[1][3] ||
 	    dims[1][2] != dims[2][2])
 		refuse(t, "heads that do not fit");
-	if (is_type(t, part[0], NN(TENSOR_FLOAT16)))
-		refuse(t, "of float16, which is too coarse for its parts");
 	a = (struct attention){ .batch = dims[0][0], .heads = dims[0][1], .groups = dims[0][1],
 				.rows = dims[0][2], .past = past, .columns = dims[1][2],
 				.depth = dims[0][3], .width = dims[2][3] };

@@ -146,23 +146,11 @@ static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const s
 	return view_shape(t, broadcast(t, type, x, shape, y, small, shape), shape);
 }
 
-static uint32_t cast(struct lowering *t, uint32_t x, int32_t type)
-{
-	const struct operand like = *operand_of(t, x);
-
-	return like.type == type ? x :
-	       EMIT(t, NN(CAST), result_type(t, type, like.rank, like.dims), x);
-}
-
-/*
- * Divides x by its deviation, around its mean if it is centred, then scales and adds a bias. The first
- * part is in float32, because squares of float16 overflow.
- */
+/* Divides x by its deviation, around its mean if it is centred, then scales and adds a bias. */
 static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *shape,
 			   bool is_centred,
 			   float epsilon, uint32_t scale, uint32_t bias)
 {
-	const int32_t type = operand_of(t, x)->type;
 	bool marked[MAX_RANK] = { false };
 	uint32_t mean = NO_OPERAND, by;
 	struct shape small;
@@ -172,13 +160,12 @@ static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *s
 	if (t->refused || !mark_from(t, shape, marked))
 		return;
 	small = reduced_shape(shape, marked, true);
-	x = cast(t, x, NN(TENSOR_FLOAT32));
 	if (is_centred) {
 		mean = reduced(t, NN(MEAN), x, shape, marked);
 		x = by_reduced(t, NN(SUB), x, shape, mean, &small);
 	}
 	by = deviation(t, x, shape, marked, epsilon);
-	x = cast(t, by_reduced(t, NN(MUL), x, shape, by, &small), type);
+	x = by_reduced(t, NN(MUL), x, shape, by, &small);
 	x = view_shape(t, scaled(t, NN(MUL), x, scale, shape), shape);
 	if (has_in(t, bias))
 		x = scaled(t, NN(ADD), x, bias, shape);

@@ -10,16 +10,19 @@ static const struct op {
 	translator *translate;
 	int32_t code;
 	function *function;
-	bool is_microsoft, is_qlinear;
+	bool is_microsoft, is_qlinear, is_wide;
 	struct qlinear qlinear;
 } ops[] = {
 #define OP(op, since, until, op_of) \
 	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = -1 },
 #define CODE(op, since, until, op_of, of) \
 	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = NN(of) },
-#define MICROSOFT(op, op_of) \
+#define WIDE(op, since, until, op_of) \
+	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = -1, \
+	  .is_wide = true },
+#define MICROSOFT(op, op_of, wide) \
 	{ .name = #op, .first = 1, .last = 1, .translate = op_of, .code = -1, \
-	  .is_microsoft = true },
+	  .is_microsoft = true, .is_wide = wide },
 #define QLINEAR(op, op_of, of, at, to) \
 	{ .name = #op, .first = 1, .last = 1, .translate = op_of, .code = NN(of), \
 	  .is_microsoft = true, .is_qlinear = true, .qlinear = { at, to } },
@@ -50,6 +53,8 @@ translator *translator_of(struct lowering *t, const struct node *node)
 		t->code = ops[i].code;
 		t->function = ops[i].function;
 		onnx(t)->qlinear = ops[i].is_qlinear ? &ops[i].qlinear : NULL;
+		onnx(t)->is_wide = ops[i].is_wide || t->function == function_Erf ||
+				   t->function == function_Cos;
 		if (node->version >= ops[i].first && node->version <= ops[i].last)
 			return ops[i].translate;
 		refuse(t, "as of operator set %d", node->version);
