@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Directives for Sphinx: kernel-doc, as in Linux' documentation, module-parameters and operations."""
+"""Directives for Sphinx: kernel-doc, as in Linux' documentation, and tables of the sources."""
 
 import glob
 import os
@@ -88,6 +88,28 @@ class Operations(Directive):
             for key in sorted(names, key=lambda key: -len(names[key]))))]
 
 
+class Faults(Directive):
+    """.. faults:: FILE, the faults there by the group of tests that finds them"""
+
+    required_arguments = 1
+
+    def run(self):
+        env = self.state.document.settings.env
+        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
+        env.note_dependency(path)
+        groups = {}
+        with open(path, encoding='utf-8') as file:
+            for group, text in re.findall(r'^FAULT\(\w+, (\w+), "(.*)"\)$', file.read(), re.M):
+                groups.setdefault(group, []).append(text)
+        if not groups:
+            raise self.error(f'{path} has no faults')
+        return [nodes.definition_list('', *(nodes.definition_list_item(
+            '', nodes.term('', '', nodes.literal('', group)),
+            nodes.definition('', nodes.bullet_list('', *(nodes.list_item('', nodes.paragraph('', text))
+                                                        for text in groups[group]))))
+            for group in groups))]
+
+
 class ModuleParameters(Directive):
     """.. module-parameters:: FILE, what MODULE_PARM_DESC() there says of each parameter"""
 
@@ -110,4 +132,5 @@ def setup(app):
     app.add_directive('kernel-doc', KernelDoc)
     app.add_directive('module-parameters', ModuleParameters)
     app.add_directive('operations', Operations)
+    app.add_directive('faults', Faults)
     return {'version': '1', 'parallel_read_safe': True}
