@@ -18,8 +18,6 @@ enum { X, WEIGHTS, BIAS, ACTIVATION, FORM };
 
 /* ---- Quantising floats ---- */
 
-#define BLOCK 64		/* numbers of a loop that is vectorised */
-
 void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 {
 	nn_dot_four least = { 0 }, largest = { 0 };
@@ -85,60 +83,13 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
 	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
 }
 
-/* Rounds small numbers to even: their fraction is lost beside 2^23. */
-static inline float to_even(float x)
+/* NaN becomes the lowest one. */
+static int32_t number_of(const struct nn_dynamic *d, float x)
 {
-	return x + 0x1.8p23f - 0x1.8p23f;
-}
-
-/* Adds nearly a half, away from zero; truncation then rounds. */
-static inline float away(float x)
-{
-	return x + copysignf(0x1.fffffep-2f, x);
-}
-
-static void quantise_block(const struct nn_dynamic *d, const float *from, uint8_t *to)
-{
-	const float low = d->low, high = d->high, factor = d->factor, offset = d->offset;
-	float x[BLOCK];
-	int32_t whole[BLOCK];
-	const int32_t zero = d->is_tensor ? d->zero : 128;
-
-	if (d->is_tensor)
-		for (size_t i = 0; i < BLOCK; i++)
-			x[i] = from[i] / factor;
-	else
-		for (size_t i = 0; i < BLOCK; i++)
-			x[i] = offset + from[i] * factor;
-	/* NaN gives the lowest value. */
-	for (size_t i = 0; i < BLOCK; i += 4) {
-		const nn_dot_four lows = { low, low, low, low }, highs = { high, high, high, high };
-
-		nn_dot_store(x + i, nn_dot_least(nn_dot_largest(nn_dot_load(x + i), lows), highs));
-	}
-	if (d->is_tensor)
-		for (size_t i = 0; i < BLOCK; i++)
-			whole[i] = (int32_t)to_even(x[i]) + zero;
-	else
-		for (size_t i = 0; i < BLOCK; i++)
-			whole[i] = (int32_t)away(x[i]) + zero;
-	for (size_t i = 0; i < BLOCK; i++)
-		to[i] = (uint8_t)whole[i];
-}
-
-void nn_dynamic_bytes(const struct nn_dynamic *d, const float *x, size_t count, uint8_t *to)
-{
-	float rest[BLOCK] = { 0 };
-	uint8_t bytes[BLOCK];
-	size_t i = 0;
-
-	for (; i + BLOCK <= count; i += BLOCK)
-		quantise_block(d, x + i, to + i);
-	if (i == count)
-		return;
-	memcpy(rest, x + i, (count - i) * sizeof(*rest));
-	quantise_block(d, rest, bytes);
-	memcpy(to + i, bytes, count - i);
+	x = d->is_tensor ? x / d->factor : d->offset + x * d->factor;
+	x = x > d->low ? x < d->high ? x : d->high : d->low;
+	x = d->is_tensor ? rintf(x) : x + copysignf(NN_DYNAMIC_HALF, x);
+	return (int32_t)x + nn_dynamic_added(d) - d->zero;
 }
 
 /* Rows of floats as 16-bit numbers, and the scale of each row. */
@@ -154,11 +105,10 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 	const enum nn_dynamic_form form = nn_run_int(r, nn_dynamic_form_input(r), 0);
 	int16_t *values = nn_run_alloc(r, rows * length, sizeof(*values));
 	float *scales = nn_run_alloc(r, rows, sizeof(*scales));
-	uint8_t *bytes = nn_run_alloc(r, length, 1);
 	float low = 0, high = 0;
 
 	*q = (struct quantised){ values, scales };
-	if (!x || !values || !scales || !bytes)
+	if (!x || !values || !scales)
 		return false;
 	if (form == NN_DYNAMIC_TENSOR)
 		nn_dynamic_range(x, rows * length, &low, &high);
@@ -170,9 +120,8 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 			nn_dynamic_range(x, length, &low, &high);
 		}
 		d = nn_dynamic_of(form, low, high);
-		nn_dynamic_bytes(&d, x, length, bytes);
 		for (size_t k = 0; k < length; k++)
-			values[k] = (int16_t)(bytes[k] - d.zero);
+			values[k] = (int16_t)number_of(&d, x[k]);
 		scales[i] = d.scale;
 	}
 	return true;

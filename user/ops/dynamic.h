@@ -33,7 +33,14 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 /* Returns the quantisation of numbers in a range. */
 struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high);
 
-void nn_dynamic_bytes(const struct nn_dynamic *d, const float *x, size_t count, uint8_t *to);
+/* Added to a number away from zero, nearly a half rounds it; the rest is then cut off. */
+#define NN_DYNAMIC_HALF 0x1.fffffep-2f
+
+/* Returns the number that makes a byte of a rounded one, if it is added. */
+static inline int32_t nn_dynamic_added(const struct nn_dynamic *d)
+{
+	return d->is_tensor ? d->zero : 128;
+}
 
 /* Returns the input with the form of an operation DYNAMIC_*. */
 uint32_t nn_dynamic_form_input(const struct nn_run *r);

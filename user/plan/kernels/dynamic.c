@@ -17,8 +17,9 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define SOME_ROWS 56		/* that are quantised and multiplied at a time: four tiles */
-#define LANES 16		/* columns or channels of a loop that compilers make vectors of */
+#define SOME_ROWS 84		/* that are quantised and multiplied at a time: six tiles */
+#define SOME_COLUMNS 256	/* whose sums are near when they become floats */
+#define LANES 16		/* channels of a loop that compilers make vectors of */
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
 
@@ -171,8 +172,8 @@ static bool complete(void *state, struct nn_ready *ready)
 	d->rows_size = nn_kernel_aligned(SOME_ROWS * g->a_stride);
 	d->lines_size = d->is_window ? nn_kernel_aligned(most_lines(d) * line) : 0;
 	d->sums_size = nn_kernel_aligned(SOME_ROWS * sizeof(int32_t) *
-					 padded(g->columns < g->block_columns ? g->columns :
-									       g->block_columns));
+					 (padded(g->columns) < SOME_COLUMNS ? padded(g->columns) :
+									      SOME_COLUMNS));
 	ready->scratch_size = d->rows_size + d->lines_size + d->sums_size +
 			      nn_gemm_scratch(g, ready->isa);
 	ready->tasks = g->row_blocks * g->column_blocks;
@@ -267,6 +268,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /* A quantiser of the rows or images of an input, and the last one that it looked at. */
 struct quantiser {
+	const struct nn_isa *isa;
 	const float *x;
 	size_t length;			/* of one */
 	size_t count;
@@ -275,12 +277,13 @@ struct quantiser {
 	struct nn_dynamic how;
 };
 
-static struct quantiser quantiser_of(const struct dynamic *d, const float *x)
+static struct quantiser quantiser_of(const struct nn_kernel_call *call, const struct dynamic *d)
 {
 	const struct nn_image *in = &d->in;
 
 	return (struct quantiser){
-		.x = x,
+		.isa = call->ready->isa,
+		.x = call->inputs[X],
 		.length = d->kind != PRODUCT ? (size_t)in->h * in->w * in->c : d->gemm.depth,
 		.count = d->kind != PRODUCT ? in->n : d->gemm.rows,
 		.index = SIZE_MAX,
@@ -302,29 +305,23 @@ static const struct nn_dynamic *quantiser_at(struct quantiser *q, size_t index)
 	return &q->how;
 }
 
-/* Makes floats of a row of `columns` sums, whose uint8 factors have a zero point. */
-static void finish(const struct dynamic *d, const struct columns *all, size_t first,
-		   size_t columns, const int32_t *sums, float scale, int32_t zero, float *to)
+/* Makes floats of a row of `columns` sums of products with numbers that were quantised so. */
+static void finish(const struct nn_isa *isa, const struct dynamic *d, const struct columns *all,
+		   size_t first, size_t columns, const int32_t *sums, const struct nn_dynamic *how,
+		   float *to)
 {
-	const float low = d->gemm.low, high = d->gemm.high;
-
-	for (size_t c = 0; c < columns; c += LANES) {
-		const float *scales = all->scales + first + c, *biases = all->biases + first + c;
-		const int32_t *weights = all->sums + first + c;
-		float out[LANES];
-
-		for (size_t i = 0; i < LANES; i++) {
-			const uint32_t sum = (uint32_t)sums[c + i] -
-					     (uint32_t)zero * (uint32_t)weights[i];
-			const float value = (float)(int32_t)sum * (scale * scales[i]) + biases[i];
-
-			out[i] = value < low ? low : value > high ? high : value;
-		}
-		if (columns - c >= LANES)
-			memcpy(to + c, out, sizeof(out));
-		else
-			memcpy(to + c, out, (columns - c) * sizeof(*out));
-	}
+	isa->dynamic_floats(&(struct nn_dynamic_sums){
+		.count = columns,
+		.sums = sums,
+		.weights = all->sums + first,
+		.scales = all->scales + first,
+		.biases = all->biases + first,
+		.scale = how->scale,
+		.zero = how->zero,
+		.low = d->gemm.low,
+		.high = d->gemm.high,
+		.out = to,
+	});
 }
 
 /* The lines of an image that an axis of windows reaches from output `first` to `last`. */
@@ -376,7 +373,7 @@ static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_
 	size_t from, there;
 
 	find_lines(h, y, last, &from, &there);
-	nn_dynamic_bytes(how, q->x + image * q->length + from * line, there * line, lines);
+	q->isa->dynamic_bytes(how, q->x + image * q->length + from * line, there * line, lines);
 	for (size_t i = first; i < first + count; i++, rows += d->gemm.a_stride)
 		copy_window(d, lines, from, i / w->out % h->out, i % w->out, (uint8_t)how->zero,
 			    rows);
@@ -390,7 +387,7 @@ static void quantise_rows(const struct dynamic *d, struct quantiser *q, size_t f
 
 	for (size_t i = 0; i < count; i++, rows += d->gemm.a_stride) {
 		how[i] = *quantiser_at(q, (first + i) / pixels);
-		nn_dynamic_bytes(&how[i], q->x + (first + i) * depth, depth, rows);
+		q->isa->dynamic_bytes(&how[i], q->x + (first + i) * depth, depth, rows);
 	}
 }
 
@@ -402,13 +399,14 @@ static void run_products(const struct nn_kernel_call *call, const struct dynamic
 	const size_t begin = task / g->column_blocks * g->block_rows;
 	const size_t end = g->rows - begin < g->block_rows ? g->rows : begin + g->block_rows;
 	const size_t image = (size_t)d->window.h.out * d->window.w.out;
-	struct quantiser q = quantiser_of(d, call->inputs[X]);
+	struct quantiser q = quantiser_of(call, d);
 	uint8_t *rows = (uint8_t *)scratch, *lines = rows + d->rows_size;
 	int32_t *sums = (int32_t *)(lines + d->lines_size);
 	void *wide = (char *)sums + d->sums_size;
 	struct nn_dynamic how[SOME_ROWS];
-	size_t first_column, count;
-	const size_t columns = nn_gemm_columns(g, task % g->column_blocks, &first_column);
+	size_t first_column, count, columns;
+	const size_t end_column = nn_gemm_columns(g, task % g->column_blocks, &first_column) +
+				  first_column;
 
 	for (size_t first = begin; first < end; first += count) {
 		count = end - first < SOME_ROWS ? end - first : SOME_ROWS;
@@ -419,14 +417,14 @@ static void run_products(const struct nn_kernel_call *call, const struct dynamic
 		} else {
 			quantise_rows(d, &q, first, count, rows, how);
 		}
-		nn_gemm_run_sums(call->ready, g, count, task % g->column_blocks, rows, sums,
-				 padded(columns), wide);
-		for (size_t i = 0; i < count; i++) {
-			const struct nn_dynamic *of = d->is_window ? &q.how : &how[i];
-
-			finish(d, &all, first_column, columns, sums + i * padded(columns),
-			       of->scale, of->zero, (float *)call->outputs[0] +
-			       (first + i) * g->columns + first_column);
+		for (size_t c = first_column; c < end_column; c += columns) {
+			columns = end_column - c < SOME_COLUMNS ? end_column - c : SOME_COLUMNS;
+			nn_gemm_run_sums(call->ready, g, count, c, columns, rows, sums,
+					 padded(columns), wide);
+			for (size_t i = 0; i < count; i++)
+				finish(q.isa, d, &all, c, columns, sums + i * padded(columns),
+				       d->is_window ? &q.how : &how[i],
+				       (float *)call->outputs[0] + (first + i) * g->columns + c);
 		}
 	}
 }
@@ -477,7 +475,7 @@ static void quantise_lines(const struct dynamic *d, struct quantiser *q, size_t 
 			kept * line * sizeof(*lines->values));
 	}
 	for (size_t i = kept; i < count; i++) {
-		nn_dynamic_bytes(how, q->x + image * q->length + (from + i) * line, line, bytes);
+		q->isa->dynamic_bytes(how, q->x + image * q->length + (from + i) * line, line, bytes);
 		for (size_t k = 0; k < line; k++)
 			lines->values[i * line + k] = (int16_t)(bytes[k] - how->zero);
 	}
@@ -497,17 +495,20 @@ static void run_depthwise_line(const struct nn_kernel_call *call, const struct d
 	const int16_t *weights = call->ready->packed;
 	const size_t image = index / h->out, y = index % h->out, channels = d->in.c;
 	float *out = (float *)call->outputs[0] + index * w->out * channels;
+	struct nn_dynamic less_zero;
 	size_t from, there;
 
 	find_lines(h, y, y, &from, &there);
 	quantise_lines(d, q, image, from, there, bytes, lines);
+	less_zero = q->how;
+	less_zero.zero = 0;
 	for (size_t x = 0; x < w->out; x++, out += channels) {
 		for (size_t c = 0; c < channels; c += LANES) {
 			int32_t sums[LANES];
 
 			sum_taps(d, lines->values + c, from, y, x, weights + c, sums);
-			finish(d, &all, c, channels - c < LANES ? channels - c : LANES, sums,
-			       q->how.scale, 0, out + c);
+			finish(q->isa, d, &all, c, channels - c < LANES ? channels - c : LANES,
+			       sums, &less_zero, out + c);
 		}
 	}
 }
@@ -516,7 +517,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct dynamic *d = call->ready->state;
 	const size_t lines = (size_t)d->in.n * d->window.h.out;
-	struct quantiser q = quantiser_of(d, call->inputs[X]);
+	struct quantiser q = quantiser_of(call, d);
 	struct lines kept = { .values = (int16_t *)((char *)scratch + d->rows_size),
 			      .image = SIZE_MAX };
 

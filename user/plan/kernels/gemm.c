@@ -428,10 +428,14 @@ size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *f
 }
 
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
-		      uint32_t column_block, const void *a, int32_t *sums, size_t stride,
+		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
 		      void *scratch)
 {
-	const struct block b = block_of(ready, g, column_block);
+	const struct block b = {
+		.panels = (const char *)ready->packed + panels_size(g, ready->isa, first),
+		.first = first,
+		.columns = columns,
+	};
 
 	run_q8(ready, g, rows, &b, a, sums, sums, stride, scratch);
 }

@@ -102,9 +102,12 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 		       const struct nn_isa *isa, void *packed);
 
-/* Sums products of `rows` rows of uint8 and a block of columns: see struct nn_gemm_q8. */
+/*
+ * Sums products of `rows` rows of uint8 and of columns [first, first + columns), of which `first` is a
+ * multiple of the widest panel: see struct nn_gemm_q8.
+ */
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
-		      uint32_t column_block, const void *a, int32_t *sums, size_t stride,
+		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
 		      void *scratch);
 
 /* The columns of a block: the first one, and how many. */

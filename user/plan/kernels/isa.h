@@ -349,6 +349,23 @@ struct nn_dequantize_f32 {
 };
 
 /*
+ * out[i] = (sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i] within bounds. All but `out` can
+ * be read up to a multiple of NN_MAX_LANES.
+ */
+struct nn_dynamic_sums {
+	size_t count;
+	const int32_t *sums;
+	const int32_t *weights;		/* sums of them */
+	const float *scales;
+	const float *biases;
+	float scale;
+	int32_t zero;
+	float low;
+	float high;
+	float *out;
+};
+
+/*
  * The mean, the largest, or the root of the mean of squares of each channel of `rows` * `columns`
  * pixels. The largest begins as the first pixel; a mean is the sum of the rows' sums, divided by
  * `count`.
@@ -507,6 +524,7 @@ struct nn_rows_f32 {
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 64
 
+struct nn_dynamic;
 struct nn_pack_q8;
 struct nn_run;
 
@@ -552,6 +570,9 @@ struct nn_isa {
 	void (*pool_f32)(const struct nn_pool_f32 *p);
 	void (*quantize_f32)(const struct nn_quantize_f32 *q);
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
+	/* Quantises floats as struct nn_dynamic tells. */
+	void (*dynamic_bytes)(const struct nn_dynamic *d, const float *x, size_t count, uint8_t *to);
+	void (*dynamic_floats)(const struct nn_dynamic_sums *s);
 	void (*blend_f32)(const struct nn_blend *b);
 	void (*instance_f32)(const struct nn_instance_f32 *n);
 	void (*norm_f32)(const struct nn_norm_f32 *n);

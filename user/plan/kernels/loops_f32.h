@@ -11,6 +11,7 @@
 #include "plan/kernels/depthwise_f32.h"
 #include "plan/kernels/binary_f32.h"
 #include "plan/kernels/elementwise_f32.h"
+#include "plan/kernels/dynamic_f32.h"
 #include "plan/kernels/instance_f32.h"
 #include "plan/kernels/reduce_f32.h"
 #include "plan/kernels/response_f32.h"
@@ -31,6 +32,8 @@
 	.pool_f32 = pool_f32, \
 	.quantize_f32 = quantize_f32, \
 	.dequantize_f32 = dequantize_f32, \
+	.dynamic_bytes = dynamic_bytes, \
+	.dynamic_floats = dynamic_floats, \
 	.blend_f32 = blend_f32, \
 	.instance_f32 = instance_f32, \
 	.norm_f32 = norm_f32, \

@@ -130,6 +130,19 @@ static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, c
 	run_pairs(1, g, a, panel, c, to, columns);
 }
 
+/*
+ * The rows of the tile that begins at row `*i`, or before it: a tile of rows that were done takes less time
+ * than three rows alone.
+ */
+static size_t tile_rows(size_t rows, size_t *i)
+{
+	const size_t left = rows - *i;
+
+	if (left > 2 && left < Q8_ROWS && rows >= Q8_ROWS)
+		*i = rows - Q8_ROWS;
+	return rows - *i >= Q8_ROWS ? Q8_ROWS : 1;
+}
+
 static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
 {
 	const size_t stride = nn_q8_wide_stride(g->depth);
@@ -144,15 +157,18 @@ static TARGET void gemm_q8(const struct nn_gemm_q8 *g)
 			starts[i] = widen_row(g, g->a + (row + i) * g->a_stride, g->wide + i * stride);
 		for (size_t at = 0; at < g->columns; at += WIDTH, panel += panel_size) {
 			uint8_t *c = g->c + row * g->c_stride + at;
-			size_t i = 0;
+			size_t step;
 
-			for (; i < rows; i += i + Q8_ROWS <= rows ? Q8_ROWS : 1) {
-				const struct wide_rows a = { g->wide + i * stride, stride,
-							     starts + i };
-				int32_t *to = g->sums ? g->sums + (row + i) * g->sums_stride + at :
-							NULL;
+			for (size_t i = 0; i < rows; i += step) {
+				struct wide_rows a = { .stride = stride };
+				int32_t *to = g->sums;
 
-				if (i + Q8_ROWS <= rows)
+				step = tile_rows(rows, &i);
+				a.values = g->wide + i * stride;
+				a.starts = starts + i;
+				if (to)
+					to += (row + i) * g->sums_stride + at;
+				if (step > 1)
 					run_rows(g, a, panel, c + i * g->c_stride, to,
 						 g->columns - at);
 				else
