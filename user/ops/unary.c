@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FLOOR, ABS, EXP, LOG, NEG, RSQRT, SIN and SQRT: elementwise functions.
+ * FLOOR, ABS, ERF, EXP, LOG, NEG, RSQRT, SIN and SQRT: elementwise functions.
  */
 #include <math.h>
 
@@ -26,6 +26,7 @@ static void name(const struct nn_run *r)						\
 
 KERNEL(floor_float, float, floorf(x))
 KERNEL(abs_float, float, fabsf(x))
+KERNEL(erf_float, float, erff(x))
 KERNEL(exp_float, float, expf(x))
 KERNEL(log_float, float, logf(x))
 KERNEL(neg_float, float, -x)
@@ -81,6 +82,7 @@ NN_OPERATION(which,									\
 
 UNARY(FLOOR, 0, 4, { floor_float, NULL });
 UNARY(ABS, NN_T(NN_TENSOR_INT32), 0, { abs_float, abs_int });
+UNARY(ERF, 0, 0, { erf_float, NULL });
 UNARY(EXP, 0, 0, { exp_float, NULL });
 UNARY(LOG, 0, 0, { log_float, NULL });
 UNARY(NEG, NN_T(NN_TENSOR_INT32), 0, { neg_float, neg_int });

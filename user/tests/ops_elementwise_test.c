@@ -79,6 +79,7 @@ static void test_signatures(void **state)
 		{ "ABS", "u1 > u1", false },
 		{ "NEG", "w1 > w1", true },
 		{ "NEG", "h1 > f1", false },
+		{ "ERF", "h1 > h1", true },
 		{ "EXP", "h1 > h1", true },
 		{ "EXP", "w1 > w1", false },
 		{ "LOG", "f1 > f1", true },
@@ -553,6 +554,7 @@ static void test_functions(void **state)
 	} table[] = {
 		{ "FLOOR", floor, false }, { "ABS", fabs, false }, { "NEG", real_neg, false },
 		{ "EXP", exp, false },	   { "SIN", sin, false },  { "LOG", log, true },
+		{ "ERF", erf, false },
 		{ "SQRT", sqrt, true },	   { "RSQRT", real_rsqrt, true },
 	};
 	float in[100];

@@ -129,6 +129,7 @@ static const struct oc_signature signatures[] = {
 	{ "DYNAMIC_FULLY_CONNECTED", "f2 p20 f1 I I > f2", true },
 	{ "DYNAMIC_BATCH_MATMUL", "f3 s3 B B I > f3", true },
 	{ "DYNAMIC_CONV_2D", "f4 u4 f1 I I I I I I > f4", true },
+	{ "ERF", "f3 > f3", true },
 };
 
 /*
@@ -250,7 +251,7 @@ static const struct {
 	const char *ops;
 	const char *ranks;
 } all_ranks[] = {
-	{ "ABS CAST EXP LOG LOGICAL_NOT NEG QUANTIZE RSQRT SIN SQRT HARD_SWISH", "* > *" },
+	{ "ABS CAST ERF EXP LOG LOGICAL_NOT NEG QUANTIZE RSQRT SIN SQRT HARD_SWISH", "* > *" },
 	{ "RANK", "* > -" },
 	{ "EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM "
 	  "NOT_EQUAL POW PRELU",

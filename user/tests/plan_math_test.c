@@ -75,6 +75,7 @@ static const struct {
 	{ "log", NN_UNARY_LOG, log, 2, 0 },
 	{ "sin", NN_UNARY_SIN, sin, 1, 2e-7 },
 	{ "floor", NN_UNARY_FLOOR, floor, 0, 0 },
+	{ "erf", NN_UNARY_ERF, erf, 2, 0 },
 };
 
 static void check_function(const struct nn_isa *isa, size_t f)

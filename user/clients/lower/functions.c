@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include <nnaccel/operation.h>
+
 /* Rejects float16, which is too coarse for intermediate results. */
 static void is_fine(struct lowering *t, uint32_t x)
 {
@@ -46,8 +48,12 @@ static uint32_t erf_of_magnitude(struct lowering *t, uint32_t x)
 
 uint32_t erf_of(struct lowering *t, uint32_t x)
 {
-	uint32_t e = erf_of_magnitude(t, unary(t, NN(ABS), x));
+	uint32_t e;
 
+	is_fine(t, x);
+	if (has_own(t))
+		return unary(t, NN_OP_ERF, x);
+	e = erf_of_magnitude(t, unary(t, NN(ABS), x));
 	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), e), e);
 }
 
@@ -61,6 +67,10 @@ uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 		inner = arithmetic(t, NN(MUL), arithmetic(t, NN(MUL), x, x), x);
 		inner = arithmetic(t, NN(ADD), x, with_number(t, NN(MUL), inner, 0.044715f));
 		inner = unary(t, NN(TANH), with_number(t, NN(MUL), inner, 0.7978845608f));
+		return arithmetic(t, NN(MUL), half, with_number(t, NN(ADD), inner, 1));
+	}
+	if (has_own(t)) {
+		inner = unary(t, NN_OP_ERF, with_number(t, NN(MUL), x, 0.70710678118f));
 		return arithmetic(t, NN(MUL), half, with_number(t, NN(ADD), inner, 1));
 	}
 	inner = unary(t, NN(ABS), x);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clients/device.h"
 #include "ops/float16.h"
 #include <nnaccel/operation.h>
 
@@ -54,6 +55,11 @@ const char *nnapi_type_name(int32_t type)
 	default:
 		return "8-bit tensors";
 	}
+}
+
+bool has_own(const struct lowering *t)
+{
+	return t->devices && devices_have_dynamic(t->devices);
 }
 
 /* ---- operands ---- */

@@ -25,6 +25,7 @@ struct shape {
 	int64_t dims[MAX_RANK];
 };
 
+struct devices;
 struct lowering;
 typedef uint32_t function(struct lowering *t, uint32_t x);
 
@@ -36,6 +37,7 @@ struct lowering {
 	uint64_t work;			/* multiplications; for other nodes elements */
 	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
+	const struct devices *devices;	/* to query; NULL: assume none */
 	/* From the node's row in the plug-in's table. */
 	int32_t code;			/* OperationCode */
 	function *function;
@@ -43,6 +45,9 @@ struct lowering {
 
 /* Translates a node, or rejects it. */
 typedef void translator(struct lowering *t);
+
+/* Whether the devices have the operations of the project's own extension. */
+bool has_own(const struct lowering *t);
 
 /* Fails the node. */
 void refuse(struct lowering *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

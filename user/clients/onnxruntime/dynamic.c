@@ -156,11 +156,6 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 	return x;
 }
 
-bool dynamic_is_known(struct lowering *t)
-{
-	return onnx(t)->devices && devices_have_dynamic(onnx(t)->devices);
-}
-
 /* Reads one zero point, or one per channel; missing ones are 0. False: their number is wrong. */
 static bool read_zeros(struct lowering *t, const struct node *product, uint32_t channels,
 		       int32_t *zeros)
@@ -229,7 +224,7 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 	}
 	for (uint32_t c = 0; c < channels; c++)
 		by_channel |= zeros[c] != zeros[0];
-	if (!dynamic_is_known(t)) {
+	if (!has_own(t)) {
 		floats = builder_alloc(t->b, channels * per_channel * sizeof(*floats));
 		for (size_t i = 0; floats && i < channels * per_channel; i++) {
 			size_t c = i / per_channel;

@@ -28,11 +28,8 @@ translator dynamic_op;
 /* Returns input 0 of the GEMM in float, and its shape. */
 uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const struct shape **shape);
 
-/* Returns whether the devices have the extension. */
-bool dynamic_is_known(struct lowering *t);
-
 /*
- * Makes an operand of 8-bit weights, grouped by the dims[0] channels: 8-bit if dynamic_is_known(),
+ * Makes an operand of 8-bit weights, grouped by the dims[0] channels: 8-bit if has_own(),
  * else float. The elements may be changed.
  */
 uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,

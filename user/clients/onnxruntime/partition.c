@@ -151,7 +151,7 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 		costs[i].computes = b.operation_count > from;
 		costs[i].work = t->l.work;
 		costs[i].dequantises = can && t->dynamic[i].part == LAST &&
-				       !dynamic_is_known(&t->l);
+				       !has_own(&t->l);
 		if (can)
 			continue;
 		if (costs[i].can)

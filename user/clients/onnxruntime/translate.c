@@ -387,7 +387,7 @@ struct translation *translation_new(const struct graph *graph, struct builder *b
 		return NULL;
 	t->graph = graph;
 	t->l.b = b;
-	t->devices = devices;
+	t->l.devices = devices;
 	t->values = calloc(graph->value_count + 1, sizeof(*t->values));
 	t->done = calloc(graph->node_count + 1, sizeof(*t->done));
 	t->dynamic = calloc(graph->node_count + 1, sizeof(*t->dynamic));

@@ -37,7 +37,6 @@ struct translation {
 	const struct node *node;
 	bool *done;			/* nodes that were translated as part of another */
 	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
-	const struct devices *devices;	/* to query; NULL: assume none */
 	const struct qlinear *qlinear;	/* NULL: the node is of another kind */
 	bool is_wide;			/* float16 is float32 inside of the node */
 	uint32_t quantised_out;		/* of a node in quantised form: see quantised.h */

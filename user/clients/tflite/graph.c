@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "clients/tflite/graph.h"
 
+#include "clients/tflite/delegate.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,10 @@ bool graph_init(struct graph *g, struct tfl_context *context, struct delegate *d
 {
 	size_t count = context->num_tensors;
 
-	*g = (struct graph){ .context = context, .delegate = delegate, .l.b = &g->b };
+	*g = (struct graph){
+		.context = context,
+		.l = { .b = &g->b, .devices = delegate ? &delegate->devices : NULL },
+	};
 	g->operand_of = malloc((count + 1) * sizeof(g->operand_of[0]));
 	g->produced = calloc(count + 1, sizeof(g->produced[0]));
 	if (!g->operand_of || !g->produced)

@@ -28,7 +28,6 @@ struct graph {
 	struct lowering l;		/* the first field: see tfl() */
 	struct builder b;
 	struct tfl_context *context;
-	struct delegate *delegate;	/* whose devices are queried; NULL: none */
 	uint32_t *operand_of;		/* by tensor; NO_OPERAND: not used yet */
 	bool *produced;			/* by tensor: a node of the graph writes it */
 	struct graph_port *states;

@@ -149,7 +149,8 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	const struct row *op = find(code);
 	struct lowering *t = &g->l;
 
-	*t = (struct lowering){ .b = &g->b, .code = op->code, .function = op->function };
+	*t = (struct lowering){ .b = &g->b, .code = op->code, .function = op->function,
+				.devices = t->devices };
 	g->b.node = (uint32_t)index;
 	g->first = mark.operations;
 	g->take_int16 = false;

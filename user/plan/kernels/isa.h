@@ -274,7 +274,7 @@ struct nn_binary_f32 {
 
 enum nn_unary { NN_UNARY_CLAMP, NN_UNARY_LOGISTIC, NN_UNARY_TANH, NN_UNARY_EXP, NN_UNARY_ABS,
 		NN_UNARY_NEG, NN_UNARY_SQRT, NN_UNARY_RSQRT, NN_UNARY_HARD_SWISH, NN_UNARY_ELU,
-		NN_UNARY_LOG, NN_UNARY_SIN, NN_UNARY_FLOOR };
+		NN_UNARY_LOG, NN_UNARY_SIN, NN_UNARY_FLOOR, NN_UNARY_ERF };
 
 /* out[i] = function(in[i]); out may be in. */
 struct nn_unary_f32 {

@@ -129,6 +129,31 @@ static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 	return choose_f32(is_small, (VF)((bits_f32)whole | sign), x);
 }
 
+/*
+ * The error function to two units in the last place. It is a polynomial, or if |x| is large 1 - e^p of
+ * another one. NaN passes.
+ */
+static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
+{
+	const bits_f32 sign = (bits_f32)x & (bits_f32)SPLAT(-0.0f);
+	const VF size = (VF)((bits_f32)x ^ sign), square = x * x, t = MIN(SPLAT(4.0f), size);
+	VF p = MADD(SPLAT(-0.000596761703f), square, SPLAT(0.00499119423f));
+	VF q = MADD(SPLAT(-0.0000172853470f), t, SPLAT(0.000383197126f));
+
+	p = MADD(p, square, SPLAT(-0.0267681349f));
+	p = MADD(p, square, SPLAT(0.112819925f));
+	p = MADD(p, square, SPLAT(-0.376125336f));
+	p = MADD(p, square, SPLAT(0.128379166f));
+	q = MADD(q, t, SPLAT(-0.00388396438f));
+	q = MADD(q, t, SPLAT(0.0242546219f));
+	q = MADD(q, t, SPLAT(-0.106777877f));
+	q = MADD(q, t, SPLAT(-0.634846687f));
+	q = MADD(q, t, SPLAT(-0.128717512f));
+	q = SPLAT(1.0f) - exp_f32(MADD(q, t, -t));
+	return choose_f32((bits_f32)(size <= SPLAT(0.921875f)), MADD(p, x, x),
+			  (VF)((bits_f32)q | sign));
+}
+
 /* The order of operands lets NaN pass, or not, as the reference does. */
 static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 						   const struct nn_unary_f32 *u, VF x)
@@ -162,6 +187,8 @@ static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 		return sin_f32(x);
 	case NN_UNARY_FLOOR:
 		return floor_f32(x);
+	case NN_UNARY_ERF:
+		return erf_f32(x);
 	}
 	return x;
 }
@@ -239,6 +266,8 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 		return map_sin_f32(u);
 	case NN_UNARY_FLOOR:
 		return map_f32(NN_UNARY_FLOOR, u);
+	case NN_UNARY_ERF:
+		return map_f32(NN_UNARY_ERF, u);
 	}
 }
 

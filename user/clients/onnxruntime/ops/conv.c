@@ -187,7 +187,7 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	if (t->refused)
 		return;
 	/* Weights are per channel, which depthwise convolution on floats does not support. */
-	c.code = dynamic_is_known(t) ? NN_OP_DYNAMIC_CONV_2D :
+	c.code = has_own(t) ? NN_OP_DYNAMIC_CONV_2D :
 		 c.groups == 1 ? NN(CONV_2D) : NN(GROUPED_CONV_2D);
 	c.form = DYNAMIC_TENSOR;
 	c.x = window_view(t, x, &c.w);

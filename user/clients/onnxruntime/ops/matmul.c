@@ -373,7 +373,7 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	w = dynamic_weights(t, d, turned(t->b, data, 1, 1, inner, columns), 2,
 			    (uint32_t[]){ columns, inner });
 	out = result(t, x, 2, (uint32_t[]){ rows, columns });
-	if (dynamic_is_known(t))
+	if (has_own(t))
 		out = EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, out, x, w, dynamic_bias(t, d, columns),
 			   scalar_int(t, NN(FUSED_NONE)), scalar_int(t, DYNAMIC_TENSOR));
 	else

@@ -7,18 +7,11 @@
 #include <string.h>
 
 #include "clients/dynamic.h"
-#include "clients/tflite/delegate.h"
 
 /* Returns whether 8-bit weights meet activations that are quantised at run time. */
 static bool is_hybrid(const struct tfl_tensor *x, const struct tfl_tensor *w)
 {
 	return x->type == TFL_FLOAT32 && w->type == TFL_INT8;
-}
-
-/* Returns whether the devices have operations for them. */
-static bool has_dynamic(const struct lowering *t)
-{
-	return tfl(t)->delegate && devices_have_dynamic(&tfl(t)->delegate->devices);
 }
 
 /* Returns the filter's type; rejects kinds of filters that NNAPI lacks. */
@@ -172,7 +165,7 @@ static void convolution(struct lowering *t, bool is_depthwise, const int dilatio
 	    (is_depthwise && w.dims[0] != 1))
 		return refuse(t, "%u channels and weights for %u", dim(x, 3), w.dims[3]);
 	c.groups = dim(x, 3) / c.inner;
-	is_dynamic = is_hybrid(x, tensor_in(t, 1)) && has_dynamic(t);
+	is_dynamic = is_hybrid(x, tensor_in(t, 1)) && has_own(t);
 	c.code = is_dynamic ? NN_OP_DYNAMIC_CONV_2D : is_depthwise ? NN(DEPTHWISE_CONV_2D) :
 		 c.groups > 1 ? NN(GROUPED_CONV_2D) : NN(CONV_2D);
 	c.x = in(t, 0);
@@ -287,7 +280,7 @@ void fully_connected_op(struct lowering *t)
 	if (w.scales)
 		return set(t, 0, by_conv(t, w, rows, bias, y));
 	y = result(t, y, 2, (uint32_t[]){ rows, w.dims[0] });
-	if (hybrid && has_dynamic(t))
+	if (hybrid && has_own(t))
 		EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, y,
 		     view(t, in(t, 0), 2, (uint32_t[]){ rows, w.dims[1] }), in(t, 1), bias,
 		     scalar_int(t, t->fused), scalar_int(t, p->asymmetric_inputs ?
@@ -317,7 +310,7 @@ void batch_matmul_op(struct lowering *t)
 {
 	const struct tfl_batch_matmul *p = params(t);
 	const struct tfl_tensor *x = tensor_in(t, 0), *y = tensor_in(t, 1);
-	const bool hybrid = is_hybrid(x, y), is_dynamic = hybrid && has_dynamic(t);
+	const bool hybrid = is_hybrid(x, y), is_dynamic = hybrid && has_own(t);
 	uint32_t rank = (uint32_t)(x->dims->size > y->dims->size ? x->dims->size : y->dims->size);
 	const struct shape shape = shape_of(tensor_out(t, 0));
 	uint32_t a, b, out, dims[MAX_DIMS];
