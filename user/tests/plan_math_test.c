@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions of floats in vectors, of each set of kernels that this CPU runs: all kinds of numbers,
- * beside what the library computes of them in double precision.
+ * beside what the library computes of them in double precision. Sums of bytes that are near the bounds of
+ * 16 bits.
  */
 #include <float.h>
 #include <math.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "plan/kernels/isa.h"
+#include "plan/kernels/pack_q8.h"
 
 #define COUNT 4093		/* that end in a part of a vector */
 #define STEP 6007u		/* from one float's bits to the next */
@@ -153,11 +154,70 @@ static void test_reductions(void **state)
 	}
 }
 
+#define FOURS 40		/* of depth */
+#define DEPTH (4 * FOURS)
+#define COLUMNS 20
+#define PRODUCT_ROWS 7
+
+/* Two neighbours in `large` fours of each column; the largest bytes are multiplied with them. */
+static void check_sums(const struct nn_isa *isa, int8_t first, int8_t second, size_t large)
+{
+	static const struct nn_tensor x = { .type = NN_TENSOR_QUANT8_ASYMM };
+	static const struct nn_q8_channels channels;
+	static int8_t bytes[COLUMNS * DEPTH];
+	static uint8_t packed[64 * 1024] __attribute__((aligned(64)));
+	static uint8_t a[PRODUCT_ROWS * DEPTH] __attribute__((aligned(64)));
+	static int16_t wide[NN_Q8_WIDE_ROWS * (DEPTH + 64)] __attribute__((aligned(64)));
+	static int32_t sums[PRODUCT_ROWS * NN_Q8_CHANNELS] __attribute__((aligned(64)));
+	const struct nn_tensor weights = { .type = NN_TENSOR_QUANT8_SYMM, .data = bytes };
+	const struct nn_gemm_config *config = &isa->gemm_q8;
+	const struct nn_pack_q8 pack = { &x, &weights, &channels, COLUMNS, DEPTH };
+	const struct nn_gemm_q8 g = {
+		.rows = PRODUCT_ROWS, .columns = COLUMNS, .depth = DEPTH, .a = a, .a_stride = DEPTH,
+		.wide = wide, .panels = packed, .sums = sums, .sums_stride = NN_Q8_CHANNELS,
+		.c = a,
+	};
+
+	assert_true(config->size(config, COLUMNS, DEPTH) <= sizeof(packed));
+	memset(a, 255, sizeof(a));
+	memset(bytes, 0, sizeof(bytes));
+	for (size_t i = 0; i < COLUMNS; i++)
+		for (size_t k = 0; k < large; k++) {
+			bytes[i * DEPTH + 4 * (FOURS - 1 - k) + k % 2 * 2] = first;
+			bytes[i * DEPTH + 4 * (FOURS - 1 - k) + k % 2 * 2 + 1] = second;
+		}
+	config->pack(config, &pack, packed);
+	config->run(&g);
+	for (size_t i = 0; i < PRODUCT_ROWS * COLUMNS; i++) {
+		const int32_t sum = sums[i / COLUMNS * NN_Q8_CHANNELS + i % COLUMNS];
+
+		if (sum != (int32_t)large * 255 * (first + second))
+			fail_msg("%s, %zu times 255 * (%d + %d): row %zu, column %zu is %d", isa->name,
+				 large, first, second, i / COLUMNS, i % COLUMNS, sum);
+	}
+}
+
+static void test_sums(void **state)
+{
+	static const int8_t pairs[][2] = {
+		{ 64, 64 }, { 64, 65 }, { 2, 127 }, { 127, 127 }, { 127, -128 }, { -128, -128 },
+		{ -64, -64 }, { -64, -65 }, { -128, -1 }, { -1, -1 },
+	};
+	const struct nn_isa *isa;
+
+	(void)state;
+	for (size_t i = 0; (isa = nn_isa_at(i)); i++)
+		for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
+			for (size_t large = 0; large <= FOURS; large++)
+				check_sums(isa, pairs[k][0], pairs[k][1], large);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_reductions),
+		cmocka_unit_test(test_sums),
 	};
 
 	return cmocka_run_group_tests_name("plan_math", tests, NULL, NULL);

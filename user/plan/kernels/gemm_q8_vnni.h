@@ -3,13 +3,18 @@
  * Int8 matrix product with VNNI. The includer defines TARGET, LANES of 32 bits, a vector VI of them,
  * ROWS of the largest tile, TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of four
  * unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO make outputs of sums. PRODUCT is the
- * name of the product. correct_block() computes BLOCK rows' corrections for b's zero point.
+ * name of the product. correct_block() computes BLOCK rows' corrections for b's zero point. If DPBUSD
+ * may saturate, SPLITS is defined, and HALVE and SUBTRACT_BYTES of signed bytes.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
     !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \
     !defined(SPLAT_BYTE) || !defined(STORE_ONE) || !defined(STORE_TWO) || !defined(TARGET) || \
     !defined(TILES) || !defined(VI) || !defined(XOR)
 #error "gemm_q8_vnni.h needs: BLOCK DPBUSD LANES LOAD PRODUCT ROWS SCALE SPLAT SPLAT_BYTE STORE_ONE STORE_TWO TARGET TILES VI XOR"
+#endif
+
+#if defined(SPLITS) && (!defined(HALVE) || !defined(SUBTRACT_BYTES))
+#error "gemm_q8_vnni.h needs with SPLITS: HALVE SUBTRACT_BYTES"
 #endif
 
 #include <string.h>
@@ -23,15 +28,6 @@
 
 typedef int32_t sums_q8 __attribute__((vector_size(WIDTH)));
 
-/* Four bytes of a row in every lane. */
-static inline ALWAYS_INLINE TARGET VI splat(const uint8_t *p, VI flip)
-{
-	int32_t bytes;
-
-	memcpy(&bytes, p, sizeof(bytes));
-	return XOR(SPLAT(bytes), flip);
-}
-
 /* A tile: where its rows begin, what it makes of them. */
 struct tile {
 	const struct nn_gemm_q8 *g;
@@ -43,50 +39,116 @@ struct tile {
 	size_t columns;
 };
 
+/* Rows of a tile, and sums of them. */
+struct rows {
+	const uint8_t *base[(ROWS + 2) / 3];
+	size_t stride;
+	VI flip;
+	sums_q8 acc[ROWS][NN_PANEL_VECTORS];
+};
+
+/* Adds the products of a four of each row, `k` behind the first one. */
+static inline ALWAYS_INLINE TARGET void add_four(int rows, int vectors, bool flips, size_t k,
+						 const VI *b, struct rows *r)
+{
+	UNROLL
+	for (int i = 0; i < rows; i++) {
+		int32_t bytes;
+		VI x;
+
+		memcpy(&bytes, r->base[i / 3] + (size_t)(i % 3) * r->stride + k, sizeof(bytes));
+		x = flips ? XOR(SPLAT(bytes), r->flip) : SPLAT(bytes);
+		UNROLL
+		for (int v = 0; v < vectors; v++)
+			r->acc[i][v] = (sums_q8)DPBUSD((VI)r->acc[i][v], x, b[v]);
+	}
+}
+
+static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, VI *b)
+{
+	UNROLL
+	for (int v = 0; v < vectors; v++)
+		b[v] = LOAD(w + v * WIDTH);
+}
+
+#ifdef SPLITS
+/*
+ * Adds the spares of a panel. True: there are not enough, so fours of `w` were added in halves, too. The
+ * packed numbers may come from a damaged file, so none becomes an address unchecked.
+ */
+static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
+						   const int8_t *w, const struct nn_q8_spares *s,
+						   struct rows *r)
+{
+	const size_t most = nn_q8_most_spares(depth);
+	const int8_t *spare = nn_q8_spare_bytes(s, (size_t)vectors, LANES, depth);
+	VI b[NN_PANEL_VECTORS], half[NN_PANEL_VECTORS];
+
+	for (size_t i = 0; i < s->count && i < most; i++, spare += vectors * WIDTH) {
+		load_four(vectors, spare, b);
+		add_four(rows, vectors, flips, s->places[i] < depth ?
+			 s->places[i] / NN_Q8_GROUP * NN_Q8_GROUP : 0, b, r);
+	}
+	for (size_t k = 0; s->too_many && k < depth; k += NN_Q8_GROUP, w += vectors * WIDTH) {
+		load_four(vectors, w, b);
+		UNROLL
+		for (int v = 0; v < vectors; v++) {
+			half[v] = HALVE(b[v]);
+			b[v] = SUBTRACT_BYTES(b[v], half[v]);
+		}
+		add_four(rows, vectors, flips, k, b, r);
+		add_four(rows, vectors, flips, k, half, r);
+	}
+	return s->too_many;
+}
+#endif
+
+static inline ALWAYS_INLINE TARGET void add_panel(int rows, int vectors, bool flips, size_t depth,
+						  const void *panel, struct rows *r)
+{
+	const int8_t *w = (const int8_t *)panel + nn_q8_scales_size(LANES, (size_t)vectors);
+	VI b[NN_PANEL_VECTORS];
+
+#ifdef SPLITS
+	if (add_spares(rows, vectors, flips, depth, w, (const void *)((const char *)panel +
+		       nn_q8_panel_size(LANES, (size_t)vectors, depth)), r))
+		return;
+#endif
+	for (size_t k = 0; k < depth; k += NN_Q8_GROUP, w += vectors * WIDTH) {
+		load_four(vectors, w, b);
+		add_four(rows, vectors, flips, k, b, r);
+	}
+}
+
 static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool positive,
 						 const struct tile *t)
 {
 	const struct nn_gemm_q8 *g = t->g;
-	const int8_t *w = (const int8_t *)t->panel + nn_q8_scales_size(LANES, (size_t)vectors);
-	const VI flip = SPLAT_BYTE(g->a_flip);
-	const size_t stride = g->a_stride, depth = g->depth;
 	const struct nn_q8_output out = g->out;
-	const uint8_t *base[(ROWS + 2) / 3];
-	sums_q8 acc[ROWS][NN_PANEL_VECTORS];
+	struct rows r = { .stride = g->a_stride, .flip = SPLAT_BYTE(g->a_flip) };
 
 	UNROLL
 	for (int i = 0; i < rows; i += 3)
-		base[i / 3] = t->a + (size_t)i * stride;
+		r.base[i / 3] = t->a + (size_t)i * g->a_stride;
 	UNROLL
 	for (int i = 0; i < rows; i++) {
 		UNROLL
 		for (int v = 0; v < vectors; v++) {
-			memcpy(&acc[i][v], nn_q8_scale_of(t->panel, LANES, v)->bias,
-			       sizeof(acc[i][v]));
-			acc[i][v] += t->corrections[i];
+			memcpy(&r.acc[i][v], nn_q8_scale_of(t->panel, LANES, v)->bias,
+			       sizeof(r.acc[i][v]));
+			r.acc[i][v] += t->corrections[i];
 		}
 	}
-	for (size_t k = 0; k < depth; k += NN_Q8_GROUP, w += vectors * WIDTH) {
-		VI b[NN_PANEL_VECTORS];
-
-		UNROLL
-		for (int v = 0; v < vectors; v++)
-			b[v] = LOAD(w + v * WIDTH);
-		UNROLL
-		for (int i = 0; i < rows; i++) {
-			const VI x = splat(base[i / 3] + (size_t)(i % 3) * stride + k, flip);
-
-			UNROLL
-			for (int v = 0; v < vectors; v++)
-				acc[i][v] = (sums_q8)DPBUSD((VI)acc[i][v], x, b[v]);
-		}
-	}
+	if (g->a_flip)
+		add_panel(rows, vectors, true, g->depth, t->panel, &r);
+	else
+		add_panel(rows, vectors, false, g->depth, t->panel, &r);
 	if (t->sums) {
 		UNROLL
 		for (int i = 0; i < rows; i++) {
 			UNROLL
 			for (int v = 0; v < vectors; v++) {
-				const sums_q8 x = acc[i][v];
+				const sums_q8 x = r.acc[i][v];
 
 				nn_q8_store_sums(t->sums + (size_t)i * g->sums_stride, &x, LANES,
 						 (size_t)v, (size_t)vectors);
@@ -99,7 +161,7 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 	for (int v = 0; v < vectors; v++) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
-			acc[i][v] = (sums_q8)SCALE((VI)acc[i][v],
+			r.acc[i][v] = (sums_q8)SCALE((VI)r.acc[i][v],
 						 nn_q8_scale_of(t->panel, LANES, v), positive);
 	}
 	UNROLL
@@ -107,9 +169,9 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 		uint8_t *c = t->c + (size_t)i * g->c_stride;
 
 		if (vectors == 1)
-			STORE_ONE(c, (VI)acc[i][0], &out, t->columns);
+			STORE_ONE(c, (VI)r.acc[i][0], &out, t->columns);
 		else
-			STORE_TWO(c, (VI)acc[i][0], (VI)acc[i][1], &out, t->columns);
+			STORE_TWO(c, (VI)r.acc[i][0], (VI)r.acc[i][1], &out, t->columns);
 	}
 }
 
@@ -164,7 +226,11 @@ static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_
 
 TARGET void PRODUCT(const struct nn_gemm_q8 *g)
 {
-	const size_t panel_size = nn_q8_panel_size(LANES, NN_PANEL_VECTORS, g->depth);
+	const size_t panel_size = nn_q8_panel_size(LANES, NN_PANEL_VECTORS, g->depth)
+#ifdef SPLITS
+				  + nn_q8_spares_size(NN_PANEL_VECTORS, LANES, g->depth)
+#endif
+		;
 	int32_t corrections[BLOCK] = { 0 };
 
 	for (size_t row = 0; row < g->rows; row += BLOCK) {

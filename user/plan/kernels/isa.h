@@ -151,6 +151,35 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
+ * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. Of some
+ * fours of depth the panel has one half, and this has the other; its bytes lie behind all places.
+ */
+struct nn_q8_spares {
+	uint32_t count;
+	uint32_t too_many;		/* others may saturate, too: each is added in two halves */
+	uint32_t places[];		/* in depth, multiples of NN_Q8_GROUP */
+};
+
+static inline size_t nn_q8_most_spares(size_t depth)
+{
+	return (depth / NN_Q8_GROUP + 15) / 8;
+}
+
+static inline size_t nn_q8_spares_size(size_t vectors, size_t lanes, size_t depth)
+{
+	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64 +
+	       nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
+}
+
+/* The bytes of spares. */
+static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t vectors, size_t lanes,
+					size_t depth)
+{
+	return (int8_t *)s + nn_q8_spares_size(vectors, lanes, depth) -
+	       nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
+}
+
+/*
  * In pairs, for instruction sets that multiply 16 bits, a panel is the scales of two vectors of
  * `lanes` columns, then for each two elements of depth two weights a column, of `weight` bytes with
  * a sign; columns are ordered as above. Padding meets values of 0.
@@ -534,6 +563,7 @@ struct nn_gemm_config {
 	uint32_t group;			/* and elements of depth */
 	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
 	bool widens;			/* rows of a become 16 bits wide, in scratch memory */
+	bool splits;			/* fours are followed by struct nn_q8_spares */
 	/* Bytes of the panels of so many columns. */
 	size_t (*size)(const struct nn_gemm_config *c, size_t columns, size_t depth);
 	/* Packs columns; `to` is aligned to 64. */

@@ -20,6 +20,7 @@ extern const struct nn_isa nn_isa_avx2;
 extern const struct nn_isa nn_isa_sse4;
 
 void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);
+void nn_gemm_q8_avx2(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_avx_vnni(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_avx512_vnni_256(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d);

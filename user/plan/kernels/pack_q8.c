@@ -120,9 +120,63 @@ static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t cou
 	}
 }
 
+/* Whether sums of two neighbours, each times 255, may exceed 16 bits. */
+static bool saturates(const int8_t *bytes, size_t count)
+{
+	typedef int16_t eight __attribute__((vector_size(16)));
+	eight bad = { 0 };
+	uint64_t any[2];
+
+	for (size_t i = 0; i < count; i += sizeof(bad)) {
+		eight both, odd, above;
+
+		memcpy(&both, bytes + i, sizeof(both));
+		odd = both >> 8;
+		both = both << 8 >> 8;
+		above = (both & (both > 0)) + (odd & (odd > 0));
+		bad |= (above > 128) | (both + odd - above < -128);
+	}
+	memcpy(any, &bad, sizeof(any));
+	return any[0] | any[1];
+}
+
+/* Halves fours that may saturate, as far as there is room for the other halves. */
+static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *fours,
+			struct nn_q8_spares *spares)
+{
+	const size_t width = vectors * lanes * NN_Q8_GROUP;
+	int8_t *rest = nn_q8_spare_bytes(spares, vectors, lanes, depth);
+
+	spares->count = 0;
+	spares->too_many = false;
+	for (size_t k = 0; k < depth; k += NN_Q8_GROUP, fours += width) {
+		if (!saturates(fours, width))
+			continue;
+		if (spares->count == nn_q8_most_spares(depth)) {
+			spares->too_many = true;
+			return;
+		}
+		for (size_t i = 0; i < width; i++) {
+			rest[i] = (int8_t)(fours[i] >> 1);
+			fours[i] = (int8_t)(fours[i] - rest[i]);
+		}
+		spares->places[spares->count++] = (uint32_t)k;
+		rest += width;
+	}
+}
+
+static size_t fours_panel_size(const struct nn_gemm_config *c, size_t vectors, size_t depth)
+{
+	return nn_q8_panel_size(c->lanes, vectors, depth) +
+	       (c->splits ? nn_q8_spares_size(vectors, c->lanes, depth) : 0);
+}
+
 size_t nn_fours_size(const struct nn_gemm_config *c, size_t columns, size_t depth)
 {
-	return nn_q8_panel_size(c->lanes, (columns + c->lanes - 1) / c->lanes, depth);
+	const size_t vectors = (columns + c->lanes - 1) / c->lanes;
+
+	return vectors / NN_PANEL_VECTORS * fours_panel_size(c, NN_PANEL_VECTORS, depth) +
+	       (vectors % NN_PANEL_VECTORS ? fours_panel_size(c, 1, depth) : 0);
 }
 
 void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to)
@@ -140,6 +194,7 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 		size = nn_q8_panel_size(lanes, vectors, p->depth);
 		weights = (uint8_t *)to + nn_q8_scales_size(lanes, vectors);
 		clear_panel(c, p, vectors, at, to, size);
+		size = fours_panel_size(c, vectors, p->depth);
 		for (size_t place = 0; place < vectors * lanes; place += COLUMNS) {
 			size_t v = place / lanes, lane = place % lanes;
 			size_t first = at + (vectors > 1 ? nn_q8_column(v, lane) : lane);
@@ -152,6 +207,9 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 				nn_pack_scale(p->q, first + i, -x_zero * ((int32_t)sums[i] -
 					      zero * (int32_t)p->depth), to, place + i);
 		}
+		if (c->splits)
+			split_fours(vectors, lanes, p->depth, (int8_t *)weights,
+				    (void *)((char *)to + nn_q8_panel_size(lanes, vectors, p->depth)));
 	}
 }
 

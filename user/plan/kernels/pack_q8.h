@@ -26,6 +26,7 @@ void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, 
 /* The layouts that isa.h tells: four bytes a column, pairs of 16 bits, or eight columns. */
 #define NN_GEMM_FOURS(width) .lanes = width, .group = NN_Q8_GROUP, .pads_rows = true,	\
 			     .size = nn_fours_size, .pack = nn_pack_fours
+#define NN_GEMM_SPLIT_FOURS(width) NN_GEMM_FOURS(width), .splits = true
 #define NN_GEMM_PAIRS(width) .lanes = width, .group = NN_Q8_PAIR, .widens = true,	\
 			     .size = nn_pairs_size, .pack = nn_pack_pairs
 #define NN_GEMM_EIGHTS(depth) .lanes = 8, .group = depth, .size = nn_eights_size, .pack = nn_pack_eights
