@@ -89,6 +89,37 @@ uint32_t cos_of(struct lowering *t, uint32_t x)
 			   with_number(t, NN(MUL), arithmetic(t, NN(MUL), sine, sine), 2));
 }
 
+/*
+ * atan(x) = x (1 + a1 x^2 + ... + a8 x^16) up to 1, pi / 2 - atan(1 / x) beyond. The error is 2e-8.
+ * Formula 4.4.49 of Abramowitz and Stegun, Handbook of Mathematical Functions.
+ */
+uint32_t atan_of(struct lowering *t, uint32_t x)
+{
+	static const float a[] = { 0.0028662257f, -0.0161657367f, 0.0429096138f, -0.0752896400f,
+				   0.1065626393f, -0.1420889944f, 0.1999355085f, -0.3333314528f };
+	uint32_t size = unary(t, NN(ABS), x), small, square, sum;
+
+	is_fine(t, x);
+	small = arithmetic(t, NN(MINIMUM), size, number_with(t, NN(DIV), 1, size));
+	square = arithmetic(t, NN(MUL), small, small);
+	sum = with_number(t, NN(MUL), square, a[0]);
+	for (int i = 1; i < 8; i++)
+		sum = arithmetic(t, NN(MUL), with_number(t, NN(ADD), sum, a[i]), square);
+	sum = arithmetic(t, NN(MUL), with_number(t, NN(ADD), sum, 1), small);
+	sum = selected(t, compared_number(t, NN(GREATER), size, 1),
+		       number_with(t, NN(SUB), (float)M_PI_2, sum), sum);
+	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), sum), sum);
+}
+
+/* asin(x) = atan(x / sqrt(1 - x^2)); the quotient may be infinite. */
+uint32_t asin_of(struct lowering *t, uint32_t x)
+{
+	uint32_t rest = arithmetic(t, NN(MUL), number_with(t, NN(SUB), 1, x),
+				   with_number(t, NN(ADD), x, 1));
+
+	return atan_of(t, arithmetic(t, NN(DIV), x, unary(t, NN(SQRT), rest)));
+}
+
 /* Rounds to the nearest whole number, ties to even. The difference is exact. */
 uint32_t round_of(struct lowering *t, uint32_t x)
 {

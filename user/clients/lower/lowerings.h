@@ -10,7 +10,7 @@
 
 /* ---- functions of a number (functions.c) ---- */
 
-function cos_of, erf_of, round_of, sign_of, softplus_of;
+function asin_of, atan_of, cos_of, erf_of, round_of, sign_of, softplus_of;
 uint32_t elu_of(struct lowering *t, uint32_t x, float alpha);
 uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh);
 /* Clamps to two bounds, which may be infinite. */

@@ -34,6 +34,10 @@ static const struct op {
 #include "clients/lower/functions.def"
 };
 
+/* Functions whose parts are too coarse in float16. */
+static function *const wide[] = { function_Acos, function_Asin, function_Atan, function_Cos,
+				  function_Erf };
+
 bool is_node(struct lowering *t, const char *op)
 {
 	return !strcmp(onnx(t)->node->op, op);
@@ -53,8 +57,9 @@ translator *translator_of(struct lowering *t, const struct node *node)
 		t->code = ops[i].code;
 		t->function = ops[i].function;
 		onnx(t)->qlinear = ops[i].is_qlinear ? &ops[i].qlinear : NULL;
-		onnx(t)->is_wide = ops[i].is_wide || t->function == function_Erf ||
-				   t->function == function_Cos;
+		onnx(t)->is_wide = ops[i].is_wide;
+		for (size_t k = 0; k < sizeof(wide) / sizeof(wide[0]); k++)
+			onnx(t)->is_wide |= t->function == wide[k];
 		if (node->version >= ops[i].first && node->version <= ops[i].last)
 			return ops[i].translate;
 		refuse(t, "as of operator set %d", node->version);

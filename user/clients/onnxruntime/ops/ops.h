@@ -21,10 +21,10 @@ bool is_node(struct lowering *t, const char *op);
 bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
 /*
- * Reads 3-D pooling as two windows: rows and columns of images [batch * channels, depth], then the
- * depth of [batch * channels, 1] images of [depth, pixels].
+ * Reads a window for each of up to three axes, in dimension 0 of `w`. The tail in dimension 1 is
+ * without what ceil_mode adds.
  */
-bool windows_read(struct lowering *t, const struct shape *shape, struct window w[2]);
+bool axes_read(struct lowering *t, const struct shape *shape, struct window w[3]);
 /* Returns the shape of the output with this many channels. */
 struct shape window_shape(const struct window *window, uint32_t channels);
 

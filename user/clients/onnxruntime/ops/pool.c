@@ -2,6 +2,8 @@
 /* Poolings. */
 #include "ops.h"
 
+#include <math.h>
+
 /* A window must be larger than the padding on each side of it. */
 static bool pads_fit(const struct window *w)
 {
@@ -11,39 +13,97 @@ static bool pads_fit(const struct window *w)
 	return true;
 }
 
+/* Counts the elements of window `at` that are there; with `padded` those of the padding, too. */
+static int elements_of_window(const struct window *w, int64_t at, bool padded)
+{
+	const int64_t low = padded ? -w->head[0] : 0, high = w->in[0] + (padded ? w->tail[1] : 0);
+	int count = 0;
+
+	for (int64_t k = 0; k < w->size[0]; k++) {
+		int64_t place = at * w->stride[0] + k * w->dilation[0] - w->head[0];
+
+		count += place >= low && place < high;
+	}
+	return count;
+}
+
+/* Pools the middle one of three axes: element k of each window, for each k, by MAXIMUM or ADD. */
+static uint32_t pooled_axis(struct lowering *t, uint32_t x, const uint32_t dims[3],
+			    const struct window *w, int32_t code)
+{
+	const int64_t length =
+		(w->out[0] - 1) * w->stride[0] + (w->size[0] - 1) * w->dilation[0] + 1;
+	const int64_t tail = length - w->head[0] - w->in[0];
+	int32_t pairs[6] = { 0, 0, (int32_t)w->head[0], tail > 0 ? (int32_t)tail : 0 };
+	const struct shape all = { 3, { dims[0], dims[1] + (uint32_t)(pairs[2] + pairs[3]),
+					dims[2] } };
+	struct range ranges[3] = { { 0, dims[0], 1, dims[0] }, { 0 }, { 0, dims[2], 1, dims[2] } };
+	uint32_t sum = NO_OPERAND;
+
+	x = view(t, x, 3, dims);
+	if (pairs[2] || pairs[3])
+		x = padded(t, NN(PAD_V2), x, pairs,
+			   scalar_float(t, x, code == NN(MAXIMUM) ? -INFINITY : 0));
+	for (int64_t k = 0; !t->refused && k < w->size[0]; k++) {
+		uint32_t y;
+
+		ranges[1] = (struct range){ k * w->dilation[0], 0, w->stride[0], w->out[0] };
+		y = ranged(t, x, &all, ranges);
+		sum = k ? arithmetic(t, code, sum, y) : y;
+	}
+	return sum;
+}
+
+/* Divides sums of windows by the number of their elements. */
+static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
+			 const struct window *w)
+{
+	const struct shape all = { 3, { dims[0], w->out[0], dims[2] } }, line = { 3, { 1, w->out[0],
+										       1 } };
+	bool padded = attr_int(t, "count_include_pad", 0);
+	float *parts = builder_alloc(t->b, w->out[0] * sizeof(*parts));
+
+	for (uint32_t i = 0; parts && i < w->out[0]; i++)
+		parts[i] = 1 / (float)elements_of_window(w, i, padded);
+	return broadcast(t, NN(MUL), x, &all,
+			 constant(t, x, 3, (uint32_t[]){ 1, w->out[0], 1 }, parts), &line, &all);
+}
+
 /*
- * Pools in three dimensions: over rows and columns, then over the first spatial dimension. A
- * maximum of maxima is the maximum; a mean of means is the mean if all have the same number of
- * elements.
+ * Pools one axis after the other: three dimensions, dilated windows, and LpPool. A maximum of
+ * maxima is the maximum; a number of elements is the product of those of the axes.
  */
-static void deep_pool(struct lowering *t, bool average)
+static void pool_by_axes(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	struct window w[2];
-	struct shape out;
-	uint32_t x = float_in(t, 0);
+	const bool is_max = t->code == NN(MAX_POOL_2D), is_power = t->code == NN(L2_POOL_2D);
+	const int64_t p = attr_int(t, "p", 2);
+	uint32_t x = float_in(t, 0), dims[3];
+	struct shape to = *shape;
+	struct window w[3];
 
-	if (!windows_read(t, shape, w))
+	if (is_power && (p < 1 || p > 16))
+		refuse(t, "p of %lld; 1 to 16 are possible", (long long)p);
+	if (!axes_read(t, shape, w))
 		return;
-	for (int i = 0; i < 2; i++) {
-		bool bordered = w[i].head[0] || w[i].head[1] || w[i].tail[0] || w[i].tail[1];
-
-		if (w[i].dilation[0] != 1 || w[i].dilation[1] != 1)
-			refuse(t, "a dilated window");
-		if (!pads_fit(&w[i]) || (average && bordered))
-			refuse(t, "a border of a mean, or one wider than the window");
+	if (is_power)
+		x = unary(t, NN(ABS), x);
+	if (is_power && p != 1)
+		x = with_number(t, NN(POW), x, (float)p);
+	for (int k = 0; !t->refused && k < shape->rank - 2; k++) {
+		for (uint32_t i = 0; i < w[k].out[0]; i++)
+			if (!elements_of_window(&w[k], i, false))
+				return refuse(t, "a border wider than the window");
+		around(&to, 2 + k, dims);
+		x = pooled_axis(t, x, dims, &w[k], is_max ? NN(MAXIMUM) : NN(ADD));
+		if (!is_max && !is_power)
+			x = as_means(t, x, dims, &w[k]);
+		to.dims[2 + k] = w[k].out[0];
+		t->work += (uint64_t)(shape_count(&to) * w[k].size[0]);
 	}
-	if (has_out(t, 1))
-		refuse(t, "indices as an output");
-	for (int i = 0; !t->refused && i < 2; i++) {
-		t->work = 0;
-		x = pooled(t, t->code, window_view(t, x, &w[i]), &w[i]);
-	}
-	out = *shape;
-	out.dims[2] = w[1].out[0];
-	out.dims[3] = w[0].out[0];
-	out.dims[4] = w[0].out[1];
-	set_out(t, 0, x, &out);
+	if (is_power && p != 1)
+		x = with_number(t, NN(POW), x, 1 / (float)p);
+	set_out(t, 0, x, &to);
 }
 
 void pool_op(struct lowering *t)
@@ -56,15 +116,16 @@ void pool_op(struct lowering *t)
 
 	if (attr_int(t, "channels_last", 0))
 		refuse(t, "channels_last");
-	if (shape->rank == 5)
-		return deep_pool(t, average);
-	if (!window_read(t, shape, NULL, &w))
-		return;
-	out = window_shape(&w, w.channels);
-	if (w.dilation[0] != 1 || w.dilation[1] != 1)
-		refuse(t, "a dilated window");
 	if (has_out(t, 1))
 		refuse(t, "indices as an output");
+	if (shape->rank == 5 || t->code == NN(L2_POOL_2D))
+		return pool_by_axes(t);
+	if (!window_read(t, shape, NULL, &w))
+		return;
+	if (w.dilation[0] != 1 || w.dilation[1] != 1 ||
+	    (average && attr_int(t, "count_include_pad", 0) && attr_int(t, "ceil_mode", 0)))
+		return pool_by_axes(t);
+	out = window_shape(&w, w.channels);
 	if (!average && (type_in(t, 0) == ONNX_UINT8 || type_in(t, 0) == ONNX_INT8) &&
 	    !pads_fit(&w))
 		refuse(t, "a border wider than the window");
@@ -74,12 +135,8 @@ void pool_op(struct lowering *t)
 		refuse(t, "a mean of 8-bit integers");
 	x = window_view(t, x, &w);
 	if (average && attr_int(t, "count_include_pad", 0) &&
-	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1])) {
-		/* Elements that ceil_mode adds do not count. */
-		if (attr_int(t, "ceil_mode", 0))
-			refuse(t, "count_include_pad with ceil_mode");
+	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1]))
 		x = window_padded(t, x, &w);
-	}
 	if (!pads_fit(&w))
 		refuse(t, "a border wider than the window");
 	x = pooled(t, t->code, x, &w);

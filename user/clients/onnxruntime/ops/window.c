@@ -99,43 +99,34 @@ bool window_read(struct lowering *t, const struct shape *shape, const int64_t *s
 	return !t->refused;
 }
 
-bool windows_read(struct lowering *t, const struct shape *shape, struct window w[2])
+bool axes_read(struct lowering *t, const struct shape *shape, struct window w[3])
 {
 	int64_t size[3], stride[3], dilation[3], pads[6];
 	const char *automatic = attr_string(t, "auto_pad", "NOTSET");
+	const int count = shape->rank - 2;
 
-	read_numbers(t, "kernel_shape", 1, 1, 3, size);
-	read_numbers(t, "strides", 1, 1, 3, stride);
-	read_numbers(t, "dilations", 1, 1, 3, dilation);
-	read_numbers(t, "pads", 0, 0, 6, pads);
+	if (count < 1 || count > 3)
+		refuse(t, "%d dimensions of space", count);
 	if (t->refused)
 		return false;
-	for (int k = 0; k < 3; k++) {
-		struct window *to = &w[!k];
-		int i = k == 2;
-
-		if (k < 2)
-			*to = (struct window){ .spatial = 2, .size = { 1, 1 }, .stride = { 1, 1 },
-					       .dilation = { 1, 1 }, .channels = 1,
-					       .is_nchw = true };
-		to->size[i] = size[k];
-		to->stride[i] = stride[k];
-		to->dilation[i] = dilation[k];
-		to->in[i] = (uint32_t)shape->dims[2 + k];
+	read_numbers(t, "kernel_shape", 1, 1, count, size);
+	read_numbers(t, "strides", 1, 1, count, stride);
+	read_numbers(t, "dilations", 1, 1, count, dilation);
+	read_numbers(t, "pads", 0, 0, 2 * count, pads);
+	for (int k = 0; !t->refused && k < count; k++) {
+		w[k] = (struct window){ .size = { size[k] }, .stride = { stride[k] },
+					.dilation = { dilation[k] },
+					.in = { (uint32_t)shape->dims[2 + k] } };
 		if (!strncmp(automatic, "SAME_", 5)) {
-			window_same(to, i, !strcmp(automatic, "SAME_UPPER"));
+			window_same(&w[k], 0, !strcmp(automatic, "SAME_UPPER"));
 		} else if (strcmp(automatic, "VALID")) {
-			to->head[i] = pads[k];
-			to->tail[i] = pads[3 + k];
+			w[k].head[0] = pads[k];
+			w[k].tail[0] = pads[count + k];
 		}
-		count_windows(t, to, i);
+		w[k].tail[1] = w[k].tail[0];
+		count_windows(t, &w[k], 0);
 	}
-	if (t->refused)
-		return false;
-	w[0].batch = w[1].batch = (uint32_t)(shape->dims[0] * shape->dims[1]);
-	w[0].channels = (uint32_t)shape->dims[2];
-	w[1].in[1] = w[1].out[1] = w[0].out[0] * w[0].out[1];
-	return true;
+	return !t->refused;
 }
 
 struct shape window_shape(const struct window *w, uint32_t channels)
