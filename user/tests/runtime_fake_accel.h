@@ -29,6 +29,7 @@ struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
+	struct nna_memory *next;	/* once it is freed: using it then is a fault */
 };
 
 struct nna_prepared_model {
@@ -103,8 +104,11 @@ static struct nna_device devices[MOST_DEVICES];
 
 enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
 {
-	if (accel.is_absent)
+	if (accel.is_absent) {
+		/* The error of the usual device says why there is none. */
+		assert_string_equal(path, NNA_DEVICE_PATH);
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
+	}
 	assert_between(accel.opened, 0, MOST_DEVICES - 1);
 	*device = &devices[accel.opened++];
 	(*device)->process = getpid();
@@ -212,11 +216,18 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 
 void nna_memory_free(struct nna_memory *memory)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct nna_memory *gone;
+
+	assert_true(!memory || memory->references > 0);
 	if (!memory || --memory->references)
 		return;
 	accel.freed++;
 	munmap(memory->base, memory->size);
-	free(memory);
+	pthread_mutex_lock(&lock);
+	memory->next = gone;
+	gone = memory;
+	pthread_mutex_unlock(&lock);
 }
 
 enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
@@ -297,11 +308,13 @@ enum nn_status nna_buffer_copy_from(struct nna_buffer *buffer, struct nna_memory
 
 uint64_t nna_memory_size(const struct nna_memory *memory)
 {
+	assert_true(memory->references > 0);
 	return memory->size;
 }
 
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
 {
+	assert_true(memory->references > 0);
 	(void)err;
 	return memory->base;
 }

@@ -190,6 +190,14 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.prepared, 3);
 	assert_int_equal(accel.in_bursts, 3);
 	assert_int_equal(accel.bursts, 1);
+	/* Another execution prepares the model while the burst has memory of its own. */
+	accel.worker++;
+	assert_ok(compute_sum(c));
+	memset(sum, 0, sizeof(sum));
+	assert_ok(ANeuralNetworksExecution_burstCompute(execution, burst));
+	assert_sum(sum);
+	assert_int_equal(accel.prepared, 4);
+	assert_int_equal(accel.in_bursts, 4);
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksBurst_free(burst);
 

@@ -34,6 +34,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/nnaccel.h>
 
+#include "tools/clients.h"
 #include "tools/tool.h"
 #include "version.h"
 
@@ -758,6 +759,16 @@ static void test_info_without_engine(void **state)
 	}
 }
 
+/* A process that has ended has no name. */
+static void test_no_name(void **state)
+{
+	char name[CLIENT_NAME_SIZE + 1] = "one";
+
+	(void)state;
+	clients_read_name("11", name);
+	assert_string_equal(name, "");
+}
+
 static void test_no_clients(void **state)
 {
 	const char *out;
@@ -1171,6 +1182,7 @@ int main(void)
 		TEST(test_info),
 		TEST(test_info_lines),
 		TEST(test_info_without_engine),
+		TEST(test_no_name),
 		TEST(test_no_clients),
 		TEST(test_info_names),
 		TEST(test_stat),
