@@ -138,7 +138,7 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 	 * An operand that may be omitted can be declared with any dimensions; the shape rule checks
 	 * them.
 	 */
-	if (index < 64 && c->op->omissible & NN_IN(index))
+	if (nn_has_input(c->op->omissible, index))
 		rule.min_rank = rule.max_rank = 0;
 	if (breaks_rule(c, nn_check_in(c, index), rule, text, sizeof(text)))
 		return nn_check_fail_input(c, index, "%s", text);

@@ -346,7 +346,7 @@ static enum nn_status check_inputs(const struct nn_run *r)
 		const struct nn_tensor *t = &r->inputs[i];
 
 		if (t->omitted) {
-			if (i >= 64 || !(r->op->omissible & NN_IN(i)))
+			if (!nn_has_input(r->op->omissible, i))
 				return nn_run_fail(r, "input %u is omitted", i);
 		} else if (is_tensor(t->type) && t->rank == 0) {
 			return nn_run_fail(r, "input %u has no dimensions", i);
@@ -355,8 +355,7 @@ static enum nn_status check_inputs(const struct nn_run *r)
 		}
 	}
 	for (uint32_t i = 0; i < r->num_outputs; i++) {
-		if (r->outputs[i].omitted &&
-		    (i >= 64 || !(r->op->omissible_outputs & NN_IN(i))))
+		if (r->outputs[i].omitted && !nn_has_input(r->op->omissible_outputs, i))
 			return nn_run_fail(r, "output %u is omitted", i);
 	}
 	return NN_OK;

@@ -87,6 +87,11 @@ struct nn_rule;
 /* Sets of input positions, for up to 64 inputs. */
 #define NN_IN(i) (UINT64_C(1) << (i))
 
+static inline bool nn_has_input(uint64_t set, uint32_t index)
+{
+	return index < 64 && set & NN_IN(index);
+}
+
 struct nn_op {
 	int32_t code;
 	uint64_t version;		/* of a registered operation: version of its code; else 0 */

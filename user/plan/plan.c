@@ -325,7 +325,7 @@ bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
 {
 	const struct nn_type_info *info = nn_type_info(type);
 
-	return (info && !info->is_tensor) || (index < 64 && op->steering & NN_IN(index));
+	return (info && !info->is_tensor) || nn_has_input(op->steering, index);
 }
 
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)

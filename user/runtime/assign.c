@@ -28,7 +28,7 @@ static double figure(const struct costs *c, const struct nn_performance *perform
 
 static double operand_cost(const struct costs *c, int32_t type)
 {
-	if (type < 0 || type >= NN_TYPE_COUNT)
+	if ((uint32_t)type >= NN_TYPE_COUNT)
 		return FLT_MAX;
 	if (c->model->relaxed && type == NN_FLOAT32)
 		return figure(c, &c->info->relaxed_scalar);

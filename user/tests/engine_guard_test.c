@@ -67,6 +67,7 @@ static void ended(void)
 	nna_engine_call_end(&c);
 	nna_engine_call_end(&a);
 	begin(&b, "b");
+	usleep(20000);
 	nna_engine_call_end(&b);
 	usleep(LONG_US);
 }

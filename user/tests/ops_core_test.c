@@ -391,6 +391,15 @@ static void test_largest_output(void **state)
 	}
 }
 
+static void test_sets(void **state)
+{
+	(void)state;
+	assert_true(nn_has_input(NN_IN(5), 5));
+	assert_false(nn_has_input(NN_IN(5), 4) || nn_has_input(NN_IN(5), 6));
+	assert_true(nn_has_input(UINT64_MAX, 63));
+	assert_false(nn_has_input(UINT64_MAX, 64) || nn_has_input(UINT64_MAX, 65));
+}
+
 /* ---- Checking models ---- */
 
 static struct model_builder built;
@@ -595,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_quantisation_of_temporaries),
 		cmocka_unit_test(test_outputs_that_are_too_large),
 		cmocka_unit_test(test_largest_output),
+		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_model_checks),
 		cmocka_unit_test(test_support_of_subgraphs),
 		cmocka_unit_test(test_if),

@@ -437,11 +437,12 @@ static void test_caching(void **state)
 	}
 	run_cached(fds);
 	assert_true(size_of(fds[0]) > 0);
-	/* The second compilation finds an entry, and writes nothing. */
+	/* The second compilation finds an entry, and writes nothing: the file's time stays an old one. */
+	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);
 	run_cached(fds);
 	assert_int_equal(fstat(fds[0], &after), 0);
-	assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
+	assert_int_equal(after.st_mtim.tv_sec, 1);
 	/* A damaged entry is replaced. */
 	assert_int_equal(pread(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
 	byte ^= 1;

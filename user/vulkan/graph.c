@@ -278,7 +278,7 @@ static enum nn_status take_inputs(struct lower *l, struct nn_tensor *inputs)
 			status = lower_refuse(l, "input %u has a type that is not supported", i);
 		else if (!nn_operand_is_specified(o))
 			status = lower_refuse(l, "input %u has no fixed shape", i);
-		else if (!info->is_tensor || (i < 64 && l->run.op->steering & NN_IN(i) &&
+		else if (!info->is_tensor || (nn_has_input(l->run.op->steering, i) &&
 					      l->operation->type != NN_OP_GATHER &&
 					      l->operation->type != NN_OP_EMBEDDING_LOOKUP))
 			status = copy_value(l, i, &inputs[i]);

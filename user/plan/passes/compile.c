@@ -369,8 +369,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Values that a kernel is chosen by must not be those that anybody may change. */
 static bool reads_fixed(const struct compiler *k, const struct compiled_step *step)
 {
-	for (uint32_t i = 0; i < step->operation->num_inputs && i < 64; i++)
-		if (step->ready.reads & NN_IN(i) &&
+	for (uint32_t i = 0; i < step->operation->num_inputs; i++)
+		if (nn_has_input(step->ready.reads, i) &&
 		    operand_of(k, compiled_input(step, i))->lifetime == NN_CONSTANT_REFERENCE)
 			return false;
 	return true;

@@ -56,8 +56,8 @@ static bool is_convertible(const struct nn_subgraph *s)
 
 		if (!op || sees_types(op))
 			return false;
-		for (uint32_t j = 0; j < o->num_inputs && j < 64; j++)
-			if (op->omissible & NN_IN(j) &&
+		for (uint32_t j = 0; j < o->num_inputs; j++)
+			if (nn_has_input(op->omissible, j) &&
 			    s->operands[o->inputs[j]].lifetime == NN_SUBGRAPH_INPUT)
 				return false;
 	}

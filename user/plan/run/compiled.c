@@ -336,11 +336,11 @@ static bool stage(const struct compiled *c, const struct compiled_step *step, st
 {
 	const struct nn_operation *o = step->operation;
 
-	for (uint32_t i = 0; i < o->num_inputs && i < 64; i++) {
+	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		enum place_kind kind = c->places[compiled_input(step, i)].kind;
 		const void *from = in[i].data;
 
-		if (!(step->op->steering & NN_IN(i)) ||
+		if (!nn_has_input(step->op->steering, i) ||
 		    (kind != PLACE_INPUT && kind != PLACE_OUTPUT))
 			continue;
 		in[i].data = nn_run_alloc(r, nn_tensor_size(&in[i]), 1);

@@ -150,7 +150,7 @@ static bool add_step(struct freezer *f, const struct compiled_step *step)
 			return false;
 	inputs = outputs + to->num_outputs;
 	for (uint32_t i = 0; i < to->num_inputs; i++)
-		if (!number_of_input(f, step, i, reads & NN_IN(i), &inputs[i]))
+		if (!number_of_input(f, step, i, nn_has_input(reads, i), &inputs[i]))
 			return false;
 	to->words = (uint16_t)nn_step_save(&step->ready, inputs + to->num_inputs);
 	f->steps_words += sizeof(*to) / sizeof(uint32_t) + to->num_outputs + to->num_inputs +
@@ -193,8 +193,8 @@ static bool may_omit(const struct nn_subgraph *s)
 		const struct nn_operation *o = &s->operations[i];
 		const struct nn_op *op = nn_op_find(o->type);
 
-		for (uint32_t j = 0; j < o->num_inputs && j < 64; j++)
-			if (op->omissible & NN_IN(j) &&
+		for (uint32_t j = 0; j < o->num_inputs; j++)
+			if (nn_has_input(op->omissible, j) &&
 			    s->operands[o->inputs[j]].lifetime == NN_SUBGRAPH_INPUT)
 				return true;
 	}

@@ -170,8 +170,8 @@ static void mark_steering(struct saver *s)
 	bool changed = true;
 
 	for (uint32_t i = 0; c && i < c->num_steps; i++)
-		for (uint32_t j = 0; j < c->steps[i].operation->num_inputs && j < 64; j++)
-			if (c->steps[i].ready.reads & NN_IN(j))
+		for (uint32_t j = 0; j < c->steps[i].operation->num_inputs; j++)
+			if (nn_has_input(c->steps[i].ready.reads, j))
 				s->steers[compiled_input(&c->steps[i], j)] = true;
 	while (changed) {
 		changed = false;
