@@ -105,7 +105,7 @@ static struct nna_device devices[MOST_DEVICES];
 enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
 {
 	if (accel.is_absent) {
-		/* The error of the usual device says why there is none. */
+		/* The library asks the usual device, whose error says what is wrong. */
 		assert_string_equal(path, NNA_DEVICE_PATH);
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
 	}
