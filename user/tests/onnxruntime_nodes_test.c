@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -808,6 +810,60 @@ static void test_tokens(void **unused)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
+/* The multiply-adds that the report has of the first case that begins like this. */
+static void test_report(void **unused)
+{
+	static const struct { const char *graph; unsigned long multiply_adds; } reports[] = {
+		{ "x:f1,2,4,5 w=f3,2,3,2 b=f3 | Conv-11 x w b > y", 24 * 12 },
+		{ "x:f1,2,3,3 w=f2,3,2,2 b=f3 | ConvTranspose-11 x w b > y", 18 * 12 },
+		{ "q:u1,2,3,3 s=f{0.0625} z=u{128} w=u2,2,2,2 ws=f{0.0625} wz=u{120} t=f{0.5} tz=u{100} "
+		  "| QLinearConv-10", 8 * 8 },
+		{ "x:f2,3,5,4 w=u4,3,3,2", 96 * 18 },
+		{ "x:f2,3 w:f3 | MatMul-13", 2 * 3 },
+		{ "x:f2,2,7 w=u7,4", 16 * 7 },
+		{ "q:u2,3 s=f{0.0625} z=u{128} w=u3,4 ws=f{0.0625} wz=u{120} t=f{0.5} tz=u{100} | QLinearMatMul-10",
+		  8 * 3 },
+		{ "a:f3,2 b:f4,3 c=f4 | Gemm-13 a b c > y transA=1", 8 * 3 },
+		{ "a:f2,3 b=f3,4 c=f | Gemm-13 a b c > y", 8 * 3 },
+		{ "x:f3,1,2 w=f1,8,2~ r=f1,8,2~ | LSTM-14", 3 * (16 + 16) },
+		{ "x:f3,2,2 w=f1,2,2~ r=f1,2,2~ b=f1,4 | RNN-14", 6 * (4 + 4) },
+		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
+		/* Scores of two rows by three, of four numbers each, and sums of two. */
+		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
+	};
+	struct the_case c = { .memory = malloc(ROOM) };
+
+	(void)unused;
+	assert_non_null(c.memory);
+	load();
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		char path[64], text[2048] = "";
+		int fd = memfd_create("report", MFD_CLOEXEC);
+		struct OrtEpGraphSupportInfo info;
+		unsigned long sum = 0, k = 0;
+		struct ort_ep *ep;
+
+		while (strncmp(cases[k].graph, reports[i].graph, strlen(reports[i].graph)))
+			assert_true(++k < sizeof(cases) / sizeof(cases[0]));
+		read_case(&c, cases[k].graph, cases[k].outputs);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		ep = provider(0, 16, "ep.nn.report", path);
+		free(capability(&c, ep, &info));
+		factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
+		assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+		close(fd);
+		for (const char *node = text; (node = strstr(node, "\nnode\t"));) {
+			for (int field = 0; field < 4; field++)
+				node = strchr(node + 1, '\t');
+			sum += strtoul(node, NULL, 10);
+		}
+		if (sum != reports[i].multiply_adds)
+			fail_msg("%s: %lu, not %lu\n%s", reports[i].graph, sum, reports[i].multiply_adds, text);
+	}
+	free(c.memory);
+	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -815,6 +871,7 @@ int main(void)
 		cmocka_unit_test(test_without_extension),
 		cmocka_unit_test(test_nothing_is_left),
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_memory_fails),
 	};
 
