@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: accounting. What contexts hold is charged to their users and bounded there.
+ * nnaccel: accounting. The memory of contexts is charged to their users and limited there.
  *
- * A user is a user id of the initial namespace. Whoever opens the device inside of a user
- * namespace is charged to the owner of the outermost namespace below the initial one: ids that a
- * user gets by being given subordinate ones multiply nothing.
+ * A user is a user id of the initial namespace. If a process in a user namespace opens the device,
+ * the owner of the outermost namespace below the initial one is charged. So subordinate ids give a
+ * user no additional limits.
  */
 
 #include <linux/capability.h>
@@ -19,13 +19,13 @@
 #include "nnaccel_private.h"
 
 /**
- * struct nnaccel_user - What is charged to all contexts of one user
- * @node: in the table of users; account lock
- * @uid: who
- * @refs: accounts that point here; account lock
- * @contexts: contexts that are open; account lock
- * @latency_requests: CPU-latency requests of bursts; account lock
- * @bytes: pinned memory: of pools, buffers and bursts; account lock
+ * struct nnaccel_user - Charges of all contexts of one user
+ * @node: account lock: in the table of users
+ * @uid: the user id
+ * @refs: account lock: accounts of this user
+ * @contexts: account lock: open contexts
+ * @latency_requests: account lock: CPU-latency requests of bursts
+ * @bytes: account lock: pinned memory of pools, buffers and bursts
  * @kernel_bytes: memory of the structures behind them, and of commands
  */
 struct nnaccel_user {
@@ -39,13 +39,13 @@ struct nnaccel_user {
 };
 
 /**
- * struct nnaccel_account - What is charged to one context
- * @refs: the context's, and one for each dma-buf that it allocated
- * @user: whose
- * @unlimited: the opener may override limits: its charges are counted and not refused
- * @bytes: pinned memory; account lock
+ * struct nnaccel_account - Charges of one context
+ * @refs: references of the context and of each dma-buf that it allocated
+ * @user: the user that is charged
+ * @unlimited: the opener has CAP_SYS_RESOURCE: the user's limits do not apply
+ * @bytes: account lock: pinned memory
  *
- * A dma-buf that outlives its context keeps the account, and nothing else of the context.
+ * A dma-buf that outlives its context keeps only the account alive.
  */
 struct nnaccel_account {
 	struct kref refs;
@@ -56,7 +56,7 @@ struct nnaccel_account {
 
 static DEFINE_SPINLOCK(nnaccel_account_lock);
 static DEFINE_HASHTABLE(nnaccel_users, 6);
-/* Pinned memory of all users; account lock. */
+/* Pinned memory of all users; protected by the account lock. */
 static u64 nnaccel_total_bytes;
 
 static struct nnaccel_user *nnaccel_user_find(kuid_t uid)
@@ -70,7 +70,7 @@ static struct nnaccel_user *nnaccel_user_find(kuid_t uid)
 	return NULL;
 }
 
-/* Counts one more open context of the user. */
+/* Finds or makes the user, and counts an open context. */
 static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 {
 	struct nnaccel_user *new, *user;
@@ -92,7 +92,7 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		user->refs++;
 		user->contexts++;
 	} else {
-		/* A user without references is the new one: no context is allowed at all. */
+		/* A user without references is the new one: max_contexts is 0. */
 		if (!user->refs) {
 			hash_del(&user->node);
 			nnaccel_count(NNACCEL_USERS, -1);
@@ -120,7 +120,7 @@ static void nnaccel_user_put(struct nnaccel_user *user)
 	kfree(user);
 }
 
-/* Whom the caller's context is charged to. */
+/* Returns the user id that pays for a context of the caller. */
 static kuid_t nnaccel_current_uid(void)
 {
 	const struct user_namespace *ns = current_user_ns();
@@ -133,10 +133,10 @@ static kuid_t nnaccel_current_uid(void)
 }
 
 /**
- * nnaccel_account_open() - Make the account of a new context of the caller's
+ * nnaccel_account_open() - Makes the account of a new context of the caller
  *
- * Return: the account with one count, or an error pointer: -ENOMEM, or -EDQUOT: the user has too
- * many contexts.
+ * Return: the account with one reference, or an error pointer: -ENOMEM, or -EDQUOT if the user has
+ * too many contexts.
  */
 struct nnaccel_account *nnaccel_account_open(void)
 {
@@ -158,8 +158,8 @@ struct nnaccel_account *nnaccel_account_open(void)
 }
 
 /**
- * nnaccel_account_close() - A context is closed; what it allocated may still be charged
- * @account: its account
+ * nnaccel_account_close() - Counts an open context less; its allocations may still be charged
+ * @account: the context's account
  */
 void nnaccel_account_close(struct nnaccel_account *account)
 {
@@ -169,7 +169,7 @@ void nnaccel_account_close(struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_account_get() - Count one more pointer to an account
+ * nnaccel_account_get() - Takes a reference to an account
  * @account: the account
  */
 void nnaccel_account_get(struct nnaccel_account *account)
@@ -187,7 +187,7 @@ static void nnaccel_account_free(struct kref *refs)
 }
 
 /**
- * nnaccel_account_put() - Count one pointer less
+ * nnaccel_account_put() - Drops a reference to an account
  * @account: the account
  */
 void nnaccel_account_put(struct nnaccel_account *account)
@@ -196,7 +196,7 @@ void nnaccel_account_put(struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_account_uid() - Whom an account is charged to
+ * nnaccel_account_uid() - Returns the user id that an account charges
  * @account: the account
  *
  * Return: the user's id.
@@ -207,9 +207,9 @@ kuid_t nnaccel_account_uid(const struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_charge() - Charge pinned memory of a pool, a buffer or a burst
- * @account: the context's
- * @bytes: how much
+ * nnaccel_charge() - Charges pinned memory of a pool, a buffer or a burst
+ * @account: the context's account
+ * @bytes: number of bytes
  *
  * Return: 0 or -EDQUOT.
  */
@@ -236,9 +236,9 @@ int nnaccel_charge(struct nnaccel_account *account, u64 bytes)
 }
 
 /**
- * nnaccel_uncharge() - Take a charge back
- * @account: the context's
- * @bytes: how much
+ * nnaccel_uncharge() - Reverts a charge of pinned memory
+ * @account: the context's account
+ * @bytes: number of bytes
  */
 void nnaccel_uncharge(struct nnaccel_account *account, u64 bytes)
 {
@@ -251,10 +251,10 @@ void nnaccel_uncharge(struct nnaccel_account *account, u64 bytes)
 }
 
 /**
- * nnaccel_account_bytes() - How much pinned memory is charged
- * @account: the context's
+ * nnaccel_account_bytes() - Returns the pinned memory that is charged
+ * @account: the context's account
  *
- * Return: bytes.
+ * Return: number of bytes.
  */
 u64 nnaccel_account_bytes(struct nnaccel_account *account)
 {
@@ -267,9 +267,11 @@ u64 nnaccel_account_bytes(struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_charge_kernel() - Charge memory of structures; each command does, so it takes no lock
- * @account: the context's
- * @bytes: how much
+ * nnaccel_charge_kernel() - Charges memory of structures
+ * @account: the context's account
+ * @bytes: number of bytes
+ *
+ * The function takes no lock, because every command calls it.
  *
  * Return: 0 or -EDQUOT.
  */
@@ -284,9 +286,9 @@ int nnaccel_charge_kernel(struct nnaccel_account *account, size_t bytes)
 }
 
 /**
- * nnaccel_uncharge_kernel() - Take a charge of structures back
- * @account: the context's
- * @bytes: how much
+ * nnaccel_uncharge_kernel() - Reverts a charge of structures
+ * @account: the context's account
+ * @bytes: number of bytes
  */
 void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
 {
@@ -294,10 +296,12 @@ void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
 }
 
 /**
- * nnaccel_charge_latency() - Ask for one more CPU-latency request
- * @account: the context's
+ * nnaccel_charge_latency() - Counts a CPU-latency request, if the user may have another one
+ * @account: the context's account
  *
- * Return: whether the user may have it. There is no override: a request costs power.
+ * The limit also applies to privileged users, because a request costs power.
+ *
+ * Return: true if the request is allowed.
  */
 bool nnaccel_charge_latency(struct nnaccel_account *account)
 {
@@ -313,8 +317,8 @@ bool nnaccel_charge_latency(struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_uncharge_latency() - A CPU-latency request is gone
- * @account: the context's
+ * nnaccel_uncharge_latency() - Counts a CPU-latency request less
+ * @account: the context's account
  */
 void nnaccel_uncharge_latency(struct nnaccel_account *account)
 {
@@ -325,8 +329,8 @@ void nnaccel_uncharge_latency(struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_account_show_users() - Print a line for each user
- * @m: where to
+ * nnaccel_account_show_users() - Prints a line for each user
+ * @m: the output
  */
 void nnaccel_account_show_users(struct seq_file *m)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nnaccel: contexts. One open of a device.
- */
+/* nnaccel: contexts. A context is one open file of a device. */
 
 #include <linux/cred.h>
 #include <linux/device.h>
@@ -20,7 +18,7 @@
 static atomic64_t nnaccel_last_number;
 
 /**
- * nnaccel_context_get() - Count one more pointer to a context
+ * nnaccel_context_get() - Takes a reference to a context
  * @ctx: the context
  */
 void nnaccel_context_get(struct nnaccel_context *ctx)
@@ -44,7 +42,7 @@ static void nnaccel_context_free(struct kref *refs)
 }
 
 /**
- * nnaccel_context_put() - Count one pointer less
+ * nnaccel_context_put() - Drops a reference to a context
  * @ctx: the context
  */
 void nnaccel_context_put(struct nnaccel_context *ctx)
@@ -53,13 +51,14 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_context_opener_lives() - Is the process that opened a context still there, as it was?
+ * nnaccel_context_opener_lives() - Checks whether the process that opened a context still lives
  * @ctx: the context
  *
- * A thread of it has the address space that the context was opened in: it has executed nothing
- * since. @ctx->mm is pinned, so no other address space lies there.
+ * The process must still have a thread with the address space in which it opened the context. A
+ * process that called execve() has another one. The context pins its @ctx->mm, so no other address
+ * space can have the same address.
  *
- * Return: whether it is.
+ * Return: true if the process lives and has not called execve().
  */
 bool nnaccel_context_opener_lives(const struct nnaccel_context *ctx)
 {
@@ -127,10 +126,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/*
- * Does the process that may use the context end? Each thread that leaves closes its table of files
- * where it has one of its own, so it is not the table that tells.
- */
+/* Does the process end? Each thread may have its own table of files, so the table cannot tell. */
 static bool nnaccel_context_is_ending(const struct nnaccel_context *ctx)
 {
 	if (!(current->flags & PF_EXITING))
@@ -140,10 +136,7 @@ static bool nnaccel_context_is_ending(const struct nnaccel_context *ctx)
 	return task_tgid(current) == ctx->pid && !atomic_read(&current->signal->live);
 }
 
-/*
- * The process that may use the context ends. Commands of its rings hold the file, and before 6.7
- * nothing else would end them.
- */
+/* Commands of rings hold the file, and before 6.7 only this cancels them when the process ends. */
 static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
 	struct nnaccel_context *ctx = file->private_data;
@@ -154,9 +147,8 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 }
 
 /*
- * No ioctl is under way: each holds the file. What may still point here are the session, whose
- * worker learns that there is no more to do, commands that it has and whose callers gave up,
- * and bursts whose files are open.
+ * No ioctl is running, because each holds the file. The session, commands that their callers gave
+ * up and open bursts may still point to the context.
  */
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
@@ -215,7 +207,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	engine_ns = ctx->engine_ns;
 	mutex_unlock(&ctx->lock);
 
-	/* As Documentation/gpu/drm-usage-stats.rst has it, for tools that know no other keys. */
+	/* Keys of Documentation/gpu/drm-usage-stats.rst, for tools that know no others. */
 	seq_puts(m, "drm-driver:\tnnaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + imported) >> 10);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: global counters, and the files in debugfs: nnaccel/summary shows them and every context,
- * nnaccel/users what each user is charged, nnaccel/commands what each context waits for.
+ * nnaccel: global counters and the files in debugfs. nnaccel/summary shows the counters and every
+ * context, nnaccel/users the charges of each user, and nnaccel/commands the commands of each
+ * context.
  */
 
 #include <linux/debugfs.h>
@@ -33,21 +34,24 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_BURST_PACKETS_TOTAL] = "burst-packets-total",
 };
 
-/* Each execution counts, so each CPU has its own; one may be below 0, and the sum is not. */
+/*
+ * Counters are per CPU because every execution adds to them. One may be negative; the sum of all
+ * CPUs is not.
+ */
 static DEFINE_PER_CPU(s64 [NNACCEL_COUNTERS], nnaccel_counters);
 static struct dentry *nnaccel_debugfs;
 
 /**
- * nnaccel_count() - Add to a counter
- * @counter: which
- * @n: how much
+ * nnaccel_count() - Adds to a counter
+ * @counter: the counter
+ * @n: number to add
  */
 void nnaccel_count(enum nnaccel_counter counter, s64 n)
 {
 	this_cpu_add(nnaccel_counters[counter], n);
 }
 
-/* Right where nothing counts meanwhile. */
+/* Sums a counter; exact only if nothing adds to it meanwhile. */
 static s64 nnaccel_counted(enum nnaccel_counter counter)
 {
 	s64 sum = 0;
@@ -89,7 +93,7 @@ static int nnaccel_commands_show(struct seq_file *m, void *unused)
 DEFINE_SHOW_ATTRIBUTE(nnaccel_commands);
 
 /**
- * nnaccel_debugfs_init() - Show the files; the module works without them
+ * nnaccel_debugfs_init() - Creates the files; the module works without them
  */
 void nnaccel_debugfs_init(void)
 {
@@ -100,7 +104,7 @@ void nnaccel_debugfs_init(void)
 }
 
 /**
- * nnaccel_debugfs_exit() - Take the files away
+ * nnaccel_debugfs_exit() - Removes the files
  */
 void nnaccel_debugfs_exit(void)
 {

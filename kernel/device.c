@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the devices: their numbers, nodes and folders in sysfs. A device is an engine's; its
- * number and its name stay until the module is unloaded, whether its engine is there or not.
+ * nnaccel: numbers, nodes and sysfs folders of devices. Each device belongs to one engine. A device
+ * keeps its number and name until the module is unloaded, even while its engine is absent.
  */
 
 #include <linux/cdev.h>
@@ -17,7 +17,7 @@
 
 /* Serializes registrations. */
 static DEFINE_MUTEX(nnaccel_devices_lock);
-/* A pointer that is there stays; written with the lock held. */
+/* Entries are written with the lock held, and never change once set. */
 static struct nnaccel_engine *nnaccel_engines[NNACCEL_MAX_DEVICES];
 static dev_t nnaccel_devt;
 static struct cdev *nnaccel_cdev;
@@ -91,7 +91,7 @@ static struct class nnaccel_class = {
 	.devnode = nnaccel_devnode,
 };
 
-/* Makes the device of a number that is free. */
+/* Creates the device of an unused number. */
 static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 {
 	struct nnaccel_engine *engine = kzalloc(sizeof(*engine), GFP_KERNEL_ACCOUNT);
@@ -109,28 +109,29 @@ static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 		return ERR_CAST(dev);
 	}
 	engine->dev = dev;
-	/* Whoever was told of the node by then and opened it looks with the lock held. */
+	/* A process may have opened the node already; nnaccel_device_open() waits with the lock. */
 	smp_store_release(&nnaccel_engines[number], engine);
 	return engine;
 }
 
 /**
- * nnaccel_device_engine() - The engine of a device
- * @number: the device's
+ * nnaccel_device_engine() - Returns the engine of a device
+ * @number: the device's number
  *
- * Return: the engine, which stays as long as the module is loaded, or NULL.
+ * Return: the engine, which lives as long as the module is loaded, or NULL.
  */
 struct nnaccel_engine *nnaccel_device_engine(unsigned int number)
 {
-	/* Pairs with the release by which it was published. */
+	/* Pairs with the smp_store_release() of nnaccel_device_create(). */
 	return number < NNACCEL_MAX_DEVICES ? smp_load_acquire(&nnaccel_engines[number]) : NULL;
 }
 
 /**
- * nnaccel_device_open() - The engine of a device's node
+ * nnaccel_device_open() - Returns the engine of a device's node
  * @inode: the node
  *
- * Waits for a device that is being made, whose node is there before its engine.
+ * The node exists before its engine is published. If there is no engine yet, the function waits
+ * until the creation of the device is finished.
  *
  * Return: the engine or NULL.
  */
@@ -147,7 +148,7 @@ struct nnaccel_engine *nnaccel_device_open(const struct inode *inode)
 }
 
 /**
- * nnaccel_device_changed() - An engine's broker came or went: sysfs and udev are told
+ * nnaccel_device_changed() - Notifies sysfs and udev that a broker came or went
  * @engine: the engine
  */
 void nnaccel_device_changed(struct nnaccel_engine *engine)
@@ -156,7 +157,7 @@ void nnaccel_device_changed(struct nnaccel_engine *engine)
 	kobject_uevent(&engine->dev->kobj, KOBJ_CHANGE);
 }
 
-/* The device of a name, else the first that has none yet, which may have to be made. */
+/* Returns the device with that name, or the first one without a name, created if needed. */
 static struct nnaccel_engine *nnaccel_device_find(const char *name)
 {
 	unsigned int number;
@@ -176,10 +177,10 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 }
 
 /**
- * nnaccel_device_register() - A broker registers its engine
- * @arg: what it says of it, checked
+ * nnaccel_device_register() - Registers the engine of a broker
+ * @arg: what the broker says about it, validated
  *
- * Return: the engine, which has a broker now, or -EBUSY, -ENOSPC, -ENOMEM.
+ * Return: the engine, which now has a broker, or an error pointer: -EBUSY, -ENOSPC, -ENOMEM.
  */
 struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg)
 {
@@ -199,7 +200,7 @@ struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_regis
 }
 
 /**
- * nnaccel_devices_init() - Make the first device
+ * nnaccel_devices_init() - Creates the first device
  *
  * Return: 0 or an error.
  */
@@ -245,7 +246,7 @@ err_region:
 }
 
 /**
- * nnaccel_devices_exit() - Take the nodes away
+ * nnaccel_devices_exit() - Removes the nodes
  */
 void nnaccel_devices_exit(void)
 {
@@ -258,7 +259,7 @@ void nnaccel_devices_exit(void)
 }
 
 /**
- * nnaccel_devices_free() - Free the engines, to which nothing points any more
+ * nnaccel_devices_free() - Frees the engines, after the last reference to them is gone
  */
 void nnaccel_devices_free(void)
 {

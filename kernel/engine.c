@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the engine node. A broker registers its engine here as a device, learns which of the
- * device's contexts want a worker, and gets a session for each or refuses; a context's calls wait
- * here until a worker is attached. Engines know nothing of each other.
+ * nnaccel: the engine node.
  *
- * A context's stage, under the engine lock:
+ * A broker registers its engine here as a device. It fetches the contexts that want a worker, and
+ * answers each with a session or a refusal. A context's calls wait here until a worker attaches.
+ * Engines are independent of each other.
  *
- *   IDLE -> WANTED	a call needs an engine: in the list of events
- *   WANTED -> OFFERED	NEXT told the broker
- *   OFFERED -> WANTED	the broker closed the node
- *   OFFERED -> IDLE	REFUSE
- *   OFFERED -> SERVED	SESSION
- *   SERVED -> IDLE	the session ended
- *   any -> GONE	the context was closed: an event where the broker knew of it
+ * A context has one of these stages, protected by the engine's lock:
  *
- * A context is in the list of events while WANTED, while GONE and the broker knew of it, and while
- * SERVED where the broker knows another priority than it has.
+ *   IDLE -> WANTED	A call needs a worker; the context becomes an event.
+ *   WANTED -> OFFERED	ENGINE_NEXT reported the context to the broker.
+ *   OFFERED -> WANTED	The broker closed the node.
+ *   OFFERED -> IDLE	The broker refused by ENGINE_REFUSE.
+ *   OFFERED -> SERVED	The broker got a session by ENGINE_SESSION.
+ *   SERVED -> IDLE	The session ended.
+ *   Any -> GONE	The context was closed.
+ *
+ * The list of events has each WANTED context. It has a GONE context if the broker knows the
+ * context, and a SERVED one if the broker knows another priority than the current one.
  */
 
 #include <linux/cred.h>
@@ -35,7 +37,7 @@
 #include "trace.h"
 
 /**
- * nnaccel_engine_init() - Make an engine without a broker
+ * nnaccel_engine_init() - Initialises an engine that has no broker
  * @engine: the engine, zeroed
  */
 void nnaccel_engine_init(struct nnaccel_engine *engine)
@@ -46,7 +48,7 @@ void nnaccel_engine_init(struct nnaccel_engine *engine)
 	init_waitqueue_head(&engine->events_wait);
 }
 
-/* Something that may end the waits of a context for a worker. */
+/* Lets the calls of a context that wait for a worker check again. */
 static void nnaccel_engine_changed(struct nnaccel_context *ctx)
 {
 	wake_up_all(&ctx->changes_wait);
@@ -63,7 +65,7 @@ static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engi
 	wake_up(&engine->events_wait);
 }
 
-/* No worker for @ctx: what waits for one returns @error. */
+/* Lets the calls that wait for a worker of @ctx fail with @error. */
 static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 	__must_hold(&ctx->engine->lock)
 {
@@ -75,11 +77,11 @@ static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 }
 
 /**
- * nnaccel_engine_add() - A context was opened
+ * nnaccel_engine_add() - Adds a new context to its engine
  * @ctx: the context
  *
- * The broker hears of it when it needs a worker: to open and close the device costs no more than
- * a context.
+ * The broker is notified only when the context needs a worker. So opening and closing the device
+ * stays cheap.
  */
 void nnaccel_engine_add(struct nnaccel_context *ctx)
 {
@@ -92,7 +94,7 @@ void nnaccel_engine_add(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_want_ahead() - Have a worker got before the first call that needs one
+ * nnaccel_engine_want_ahead() - Requests a worker before the first call that needs one
  * @ctx: the context
  */
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
@@ -106,8 +108,10 @@ void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_remove() - A context was closed: the broker that knew of it is told
+ * nnaccel_engine_remove() - Removes a closed context from its engine
  * @ctx: the context
+ *
+ * The broker is notified if it knows the context.
  */
 void nnaccel_engine_remove(struct nnaccel_context *ctx)
 {
@@ -126,7 +130,7 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_attached() - A worker attached to a session
+ * nnaccel_engine_attached() - Wakes the calls of a context after a worker has attached
  * @ctx: the session's context
  */
 void nnaccel_engine_attached(struct nnaccel_context *ctx)
@@ -135,8 +139,10 @@ void nnaccel_engine_attached(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_session_ended() - The session of a context ended; the next call asks for another
+ * nnaccel_engine_session_ended() - Handles the end of a context's session
  * @ctx: the context
+ *
+ * The next call requests another session.
  */
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
 {
@@ -151,11 +157,11 @@ void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_set_priority() - Tell the broker how much a context's work matters
+ * nnaccel_engine_set_priority() - Reports the priority of a context's work to the broker
  * @ctx: the context
- * @priority: enum nnaccel_priority, the highest of the models that its worker has
+ * @priority: the highest enum nnaccel_priority among the models of its worker
  *
- * What the broker makes of it is its own business: it owns the worker's cgroup.
+ * The broker decides what to do with the priority, because it owns the worker's cgroup.
  */
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority)
 {
@@ -172,7 +178,7 @@ void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority)
 }
 
 /**
- * nnaccel_engine_state() - What NNACCEL_INFO says
+ * nnaccel_engine_state() - Returns the state of a context's engine, for NNACCEL_INFO
  * @ctx: the context
  *
  * Return: enum nnaccel_engine_state.
@@ -189,10 +195,7 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
 	return READ_ONCE(ctx->engine->broker) ? NNACCEL_ENGINE_PENDING : NNACCEL_ENGINE_ABSENT;
 }
 
-/*
- * Makes sure that the broker will hear of @ctx. A refusal that came since @wait began is its
- * answer. @wait_ms: out: how long it may wait in all; @late: out: the error of a longer wait.
- */
+/* Requests a worker, unless done or refused since @wait began; says how long to wait for it. */
 static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_engine_wait *wait,
 				  unsigned int *wait_ms, int *late)
 {
@@ -216,10 +219,7 @@ static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_en
 	return ret;
 }
 
-/*
- * Asks the broker for a worker, unless that was done. Return: jiffies that the command may still
- * wait for the worker, or an error: none comes, or the time is over.
- */
+/* Returns the jiffies that a command may still wait for its worker, or an error. */
 static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 {
 	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
@@ -244,14 +244,14 @@ static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_engine_check_session() - Is a worker attached, or may one still come?
- * @cmd: what the worker is wanted for, in ctx->changes_wait; ctx->lock is held
- * @until_ns: out: with -EINPROGRESS: when to ask again, if nothing changes before
+ * nnaccel_engine_check_session() - Checks whether a worker is attached or may still attach
+ * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
+ * @until_ns: out: when to check again at the latest, if the result is -EINPROGRESS
  *
- * The deadline of the command counts, too.
+ * The wait also ends at the command's deadline.
  *
- * Return: 0. -EINPROGRESS: one may come. -ENOTCONN, -ETIMEDOUT, -ETIME, -EPIPE, or the broker's
- * refusal: none comes.
+ * Return: 0 if a worker is attached; -EINPROGRESS if one may still attach. If none will: -ENOTCONN,
+ * -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
  */
 int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
 	__must_hold(&cmd->ctx->lock)
@@ -269,7 +269,7 @@ int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
 	return -EINPROGRESS;
 }
 
-/* The engine that the file of @ucmd was registered for. */
+/* Returns the engine that the file of @ucmd registered. */
 static struct nnaccel_engine *nnaccel_ucmd_engine(const struct nnaccel_ucmd *ucmd)
 {
 	const struct file *file = ucmd->object;
@@ -277,10 +277,7 @@ static struct nnaccel_engine *nnaccel_ucmd_engine(const struct nnaccel_ucmd *ucm
 	return file->private_data;
 }
 
-/*
- * Dequeues the first event. NEW leaves its context OFFERED. The caller puts the context: GONE
- * passes on the count that the event had.
- */
+/* Dequeues the first event. The caller puts the returned context. */
 static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine *engine,
 						      struct nnaccel_engine_next *arg)
 {
@@ -290,6 +287,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine *eng
 	ctx = list_first_entry_or_null(&engine->events, struct nnaccel_context, event);
 	if (ctx) {
 		list_del_init(&ctx->event);
+		/* The reference of a GONE event becomes the caller's. */
 		arg->out_event = NNACCEL_ENGINE_GONE;
 		if (ctx->stage == NNACCEL_STAGE_WANTED) {
 			arg->out_event = NNACCEL_ENGINE_NEW;
@@ -309,7 +307,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine *eng
 	return ctx;
 }
 
-/* The broker could not be told: the event is the first again. */
+/* Puts an event back to the head of the list because it could not be reported. */
 static void nnaccel_engine_requeue(struct nnaccel_context *ctx, u32 event)
 {
 	struct nnaccel_engine *engine = ctx->engine;
@@ -356,7 +354,7 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-/* The context that was offered under a number, at @to from now on; counted. */
+/* Moves an offered context to the stage @to, and returns it with a reference. */
 static struct nnaccel_context *nnaccel_engine_end_offer(struct nnaccel_engine *engine, u64 number,
 							enum nnaccel_engine_stage to, int error)
 {
@@ -381,7 +379,7 @@ static struct nnaccel_context *nnaccel_engine_end_offer(struct nnaccel_engine *e
 	return found;
 }
 
-/* A session could not be given: the context waits for another answer. */
+/* Makes a context OFFERED again because no session could be created. */
 static void nnaccel_engine_restore_offer(struct nnaccel_context *ctx)
 {
 	struct nnaccel_engine *engine = ctx->engine;
@@ -392,7 +390,7 @@ static void nnaccel_engine_restore_offer(struct nnaccel_context *ctx)
 	mutex_unlock(&engine->lock);
 }
 
-/* Gives the broker a session for a context that is SERVED from now on. */
+/* Creates a session for a SERVED context and installs its file for the broker. */
 static int nnaccel_engine_create_session(struct nnaccel_ucmd *ucmd, struct nnaccel_context *ctx)
 {
 	struct nnaccel_engine_session *arg = ucmd->cmd;
@@ -454,7 +452,7 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* A context that the broker was told of; counted. */
+/* Returns a context that was reported to the broker, with a reference. */
 static struct nnaccel_context *nnaccel_engine_told(struct nnaccel_engine *engine, u64 number)
 {
 	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
@@ -496,7 +494,7 @@ static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 	ctx = nnaccel_engine_told(nnaccel_ucmd_engine(ucmd), arg->context);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	/* An id that the broker's namespace does not know is no group of any context. */
+	/* If the broker's namespace does not map the id, no context matches it. */
 	arg->out_member = nnaccel_cred_in_group(ctx->cred,
 						make_kgid(current_user_ns(), arg->gid));
 	arg->out_lives = nnaccel_context_opener_lives(ctx);
@@ -505,7 +503,7 @@ static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-/* Lower-case letters, digits and hyphens, not first; terminated, and zero from there on. */
+/* Allows lower-case letters, digits and hyphens, but no hyphen first. Zeros fill the rest. */
 static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 {
 	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -513,7 +511,7 @@ static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 	return length && name[0] != '-' && !memchr_inv(name + length, 0, NNACCEL_MAX_NAME - length);
 }
 
-/* Printable ASCII; terminated, and zero from there on. */
+/* Allows printable ASCII. Zeros fill the rest. */
 static bool nnaccel_engine_version_is_valid(const char version[NNACCEL_MAX_VERSION])
 {
 	size_t length = 0;
@@ -525,9 +523,9 @@ static bool nnaccel_engine_version_is_valid(const char version[NNACCEL_MAX_VERSI
 }
 
 /**
- * nnaccel_engine_take() - A broker becomes an engine's, unless the engine has one
+ * nnaccel_engine_take() - Assigns a broker to an engine, unless the engine has one
  * @engine: the engine
- * @arg: what the broker says of it
+ * @arg: what the broker says about the engine
  *
  * Return: 0 or -EBUSY.
  */
@@ -552,7 +550,7 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 	return ret;
 }
 
-/* What the broker was told is void: the next one is told anew. */
+/* Removes the broker of an engine. The next broker gets all offers again. */
 static void nnaccel_engine_leave(struct nnaccel_engine *engine)
 {
 	struct nnaccel_context *ctx, *next;
@@ -585,7 +583,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_ENGINE_DEVICE_POOLS || arg->type > NNACCEL_DEVICE_ACCELERATOR)
 		return -EINVAL;
-	/* The last byte has to be 0: neither is then read beyond its end. */
+	/* The last bytes must be 0, so that the checks do not read beyond the ends. */
 	if (arg->name[NNACCEL_MAX_NAME - 1] || !nnaccel_engine_name_is_valid(arg->name) ||
 	    arg->version[NNACCEL_MAX_VERSION - 1] || !nnaccel_engine_version_is_valid(arg->version))
 		return -EINVAL;
@@ -594,7 +592,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(engine);
 	arg->out_device = engine->number;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	/* Of two calls on one file at the same time the second one gives its engine up. */
+	/* If two calls race on one file, the second one releases its engine. */
 	if (!ret && cmpxchg_release(&file->private_data, NULL, engine))
 		ret = -EEXIST;
 	if (ret)
@@ -604,7 +602,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 
 static int nnaccel_engine_open(struct inode *inode, struct file *file)
 {
-	/* It was the misc device's. */
+	/* The misc device had set it. */
 	file->private_data = NULL;
 	return nonseekable_open(inode, file);
 }
@@ -618,7 +616,7 @@ static int nnaccel_engine_release(struct inode *inode, struct file *file)
 
 static __poll_t nnaccel_engine_poll(struct file *file, poll_table *wait)
 {
-	/* Pairs with the registration's release. */
+	/* Pairs with the cmpxchg_release() of the registration. */
 	struct nnaccel_engine *engine = smp_load_acquire(&file->private_data);
 
 	if (!engine)
@@ -653,10 +651,11 @@ static void nnaccel_engine_show_contexts(struct nnaccel_engine *engine, struct s
 }
 
 /**
- * nnaccel_engine_show() - Print a line for each context
- * @m: where to
+ * nnaccel_engine_show() - Prints a line for each context
+ * @m: the output
  *
- * The figures are looked at without their locks: each is right, not all of one moment.
+ * The values are read without their locks. Each value is right, but they may be from different
+ * moments.
  */
 void nnaccel_engine_show(struct seq_file *m)
 {
@@ -666,7 +665,7 @@ void nnaccel_engine_show(struct seq_file *m)
 			nnaccel_engine_show_contexts(nnaccel_device_engine(i), m);
 }
 
-/* The context of @engine with the least number above one; counted, or NULL. */
+/* Returns the context with the lowest number above @number, with a reference, or NULL. */
 static struct nnaccel_context *nnaccel_engine_find_next(struct nnaccel_engine *engine, u64 number)
 {
 	struct nnaccel_context *next, *found = NULL;
@@ -684,12 +683,12 @@ static struct nnaccel_context *nnaccel_engine_find_next(struct nnaccel_engine *e
 }
 
 /**
- * nnaccel_engine_next_context() - Go through the contexts that are open, of all engines
- * @ctx: the one before, whose count is given up; NULL: none
+ * nnaccel_engine_next_context() - Iterates over the open contexts of all engines
+ * @ctx: the previous context, whose reference is dropped; NULL to begin
  *
- * A caller may stop only at the end. Contexts are in the order of their numbers.
+ * Contexts are in the order of their numbers. A caller that stops early must put its context.
  *
- * Return: the next one, counted, or NULL.
+ * Return: the next context with a reference, or NULL.
  */
 struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx)
 {
@@ -731,7 +730,7 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 
 static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	/* Pairs with the registration's release. */
+	/* Pairs with the cmpxchg_release() of the registration. */
 	const struct nnaccel_engine *engine = smp_load_acquire(&file->private_data);
 
 	if (!engine && cmd != NNACCEL_ENGINE_REGISTER)

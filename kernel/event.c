@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: events. An event is the end of an execution, as its file and its dependents see it. It
- * happens once, and points to nothing, so that it outlives the execution at no cost.
+ * nnaccel: events. An event is the end of an execution, for pollers of its file and for commands
+ * that depend on it. It happens once. It holds no references, so it keeps nothing of the execution
+ * alive.
  */
 
 #include <linux/poll.h>
@@ -12,12 +13,12 @@
 
 /**
  * struct nnaccel_event - The end of an execution
- * @refs: the submission's, and those of the commands that wait for it
+ * @refs: references of the submission and of the commands that wait for it
  * @wait: pollers
- * @lock: protects what follows; the innermost lock but for those of wait queues
- * @happened: it happened; pollers look at it without the lock
- * @failed: there is no answer, or not one of success; does not change after @happened
- * @waits: struct nnaccel_async_wait of commands that wait for it; none once it happened
+ * @lock: protects the fields below; no lock is taken inside of it except those of wait queues
+ * @happened: the event has happened; pollers read it without the lock
+ * @failed: the execution has no answer, or no successful one; constant after @happened
+ * @waits: struct nnaccel_async_wait of commands that wait for it; empty after @happened
  */
 struct nnaccel_event {
 	struct kref refs;
@@ -29,9 +30,9 @@ struct nnaccel_event {
 };
 
 /**
- * nnaccel_event_create() - Make an event that has not happened
+ * nnaccel_event_create() - Makes an event that has not happened
  *
- * Return: the event, with one count, or NULL: no memory.
+ * Return: the event with one reference, or NULL if there is no memory.
  */
 struct nnaccel_event *nnaccel_event_create(void)
 {
@@ -47,7 +48,7 @@ struct nnaccel_event *nnaccel_event_create(void)
 }
 
 /**
- * nnaccel_event_get() - Count one more pointer to an event
+ * nnaccel_event_get() - Takes a reference to an event
  * @event: the event
  */
 void nnaccel_event_get(struct nnaccel_event *event)
@@ -61,7 +62,7 @@ static void nnaccel_event_free(struct kref *refs)
 }
 
 /**
- * nnaccel_event_put() - Count one pointer less
+ * nnaccel_event_put() - Drops a reference to an event
  * @event: the event
  */
 void nnaccel_event_put(struct nnaccel_event *event)
@@ -70,11 +71,11 @@ void nnaccel_event_put(struct nnaccel_event *event)
 }
 
 /**
- * nnaccel_event_add_wait() - Have nnaccel_async_signalled() called when an event happens
+ * nnaccel_event_add_wait() - Lets nnaccel_async_signalled() be called when an event happens
  * @event: the event
  * @wait: the wait, in no list
  *
- * Return: false: it has happened, and nothing is called.
+ * Return: false if it has happened; then nothing is called.
  */
 bool nnaccel_event_add_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait)
 {
@@ -89,11 +90,11 @@ bool nnaccel_event_add_wait(struct nnaccel_event *event, struct nnaccel_async_wa
 }
 
 /**
- * nnaccel_event_remove_wait() - Undo nnaccel_event_add_wait()
+ * nnaccel_event_remove_wait() - Reverts nnaccel_event_add_wait()
  * @event: the event
  * @wait: the wait, in the event's list or not
  *
- * Return: false: it was not in the list.
+ * Return: false if the wait was not in the list.
  */
 bool nnaccel_event_remove_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait)
 {
@@ -107,9 +108,9 @@ bool nnaccel_event_remove_wait(struct nnaccel_event *event, struct nnaccel_async
 }
 
 /**
- * nnaccel_event_happen() - Tell those who wait for an event
+ * nnaccel_event_happen() - Marks an event as happened and wakes those who wait for it
  * @event: the event, which has not happened
- * @failed: there is no answer, or not one of success
+ * @failed: the execution has no answer, or no successful one
  */
 void nnaccel_event_happen(struct nnaccel_event *event, bool failed)
 {
@@ -127,10 +128,10 @@ void nnaccel_event_happen(struct nnaccel_event *event, bool failed)
 }
 
 /**
- * nnaccel_event_has_failed() - Look at an event that happened
+ * nnaccel_event_has_failed() - Returns whether an event that happened has failed
  * @event: the event
  *
- * Return: whether it failed.
+ * Return: true if it failed.
  */
 bool nnaccel_event_has_failed(struct nnaccel_event *event)
 {
@@ -143,12 +144,12 @@ bool nnaccel_event_has_failed(struct nnaccel_event *event)
 }
 
 /**
- * nnaccel_event_poll() - Poll a file that tells of an event
+ * nnaccel_event_poll() - Polls a file for an event
  * @event: the event
  * @file: the file
- * @wait: the poll
+ * @wait: the table of the poll
  *
- * Return: EPOLLIN | EPOLLRDNORM: it happened.
+ * Return: EPOLLIN | EPOLLRDNORM if it happened, or 0.
  */
 __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
 			    struct poll_table_struct *wait)

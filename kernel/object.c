@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: objects. A context's table of pools, models, buffers and submissions: ids are reserved
- * first and published last; an object goes with the last count on it.
+ * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Ids are
+ * reserved first and published last. Dropping the last reference frees an object.
  */
 
 #include <linux/slab.h>
@@ -11,16 +11,16 @@
 #define NNACCEL_OBJECT_BYTES(_struct)	\
 	(sizeof(_struct) + sizeof(struct nnaccel_notice) + sizeof(struct xa_node))
 
-/* What differs between the types. */
+/* The properties of each type of object. */
 static const struct {
-	/* NULL: what they are about has a limit of its own. */
+	/* The limit per context; NULL if the commands are limited instead. */
 	const unsigned int *limit;
-	/* What is charged: the structure, its notice, a node of a table, and files. */
+	/* Bytes charged for the structure, its notice, a node of a table, and files. */
 	size_t bytes;
 	enum nnaccel_counter counter;
-	/* With ctx->lock held: the last count is gone, tell the worker. NULL: it knows of none. */
+	/* Notifies the worker after the last put, with ctx->lock held. NULL if it knows none. */
 	void (*retire)(struct nnaccel_object *obj);
-	/* Without: drop what the object holds, and free it. */
+	/* Drops what the object holds and frees it, without ctx->lock. */
 	void (*release)(struct nnaccel_object *obj);
 } nnaccel_object_types[NNACCEL_OBJECT_TYPES] = {
 	[NNACCEL_OBJECT_POOL] = {
@@ -43,12 +43,13 @@ static const struct {
 };
 
 /**
- * nnaccel_object_init() - Make the caller's allocation an object, with one count
- * @obj: what to initialise; on failure the caller still owns and frees it
+ * nnaccel_object_init() - Initialises an object in the caller's allocation, with one reference
+ * @obj: the object; on failure the caller still owns and frees it
  * @ctx: the context
  * @type: pool, model, buffer or submission
  *
- * Return: 0, -ENOMEM; -ENOSPC: too many of them in the context; -EDQUOT: the user holds too much.
+ * Return: 0, -ENOMEM, -ENOSPC if the context has too many of them, or -EDQUOT if the user holds too
+ * much.
  */
 int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 			enum nnaccel_object_type type)
@@ -60,7 +61,7 @@ int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 	ret = nnaccel_charge_kernel(ctx->account, bytes);
 	if (ret)
 		return ret;
-	/* The worker knows nothing of submissions. */
+	/* The worker does not know submissions. */
 	obj->notice = NULL;
 	if (type != NNACCEL_OBJECT_SUBMISSION) {
 		obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
@@ -95,9 +96,9 @@ err_charge:
 }
 
 /**
- * nnaccel_object_charge() - Charge an array of an object; until its end
+ * nnaccel_object_charge() - Charges an array of an object, until the object is freed
  * @obj: the object
- * @bytes: how much
+ * @bytes: number of bytes
  *
  * Return: 0 or -EDQUOT.
  */
@@ -111,11 +112,11 @@ int nnaccel_object_charge(struct nnaccel_object *obj, size_t bytes)
 }
 
 /**
- * nnaccel_object_reserve() - Take an id that names nothing yet
+ * nnaccel_object_reserve() - Reserves an id without an object
  * @ctx: the context
  * @id: out: the id
  *
- * Return: 0, -ENOMEM, or -ENOSPC: all ids are taken.
+ * Return: 0, -ENOMEM, or -ENOSPC if all ids are in use.
  */
 int nnaccel_object_reserve(struct nnaccel_context *ctx, u32 *id)
 {
@@ -129,7 +130,7 @@ int nnaccel_object_reserve(struct nnaccel_context *ctx, u32 *id)
 }
 
 /**
- * nnaccel_object_unreserve() - Give an id back that was not published
+ * nnaccel_object_unreserve() - Releases a reserved id that was not published
  * @ctx: the context
  * @id: the id
  */
@@ -139,9 +140,9 @@ void nnaccel_object_unreserve(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
- * nnaccel_object_publish() - Let a reserved id name an object; cannot fail
- * @obj: the object; the caller's count becomes the table's
- * @id: the id
+ * nnaccel_object_publish() - Makes a reserved id name an object; cannot fail
+ * @obj: the object; the caller's reference becomes the table's
+ * @id: the reserved id
  */
 void nnaccel_object_publish(struct nnaccel_object *obj, u32 id)
 {
@@ -149,12 +150,12 @@ void nnaccel_object_publish(struct nnaccel_object *obj, u32 id)
 }
 
 /**
- * nnaccel_object_get() - Look up an id
+ * nnaccel_object_get() - Looks up an id
  * @ctx: the context
  * @id: the id
- * @type: what it must name
+ * @type: type that the object must have
  *
- * Return: the object, counted, or NULL.
+ * Return: the object with a reference, or NULL.
  */
 struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
 					  enum nnaccel_object_type type)
@@ -172,7 +173,7 @@ struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
 }
 
 /**
- * nnaccel_object_put() - Drop a count; not with ctx->lock held
+ * nnaccel_object_put() - Drops a reference; the caller must not hold ctx->lock
  * @obj: the object
  */
 void nnaccel_object_put(struct nnaccel_object *obj)
@@ -196,11 +197,12 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 }
 
 /**
- * nnaccel_object_take() - Take an object out of the table
+ * nnaccel_object_take() - Removes an object from the table
  * @obj: the object
- * @id: the id that it had
+ * @id: the id of the object
  *
- * Return: true: the table's count is the caller's; false: the id does not name it any more.
+ * Return: true if the caller now owns the table's reference; false if the id no longer names the
+ * object.
  */
 bool nnaccel_object_take(struct nnaccel_object *obj, u32 id)
 {
@@ -216,7 +218,7 @@ bool nnaccel_object_take(struct nnaccel_object *obj, u32 id)
 }
 
 /**
- * nnaccel_object_destroy_all() - Empty the table of a context that nobody can use any more
+ * nnaccel_object_destroy_all() - Empties the table of a closed context
  * @ctx: the context
  */
 void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
@@ -235,7 +237,7 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_destroy_ioctl() - NNACCEL_DESTROY
+ * nnaccel_destroy_ioctl() - Implements NNACCEL_DESTROY
  * @ucmd: the ioctl
  *
  * Return: 0 or -ENOENT.
@@ -246,7 +248,7 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_object *obj;
 
-	/* A reserved id has no object: leave it to whoever reserved it. */
+	/* A reserved id has no object; the call that reserved it still needs it. */
 	xa_lock(&ctx->objects);
 	obj = xa_load(&ctx->objects, cmd->id);
 	if (obj)
