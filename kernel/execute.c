@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nnaccel: executions: one copy of the client's description, checked, becomes a command.
- */
+/* nnaccel: executions. The description of a client is copied once, validated and made a command. */
 
 #include <linux/ktime.h>
 #include <linux/nospec.h>
@@ -12,7 +10,7 @@
 
 #include "nnaccel_private.h"
 
-/* Checks an argument and adds to its pool's protection what it takes; @output < 0: an input. */
+/* Validates an argument and widens the protection of its grant. Inputs have a negative @output. */
 static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
 				     s64 output)
 {
@@ -66,9 +64,8 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 }
 
 /*
- * Names the files of planes that do not lie in their formatted pool's own, behind all that the
- * caller named: they are accessed as the pool is. How many there are shows when the pools are
- * known, so the arrays are made anew.
+ * Appends the pools of planes that lie in other files, with the protection of their formatted pool.
+ * Their number is known only now, so the arrays are reallocated.
  */
 static int nnaccel_execute_add_planes(struct nnaccel_command *cmd)
 {
@@ -147,12 +144,11 @@ static bool nnaccel_execute_is_valid(const struct nnaccel_execute *arg)
 }
 
 /**
- * nnaccel_execute_create() - Make an execution of a client's description
+ * nnaccel_execute_create() - Makes an execution from the description of a client
  * @ctx: the context
  * @from: the module's copy of the description, a struct nnaccel_execute
  *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT,
- * -ENOMEM.
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EACCES, -EPERM, -EFAULT, -ENOMEM.
  */
 struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, const void *from)
 {
@@ -180,9 +176,9 @@ struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, cons
 }
 
 /**
- * nnaccel_execute_respond() - Give the results of an execution to its client
- * @ucmd: where the client's struct nnaccel_execute is, and the module's copy of it
- * @cmd: the execution, answered
+ * nnaccel_execute_respond() - Writes the results of an execution to its client
+ * @ucmd: the client's struct nnaccel_execute and the module's copy of it
+ * @cmd: the answered execution
  *
  * Return: 0 or -EFAULT.
  */
@@ -211,7 +207,7 @@ int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *c
 			err_access);
 	unsafe_put_user(measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE,
 			&to->out_driver_ns, err_access);
-	/* All but the last of it is in the first published version of the structure. */
+	/* Only the last field is missing in the first published version of the structure. */
 	if (ucmd->user_size >= sizeof(*to))
 		unsafe_put_user(measured ? cmd->end_ns - cmd->async->ready_ns : NNACCEL_TIME_NONE,
 				&to->out_fenced_ns, err_access);

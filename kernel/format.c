@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: formatted pools. Planes of rows of pixels, as cameras and displays have them;
- * arguments of executions and nothing else. What the pixels mean is user space's business.
+ * nnaccel: formatted pools. Their planes hold rows of pixels, like images of cameras and displays.
+ * Only arguments of executions use them. The module does not interpret the pixels.
  *
- * A formatted pool is the file of its first plane. A plane in another file has a pool without an
- * id, which the formatted pool holds: it is granted, and access to it begins and ends, as for any
- * other pool, so commands name it behind the pools that their caller named.
+ * A formatted pool has the file of its first plane. For a plane in another file it holds an
+ * additional pool without an id. The additional pool is granted and accessed like any other. So
+ * commands name it after the pools that their caller named.
  */
 
 #include <linux/dma-buf.h>
@@ -17,8 +17,8 @@
 #include "nnaccel_private.h"
 
 /*
- * Formats: the bytes of a pixel in the first plane, what width and height must be multiples of, and
- * for each other plane the bytes of two pixels beside each other, of two rows.
+ * Layouts of the formats: bytes of a pixel in the first plane, and multiples of width and height.
+ * For the other planes, chroma_bytes counts the bytes of 2 x 2 pixels.
  */
 static const struct nnaccel_format_info {
 	u32 fourcc;
@@ -56,10 +56,10 @@ static const struct nnaccel_format_info {
 };
 
 /**
- * struct nnaccel_picture_file - A file that planes of a picture lie in
- * @import: what is imported of it: from its start to the end of the last row
- * @file: the file, counted
- * @dmabuf: the dma-buf that it is, or NULL
+ * struct nnaccel_picture_file - A file that contains planes of an image
+ * @import: the part to import: from the file's start to the end of the last row
+ * @file: the file, with a reference
+ * @dmabuf: the dma-buf of the file, or NULL
  */
 struct nnaccel_picture_file {
 	struct nnaccel_pool_import import;
@@ -77,7 +77,7 @@ static const struct nnaccel_format_info *nnaccel_format_find(u32 fourcc)
 	return NULL;
 }
 
-/* Bytes of a file up to where the pixels of the plane's last row end. */
+/* Computes the end of a plane's last row, in bytes of the file. */
 static int nnaccel_plane_end(const struct nnaccel_picture_plane *plane, u64 *end)
 {
 	if (plane->stride < plane->row_bytes ||
@@ -87,7 +87,7 @@ static int nnaccel_plane_end(const struct nnaccel_picture_plane *plane, u64 *end
 	return 0;
 }
 
-/* Checks what a client says of a picture but for its files, and finds out what follows from it. */
+/* Validates a client's description of an image, without its files, and lays out the planes. */
 static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
 				struct nnaccel_picture *picture)
 {
@@ -171,7 +171,7 @@ static void nnaccel_picture_put_files(struct nnaccel_picture_file *files, u32 nu
 }
 
 /**
- * nnaccel_picture_free() - Free what a formatted pool has besides, and drop its planes' pools
+ * nnaccel_picture_free() - Frees the image of a formatted pool and puts its other pools
  * @pool: the pool, formatted or not
  */
 void nnaccel_picture_free(struct nnaccel_pool *pool)
@@ -186,7 +186,7 @@ void nnaccel_picture_free(struct nnaccel_pool *pool)
 	kfree(picture);
 }
 
-/* Makes the pools of a picture, which is theirs from now on, or gone; @files are, too. */
+/* Imports the pools of an image. Takes over @picture and @files, also on failure. */
 static struct nnaccel_pool *nnaccel_picture_import(struct nnaccel_context *ctx,
 						   struct nnaccel_picture *picture,
 						   struct nnaccel_picture_file *files, u32 num,
@@ -218,7 +218,7 @@ static struct nnaccel_pool *nnaccel_picture_import(struct nnaccel_context *ctx,
 }
 
 /**
- * nnaccel_picture_import_ioctl() - NNACCEL_POOL_IMPORT of an image
+ * nnaccel_picture_import_ioctl() - Implements NNACCEL_POOL_IMPORT of an image
  * @ucmd: the ioctl
  *
  * Return: 0, -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM, -ENOSPC, -ENOMEM, -EFAULT.
@@ -262,10 +262,10 @@ int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /**
- * nnaccel_pool_is_formatted() - Is a pool a picture?
+ * nnaccel_pool_is_formatted() - Returns whether a pool is formatted
  * @pool: the pool
  *
- * Return: whether it is.
+ * Return: true if it is.
  */
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool)
 {
@@ -273,10 +273,10 @@ bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_num_others() - How many pools does a pool hold for planes in other files?
+ * nnaccel_pool_num_others() - Returns how many pools a pool holds for planes in other files
  * @pool: the pool, formatted or not
  *
- * Return: how many.
+ * Return: the number.
  */
 u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
 {
@@ -284,9 +284,9 @@ u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_of_file() - Find the pool of a file that planes of a pool lie in
+ * nnaccel_pool_of_file() - Returns the pool of a plane's file
  * @pool: the pool, formatted or not
- * @file: as struct nnaccel_picture_plane has it
+ * @file: the value of nnaccel_picture_plane.file
  *
  * Return: the pool itself, or another one that it holds.
  */
@@ -296,9 +296,9 @@ struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file)
 }
 
 /**
- * nnaccel_picture_tell() - Tell a worker how a formatted pool lies
- * @pool: the pool, granted as its planes' pools are; context->lock is held
- * @format: out: what the worker is told
+ * nnaccel_picture_tell() - Describes the layout of a formatted pool for a worker
+ * @pool: the pool, granted like the pools of its planes; ctx->lock is held
+ * @format: out: the description
  */
 void nnaccel_picture_tell(struct nnaccel_pool *pool, struct nnaccel_format *format)
 	__must_hold(&pool->obj.ctx->lock)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: neural network accelerator interface. The module's parameters, the engine node and
- * what every ioctl goes through.
+ * nnaccel: neural network accelerator interface. This file has the parameters of the module, the
+ * engine node and the entry of every ioctl.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -98,21 +98,21 @@ module_param_named(kill_grace_ms, nnaccel_kill_grace_ms, uint, 0644);
 MODULE_PARM_DESC(kill_grace_ms,
 		 "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 
-/* Drivers of GPUs allow a job that time before they reset. */
+/* GPU drivers allow a job the same time before they reset. */
 unsigned int nnaccel_fence_bound_ms = 10000;
 module_param_named(fence_bound_ms, nnaccel_fence_bound_ms, uint, 0644);
 MODULE_PARM_DESC(fence_bound_ms,
 		 "How long a command waits for the fence that its worker committed, in ms (default 10000)");
 
-/* Runs works that must not be done while a fence signals or a lock is held. */
+/* Runs work items that must not run while a fence signals or a lock is held. */
 struct workqueue_struct *nnaccel_wq;
-/* Ends the threads of contexts that are gone, tells importers; waits for memory and for others. */
+/* Ends the threads of freed contexts and notifies importers. Its work may allocate and block. */
 struct workqueue_struct *nnaccel_free_wq;
 
-/* Grants have their numbers in the upper half of mmap() offsets. */
+/* mmap() offsets have the number of a grant in their upper half. */
 static_assert(BITS_PER_LONG == 64);
 
-/* The sizes are ABI: a change here breaks programs that are built. */
+/* The sizes are ABI: changing one breaks programs that are already built. */
 static_assert(sizeof(struct nnaccel_info) == 152);
 static_assert(sizeof(struct nnaccel_destroy) == 8);
 static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
@@ -162,12 +162,12 @@ static_assert(sizeof(struct nnaccel_datum) == 20);
 static_assert(sizeof(struct nnaccel_line) == 64);
 
 /**
- * nnaccel_copy_struct() - Copy a structure of the caller's, once
- * @ucmd: says where it is and where the copy goes; gets its size
- * @size: bytes that the module knows of it
- * @min_size: bytes of its first published version
+ * nnaccel_copy_struct() - Copies the caller's structure, once
+ * @ucmd: the addresses of the structure and its copy; gets the size
+ * @size: the module's size of the structure
+ * @min_size: size of its first published version
  *
- * Its size is what the caller said at the first look.
+ * The size field of the copy is the value that was read first.
  *
  * Return: 0, -EFAULT, -EINVAL, -E2BIG.
  */
@@ -179,7 +179,7 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 		return -EFAULT;
 	if (ucmd->user_size < min_size)
 		return -EINVAL;
-	/* What follows is looked at byte by byte, and nothing interrupts that. */
+	/* The tail is checked byte by byte without interruption, so its size is limited. */
 	if (ucmd->user_size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(ucmd->cmd, size, ucmd->ubuffer, ucmd->user_size);
@@ -189,14 +189,14 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 }
 
 /**
- * nnaccel_ioctl() - Run one ioctl of a table
+ * nnaccel_ioctl() - Runs one ioctl of a table
  * @ops: the table, indexed by number
- * @num_ops: its entries
- * @object: for the function that is run
- * @cmd: as the file operation got it, its number relative to the table's first
- * @arg: as the file operation got it
+ * @num_ops: number of entries
+ * @object: passed to the function as nnaccel_ucmd.object
+ * @cmd: the file operation's argument; its number selects the entry
+ * @arg: the file operation's argument
  *
- * Return: what the function returned, or -ENOTTY, -EFAULT, -EINVAL, -E2BIG.
+ * Return: the result of the function, or -ENOTTY, -EFAULT, -EINVAL, -E2BIG.
  */
 long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
 		   unsigned int cmd, unsigned long arg)
@@ -222,9 +222,9 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 }
 
 /**
- * nnaccel_ucmd_respond() - Write the structure back
+ * nnaccel_ucmd_respond() - Writes the structure back to the caller
  * @ucmd: the ioctl
- * @size: bytes that the module knows of the structure
+ * @size: the module's size of the structure
  *
  * Return: 0 or -EFAULT.
  */
@@ -236,12 +236,12 @@ int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size)
 }
 
 /**
- * nnaccel_copy_in() - Copy an array of the caller's
+ * nnaccel_copy_in() - Copies an array of the caller
  * @from: user address
- * @n: elements
- * @size: bytes of one
+ * @n: number of elements
+ * @size: bytes of one element
  *
- * Return: the copy, to be freed by kvfree(), NULL where @n is 0, or an error pointer.
+ * Return: the copy, to be freed by kvfree(), or an error pointer; NULL if @n is 0.
  */
 void *nnaccel_copy_in(u64 from, size_t n, size_t size)
 {
@@ -269,10 +269,10 @@ static s64 nnaccel_time_offset(void)
 }
 
 /**
- * nnaccel_time_from_user() - A time of the caller's CLOCK_MONOTONIC
- * @ns: as its time namespace has it, 0: none
+ * nnaccel_time_from_user() - Converts a time from the caller's CLOCK_MONOTONIC to the kernel's
+ * @ns: the time in the caller's time namespace; 0 means none
  *
- * Return: as the module has it; a time before the machine's start is 1, which is past.
+ * Return: the kernel's time; 1, which is past, if it is before the machine's start.
  */
 u64 nnaccel_time_from_user(u64 ns)
 {
@@ -286,10 +286,10 @@ u64 nnaccel_time_from_user(u64 ns)
 }
 
 /**
- * nnaccel_time_to_user() - The inverse of nnaccel_time_from_user()
- * @ns: a time of CLOCK_MONOTONIC as the module has it, 0: none
+ * nnaccel_time_to_user() - Reverts nnaccel_time_from_user()
+ * @ns: the kernel's time; 0 means none
  *
- * Return: as the caller's time namespace has it.
+ * Return: the time in the caller's time namespace.
  */
 u64 nnaccel_time_to_user(u64 ns)
 {
@@ -361,7 +361,7 @@ static void __exit nnaccel_exit(void)
 	nnaccel_debugfs_exit();
 	destroy_workqueue(nnaccel_wq);
 	destroy_workqueue(nnaccel_free_wq);
-	/* What dropped the last count on the module may not have returned from it yet. */
+	/* The function that dropped the last reference to the module may still be returning. */
 	rcu_barrier();
 	synchronize_rcu_tasks();
 	nnaccel_devices_free();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: questions to the worker: about its device, and about which operations of a model it
- * can do.
+ * nnaccel: queries. A client asks the worker about the device, or which operations of a model it
+ * supports.
  */
 
 #include <linux/err.h>
@@ -10,7 +10,7 @@
 #include "nnaccel_private.h"
 
 /**
- * nnaccel_query_create() - Make a command of a query
+ * nnaccel_query_create() - Makes the command of a query
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_query
  *
@@ -31,9 +31,9 @@ struct nnaccel_command *nnaccel_query_create(struct nnaccel_context *ctx, const 
 }
 
 /**
- * nnaccel_query_respond() - Give the answer to a query to the client
- * @ucmd: where it goes
- * @cmd: the query, answered
+ * nnaccel_query_respond() - Writes the answer of a query to its client
+ * @ucmd: the client's structure
+ * @cmd: the answered query
  *
  * Return: 0, -ENOBUFS, -EFAULT.
  */
@@ -54,7 +54,7 @@ int nnaccel_query_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd
 }
 
 /**
- * nnaccel_supported_create() - Make a command of a question about a model's operations
+ * nnaccel_supported_create() - Makes a command that asks which operations are supported
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_supported
  *
@@ -86,9 +86,9 @@ struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx, co
 }
 
 /**
- * nnaccel_supported_respond() - Tell the client which operations the worker can do
- * @ucmd: where the answer goes
- * @cmd: the question, answered
+ * nnaccel_supported_respond() - Writes to the client which operations the worker supports
+ * @ucmd: the client's structure
+ * @cmd: the answered command
  *
  * Return: 0 or -EFAULT.
  */
