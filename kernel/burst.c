@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: bursts. Two rings in shmem pages through which a client and its worker exchange
- * executions without the kernel; here are their lives, who may map what, and their slots.
+ * nnaccel: bursts. A client and its worker exchange executions by two rings in shared memory,
+ * without the kernel. This file has the lifetime of bursts, their mappings and their slots.
  *
- * A burst dies once, under ctx->lock: with its file's last close, its context or its
- * worker's session. The status page says so first, then EPOLLHUP. Futexes that somebody sleeps
- * on are user space's to wake.
+ * A burst dies once, under ctx->lock: when its file is closed, when its context is closed, or when
+ * the session ends. The status page changes first, then poll() returns EPOLLHUP. User space wakes
+ * its own futexes.
  */
 
 #include <linux/anon_inodes.h>
@@ -23,7 +23,7 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* A slot is an index and, above it, how often the burst had bound one before. */
+/* The number of a slot has its index in the lower bits, and the count of binds above it. */
 #define NNACCEL_SLOT_LIMIT	XA_LIMIT(0, NNACCEL_BURST_MAX_SLOTS - 1)
 #define NNACCEL_SLOT_SHIFT	ilog2(NNACCEL_BURST_MAX_SLOTS)
 #define NNACCEL_SLOT_BINDS	GENMASK(30 - NNACCEL_SLOT_SHIFT, 0)
@@ -38,7 +38,7 @@ static u64 nnaccel_burst_ring_bytes(u32 capacity)
 	return NNACCEL_RING_LINES + nnaccel_burst_lines(capacity) * sizeof(struct nnaccel_line);
 }
 
-/* What is charged for the structures of a burst, and of a slot. */
+/* Bytes charged for the structures of a burst and of a slot. */
 #define NNACCEL_BURST_BYTES	(sizeof(struct nnaccel_burst) + sizeof(struct nnaccel_notice) + \
 				 sizeof(struct xa_node) + \
 				 (1 + NNACCEL_BURST_FILES) * NNACCEL_FILE_BYTES)
@@ -56,7 +56,7 @@ static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *
 	nnaccel_count(NNACCEL_SLOTS, -1);
 }
 
-/* A slot with its index reserved. */
+/* Creates a slot with a reserved index. */
 static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 						const struct nnaccel_burst_slot *arg)
 {
@@ -106,7 +106,6 @@ err_charge:
 	return ERR_PTR(ret);
 }
 
-/* Gives a pool a slot. */
 static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_burst_slot *arg = ucmd->cmd;
@@ -136,7 +135,7 @@ static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* The slot of that number, or NULL; ctx->lock is held. */
+/* Returns the slot of that number, or NULL. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
 	__must_hold(&burst->ctx->lock)
 {
@@ -184,12 +183,12 @@ static int nnaccel_burst_slot_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /**
- * nnaccel_burst_resolve() - Look up a slot for the worker
+ * nnaccel_burst_resolve() - Looks up a slot for the worker
  * @burst: the burst; ctx->lock is held
  * @number: the slot
- * @prot: out: NNACCEL_PROT_* that the slot allows
+ * @prot: out: NNACCEL_PROT_* of the slot
  *
- * Return: the slot's pool, not counted, or an error pointer: -ENOENT.
+ * Return: the slot's pool without a reference, or an error pointer: -ENOENT.
  */
 struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 number, u32 *prot)
 {
@@ -206,16 +205,18 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 
 /* ---- memory ---- */
 
-/* Not to be locked: a mapping outlives the burst and so the charge for it. */
+/*
+ * Creates shared memory that stays swappable, because a mapping outlives the burst and its charge.
+ */
 static struct file *nnaccel_burst_file(u64 bytes)
 {
 	struct file *file = nnaccel_shmem_file("nnaccel-burst", bytes);
 
-	/* No memory for an inode; to the caller, no space is a limit of bursts. */
+	/* tmpfs returns ENOSPC if it has no inode, but our ENOSPC means too many bursts. */
 	return file == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : file;
 }
 
-/* The context's doorbell, made with its first burst. */
+/* Makes the doorbell of a context, with its first burst. */
 static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 {
 	struct file *file;
@@ -245,8 +246,8 @@ static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_burst_drop_doorbell() - Nobody refers to a context any more
- * @ctx: the context
+ * nnaccel_burst_drop_doorbell() - Frees the doorbell of a context
+ * @ctx: the context, which is being freed
  */
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx)
 {
@@ -287,7 +288,7 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
 	kunmap_local(status);
-	/* The kernel cleans no page that the burst holds: it stays dirty until the last state. */
+	/* The burst holds the page, so it stays dirty until the last change of the state. */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
 }
@@ -306,13 +307,13 @@ static void nnaccel_burst_drop_memory(struct nnaccel_burst *burst)
 }
 
 /**
- * nnaccel_burst_map() - Map one region of a burst
+ * nnaccel_burst_map() - Maps one region of a burst
  * @burst: the burst
  * @vma: the mapping
- * @offset: where the region is, of the burst's own
- * @worker: for the worker, or for the client
+ * @offset: the region, NNACCEL_BURST_*
+ * @worker: the worker maps it, not the client
  *
- * Return: 0, -EINVAL, -EACCES, or what mapping shmem returned.
+ * Return: 0, -EINVAL, -EACCES, or the error of shmem's mmap().
  */
 int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u64 offset,
 		      bool worker)
@@ -355,12 +356,12 @@ static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
 {
 	struct nnaccel_burst_status *status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
 
-	/* Pairs with an end's look at the state before each sleep. */
+	/* Pairs with the read of the state by client and worker before each sleep. */
 	smp_store_release(&status->state, NNACCEL_BURST_DEAD);
 	kunmap_local(status);
 }
 
-/* Copies the control words of the end that writes a ring; whatever it says is only its word. */
+/* Copies the control words of a ring. User space writes them, so they may be wrong. */
 static void nnaccel_burst_read_control(const struct nnaccel_burst *burst,
 				       enum nnaccel_burst_file ring,
 				       struct nnaccel_ring_control *control)
@@ -368,7 +369,7 @@ static void nnaccel_burst_read_control(const struct nnaccel_burst *burst,
 	memcpy_from_page((char *)control, burst->pages[ring], 0, sizeof(*control));
 }
 
-/* Adds what the worker says that it has answered, and the time that this took on the device. */
+/* Adds the answers and the device time that the worker reported. */
 static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executions, u64 *device_ns)
 {
 	struct nnaccel_ring_control control;
@@ -379,12 +380,13 @@ static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executio
 }
 
 /**
- * nnaccel_burst_add_up() - Add up the executions of a context's bursts
+ * nnaccel_burst_add_up() - Sums the executions and the device time of a context's bursts
  * @ctx: the context; its lock is held
  * @executions: out: executions of bursts
- * @device_ns: out: time on the device, of commands too
+ * @device_ns: out: time on the device, also of commands
  *
- * The workers say so of the bursts that live, and said so of the others at their end.
+ * The values of living bursts come from their control words, and those of dead bursts from the
+ * context.
  */
 void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *device_ns)
 {
@@ -398,9 +400,8 @@ void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *dev
 }
 
 /*
- * The worker serves the burst from now on: holds the CPUs out of deep sleep while it lives. A burst
- * is a hint that executions follow soon, and this is what it says to an engine that computes on
- * CPUs. It costs power, so a user may have few such requests.
+ * Keeps the CPUs out of deep sleep while the burst lives, because executions follow soon. A request
+ * costs power, so each user may have only a few.
  */
 static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 {
@@ -431,17 +432,17 @@ static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 {
 	struct nnaccel_burst_status *status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
 
-	/* Pairs with the worker's look before each request. */
+	/* Pairs with the worker's read before each request. */
 	smp_store_release(&status->devices, 1);
 	kunmap_local(status);
 }
 
 /**
- * nnaccel_burst_tell_devices() - A device is attached to memory of a context's pools
+ * nnaccel_burst_tell_devices() - Marks the bursts of a context whose memory has a device
  * @ctx: the context
  *
- * Requests of bursts do not pass through the kernel. Their workers ask for the memory to be synced
- * from now on.
+ * Requests of bursts do not pass through the kernel. So from now on workers ask for syncs of the
+ * memory.
  */
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 {
@@ -456,7 +457,6 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 	mutex_unlock(&ctx->lock);
 }
 
-/* Ends a burst that lives; ctx->lock is held. */
 static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 	__must_hold(&burst->ctx->lock)
 {
@@ -480,7 +480,7 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 }
 
 /**
- * nnaccel_burst_kill_all() - A context's worker or the context itself is gone
+ * nnaccel_burst_kill_all() - Kills the bursts of a context that is closed or lost its worker
  * @ctx: the context; its lock is held
  */
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
@@ -494,12 +494,12 @@ void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_burst_reserve() - Reserve a number for a burst, where it has none
- * @burst: the burst, counted
- * @session: the session that is to be told of it
- * @number: out: the number; stays as it is where there is no need for one
+ * nnaccel_burst_reserve() - Reserves a number for a burst, unless it has one
+ * @burst: the burst, with a reference
+ * @session: the session whose worker will be notified
+ * @number: out: the number; unchanged if none is needed
  *
- * Waits for memory, so it comes before ctx->lock is taken.
+ * The function allocates memory, so ctx->lock must not be held.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -515,11 +515,11 @@ int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *s
 }
 
 /**
- * nnaccel_burst_announce() - Give a burst its number: the worker is about to be told of it
+ * nnaccel_burst_announce() - Assigns the number to a burst, before the worker is notified
  * @burst: the burst; ctx->lock is held
- * @number: what was reserved for it
+ * @number: the reserved number
  *
- * Return: 0, or -ECANCELED: it died meanwhile.
+ * Return: 0, or -ECANCELED if the burst has died.
  */
 int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number)
 	__must_hold(&burst->ctx->lock)
@@ -539,7 +539,7 @@ int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number)
 }
 
 /**
- * nnaccel_burst_get() - Count one more pointer to a burst
+ * nnaccel_burst_get() - Takes a reference to a burst
  * @burst: the burst
  */
 void nnaccel_burst_get(struct nnaccel_burst *burst)
@@ -571,7 +571,7 @@ static void nnaccel_burst_free(struct kref *refs)
 }
 
 /**
- * nnaccel_burst_put() - Count one pointer less; not with ctx->lock held
+ * nnaccel_burst_put() - Drops a reference to a burst; the caller must not hold ctx->lock
  * @burst: the burst
  */
 void nnaccel_burst_put(struct nnaccel_burst *burst)
@@ -589,7 +589,7 @@ static int nnaccel_burst_release(struct inode *inode, struct file *file)
 	mutex_lock(&ctx->lock);
 	nnaccel_burst_kill(burst);
 	mutex_unlock(&ctx->lock);
-	/* Nobody can look a slot up any more: that takes the file or the number. */
+	/* No slot can be looked up any more: a lookup needs the file or the number. */
 	xa_for_each(&burst->slots, index, slot)
 		nnaccel_slot_free(burst, slot);
 	nnaccel_burst_put(burst);
@@ -613,7 +613,7 @@ static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)
 	return nnaccel_burst_map(burst, vma, (u64)vma->vm_pgoff << PAGE_SHIFT, false);
 }
 
-/* What an end says of itself. */
+/* Prints the counters that the writer of a ring reports. */
 static void nnaccel_burst_show_end(struct seq_file *m, const struct nnaccel_burst *burst,
 				   enum nnaccel_burst_file ring, const char *end)
 {
@@ -684,7 +684,7 @@ static const struct file_operations nnaccel_burst_fops = {
 
 /* ---- creation ---- */
 
-/* Counts the burst among its context's, if there may be one more. */
+/* Counts and charges a burst, within the limits. */
 static int nnaccel_burst_add(struct nnaccel_burst *burst)
 {
 	struct nnaccel_context *ctx = burst->ctx;
@@ -704,7 +704,7 @@ static int nnaccel_burst_add(struct nnaccel_burst *burst)
 	return ret;
 }
 
-/* A burst of one count that is not alive yet. */
+/* Allocates a burst with one reference that is not alive yet. */
 static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 						 const struct nnaccel_burst_create *arg)
 {
@@ -734,7 +734,7 @@ static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 	ret = nnaccel_burst_add(burst);
 	if (ret)
 		goto err_model;
-	/* From here on it goes as any burst goes. */
+	/* From here on nnaccel_burst_put() frees everything. */
 	nnaccel_context_get(ctx);
 	nnaccel_count(NNACCEL_BURSTS, 1);
 	trace_nnaccel_burst_create(burst);
@@ -753,7 +753,7 @@ err_burst:
 	return ERR_PTR(ret);
 }
 
-/* The file of a new burst, which lives from now on. */
+/* Makes a burst, which is now alive, and its file. */
 static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 				       const struct nnaccel_burst_create *arg)
 {
@@ -776,7 +776,7 @@ static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 	return file;
 }
 
-/* The command that tells the worker of a burst. */
+/* Makes the command that announces a burst to the worker. */
 static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst)
 {
 	struct nnaccel_model *model = burst->model;
@@ -796,9 +796,11 @@ static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst
 }
 
 /**
- * nnaccel_burst_create() - Make a burst, whose file is a command's, and that command
+ * nnaccel_burst_create() - Makes a burst and the command that announces it
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_burst_create
+ *
+ * The command holds the file of the burst.
  *
  * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EDQUOT, -ENOSPC, -ENOMEM, -ENFILE.
  */
@@ -825,9 +827,9 @@ struct nnaccel_command *nnaccel_burst_create(struct nnaccel_context *ctx, const 
 }
 
 /**
- * nnaccel_burst_respond() - Tell the client of a new burst
- * @ucmd: where the answer goes; has the number of the burst's file
- * @cmd: the command that told the worker of the burst, answered
+ * nnaccel_burst_respond() - Writes the answer for a new burst to the client
+ * @ucmd: the client's structure; has the number of the burst's file
+ * @cmd: the answered command that announced the burst
  *
  * Return: 0 or -EFAULT.
  */
@@ -842,9 +844,9 @@ int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd
 }
 
 /**
- * nnaccel_burst_publish() - Let the client have the file of a new burst
- * @ucmd: has its number
- * @cmd: the command that has the file
+ * nnaccel_burst_publish() - Installs the file of a new burst
+ * @ucmd: has the number of the file
+ * @cmd: the command that holds the file
  */
 void nnaccel_burst_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nnaccel: what a session tells its worker: commands by priority, and notices, which go first.
- */
+/* nnaccel: fetching. A worker gets notices first, and then commands by their priority. */
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -12,10 +10,12 @@
 #include "trace.h"
 
 /**
- * nnaccel_session_ready() - Is there anything to fetch? A look without the lock, for waits
+ * nnaccel_session_ready() - Returns whether the worker can fetch something
  * @session: the session
  *
- * Return: whether there is.
+ * Waits call it without ctx->lock.
+ *
+ * Return: true if it can, or if the session is over.
  */
 bool nnaccel_session_ready(const struct nnaccel_session *session)
 {
@@ -23,7 +23,7 @@ bool nnaccel_session_ready(const struct nnaccel_session *session)
 	       READ_ONCE(session->ctx->closed) || READ_ONCE(session->ended);
 }
 
-/* Into the queue: before or behind those of its priority. */
+/* Queues a command before or after those of equal priority. */
 static void nnaccel_session_insert(struct nnaccel_session *session, struct nnaccel_command *cmd,
 				   bool before)
 {
@@ -41,9 +41,9 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 }
 
 /**
- * nnaccel_session_queue() - Give a command to a session: behind those of its priority
+ * nnaccel_session_queue() - Queues a command behind those of its priority
  * @session: the session; ctx->lock is held
- * @cmd: the command; the session takes a count of the caller's
+ * @cmd: the command; the session takes over one reference of the caller
  */
 void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 	__must_hold(&session->ctx->lock)
@@ -64,14 +64,14 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
 }
 
 /**
- * nnaccel_session_notify() - Post a notice; cannot fail
+ * nnaccel_session_notify() - Posts a notice to the worker; cannot fail
  * @session: the session; ctx->lock is held
- * @from: the notice, which what it is about gives up
+ * @from: the notice; set to NULL when it is posted
  * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
- * @number: the model, the grant or the slot
- * @burst: the burst
+ * @number: number of the model, the grant or the slot
+ * @burst: number of the burst
  *
- * A worker whose context is closed has nothing to forget: it ends.
+ * The worker of a closed context ends anyway, so nothing is posted for it.
  */
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst)
@@ -91,7 +91,7 @@ void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_noti
 	wake_up(&session->wait);
 }
 
-/* Without the formats, which are not kept with the command. */
+/* Returns the size without the formats, which the command does not store. */
 static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 {
 	const struct nnaccel_cmd *head = &cmd->head;
@@ -101,10 +101,9 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
 }
 
-/* Moves a command to those in flight. */
 static void nnaccel_fetch_dequeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
-	/* A count of our own: another thread may commit before we are done. */
+	/* This call needs its own reference: another thread may commit the command meanwhile. */
 	kref_get(&cmd->refs);
 	cmd->fetched_ns = ktime_get_ns();
 	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
@@ -112,7 +111,7 @@ static void nnaccel_fetch_dequeue(struct nnaccel_session *session, struct nnacce
 	trace_nnaccel_command_fetch(cmd);
 }
 
-/* Grants what a command in flight names. */
+/* Grants the pools and announces the burst of a command. */
 static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	struct nnaccel_context *ctx = session->ctx;
@@ -125,7 +124,7 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 		ret = nnaccel_burst_reserve(cmd->burst, session, &burst);
 
 	mutex_lock(&ctx->lock);
-	/* What was reserved before memory ran out is as good as granted. */
+	/* Grants were reserved in order; publish them also if memory ran out at a later one. */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct nnaccel_grant *grant = &cmd->grants[i];
 		struct nnaccel_pool *pool = cmd->pools[i];
@@ -153,7 +152,7 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 	bool signalling, drop = false;
 
 	signalling = nnaccel_lock_signalling(ctx);
-	/* A thread that guesses the cookie may have committed it. */
+	/* A thread that guessed the cookie may have committed it. */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
 		drop = cmd->abandoned || (cmd->burst && cmd->burst->dead);
 		list_del_init(&cmd->node);
@@ -167,7 +166,7 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 		nnaccel_command_put(cmd);
 }
 
-/* The formats of the formatted pools that a command names. */
+/* Writes the formats of the formatted pools of a command. */
 static int nnaccel_fetch_write_formats(const struct nnaccel_command *cmd,
 				       struct nnaccel_format __user *to)
 {
@@ -193,7 +192,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	size_t grants = cmd->head.num_grants * sizeof(*cmd->grants);
 	size_t size = nnaccel_command_size(cmd), rest = size - sizeof(*to) - grants;
 
-	/* All of it lies behind the head, but for the grants where planes were added. */
+	/* The arrays lie behind the head, except the grants if planes were added. */
 	if (!cmd->others) {
 		if (copy_to_user(to, &cmd->head, size))
 			return -EFAULT;
@@ -208,13 +207,13 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	       put_user(cmd->head.size, fetch->out_size);
 }
 
-/* Writes how much room what waits takes. */
+/* Returns the size that the buffer needs. */
 static int nnaccel_fetch_too_small(const struct nnaccel_fetch *fetch, u32 size)
 {
 	return put_user(size, fetch->out_size) ?: -EMSGSIZE;
 }
 
-/* Fetches the first command of the queue; ctx->lock is held and given back. */
+/* Fetches the first command of the queue. ctx->lock is held on entry, and released. */
 static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;
@@ -242,7 +241,7 @@ static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
 	return ret == -ECANCELED ? -ERESTART : ret;
 }
 
-/* Fetches the first notice; ctx->lock is held and given back. */
+/* Fetches the first notice. ctx->lock is held on entry, and released. */
 static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;
@@ -284,7 +283,7 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 	return ret;
 }
 
-/* The first command of the queue, where its deadline is past, or NULL. */
+/* Returns the first command of the queue if its deadline has passed, or NULL. */
 static struct nnaccel_command *nnaccel_fetch_first_expired(struct nnaccel_session *session)
 {
 	struct nnaccel_command *cmd;
@@ -295,7 +294,7 @@ static struct nnaccel_command *nnaccel_fetch_first_expired(struct nnaccel_sessio
 	return NULL;
 }
 
-/* Ends that command; what comes next is to be fetched. */
+/* Ends that command, and lets the caller fetch the next one. */
 static int nnaccel_fetch_expire(struct nnaccel_session *session)
 {
 	bool signalling = nnaccel_lock_signalling(session->ctx);
@@ -311,7 +310,7 @@ static int nnaccel_fetch_expire(struct nnaccel_session *session)
 	return -ERESTART;
 }
 
-/* Fetches what waits: notices first, they free memory and ask for no work. */
+/* Fetches a notice or else a command. Notices are first, because they free memory. */
 static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;
@@ -332,8 +331,8 @@ static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 }
 
 /**
- * nnaccel_session_fetch() - Give the worker what waits for it, or wait for it
- * @fetch: the call, of the session's worker; its flags and its buffer's alignment are checked
+ * nnaccel_session_fetch() - Gives the worker a notice or a command, and waits for one if needed
+ * @fetch: the call of the session's worker; its flags and the alignment of its buffer are valid
  *
  * Return: 0, -EAGAIN, -ESHUTDOWN, -EMSGSIZE, -EFAULT, -ENOMEM or -ERESTARTSYS.
  */
@@ -355,17 +354,17 @@ int nnaccel_session_fetch(const struct nnaccel_fetch *fetch)
 		if (ret)
 			break;
 	}
-	/* A wake-up reaches one thread in FETCH. Where there is more, that thread wakes another. */
+	/* A wake-up reaches only one thread, so this thread wakes the next one if more is ready. */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);
 	return ret;
 }
 
 /**
- * nnaccel_session_fetch_ioctl() - NNACCEL_SESSION_FETCH
+ * nnaccel_session_fetch_ioctl() - Implements NNACCEL_SESSION_FETCH
  * @ucmd: the ioctl
  *
- * Return: -EINVAL, -EACCES, or what nnaccel_session_fetch() returned.
+ * Return: -EINVAL, -EACCES, or the result of nnaccel_session_fetch().
  */
 int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
 {
