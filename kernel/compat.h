@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What differs between the kernels that the module builds for, 6.1 to 7.2 and on. No other
- * file asks for LINUX_VERSION_CODE.
- */
+/* Differences between kernels from 6.1 to 7.2 and later. No other file uses LINUX_VERSION_CODE. */
 #ifndef NNACCEL_COMPAT_H
 #define NNACCEL_COMPAT_H
 
@@ -36,7 +33,7 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
-/* Tells importers that can do without their mappings to give them back. */
+/* Asks dynamic importers to give up their mappings. */
 #if KERNEL_VERSION(7, 1, 0) > LINUX_VERSION_CODE
 #define nnaccel_dma_buf_invalidate	dma_buf_move_notify
 #define nnaccel_importer_told		move_notify
@@ -45,14 +42,14 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_importer_told		invalidate_mappings
 #endif
 
-/* What a class's devnode() gets. */
+/* The type of the argument of class.devnode(). */
 #if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
 #define nnaccel_devnode_device	struct device
 #else
 #define nnaccel_devnode_device	const struct device
 #endif
 
-/* The command block of the submission queue entry. */
+/* Returns the command block of the submission queue entry. */
 #if KERNEL_VERSION(6, 5, 0) > LINUX_VERSION_CODE
 static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucmd)
 {
@@ -65,7 +62,7 @@ static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucm
 }
 #endif
 
-/* Before, a ring cannot ask for the end of a command: it waits for it. */
+/* Before 6.7 a ring cannot cancel a command; it waits for its end. */
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_F_CANCEL	0
 static inline void nnaccel_uring_mark_cancelable(struct io_uring_cmd *ioucmd,
@@ -73,7 +70,7 @@ static inline void nnaccel_uring_mark_cancelable(struct io_uring_cmd *ioucmd,
 {
 }
 
-/* Does it execute another program? */
+/* Is the task in execve()? */
 static inline bool nnaccel_task_executes(const struct task_struct *task)
 {
 	return task->in_execve;
@@ -87,7 +84,7 @@ static inline bool nnaccel_task_executes(const struct task_struct *task)
 }
 #endif
 
-/* Filesystems describe a mapping before it is made where they can, and else make it. */
+/* Since 6.17 a filesystem may prepare a mapping by mmap_prepare() instead of mmap(). */
 #if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
 #define nnaccel_mmap_file	call_mmap
 static inline bool nnaccel_can_mmap_file(struct file *file)
@@ -99,7 +96,7 @@ static inline bool nnaccel_can_mmap_file(struct file *file)
 #define nnaccel_can_mmap_file	can_mmap_file
 #endif
 
-/* Ends a ring's command whose completion queue entry has no second result. */
+/* Completes a ring's command; its completion queue entry has no second result. */
 #if KERNEL_VERSION(6, 18, 0) > LINUX_VERSION_CODE
 static inline void nnaccel_uring_done(struct io_uring_cmd *ioucmd, int ret,
 				      unsigned int issue_flags)
@@ -110,7 +107,7 @@ static inline void nnaccel_uring_done(struct io_uring_cmd *ioucmd, int ret,
 #define nnaccel_uring_done	io_uring_cmd_done
 #endif
 
-/* Defines what io_uring_cmd_complete_in_task() takes; it calls fn(ioucmd, issue_flags). */
+/* Defines the callback of io_uring_cmd_complete_in_task(); it calls fn(ioucmd, issue_flags). */
 #if KERNEL_VERSION(6, 19, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_IN_TASK(name, fn)						\
 static void name(struct io_uring_cmd *ioucmd, unsigned int issue_flags)		\
@@ -125,7 +122,7 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 }
 #endif
 
-/* Does its ring poll for completions? One of 7.0 and on does so for some commands only. */
+/* Does the ring poll for completions? Since 7.0 the flag is not set for every command. */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
 static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -140,7 +137,7 @@ static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int
 }
 #endif
 
-/* A file of memory; its bytes are charged when it is made. */
+/* Creates a shmem file whose bytes are accounted at once. */
 static inline struct file *nnaccel_shmem_file(const char *name, loff_t bytes)
 {
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE

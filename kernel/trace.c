@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nnaccel: the trace events' bodies.
- */
+/* nnaccel: definitions of the trace events. */
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"

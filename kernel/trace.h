@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * nnaccel: trace events: changes of state, and the end of every command.
- */
+/* nnaccel: trace events of state changes and of the end of every command. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM nnaccel
 

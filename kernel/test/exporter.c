@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: an exporter of dma-bufs for the selftests. It counts the CPU's accesses, refuses them,
- * blocks in them or has them interrupted when told to, has fences that signal when told to, and
- * goes away when its file is closed. And a device that maps dma-bufs, and counts what is synced.
+ * nnaccel: an exporter of dma-bufs for the selftests. A test can make it refuse, block or interrupt
+ * CPU accesses, and add and signal fences. It counts accesses, and frees the memory when its file
+ * is closed.
+ *
+ * The module also has a device that maps dma-bufs and counts syncs.
  */
 
 #include <linux/dma-buf.h>
@@ -23,21 +25,21 @@
 #define EXPORTER_MAX_FENCES	8
 
 /**
- * struct exporter - An open file, and its buffer
- * @refs: the file's and its buffers'
- * @lock: protects what follows
- * @dmabuf: the buffer, counted until the file is closed; NULL: none yet
- * @refused: EXPORTER_NO_*
+ * struct exporter - An open file and its buffer
+ * @refs: references of the file and its buffers
+ * @lock: protects the fields below
+ * @dmabuf: the buffer, with a reference until the file is closed; NULL if there is none yet
+ * @refused: EXPORTER_NO_* and other bits of EXPORTER_REFUSE
  * @gone: the file is closed
- * @failures: of the next calls
- * @counts: for EXPORTER_COUNTS
- * @wait: calls that block; they look without the lock
- * @attachment: the test's device's to a dma-buf, or NULL
- * @table: how that is mapped; NULL: it is not
- * @direction: the same
- * @num_fences: fences to signal
- * @fences: those
- * @fence_lock: theirs
+ * @failures: failures of the next calls
+ * @counts: counters for EXPORTER_COUNTS
+ * @wait: blocked calls; they read @refused and @gone without the lock
+ * @attachment: the attachment of the test's device to a dma-buf, or NULL
+ * @table: the mapping of the attachment, or NULL
+ * @direction: the direction of the mapping
+ * @num_fences: number of fences to signal
+ * @fences: the fences
+ * @fence_lock: lock of the fences
  * @pages: the memory
  */
 struct exporter {
@@ -76,7 +78,7 @@ static struct miscdevice exporter_misc;
 
 #if defined(CONFIG_DMA_OPS) || defined(CONFIG_ARCH_HAS_DMA_OPS)
 
-/* Mappings of the test's device are told which way they are synced. */
+/* The DMA operations count syncs of the mappings. */
 static const bool exporter_counts_syncs = true;
 
 static int exporter_map_sg(struct device *dev, struct scatterlist *sgl, int n,
@@ -128,7 +130,7 @@ static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	/* Where nothing does DMA it fails, and later the attaching. */
+	/* If no DMA is possible this fails, and attaching fails later. */
 	dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 	return 0;
 }
@@ -165,7 +167,7 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *t
 	kfree(table);
 }
 
-/* Waits for whoever writes, as drivers do that track by fences what their device does. */
+/* Waits for writers, like drivers that track the work of their device by fences. */
 static int exporter_wait_for_fences(struct dma_buf *dmabuf)
 {
 	long ret = dma_resv_lock_interruptible(dmabuf->resv, NULL);
@@ -388,13 +390,13 @@ static int exporter_tell(struct exporter *e, struct exporter_counts __user *to)
 	return copy_to_user(to, &counts, sizeof(counts)) ? -EFAULT : 0;
 }
 
-/* ---- a device that maps dma-bufs, and is not coherent ---- */
+/* ---- a device that is not coherent and maps dma-bufs ---- */
 
 static void exporter_told(struct dma_buf_attachment *attachment)
 {
 	struct exporter *e = attachment->importer_priv;
 
-	/* The test looks whether it was told, and detaches. */
+	/* The test reads the counter, and detaches. */
 	WRITE_ONCE(e->counts.told, e->counts.told + 1);
 }
 
@@ -486,7 +488,7 @@ static int exporter_remap(struct exporter *e)
 	return exporter_map_attachment(e);
 }
 
-/* The device's addresses are physical ones. */
+/* DMA addresses are physical addresses. */
 static int exporter_dma(struct exporter *e, struct exporter_dma __user *user)
 {
 	struct exporter_dma dma;
