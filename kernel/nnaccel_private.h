@@ -1,60 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * nnaccel: what the files of the module share. One section a source file.
+ * nnaccel: declarations that the files of the module share, one section a source file.
  *
- * Lock order, outermost first:
+ * Locks, outermost first:
  *
- *   mmap_lock		held by the caller of a session's mmap()
- *   ctx->lock		one mutex a context: its objects, its session, its commands
- *   devices' lock	device.c: which devices there are
- *   engine->lock	engine.c: its broker, the list of its contexts, what the broker was told
- *   account lock	account.c: what users are charged (a spinlock)
+ *   mmap_lock: The caller of a session's mmap() holds it.
+ *   ctx->lock: A mutex of each context, for its objects, its session and its commands.
+ *   devices' lock: In device.c, for the list of devices.
+ *   engine->lock: In engine.c, for the broker, the list of contexts, and what the broker knows.
+ *   account lock: In account.c, a spinlock for the charges of users.
  *
- * A dma-buf of this module has a mutex of its own, inside ctx->lock, that devices' attachments and
- * the syncing for them take. No lock is held over a call of another driver's exporter.
+ * Each dma-buf of this module has a mutex inside of ctx->lock, for the attachments of devices and
+ * their syncs. No lock is held over a call of another driver's exporter.
  *
- * User memory is never touched with one of them held: a fault takes mmap_lock. Nor is memory
- * allocated: ctx->lock is taken on the way to a fence's signal, for which whoever frees memory
- * may be waiting.
+ * User memory is not accessed with any of these locks held, because a fault takes mmap_lock.
+ * Memory is not allocated with ctx->lock held, nor with a lock that is taken under it. ctx->lock is
+ * taken to signal fences, and memory reclaim may wait for a fence.
  *
- * Who pins whom (a count, unless said otherwise):
+ * Lifetimes: "->" is a reference, "...>" is a weak pointer.
  *
- *   context's file -> it	struct nnaccel_context stays while anything points to it;
- *				what it holds goes when the file is closed (->closed)
- *   context ...> session	weak, under ctx->lock; cleared by the session's release
- *   session file -> session; session -> its context
- *   object table -> object (pool, model, buffer or submission); each -> its context
- *   command -> pools, buffers, model	until it is committed or its session dies, even when its
- *				caller gave up
- *   caller, session -> command
- *   one that no call drives -> its context; the fences and events that it waits for
- *   submission -> its command, until the answer is fetched; its event, until its own end
- *   command ...> submission	weak, under ctx->lock; cleared when the submission ends
- *   submission's file -> submission; a submission whose file was closed, at its command's end: a
- *				work, which ends it
- *   event			points to nothing: however long a chain of dependencies is, the
- *				end of one command frees one command
- *   context ...> that one	weak, under ctx->lock; cleared at its end
- *   model -> pools		those of its constants
- *   burst file, command -> burst; burst -> its context, its model
- *   burst's slot -> pool	until it is freed or the file is closed, dead or not
- *   context, session ...> burst	weak, under ctx->lock; cleared when it dies
- *   model ...> session		weak, under ctx->lock; cleared by the session's release
- *   session ...> pool, buffer	the grant; weak, cleared when the last count goes
- *   buffer's role, layout	name a model, a session by numbers that are never used again
- *   pool -> file		a dma-buf or a regular file; never a file of this module other
- *				than a dma-buf, so that no cycle of files can arise
- *   context -> its engine	no count: engines live as long as the module is loaded
- *   context, dma-buf -> account; account -> user
- *   dma-buf ...> its pools	weak, under the dma-buf's lock; cleared by the pool's release
- *   pool -> proxies of its grant	until the grant or the context ends; then the work that
- *				tells importers, until they were told
- *   proxy -> the pool's dma-buf, account
- *   command's access -> command	until the exporters have returned
- *   context's access queue -> module	until its threads are gone
- *   mapping -> file		the pool's or the ring's file, not the session's or the burst's:
- *				their release is a death, whatever is mapped
- *   any open file -> module
+ *   Context's file -> context.	Its release sets ->closed and drops what the context holds.
+ *   Context ...> session.	Under ctx->lock; cleared by the session's release.
+ *   Session's file -> session -> context.
+ *   Table of objects -> pool, model, buffer or submission -> context.
+ *   Command -> pools, buffers, model.	Until it is committed or its session dies, even if its
+ *				caller gave up.
+ *   Caller, session -> command.
+ *   Asynchronous command -> context, and the fences and events that it waits for.
+ *   Context ...> asynchronous command.	Under ctx->lock; cleared at the command's end.
+ *   Submission -> command.	Until its answer is fetched.
+ *   Submission -> event.	Until the submission is freed.
+ *   Command ...> submission.	Under ctx->lock; cleared when the submission ends.
+ *   Submission's file -> submission.
+ *   Submission's drop work -> submission.	If its file was closed; queued at the command's
+ *				end, and ends the submission.
+ *   Event -> nothing.		So the end of a command frees only this command, however long a
+ *				chain of dependencies is.
+ *   Model -> pools of its constants.
+ *   Burst's file, command -> burst -> context, model.
+ *   Slot of a burst -> pool.	Until the slot is freed or the burst's file is closed.
+ *   Context, session ...> burst.	Under ctx->lock; cleared when the burst dies.
+ *   Model ...> session.	Under ctx->lock; cleared by the session's release.
+ *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.
+ *   Buffer ...> models, session.	Its roles and layout name them by numbers that are never
+ *				reused.
+ *   Pool -> file.		A dma-buf or a regular file. No other file of this module is
+ *				allowed, so files form no cycle.
+ *   Context ...> engine.	Engines live as long as the module is loaded.
+ *   Context, dma-buf -> account -> user.
+ *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
+ *   Pool -> proxies of its grant.	Until the grant or the context ends; then the work that
+ *				notifies importers holds them.
+ *   Proxy -> the pool's dma-buf, account.
+ *   Access work of a command -> command.	Until the exporters have returned.
+ *   Access queue of a context -> module.	Until its threads are gone.
+ *   Mapping -> file of the pool or the ring.	A mapping does not hold the file of a session or a
+ *				burst, so their release is not delayed by it.
+ *   Open file -> module.
  */
 #ifndef NNACCEL_PRIVATE_H
 #define NNACCEL_PRIVATE_H
@@ -92,9 +94,8 @@ struct sg_table;
 struct vm_area_struct;
 
 /*
- * wait_event_interruptible_timeout() or wait_event_killable_timeout(), by @state, that do not keep
- * the system from being suspended: what is waited for are processes, and they may have been put to
- * sleep before.
+ * Waits like wait_event_interruptible_timeout() or wait_event_killable_timeout(), by @state. The
+ * wait does not block suspend: the awaited processes may be frozen already.
  */
 #define nnaccel_wait_event_timeout(wq_head, condition, state, timeout)		\
 	___wait_event(wq_head, ___wait_cond_timeout(condition),			\
@@ -126,13 +127,13 @@ extern struct workqueue_struct *nnaccel_wq;
 extern struct workqueue_struct *nnaccel_free_wq;
 
 /**
- * struct nnaccel_ucmd - One ioctl in progress
- * @object: what the file is: a context, a burst or a session; for the engine node the file itself
+ * struct nnaccel_ucmd - An ioctl in progress
+ * @object: the context, burst or session of the file; for the engine node, the file itself
  * @ubuffer: the caller's structure
- * @user_size: bytes that the caller says it has
- * @cmd: the module's copy, as long as the module knows the structure
- * @new_id: reserved for the model or the buffer that the answer makes, 0: none
- * @new_fd: the same for a burst's file, -1: none
+ * @user_size: size that the caller passed
+ * @cmd: the module's copy, with the module's size of the structure
+ * @new_id: id reserved for a new model or buffer; 0 if none
+ * @new_fd: fd reserved for the file of a new burst; -1 if none
  */
 struct nnaccel_ucmd {
 	void *object;
@@ -145,10 +146,10 @@ struct nnaccel_ucmd {
 
 /**
  * struct nnaccel_ioctl_op - An entry of a table of ioctls
- * @ioctl_num: number; 0: none
- * @size: bytes of the structure
- * @min_size: bytes of its first published version
- * @execute: what it does
+ * @ioctl_num: number of the ioctl; 0 if the entry is unused
+ * @size: size of the structure
+ * @min_size: size of its first published version
+ * @execute: implements the ioctl
  */
 struct nnaccel_ioctl_op {
 	unsigned int ioctl_num;
@@ -157,10 +158,10 @@ struct nnaccel_ioctl_op {
 	int (*execute)(struct nnaccel_ucmd *ucmd);
 };
 
-/* Bytes of the longest structure that an ioctl takes. */
+/* Size of the largest structure of an ioctl. */
 #define NNACCEL_UCMD_SIZE	256
 
-/* The entry of NNACCEL_@_name in a table that begins with NNACCEL_CMD_@_first. */
+/* Entry of NNACCEL_@_name in a table that begins with NNACCEL_CMD_@_first. */
 #define NNACCEL_IOCTL_OP(_first, _name, _fn, _struct, _last)			\
 	[NNACCEL_CMD_##_name - NNACCEL_CMD_##_first] = {			\
 		.ioctl_num = NNACCEL_##_name,					\
@@ -180,7 +181,7 @@ void *nnaccel_copy_in(u64 from, size_t n, size_t size);
 
 /* ---- account.c ---- */
 
-/* What a file of the module's costs: the file, its inode and dentry, and a dma-buf's structure. */
+/* Bytes charged for a file: the file, its inode and dentry, and the structure of a dma-buf. */
 #define NNACCEL_FILE_BYTES	2048
 
 struct nnaccel_account *nnaccel_account_open(void);
@@ -199,7 +200,7 @@ void nnaccel_uncharge_latency(struct nnaccel_account *account);
 
 /* ---- context.c ---- */
 
-/* What the broker knows of a context; see engine.c. */
+/* Progress of the broker with a context; see engine.c. */
 enum nnaccel_engine_stage {
 	NNACCEL_STAGE_IDLE,
 	NNACCEL_STAGE_WANTED,
@@ -217,50 +218,50 @@ enum nnaccel_object_type {
 };
 
 /**
- * struct nnaccel_context - One open of a device
- * @refs: counts; see the table above
- * @engine: the device's
- * @number: names it to the broker
- * @mm: the only address space that may use it; pinned, compared, never entered
- * @pid: the opener
- * @uid: the user that it is charged to; see account.c
+ * struct nnaccel_context - An open file of a device
+ * @refs: reference count; see the table above
+ * @engine: engine of the device
+ * @number: name of the context for the broker
+ * @mm: the only address space that may use the context; pinned and compared, but never entered
+ * @pid: process of the opener
+ * @uid: user that is charged; see account.c
  * @gid: effective group id of the opener
  * @cred: credentials of the opener
- * @account: what it is charged
- * @doorbell: its bursts' common page; NULL until the first; never changes after
- * @access: its threads that call exporters; NULL until the first; never changes after
- * @changes_wait: where its commands wait for a worker
- * @answers_wait: pollers of its file
- * @lock: protects what follows, up to @stage
- * @closed: the file is closed; waits look at it without the lock
- * @has_devices: a device was attached to memory of this module that it has as a pool
- * @session: the worker's, or NULL
+ * @account: charges of the context
+ * @doorbell: page that the bursts share; NULL before the first burst; never changes after that
+ * @access: threads that call exporters; NULL before the first use; never changes after that
+ * @changes_wait: commands that wait for a worker
+ * @answers_wait: pollers of the file
+ * @lock: protects the fields up to @stage
+ * @closed: the file is closed; waits read it without the lock
+ * @has_devices: a device was attached to memory of this module that is a pool of the context
+ * @session: session of the worker, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
- * @next_id: where the search for a free id starts
- * @num_objects: pools, models, buffers and submissions that exist, in the table or not
- * @bursts: those alive
- * @num_bursts: those that exist
- * @num_commands: commands waiting for fences, queued or in flight
- * @asyncs: commands whose end was not reported yet, the oldest first
- * @fenced: @lock: commands that end with a fence of hardware
- * @num_answers: answers to be fetched, of submissions without a file; poll() looks at it without
+ * @next_id: where the search for a free id begins
+ * @num_objects: number of pools, models, buffers and submissions, also of those without an id
+ * @bursts: bursts that are alive
+ * @num_bursts: number of bursts, also of dead ones
+ * @num_commands: number of commands that wait, are queued or are in flight
+ * @asyncs: commands whose end was not reported yet, oldest first
+ * @fenced: commands that end with a hardware fence
+ * @num_answers: number of answers to fetch, of submissions without a file; poll() reads it without
  *	the lock
- * @num_sessions: sessions so far
- * @import_bytes: bytes of imported pools that exist
- * @copied_in: bytes that copies into buffers were asked to move
- * @copied_out: the same for copies out of buffers
- * @executions: executions committed
- * @burst_executions: those of bursts that have ended, as their workers said
- * @device_ns: time on the device of executions, those of bursts that have ended included
- * @engine_ns: time that commands were with the worker
- * @stage: the engine's lock, as all that follows
- * @offered: the broker that is there was told of this context
- * @priority: the highest of the models of its session, MEDIUM where there are none
- * @told_priority: what the broker knows that to be
- * @refusals: how often a wish for an engine ended without one
- * @refusal: the error of the last of them
- * @node: in the list of contexts
- * @event: in the list of what to tell the broker
+ * @num_sessions: number of sessions so far
+ * @import_bytes: bytes of imported pools
+ * @copied_in: bytes requested to be copied into buffers
+ * @copied_out: bytes requested to be copied out of buffers
+ * @executions: committed executions
+ * @burst_executions: executions of dead bursts, as their workers reported
+ * @device_ns: device time of executions, also of dead bursts
+ * @engine_ns: time that commands spent with the worker
+ * @stage: stage for the broker; the engine's lock protects it and the fields below
+ * @offered: the current broker knows the context
+ * @priority: highest priority among the models of its session; MEDIUM if it has none
+ * @told_priority: priority that the broker knows
+ * @refusals: number of requests for a worker that failed
+ * @refusal: error of the last of them
+ * @node: entry in the list of contexts
+ * @event: entry in the list of events for the broker
  */
 struct nnaccel_context {
 	struct kref refs;
@@ -312,8 +313,8 @@ struct nnaccel_context {
 extern const struct file_operations nnaccel_context_fops;
 
 /*
- * For whoever ends commands, and with them fences: lockdep sees that nothing on the way to a
- * fence's signal, and so nobody who holds the lock, waits for memory.
+ * Locks a context to end commands and signal their fences. Lockdep then checks that no holder of
+ * the lock waits for memory.
  */
 static inline bool nnaccel_lock_signalling(struct nnaccel_context *ctx)
 	__acquires(&ctx->lock)
@@ -340,11 +341,11 @@ bool nnaccel_context_opener_lives(const struct nnaccel_context *ctx);
 /* ---- object.c ---- */
 
 /**
- * struct nnaccel_notice - A notice to the worker, allocated with the object it is about
- * @node: in the session's list
+ * struct nnaccel_notice - A notice to the worker, allocated with its object
+ * @node: entry in the session's list
  * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
- * @burst: the burst
- * @number: the model, the grant or the slot
+ * @burst: number of the burst
+ * @number: number of the model, the grant or the slot
  */
 struct nnaccel_notice {
 	struct list_head node;
@@ -354,12 +355,12 @@ struct nnaccel_notice {
 };
 
 /**
- * struct nnaccel_object - What an id names
- * @refs: the table's and everybody else's; the last is dropped with ctx->lock held
- * @ctx: its context
+ * struct nnaccel_object - An object that an id names
+ * @refs: reference count; the last reference is dropped with ctx->lock held
+ * @ctx: context of the object
  * @type: pool, model, buffer or submission
- * @charged: memory of structures that is charged for it
- * @notice: the notice to post at the end; NULL once posted, and of a submission
+ * @charged: bytes charged for structures
+ * @notice: notice to post at the end; NULL once it is posted, and for a submission
  */
 struct nnaccel_object {
 	refcount_t refs;
@@ -385,23 +386,25 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
 /* ---- pool.c ---- */
 
 /**
- * struct nnaccel_pool - Memory that client and worker share
- * @obj: the object
- * @file: the dma-buf's file, or a regular file; counted
- * @dmabuf: the dma-buf; NULL: a regular file
- * @hold: keeps a regular file writable for us and seals against writing away, or NULL
- * @node: in the list of pools that a dma-buf of this module is, under its lock; empty: in none
- * @has_devices: under that lock: its context was told that a device is attached
- * @prot: NNACCEL_PROT_*
- * @imported: not allocated by this context
- * @device: only devices reach it
- * @offset: bytes into @file
- * @length: bytes
- * @picture: how its planes of pixels lie; NULL: it is not formatted
- * @grant: ctx->lock: number in the session, 0: none
- * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands needed so far
- * @proxies: ctx->lock: dma-bufs that stand for the grant, counted: one that can only be read, and
- *	one that can be written; NULL: nobody asked for it yet
+ * struct nnaccel_pool - Memory that a client and its worker share
+ * @obj: base object
+ * @file: file of the dma-buf, or a regular file; a reference
+ * @dmabuf: the dma-buf; NULL for a regular file
+ * @hold: file that keeps write access to a regular file, so that no seal can forbid writing; or
+ *	NULL
+ * @node: entry in the pool list of a dma-buf of this module, under the dma-buf's lock; empty for
+ *	others
+ * @has_devices: under that lock: the context knows that a device is attached
+ * @prot: NNACCEL_PROT_* that are allowed
+ * @imported: the memory was not allocated by this context
+ * @device: only devices can access the memory
+ * @offset: offset of the memory in @file, in bytes
+ * @length: length of the memory in bytes
+ * @picture: layout of the planes; NULL if the pool is not formatted
+ * @grant: ctx->lock: number of the grant in the session; 0 if none
+ * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands have needed so far
+ * @proxies: ctx->lock: proxy dma-bufs of the grant, with references: a read-only one and a writable
+ *	one; NULL before their first use
  */
 struct nnaccel_pool {
 	struct nnaccel_object obj;
@@ -444,11 +447,11 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 
 /**
  * struct nnaccel_picture_plane - A plane of a formatted pool
- * @file: 0: it lies in the pool's own file; n: in that of the picture's pool n - 1
- * @stride: bytes from one row to the next
- * @row_bytes: bytes of a row's pixels
- * @rows: rows
- * @offset: bytes into the file to the first row
+ * @file: 0 for the pool's own file; n for the file of nnaccel_picture.pools[n - 1]
+ * @stride: bytes between the starts of two rows
+ * @row_bytes: bytes of the pixels of a row
+ * @rows: number of rows
+ * @offset: offset of the first row in the file, in bytes
  */
 struct nnaccel_picture_plane {
 	u32 file;
@@ -459,14 +462,14 @@ struct nnaccel_picture_plane {
 };
 
 /**
- * struct nnaccel_picture - What a formatted pool has besides
- * @fourcc: DRM_FORMAT_
- * @width: pixels
- * @height: rows
- * @num_planes: planes
- * @planes: those
- * @num_pools: pools of files beyond the first
- * @pools: those, counted; without ids
+ * struct nnaccel_picture - The image layout of a formatted pool
+ * @fourcc: format, DRM_FORMAT_*
+ * @width: width in pixels
+ * @height: height in rows
+ * @num_planes: number of planes
+ * @planes: the planes
+ * @num_pools: number of files other than the first
+ * @pools: pools of these files, with references and without ids
  */
 struct nnaccel_picture {
 	u32 fourcc;
@@ -525,17 +528,17 @@ void nnaccel_command_cancel_access(struct nnaccel_command *cmd);
 
 /**
  * struct nnaccel_model - A prepared model
- * @obj: the object
- * @session: ctx->lock: the session that has it; NULL: dead, or not yet asked for
- * @node: ctx->lock: in the session's list
- * @prepared: ctx->lock: the worker has it
- * @number: names it in the session
- * @serial: never used again by any model
+ * @obj: base object
+ * @session: ctx->lock: its session; NULL if the model is dead or not requested yet
+ * @node: ctx->lock: entry in the session's list
+ * @prepared: ctx->lock: the worker has prepared it
+ * @number: name of the model in the session
+ * @serial: unique number, never reused
  * @priority: enum nnaccel_priority
  * @preference: enum nnaccel_preference
- * @memory: ctx->lock: what the worker says that it takes
- * @num_pools: pools of its constants
- * @pools: those
+ * @memory: ctx->lock: memory use that the worker reported
+ * @num_pools: number of pools of its constants
+ * @pools: the pools, with references
  */
 struct nnaccel_model {
 	struct nnaccel_object obj;
@@ -574,10 +577,10 @@ int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command
 /* ---- buffer.c ---- */
 
 /**
- * struct nnaccel_buffer_role - A use that a buffer was made for
+ * struct nnaccel_buffer_role - A use for which a buffer was allocated
  * @model: serial of the model
  * @kind: enum nnaccel_role_kind
- * @index: which input or output
+ * @index: index of the input or output
  */
 struct nnaccel_buffer_role {
 	u64 model;
@@ -587,15 +590,15 @@ struct nnaccel_buffer_role {
 
 /**
  * struct nnaccel_buffer - A buffer of a memory domain
- * @pool: its memory, and the object; its length is the capacity
- * @id: its id, for traces; 0: it never got one
- * @layout: number of the session whose worker alone knows how its bytes lie; 0: linear
- * @num_roles: roles
- * @roles: what it may be used for, sorted
- * @initialised: ctx->lock, as all that follows: it holds something
- * @written: it is being written
- * @readers: uses that read it
- * @size: bytes that it holds
+ * @pool: its memory and base object; the length is the capacity
+ * @id: its id, for traces; 0 if it has none
+ * @layout: number of the session whose worker defines the layout; 0 if the buffer is linear
+ * @num_roles: number of roles
+ * @roles: the allowed uses, sorted
+ * @initialised: ctx->lock, like all fields below: the buffer has valid contents
+ * @written: a command writes it
+ * @readers: number of uses that read it
+ * @size: bytes of its contents
  */
 struct nnaccel_buffer {
 	struct nnaccel_pool pool;
@@ -616,9 +619,9 @@ enum nnaccel_use_kind {
 };
 
 /**
- * struct nnaccel_use - What a command does with a buffer
- * @kind: read or write it
- * @output: the output of an execution that it is
+ * struct nnaccel_use - The use of a buffer by a command
+ * @kind: read or write
+ * @output: index of the output of an execution
  */
 struct nnaccel_use {
 	enum nnaccel_use_kind kind;
@@ -661,26 +664,27 @@ enum nnaccel_burst_file {
 };
 
 /**
- * struct nnaccel_burst - Two rings and the slots that requests name memory by
- * @refs: the file's, and that of the command that announces it
- * @ctx: its context, counted
- * @model: what it executes, counted
- * @capacity: datums of a ring
+ * struct nnaccel_burst - Two rings, and slots that name the memory of requests
+ * @refs: references of the file and of the command that announces it
+ * @ctx: its context, with a reference
+ * @model: the model that it executes, with a reference
+ * @capacity: capacity of a ring in datums
  * @flags: NNACCEL_BURST_NO_SPIN
- * @bytes: charged
- * @files: the memory, a file for each protection: a mapping can be moved within its file
- * @pages: the first page of each; of STATUS the one that both sides read and only the module writes
- * @wait: pollers
- * @node: ctx->lock, as all that follows: in the context's list; empty: dead
- * @dead: waits look at it without the lock
- * @number: in the session; 0: the worker was not told of it
+ * @bytes: bytes charged
+ * @files: memory files, one for each protection, because a mapping can be moved within its file
+ * @pages: first page of each file; both sides read the page of STATUS, and only the module writes
+ *	it
+ * @wait: pollers of the file
+ * @node: ctx->lock, like all fields below: entry in the context's list; empty if dead
+ * @dead: the burst is dead; waits read it without the lock
+ * @number: its number in the session; 0 before it was announced
  * @slots: index -> slot; a reserved index has no slot yet
- * @num_slots: slots that are bound
- * @binds: how often one was
- * @resolves: how often the worker asked for one
+ * @num_slots: number of bound slots
+ * @binds: number of binds so far
+ * @resolves: number of lookups by the worker
  * @latency: CPU-latency request
- * @requests_latency: there is one
- * @notice: the notice of its end; NULL once posted
+ * @requests_latency: @latency is active
+ * @notice: notice of its end; NULL once it is posted
  */
 struct nnaccel_burst {
 	struct kref refs;
@@ -706,11 +710,11 @@ struct nnaccel_burst {
 
 /**
  * struct nnaccel_slot - A pool that requests of a burst may name
- * @pool: the pool, counted
- * @number: its name
- * @prot: NNACCEL_PROT_*
- * @resolved: ctx->lock: the worker knows of it
- * @notice: the notice of its end; NULL once posted
+ * @pool: the pool, with a reference
+ * @number: number in requests
+ * @prot: NNACCEL_PROT_* that are allowed
+ * @resolved: ctx->lock: the worker has looked it up
+ * @notice: notice of its end; NULL once it is posted
  */
 struct nnaccel_slot {
 	struct nnaccel_pool *pool;
@@ -743,16 +747,16 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
-	NNACCEL_COMMAND_FENCED,	/* answered; the end is that of a fence of hardware */
-	NNACCEL_COMMAND_ENDING,	/* exporters are told that the access to their memory has ended */
+	NNACCEL_COMMAND_FENCED,	/* answered; ends with a hardware fence */
+	NNACCEL_COMMAND_ENDING,	/* notifies exporters that the access has ended */
 	NNACCEL_COMMAND_DONE,
 };
 
 /**
  * struct nnaccel_engine_wait - A wait for a worker
- * @begun: all below is valid
- * @start: when it began, in jiffies
- * @refusals: refusals that its context had by then
+ * @begun: the fields below are valid
+ * @start: start of the wait, in jiffies
+ * @refusals: refusals of the context at the start
  */
 struct nnaccel_engine_wait {
 	bool begun;
@@ -761,13 +765,13 @@ struct nnaccel_engine_wait {
 };
 
 /**
- * struct nnaccel_arrays - What arrays a command has
- * @num_grants: pools and buffers
- * @num_args: arguments of an execution
- * @num_roles: roles of a new buffer
+ * struct nnaccel_arrays - Sizes of the arrays of a command
+ * @num_grants: number of pools and buffers
+ * @num_args: number of arguments of an execution
+ * @num_roles: number of roles of a new buffer
  * @attributes_size: bytes of the client's attributes
- * @num_uses: buffers whose use is noted
- * @max_payload: bytes that its answer may have
+ * @num_uses: number of buffers whose use is tracked
+ * @max_payload: longest answer in bytes
  */
 struct nnaccel_arrays {
 	u32 num_grants;
@@ -778,16 +782,16 @@ struct nnaccel_arrays {
 	u32 max_payload;
 };
 
-/* An answer of so many bytes has its room in the command; a longer one is allocated. */
+/* Longest answer that is stored in the command; longer ones are allocated. */
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
- * struct nnaccel_async_wait - What a command waits for
- * @async: the command's
- * @fence: a fence, counted; NULL: @event
- * @cb: in the fence's list until it signals
- * @event: an event, counted
- * @node: in the event's list until it happens
+ * struct nnaccel_async_wait - A fence or event that a command waits for
+ * @async: asynchronous part of the command
+ * @fence: the fence, with a reference; NULL for an event
+ * @cb: entry in the fence's list until it signals
+ * @event: the event, with a reference; NULL for a fence
+ * @node: entry in the event's list until it happens
  */
 struct nnaccel_async_wait {
 	struct nnaccel_async *async;
@@ -798,29 +802,30 @@ struct nnaccel_async_wait {
 };
 
 /**
- * struct nnaccel_async - What a command has that no call drives
+ * struct nnaccel_async - The asynchronous part of a command, which no call waits for
  * @cmd: the command
- * @node: ctx->lock: in the context's list until its end
- * @tag: the client's name for it
- * @ready_ns: when the last of its dependencies ended
- * @duration_ns: longest time from then on, 0: no limit
- * @must_leave: asked now and then: must it end at once? NULL: never
- * @ended: ctx->lock: @end was called, or is not to be: it is not admitted any more
- * @end: tells the client: @error 0: the command is answered; ctx->lock is held
- * @data: for @end
- * @submitted: it is a submission
- * @told: of a submission: its end is there, with @error; waits look at it without the lock
- * @answered: ctx->lock: of a submission: it is one of the context's num_answers
- * @error: of a submission: 0: the command is answered
- * @unsignalled: what it still waits for, and 1 until all callbacks are added
- * @fence_error: a dependency ended badly
- * @ready: what was waited for last has happened
- * @engine: in ctx->changes_wait while it waits for a worker
- * @engine_due_ns: ctx->lock: when to look at that wait at the latest; 0: it waits for none
- * @num_fences: dependencies that the client named
- * @num_waits: these, and the fences in the memory's reservation objects at submission
- * @num_armed: ctx->lock: of all, those that were waited for or are; the named ones come first
- * @waits: all; NULL: there is none
+ * @node: ctx->lock: entry in the context's list until the end
+ * @tag: the client's name for the command
+ * @ready_ns: when the last dependency ended
+ * @duration_ns: longest time after @ready_ns; 0 for no limit
+ * @must_leave: polled: must the command end at once? NULL if never
+ * @ended: ctx->lock: @end was called or must not be called; the command can no longer be admitted
+ * @end: reports the end to the client, with ctx->lock held; @error is 0 if the command is answered
+ * @data: private data of @end
+ * @submitted: the command is a submission
+ * @told: of a submission: it has ended with @error; waits read it without the lock
+ * @answered: ctx->lock: of a submission: it counts in nnaccel_context.num_answers
+ * @error: of a submission: 0 if the command is answered
+ * @unsignalled: number of pending waits; plus 1 until all callbacks are added
+ * @fence_error: a dependency failed
+ * @ready: runs when the armed waits have ended
+ * @engine: entry in ctx->changes_wait while it waits for a worker
+ * @engine_due_ns: ctx->lock: when to check that wait at the latest; 0 if it does not wait for a
+ *	worker
+ * @num_fences: number of dependencies that the client named
+ * @num_waits: number of all waits, with the fences that the memory had at submission
+ * @num_armed: ctx->lock: number of waits that were started; the named ones come first
+ * @waits: the waits; NULL if there are none
  */
 struct nnaccel_async {
 	struct nnaccel_command *cmd;
@@ -848,64 +853,66 @@ struct nnaccel_async {
 };
 
 /**
- * struct nnaccel_command - One thing that the worker is asked to do
- * @refs: the caller's, the session's (before: that of its wait for fences), @expiry's, @access's
- * @charged: memory that is charged for it
- * @start: jiffies, when it was made
- * @ctx: its context; counted from nnaccel_async_init() on, before that the caller's file holds it
- * @node: ctx->lock: in the session's queue, its list of commands in flight, or ctx->fenced
- * @engine_wait: its wait for an engine
- * @burst_file: the file of the burst that it announces, until that is installed; counted
- * @cloexec: exec is to close that file
- * @copy: what a copy of a buffer reads or writes, or NULL
- * @start_ns: when it was made
- * @end_ns: of an execution that is measured: when it ended
- * @state: ctx->lock
+ * struct nnaccel_command - A request to the worker
+ * @refs: references of the caller, of the session or the wait for fences before it, of @expiry and
+ *	of @access
+ * @charged: bytes charged for it
+ * @start: creation time in jiffies
+ * @ctx: its context; has a reference since nnaccel_async_init(), before that the caller's file
+ *	holds it
+ * @node: ctx->lock: entry in the session's queue, its list of commands in flight, or ctx->fenced
+ * @engine_wait: its wait for a worker
+ * @burst_file: file of the burst that it announces, with a reference, until it is installed
+ * @cloexec: install @burst_file with O_CLOEXEC
+ * @copy: source or target of a buffer copy, or NULL
+ * @start_ns: creation time
+ * @end_ns: end time of a measured execution
+ * @state: ctx->lock: progress of the command
  * @abandoned: ctx->lock: the caller gave up
- * @progress: ctx->lock: of a preparation, as the worker said last
- * @expired: ctx->lock: its worker is killed because of it
- * @counted: ctx->lock: it is one of the context's num_commands
- * @kept: ctx->lock: it stays one of them until its answer is fetched
- * @async: @async_room, or NULL before nnaccel_async_init()
- * @async_room: see there
- * @expiry: ends it where it takes too long; holds a count while it is pending
- * @pools: one for each of @grants
- * @first_buffer: where buffers begin in @pools
- * @num_buffers: buffers in @pools
- * @uses: what is done with each of them; NULL: nothing that others must not do meanwhile
- * @writes: some of them are written
+ * @progress: ctx->lock: last progress of a preparation that the worker reported
+ * @expired: ctx->lock: its worker is being killed because it took too long
+ * @counted: ctx->lock: it counts in nnaccel_context.num_commands
+ * @kept: ctx->lock: it still counts there until its answer is fetched
+ * @async: @async_room; NULL before nnaccel_async_init()
+ * @async_room: memory of @async
+ * @expiry: ends the command if it takes too long; has a reference while it is pending
+ * @pools: pools and buffers, one for each of @grants
+ * @first_buffer: index of the first buffer in @pools
+ * @num_buffers: number of buffers in @pools
+ * @uses: use of each buffer; NULL if the uses exclude no others
+ * @writes: some buffers are written
  * @using: ctx->lock: the uses have begun
- * @model: the model to prepare, to execute or to serve
- * @burst: the burst to serve
- * @foreign: some of @pools are of exporters that are told of accesses; see access.c
- * @synced: ctx->lock: this module's own memory is the CPU's
- * @accessed: ctx->lock: exporters were told of the access, and are to be told of its end
- * @accessing: ctx->lock: @access is queued or runs
- * @access: calls the exporters; holds a count until it is done
- * @access_delay: jiffies to wait before an exporter is called again; @access's own
- * @access_error: 0 or -EIO: an exporter refused the end; @access's own
- * @num_accessed: of @pools, those before this one are accessed; @access's own while @accessing
- * @fetched_ns: when the worker took it
- * @fence: of hardware, whose end is the command's; written once, with ctx->lock held
+ * @model: model to prepare, to execute or to serve
+ * @burst: burst to serve
+ * @foreign: some of @pools have exporters that are notified of accesses; see access.c
+ * @synced: ctx->lock: this module's own memory is synced for the CPU
+ * @accessed: ctx->lock: exporters were notified of the access, and must be notified of its end
+ * @accessing: ctx->lock: @access is queued or running
+ * @access: calls the exporters; has a reference until it is done
+ * @access_delay: jiffies before an exporter is called again; used by @access only
+ * @access_error: -EIO if an exporter refused the end, else 0; used by @access only
+ * @num_accessed: number of @pools that are accessed; used by @access only while @accessing
+ * @fetched_ns: when the worker fetched it
+ * @fence: the hardware fence that ends the command; written once, with ctx->lock held
  * @wait: the call that waits for it
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
- * @payload: the answer, checked: @room or allocated; NULL: none
- * @room: for a small answer
- * @payload_size: bytes of it
+ * @payload: the validated answer: @room or an allocation; NULL if none
+ * @room: space for a small answer
+ * @payload_size: bytes of @payload
  * @device_ns: time on the device
- * @message: what is wrong, terminated, or NULL
- * @cached: it is of the cache of small commands
- * @others: the array behind @pools and @grants, where planes were added
- * @grants: what the worker is told of @pools
+ * @message: error message with a final 0, or NULL
+ * @cached: allocated from the cache of small commands
+ * @others: array for @pools and @grants if planes were added
+ * @grants: grants of @pools for the worker
  * @args: arguments of an execution
- * @roles: of a new buffer
- * @attributes: the client's, for the worker alone to read
- * @head: what the worker is told
- * @told: the worker is told this behind @head: grants, arguments, roles, attributes; then come
- *	@pools, @uses and @room
+ * @roles: roles of a new buffer
+ * @attributes: the client's attributes, which only the worker reads
+ * @head: head of the command as the worker gets it
+ * @told: the rest for the worker: grants, arguments, roles, attributes; @pools, @uses and @room
+ *	follow
  *
- * A command is one allocation, but for answers that are long, and for planes.
+ * A command is a single allocation, except for long answers and added planes.
  */
 struct nnaccel_command {
 	struct kref refs;
@@ -965,10 +972,10 @@ struct nnaccel_command {
 };
 
 /**
- * struct nnaccel_part - Where a part of a saved model lies
- * @pool: the pool's id; 0: nowhere
- * @offset: bytes into it
- * @length: bytes
+ * struct nnaccel_part - The place of a part of a saved model
+ * @pool: id of the pool; 0 if there is no such part
+ * @offset: offset in the pool, in bytes
+ * @length: length in bytes
  */
 struct nnaccel_part {
 	u32 pool;
@@ -976,13 +983,13 @@ struct nnaccel_part {
 	u64 length;
 };
 
-/* Does the worker make a model, and does the command name it? */
+/* Does the command make a model? */
 static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
-/* Names a pool, counted by the caller, in a place of a command's arrays. */
+/* Sets an entry of a command's pools, and takes over the caller's reference. */
 static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 					     struct nnaccel_pool *pool, u32 prot)
 {
@@ -990,13 +997,13 @@ static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
 }
 
-/* After this time a worker that was killed counts as dead, whatever it is stuck in. */
+/* A killed worker counts as dead after this time, even if it has not exited. */
 #define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
 
-/* How often nnaccel_async.must_leave is asked. */
+/* Interval of the calls of nnaccel_async.must_leave. */
 #define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
 
-/* What a command costs without its arrays, and what a fence costs that it waits for. */
+/* Bytes charged for a command without its arrays, and for a fence that it waits for. */
 #define NNACCEL_COMMAND_BYTES	(sizeof(struct nnaccel_command) + 1024)
 #define NNACCEL_WAIT_BYTES	64
 
@@ -1070,16 +1077,16 @@ __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
 
 /**
  * struct nnaccel_kind - A kind of work
- * @size: bytes of its structure
- * @min_size: bytes of its first published version
- * @message_size: where @message_size is in it, 0: it has none
- * @makes_object: its answer makes a model or a buffer
- * @makes_file: its answer makes a file
- * @create: makes a command of the module's copy of the structure; NULL: the work is done already.
- *	-ERESTARTSYS: a signal came before anything was done
- * @respond: writes an answer of a command, or of work that is done (NULL), to the client's
- *	structure; nothing is lost by an error. -ERESTARTSYS: a signal came
- * @publish: the answer is written: lets the client have what the work made; cannot fail
+ * @size: size of its structure
+ * @min_size: size of its first published version
+ * @message_size: offset of message_size in the structure; 0 if it has none
+ * @makes_object: the answer makes a model or a buffer
+ * @makes_file: the answer makes a file
+ * @create: makes a command from the module's copy of the structure; NULL if the work is already
+ *	done; -ERESTARTSYS if a signal came before anything was done
+ * @respond: writes the answer to the client's structure; @cmd is NULL if there was no command; an
+ *	error loses nothing; -ERESTARTSYS if a signal came
+ * @publish: gives the client what the work made, once the answer is written; cannot fail
  */
 struct nnaccel_kind {
 	u32 size;
@@ -1093,17 +1100,18 @@ struct nnaccel_kind {
 };
 
 /**
- * struct nnaccel_submission - Work whose answer is to be fetched
- * @obj: the object
- * @kind: what kind of work
+ * struct nnaccel_submission - Work whose answer the client fetches later
+ * @obj: base object
+ * @kind: kind of work
  * @id: its id
- * @event: its end, where it has a file; or NULL
- * @devices: only devices touch the memory of its command
- * @fence: ctx->lock: what the worker committed to such a command; or NULL
- * @cmd: ctx->lock: its command, counted; NULL: its answer was fetched, or it was destroyed
- * @waited: ctx->lock: a call waits for it, or fetches its answer
- * @closed: ctx->lock: its file was closed: nobody fetches its answer
- * @drop: of one that was closed: ends it; queued at its command's end
+ * @event: its end, if it has a file; or NULL
+ * @devices: only devices access the memory of its command
+ * @fence: ctx->lock: the fence that the worker committed for such a command; or NULL
+ * @cmd: ctx->lock: its command, with a reference; NULL after its answer was fetched or it was
+ *	destroyed
+ * @waited: ctx->lock: a call waits for it or fetches its answer
+ * @closed: ctx->lock: its file was closed, so its answer will not be fetched
+ * @drop: ends it after its file was closed; queued at the command's end
  */
 struct nnaccel_submission {
 	struct nnaccel_object obj;
@@ -1136,26 +1144,26 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 /* ---- session.c ---- */
 
 /**
- * struct nnaccel_session - What a worker serves one context through
- * @ctx: the context, counted
- * @number: ctx->lock: which of the context's sessions it is, from 1
- * @mm: ctx->lock: the worker's address space, pinned; NULL: nobody attached
- * @pid: ctx->lock: the worker; with @mm
- * @killed_ns: ctx->lock: when it was killed for what it did not answer; 0: it was not
- * @shared: ctx->lock: with @mm: the worker serves others, too, and is not killed
- * @ended: ctx->lock: such a worker has lost the session, which it is to close; with @killed_ns
- * @wait: fetchers and pollers
- * @queue: ctx->lock: commands, the next to take first
- * @in_flight: ctx->lock: commands that the worker has
- * @notices: ctx->lock: notices, the oldest first
- * @num_notices: ctx->lock: how many
- * @models: ctx->lock: models that were asked for here
- * @grants: ctx->lock: number -> pool; no pool: the worker was not told yet that it is gone
- * @bursts: ctx->lock: number -> burst, those alive that the worker was told of
- * @next_grant: ctx->lock: where the search for a free number starts
- * @next_burst: ctx->lock: the same for bursts
- * @next_model: ctx->lock: number of the next model
- * @next_cookie: ctx->lock: cookie of the next command
+ * struct nnaccel_session - The connection of a worker to one context
+ * @ctx: the context, with a reference
+ * @number: ctx->lock: its number in the context, from 1
+ * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
+ * @pid: ctx->lock: process of the worker; valid with @mm
+ * @killed_ns: ctx->lock: when the worker was killed for a late answer; 0 if it was not
+ * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
+ * @ended: ctx->lock: a shared worker has lost the session and must close it; valid with @killed_ns
+ * @wait: threads that fetch or poll
+ * @queue: ctx->lock: commands, the next one first
+ * @in_flight: ctx->lock: commands that the worker has fetched
+ * @notices: ctx->lock: notices, oldest first
+ * @num_notices: ctx->lock: number of notices
+ * @models: ctx->lock: models requested in this session
+ * @grants: ctx->lock: number -> pool; no pool if the worker was not notified of its end yet
+ * @bursts: ctx->lock: number -> burst, for living bursts that were announced
+ * @next_grant: ctx->lock: where the search for a free grant begins
+ * @next_burst: ctx->lock: where the search for a free burst number begins
+ * @next_model: ctx->lock: number of the last model
+ * @next_cookie: ctx->lock: cookie of the last command
  */
 struct nnaccel_session {
 	struct nnaccel_context *ctx;
@@ -1188,12 +1196,12 @@ void nnaccel_session_update_priority(struct nnaccel_session *session);
 /* ---- fetch.c ---- */
 
 /**
- * struct nnaccel_fetch - A worker's call for a command
+ * struct nnaccel_fetch - A worker's call to fetch a command
  * @session: its session
- * @buffer: user address of the room for the command
- * @buffer_size: bytes there
+ * @buffer: user address of the buffer for the command
+ * @buffer_size: bytes of the buffer
  * @flags: NNACCEL_FETCH_NONBLOCK
- * @out_size: where the command's size goes
+ * @out_size: user address for the command's size
  */
 struct nnaccel_fetch {
 	struct nnaccel_session *session;
@@ -1237,23 +1245,23 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd);
 /* ---- engine.c ---- */
 
 /**
- * struct nnaccel_engine - An engine, and the device that it is to clients
- * @number: the device's
- * @dev: its folder in sysfs
- * @lock: protects what follows and every context's part that belongs to it
- * @broker: it has a broker
- * @device_pools: it takes pools that only devices reach
- * @name: what it registered as; empty: nothing has yet; does not change again
- * @version: what the last broker said
- * @type: enum nnaccel_device_type, the same
- * @contexts: all that are open
- * @events: contexts of which there is something to tell; those GONE are counted
- * @events_wait: where the broker waits for @events
+ * struct nnaccel_engine - An engine and its device
+ * @number: number of the device
+ * @dev: its device in sysfs
+ * @lock: protects the fields below and those of contexts that name it
+ * @broker: a broker has registered
+ * @device_pools: it accepts pools that only devices can access
+ * @name: name of the device; empty before the first registration, constant after it
+ * @version: version from the last broker
+ * @type: enum nnaccel_device_type from the last broker
+ * @contexts: open contexts
+ * @events: contexts with an event for the broker; GONE ones have a reference
+ * @events_wait: brokers that wait for @events
  */
 struct nnaccel_engine {
 	unsigned int number;
 	struct device *dev;
-	struct mutex lock;	/* innermost but for the account lock */
+	struct mutex lock;	/* only the account lock is inside */
 	bool broker;
 	bool device_pools;
 	char name[NNACCEL_MAX_NAME];
@@ -1282,7 +1290,7 @@ struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx)
 
 /* ---- device.c ---- */
 
-/* More than anybody has; the parameter max_devices says how many there may be. */
+/* Upper limit of the parameter max_devices. */
 #define NNACCEL_MAX_DEVICES	64
 
 int nnaccel_devices_init(void);
