@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: buffers of memory domains. Memory that the engine maps and the client does not: what
- * it may be used for, and whether it holds anything and how much. Copies are in copy.c.
+ * nnaccel: buffers of memory domains. The engine maps them and the client does not. This file
+ * tracks their allowed uses and the size of their contents. Copies are in copy.c.
  *
- * A buffer is written by one use at a time and meanwhile read by none. Nobody waits for a use to
- * end: what comes too early is refused. A use begins when its command is queued and ends with it,
- * under ctx->lock both; the kernel's own copies are uses without a command.
+ * A buffer has either one writer or any number of readers. A use that conflicts with another one
+ * fails at once. A use begins when its command is queued and ends with the command, both under
+ * ctx->lock. Copies of the kernel are uses without a command.
  */
 
 #include <linux/bsearch.h>
@@ -24,11 +24,11 @@ static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_buffer_get() - Look up a buffer
+ * nnaccel_buffer_get() - Looks up a buffer
  * @ctx: the context
  * @id: its id
  *
- * Return: the buffer, counted, or an error pointer: -ENOENT.
+ * Return: the buffer with a reference, or an error pointer: -ENOENT.
  */
 struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u32 id)
 {
@@ -38,7 +38,7 @@ struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
- * nnaccel_buffer_release() - Drop the memory of a buffer and free the buffer
+ * nnaccel_buffer_release() - Frees a buffer and its memory
  * @obj: the buffer
  */
 void nnaccel_buffer_release(struct nnaccel_object *obj)
@@ -56,9 +56,9 @@ void nnaccel_buffer_release(struct nnaccel_object *obj)
 /* ---- uses ---- */
 
 /**
- * nnaccel_buffer_check_use() - May a buffer be used now?
+ * nnaccel_buffer_check_use() - Checks whether a buffer may be used now
  * @buffer: the buffer; ctx->lock is held
- * @kind: reading it or writing it
+ * @kind: read or write
  *
  * Return: 0, -EBUSY, -ENODATA.
  */
@@ -74,9 +74,9 @@ int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_u
 }
 
 /**
- * nnaccel_buffer_begin_use() - Begin a use that nnaccel_buffer_check_use() allowed
- * @buffer: the buffer; ctx->lock has been held since
- * @kind: reading it or writing it
+ * nnaccel_buffer_begin_use() - Begins a use that nnaccel_buffer_check_use() allowed
+ * @buffer: the buffer; ctx->lock was held since the check
+ * @kind: read or write
  */
 void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
 {
@@ -87,11 +87,11 @@ void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_ki
 }
 
 /**
- * nnaccel_buffer_end_use() - End a use
+ * nnaccel_buffer_end_use() - Ends a use
  * @buffer: the buffer; ctx->lock is held
- * @kind: as it began
- * @success: what was to be written is there
- * @size: how much that is
+ * @kind: read or write, as at the beginning
+ * @success: the data was written
+ * @size: bytes that were written
  */
 void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
 			    bool success, u64 size)
@@ -113,10 +113,10 @@ static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_comman
 }
 
 /**
- * nnaccel_buffer_is_served() - Is the worker there that knows how a copy's buffer is laid out?
+ * nnaccel_buffer_is_served() - Returns whether the worker that knows a buffer's layout is there
  * @cmd: the copy; ctx->lock is held
  *
- * Return: whether it is.
+ * Return: true if it is.
  */
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -128,10 +128,10 @@ bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_buffer_begin_all() - A command is about to be queued: begin the uses of its buffers
+ * nnaccel_buffer_begin_all() - Begins the uses of the buffers of a command
  * @cmd: the command; ctx->lock is held
  *
- * Return: 0; or -EBUSY, -ENODATA, -EINVAL: none began.
+ * Return: 0; or -EBUSY, -ENODATA, -EINVAL, and then no use began.
  */
 int nnaccel_buffer_begin_all(struct nnaccel_command *cmd)
 {
@@ -168,7 +168,7 @@ int nnaccel_buffer_begin_all(struct nnaccel_command *cmd)
 	return 0;
 }
 
-/* The bytes that an answer says were written to each output. */
+/* Returns the sizes that an answer reports for the outputs. */
 static const u64 *nnaccel_payload_sizes(const struct nnaccel_command *cmd, const void *payload)
 {
 	return payload + cmd->head.num_outputs * sizeof(struct nnaccel_shape);
@@ -182,9 +182,9 @@ static u64 nnaccel_use_size(const struct nnaccel_command *cmd, const struct nnac
 }
 
 /**
- * nnaccel_buffer_end_all() - A command is at its end, and with it the uses of its buffers
- * @cmd: the command, its answer checked; ctx->lock is held
- * @error: 0: answered
+ * nnaccel_buffer_end_all() - Ends the uses of the buffers of a command
+ * @cmd: the command, whose answer is valid; ctx->lock is held
+ * @error: 0 if the command is answered
  */
 void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error)
 {
@@ -207,10 +207,10 @@ void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_buffer_check_answer() - Check what an answer says of buffers that were written
- * @cmd: an execution
+ * nnaccel_buffer_check_answer() - Validates the sizes of written buffers in an answer
+ * @cmd: the execution
  * @status: enum nnaccel_status
- * @payload: the module's copy, NULL or as long as asked for
+ * @payload: the module's copy of the payload, with the requested size; or NULL
  *
  * Return: 0 or -EINVAL.
  */
@@ -234,10 +234,10 @@ int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status, c
 /* ---- arguments of executions ---- */
 
 /**
- * nnaccel_buffer_add_all() - Name the buffers of an execution, behind its pools
- * @cmd: the command, with room in its arrays
- * @ids: user address of their ids
- * @n: how many
+ * nnaccel_buffer_add_all() - Adds the buffers of an execution after its pools
+ * @cmd: the command, with space in its arrays
+ * @ids: user address of the ids
+ * @n: number of buffers
  *
  * Return: 0, -EINVAL, -ENOENT, -EFAULT.
  */
@@ -265,10 +265,10 @@ int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 ids, u32 n)
 }
 
 /**
- * nnaccel_buffer_set_arg() - An argument of an execution is a buffer: check it, note the use
- * @cmd: the command, its buffers named
+ * nnaccel_buffer_set_arg() - Validates an argument that is a buffer, and tracks the use
+ * @cmd: the command, with its buffers added
  * @arg: the argument; its pool becomes an index into the grants
- * @output: which output it is; negative: it is an input
+ * @output: index of the output; negative for an input
  *
  * Return: 0 or -EINVAL.
  */
@@ -308,8 +308,8 @@ static int nnaccel_role_cmp(const void *one, const void *other)
 }
 
 /**
- * nnaccel_buffer_check_roles() - Check that each buffer was made for being the argument that it is
- * @cmd: an execution, its model and arguments set
+ * nnaccel_buffer_check_roles() - Checks that each buffer was allocated for its role as an argument
+ * @cmd: the execution, with its model and arguments
  *
  * Return: 0 or -EPERM.
  */
@@ -335,8 +335,8 @@ int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 /* ---- allocation ---- */
 
 /*
- * One role, for the buffer and for the worker; the first one's model is the command's: that it
- * lives when the command is queued shows that all these models still have the one worker.
+ * Sets a role for the buffer and for the worker. The first model becomes that of the command. If it
+ * lives when the command is queued, all models of the roles still have the same worker.
  */
 static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)
@@ -400,7 +400,7 @@ static int nnaccel_buffer_set_roles(struct nnaccel_buffer *buffer, struct nnacce
 	return 0;
 }
 
-/* A buffer with one count, and no id yet. */
+/* Makes a buffer with one reference and no id. */
 static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx, u64 capacity)
 {
 	struct nnaccel_buffer *buffer;
@@ -423,11 +423,12 @@ static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx,
 }
 
 /**
- * nnaccel_buffer_set_grants() - Name a buffer in a command, and what it is copied from or to
- * @cmd: the command, with room for both
- * @buffer: the buffer, counted anew
- * @staging: where its bytes come from or go, or NULL; the caller's count is the command's
- * @in: they go into the buffer
+ * nnaccel_buffer_set_grants() - Adds a buffer and its staging memory to a command
+ * @cmd: the command, with space for both
+ * @buffer: the buffer; the command takes a reference
+ * @staging: memory that the buffer is copied from or to, or NULL; the command takes over the
+ *	reference
+ * @in: the buffer is written
  */
 void nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffer *buffer,
 			       struct nnaccel_pool *staging, bool in)
@@ -445,7 +446,7 @@ void nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffe
 }
 
 /**
- * nnaccel_buffer_alloc_create() - Make a buffer, and a command that has the worker judge it
+ * nnaccel_buffer_alloc_create() - Makes a buffer and a command that asks for its layout
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_buffer_alloc
  *
@@ -487,9 +488,9 @@ struct nnaccel_command *nnaccel_buffer_alloc_create(struct nnaccel_context *ctx,
 }
 
 /**
- * nnaccel_buffer_alloc_respond() - Tell the client of a new buffer
- * @ucmd: where the answer goes; has the buffer's id
- * @cmd: the command, answered
+ * nnaccel_buffer_alloc_respond() - Writes the answer for a new buffer to the client
+ * @ucmd: the client's structure; has the buffer's id
+ * @cmd: the answered command
  *
  * Return: 0 or -EFAULT.
  */
@@ -504,9 +505,9 @@ int nnaccel_buffer_alloc_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_comma
 }
 
 /**
- * nnaccel_buffer_publish() - Let an id name a new buffer
+ * nnaccel_buffer_publish() - Publishes the id of a new buffer
  * @ucmd: has the id
- * @cmd: the command that the buffer was made with
+ * @cmd: the command of the buffer
  */
 void nnaccel_buffer_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {

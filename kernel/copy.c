@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: copies into and out of buffers of memory domains. The other side is user memory or a
- * pool.
+ * nnaccel: copies between buffers of memory domains and user memory or a pool.
  *
- * A pool may be anything that can be imported. One that this module allocated is copied page by
- * page. Any other is mapped into the caller's address space for the time of the copy, as a worker
- * maps it for an execution: what an execution reaches, a copy reaches, whether or not the exporter
- * can map for the kernel. Who changes that mapping from another thread changes what is copied,
- * which is the caller's own.
+ * Any pool can be copied. If this module allocated it, its pages are copied directly. Any other
+ * pool is mapped into the caller's address space during the copy. So every pool that an execution
+ * can use can be copied, even if its exporter cannot map it for the kernel. If another thread of
+ * the caller changes that mapping, it harms only the caller's own data.
  */
 
 #include <linux/dma-buf.h>
@@ -21,14 +19,14 @@
 #include "trace.h"
 
 /**
- * struct nnaccel_copy - One copy
- * @buffer: the buffer, counted
+ * struct nnaccel_copy - A copy
+ * @buffer: the buffer, with a reference
  * @flags: NNACCEL_COPY_*
- * @in: into the buffer
- * @length: bytes
- * @pool: the other side, counted; NULL: user memory
- * @offset: bytes into @pool
- * @data: the user memory
+ * @in: copy into the buffer
+ * @length: number of bytes
+ * @pool: the other side, with a reference; NULL for user memory
+ * @offset: offset in @pool, in bytes
+ * @data: address of the user memory
  * @accessing: access to @pool has begun
  */
 struct nnaccel_copy {
@@ -52,7 +50,7 @@ static u32 nnaccel_copy_prot(const struct nnaccel_copy *copy)
 	return copy->in ? NNACCEL_PROT_READ : NNACCEL_PROT_READ | NNACCEL_PROT_WRITE;
 }
 
-/* Finds what is copied. */
+/* Looks up both sides of a copy and validates it. */
 static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *ctx,
 			     const struct nnaccel_buffer_copy *arg)
 {
@@ -104,12 +102,12 @@ static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
 				  nnaccel_copy_prot(copy));
 }
 
-/* The range of the pool, mapped by the caller. */
+/* Maps the range of the pool into the address space of the caller. */
 static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr, u64 *length)
 {
 	u64 start = copy->pool->offset + copy->offset;
 	unsigned long prot = PROT_READ | (copy->in ? 0 : PROT_WRITE);
-	/* A file that is sealed against writing can be mapped only so, and is only read. */
+	/* A write-sealed file can only be mapped privately; it is only read here. */
 	unsigned long flags = copy->in && !copy->pool->dmabuf ? MAP_PRIVATE : MAP_SHARED;
 	unsigned long base;
 
@@ -121,7 +119,7 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr
 	return 0;
 }
 
-/* Moves the bytes between @dmabuf, one of ours, and the pool; ends the access. */
+/* Copies between @dmabuf, allocated by this module, and the pool; ends the access. */
 static int nnaccel_copy_move_pool(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
 {
 	const struct nnaccel_pool *pool = copy->pool;
@@ -148,7 +146,7 @@ static int nnaccel_copy_move_pool(struct nnaccel_copy *copy, const struct dma_bu
 	return ret ?: error;
 }
 
-/* Moves the bytes between @dmabuf, one of ours, and the other side. */
+/* Copies between @dmabuf, allocated by this module, and the other side. */
 static int nnaccel_copy_move(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
 {
 	if (copy->pool)
@@ -156,7 +154,7 @@ static int nnaccel_copy_move(struct nnaccel_copy *copy, const struct dma_buf *dm
 	return nnaccel_dmabuf_copy(dmabuf, u64_to_user_ptr(copy->data), copy->length, copy->in);
 }
 
-/* Can it be done now? ctx->lock is held. */
+/* Checks whether the copy is allowed now; ctx->lock is held. */
 static int nnaccel_copy_check(const struct nnaccel_copy *copy)
 {
 	const struct nnaccel_buffer *buffer = copy->buffer;
@@ -183,7 +181,7 @@ static void nnaccel_copy_count(const struct nnaccel_copy *copy)
 	trace_nnaccel_buffer_copy(copy->buffer, copy->flags, copy->length);
 }
 
-/* The kernel's copy. Looks at the buffer again after the wait for the other side. */
+/* Copies a linear buffer. The buffer is checked again after the wait for the other side. */
 static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 {
 	struct nnaccel_buffer *buffer = copy->buffer;
@@ -210,7 +208,7 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 	return ret;
 }
 
-/* The worker's copy: from or to memory that goes with the command. */
+/* Gives the command a staging pool, for the copy of the worker. */
 static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *copy)
 {
 	struct nnaccel_pool *staging;
@@ -226,7 +224,7 @@ static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *
 	return nnaccel_copy_begin_access(copy) ?: nnaccel_copy_move(copy, staging->dmabuf);
 }
 
-/* A command that has the worker convert; it owns the copy. */
+/* Makes a command that lets the worker convert the layout; the command owns the copy. */
 static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 {
 	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
@@ -257,7 +255,7 @@ static bool nnaccel_copy_is_valid(const struct nnaccel_buffer_copy *arg)
 }
 
 /**
- * nnaccel_copy_free() - Drop what a copy names
+ * nnaccel_copy_free() - Frees a copy and puts both of its sides
  * @copy: the copy
  */
 void nnaccel_copy_free(struct nnaccel_copy *copy)
@@ -270,15 +268,15 @@ void nnaccel_copy_free(struct nnaccel_copy *copy)
 }
 
 /**
- * nnaccel_copy_create() - Copy, or make a command that has the worker convert
+ * nnaccel_copy_create() - Copies, or makes a command that lets the worker convert the layout
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_buffer_copy
  *
- * Looks at the buffer before it waits for the other side: a refusal comes at once.
+ * The buffer is checked before the wait for the other side, so invalid requests fail at once.
  *
- * Return: the command, or NULL: the kernel has copied. Or an error pointer: -EINVAL, -ENOENT,
- * -EACCES, -EOPNOTSUPP, -EIO, -ENODATA, -EBUSY, -EFAULT, -EINTR, -EDQUOT, -ENOSPC, -ENOMEM.
- * Or -ERESTARTSYS: a signal came, and nothing was copied.
+ * Return: the command, or NULL if the kernel has copied; -ERESTARTSYS if a signal came before
+ * anything was copied. Other errors: -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA,
+ * -EBUSY, -EFAULT, -EINTR, -EDQUOT, -ENOSPC, -ENOMEM.
  */
 struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const void *from)
 {
@@ -297,7 +295,7 @@ struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const v
 		ret = nnaccel_copy_check(copy);
 		mutex_unlock(&ctx->lock);
 	}
-	/* The layout was set before the id was known to anybody. */
+	/* The layout was set before the id was published, and never changes. */
 	if (!ret && copy->buffer->layout)
 		cmd = nnaccel_copy_convert(copy);
 	else if (!ret)
@@ -309,11 +307,11 @@ struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const v
 }
 
 /**
- * nnaccel_copy_respond() - Tell the client of a copy, after what the worker wrote was moved
- * @ucmd: where the answer goes
- * @cmd: the command, answered; NULL: the kernel has copied
+ * nnaccel_copy_respond() - Copies the data that the worker wrote, and answers the client
+ * @ucmd: the client's structure
+ * @cmd: the answered command; NULL if the kernel has copied
  *
- * Return: 0, -EFAULT, -EIO, -EINTR, -ENOMEM. Or -ERESTARTSYS: a signal came.
+ * Return: 0, -EFAULT, -EIO, -EINTR, -ENOMEM; -ERESTARTSYS if a signal came.
  */
 int nnaccel_copy_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: pools. Memory of a context: allocated, or imported from a dma-buf or a regular file.
+ * nnaccel: pools. A pool is memory of a context: allocated, or imported from a dma-buf or a regular
+ * file.
  */
 
 #include <linux/anon_inodes.h>
@@ -26,11 +27,11 @@ static struct nnaccel_pool *to_pool(struct nnaccel_object *obj)
 }
 
 /**
- * nnaccel_pool_get() - Look up a pool
+ * nnaccel_pool_get() - Looks up a pool
  * @ctx: the context
  * @id: its id
  *
- * Return: the pool, counted, or an error pointer: -ENOENT.
+ * Return: the pool with a reference, or an error pointer: -ENOENT.
  */
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id)
 {
@@ -40,7 +41,7 @@ struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
- * nnaccel_pool_put() - Drop a count; not with ctx->lock held
+ * nnaccel_pool_put() - Drops a reference; the caller must not hold ctx->lock
  * @pool: the pool
  */
 void nnaccel_pool_put(struct nnaccel_pool *pool)
@@ -49,11 +50,11 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_prot_flags() - What a pool's grants have in their protection besides
+ * nnaccel_pool_prot_flags() - Returns additional flags for the protection of a pool's grants
  * @pool: the pool
  *
- * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, NNACCEL_PROT_FORMATTED for rows of
- * pixels, NNACCEL_PROT_DEVICE for one that only devices reach.
+ * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, NNACCEL_PROT_FORMATTED for a formatted
+ * pool, NNACCEL_PROT_DEVICE if only devices can access it.
  */
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 {
@@ -66,10 +67,10 @@ u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_may_execute() - Can executions name a pool?
+ * nnaccel_pool_may_execute() - Returns whether executions can name a pool
  * @pool: the pool
  *
- * Return: false: only devices reach it, and the engine wants no such pools.
+ * Return: false if only devices can access it and the engine does not accept such pools.
  */
 bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
 {
@@ -77,10 +78,10 @@ bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_is_bytes() - Is a pool memory that the CPU can take byte for byte?
+ * nnaccel_pool_is_bytes() - Returns whether the CPU can access a pool as plain bytes
  * @pool: the pool
  *
- * Return: false: only devices reach it, or it is a picture.
+ * Return: false if only devices can access it or if it is formatted.
  */
 bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 {
@@ -88,7 +89,7 @@ bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_retire() - Nothing refers to a pool any more: revoke its grant
+ * nnaccel_pool_retire() - Revokes the grant of a pool after its last put
  * @obj: the pool; ctx->lock is held
  */
 void nnaccel_pool_retire(struct nnaccel_object *obj)
@@ -115,7 +116,7 @@ static void nnaccel_pool_free(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_release() - Drop the memory of a pool and free the pool
+ * nnaccel_pool_release() - Frees a pool and its memory
  * @obj: the pool
  */
 void nnaccel_pool_release(struct nnaccel_object *obj)
@@ -131,7 +132,7 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 	nnaccel_pool_free(pool);
 }
 
-/* A pool with one count, no id and no memory. */
+/* Makes a pool with one reference and without an id or memory. */
 static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
 {
 	struct nnaccel_pool *pool;
@@ -149,7 +150,7 @@ static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
 	return pool;
 }
 
-/* A pool with one count and a reserved id, to be published or put and unreserved. */
+/* Makes a pool with one reference and a reserved id. */
 static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
 {
 	struct nnaccel_pool *pool = nnaccel_pool_new(ctx);
@@ -166,10 +167,10 @@ static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32
 }
 
 /**
- * nnaccel_pool_finish() - Write the answer of an ioctl, then publish the pool that it made
+ * nnaccel_pool_finish() - Writes the answer of an ioctl, and publishes the pool that it made
  * @ucmd: the ioctl
- * @size: bytes that the module knows of its structure
- * @pool: the pool; gone where the answer cannot be written
+ * @size: the module's size of the structure
+ * @pool: the pool; put if the answer cannot be written
  * @id: its reserved id
  *
  * Return: 0 or -EFAULT.
@@ -190,12 +191,13 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 }
 
 /**
- * nnaccel_pool_may_have() - May memory of this length be allocated at all?
- * @length: bytes
+ * nnaccel_pool_may_have() - Returns whether memory of a length can be allocated at all
+ * @length: length in bytes
  *
- * However large the limit: the page array must fit a vmalloc, a grant its offset.
+ * Besides the limit, the array of pages must fit vmalloc(), and a grant must fit its range of
+ * mmap() offsets.
  *
- * Return: whether it may.
+ * Return: true if it can.
  */
 bool nnaccel_pool_may_have(u64 length)
 {
@@ -204,9 +206,9 @@ bool nnaccel_pool_may_have(u64 length)
 }
 
 /**
- * nnaccel_pool_fill() - Allocate the memory of a pool that has none
- * @pool: the pool, or a buffer's
- * @length: bytes
+ * nnaccel_pool_fill() - Allocates the memory of an empty pool
+ * @pool: the pool, which may be that of a buffer
+ * @length: length in bytes
  *
  * Return: 0, -EDQUOT, -ENOMEM, -EINTR.
  */
@@ -224,11 +226,11 @@ int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length)
 }
 
 /**
- * nnaccel_pool_alloc() - Allocate a pool that no id names
+ * nnaccel_pool_alloc() - Allocates a pool without an id
  * @ctx: the context
- * @length: bytes
+ * @length: length in bytes
  *
- * Return: the pool with one count, or an error pointer: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ * Return: the pool with one reference, or an error pointer: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
 struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length)
 {
@@ -246,7 +248,7 @@ struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length)
 }
 
 /**
- * nnaccel_pool_alloc_ioctl() - NNACCEL_POOL_ALLOC
+ * nnaccel_pool_alloc_ioctl() - Implements NNACCEL_POOL_ALLOC
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -EFBIG, -EDQUOT, -ENOSPC, -ENOMEM, -EINTR, -EFAULT.
@@ -303,9 +305,9 @@ static int nnaccel_import_check_dmabuf(const struct nnaccel_pool_import *cmd,
 }
 
 /*
- * Files that mmap() would take from user space, and less: hugetlbfs expects addresses that a
- * session's mmap() does not choose for it, files of anonymous inodes can hold others, and those
- * of sysfs and procfs are attributes, or memory of a device, which goes by who maps it.
+ * Allows regular files that mmap() can map, with these exceptions. hugetlbfs needs addresses that a
+ * session's mmap() does not choose. Files of anonymous inodes may hold other files. Files of sysfs
+ * and procfs are attributes or device memory, and may depend on the process that maps them.
  */
 static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
 {
@@ -352,9 +354,9 @@ static const struct file_operations nnaccel_hold_fops = {
 };
 
 /*
- * Counts as a writable mapping of @file, so that nobody can seal it against writing. It is a
- * file because the last fput() of a system call takes effect on the way out of it only: when a
- * session's mmap() holds it until it returns, the count is there until the mapping's own is.
+ * Makes a file that counts as a writable mapping of @file, so that no seal can forbid writing. It
+ * is a file because the last fput() of a system call is deferred to its end. So the count stays
+ * until the mapping that a session's mmap() makes has its own.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {
@@ -373,11 +375,12 @@ static struct file *nnaccel_hold_create(struct file *file)
 }
 
 /**
- * nnaccel_import_get() - Look for what is to be imported
- * @cmd: flags, fd, prot, offset and length are looked at
- * @dmabuf: out: the dma-buf that the file is, or NULL
+ * nnaccel_import_get() - Looks up the file of an import and validates it
+ * @cmd: the import; its flags, fd, prot, offset and length are used
+ * @dmabuf: out: the dma-buf of the file, or NULL
  *
- * Return: the file, counted, or an error pointer: -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM.
+ * Return: the file with a reference, or an error pointer: -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES,
+ * -EPERM.
  */
 struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd, struct dma_buf **dmabuf)
 {
@@ -411,12 +414,12 @@ struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd, struct dm
 }
 
 /**
- * nnaccel_import() - Make the pool of an import
+ * nnaccel_import() - Makes the pool of an import
  * @ctx: the context
- * @cmd: as nnaccel_import_get() looked at it
- * @file: what that returned; the pool's from now on, or gone
- * @dmabuf: likewise
- * @id: out: the pool's reserved id; NULL: it gets none
+ * @cmd: the import that nnaccel_import_get() validated
+ * @file: the file from nnaccel_import_get(); taken over, also on failure
+ * @dmabuf: the dma-buf from nnaccel_import_get()
+ * @id: out: the reserved id of the pool; NULL if it gets none
  *
  * Return: the pool, for nnaccel_pool_finish(), or an error pointer: -ENOSPC, -ENOMEM, -EPERM.
  */
@@ -458,7 +461,7 @@ struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
 }
 
 /**
- * nnaccel_pool_import_ioctl() - NNACCEL_POOL_IMPORT
+ * nnaccel_pool_import_ioctl() - Implements NNACCEL_POOL_IMPORT
  * @ucmd: the ioctl
  *
  * Return: 0, -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM, -ENOSPC, -ENOMEM, -EFAULT.
@@ -490,7 +493,7 @@ int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /**
- * nnaccel_pool_export_ioctl() - NNACCEL_POOL_EXPORT
+ * nnaccel_pool_export_ioctl() - Implements NNACCEL_POOL_EXPORT
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EMFILE, -EFAULT.
