@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. The same description and the same checks as NNACCEL_SUBMIT;
- * the completion queue entry is the end that it tells.
+ * nnaccel: executions by io_uring. They have the same description and checks as those of
+ * NNACCEL_SUBMIT. A completion queue entry reports their end.
  */
 
 #include <linux/sched.h>
@@ -13,15 +13,15 @@
 
 /**
  * struct nnaccel_uring - An execution that a ring submitted
- * @ioucmd: the ring's part of it; its pdu points here
- * @cmd: the execution, counted
+ * @ioucmd: the ring's command; its pdu points to this structure
+ * @cmd: the execution, with a reference
  * @to: the client's structure
- * @user_size: bytes of it
- * @message_size: what it says of where the answer goes
- * @message: the same
- * @shapes: the same
- * @error: 0: answered
- * @pid: who submitted it, where a ring cannot ask for its end; else NULL
+ * @user_size: size of that structure
+ * @message_size: size of @message
+ * @message: user address for the message
+ * @shapes: user address for the shapes
+ * @error: 0 if the execution is answered
+ * @pid: process of the submitter if a ring cannot cancel commands; else NULL
  */
 struct nnaccel_uring {
 	struct io_uring_cmd *ioucmd;
@@ -48,7 +48,7 @@ static void nnaccel_uring_free(struct nnaccel_uring *uring)
 	kfree(uring);
 }
 
-/* A status as an error: a ring then stops what is linked. */
+/* Converts a status to an error, so that the ring cancels linked requests. */
 static int nnaccel_uring_status(u32 status)
 {
 	switch (status) {
@@ -62,7 +62,7 @@ static int nnaccel_uring_status(u32 status)
 	}
 }
 
-/* What the completion queue entry says: 0 or an error. */
+/* Writes the answer, and returns the result of the completion queue entry. */
 static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 {
 	struct nnaccel_execute execute = {
@@ -78,14 +78,14 @@ static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 
 	if (uring->error)
 		return uring->error;
-	/* The task may be gone, and its memory with it. */
+	/* The task may have exited, and its memory with it. */
 	if (current->mm != uring->cmd->ctx->mm)
 		return -ECANCELED;
 	return nnaccel_execute_respond(&ucmd, uring->cmd) ?:
 	       nnaccel_uring_status(uring->cmd->status);
 }
 
-/* In the task that submitted it, or in none of its memory. */
+/* Runs in the task that submitted it, or in a kworker without its mm. */
 static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
 	struct nnaccel_uring *uring = *nnaccel_uring_pdu(ioucmd);
@@ -105,8 +105,8 @@ static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
 }
 
 /*
- * Does its process execute another program? That waits for all commands of its rings, unkillably,
- * and where a ring cannot ask for their end nothing else would tell us.
+ * Is its process in execve()? That waits, unkillably, for all commands of its rings. If a ring
+ * cannot cancel them, only this check can end them.
  */
 static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {
@@ -131,7 +131,7 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
 	struct nnaccel_ucmd to = {};
 	int ret;
 
-	/* The client can write the submission queue: each word is read once. */
+	/* The client can change the submission queue, so each word is read only once. */
 	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &execute, &to);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
@@ -158,10 +158,10 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
 	}
 	*nnaccel_uring_pdu(ioucmd) = uring;
 	kref_get(&cmd->refs);
-	/* After its end the ring would be left with a request that is freed. */
+	/* This must precede the start: the end of the execution frees the request. */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
 	ret = nnaccel_async_start(cmd);
-	/* From there on the end is nnaccel_uring_complete(), which may have come already. */
+	/* After a successful start nnaccel_uring_complete() ends it, perhaps already. */
 	if (ret) {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
 		nnaccel_uring_free(uring);
@@ -170,7 +170,10 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
 	return -EIOCBQUEUED;
 }
 
-/* The ring, or the task, goes. It may ask more than once, and before the command is admitted. */
+/*
+ * Cancels a command of a ring or task that exits. The call may be repeated, and may come before the
+ * command is admitted.
+ */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {
 	bool drop = false;
@@ -188,12 +191,12 @@ static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_uring_cmd() - IORING_OP_URING_CMD on a context
+ * nnaccel_uring_cmd() - Implements IORING_OP_URING_CMD on a context
  * @ioucmd: the ring's command
- * @issue_flags: how the ring issues it
+ * @issue_flags: flags of the ring
  *
- * Return: -EIOCBQUEUED, or what the completion queue entry is to say: -EOPNOTSUPP, -EACCES,
- * -ENOTTY, or what NNACCEL_SUBMIT refuses with.
+ * Return: -EIOCBQUEUED, or the error for the completion queue entry: -EOPNOTSUPP, -EACCES, -ENOTTY,
+ * or an error of NNACCEL_SUBMIT.
  */
 int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
