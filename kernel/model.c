@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nnaccel: models. Prepared by a worker, and alive as long as that worker's session.
- */
+/* nnaccel: models. A worker prepares a model, which lives as long as the session of the worker. */
 
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -9,7 +7,7 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* Names a model for good: what was made for one matches no other. */
+/* Last serial number of a model; numbers are never reused. */
 static atomic64_t nnaccel_last_serial;
 
 static struct nnaccel_model *to_model(struct nnaccel_object *obj)
@@ -18,11 +16,11 @@ static struct nnaccel_model *to_model(struct nnaccel_object *obj)
 }
 
 /**
- * nnaccel_model_get() - Look up a model
+ * nnaccel_model_get() - Looks up a model
  * @ctx: the context
  * @id: its id
  *
- * Return: the model, counted, or an error pointer: -ENOENT.
+ * Return: the model with a reference, or an error pointer: -ENOENT.
  */
 struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id)
 {
@@ -32,7 +30,7 @@ struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
- * nnaccel_model_put() - Drop a count; not with ctx->lock held
+ * nnaccel_model_put() - Drops a reference; the caller must not hold ctx->lock
  * @model: the model
  */
 void nnaccel_model_put(struct nnaccel_model *model)
@@ -41,7 +39,7 @@ void nnaccel_model_put(struct nnaccel_model *model)
 }
 
 /**
- * nnaccel_model_retire() - Nothing refers to a model any more: tell a worker that has it
+ * nnaccel_model_retire() - Notifies the worker of a model after its last put
  * @obj: the model; ctx->lock is held
  */
 void nnaccel_model_retire(struct nnaccel_object *obj)
@@ -60,7 +58,7 @@ void nnaccel_model_retire(struct nnaccel_object *obj)
 }
 
 /**
- * nnaccel_model_release() - Drop the pools of a model and free the model
+ * nnaccel_model_release() - Frees a model and puts its pools
  * @obj: the model
  */
 void nnaccel_model_release(struct nnaccel_object *obj)
@@ -76,9 +74,9 @@ void nnaccel_model_release(struct nnaccel_object *obj)
 }
 
 /**
- * nnaccel_model_show_memory() - Print what the worker says of each model that an id names
+ * nnaccel_model_show_memory() - Prints the memory use of each model, as its worker reported it
  * @ctx: the context; its lock is taken
- * @m: where to
+ * @m: the output
  */
 void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 {
@@ -90,7 +88,7 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	xa_for_each(&ctx->objects, id, obj) {
 		const struct nnaccel_model_memory *memory;
 
-		/* What a worker had has died with it. */
+		/* The memory of a dead worker is gone. */
 		if (obj->type != NNACCEL_OBJECT_MODEL || !to_model(obj)->session)
 			continue;
 		memory = &to_model(obj)->memory;
@@ -108,7 +106,7 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	seq_printf(m, "drm-resident-device:\t%llu KiB\n", device >> 10);
 }
 
-/* The pools of the command but the wire form's: the model needs them as long as it lives. */
+/* Keeps the pools of the command, except that of the wire form, as long as the model lives. */
 static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd)
 {
 	u32 i, n = cmd->head.num_grants - 1;
@@ -131,12 +129,11 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
 }
 
 /**
- * nnaccel_model_create() - Make the model that a command has the worker prepare
- * @cmd: the command, whose pools from the second on are the model's; its count is given up on an
- *	error
- * @ret: 0, or what went wrong with the command before
+ * nnaccel_model_create() - Makes the model that a command will prepare
+ * @cmd: the command; the model keeps its pools except the first; put on failure
+ * @ret: 0, or an earlier error of the command
  *
- * No id names the model yet.
+ * The model has no id yet.
  *
  * Return: the command, or an error pointer: @ret, -ENOMEM, -ENOSPC, -EDQUOT.
  */
@@ -170,12 +167,12 @@ err_command:
 }
 
 /**
- * nnaccel_model_may_prepare() - Check what the kinds of work that prepare a model have in common
+ * nnaccel_model_may_prepare() - Validates the common parameters of work that prepares a model
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
- * @attributes_size: bytes of attributes
+ * @attributes_size: bytes of the attributes
  *
- * Return: whether it is in order.
+ * Return: true if they are valid.
  */
 bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size)
 {
@@ -184,7 +181,7 @@ bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size
 }
 
 /**
- * nnaccel_model_publish() - Let an id name a model that was prepared
+ * nnaccel_model_publish() - Publishes the id of a prepared model
  * @ucmd: has the id
  * @cmd: the command that prepared it
  */
@@ -198,7 +195,7 @@ void nnaccel_model_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cm
 }
 
 /**
- * nnaccel_prepare_create() - Make a command that prepares a model
+ * nnaccel_prepare_create() - Makes the command that prepares a model
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_prepare
  *
@@ -233,9 +230,9 @@ struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, cons
 }
 
 /**
- * nnaccel_prepare_respond() - Tell the client of a model that was prepared
- * @ucmd: where the answer goes; has the model's id
- * @cmd: the command that prepared it, answered
+ * nnaccel_prepare_respond() - Writes the answer for a prepared model to the client
+ * @ucmd: the client's structure; has the model's id
+ * @cmd: the answered command
  *
  * Return: 0 or -EFAULT.
  */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: submissions. Work that a client hands over by SUBMIT, and whose answer it fetches by
- * WAIT.
+ * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
- * A table has the kinds of work: how a command is made of the client's description, and how its
- * answer is written. All waits but those of copies are in async.c. So a call hands its work over
- * before it waits, and a wait that a signal ends has nothing to undo.
+ * A table describes the kinds of work: how a description becomes a command, and how its answer is
+ * written. All waits except those of copies are in async.c. So a call submits its work before it
+ * waits, and a signal leaves nothing to undo.
  *
- * A call of SUBMIT that waits has no submission. It makes one if a signal ends the wait.
+ * A SUBMIT that waits has no submission. It makes one if a signal ends its wait.
  */
 
 #include <linux/anon_inodes.h>
@@ -23,7 +22,7 @@
 
 #include "nnaccel_private.h"
 
-/* Bytes that SUBMIT's and WAIT's own structure leave in the room of an ioctl's. */
+/* Bytes that the buffer of an ioctl has left after the structure of SUBMIT or WAIT. */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
 
 #define NNACCEL_KIND(_work, _struct, _last, _prefix, ...)			\
@@ -63,7 +62,7 @@ static const struct nnaccel_kind nnaccel_kinds[] = {
 		     .makes_file = true, .publish = nnaccel_burst_publish),
 };
 
-/* Checks what is read of a structure whenever an answer goes to it. */
+/* Validates the size of the message buffer, which every answer uses. */
 static bool nnaccel_kind_may_respond(const struct nnaccel_kind *kind,
 				     const struct nnaccel_ucmd *work)
 {
@@ -71,7 +70,7 @@ static bool nnaccel_kind_may_respond(const struct nnaccel_kind *kind,
 	       *(u32 *)(work->cmd + kind->message_size) <= NNACCEL_MAX_MESSAGE;
 }
 
-/* Reserves what names what the answer makes. */
+/* Reserves the id or fd of the object that the answer makes. */
 static int nnaccel_work_reserve(const struct nnaccel_kind *kind, const struct nnaccel_command *cmd,
 				struct nnaccel_ucmd *work)
 {
@@ -88,7 +87,7 @@ static int nnaccel_work_reserve(const struct nnaccel_kind *kind, const struct nn
 	return 0;
 }
 
-/* Publishes what the answer made, if it made something and @ret is 0; else undoes the above. */
+/* Publishes the new object on success, or else releases its id or fd. */
 static void nnaccel_work_finish(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
 				struct nnaccel_ucmd *work, int ret)
 {
@@ -111,7 +110,7 @@ static struct nnaccel_submission *to_submission(struct nnaccel_object *obj)
 	return container_of(obj, struct nnaccel_submission, obj);
 }
 
-/* A submission's command has an answer, or will have none: tells those who poll. */
+/* Notifies pollers that a submission has its answer or failed. */
 static void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -124,7 +123,7 @@ static void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnacc
 				     async->error || cmd->status != NNACCEL_STATUS_NONE);
 		if (!sub->closed)
 			return;
-		refcount_inc(&sub->obj.refs);	/* the work's */
+		refcount_inc(&sub->obj.refs);	/* for the work */
 		queue_work(nnaccel_wq, &sub->drop);
 		return;
 	}
@@ -133,21 +132,21 @@ static void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnacc
 	wake_up_poll(&ctx->answers_wait, EPOLLIN | EPOLLRDNORM);
 }
 
-/* The end of a command that was submitted; see struct nnaccel_async. */
+/* Implements nnaccel_async.end for submitted commands. */
 static void nnaccel_submission_told(struct nnaccel_command *cmd, int error)
 	__must_hold(&cmd->ctx->lock)
 {
 	struct nnaccel_async *async = cmd->async;
 
 	async->error = error;
-	/* Pairs with the look of the call that waits, for what the answer is. */
+	/* Pairs with the acquire in nnaccel_submission_await(). */
 	smp_store_release(&async->told, true);
 	wake_up(&cmd->wait);
 	if (async->data)
 		nnaccel_submission_tell(async->data, cmd);
 }
 
-/* Ends a command that was submitted, unless it is at its end. */
+/* Cancels a submitted command that has not ended. */
 static void nnaccel_submission_cancel(struct nnaccel_command *cmd)
 {
 	bool drop = false, signalling = nnaccel_lock_signalling(cmd->ctx);
@@ -160,7 +159,7 @@ static void nnaccel_submission_cancel(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_submission_end() - No id names a submission any more: cancel it, unless it is answered
+ * nnaccel_submission_end() - Cancels a submission after its id was removed, unless it is answered
  * @obj: the submission; a call may wait for it
  */
 void nnaccel_submission_end(struct nnaccel_object *obj)
@@ -189,7 +188,6 @@ void nnaccel_submission_end(struct nnaccel_object *obj)
 		nnaccel_command_put(cmd);
 }
 
-/* Ends a submission and its id. */
 static void nnaccel_submission_remove(struct nnaccel_submission *sub)
 {
 	if (nnaccel_object_take(&sub->obj, sub->id))
@@ -206,8 +204,8 @@ static void nnaccel_submission_dropped(struct work_struct *work)
 }
 
 /**
- * nnaccel_submission_release() - Free a submission
- * @obj: the submission, which has no command any more
+ * nnaccel_submission_release() - Frees a submission
+ * @obj: the submission, whose command is gone
  */
 void nnaccel_submission_release(struct nnaccel_object *obj)
 {
@@ -219,7 +217,7 @@ void nnaccel_submission_release(struct nnaccel_object *obj)
 	kfree(sub);
 }
 
-/* Does nothing of the module or of the worker touch a command's memory, before or after devices? */
+/* Do only devices access the memory of a command? */
 static bool nnaccel_submission_is_devices(const struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -231,7 +229,7 @@ static bool nnaccel_submission_is_devices(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_submission_fenced() - The worker committed a fence, whose end is a command's
+ * nnaccel_submission_fenced() - Stores the committed fence that will end a command
  * @cmd: the command; ctx->lock is held
  * @fence: the fence
  */
@@ -245,7 +243,7 @@ void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fe
 		sub->fence = dma_fence_get(fence);
 }
 
-/* A submission of a command, with one count and an id that does not name it yet. */
+/* Makes a submission with one reference and a reserved id. */
 static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel_kind *kind,
 							    struct nnaccel_command *cmd)
 {
@@ -273,7 +271,7 @@ static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel
 	return sub;
 }
 
-/* Undoes nnaccel_submission_create(), and cancels the command. */
+/* Reverts nnaccel_submission_create() and cancels the command. */
 static void nnaccel_submission_drop(struct nnaccel_submission *sub)
 {
 	nnaccel_object_unreserve(sub->obj.ctx, sub->id);
@@ -283,7 +281,7 @@ static void nnaccel_submission_drop(struct nnaccel_submission *sub)
 
 /* ---- the file of a submission ---- */
 
-/* The answer goes with the file, at once or when it is there. */
+/* Discards the answer with the file, now or when the command ends. */
 static int nnaccel_submission_close(struct inode *inode, struct file *file)
 {
 	struct nnaccel_submission *sub = file->private_data;
@@ -324,10 +322,10 @@ static const struct file_operations nnaccel_submission_fops = {
 };
 
 /**
- * nnaccel_submission_event() - The end of the submission that a file is of
- * @fd: the file's number
+ * nnaccel_submission_event() - Returns the event of a submission's file
+ * @fd: number of the file
  *
- * Return: the event, counted, or NULL: it is no such file.
+ * Return: the event with a reference, or NULL if it is no such file.
  */
 struct nnaccel_event *nnaccel_submission_event(int fd)
 {
@@ -344,7 +342,7 @@ struct nnaccel_event *nnaccel_submission_event(int fd)
 	return event;
 }
 
-/* Makes the file of a new submission, and reserves a number for it. */
+/* Makes the file of a new submission and reserves an fd. */
 static struct file *nnaccel_submission_open(struct nnaccel_submission *sub, u32 flags, int *fd)
 {
 	struct file *file;
@@ -378,7 +376,7 @@ static int nnaccel_submit_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 id, 
 	       put_user(fd, &to->out_fd) ? -EFAULT : 0;
 }
 
-/* Hands work over that no call waits for. */
+/* Submits work without waiting for it. */
 static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
 				    struct nnaccel_command *cmd)
 {
@@ -420,7 +418,7 @@ err_file:
 	return ret;
 }
 
-/* A signal ended the wait of a call: its answer is to be fetched by another. */
+/* Keeps the answer for a later WAIT, because a signal ended the wait of the call. */
 static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
 			       struct nnaccel_command *cmd)
 {
@@ -448,7 +446,7 @@ static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, const struct nnaccel_k
 	return 0;
 }
 
-/* Return: 0: told; or -ERESTARTSYS: a signal came. */
+/* Waits until the command has ended. Returns 0, or -ERESTARTSYS if a signal came. */
 static int nnaccel_submission_await(struct nnaccel_command *cmd)
 {
 	/* Pairs with the release in nnaccel_submission_told(). */
@@ -458,7 +456,7 @@ static int nnaccel_submission_await(struct nnaccel_command *cmd)
 	return ret < 0 ? -ERESTARTSYS : 0;
 }
 
-/* Hands work over, waits for the answer and writes it. */
+/* Submits work, waits for the answer and writes it. */
 static int nnaccel_submit_and_wait(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
 				   const struct nnaccel_kind *kind, struct nnaccel_command *cmd)
 {
@@ -484,7 +482,7 @@ static int nnaccel_submit_and_wait(struct nnaccel_ucmd *ucmd, struct nnaccel_ucm
 	return -EINTR;
 }
 
-/* The kind of work that a call describes, or NULL: its flags or dependencies do not fit. */
+/* Returns the kind of work, or NULL if the flags or dependencies are invalid for it. */
 static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submit *arg)
 {
 	const u32 file = NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC;
@@ -502,7 +500,6 @@ static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submi
 	return &nnaccel_kinds[array_index_nospec(arg->kind, ARRAY_SIZE(nnaccel_kinds))];
 }
 
-/* Hands a command over. */
 static int nnaccel_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
 			  const struct nnaccel_kind *kind, struct nnaccel_command *cmd)
 {
@@ -521,12 +518,12 @@ static int nnaccel_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
 }
 
 /**
- * nnaccel_submit_ioctl() - NNACCEL_SUBMIT
+ * nnaccel_submit_ioctl() - Implements NNACCEL_SUBMIT
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -E2BIG, -EXFULL, -EMFILE, -ENOSPC, -EDQUOT, -EINTR, -EFAULT, -ENOMEM, or what
- * the kind's functions or the command's end returned; -ERESTARTNOINTR: a signal came before
- * anything was done.
+ * Return: 0, -EINVAL, -E2BIG, -EXFULL, -EMFILE, -ENOSPC, -EDQUOT, -EINTR, -EFAULT, -ENOMEM, or the
+ * error of the kind's functions or of the command. The error is -ERESTARTNOINTR if a signal came
+ * before anything was done.
  */
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -560,14 +557,14 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /**
- * nnaccel_submit_by_ring() - Make an execution that a ring submits
+ * nnaccel_submit_by_ring() - Makes an execution that a ring submits
  * @ctx: the context
  * @from: user address of a struct nnaccel_submit
  * @execute: out: the module's copy of the client's description
- * @to: out: where that is, and its size
+ * @to: out: address and size of the description
  *
  * Return: the execution, not admitted; or an error pointer: -EINVAL, -E2BIG, -EOPNOTSUPP, -EFAULT,
- * or what the kind's function returned.
+ * or the error of nnaccel_execute_create().
  */
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
 					       struct nnaccel_execute *execute,
@@ -615,7 +612,7 @@ static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error,
 	       put_user(progress, &to->out_progress) ? -EFAULT : 0;
 }
 
-/* The submission that a file is of, counted. */
+/* Returns the submission of a file, with a reference. */
 static struct nnaccel_submission *nnaccel_submission_of_file(struct nnaccel_context *ctx, int fd)
 {
 	struct nnaccel_submission *sub = ERR_PTR(-EINVAL);
@@ -634,7 +631,7 @@ static struct nnaccel_submission *nnaccel_submission_of_file(struct nnaccel_cont
 	return sub;
 }
 
-/* The submission that a call names, counted. */
+/* Returns the submission that a call names, with a reference. */
 static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
 						    const struct nnaccel_wait *arg)
 {
@@ -647,8 +644,8 @@ static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
 }
 
 /*
- * The command of a submission, counted, for which the caller alone waits from now on; NULL: the
- * caller does not wait, and there is no answer yet, but *progress.
+ * Returns the command with a reference; the caller is now the only one to wait for it. Returns NULL
+ * and the progress if there is no answer yet and the caller does not wait.
  */
 static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub, bool waits,
 						  u32 *progress)
@@ -706,7 +703,7 @@ static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *wo
 }
 
 /**
- * nnaccel_wait_ioctl() - NNACCEL_WAIT
+ * nnaccel_wait_ioctl() - Implements NNACCEL_WAIT
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -E2BIG, -ENOENT, -EBADF, -EALREADY, -EMFILE, -ENOSPC, -ENOBUFS, -EFAULT,
@@ -752,7 +749,7 @@ out:
 
 /* ---- SYNC_FILE ---- */
 
-/* The fence that the worker committed to a submission, counted. */
+/* Returns the committed fence of a submission with a reference, or an error pointer. */
 static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission *sub)
 {
 	struct nnaccel_context *ctx = sub->obj.ctx;
@@ -770,7 +767,7 @@ static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission 
 }
 
 /**
- * nnaccel_sync_file_ioctl() - NNACCEL_SYNC_FILE
+ * nnaccel_sync_file_ioctl() - Implements NNACCEL_SYNC_FILE
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -EBADF, -ENOENT, -EOPNOTSUPP, -EAGAIN, -ENODATA, -EMFILE, -EFAULT, -ENOMEM.
