@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FLOOR, ABS, ERF, EXP, LOG, NEG, RSQRT, SIN and SQRT: elementwise functions.
+ * FLOOR, ABS, ERF, EXP, GELU, LOG, NEG, RSQRT, SIN and SQRT: elementwise functions.
  */
 #include <math.h>
 
@@ -28,6 +28,7 @@ KERNEL(floor_float, float, floorf(x))
 KERNEL(abs_float, float, fabsf(x))
 KERNEL(erf_float, float, erff(x))
 KERNEL(exp_float, float, expf(x))
+KERNEL(gelu_float, float, 0.5f * x * (1 + erff(x * (float)M_SQRT1_2)))
 KERNEL(log_float, float, logf(x))
 KERNEL(neg_float, float, -x)
 KERNEL(rsqrt_float, float, 1 / sqrtf(x))
@@ -84,6 +85,7 @@ UNARY(FLOOR, 0, 4, { floor_float, NULL });
 UNARY(ABS, NN_T(NN_TENSOR_INT32), 0, { abs_float, abs_int });
 UNARY(ERF, 0, 0, { erf_float, NULL });
 UNARY(EXP, 0, 0, { exp_float, NULL });
+UNARY(GELU, 0, 0, { gelu_float, NULL });
 UNARY(LOG, 0, 0, { log_float, NULL });
 UNARY(NEG, NN_T(NN_TENSOR_INT32), 0, { neg_float, neg_int });
 UNARY(RSQRT, NN_QUANT8, 0, { rsqrt_float, rsqrt_q8 });

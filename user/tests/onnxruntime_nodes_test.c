@@ -369,7 +369,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 #undef TYPES
 	};
 	static const char *const own[] = {
-		"DYNAMIC_FULLY_CONNECTED", "DYNAMIC_BATCH_MATMUL", "DYNAMIC_CONV_2D",
+		"DYNAMIC_FULLY_CONNECTED", "DYNAMIC_BATCH_MATMUL", "DYNAMIC_CONV_2D", "ERF", "GELU",
 	};
 	const char *name = nn_is_own(type) ? own[type & 0xffff] : names[type];
 	const size_t used = strlen(operations);

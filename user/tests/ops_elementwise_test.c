@@ -80,6 +80,8 @@ static void test_signatures(void **state)
 		{ "NEG", "w1 > w1", true },
 		{ "NEG", "h1 > f1", false },
 		{ "ERF", "h1 > h1", true },
+		{ "GELU", "f1 > f1", true },
+		{ "GELU", "w1 > w1", false },
 		{ "EXP", "h1 > h1", true },
 		{ "EXP", "w1 > w1", false },
 		{ "LOG", "f1 > f1", true },
@@ -540,6 +542,11 @@ static double real_neg(double x)
 	return -x;
 }
 
+static double real_gelu(double x)
+{
+	return x * (1 + erf(x / sqrt(2))) / 2;
+}
+
 static double real_rsqrt(double x)
 {
 	return 1 / sqrt(x);
@@ -554,7 +561,7 @@ static void test_functions(void **state)
 	} table[] = {
 		{ "FLOOR", floor, false }, { "ABS", fabs, false }, { "NEG", real_neg, false },
 		{ "EXP", exp, false },	   { "SIN", sin, false },  { "LOG", log, true },
-		{ "ERF", erf, false },
+		{ "ERF", erf, false },	   { "GELU", real_gelu, false },
 		{ "SQRT", sqrt, true },	   { "RSQRT", real_rsqrt, true },
 	};
 	float in[100];

@@ -130,6 +130,7 @@ static const struct oc_signature signatures[] = {
 	{ "DYNAMIC_BATCH_MATMUL", "f3 s3 B B I > f3", true },
 	{ "DYNAMIC_CONV_2D", "f4 u4 f1 I I I I I I > f4", true },
 	{ "ERF", "f3 > f3", true },
+	{ "GELU", "f3 > f3", true },
 };
 
 /*
@@ -251,7 +252,7 @@ static const struct {
 	const char *ops;
 	const char *ranks;
 } all_ranks[] = {
-	{ "ABS CAST ERF EXP LOG LOGICAL_NOT NEG QUANTIZE RSQRT SIN SQRT HARD_SWISH", "* > *" },
+	{ "ABS CAST ERF EXP GELU LOG LOGICAL_NOT NEG QUANTIZE RSQRT SIN SQRT HARD_SWISH", "* > *" },
 	{ "RANK", "* > -" },
 	{ "EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM "
 	  "NOT_EQUAL POW PRELU",

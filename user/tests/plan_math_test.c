@@ -58,6 +58,11 @@ static double root_below(double x)
 	return 1 / sqrt(x);
 }
 
+static double gelu(double x)
+{
+	return 0.5 * x * (1 + erf(x * M_SQRT1_2));
+}
+
 /* Results that are subnormal may be 0, or as small as is written here. */
 static const struct {
 	const char *name;
@@ -77,6 +82,7 @@ static const struct {
 	{ "sin", NN_UNARY_SIN, sin, 1, 2e-7 },
 	{ "floor", NN_UNARY_FLOOR, floor, 0, 0 },
 	{ "erf", NN_UNARY_ERF, erf, 2, 0 },
+	{ "gelu", NN_UNARY_GELU, gelu, 3, 1e-6 },
 };
 
 static void check_function(const struct nn_isa *isa, size_t f)

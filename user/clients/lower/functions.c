@@ -60,17 +60,16 @@ uint32_t erf_of(struct lowering *t, uint32_t x)
 /* Computes gelu by x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2), which needs no sign. */
 uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 {
-	uint32_t half = with_number(t, NN(MUL), x, 0.5f), inner;
+	uint32_t half, inner;
 
 	is_fine(t, x);
+	if (!by_tanh && has_own(t))
+		return unary(t, NN_OP_GELU, x);
+	half = with_number(t, NN(MUL), x, 0.5f);
 	if (by_tanh) {
 		inner = arithmetic(t, NN(MUL), arithmetic(t, NN(MUL), x, x), x);
 		inner = arithmetic(t, NN(ADD), x, with_number(t, NN(MUL), inner, 0.044715f));
 		inner = unary(t, NN(TANH), with_number(t, NN(MUL), inner, 0.7978845608f));
-		return arithmetic(t, NN(MUL), half, with_number(t, NN(ADD), inner, 1));
-	}
-	if (has_own(t)) {
-		inner = unary(t, NN_OP_ERF, with_number(t, NN(MUL), x, 0.70710678118f));
 		return arithmetic(t, NN(MUL), half, with_number(t, NN(ADD), inner, 1));
 	}
 	inner = unary(t, NN(ABS), x);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Finds GEMMs of dynamically quantised activations, and reads their weights. */
+/* Finds GEMMs of dynamically quantised activations, and reads their weights. Finds GELU. */
 #include "dynamic.h"
 
+#include <math.h>
 #include <string.h>
+
+#include <nnaccel/operation.h>
 
 /* ---- search ---- */
 
@@ -116,8 +119,53 @@ static void mark(struct lowering *t, const struct node *quantise)
 	}
 }
 
+/* Returns whether the input of an operator besides `value` is this number. */
+static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
+{
+	const float *by = value_of_count(t, other_input(node, op, value), ONNX_FLOAT, 1);
+
+	return by && fabsf(*by - number) < 1e-6f;
+}
+
+/*
+ * Marks the nodes of GELU around an Erf: x / sqrt 2 or x * sqrt(1/2), 1 + erf, and the product with x and a
+ * half in either order.
+ */
+static void mark_gelu(struct lowering *t, const struct node *erf)
+{
+	const struct graph *graph = onnx(t)->graph;
+	const struct node *first = graph->values[erf->in[0]].producer, *add, *mul, *last;
+	struct dynamic_node *d = onnx(t)->dynamic;
+	const struct node *half = NULL;
+	uint32_t x, by;
+
+	if (!first || first->in_count != 2 || only_consumer(graph, first->out[0]) != erf)
+		return;
+	x = first->in[0];
+	add = only_consumer(graph, erf->out[0]);
+	if ((!is_by(t, first, "Div", x, (float)M_SQRT2) && !is_by(t, first, "Mul", x, (float)M_SQRT1_2)) ||
+	    !is_by(t, add, "Add", erf->out[0], 1))
+		return;
+	mul = last = only_consumer(graph, add->out[0]);
+	by = other_input(mul, "Mul", add->out[0]);
+	if (by == x)
+		last = only_consumer(graph, mul->out[0]);
+	else if (by != NO_VALUE && only_consumer(graph, by) == mul)
+		half = graph->values[by].producer;
+	if (by == x ? !is_by(t, last, "Mul", mul->out[0], 0.5f) : !half || !is_by(t, half, "Mul", x, 0.5f))
+		return;
+	d[first->index] = (struct dynamic_node){ .part = SILENT, .quantise = first };
+	d[erf->index] = d[add->index] = d[mul->index] = d[first->index];
+	if (half)
+		d[half->index] = d[first->index];
+	d[last->index] = (struct dynamic_node){ .part = LAST, .quantise = first };
+}
+
 void dynamic_nodes(struct lowering *t)
 {
+	for (uint32_t i = 0; has_own(t) && i < onnx(t)->graph->node_count; i++)
+		if (is_op(&onnx(t)->graph->nodes[i], "Erf") && onnx(t)->graph->nodes[i].in_count == 1)
+			mark_gelu(t, &onnx(t)->graph->nodes[i]);
 	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++)
 		if (is_op(&onnx(t)->graph->nodes[i], "DynamicQuantizeLinear") &&
 		    onnx(t)->graph->nodes[i].in_count == 1)
@@ -130,7 +178,13 @@ void dynamic_op(struct lowering *t)
 {
 	const struct dynamic_node *d = &onnx(t)->dynamic[onnx(t)->node->index];
 
-	if (d->part == LAST && is_op(d->product, "MatMulInteger")) {
+	const struct shape *shape;
+	uint32_t x;
+
+	if (d->part == LAST && !d->product) {
+		x = dynamic_in(t, d, &shape);
+		set_out(t, 0, unary(t, NN_OP_GELU, x), shape);
+	} else if (d->part == LAST && is_op(d->product, "MatMulInteger")) {
 		dynamic_matmul(t, d);
 	} else if (d->part == LAST) {
 		dynamic_conv(t, d);

@@ -3,7 +3,7 @@
  * Dynamically quantised models. The pattern is DynamicQuantizeLinear, MatMulInteger or ConvInteger
  * with constant weights, Cast, Mul by the product of both scales and, optionally, Add of a constant
  * bias. It becomes one operation of the project's own extension, or a float operation with
- * dequantised weights.
+ * dequantised weights. The nodes of GELU are another pattern, and become one operation if devices have it.
  */
 #ifndef NN_ORT_DYNAMIC_H
 #define NN_ORT_DYNAMIC_H
@@ -13,8 +13,8 @@
 /* The role of a node in such a pattern. */
 struct dynamic_node {
 	enum { NO_PART, SILENT, LAST } part;	/* the last Mul or Add stands for the pattern */
-	const struct node *quantise;
-	const struct node *product;		/* the fields that follow belong to the last node */
+	const struct node *quantise;		/* or the first node of GELU */
+	const struct node *product;		/* NULL: GELU; the fields that follow belong to the last node */
 	uint32_t scales;			/* the value of the weights' scales */
 	uint32_t bias;				/* the value, or NO_VALUE */
 };

@@ -114,7 +114,7 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 		if (t->dynamic[i].quantise != quantise || !costs[i].can)
 			continue;
 		costs[i].can = false;
-		why[i] = strdup("a node of the same quantised product is left");
+		why[i] = strdup("a node of the same pattern is left");
 		any = true;
 	}
 	return any;

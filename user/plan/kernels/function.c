@@ -33,7 +33,7 @@ static const struct {
 	{ NN_OP_NEG, NN_UNARY_NEG }, { NN_OP_RSQRT, NN_UNARY_RSQRT }, { NN_OP_SQRT, NN_UNARY_SQRT },
 	{ NN_OP_ELU, NN_UNARY_ELU }, { NN_OP_HARD_SWISH, NN_UNARY_HARD_SWISH },
 	{ NN_OP_LOG, NN_UNARY_LOG }, { NN_OP_SIN, NN_UNARY_SIN }, { NN_OP_FLOOR, NN_UNARY_FLOOR },
-	{ NN_OP_ERF, NN_UNARY_ERF },
+	{ NN_OP_ERF, NN_UNARY_ERF }, { NN_OP_GELU, NN_UNARY_GELU },
 	{ NN_OP_CAST, 0 }, { NN_OP_QUANTIZE, 0 }, { NN_OP_DEQUANTIZE, 0 },
 };
 
@@ -41,7 +41,7 @@ static const struct {
 #define NN_STATE struct function
 static const struct nn_field fields[] = {
 	WORD(kind, 0, DEQUANTIZE), COUNT(count),
-	WHEN(kind, IS(OF_FLOATS), WORD(f32.function, 0, NN_UNARY_ERF), FLOAT(f32.alpha)),
+	WHEN(kind, IS(OF_FLOATS), WORD(f32.function, 0, NN_UNARY_GELU), FLOAT(f32.alpha)),
 	WHEN(kind, IS(OF_FLOATS) | IS(OF_HALVES), FLOAT(f32.low), FLOAT(f32.high)),
 	WHEN(kind, IS(QUANTIZE),
 	     FLOAT(quantize.scale), FLOAT_WITHIN(quantize.zero, UINT8_MAX),

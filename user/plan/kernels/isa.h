@@ -151,8 +151,8 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. Of some
- * fours of depth the panel has one half, and this has the other; its bytes lie behind all places.
+ * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. The panel
+ * has one half of some fours of depth, and this has the other; its bytes lie behind all places.
  */
 struct nn_q8_spares {
 	uint32_t count;
@@ -303,7 +303,7 @@ struct nn_binary_f32 {
 
 enum nn_unary { NN_UNARY_CLAMP, NN_UNARY_LOGISTIC, NN_UNARY_TANH, NN_UNARY_EXP, NN_UNARY_ABS,
 		NN_UNARY_NEG, NN_UNARY_SQRT, NN_UNARY_RSQRT, NN_UNARY_HARD_SWISH, NN_UNARY_ELU,
-		NN_UNARY_LOG, NN_UNARY_SIN, NN_UNARY_FLOOR, NN_UNARY_ERF };
+		NN_UNARY_LOG, NN_UNARY_SIN, NN_UNARY_FLOOR, NN_UNARY_ERF, NN_UNARY_GELU };
 
 /* out[i] = function(in[i]); out may be in. */
 struct nn_unary_f32 {

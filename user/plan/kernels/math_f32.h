@@ -10,6 +10,7 @@
 #endif
 
 #include <float.h>
+#include <math.h>
 
 #define EXP_LOW (-86.5f)	/* below, the result would be subnormal */
 #define EXP_HIGH 88.7228f	/* above, infinite */
@@ -189,6 +190,8 @@ static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 		return floor_f32(x);
 	case NN_UNARY_ERF:
 		return erf_f32(x);
+	case NN_UNARY_GELU:
+		return SPLAT(0.5f) * x * (one + erf_f32(x * SPLAT((float)M_SQRT1_2)));
 	}
 	return x;
 }
@@ -268,6 +271,8 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 		return map_f32(NN_UNARY_FLOOR, u);
 	case NN_UNARY_ERF:
 		return map_f32(NN_UNARY_ERF, u);
+	case NN_UNARY_GELU:
+		return map_f32(NN_UNARY_GELU, u);
 	}
 }
 

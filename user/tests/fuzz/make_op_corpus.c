@@ -76,6 +76,7 @@ static const struct {
 	{ "DETECTION_POSTPROCESSING", "f1x3x3 f1x3x4 f3x4 F F F F B=0 I=2 I=2 I=1 F=0 F=0.5 B=0 > f f w w" },
 	{ "EQUAL", "t4=1,0,1,1 t4=0,0,1,2 > t" },
 	{ "ERF", "f4=1,-1,90,0 > f" },
+	{ "GELU", "f4=1,-1,90,0 > f" },
 	{ "EXP", "f4=1,-1,90,0 > f" },
 	{ "EXPAND_DIMS", "w2x3 I=-1 > w" },
 	{ "GATHER", "f2x3 I=1 w4=0,2,1,1 > f" },
