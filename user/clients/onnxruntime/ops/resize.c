@@ -371,3 +371,115 @@ void upsample_op(struct lowering *t)
 		set_scale(t, &r, i, scales[i]);
 	resize(t, &r);
 }
+
+/* ---- GridSample ---- */
+
+/* Along one axis, both neighbours of each place, or the nearest element, and their weights. */
+struct neighbours {
+	uint32_t at[2], weight[2];
+	int count;
+};
+
+/* Reflects places at both ends, which are at -0.5 and size - 0.5, or at elements. */
+static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_elements)
+{
+	const float low = at_elements ? 0 : -0.5f, length = at_elements ? size - 1 : size;
+	uint32_t turns;
+
+	if (length == 0)
+		return x;
+	x = unary(t, NN(ABS), with_number(t, NN(SUB), x, low));
+	turns = unary(t, NN(FLOOR), with_number(t, NN(DIV), x, 2 * length));
+	x = arithmetic(t, NN(SUB), x, with_number(t, NN(MUL), turns, 2 * length));
+	x = unary(t, NN(ABS), with_number(t, NN(SUB), x, length));
+	return number_with(t, NN(SUB), length + low, x);
+}
+
+/* From -1 to 1, places are the whole axis. */
+static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t size,
+				       bool is_nearest,
+				       const char *padding)
+{
+	const bool at_elements = attr_int(t, "align_corners", 0), is_zero = !strcmp(padding,
+										    "zeros");
+	const float last = (float)(size - 1);
+	struct neighbours n = { .count = is_nearest ? 1 : 2 };
+	uint32_t low;
+
+	x = with_number(t, NN(MUL), x, (at_elements ? last : (float)size) / 2);
+	x = with_number(t, NN(ADD), x, last / 2);
+	if (!strcmp(padding, "reflection"))
+		x = reflected(t, x, (float)size, at_elements);
+	if (!is_zero)
+		x = bounded(t, x, 0, last);
+	low = is_nearest ? round_of(t, x) : unary(t, NN(FLOOR), x);
+	for (int i = 0; i < n.count; i++) {
+		uint32_t at = i ? with_number(t, NN(ADD), low, 1) : low, rest;
+
+		rest = is_nearest ? filled_like(t, x, 1) : arithmetic(t, NN(SUB), x, low);
+		n.weight[i] = i || is_nearest ? rest : number_with(t, NN(SUB), 1, rest);
+		n.at[i] = bounded(t, at, 0, last);
+		if (is_zero)
+			n.weight[i] = selected(t, compared(t, NN(EQUAL), at, n.at[i]), n.weight[i],
+					       filled_like(t, x, 0));
+	}
+	return n;
+}
+
+/* Gathers pixels of all channels, and sums them by weight. */
+void grid_sample_op(struct lowering *t)
+{
+	const struct shape *shape = shape_in(t, 0), *grid = shape_in(t, 1);
+	const char *mode = attr_string(t, "mode", "linear");
+	const char *padding = attr_string(t, "padding_mode", "zeros");
+	const bool is_nearest = !strcmp(mode, "nearest");
+	uint32_t x = float_in(t, 0), all, count, channels, sum = NO_OPERAND;
+	struct neighbours axes[2];
+	float *first;
+
+	if (!is_nearest && strcmp(mode, "linear") && strcmp(mode, "bilinear"))
+		refuse(t, "mode %s", mode);
+	if (strcmp(padding, "zeros") && strcmp(padding, "border") && strcmp(padding, "reflection"))
+		refuse(t, "padding_mode %s", padding);
+	if (!t->refused && (shape->rank != 4 || grid->rank != 4 || grid->dims[3] != 2 ||
+			    grid->dims[0] != shape->dims[0] || shape_count(shape) >= 1 << 24))
+		refuse(t, "a grid of %d dimensions, or more than 2^24 elements", grid->rank);
+	if (t->refused)
+		return;
+	channels = (uint32_t)shape->dims[1];
+	all = (uint32_t)(shape_count(shape) / channels);
+	count = (uint32_t)(shape_count(grid) / 2);
+	for (int i = 0; i < 2; i++) {
+		const struct shape pairs = { 2, { count, 2 } };
+		uint32_t places = view(t, float_in(t, 1), 2, (uint32_t[]){ count, 2 });
+
+		axes[i] = neighbours_of(t, taken(t, places, &pairs, 1, !i, 1), shape->dims[2 + i],
+					is_nearest, padding);
+	}
+	first = builder_alloc(t->b, count * sizeof(*first));
+	for (uint32_t i = 0; first && i < count; i++)
+		first[i] = (float)(i / (count / (uint32_t)shape->dims[0]) *
+				   (all / (uint32_t)shape->dims[0]));
+	x = view(t, transposed(t, x, 4, (int[]){ 0, 2, 3, 1 }), 2, (uint32_t[]){ all, channels });
+	for (int i = 0; i < axes[0].count * axes[1].count; i++) {
+		const int row = i / axes[1].count, column = i % axes[1].count;
+		const struct shape lines = { 2, { all, channels } }, to = { 2, { count,
+										 channels } };
+		const struct shape one = { 2, { count, 1 } };
+		uint32_t at = with_number(t, NN(MUL), axes[0].at[row], (float)shape->dims[3]), part;
+
+		at = arithmetic(t, NN(ADD), at, axes[1].at[column]);
+		at = arithmetic(t, NN(ADD), at, constant(t, at, 2, (uint32_t[]){ count, 1 },
+							 first));
+		at = view(t, cast(t, at, NN(TENSOR_INT32)), 1, &count);
+		part = arithmetic(t, NN(MUL), axes[0].weight[row], axes[1].weight[column]);
+		part = broadcast(t, NN(MUL), gathered(t, x, &lines, 0, at, count), &to, part, &one,
+				 &to);
+		sum = sum == NO_OPERAND ? part : arithmetic(t, NN(ADD), sum, part);
+		t->work += (uint64_t)count * channels;
+	}
+	sum = view(t, sum, 4, (uint32_t[]){ (uint32_t)grid->dims[0], (uint32_t)grid->dims[1],
+					    (uint32_t)grid->dims[2], channels });
+	set_out(t, 0, transposed(t, sum, 4, (int[]){ 0, 3, 1, 2 }),
+		&(struct shape){ 4, { grid->dims[0], channels, grid->dims[1], grid->dims[2] } });
+}
