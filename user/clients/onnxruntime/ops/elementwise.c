@@ -110,6 +110,8 @@ void pow_op(struct lowering *t)
 		return;
 	}
 	y = in(t, 1);
+	if (is_type(t, y, NN(TENSOR_INT32)))
+		y = cast(t, y, operand_of(t, x)->type);
 	if (operand_of(t, y)->type != operand_of(t, x)->type)
 		refuse(t, "an exponent of another type");
 	set_out(t, 0, broadcast(t, NN(POW), x, a, y, b, &shape), &shape);

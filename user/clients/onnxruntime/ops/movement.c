@@ -540,6 +540,27 @@ static bool read_pads(struct lowering *t, const struct shape *shape, struct shap
 	return !t->refused;
 }
 
+/* Repeats the elements at the edges, or all of them. */
+static uint32_t repeated(struct lowering *t, uint32_t x, const struct shape *shape,
+			 const int32_t *pads, bool wraps)
+{
+	struct shape to = *shape;
+
+	for (int i = 0; !t->refused && i < shape->rank; i++) {
+		const int32_t size = (int32_t)shape->dims[i], before = pads[2 * i];
+		const uint32_t count = (uint32_t)(size + before + pads[2 * i + 1]);
+		int32_t *at = builder_alloc(t->b, count * sizeof(*at));
+
+		for (int32_t k = 0; at && k < (int32_t)count; k++)
+			at[k] = wraps ? ((k - before) % size + size) % size :
+				k < before ? 0 : k - before < size ? k - before : size - 1;
+		if (count != (uint32_t)size)
+			x = gathered(t, x, &to, i, constant_ints(t, 1, &count, at), count);
+		to.dims[i] = count;
+	}
+	return x;
+}
+
 void pad_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -553,14 +574,17 @@ void pad_op(struct lowering *t)
 		return;
 	if (!shape->rank)
 		refuse(t, "of a scalar");
-	if (strcmp(mode, "constant") && strcmp(mode, "reflect"))
-		refuse(t, "mode %s", mode);
-	if (!strcmp(mode, "reflect")) {
+	if (!strcmp(mode, "edge") || !strcmp(mode, "wrap")) {
+		m = moved_in(t);
+		m.x = repeated(t, m.x, shape, pads, *mode == 'w');
+	} else if (!strcmp(mode, "reflect")) {
 		for (int i = 0; i < shape->rank; i++)
 			if (pads[2 * i] >= shape->dims[i] || pads[2 * i + 1] >= shape->dims[i])
 				refuse(t, "a reflection wider than what it is of");
 		m = moved_in(t);
 		m.x = padded(t, NN(MIRROR_PAD), m.x, pads, scalar_int(t, 0));
+	} else if (strcmp(mode, "constant")) {
+		return refuse(t, "mode %s", mode);
 	} else {
 		if (!pad_value(t, &value))
 			return;
