@@ -8,13 +8,19 @@
  * that never blocks on another driver. An exporter may block for as long as it likes, on locks and
  * on fences. So it is called by a thread of the context's own workqueue, without ctx->lock. A
  * command counts against the context's max_commands until the exporter has returned.
+ *
+ * Memory is the CPU's from the first command that uses it to the end of the last. A command
+ * between them notifies no exporter and syncs nothing: that would destroy the others' outputs.
  */
 
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
+#include <linux/hash.h>
+#include <linux/hashtable.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "nnaccel_private.h"
 #include "trace.h"
@@ -42,6 +48,7 @@ struct nnaccel_access_queue {
  * @done: the exporter has returned
  * @dmabuf: the dma-buf, counted
  * @prot: NNACCEL_PROT_*
+ * @counted: as it began
  * @ret: 0 or -EIO
  */
 struct nnaccel_access_end {
@@ -50,6 +57,7 @@ struct nnaccel_access_end {
 	struct completion done;
 	struct dma_buf *dmabuf;
 	u32 prot;
+	bool counted;
 	int ret;
 };
 
@@ -175,6 +183,179 @@ static int nnaccel_exporter_end(struct dma_buf *dmabuf, u32 prot)
 	return ret;
 }
 
+/* ---- CPU users of other drivers' dma-bufs ---- */
+
+/**
+ * struct nnaccel_cpu_use - A dma-buf of another driver that CPUs read or write
+ * @node: in nnaccel_cpu_uses
+ * @dmabuf: the dma-buf, which its users hold
+ * @refs: users, and calls under way; under the lock of the table
+ * @busy: bit 0 locks what follows, also while the exporter is being called
+ * @users: commands and copies that use it
+ * @reads: the exporter was told of a reader
+ * @writes: the exporter was told of a writer
+ * @error: the exporter refused one of the ends
+ */
+struct nnaccel_cpu_use {
+	struct hlist_node node;
+	struct dma_buf *dmabuf;
+	unsigned int refs;
+	unsigned long busy;
+	unsigned int users;
+	bool reads;
+	bool writes;
+	int error;
+};
+
+static DEFINE_MUTEX(nnaccel_cpu_uses_lock);	/* innermost; no memory is allocated with it held */
+static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
+
+static struct nnaccel_cpu_use *nnaccel_cpu_use_find(const struct dma_buf *dmabuf)
+{
+	struct nnaccel_cpu_use *use;
+
+	lockdep_assert_held(&nnaccel_cpu_uses_lock);
+	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
+		if (use->dmabuf == dmabuf)
+			return use;
+	return NULL;
+}
+
+/* Return: the entry of a dma-buf, counted, made if @begin; NULL: there is no memory for one. */
+static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
+{
+	struct nnaccel_cpu_use *use, *new = NULL;
+
+	if (begin)
+		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	mutex_lock(&nnaccel_cpu_uses_lock);
+	use = nnaccel_cpu_use_find(dmabuf);
+	if (!use && new) {
+		swap(use, new);
+		use->dmabuf = dmabuf;
+		hash_add(nnaccel_cpu_uses, &use->node, (unsigned long)dmabuf);
+	}
+	if (use)
+		use->refs++;
+	mutex_unlock(&nnaccel_cpu_uses_lock);
+	kfree(new);
+	return use;
+}
+
+static void nnaccel_cpu_use_put(struct nnaccel_cpu_use *use, unsigned int refs)
+{
+	mutex_lock(&nnaccel_cpu_uses_lock);
+	use->refs -= refs;
+	if (use->refs)
+		use = NULL;
+	else
+		hash_del(&use->node);
+	mutex_unlock(&nnaccel_cpu_uses_lock);
+	kfree(use);
+}
+
+static int nnaccel_cpu_use_begin(struct nnaccel_cpu_use *use, u32 prot)
+{
+	bool write = prot & NNACCEL_PROT_WRITE;
+	int ret = 0;
+
+	/* Readers have written nothing that a writer's begin could destroy. */
+	if (write ? !use->writes : !use->users) {
+		ret = nnaccel_exporter_begin(use->dmabuf, prot);
+		if (ret)
+			return ret;
+		*(write ? &use->writes : &use->reads) = true;
+	}
+	use->users++;
+	return 0;
+}
+
+static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
+{
+	const u32 prots[] = { NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, NNACCEL_PROT_READ };
+	bool *told[] = { &use->writes, &use->reads };
+	int i, ret;
+
+	for (i = 0; i < ARRAY_SIZE(told) && use->users == 1; i++) {
+		ret = *told[i] ? nnaccel_exporter_end(use->dmabuf, prots[i]) : 0;
+		if (ret == -EAGAIN)
+			return ret;
+		use->error = use->error ?: ret;
+		*told[i] = false;
+	}
+	ret = 0;
+	if (!--use->users)
+		swap(ret, use->error);
+	return ret;
+}
+
+/* Counts a user of another driver's dma-buf, or one less. Return: as nnaccel_access_error(). */
+static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool begin)
+{
+	struct nnaccel_cpu_use *use = nnaccel_cpu_use_get(dmabuf, begin);
+	unsigned int refs = 1;
+	int ret;
+
+	if (!use)
+		return -ENOMEM;
+	ret = wait_on_bit_lock(&use->busy, 0, current->flags & PF_KTHREAD ? TASK_IDLE :
+									   TASK_INTERRUPTIBLE);
+	if (ret) {
+		ret = -EAGAIN;
+	} else {
+		ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
+		clear_and_wake_up_bit(0, &use->busy);
+	}
+	/* A user has a reference of its own, until it has ended. */
+	if (begin)
+		refs -= !ret;
+	else
+		refs += ret != -EAGAIN;
+	nnaccel_cpu_use_put(use, refs);
+	return ret;
+}
+
+/* Is another driver's dma-buf the CPU's anyway? */
+static bool nnaccel_cpu_is_user(const struct dma_buf *dmabuf)
+{
+	const struct nnaccel_cpu_use *use;
+	bool found;
+
+	mutex_lock(&nnaccel_cpu_uses_lock);
+	use = nnaccel_cpu_use_find(dmabuf);
+	found = use && READ_ONCE(use->users);
+	mutex_unlock(&nnaccel_cpu_uses_lock);
+	return found;
+}
+
+/* Counts a user of any dma-buf, or one less. */
+static int nnaccel_access_use(struct dma_buf *dmabuf, u32 prot, bool begin)
+{
+	if (!nnaccel_dmabuf_is_ours(dmabuf))
+		return nnaccel_cpu_use(dmabuf, prot, begin);
+	if (nnaccel_dmabuf_use(dmabuf, begin)) {
+		if (begin)
+			trace_nnaccel_access_begin(dmabuf, prot, 0);
+		else
+			trace_nnaccel_access_end(dmabuf, prot, 0);
+	}
+	return 0;
+}
+
+/* Tells the exporter, unless the memory is the CPU's anyway. */
+static int nnaccel_access_sync(struct dma_buf *dmabuf, u32 prot, bool begin)
+{
+	int ret;
+
+	if (!begin)
+		return nnaccel_cpu_is_user(dmabuf) ? 0 : nnaccel_exporter_end(dmabuf, prot);
+	ret = nnaccel_cpu_is_user(dmabuf) ? 0 :
+	      dma_buf_begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
+	ret = nnaccel_access_error(ret);
+	trace_nnaccel_access_begin(dmabuf, prot, ret);
+	return ret;
+}
+
 /* Is there anything to tell the exporter of a pool that may block? */
 static bool nnaccel_access_is_foreign(const struct nnaccel_pool *pool)
 {
@@ -248,11 +429,12 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
  * nnaccel_access_begin() - The CPU is about to read or write a dma-buf; the caller waits
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_*: what it will do
+ * @counted: the end will come for certain, so others may rely on this begin
  *
  * Return: 0: to be ended by nnaccel_access_end(); -ERESTARTSYS: a signal came; -ENOMEM; -EIO: the
  * exporter refused.
  */
-int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot)
+int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted)
 {
 	int ret;
 
@@ -260,9 +442,8 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot)
 		ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE);
 		if (ret)
 			return ret;
-		ret = dma_buf_begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
-		ret = nnaccel_access_error(ret);
-		trace_nnaccel_access_begin(dmabuf, prot, ret);
+		ret = counted ? nnaccel_access_use(dmabuf, prot, true) :
+				nnaccel_access_sync(dmabuf, prot, true);
 		if (ret != -EAGAIN)
 			return ret;
 		schedule_timeout_interruptible(1);
@@ -276,12 +457,19 @@ static void nnaccel_access_end_free(struct kref *refs)
 	kfree(container_of(refs, struct nnaccel_access_end, refs));
 }
 
+static int nnaccel_access_end_once(struct dma_buf *dmabuf, u32 prot, bool counted)
+{
+	return counted ? nnaccel_access_use(dmabuf, prot, false) :
+			 nnaccel_access_sync(dmabuf, prot, false);
+}
+
 static void nnaccel_access_end_work(struct work_struct *work)
 {
 	struct nnaccel_access_end *end = container_of(to_delayed_work(work),
 						      struct nnaccel_access_end, work);
 
-	while ((end->ret = nnaccel_exporter_end(end->dmabuf, end->prot)) == -EAGAIN)
+	while ((end->ret = nnaccel_access_end_once(end->dmabuf, end->prot, end->counted)) ==
+	       -EAGAIN)
 		schedule_timeout_uninterruptible(1);
 	dma_buf_put(end->dmabuf);
 	complete(&end->done);
@@ -293,16 +481,18 @@ static void nnaccel_access_end_work(struct work_struct *work)
  * @ctx: the context that did, after nnaccel_access_init()
  * @dmabuf: the dma-buf
  * @prot: as nnaccel_access_begin() had it
+ * @counted: the same
  *
  * An exporter that a signal interrupts is called again by a thread that has no signals. A caller
  * that is killed does not wait for it.
  *
  * Return: 0; -EINTR: killed; -EIO: the exporter refused: what was written may not have got there.
  */
-int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot)
+int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
+		       bool counted)
 {
 	struct nnaccel_access_end *end;
-	int ret = nnaccel_exporter_end(dmabuf, prot);
+	int ret = nnaccel_access_end_once(dmabuf, prot, counted);
 
 	if (ret != -EAGAIN)
 		return ret ? -EIO : 0;
@@ -314,6 +504,7 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 	get_dma_buf(dmabuf);
 	end->dmabuf = dmabuf;
 	end->prot = prot;
+	end->counted = counted;
 	queue_delayed_work(ctx->access->wq, &end->work, 0);
 	ret = wait_for_completion_killable(&end->done) ? -EINTR : end->ret ? -EIO : 0;
 	kref_put(&end->refs, nnaccel_access_end_free);
@@ -357,15 +548,10 @@ void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 
 	lockdep_assert_held(&cmd->ctx->lock);
 	for (i = 0; i < cmd->head.num_grants; i++) {
-		const struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
-		if (!dmabuf || cmd->pools[i]->device || !nnaccel_dmabuf_is_ours(dmabuf) ||
-		    !nnaccel_dmabuf_sync(dmabuf, begin))
-			continue;
-		if (begin)
-			trace_nnaccel_access_begin(dmabuf, cmd->grants[i].prot, 0);
-		else
-			trace_nnaccel_access_end(dmabuf, cmd->grants[i].prot, 0);
+		if (dmabuf && !cmd->pools[i]->device && nnaccel_dmabuf_is_ours(dmabuf))
+			nnaccel_access_use(dmabuf, cmd->grants[i].prot, begin);
 	}
 }
 
@@ -378,7 +564,7 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		u32 i = cmd->num_accessed;
 
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
-			ret = nnaccel_exporter_begin(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
+			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true);
 		if (ret == -EIO && nnaccel_command_may_lack(cmd, i)) {
 			cmd->grants[i].prot = 0;
 			ret = 0;
@@ -399,7 +585,7 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		/* What a command lacks did not begin. */
 		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
-			ret = nnaccel_exporter_end(cmd->pools[i]->dmabuf, cmd->grants[i].prot);
+			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, false);
 		if (ret == -EAGAIN)
 			return ret;
 		if (ret)

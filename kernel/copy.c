@@ -88,7 +88,7 @@ static int nnaccel_copy_begin_access(struct nnaccel_copy *copy)
 	if (!copy->pool || !copy->pool->dmabuf)
 		return 0;
 	ret = nnaccel_access_init(copy->buffer->pool.obj.ctx) ?:
-	      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(copy));
+	      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(copy), true);
 	copy->accessing = !ret;
 	return ret;
 }
@@ -99,7 +99,7 @@ static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
 		return 0;
 	copy->accessing = false;
 	return nnaccel_access_end(copy->buffer->pool.obj.ctx, copy->pool->dmabuf,
-				  nnaccel_copy_prot(copy));
+				  nnaccel_copy_prot(copy), true);
 }
 
 /* Maps the range of the pool into the address space of the caller. */

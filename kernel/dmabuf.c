@@ -36,6 +36,8 @@
  * @lock: protects what follows, up to @pages
  * @attachments: devices, and their state
  * @attached: there was one
+ * @cpu_users: commands and copies that read or write it by the CPU; while there are any, the memory
+ *	is the CPU's for every device
  * @pools: that it is, of any context
  * @pages: the pages
  */
@@ -45,6 +47,7 @@ struct nnaccel_dmabuf {
 	struct mutex lock;	/* taken by the dma-buf core's callers */
 	struct list_head attachments;
 	bool attached;
+	unsigned int cpu_users;
 	struct list_head pools;
 	struct page **pages;
 };
@@ -199,13 +202,15 @@ struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach, enum dma_
 	struct nnaccel_dmabuf *memory = a->memory;
 	int ret;
 
-	ret = dma_map_sgtable(attach->dev, &a->table, dir, 0);
+	ret = dma_map_sgtable(attach->dev, &a->table, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	if (!ret && !a->table.nents)
 		ret = -EIO;
 	if (ret)
 		return ERR_PTR(ret);
 	mutex_lock(&memory->lock);
 	a->dir = dir;
+	if (!memory->cpu_users)
+		dma_sync_sgtable_for_device(a->dev, &a->table, dir);
 	mutex_unlock(&memory->lock);
 	return &a->table;
 }
@@ -223,27 +228,20 @@ void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *ta
 	struct nnaccel_dmabuf *memory = a->memory;
 
 	mutex_lock(&memory->lock);
+	if (!memory->cpu_users)
+		dma_sync_sgtable_for_cpu(a->dev, table, dir);
 	a->dir = DMA_NONE;
 	mutex_unlock(&memory->lock);
-	dma_unmap_sgtable(attach->dev, table, dir, 0);
+	dma_unmap_sgtable(attach->dev, table, dir, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/**
- * nnaccel_dmabuf_sync() - Give memory to the CPU, or back to the devices that have it mapped
- * @dmabuf: the dma-buf: one of ours
- * @begin: to the CPU
- *
- * Neither waits for another driver nor allocates memory: fences signal after it.
- *
- * Return: whether there is such a device.
- */
-bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin)
+/* Gives memory to the CPU, or back to devices. Return: whether a device has it mapped. */
+static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
 {
-	struct nnaccel_dmabuf *memory = dmabuf->priv;
 	struct nnaccel_attachment *a;
 	bool any = false;
 
-	mutex_lock(&memory->lock);
+	lockdep_assert_held(&memory->lock);
 	list_for_each_entry(a, &memory->attachments, node) {
 		if (a->dir == DMA_NONE)
 			continue;
@@ -253,20 +251,53 @@ bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin)
 		else
 			dma_sync_sgtable_for_device(a->dev, &a->table, a->dir);
 	}
-	mutex_unlock(&memory->lock);
 	return any;
+}
+
+/**
+ * nnaccel_dmabuf_use() - Count a user of memory by the CPU, or one less
+ * @dmabuf: the dma-buf: one of ours
+ * @begin: one more
+ *
+ * The first user gets the memory from the devices that have it mapped, the last one gives it back.
+ * A user in between syncs nothing: it would destroy what the others have written.
+ * The function waits for no other driver and allocates nothing, because ends of commands wait for
+ * it.
+ *
+ * Return: whether the memory changed hands.
+ */
+bool nnaccel_dmabuf_use(const struct dma_buf *dmabuf, bool begin)
+{
+	struct nnaccel_dmabuf *memory = dmabuf->priv;
+	bool changed;
+
+	mutex_lock(&memory->lock);
+	changed = begin ? !memory->cpu_users++ : !--memory->cpu_users;
+	changed = changed && nnaccel_dmabuf_sync(memory, begin);
+	mutex_unlock(&memory->lock);
+	return changed;
+}
+
+/* Calls from user space come in any order, so they are not counted. */
+static int nnaccel_dmabuf_sync_uncounted(const struct dma_buf *dmabuf, bool begin)
+{
+	struct nnaccel_dmabuf *memory = dmabuf->priv;
+
+	mutex_lock(&memory->lock);
+	if (!memory->cpu_users)
+		nnaccel_dmabuf_sync(memory, begin);
+	mutex_unlock(&memory->lock);
+	return 0;
 }
 
 static int nnaccel_dmabuf_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
-	nnaccel_dmabuf_sync(dmabuf, true);
-	return 0;
+	return nnaccel_dmabuf_sync_uncounted(dmabuf, true);
 }
 
 static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
-	nnaccel_dmabuf_sync(dmabuf, false);
-	return 0;
+	return nnaccel_dmabuf_sync_uncounted(dmabuf, false);
 }
 
 /*

@@ -267,9 +267,9 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(dmabuf);
 	ret = nnaccel_access_init(session->ctx);
 	if (!ret && arg->flags & NNACCEL_SYNC_END)
-		ret = nnaccel_access_end(session->ctx, dmabuf, prot);
+		ret = nnaccel_access_end(session->ctx, dmabuf, prot, false);
 	else if (!ret)
-		ret = nnaccel_access_begin(dmabuf, prot);
+		ret = nnaccel_access_begin(dmabuf, prot, false);
 	dma_buf_put(dmabuf);
 	return ret;
 }

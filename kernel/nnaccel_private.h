@@ -11,7 +11,8 @@
  *   account lock: In account.c, a spinlock for the charges of users.
  *
  * Each dma-buf of this module has a mutex inside of ctx->lock, for the attachments of devices and
- * their syncs. No lock is held over a call of another driver's exporter.
+ * their syncs. Over a call of another driver's exporter only the bit lock of that dma-buf's CPU
+ * users is held; see access.c.
  *
  * User memory is not accessed with any of these locks held, because a fault takes mmap_lock.
  * Memory is not allocated with ctx->lock held, nor with a lock that is taken under it. ctx->lock is
@@ -500,7 +501,7 @@ void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *ta
 			  enum dma_data_direction dir);
 void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool);
 void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool);
-bool nnaccel_dmabuf_sync(const struct dma_buf *dmabuf, bool begin);
+bool nnaccel_dmabuf_use(const struct dma_buf *dmabuf, bool begin);
 int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in);
 int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
 				const struct dma_buf *from, u64 from_offset, u64 length);
@@ -516,8 +517,9 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 int nnaccel_access_init(struct nnaccel_context *ctx);
 void nnaccel_access_exit(struct nnaccel_context *ctx);
 int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fence **fence);
-int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot);
-int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot);
+int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted);
+int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
+		       bool counted);
 int nnaccel_command_init_access(struct nnaccel_command *cmd);
 void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);

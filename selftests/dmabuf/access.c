@@ -83,6 +83,13 @@ static int answer(FIXTURE_DATA(access) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
+static int sync_buffer(int fd, uint64_t flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	return xioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
+}
+
 /* Returns whether a command arrives within a time that is ample unless it is blocked. */
 static bool command_waits(FIXTURE_DATA(access) *self)
 {
@@ -140,6 +147,98 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 	/* No call waits for the command any more. */
 	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+}
+
+/* Starts an execution of a command that reads the pool, or writes it too, and fetches it. */
+static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t output,
+		      union command *cmd)
+{
+	int file;
+
+	execution_init(&self->e, self->model, input, output);
+	file = submit_file(self->s.fd, &self->e.cmd, -1);
+	return file < 0 || session_fetch(self->s.session, 0, cmd) ? -1 : file;
+}
+
+/* Memory is the CPU's until the last command ends: the others would lose what they have written. */
+TEST_F(access, of_commands_that_overlap)
+{
+	static const struct {
+		const char *name;
+		bool first_writes, second_writes;
+		uint32_t reads, writes;		/* calls of the exporter */
+	} cases[] = {
+		{ "two readers", false, false, 1, 0 },
+		{ "two writers", true, true, 0, 1 },
+		{ "a writer behind a reader", false, true, 1, 1 },
+		{ "a reader behind a writer", true, false, 0, 1 },
+	};
+	static union command first, second;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct exporter_counts before = exporter_counts(&self->x);
+		struct exporter_counts now;
+		int files[2];
+
+		TH_LOG("%s", cases[i].name);
+		files[0] = start_file(self, cases[i].first_writes ? self->own : self->pool,
+				      cases[i].first_writes ? self->pool : self->own, &first);
+		files[1] = start_file(self, cases[i].second_writes ? self->own : self->pool,
+				      cases[i].second_writes ? self->pool : self->own, &second);
+		ASSERT_GE(files[0], 0);
+		ASSERT_GE(files[1], 0);
+		now = exporter_counts(&self->x);
+		EXPECT_EQ(now.begun[FROM_DEVICE], before.begun[FROM_DEVICE] + cases[i].reads);
+		EXPECT_EQ(now.begun[BOTH], before.begun[BOTH] + cases[i].writes);
+		EXPECT_EQ(session_answer(self->s.session, &first), 0);
+		EXPECT_EQ(file_end(self->s.fd, files[0]), 0);
+		now = exporter_counts(&self->x);
+		EXPECT_EQ(now.ended[FROM_DEVICE], before.ended[FROM_DEVICE]);
+		EXPECT_EQ(now.ended[BOTH], before.ended[BOTH]);
+		EXPECT_EQ(session_answer(self->s.session, &second), 0);
+		EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
+		now = exporter_counts(&self->x);
+		EXPECT_EQ(now.ended[FROM_DEVICE], before.ended[FROM_DEVICE] + cases[i].reads);
+		EXPECT_EQ(now.ended[BOTH], before.ended[BOTH] + cases[i].writes);
+		close(files[0]);
+		close(files[1]);
+	}
+}
+
+/* The same for the module's own memory, which a device has mapped. */
+TEST_F(access, of_commands_that_overlap_on_own_memory)
+{
+	const int buffer = pool_export(self->s.fd, self->own);
+	static union command first, second;
+	struct exporter_counts before;
+	int files[2];
+
+	if (ioctl(self->x.fd, EXPORTER_ATTACH, buffer)) {
+		close(buffer);
+		SKIP(return, "this kernel has no operations of DMA that can be counted");
+	}
+	before = exporter_counts(&self->x);
+	files[0] = start_file(self, self->own, self->own, &first);
+	files[1] = start_file(self, self->own, self->own, &second);
+	ASSERT_GE(files[0], 0);
+	ASSERT_GE(files[1], 0);
+	/* Nor do calls of user space come between them, or another mapping. */
+	EXPECT_EQ(sync_buffer(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(sync_buffer(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_REMAP), 0);
+	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 1);
+	EXPECT_EQ(session_answer(self->s.session, &first), 0);
+	EXPECT_EQ(file_end(self->s.fd, files[0]), 0);
+	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
+	EXPECT_EQ(session_answer(self->s.session, &second), 0);
+	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
+	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device + 1);
+	/* Now they count again. */
+	EXPECT_EQ(sync_buffer(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 2);
+	close(files[0]);
+	close(files[1]);
+	close(buffer);
 }
 
 TEST_F(access, ends_with_the_worker)
