@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: access of the CPU to dma-bufs. The fences on one are waited for and its exporter is told
- * before a worker reads or writes it, and the exporter is told again afterwards. None of our fences
- * is put into its reservation object.
+ * nnaccel: access of the CPU to dma-bufs. Before a worker reads or writes one, its fences are
+ * waited for and its exporter is notified. The exporter is notified again afterwards. This module
+ * makes no fences; the one that a worker commits goes to the memory of its command.
  *
  * Memory of this module is synced under ctx->lock when a command is queued and when it is finished:
  * that never blocks on another driver. An exporter may block for as long as it likes, on locks and
@@ -15,6 +15,7 @@
 
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
+#include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>
 #include <linux/hash.h>
 #include <linux/hashtable.h>
@@ -532,6 +533,43 @@ int nnaccel_command_init_access(struct nnaccel_command *cmd)
 static bool nnaccel_command_may_lack(const struct nnaccel_command *cmd, u32 i)
 {
 	return cmd->head.kind == NNACCEL_DO_SUPPORTED && i;
+}
+
+/**
+ * nnaccel_command_add_fence() - Let others wait for hardware that uses the memory of a command
+ * @cmd: the command, counted, which a worker has
+ * @fence: what the hardware signals
+ *
+ * Return: 0, -ENOMEM, or -ERESTARTSYS: a signal came; the call may be repeated.
+ */
+int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fence *fence)
+{
+	struct dma_fence_unwrap iter;
+	unsigned int num_fences = 0;
+	struct dma_fence *each;
+	u32 i;
+
+	dma_fence_unwrap_for_each(each, &iter, fence)
+		num_fences++;
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		bool write = cmd->grants[i].prot & NNACCEL_PROT_WRITE;
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+		int ret;
+
+		if (!dmabuf || !num_fences)
+			continue;
+		if (dma_resv_lock_interruptible(dmabuf->resv, NULL))
+			return -ERESTARTSYS;
+		ret = dma_resv_reserve_fences(dmabuf->resv, num_fences);
+		if (!ret)
+			dma_fence_unwrap_for_each(each, &iter, fence)
+				dma_resv_add_fence(dmabuf->resv, each, write ?
+						   DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+		dma_resv_unlock(dmabuf->resv);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /**

@@ -322,24 +322,54 @@ static bool nnaccel_commit_may_be_fenced(const struct nnaccel_command *cmd)
 	       cmd->head.kind == NNACCEL_DO_COPY_OUT;
 }
 
+/* The command in flight that a worker names, or NULL. */
+static struct nnaccel_command *nnaccel_commit_find(struct nnaccel_session *session, u64 cookie)
+	__must_hold(&session->ctx->lock)
+{
+	struct nnaccel_command *cmd;
+
+	lockdep_assert_held(&session->ctx->lock);
+	list_for_each_entry(cmd, &session->in_flight, node)
+		if (cmd->head.cookie == cookie)
+			return cmd;
+	return NULL;
+}
+
+/* Lets others wait for the hardware, before the command ends by its fence. */
+static int nnaccel_commit_add_fence(struct nnaccel_session *session,
+				    const struct nnaccel_session_commit *arg,
+				    const struct nnaccel_answer *answer)
+{
+	struct nnaccel_command *cmd;
+	int ret = -ENOENT;
+
+	mutex_lock(&session->ctx->lock);
+	cmd = nnaccel_commit_find(session, arg->cookie);
+	if (cmd) {
+		ret = nnaccel_commit_may_be_fenced(cmd) ? nnaccel_commit_check(cmd, arg, answer) :
+							  -EINVAL;
+		kref_get(&cmd->refs);
+	}
+	mutex_unlock(&session->ctx->lock);
+	if (!cmd)
+		return ret;
+	ret = ret ?: nnaccel_command_add_fence(cmd, answer->fence->fence);
+	nnaccel_command_put(cmd);
+	return ret;
+}
+
 /* Ends the command that the worker names. */
 static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
 			  struct nnaccel_answer *answer)
 {
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
-	int ret = -ENOENT;
 	bool signalling;
+	int ret;
 
 	signalling = nnaccel_lock_signalling(ctx);
-	list_for_each_entry(cmd, &session->in_flight, node) {
-		if (cmd->head.cookie != arg->cookie)
-			continue;
-		ret = nnaccel_commit_check(cmd, arg, answer);
-		if (!ret && answer->fence && !nnaccel_commit_may_be_fenced(cmd))
-			ret = -EINVAL;
-		break;
-	}
+	cmd = nnaccel_commit_find(session, arg->cookie);
+	ret = cmd ? nnaccel_commit_check(cmd, arg, answer) : -ENOENT;
 	if (ret) {
 		nnaccel_unlock_signalling(ctx, signalling);
 		return ret;
@@ -417,7 +447,10 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	struct nnaccel_answer answer;
 	int ret;
 
-	ret = nnaccel_answer_copy(&answer, arg) ?: nnaccel_commit(session, arg, &answer);
+	ret = nnaccel_answer_copy(&answer, arg);
+	if (!ret && answer.fence)
+		ret = nnaccel_commit_add_fence(session, arg, &answer);
+	ret = ret ?: nnaccel_commit(session, arg, &answer);
 	kfree(answer.message);
 	kvfree(answer.large);
 	if (answer.fence)
@@ -434,15 +467,12 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 	int ret = -ENOENT;
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry(cmd, &session->in_flight, node) {
-		if (cmd->head.cookie != arg->cookie)
-			continue;
+	cmd = nnaccel_commit_find(session, arg->cookie);
+	if (cmd)
 		ret = nnaccel_command_prepares(cmd) ? 0 : -EINVAL;
-		if (!ret)
-			cmd->progress = arg->fence;
-		if (!ret && cmd->abandoned)
-			ret = -ECANCELED;
-		break;
+	if (!ret) {
+		cmd->progress = arg->fence;
+		ret = cmd->abandoned ? -ECANCELED : 0;
 	}
 	mutex_unlock(&ctx->lock);
 	return ret;

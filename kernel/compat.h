@@ -42,6 +42,15 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_importer_told		invalidate_mappings
 #endif
 
+/* Map and unmap an attachment whose reservation object is not locked. */
+#if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
+#define nnaccel_map_attachment		dma_buf_map_attachment
+#define nnaccel_unmap_attachment	dma_buf_unmap_attachment
+#else
+#define nnaccel_map_attachment		dma_buf_map_attachment_unlocked
+#define nnaccel_unmap_attachment	dma_buf_unmap_attachment_unlocked
+#endif
+
 /* The type of the argument of class.devnode(). */
 #if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
 #define nnaccel_devnode_device	struct device

@@ -521,6 +521,7 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted);
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
 		       bool counted);
 int nnaccel_command_init_access(struct nnaccel_command *cmd);
+int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fence *fence);
 void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);

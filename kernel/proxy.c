@@ -3,9 +3,14 @@
  * nnaccel: dma-bufs that stand for grants. An engine imports one into a driver of its own: it is
  * the granted memory and no more, with the grant's protection, and it is revoked with the grant.
  *
- * A proxy shares the reservation object of the dma-buf behind it. Memory of this module is
- * attached as that dma-buf would attach it; another exporter's by a nested attachment. No lock of
- * this module is held over either.
+ * A proxy has a reservation object of its own. A command can be fetched when the fences that its
+ * memory had at submission have signalled, so it starts without any. Fences that come to the memory
+ * later may wait for the command, and the driver must not wait for them. Fences of the driver reach
+ * the memory by NNACCEL_COMMIT_FENCE.
+ *
+ * Memory of this module is attached as that dma-buf would attach it; another exporter's by a nested
+ * attachment. The latter is mapped as long as it exists, because its reservation object cannot be
+ * locked inside the proxy's. No lock of this module is held over either.
  */
 
 #include <linux/dma-buf.h>
@@ -27,6 +32,7 @@
  * @account: who is charged, counted
  * @offset: bytes into @memory
  * @writable: it may be written
+ * @trusts: its importer may map it for writing too, but is trusted not to write
  * @device: only devices reach it
  * @revoked: nothing new can be had of it; does not change again
  * @revoke: tells importers; has a count of the proxy's from when it is queued
@@ -37,66 +43,110 @@ struct nnaccel_proxy {
 	struct nnaccel_account *account;
 	u64 offset;
 	bool writable;
+	bool trusts;
 	bool device;
 	bool revoked;
 	struct work_struct revoke;
 	struct dma_buf *dmabuf;
 };
 
+/**
+ * struct nnaccel_nested - An attachment to another exporter's memory
+ * @attach: the attachment
+ * @table: how it is mapped
+ * @dir: the same
+ */
+struct nnaccel_nested {
+	struct dma_buf_attachment *attach;
+	struct sg_table *table;
+	enum dma_data_direction dir;
+};
+
+static int nnaccel_nested_attach(const struct nnaccel_proxy *proxy,
+				 struct dma_buf_attachment *attach)
+{
+	struct nnaccel_nested *nested = kzalloc(sizeof(*nested), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!nested)
+		return -ENOMEM;
+	nested->dir = proxy->writable || proxy->trusts ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	nested->attach = dma_buf_attach(proxy->memory, attach->dev);
+	ret = PTR_ERR_OR_ZERO(nested->attach);
+	if (ret)
+		goto err_free;
+	nested->table = nnaccel_map_attachment(nested->attach, nested->dir);
+	ret = PTR_ERR_OR_ZERO(nested->table);
+	if (ret)
+		goto err_detach;
+	attach->priv = nested;
+	return 0;
+
+err_detach:
+	dma_buf_detach(proxy->memory, nested->attach);
+err_free:
+	kfree(nested);
+	return ret;
+}
+
 static int nnaccel_proxy_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	struct nnaccel_proxy *proxy = dmabuf->priv;
-	struct dma_buf_attachment *inner;
+	const struct nnaccel_proxy *proxy = dmabuf->priv;
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
 	if (nnaccel_dmabuf_is_ours(proxy->memory))
 		return nnaccel_dmabuf_attach_part(proxy->memory, proxy->offset, dmabuf->size,
 						  attach);
-	inner = dma_buf_attach(proxy->memory, attach->dev);
-	if (IS_ERR(inner))
-		return PTR_ERR(inner);
-	attach->priv = inner;
-	return 0;
+	return nnaccel_nested_attach(proxy, attach);
 }
 
 static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	struct nnaccel_proxy *proxy = dmabuf->priv;
+	const struct nnaccel_proxy *proxy = dmabuf->priv;
+	struct nnaccel_nested *nested = attach->priv;
 
-	if (nnaccel_dmabuf_is_ours(proxy->memory))
+	if (nnaccel_dmabuf_is_ours(proxy->memory)) {
 		nnaccel_dmabuf_detach(dmabuf, attach);
-	else
-		dma_buf_detach(proxy->memory, attach->priv);
+		return;
+	}
+	nnaccel_unmap_attachment(nested->attach, nested->table, nested->dir);
+	dma_buf_detach(proxy->memory, nested->attach);
+	kfree(nested);
+}
+
+/* May an importer map it in this direction? */
+static bool nnaccel_proxy_may_map(const struct nnaccel_proxy *proxy, enum dma_data_direction dir)
+{
+	return proxy->writable || dir == DMA_TO_DEVICE ||
+	       (proxy->trusts && dir == DMA_BIDIRECTIONAL);
 }
 
 /*
- * Whoever maps has the reservation object locked, or is told by nobody: one that saw @revoked
- * unset is told of the revocation afterwards.
+ * An importer that maps holds the lock of the reservation object, or is not notified. One that saw
+ * @revoked unset is notified of the revocation afterwards.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
 {
-	struct nnaccel_proxy *proxy = attach->dmabuf->priv;
+	const struct nnaccel_proxy *proxy = attach->dmabuf->priv;
+	const struct nnaccel_nested *nested = attach->priv;
 
 	if (READ_ONCE(proxy->revoked))
 		return ERR_PTR(-ENODEV);
-	if (!proxy->writable && dir != DMA_TO_DEVICE)
+	if (!nnaccel_proxy_may_map(proxy, dir))
 		return ERR_PTR(-EACCES);
-	if (nnaccel_dmabuf_is_ours(proxy->memory))
-		return nnaccel_dmabuf_map(attach, dir);
-	return dma_buf_map_attachment(attach->priv, dir);
+	return nnaccel_dmabuf_is_ours(proxy->memory) ? nnaccel_dmabuf_map(attach, dir) :
+						       nested->table;
 }
 
 static void nnaccel_proxy_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
 				enum dma_data_direction dir)
 {
-	struct nnaccel_proxy *proxy = attach->dmabuf->priv;
+	const struct nnaccel_proxy *proxy = attach->dmabuf->priv;
 
 	if (nnaccel_dmabuf_is_ours(proxy->memory))
 		nnaccel_dmabuf_unmap(attach, table, dir);
-	else
-		dma_buf_unmap_attachment(attach->priv, table, dir);
 }
 
 static int nnaccel_proxy_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
@@ -203,7 +253,6 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	info.ops = &nnaccel_proxy_ops;
 	info.size = PAGE_ALIGN(pool->length);
 	info.flags = writable ? O_RDWR : O_RDONLY;
-	info.resv = memory->resv;
 	/* Of another exporter's table no part can be given. */
 	if (!nnaccel_dmabuf_is_ours(memory) && (pool->offset || info.size < memory->size))
 		return ERR_PTR(-EOPNOTSUPP);
@@ -221,6 +270,7 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	nnaccel_account_get(proxy->account);
 	proxy->offset = pool->offset;
 	proxy->writable = writable;
+	proxy->trusts = pool->prot & NNACCEL_PROT_WRITE;
 	proxy->device = pool->device;
 	INIT_WORK(&proxy->revoke, nnaccel_proxy_revoke);
 	info.priv = proxy;

@@ -2109,6 +2109,9 @@ struct nnaccel_session_fetch {
  * must then stop the hardware's writes. A caller with a deadline does not wait longer
  * than for other commands. NNACCEL_SYNC_FILE gives the fence to the client.
  *
+ * The fence is added to the reservation objects of the command's memory, for a writer
+ * if the command writes there. So later commands and other drivers wait for it.
+ *
  * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED continues, and another commit
  * answers it. The status is NNACCEL_STATUS_NONE, and there is no payload, message or
  * @buffer. ECANCELED: the client no longer waits for the answer, so the worker may stop.
@@ -2215,11 +2218,19 @@ struct nnaccel_session_sync {
  * @__reserved: must be 0
  *
  * Returns a dma-buf of the granted memory only, for the engine's driver to import.
- * While the grant lives, each call with the same @prot gives the same dma-buf.
- * Without NNACCEL_PROT_WRITE importers can map it DMA_TO_DEVICE only, and mmap()
- * and DMA_BUF_IOCTL_SYNC for writing give EACCES. It has the fences of the memory;
- * the client's calls wait for fences that are added to it. It cannot be imported as
- * a pool.
+ * While the grant lives, each call with the same @prot gives the same dma-buf. It
+ * cannot be imported as a pool.
+ *
+ * Without NNACCEL_PROT_WRITE mmap() and DMA_BUF_IOCTL_SYNC for writing give EACCES.
+ * Importers can map the dma-buf DMA_TO_DEVICE. If the client's pool can be written,
+ * they can map it DMA_BIDIRECTIONAL as well, as DRM's PRIME does: the client's input
+ * is then safe only as long as the engine and its driver do not write it. A device
+ * cannot write a pool that was imported for reading.
+ *
+ * The dma-buf has fences of its own, none at first. A command can be fetched when the
+ * fences of its memory have signalled, and later ones may wait for the command. So a
+ * driver that waits for all fences of the dma-buf never waits for its own command.
+ * Fences of its jobs reach the memory by NNACCEL_COMMIT_FENCE.
  *
  * It is revoked when the grant ends, the session is closed or the client closes its
  * context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
