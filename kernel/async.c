@@ -498,6 +498,20 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 }
 
 /**
+ * nnaccel_async_abandon() - Tell the client of an execution's end, though something goes on with it
+ * @cmd: the execution; ctx->lock is held
+ * @error: why
+ */
+void nnaccel_async_abandon(struct nnaccel_command *cmd, int error)
+	__must_hold(&cmd->ctx->lock)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	cmd->abandoned = true;
+	trace_nnaccel_command_abandon(cmd);
+	nnaccel_async_end(cmd, error);
+}
+
+/**
  * nnaccel_async_cancel() - End an execution that has not ended yet
  * @cmd: the execution; ctx->lock is held
  *
@@ -510,9 +524,7 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_FENCED ||
 	    cmd->state == NNACCEL_COMMAND_ENDING) {
-		cmd->abandoned = true;
-		trace_nnaccel_command_abandon(cmd);
-		nnaccel_async_end(cmd, -ECANCELED);
+		nnaccel_async_abandon(cmd, -ECANCELED);
 		return 1;
 	}
 	list_del_init(&cmd->node);

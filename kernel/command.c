@@ -4,11 +4,15 @@
  * queued to the session, watched until their end.
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/pid.h>
+#include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -76,22 +80,35 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 		nnaccel_command_watch_until(cmd, due_ns);
 }
 
-/* The worker has been at it for too long: its client hears of it when it cannot write any more. */
-static void nnaccel_command_overdue(struct nnaccel_command *cmd)
+/*
+ * Kills the worker, which has been at a command for too long, and ends the session when the worker
+ * can no longer write, or after a while in any case. A process that serves itself is its own
+ * problem, and lives. Return: the worker, if it was killed now, negative if it lost the session
+ * instead; else 0.
+ */
+static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd, struct list_head *dead)
 	__must_hold(&cmd->ctx->lock)
 {
+	struct nnaccel_session *session = cmd->model->session;
+	u64 took_ns;
+
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->expired = true;
-	if (!nnaccel_session_kill(cmd->model->session)) {
-		nnaccel_command_watch_until(cmd, ktime_get_ns() + NNACCEL_KILL_POLL_NS);
-		return;
+	if (session->mm == cmd->ctx->mm)
+		return 0;
+	took_ns = nnaccel_session_kill(session);
+	if (took_ns > NNACCEL_KILL_NS) {
+		nnaccel_session_disconnect(session, dead);
+		return 0;
 	}
-	cmd->abandoned = true;
-	nnaccel_async_end(cmd, -ETIME);
+	nnaccel_command_watch_until(cmd, ktime_get_ns() + NNACCEL_KILL_POLL_NS);
+	if (took_ns)
+		return 0;
+	return session->shared ? -pid_nr(session->pid) : pid_nr(session->pid);
 }
 
-/* Return: true: the command was finished, and the count of the list that it was in is to be put. */
-static bool nnaccel_command_check(struct nnaccel_command *cmd)
+/* Ends what is due. Return: as nnaccel_command_overdue(). @dead: gets commands to put. */
+static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head *dead)
 	__must_hold(&cmd->ctx->lock)
 {
 	bool due = !nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0);
@@ -100,15 +117,15 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (!async->ended && async->must_leave && async->must_leave(cmd)) {
-		if (!nnaccel_async_cancel(cmd))
-			return true;
-		if (cmd->state == NNACCEL_COMMAND_FENCED)
+		if (nnaccel_async_cancel(cmd))
 			nnaccel_command_watch(cmd);
-		return false;
+		else
+			list_add_tail(&cmd->node, dead);
+		return 0;
 	}
 	switch (cmd->state) {
 	case NNACCEL_COMMAND_DONE:
-		return false;
+		return 0;
 	case NNACCEL_COMMAND_ENDING:
 		/* The client does not wait for an exporter beyond its deadline. */
 		if (due)
@@ -116,25 +133,17 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 		break;
 	case NNACCEL_COMMAND_FENCED:
 		if (nnaccel_commit_fence_expire(cmd))
-			return false;
-		if (!due)
-			break;
-		/* The client is told; the hardware gets the rest of its time. */
-		cmd->abandoned = true;
-		trace_nnaccel_command_abandon(cmd);
-		nnaccel_async_end(cmd, -ETIME);
+			return 0;
+		/* The hardware gets the rest of its time. */
+		if (due)
+			nnaccel_async_abandon(cmd, -ETIME);
 		break;
 	case NNACCEL_COMMAND_IN_FLIGHT:
-		if (!due)
-			break;
-		if (async->ended) {
-			nnaccel_command_overdue(cmd);
-			return false;
-		}
-		/* The client is told; the worker gets the rest of its time. */
-		cmd->abandoned = true;
-		trace_nnaccel_command_abandon(cmd);
-		nnaccel_async_end(cmd, -ETIME);
+		if (due && async->ended)
+			return nnaccel_command_overdue(cmd, dead);
+		/* The worker gets the rest of its time. */
+		if (due)
+			nnaccel_async_abandon(cmd, -ETIME);
 		break;
 	default:
 		if (!due)
@@ -146,10 +155,11 @@ static bool nnaccel_command_check(struct nnaccel_command *cmd)
 			break;
 		list_del_init(&cmd->node);
 		nnaccel_command_finish(cmd, error);
-		return true;
+		list_add_tail(&cmd->node, dead);
+		return 0;
 	}
 	nnaccel_command_watch(cmd);
-	return false;
+	return 0;
 }
 
 static void nnaccel_command_expire(struct work_struct *work)
@@ -157,13 +167,20 @@ static void nnaccel_command_expire(struct work_struct *work)
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
 						   expiry);
 	struct nnaccel_context *ctx = cmd->ctx;
-	bool signalling, drop;
+	struct nnaccel_command *each, *next;
+	bool signalling;
+	LIST_HEAD(dead);
+	pid_t killed;
 
 	signalling = nnaccel_lock_signalling(ctx);
-	drop = nnaccel_command_check(cmd);
+	killed = nnaccel_command_check(cmd, &dead);
 	nnaccel_unlock_signalling(ctx, signalling);
-	if (drop)
-		nnaccel_command_put(cmd);
+	if (killed)
+		pr_warn_ratelimited("worker %d of context %llu %s: an execution took too long\n",
+				    abs(killed), ctx->number,
+				    killed > 0 ? "killed" : "loses its session");
+	list_for_each_entry_safe(each, next, &dead, node)
+		nnaccel_command_put(each);
 	nnaccel_command_put(cmd);
 }
 

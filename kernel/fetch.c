@@ -124,6 +124,11 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 		ret = nnaccel_burst_reserve(cmd->burst, session, &burst);
 
 	mutex_lock(&ctx->lock);
+	/* A session that is cut off from its context has no grants, and the command has ended. */
+	if (ctx->session != session) {
+		mutex_unlock(&ctx->lock);
+		return -ESHUTDOWN;
+	}
 	/* Grants were reserved in order; publish them also if memory ran out at a later one. */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct nnaccel_grant *grant = &cmd->grants[i];

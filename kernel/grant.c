@@ -164,7 +164,9 @@ static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *sess
 
 	mutex_lock(&session->ctx->lock);
 	burst = xa_load(&session->bursts, arg->burst);
-	if (burst && session->num_notices >= NNACCEL_MAX_NOTICES)
+	if (session->ended)
+		pool = ERR_PTR(-ESHUTDOWN);
+	else if (burst && session->num_notices >= NNACCEL_MAX_NOTICES)
 		pool = ERR_PTR(-ENOSPC);
 	else if (burst)
 		pool = nnaccel_burst_resolve(burst, arg->slot, prot);
@@ -178,7 +180,7 @@ static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *sess
  * nnaccel_session_slot_ioctl() - NNACCEL_SESSION_SLOT
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -ENOSPC, -ENOMEM, -EFAULT.
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -ENOSPC, -ENOMEM, -EFAULT.
  */
 int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -201,8 +203,10 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 		ret = nnaccel_grant_reserve(session, nnaccel_pool_of_file(pool, i), &grants[i]);
 
 	mutex_lock(&ctx->lock);
+	if (session->ended)
+		ret = -ESHUTDOWN;
 	/* A number that was reserved before memory ran out is as good as a grant. */
-	for (i = 0; i < num; i++) {
+	for (i = 0; i < num && !session->ended; i++) {
 		struct nnaccel_pool *each = nnaccel_pool_of_file(pool, i);
 
 		if (grants[i] || each->grant)
@@ -219,8 +223,9 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-/* The dma-buf behind a grant, counted, or an error pointer. */
-static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot)
+/* The dma-buf behind a grant, counted, or an error pointer. Nothing begins after the session's end. */
+static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot,
+					      bool end)
 {
 	struct nnaccel_context *ctx = session->ctx;
 	struct dma_buf *dmabuf;
@@ -228,7 +233,9 @@ static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u
 
 	mutex_lock(&ctx->lock);
 	pool = xa_load(&session->grants, grant);
-	if (!pool) {
+	if (session->ended && !(end && pool)) {
+		dmabuf = ERR_PTR(-ESHUTDOWN);
+	} else if (!pool) {
 		dmabuf = ERR_PTR(-ENOENT);
 	} else if (!pool->dmabuf || pool->device) {
 		dmabuf = ERR_PTR(-EOPNOTSUPP);
@@ -246,7 +253,7 @@ static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u
  * nnaccel_session_sync_ioctl() - NNACCEL_SESSION_SYNC
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, -ENOMEM, or what nnaccel_access_begin() or
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -EOPNOTSUPP, -ENOMEM, or what nnaccel_access_begin() or
  * nnaccel_access_end() returned.
  */
 int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
@@ -262,7 +269,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (!nnaccel_session_is_current(session))
 		return -EACCES;
-	dmabuf = nnaccel_session_dmabuf(session, arg->grant, prot);
+	dmabuf = nnaccel_session_dmabuf(session, arg->grant, prot, arg->flags & NNACCEL_SYNC_END);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
 	ret = nnaccel_access_init(session->ctx);
@@ -283,7 +290,9 @@ static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *
 
 	mutex_lock(&ctx->lock);
 	pool = xa_load(&session->grants, arg->grant);
-	if (!pool)
+	if (session->ended)
+		pool = ERR_PTR(-ESHUTDOWN);
+	else if (!pool)
 		pool = ERR_PTR(-ENOENT);
 	else if (!pool->dmabuf)
 		pool = ERR_PTR(-EOPNOTSUPP);
@@ -318,7 +327,7 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 	pool = nnaccel_session_get_granted(session, arg);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	dmabuf = nnaccel_proxy_get(pool, arg->prot & NNACCEL_PROT_WRITE);
+	dmabuf = nnaccel_proxy_get(session, pool, arg->prot & NNACCEL_PROT_WRITE);
 	nnaccel_pool_put(pool);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);

@@ -509,7 +509,8 @@ int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
 /* ---- proxy.c ---- */
 
 bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf);
-struct dma_buf *nnaccel_proxy_get(struct nnaccel_pool *pool, bool writable);
+struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct nnaccel_pool *pool,
+				  bool writable);
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 
 /* ---- access.c ---- */
@@ -1057,6 +1058,7 @@ int nnaccel_async_admit(struct nnaccel_command *cmd);
 int nnaccel_async_start(struct nnaccel_command *cmd);
 void nnaccel_async_advance(struct nnaccel_command *cmd);
 void nnaccel_async_end(struct nnaccel_command *cmd, int error);
+void nnaccel_async_abandon(struct nnaccel_command *cmd, int error);
 int nnaccel_async_cancel(struct nnaccel_command *cmd);
 void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
 void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead);
@@ -1152,9 +1154,9 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
  * @number: ctx->lock: its number in the context, from 1
  * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
  * @pid: ctx->lock: process of the worker; valid with @mm
- * @killed_ns: ctx->lock: when the worker was killed for a late answer; 0 if it was not
+ * @killed_ns: ctx->lock: when the worker was killed for a late execution; 0 if it was not
  * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
- * @ended: ctx->lock: a shared worker has lost the session and must close it; valid with @killed_ns
+ * @ended: ctx->lock: the worker has lost the session and must close it
  * @wait: threads that fetch or poll
  * @queue: ctx->lock: commands, the next one first
  * @in_flight: ctx->lock: commands that the worker has fetched
@@ -1193,7 +1195,9 @@ struct nnaccel_session {
 struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
 bool nnaccel_session_is_current(const struct nnaccel_session *session);
-bool nnaccel_session_kill(struct nnaccel_session *session);
+bool nnaccel_session_is_over(const struct nnaccel_session *session);
+u64 nnaccel_session_kill(struct nnaccel_session *session);
+void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead);
 void nnaccel_session_update_priority(struct nnaccel_session *session);
 
 /* ---- fetch.c ---- */

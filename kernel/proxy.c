@@ -286,27 +286,29 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 
 /**
  * nnaccel_proxy_get() - The dma-buf that stands for a pool's grant
- * @pool: the pool, a dma-buf, granted in the caller's session
+ * @session: the caller's session
+ * @pool: the pool, a dma-buf, granted in it
  * @writable: one that can be written
  *
  * Return: the dma-buf, counted, or an error pointer: -EOPNOTSUPP, -ESHUTDOWN, -EDQUOT, -ENOMEM.
  */
-struct dma_buf *nnaccel_proxy_get(struct nnaccel_pool *pool, bool writable)
+struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct nnaccel_pool *pool,
+				  bool writable)
 {
 	struct nnaccel_context *ctx = pool->obj.ctx;
 	struct dma_buf **kept = &pool->proxies[writable];
 	struct dma_buf *dmabuf = NULL, *new = NULL;
 
 	mutex_lock(&ctx->lock);
-	if (!*kept && !ctx->closed) {
+	if (!*kept && !nnaccel_session_is_over(session)) {
 		mutex_unlock(&ctx->lock);
 		new = nnaccel_proxy_create(pool, writable);
 		if (IS_ERR(new))
 			return new;
 		mutex_lock(&ctx->lock);
 	}
-	/* Another thread may have been faster, or the client gone meanwhile. */
-	if (ctx->closed) {
+	/* Another thread may have been faster, or the session ended meanwhile. */
+	if (nnaccel_session_is_over(session)) {
 		dmabuf = ERR_PTR(-ESHUTDOWN);
 	} else {
 		if (!*kept) {

@@ -4,14 +4,11 @@
  * maps the memory they name and commits answers. A session's last close is its worker's death.
  */
 
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/anon_inodes.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
-#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -50,35 +47,51 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_kill() - Kill the worker, which does not answer
- * @session: the session, attached; ctx->lock is held
+ * nnaccel_session_is_over() - Is there nothing more to be had of a session?
+ * @session: the session; ctx->lock is held
  *
- * A process that serves itself is its own problem, and lives. One that serves others loses the
- * session and is given time to close it, which fails all that the session has.
- *
- * Return: true: no thread of the worker can write any more, or none is waited for any longer.
+ * Return: true: it was ended, or its context was closed.
  */
-bool nnaccel_session_kill(struct nnaccel_session *session)
+bool nnaccel_session_is_over(const struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
-	if (session->mm == session->ctx->mm)
-		return true;
-	if (!session->killed_ns) {
-		session->killed_ns = ktime_get_ns();
-		if (session->shared) {
-			WRITE_ONCE(session->ended, true);
-			wake_up_all(&session->wait);
-		} else {
-			kill_pid(session->pid, SIGKILL, 1);
-		}
-		pr_warn_ratelimited("worker %d of context %llu %s: an execution took too long\n",
-				    pid_nr(session->pid), session->ctx->number,
-				    session->shared ? "loses its session" : "killed");
-		trace_nnaccel_session_kill(session->ctx);
-	}
-	return !atomic_read(&session->mm->mm_users) ||
-	       ktime_get_ns() - session->killed_ns > NNACCEL_KILL_NS;
+	return session->ended || session->ctx->closed;
+}
+
+/* The worker is to let go of the session: it gets nothing more of it. */
+static void nnaccel_session_end(struct nnaccel_session *session)
+	__must_hold(&session->ctx->lock)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	WRITE_ONCE(session->ended, true);
+	nnaccel_grant_revoke_fds(session);
+	wake_up_all(&session->wait);
+}
+
+/**
+ * nnaccel_session_kill() - Kill the worker, which does not answer
+ * @session: the session, of another process than its client; ctx->lock is held
+ *
+ * A worker that serves others loses the session and is given time to close it.
+ *
+ * Return: how long it takes already, in ns; U64_MAX: no thread of the worker can write any more.
+ */
+u64 nnaccel_session_kill(struct nnaccel_session *session)
+	__must_hold(&session->ctx->lock)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	if (!atomic_read(&session->mm->mm_users))
+		return U64_MAX;
+	if (session->killed_ns)
+		return ktime_get_ns() - session->killed_ns;
+	session->killed_ns = ktime_get_ns();
+	if (session->shared)
+		nnaccel_session_end(session);
+	else
+		kill_pid(session->pid, SIGKILL, 1);
+	trace_nnaccel_session_kill(session->ctx);
+	return 0;
 }
 
 static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
@@ -130,11 +143,14 @@ static void nnaccel_session_fail_commands(struct list_head *from, struct list_he
 	list_splice_init(from, to);
 }
 
-/*
- * Cuts everything off that points to the session; @dead: commands to put. The engine node hears
- * of it first: a call that finds no session from now on is not one that this death ends.
+/**
+ * nnaccel_session_disconnect() - Cut everything off that points to a session
+ * @session: the session of its context, whose file may stay open; ctx->lock is held
+ * @dead: gets commands to put
+ *
+ * The engine node is notified first, so that a call which finds no session does not get -EPIPE.
  */
-static void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
+void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
 	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_context *ctx = session->ctx;
@@ -153,8 +169,9 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session, struct l
 		model->session = NULL;
 		trace_nnaccel_model_dead(model);
 	}
-	nnaccel_grant_revoke_fds(session);
+	nnaccel_session_end(session);
 	xa_for_each(&session->grants, grant, pool) {
+		xa_erase(&session->grants, grant);
 		pool->grant = 0;
 		nnaccel_count(NNACCEL_GRANTS, -1);
 	}

@@ -193,10 +193,13 @@ FIXTURE(shared) {
 static void outlive_session(struct actor *self, void *data)
 {
 	int session = *(int *)data;
+	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
+	struct nnaccel_session_slot slot = { .size = sizeof(slot), .burst = 1 };
 	struct pollfd end = { .fd = session };
 	union command cmd, next;
 	uint32_t grant;
 	void *memory;
+	int fd, none;
 
 	EXPECT_IN_CHILD(!session_attach_shared(session));
 	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd) && !session_answer(session, &cmd));
@@ -204,13 +207,23 @@ static void outlive_session(struct actor *self, void *data)
 	grant = command_grants(&cmd)[1].grant;
 	memory = session_map(session, grant, LENGTH, PROT_READ | PROT_WRITE);
 	EXPECT_IN_CHILD(memory);
+	EXPECT_IN_CHILD(!session_grant_fd(session, grant, NNACCEL_PROT_READ, &fd));
 	EXPECT_IN_CHILD(poll(&end, 1, -1) == 1 && end.revents == (POLLHUP | POLLERR));
 	EXPECT_IN_CHILD(session_fetch(session, 0, &next) == ESHUTDOWN);
 	EXPECT_IN_CHILD(!session_map(session, grant, LENGTH, PROT_READ) && errno == ESHUTDOWN);
 	EXPECT_IN_CHILD(!session_burst_map(session, 1, NNACCEL_BURST_STATUS, PAGE, PROT_READ) &&
 			errno == ESHUTDOWN);
+	EXPECT_IN_CHILD(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED &&
+			errno == ENODEV);
+	EXPECT_IN_CHILD(session_grant_fd(session, grant, NNACCEL_PROT_READ, &none) == ESHUTDOWN);
+	EXPECT_IN_CHILD(xioctl(session, NNACCEL_SESSION_SLOT, &slot) == ESHUTDOWN);
+	sync.grant = grant;
+	EXPECT_IN_CHILD(xioctl(session, NNACCEL_SESSION_SYNC, &sync) == ESHUTDOWN);
+	close(fd);
 	munmap(memory, LENGTH);
 	actor_reached(self);
+	EXPECT_IN_CHILD(session_fetch(session, 0, &next) == ESHUTDOWN);
+	EXPECT_IN_CHILD(!session_map(session, grant, LENGTH, PROT_READ) && errno == ESHUTDOWN);
 	close(session);
 	actor_reached(self);
 	_exit(0);
@@ -249,15 +262,45 @@ TEST_F(shared, loses_its_session)
 	EXPECT_EQ(info.si_status, 0);
 }
 
-/* If the worker does not release the session, the client waits only for a limited time. */
+/* If the worker does not release the session, the client waits for a limited time, and so do later calls. */
 TEST_F(shared, keeps_its_session)
 {
+	struct nnaccel_query query = { .size = sizeof(query) }, again = query;
+	struct async overdue, behind;
+	union command cmd;
 	struct execution e;
+	uint64_t context;
+	int session;
 
 	execution_init(&e, self->c.model, self->c.pool, self->c.pool);
 	e.cmd.deadline_ns = deadline_soon();
-	EXPECT_EQ(xioctl(self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
+	ASSERT_TRUE(async_start(&overdue, self->c.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
+	await_commands(self->c.fd, 1);
+	ASSERT_TRUE(async_start(&behind, self->c.fd, NNACCEL_WORK_QUERY, &query));
+	EXPECT_EQ(async_wait(&overdue), ETIME);
 	ASSERT_TRUE(actor_await(&self->c.worker));
+	EXPECT_EQ(async_wait(&behind), EPIPE);
+	EXPECT_EQ(summary_get(-1, "grants"), 0);
+	/* The context gets another worker, while the first still has its session. */
+	ASSERT_TRUE(async_start(&behind, self->c.fd, NNACCEL_WORK_QUERY, &again));
+	ASSERT_EQ(broker_await_new(self->c.broker, &context), 0);
+	ASSERT_EQ(broker_session(self->c.broker, context, &session), 0);
+	ASSERT_EQ(session_attach(session), 0);
+	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
+	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_QUERY);
+	EXPECT_EQ(session_commit(session, cmd.head.cookie, NNACCEL_STATUS_INVALID_ARGUMENT, NULL,
+				 0, NULL), 0);
+	EXPECT_EQ(async_wait(&behind), 0);
+	/* It feels nothing of the other's end. */
+	actor_go(&self->c.worker);
+	ASSERT_TRUE(actor_await(&self->c.worker));
+	again.out_status = POISON;
+	ASSERT_TRUE(async_start(&behind, self->c.fd, NNACCEL_WORK_QUERY, &again));
+	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);
+	EXPECT_EQ(session_commit(session, cmd.head.cookie, NNACCEL_STATUS_INVALID_ARGUMENT, NULL,
+				 0, NULL), 0);
+	EXPECT_EQ(async_wait(&behind), 0);
+	close(session);
 }
 
 /* ---- clients ---- */

@@ -1759,10 +1759,14 @@ struct nnaccel_engine_opener {
 /*
  * nnaccel_session_attach.flags: the process serves other clients, too. It is not
  * killed for an execution that it did not answer in time. The session ends
- * instead: poll() reports that, and FETCH and mmap() give ESHUTDOWN. The process
- * must unmap the client's memory and close the session within two seconds. The
- * client then sees the same as for a killed worker, at the latest after these two
- * seconds. The process can still write memory that it has not unmapped by then.
+ * instead: poll() reports that. FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC
+ * give ESHUTDOWN, and dma-bufs of grants are revoked. The process must unmap the
+ * client's memory and close the session within two seconds. Otherwise the session is
+ * cut off from its context, which can get another worker. The process can still write
+ * memory that it has not unmapped by then.
+ *
+ * A worker that was killed and does not die within two seconds loses its session in
+ * the same way.
  */
 #define NNACCEL_ATTACH_SHARED	(1U << 0)
 
