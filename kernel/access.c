@@ -116,7 +116,14 @@ int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fenc
 	return dma_resv_get_singleton(dmabuf->resv, usage, fence);
 }
 
-static int nnaccel_access_wait(struct dma_buf *dmabuf, bool write)
+/**
+ * nnaccel_access_wait() - Wait for the fences on a dma-buf
+ * @dmabuf: the dma-buf
+ * @write: as nnaccel_access_get_fence() has it
+ *
+ * Return: 0, -ENOMEM, or -ERESTARTSYS: a signal came.
+ */
+int nnaccel_access_wait(struct dma_buf *dmabuf, bool write)
 {
 	struct dma_fence *fence;
 	int ret;

@@ -201,7 +201,7 @@ int nnaccel_async_begin(struct nnaccel_command *cmd)
 		ret = nnaccel_async_await_engine(cmd);
 	if (ret)
 		return ret == -EINPROGRESS ? 0 : ret;
-	if (!cmd->foreign)
+	if (!cmd->foreign || nnaccel_command_is_devices(cmd))
 		return nnaccel_async_queue(cmd);
 	nnaccel_command_queue_access(cmd);
 	return 0;

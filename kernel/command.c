@@ -504,6 +504,19 @@ bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
 }
 
 /**
+ * nnaccel_command_is_devices() - Do only devices access the memory of a command?
+ * @cmd: the command, whose worker is there; ctx->lock is held
+ *
+ * Return: true: the memory is not given to the CPU.
+ */
+bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	return nnaccel_command_computes(cmd) && cmd->ctx->session && cmd->ctx->session->devices;
+}
+
+/**
  * nnaccel_command_is_served() - Is a worker there that can serve a command?
  * @cmd: the command; ctx->lock is held
  *
@@ -588,9 +601,10 @@ void nnaccel_command_submit(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	nnaccel_command_sync_own(cmd, true);
-	cmd->synced = true;
-	cmd->accessed = cmd->foreign;
+	cmd->synced = !nnaccel_command_is_devices(cmd);
+	if (cmd->synced)
+		nnaccel_command_sync_own(cmd, true);
+	cmd->accessed = cmd->num_accessed;
 	nnaccel_session_queue(cmd->ctx->session, cmd);
 	trace_nnaccel_command_queue(cmd);
 }

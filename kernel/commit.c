@@ -316,12 +316,6 @@ static int nnaccel_commit_charge(struct nnaccel_command *cmd)
 	return bytes ? nnaccel_command_charge(cmd, bytes) : 0;
 }
 
-static bool nnaccel_commit_may_be_fenced(const struct nnaccel_command *cmd)
-{
-	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||
-	       cmd->head.kind == NNACCEL_DO_COPY_OUT;
-}
-
 /* The command in flight that a worker names, or NULL. */
 static struct nnaccel_command *nnaccel_commit_find(struct nnaccel_session *session, u64 cookie)
 	__must_hold(&session->ctx->lock)
@@ -346,8 +340,8 @@ static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 	mutex_lock(&session->ctx->lock);
 	cmd = nnaccel_commit_find(session, arg->cookie);
 	if (cmd) {
-		ret = nnaccel_commit_may_be_fenced(cmd) ? nnaccel_commit_check(cmd, arg, answer) :
-							  -EINVAL;
+		ret = nnaccel_command_computes(cmd) ? nnaccel_commit_check(cmd, arg, answer) :
+						      -EINVAL;
 		kref_get(&cmd->refs);
 	}
 	mutex_unlock(&session->ctx->lock);

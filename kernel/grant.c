@@ -273,7 +273,11 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
 	ret = nnaccel_access_init(session->ctx);
-	if (!ret && arg->flags & NNACCEL_SYNC_END)
+	/* The CPU has no memory to get or to give back if only devices access it. */
+	if (!ret && session->devices)
+		ret = arg->flags & NNACCEL_SYNC_END ? 0 :
+		      nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE);
+	else if (!ret && arg->flags & NNACCEL_SYNC_END)
 		ret = nnaccel_access_end(session->ctx, dmabuf, prot, false);
 	else if (!ret)
 		ret = nnaccel_access_begin(dmabuf, prot, false);

@@ -518,6 +518,7 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 int nnaccel_access_init(struct nnaccel_context *ctx);
 void nnaccel_access_exit(struct nnaccel_context *ctx);
 int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fence **fence);
+int nnaccel_access_wait(struct dma_buf *dmabuf, bool write);
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted);
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
 		       bool counted);
@@ -993,6 +994,13 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
+/* May hardware do it? */
+static inline bool nnaccel_command_computes(const struct nnaccel_command *cmd)
+{
+	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||
+	       cmd->head.kind == NNACCEL_DO_COPY_OUT;
+}
+
 /* Sets an entry of a command's pools, and takes over the caller's reference. */
 static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 					     struct nnaccel_pool *pool, u32 prot)
@@ -1029,6 +1037,7 @@ int nnaccel_command_count(struct nnaccel_command *cmd);
 void nnaccel_command_keep(struct nnaccel_command *cmd);
 void nnaccel_command_release(struct nnaccel_command *cmd);
 bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd);
+bool nnaccel_command_is_devices(const struct nnaccel_command *cmd);
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd);
 void nnaccel_command_submit(struct nnaccel_command *cmd);
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
@@ -1156,6 +1165,7 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
  * @pid: ctx->lock: process of the worker; valid with @mm
  * @killed_ns: ctx->lock: when the worker was killed for a late execution; 0 if it was not
  * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
+ * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
  * @wait: threads that fetch or poll
  * @queue: ctx->lock: commands, the next one first
@@ -1177,6 +1187,7 @@ struct nnaccel_session {
 	struct pid *pid;
 	u64 killed_ns;
 	bool shared;
+	bool devices;
 	bool ended;
 	wait_queue_head_t wait;
 	struct list_head queue;

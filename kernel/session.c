@@ -101,7 +101,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = session->ctx;
 	int ret = 0;
 
-	if (arg->flags & ~NNACCEL_ATTACH_SHARED)
+	if (arg->flags & ~(NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES))
 		return -EINVAL;
 	mutex_lock(&ctx->lock);
 	if (session->mm) {
@@ -112,6 +112,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 		mmgrab(current->mm);
 		session->pid = get_pid(task_tgid(current));
 		session->shared = arg->flags & NNACCEL_ATTACH_SHARED;
+		session->devices = arg->flags & NNACCEL_ATTACH_DEVICES;
 		WRITE_ONCE(session->mm, current->mm);
 		trace_nnaccel_session_attach(ctx);
 	}

@@ -241,6 +241,58 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	close(buffer);
 }
 
+/* A session may say that only devices access memory. The CPU still reads its models. */
+TEST_F(access, is_none_if_only_devices_access_memory)
+{
+	struct served s = { .broker = self->s.broker, .fd = device_open(), .session = -1 };
+	uint32_t constants[1], pool, own = pool_alloc(s.fd, LENGTH), model;
+	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
+	const int buffer = pool_export(s.fd, own);
+	struct exporter_counts before;
+
+	ASSERT_EQ(pool_import(s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &pool), 0);
+	ASSERT_EQ(broker_await_new(s.broker, &s.context), 0);
+	ASSERT_EQ(broker_session(s.broker, s.context, &s.session), 0);
+	ASSERT_EQ(session_attach_as(s.session, NNACCEL_ATTACH_DEVICES), 0);
+	model = served_prepare(&s, own);
+	constants[0] = pool;
+	prepare_init(&self->prepare, own, 1);
+	self->prepare.pools = (uintptr_t)constants;
+	self->prepare.num_pools = 1;
+	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_PREPARE, &self->prepare));
+	ASSERT_EQ(session_fetch(s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+
+	ioctl(self->x.fd, EXPORTER_ATTACH, buffer);
+	before = exporter_counts(&self->x);
+	execution_init(&self->e, model, pool, own);
+	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(s.session, 0, &self->cmd), 0);
+	sync.grant = command_grants(&self->cmd)[0].grant;
+	EXPECT_EQ(xioctl(s.session, NNACCEL_SESSION_SYNC, &sync), 0);
+	sync.flags |= NNACCEL_SYNC_END;
+	EXPECT_EQ(xioctl(s.session, NNACCEL_SESSION_SYNC, &sync), 0);
+	EXPECT_EQ(session_answer(s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	EXPECT_COUNTS(1, 1, FROM_DEVICE);
+	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu);
+	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
+	/* Its fences are waited for all the same. */
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
+	usleep(100000);
+	EXPECT_EQ(session_fetch(s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(session_fetch(s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(s.session, &self->cmd), 0);
+	EXPECT_EQ(async_wait(&self->async), 0);
+	close(buffer);
+	s.broker = -1;
+	served_close(&s);
+}
+
 TEST_F(access, ends_with_the_worker)
 {
 	ASSERT_TRUE(execute(self, self->pool, self->own));

@@ -201,7 +201,7 @@ static void outlive_session(struct actor *self, void *data)
 	void *memory;
 	int fd, none;
 
-	EXPECT_IN_CHILD(!session_attach_shared(session));
+	EXPECT_IN_CHILD(!session_attach_as(session, NNACCEL_ATTACH_SHARED));
 	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd) && !session_answer(session, &cmd));
 	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd));
 	grant = command_grants(&cmd)[1].grant;

@@ -106,21 +106,16 @@ int broker_refuse(int broker, uint64_t context, uint32_t error)
 	return xioctl(broker, NNACCEL_ENGINE_REFUSE, &arg);
 }
 
-int session_attach(int session)
+int session_attach_as(int session, uint32_t flags)
 {
-	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
+	struct nnaccel_session_attach attach = { .size = sizeof(attach), .flags = flags };
 
 	return xioctl(session, NNACCEL_SESSION_ATTACH, &attach);
 }
 
-int session_attach_shared(int session)
+int session_attach(int session)
 {
-	struct nnaccel_session_attach attach = {
-		.size = sizeof(attach),
-		.flags = NNACCEL_ATTACH_SHARED,
-	};
-
-	return xioctl(session, NNACCEL_SESSION_ATTACH, &attach);
+	return session_attach_as(session, 0);
 }
 
 int session_fetch(int session, uint32_t flags, union command *cmd)

@@ -50,8 +50,8 @@ int broker_refuse(int broker, uint64_t context, uint32_t error);
 /** session_attach() - Attaches this process as the worker. */
 int session_attach(int session);
 
-/** session_attach_shared() - Attaches this process with NNACCEL_ATTACH_SHARED. */
-int session_attach_shared(int session);
+/** session_attach_as() - The same with flags of NNACCEL_SESSION_ATTACH. */
+int session_attach_as(int session, uint32_t flags);
 
 /** union command - A command with its arrays */
 union command {

@@ -68,7 +68,7 @@ TEST_F(sessions, attach)
 {
 	struct nnaccel_session_attach good = { .size = sizeof(good) };
 	const struct refusal cases[] = {
-		REFUSE(struct nnaccel_session_attach, flags, 2, EINVAL),
+		REFUSE(struct nnaccel_session_attach, flags, 4, EINVAL),
 		REFUSE(struct nnaccel_session_attach, flags, 1U << 31, EINVAL),
 	};
 	int other, session;

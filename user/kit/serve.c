@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sized.h"
 #include "kit/buffers.h"
 #include "kit/command.h"
 #include "kit/device.h"
@@ -735,7 +736,9 @@ bool server_attach(struct server *server)
 {
 	struct nnaccel_session_attach attach = {
 		.size = sizeof(attach),
-		.flags = server->shared ? NNACCEL_ATTACH_SHARED : 0,
+		.flags = (server->shared ? NNACCEL_ATTACH_SHARED : 0) |
+			 (HAS_FIELD(server->engine, only_devices) && server->engine->only_devices ?
+			  NNACCEL_ATTACH_DEVICES : 0),
 	};
 
 	if (!session_call(server->session, NNACCEL_SESSION_ATTACH, &attach))

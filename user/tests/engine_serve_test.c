@@ -529,6 +529,13 @@ static void test_queries(void **state)
 
 	(void)state;
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
+	engine.only_devices = true;
+	assert_true(server_attach(&server));
+	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
+	engine.size = offsetof(struct nna_engine, only_devices);
+	assert_true(server_attach(&server));
+	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
+	engine.size = sizeof(engine);
 	for (int has_cache = 0; has_cache < 2; has_cache++) {
 		server.cache.socket = has_cache ? 0 : -1;
 		query.query = NNACCEL_QUERY_DEVICE;

@@ -1770,10 +1770,19 @@ struct nnaccel_engine_opener {
  */
 #define NNACCEL_ATTACH_SHARED	(1U << 0)
 
+/*
+ * nnaccel_session_attach.flags: only devices access the memory of executions and of
+ * copies of buffers, by dma-bufs of NNACCEL_SESSION_GRANT_FD. The module waits for
+ * fences, but does not give this memory to the CPU: it syncs nothing for devices that
+ * have it mapped, and exporters see no access. NNACCEL_SESSION_SYNC only waits for
+ * fences. Models are read by the CPU as in other sessions.
+ */
+#define NNACCEL_ATTACH_DEVICES	(1U << 1)
+
 /**
  * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
  * @size: sizeof(struct nnaccel_session_attach)
- * @flags: 0 or NNACCEL_ATTACH_SHARED
+ * @flags: NNACCEL_ATTACH_SHARED, NNACCEL_ATTACH_DEVICES
  *
  * Binds the session to the caller's address space: only it can fetch, commit
  * and map from now on.

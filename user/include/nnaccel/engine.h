@@ -327,6 +327,14 @@ struct nna_engine {
 	bool takes_device_memory;
 
 	/* ---- added after the first version, which ends here ---- */
+
+	/*
+	 * Only devices access the memory of arguments and of buffers, by nna_engine_region_file().
+	 * The kernel then moves no bytes between CPU and devices for it (NNACCEL_ATTACH_DEVICES),
+	 * so `execute` and the functions of `buffers` must not touch it. Pictures whose rows have
+	 * gaps are copied by the CPU, and may be wrong on devices that are not coherent.
+	 */
+	bool only_devices;
 };
 
 /*
