@@ -28,6 +28,8 @@
  * @offset: offset in @pool, in bytes
  * @data: address of the user memory
  * @accessing: access to @pool has begun
+ * @memory: the dma-buf of the buffer, or of what goes with the command, while it is accessed; or
+ *	NULL
  */
 struct nnaccel_copy {
 	struct nnaccel_buffer *buffer;
@@ -38,6 +40,7 @@ struct nnaccel_copy {
 	u64 offset;
 	u64 data;
 	bool accessing;
+	struct dma_buf *memory;
 };
 
 static enum nnaccel_use_kind nnaccel_copy_use(const struct nnaccel_copy *copy)
@@ -45,9 +48,10 @@ static enum nnaccel_use_kind nnaccel_copy_use(const struct nnaccel_copy *copy)
 	return copy->in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
 }
 
-static u32 nnaccel_copy_prot(const struct nnaccel_copy *copy)
+/* The accesses to a side that is written, or only read. */
+static u32 nnaccel_copy_prot(bool written)
 {
-	return copy->in ? NNACCEL_PROT_READ : NNACCEL_PROT_READ | NNACCEL_PROT_WRITE;
+	return written ? NNACCEL_PROT_READ | NNACCEL_PROT_WRITE : NNACCEL_PROT_READ;
 }
 
 /* Looks up both sides of a copy and validates it. */
@@ -77,29 +81,38 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 		return -EOPNOTSUPP;
 	if (check_add_overflow(copy->offset, copy->length, &end) || end > pool->length)
 		return -EINVAL;
-	return nnaccel_copy_prot(copy) & ~pool->prot ? -EACCES : 0;
+	return nnaccel_copy_prot(!copy->in) & ~pool->prot ? -EACCES : 0;
 }
 
-/* Waits until the other side can be accessed, if it is a dma-buf. */
-static int nnaccel_copy_begin_access(struct nnaccel_copy *copy)
+/* Waits until both sides can be accessed by the CPU; @memory: a dma-buf of ours. */
+static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {
-	int ret;
+	int ret = 0;
 
-	if (!copy->pool || !copy->pool->dmabuf)
-		return 0;
-	ret = nnaccel_access_init(copy->buffer->pool.obj.ctx) ?:
-	      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(copy), true);
-	copy->accessing = !ret;
+	if (copy->pool && copy->pool->dmabuf) {
+		ret = nnaccel_access_init(copy->buffer->pool.obj.ctx) ?:
+		      nnaccel_access_begin(copy->pool->dmabuf, nnaccel_copy_prot(!copy->in), true);
+		copy->accessing = !ret;
+	}
+	ret = ret ?: nnaccel_access_begin(memory, nnaccel_copy_prot(copy->in), true);
+	if (!ret)
+		copy->memory = memory;
 	return ret;
 }
 
 static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
 {
-	if (!copy->accessing)
-		return 0;
+	int ret = 0;
+
+	if (copy->memory)
+		nnaccel_access_end(copy->buffer->pool.obj.ctx, copy->memory,
+				   nnaccel_copy_prot(copy->in), true);
+	copy->memory = NULL;
+	if (copy->accessing)
+		ret = nnaccel_access_end(copy->buffer->pool.obj.ctx, copy->pool->dmabuf,
+					 nnaccel_copy_prot(!copy->in), true);
 	copy->accessing = false;
-	return nnaccel_access_end(copy->buffer->pool.obj.ctx, copy->pool->dmabuf,
-				  nnaccel_copy_prot(copy), true);
+	return ret;
 }
 
 /* Maps the range of the pool into the address space of the caller. */
@@ -119,13 +132,14 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr
 	return 0;
 }
 
-/* Copies between @dmabuf, allocated by this module, and the pool; ends the access. */
-static int nnaccel_copy_move_pool(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
+/* Moves the bytes between the accessed memory and the pool. */
+static int nnaccel_copy_move_pool(const struct nnaccel_copy *copy)
 {
+	const struct dma_buf *dmabuf = copy->memory;
 	const struct nnaccel_pool *pool = copy->pool;
 	u64 start = pool->offset + copy->offset, length;
 	unsigned long addr;
-	int ret, error;
+	int ret;
 
 	if (pool->dmabuf && nnaccel_dmabuf_is_ours(pool->dmabuf)) {
 		ret = copy->in ? nnaccel_dmabuf_copy_between(dmabuf, 0, pool->dmabuf, start,
@@ -142,16 +156,19 @@ static int nnaccel_copy_move_pool(struct nnaccel_copy *copy, const struct dma_bu
 		if (ret == -EFAULT)
 			ret = -EIO;
 	}
-	error = nnaccel_copy_end_access(copy);
-	return ret ?: error;
+	return ret;
 }
 
-/* Copies between @dmabuf, allocated by this module, and the other side. */
-static int nnaccel_copy_move(struct nnaccel_copy *copy, const struct dma_buf *dmabuf)
+/* Moves the bytes between the accessed memory and the other side; ends the access. */
+static int nnaccel_copy_move(struct nnaccel_copy *copy)
 {
-	if (copy->pool)
-		return nnaccel_copy_move_pool(copy, dmabuf);
-	return nnaccel_dmabuf_copy(dmabuf, u64_to_user_ptr(copy->data), copy->length, copy->in);
+	int ret, error;
+
+	ret = copy->pool ? nnaccel_copy_move_pool(copy) :
+			   nnaccel_dmabuf_copy(copy->memory, u64_to_user_ptr(copy->data),
+					       copy->length, copy->in);
+	error = nnaccel_copy_end_access(copy);
+	return ret ?: error;
 }
 
 /* Checks whether the copy is allowed now; ctx->lock is held. */
@@ -181,14 +198,14 @@ static void nnaccel_copy_count(const struct nnaccel_copy *copy)
 	trace_nnaccel_buffer_copy(copy->buffer, copy->flags, copy->length);
 }
 
-/* Copies a linear buffer. The buffer is checked again after the wait for the other side. */
+/* Copies a linear buffer. The buffer is checked again after the waits for both sides. */
 static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 {
 	struct nnaccel_buffer *buffer = copy->buffer;
 	struct nnaccel_context *ctx = buffer->pool.obj.ctx;
 	int ret;
 
-	ret = nnaccel_copy_begin_access(copy);
+	ret = nnaccel_copy_begin_access(copy, buffer->pool.dmabuf);
 	if (ret)
 		return ret;
 	mutex_lock(&ctx->lock);
@@ -201,7 +218,7 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 	if (ret)
 		return ret;
 
-	ret = nnaccel_copy_move(copy, buffer->pool.dmabuf);
+	ret = nnaccel_copy_move(copy);
 	mutex_lock(&ctx->lock);
 	nnaccel_buffer_end_use(buffer, nnaccel_copy_use(copy), !ret, copy->length);
 	mutex_unlock(&ctx->lock);
@@ -221,7 +238,7 @@ static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *
 	nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
 	if (!copy->in)
 		return 0;
-	return nnaccel_copy_begin_access(copy) ?: nnaccel_copy_move(copy, staging->dmabuf);
+	return nnaccel_copy_begin_access(copy, staging->dmabuf) ?: nnaccel_copy_move(copy);
 }
 
 /* Makes a command that lets the worker convert the layout; the command owns the copy. */
@@ -324,8 +341,9 @@ int nnaccel_copy_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 		copy = cmd->copy;
 		if (!copy->in && cmd->status == NNACCEL_STATUS_NONE) {
 			copy->data = arg->data;
-			ret = nnaccel_copy_begin_access(copy) ?:
-			      nnaccel_copy_move(copy, cmd->pools[1]->dmabuf);
+			ret = nnaccel_copy_begin_access(copy, cmd->pools[1]->dmabuf) ?:
+			      nnaccel_copy_move(copy);
+			nnaccel_copy_end_access(copy);
 			if (ret)
 				return ret;
 		}

@@ -494,6 +494,60 @@ TEST_F(grant_fd, has_fences_of_its_own)
 	close(next);
 }
 
+/*
+ * The kernel's copies are the CPU's: they get the buffer's memory from devices and give it back, and
+ * wait for hardware that uses it longer than its command.
+ */
+TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
+{
+	struct exporter_counts before, after;
+	struct nnaccel_buffer_copy copy = {
+		.size = sizeof(copy), .flags = NNACCEL_COPY_IN, .data = (uintptr_t)self->memory,
+		.length = PAGE,
+	};
+	struct buffer_execution e;
+	int fd, hardware, attached;
+	struct allocation a;
+	struct async async;
+	union command cmd;
+	long long bound;
+
+	allocation_init(&a, self->model, PAGE);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+	ASSERT_EQ(session_grant_fd(self->s.session, command_grants(&cmd)[0].grant, PROT_RW, &fd), 0);
+	ASSERT_EQ(session_answer(self->s.session, &cmd), 0);
+	ASSERT_EQ(async_wait(&async), 0);
+	copy.buffer = a.cmd.out_buffer;
+
+	attached = !xioctl(self->x.fd, EXPORTER_ATTACH, (void *)(uintptr_t)fd);
+	before = exporter_counts(&self->x);
+	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
+	after = exporter_counts(&self->x);
+	/* Some kernels have no operations of DMA that can be counted. */
+	EXPECT_EQ(after.to_cpu, before.to_cpu + attached);
+	EXPECT_EQ(after.to_device, before.to_device + attached);
+
+	bound = param_set("fence_bound_ms", 1);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
+	hardware = buffer_fence(self->x.buffer);
+	buffer_execution_init(&e, self->model, copy.buffer, 0);
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+	ASSERT_EQ(session_commit_fenced(self->s.session, cmd.head.cookie, hardware), 0);
+	EXPECT_EQ(async_wait(&async), ETIME);
+	param_set("fence_bound_ms", bound);
+	copy.out_status = POISON;
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
+	usleep(100000);
+	EXPECT_EQ(copy.out_status, POISON);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
+	close(hardware);
+	close(fd);
+}
+
 /* A refused commit leaves the memory alone. */
 TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 {
