@@ -522,8 +522,7 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT || cmd->state == NNACCEL_COMMAND_FENCED ||
-	    cmd->state == NNACCEL_COMMAND_ENDING) {
+	if (nnaccel_command_goes_on(cmd)) {
 		nnaccel_async_abandon(cmd, -ECANCELED);
 		return 1;
 	}
@@ -547,9 +546,7 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head
 	list_for_each_entry_safe(async, next, &ctx->asyncs, node) {
 		struct nnaccel_command *cmd = async->cmd;
 
-		if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT ||
-		    cmd->state == NNACCEL_COMMAND_FENCED ||
-		    cmd->state == NNACCEL_COMMAND_ENDING)
+		if (nnaccel_command_goes_on(cmd))
 			continue;
 		list_del_init(&cmd->node);
 		nnaccel_command_finish(cmd, error);

@@ -47,6 +47,7 @@ void nnaccel_buffer_release(struct nnaccel_object *obj)
 
 	if (buffer->id)
 		trace_nnaccel_buffer_free(buffer);
+	nnaccel_proxy_forget_all(&buffer->pool);
 	if (buffer->pool.file)
 		fput(buffer->pool.file);
 	kvfree(buffer->roles);
@@ -409,6 +410,7 @@ static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx,
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&buffer->pool.left);
 	ret = nnaccel_object_init(&buffer->pool.obj, ctx, NNACCEL_OBJECT_BUFFER);
 	if (ret) {
 		kfree(buffer);

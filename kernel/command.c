@@ -10,6 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
@@ -23,6 +24,9 @@
 
 /* How often the death of a worker that was killed is looked for. */
 #define NNACCEL_KILL_POLL_NS	(5 * NSEC_PER_MSEC)
+
+/* The period of looks at devices that a worker left behind. */
+#define NNACCEL_LOST_POLL_NS	(10 * NSEC_PER_MSEC)
 
 static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 {
@@ -44,6 +48,8 @@ static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 		return U64_MAX;
 	case NNACCEL_COMMAND_ENDING:
 		return async->ended ? U64_MAX : killed_ns;
+	case NNACCEL_COMMAND_LOST:
+		return async->ended ? U64_MAX : min(told_ns, cmd->lost_ns);
 	case NNACCEL_COMMAND_FENCED:
 		return min(async->ended ? U64_MAX : told_ns, nnaccel_commit_fence_due_ns(cmd));
 	case NNACCEL_COMMAND_IN_FLIGHT:
@@ -76,8 +82,45 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 
 	if (!async->ended && async->must_leave)
 		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LEAVE_POLL_NS);
+	if (cmd->state == NNACCEL_COMMAND_LOST)
+		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LOST_POLL_NS);
 	if (due_ns != U64_MAX)
 		nnaccel_command_watch_until(cmd, due_ns);
+}
+
+/* Do devices that a worker left behind use the memory of a command? */
+static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	u32 i;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	for (i = 0; i < cmd->head.num_grants; i++)
+		if (nnaccel_proxy_is_left(cmd->pools[i]))
+			return true;
+	return false;
+}
+
+/**
+ * nnaccel_command_lose() - Let a command wait for devices that its dead worker left behind
+ * @cmd: the command, in the list of its session, whose grants have ended; ctx->lock is held
+ *
+ * The command keeps the memory, and the module is held, until the devices' fences have signalled.
+ *
+ * Return: false: it needs to wait for no device and can end; true: it is off the session's list.
+ */
+bool nnaccel_command_lose(struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->state != NNACCEL_COMMAND_IN_FLIGHT || !nnaccel_command_is_left(cmd))
+		return false;
+	__module_get(THIS_MODULE);
+	cmd->state = NNACCEL_COMMAND_LOST;
+	cmd->lost_ns = nnaccel_after_ms(ktime_get_ns(), READ_ONCE(nnaccel_fence_bound_ms));
+	list_move_tail(&cmd->node, &cmd->ctx->fenced);
+	nnaccel_command_watch(cmd);
+	return true;
 }
 
 /*
@@ -130,6 +173,19 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head
 		/* The client does not wait for an exporter beyond its deadline. */
 		if (due)
 			nnaccel_async_end(cmd, -ETIME);
+		break;
+	case NNACCEL_COMMAND_LOST:
+		if (!nnaccel_command_is_left(cmd)) {
+			list_del_init(&cmd->node);
+			nnaccel_command_finish(cmd, -EPIPE);
+			list_add_tail(&cmd->node, dead);
+			/* The module's exit waits for the work to return. */
+			module_put(THIS_MODULE);
+			return 0;
+		}
+		if (due)
+			nnaccel_async_abandon(cmd, ktime_get_ns() < cmd->lost_ns ?
+					      -ETIME : -ENOTRECOVERABLE);
 		break;
 	case NNACCEL_COMMAND_FENCED:
 		if (nnaccel_commit_fence_expire(cmd))
@@ -736,6 +792,7 @@ static const char *const nnaccel_command_states[] = {
 	[NNACCEL_COMMAND_QUEUED] = "queued",
 	[NNACCEL_COMMAND_IN_FLIGHT] = "in-flight",
 	[NNACCEL_COMMAND_FENCED] = "fenced",
+	[NNACCEL_COMMAND_LOST] = "lost",
 	[NNACCEL_COMMAND_ENDING] = "ending",
 	[NNACCEL_COMMAND_DONE] = "done",
 };

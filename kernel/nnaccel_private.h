@@ -244,7 +244,7 @@ enum nnaccel_object_type {
  * @num_bursts: number of bursts, also of dead ones
  * @num_commands: number of commands that wait, are queued or are in flight
  * @asyncs: commands whose end was not reported yet, oldest first
- * @fenced: commands that end with a hardware fence
+ * @fenced: commands that wait for hardware: FENCED and LOST
  * @num_answers: number of answers to fetch, of submissions without a file; poll() reads it without
  *	the lock
  * @num_sessions: number of sessions so far
@@ -406,6 +406,7 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands have needed so far
  * @proxies: ctx->lock: proxy dma-bufs of the grant, with references: a read-only one and a writable
  *	one; NULL before their first use
+ * @left: ctx->lock: proxies of grants that ended while devices used them, with references
  */
 struct nnaccel_pool {
 	struct nnaccel_object obj;
@@ -423,6 +424,7 @@ struct nnaccel_pool {
 	u32 grant;
 	u32 grant_prot;
 	struct dma_buf *proxies[2];
+	struct list_head left;
 };
 
 struct nnaccel_pool *nnaccel_pool_get(struct nnaccel_context *ctx, u32 id);
@@ -511,6 +513,8 @@ int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
 bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf);
 struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct nnaccel_pool *pool,
 				  bool writable);
+bool nnaccel_proxy_is_left(const struct nnaccel_pool *pool);
+void nnaccel_proxy_forget_all(struct nnaccel_pool *pool);
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 
 /* ---- access.c ---- */
@@ -753,6 +757,7 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
 	NNACCEL_COMMAND_FENCED,	/* answered; ends with a hardware fence */
+	NNACCEL_COMMAND_LOST,	/* the worker is gone; devices that it left behind still write */
 	NNACCEL_COMMAND_ENDING,	/* notifies exporters that the access has ended */
 	NNACCEL_COMMAND_DONE,
 };
@@ -899,6 +904,7 @@ struct nnaccel_async {
  * @num_accessed: number of @pools that are accessed; used by @access only while @accessing
  * @fetched_ns: when the worker fetched it
  * @fence: the hardware fence that ends the command; written once, with ctx->lock held
+ * @lost_ns: how long the client of a LOST command waits at most
  * @wait: the call that waits for it
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
@@ -958,6 +964,7 @@ struct nnaccel_command {
 	u32 num_accessed;
 	u64 fetched_ns;
 	struct nnaccel_commit_fence *fence;
+	u64 lost_ns;
 	wait_queue_head_t wait;
 	int error;
 	u32 status;
@@ -992,6 +999,12 @@ struct nnaccel_part {
 static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
+}
+
+/* Does a worker or something else go on with it if its client gives up? */
+static inline bool nnaccel_command_goes_on(const struct nnaccel_command *cmd)
+{
+	return cmd->state >= NNACCEL_COMMAND_IN_FLIGHT && cmd->state < NNACCEL_COMMAND_DONE;
 }
 
 /* May hardware do it? */
@@ -1033,6 +1046,7 @@ int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
+bool nnaccel_command_lose(struct nnaccel_command *cmd);
 int nnaccel_command_count(struct nnaccel_command *cmd);
 void nnaccel_command_keep(struct nnaccel_command *cmd);
 void nnaccel_command_release(struct nnaccel_command *cmd);

@@ -108,6 +108,7 @@ void nnaccel_pool_retire(struct nnaccel_object *obj)
 static void nnaccel_pool_free(struct nnaccel_pool *pool)
 {
 	nnaccel_picture_free(pool);
+	nnaccel_proxy_forget_all(pool);
 	if (pool->hold)
 		fput(pool->hold);
 	if (pool->file)
@@ -142,6 +143,7 @@ static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&pool->node);
+	INIT_LIST_HEAD(&pool->left);
 	ret = nnaccel_object_init(&pool->obj, ctx, NNACCEL_OBJECT_POOL);
 	if (ret) {
 		kfree(pool);

@@ -35,6 +35,7 @@
  * @trusts: its importer may map it for writing too, but is trusted not to write
  * @device: only devices reach it
  * @revoked: nothing new can be had of it; does not change again
+ * @node: ctx->lock of the pool: in its list of proxies that devices still use after their end
  * @revoke: tells importers; has a count of the proxy's from when it is queued
  * @dmabuf: the proxy, for @revoke
  */
@@ -46,6 +47,7 @@ struct nnaccel_proxy {
 	bool trusts;
 	bool device;
 	bool revoked;
+	struct list_head node;
 	struct work_struct revoke;
 	struct dma_buf *dmabuf;
 };
@@ -324,6 +326,42 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 	return dmabuf;
 }
 
+/* Has a driver put fences on a proxy that have not signalled? It may still write the memory. */
+static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
+{
+	return !dma_resv_test_signaled(proxy->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/**
+ * nnaccel_proxy_is_left() - Do devices use a pool whose worker is gone?
+ * @pool: the pool; ctx->lock is held
+ *
+ * Return: whether one does, by a proxy of a grant that has ended.
+ */
+bool nnaccel_proxy_is_left(const struct nnaccel_pool *pool)
+	__must_hold(&pool->obj.ctx->lock)
+{
+	const struct nnaccel_proxy *proxy;
+
+	lockdep_assert_held(&pool->obj.ctx->lock);
+	list_for_each_entry(proxy, &pool->left, node)
+		if (nnaccel_proxy_is_used(proxy))
+			return true;
+	return false;
+}
+
+/**
+ * nnaccel_proxy_forget_all() - Drop what nnaccel_proxy_is_left() looks at
+ * @pool: the pool, at its end
+ */
+void nnaccel_proxy_forget_all(struct nnaccel_pool *pool)
+{
+	struct nnaccel_proxy *proxy, *next;
+
+	list_for_each_entry_safe(proxy, next, &pool->left, node)
+		dma_buf_put(proxy->dmabuf);
+}
+
 /**
  * nnaccel_proxy_revoke_all() - The grant of a pool ends, or its context does
  * @pool: the pool; ctx->lock is held
@@ -345,6 +383,10 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 		pool->proxies[i] = NULL;
 		WRITE_ONCE(proxy->revoked, true);
 		trace_nnaccel_grant_revoke(pool->obj.ctx, pool->grant, proxy->writable);
+		if (nnaccel_proxy_is_used(proxy)) {
+			get_dma_buf(proxy->dmabuf);
+			list_add(&proxy->node, &pool->left);
+		}
 		queue_work(nnaccel_free_wq, &proxy->revoke);
 	}
 }

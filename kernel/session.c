@@ -134,14 +134,17 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 	return nnaccel_session_ready(session) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/* Fails the commands of @from, which are then the caller's to put. */
+/* Fails the commands of @from, except those whose memory devices still write. @to: to put. */
 static void nnaccel_session_fail_commands(struct list_head *from, struct list_head *to)
 {
-	struct nnaccel_command *cmd;
+	struct nnaccel_command *cmd, *next;
 
-	list_for_each_entry(cmd, from, node)
+	list_for_each_entry_safe(cmd, next, from, node) {
+		if (nnaccel_command_lose(cmd))
+			continue;
 		nnaccel_command_finish(cmd, -EPIPE);
-	list_splice_init(from, to);
+		list_move_tail(&cmd->node, to);
+	}
 }
 
 /**
@@ -161,6 +164,7 @@ void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_hea
 
 	lockdep_assert_held(&ctx->lock);
 	nnaccel_engine_session_ended(ctx);
+	nnaccel_session_end(session);
 	nnaccel_session_fail_commands(&session->in_flight, dead);
 	nnaccel_session_fail_commands(&session->queue, dead);
 	nnaccel_async_fail(ctx, -EPIPE, dead);
@@ -170,7 +174,6 @@ void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_hea
 		model->session = NULL;
 		trace_nnaccel_model_dead(model);
 	}
-	nnaccel_session_end(session);
 	xa_for_each(&session->grants, grant, pool) {
 		xa_erase(&session->grants, grant);
 		pool->grant = 0;

@@ -494,6 +494,59 @@ TEST_F(grant_fd, has_fences_of_its_own)
 	close(next);
 }
 
+/* An execution whose worker dies while a job of the engine's driver still uses the memory. */
+static bool die_with_a_job(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async *async)
+{
+	union command cmd;
+
+	execution_init(e, self->model, self->pool, self->pool);
+	if (!exporter_lend_fence(&self->x, self->fd) ||
+	    !async_start(async, self->s.fd, NNACCEL_WORK_EXECUTE, &e->cmd) ||
+	    session_fetch(self->s.session, 0, &cmd))
+		return false;
+	close(self->s.session);
+	self->s.session = -1;
+	return true;
+}
+
+TEST_F(grant_fd, the_end_waits_for_devices)
+{
+	struct execution e;
+	struct async async;
+	struct shown shown;
+
+	ASSERT_TRUE(die_with_a_job(self, &e, &async));
+	usleep(100000);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	ASSERT_TRUE(shown_command(self->s.fd, &shown));
+	EXPECT_STREQ(shown.state, "lost");
+	expect_revoked(_metadata, self);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(async_wait(&async), EPIPE);
+}
+
+/* The client is not held up for ever, and the memory is not used for anything else until then. */
+TEST_F(grant_fd, a_device_is_lost)
+{
+	const long long bound = param_set("fence_bound_ms", 20);
+	struct execution e;
+	struct async async;
+
+	ASSERT_TRUE(die_with_a_job(self, &e, &async));
+	EXPECT_EQ(async_wait(&async), ENOTRECOVERABLE);
+	param_set("fence_bound_ms", bound);
+	close(self->fd);
+	close(self->burst);
+	munmap((void *)self->memory, LENGTH);
+	close(self->s.fd);
+	self->fd = self->burst = self->s.fd = -1;
+	usleep(100000);
+	EXPECT_EQ(summary_get(-1, "commands"), 1);
+	EXPECT_GE(summary_get(-1, "pool-bytes"), (long long)LENGTH);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_TRUE(summary_becomes(-1, "commands", 0));
+}
+
 /*
  * The kernel's copies are the CPU's: they get the buffer's memory from devices and give it back, and
  * wait for hardware that uses it longer than its command.

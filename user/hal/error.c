@@ -22,6 +22,8 @@ static const struct {
 	  "start that failed; see the engine's log and try again later" },
 	{ EPIPE, NN_DEAD_OBJECT, "the engine's worker died, and its models with it" },
 	{ ESTALE, NN_DEAD_OBJECT, "the worker that prepared the model is dead: prepare again" },
+	{ ENOTRECOVERABLE, NN_DEAD_OBJECT,
+	  "the device is lost: the engine's worker died, and a job that it left may still write" },
 	{ ETIME, NN_MISSED_DEADLINE_TRANSIENT, "the deadline passed" },
 	{ EINTR, NN_GENERAL_FAILURE, "interrupted by a signal" },
 	{ ECANCELED, NN_GENERAL_FAILURE, "cancelled" },

@@ -1202,6 +1202,8 @@ struct nnaccel_uring_submit {
  *
  * @out_error is one of these:
  * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: see struct nnaccel_query.
+ * ENOTRECOVERABLE: the device is lost. The worker died, and a job that it left on a device may
+ * still write the memory of the work. See struct nnaccel_session_grant_fd.
  * ETIME: the deadline or @duration_ns passed.
  * ECANCELED: it was cancelled.
  * EREMOTEIO: a dependency ended with an error.
@@ -2249,6 +2251,11 @@ struct nnaccel_session_sync {
  * context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
  * dynamic importers are notified (move_notify). Existing mappings of other importers
  * stay valid, and the pages are not freed, until they are unmapped.
+ *
+ * If the worker dies, commands that it has not answered wait for the fences that the
+ * dma-bufs of their memory have by then. They end with EPIPE afterwards, or with ENOTRECOVERABLE if
+ * the module's bound for fences passes. Their memory is held until the fences have
+ * signalled.
  *
  * Errors:
  * EINVAL: another @prot.
