@@ -27,6 +27,7 @@
  * @work: ends the command; queued once, by the fence's signal or at @due_ns
  * @due_ns: when the command ends without the fence
  * @late: ctx->lock: it did
+ * @error: the command ends with it unless it is @late; 0: it is answered
  * @message: room for what is wrong with the fence; nothing is allocated on the way to an end
  * @payload: an answer that does not count, to be freed
  */
@@ -37,6 +38,7 @@ struct nnaccel_commit_fence {
 	struct work_struct work;
 	u64 due_ns;
 	bool late;
+	int error;
 	char *message;
 	void *payload;
 };
@@ -201,7 +203,7 @@ static void nnaccel_commit_fence_end(struct work_struct *work)
 	if (!end->late && error < 0)
 		nnaccel_commit_fence_fail(cmd, error);
 	nnaccel_commit_count(cmd);
-	nnaccel_command_finish(cmd, end->late ? -ETIME : 0);
+	nnaccel_command_finish(cmd, end->late ? -ETIME : end->error);
 	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	nnaccel_command_put(cmd);
 	/* The module's exit waits for this to return. */
@@ -306,14 +308,26 @@ static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 		queue_work(nnaccel_wq, &end->work);
 }
 
-/* Charges an answer until its command is gone. A small payload was charged with the command. */
-static int nnaccel_commit_charge(struct nnaccel_command *cmd)
+/*
+ * Charges an answer until its command is gone, or else gives it back. A small payload was charged
+ * with the command.
+ */
+static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_answer *answer)
 {
-	size_t bytes = cmd->payload == cmd->room ? 0 : cmd->payload_size;
+	bool large = cmd->payload != cmd->room;
+	size_t bytes = large ? cmd->payload_size : 0;
+	int ret;
 
 	if (cmd->message)
 		bytes += strlen(cmd->message) + 1;
-	return bytes ? nnaccel_command_charge(cmd, bytes) : 0;
+	ret = bytes ? nnaccel_command_charge(cmd, bytes) : 0;
+	if (!ret)
+		return 0;
+	if (large)
+		swap(cmd->payload, answer->large);
+	swap(cmd->message, answer->message);
+	cmd->payload_size = 0;
+	return ret;
 }
 
 /* The command in flight that a worker names, or NULL. */
@@ -378,7 +392,9 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 			memcpy(&cmd->model->memory, cmd->payload, sizeof(cmd->model->memory));
 	}
 	trace_nnaccel_command_commit(cmd);
+	ret = nnaccel_commit_charge(cmd, answer);
 	if (answer->fence) {
+		answer->fence->error = ret;
 		nnaccel_submission_fenced(cmd, answer->fence->fence);
 		/* The session's count goes with it. */
 		nnaccel_commit_fence_wait(cmd, answer->fence);
@@ -387,7 +403,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 		return 0;
 	}
 	nnaccel_commit_count(cmd);
-	nnaccel_command_finish(cmd, nnaccel_commit_charge(cmd));
+	nnaccel_command_finish(cmd, ret);
 	nnaccel_unlock_signalling(ctx, signalling);
 	nnaccel_command_put(cmd);
 	return 0;

@@ -183,6 +183,37 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 	}
 }
 
+/* The answer counts from the commit on, not from the end of the hardware. */
+TEST_F(commit, large_answer_is_charged)
+{
+	enum { NUM = 1000 };
+	static struct nnaccel_shape shapes[NUM];
+	static struct nnaccel_arg args[1 + NUM];
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.flags = NNACCEL_COMMIT_FENCE,
+		.payload = (uintptr_t)shapes,
+		.payload_size = sizeof(shapes),
+		.fence = self->hardware,
+	};
+	long long old;
+
+	execution_init(&self->e, self->model, self->pool, self->pool);
+	self->e.cmd.args = (uintptr_t)args;
+	self->e.cmd.num_outputs = NUM;
+	self->e.cmd.shapes = 0;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	commit.cookie = self->cmd.head.cookie;
+	old = param_set("max_user_kernel_bytes", 1);
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
+	param_set("max_user_kernel_bytes", old);
+	usleep(20000);
+	EXPECT_EQ(self->e.cmd.out_status, POISON);
+	EXPECT_EQ(signal_hardware(self), 0);
+	EXPECT_EQ(async_wait(&self->async), EDQUOT);
+}
+
 TEST_F(commit, error_of_sw_sync)
 {
 	int timeline = timeline_open(), hardware, fence;
