@@ -511,7 +511,8 @@ static unsigned long nnaccel_dmabuf_run(const struct nnaccel_dmabuf *memory, uns
 {
 	unsigned long n = 1;
 
-	while (n < max && memory->pages[i + n] == memory->pages[i] + n)
+	/* Adjacent page structures may be of pages that are not adjacent. */
+	while (n < max && page_to_pfn(memory->pages[i + n]) == page_to_pfn(memory->pages[i]) + n)
 		n++;
 	return n;
 }

@@ -223,7 +223,7 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-/* The dma-buf behind a grant, counted, or an error pointer. Nothing begins after the session's end. */
+/* The dma-buf behind a grant, counted, or an error pointer. No access begins after the end. */
 static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot,
 					      bool end)
 {
@@ -253,8 +253,8 @@ static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u
  * nnaccel_session_sync_ioctl() - NNACCEL_SESSION_SYNC
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -EOPNOTSUPP, -ENOMEM, or what nnaccel_access_begin() or
- * nnaccel_access_end() returned.
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -EOPNOTSUPP, -ENOMEM, or what
+ * nnaccel_access_begin() or nnaccel_access_end() returned.
  */
 int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -300,7 +300,7 @@ static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *
 		pool = ERR_PTR(-ENOENT);
 	else if (!pool->dmabuf)
 		pool = ERR_PTR(-EOPNOTSUPP);
-	else if (arg->prot & ~pool->grant_prot & NNACCEL_PROT_WRITE)
+	else if (arg->prot & ~pool->grant_prot)
 		pool = ERR_PTR(-EACCES);
 	else
 		refcount_inc(&pool->obj.refs);
@@ -366,7 +366,9 @@ static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *s
 	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);
 	if (!pool || PAGE_ALIGN(pool->length) != vma->vm_end - vma->vm_start)
 		return ERR_PTR(-EINVAL);
-	if (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE))
+	/* Constants whose exporter refused are granted without any protection. */
+	if (!(pool->grant_prot & NNACCEL_PROT_READ) ||
+	    (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE)))
 		return ERR_PTR(-EACCES);
 	return pool->device ? ERR_PTR(-EOPNOTSUPP) : pool;
 }

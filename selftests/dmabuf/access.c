@@ -340,6 +340,7 @@ TEST_F(access, refused_denies_constants)
 	struct exporter other;
 	uint32_t constants[2] = { self->pool };
 	uint8_t told[1] = { 0 };
+	int fd;
 
 	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_BEGIN));
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &constants[1]), 0);
@@ -351,6 +352,11 @@ TEST_F(access, refused_denies_constants)
 	EXPECT_EQ(command_grants(&self->cmd)[0].prot, NNACCEL_PROT_READ);
 	EXPECT_EQ(command_grants(&self->cmd)[1].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_SYNC);
+	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[2].grant, LENGTH,
+			      PROT_READ), NULL);
+	EXPECT_EQ(errno, EACCES);
+	EXPECT_EQ(session_grant_fd(self->s.session, command_grants(&self->cmd)[2].grant,
+				   NNACCEL_PROT_READ, &fd), EACCES);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
