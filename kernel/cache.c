@@ -5,11 +5,138 @@
  */
 
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "nnaccel_private.h"
 #include "trace.h"
+
+/**
+ * struct nnaccel_cache_parts - The module's copy of what describes the parts of a saved model
+ * @parts: model parts, then data parts; allocated
+ * @num_model: model parts
+ * @num_data: data parts
+ * @num_grants: those of both that have memory
+ */
+struct nnaccel_cache_parts {
+	struct nnaccel_cache_part *parts;
+	u32 num_model;
+	u32 num_data;
+	u32 num_grants;
+};
+
+/* Copies parts. Return: 0, -EINVAL, -EFAULT, -ENOMEM. */
+static int nnaccel_cache_copy_parts(struct nnaccel_cache_parts *to, u64 from)
+{
+	u32 i;
+
+	if (to->num_model > NNACCEL_MAX_CACHE_PARTS || to->num_data > NNACCEL_MAX_CACHE_PARTS ||
+	    !(to->num_model + to->num_data))
+		return -EINVAL;
+	to->parts = nnaccel_copy_in(from, to->num_model + to->num_data, sizeof(*to->parts));
+	if (IS_ERR(to->parts))
+		return PTR_ERR(to->parts);
+	for (i = 0; i < to->num_model + to->num_data; i++)
+		to->num_grants += to->parts[i].pool != 0;
+	return 0;
+}
+
+/* Names the memory of a part, and makes it an argument. */
+static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_arg *to,
+				  const struct nnaccel_cache_part *part, u32 prot)
+{
+	u32 i = cmd->head.num_grants;
+	u64 end;
+	int ret;
+
+	*to = (struct nnaccel_arg){};
+	if (part->__reserved || (!part->pool && (part->offset || part->length)))
+		return -EINVAL;
+	if (!part->pool) {
+		to->flags = NNACCEL_ARG_NO_VALUE;
+		return 0;
+	}
+	ret = nnaccel_command_add_pools(cmd, part->pool, 0, 0);
+	if (ret)
+		return ret;
+	if (!nnaccel_pool_is_bytes(cmd->pools[i]))
+		return -EOPNOTSUPP;
+	if (check_add_overflow(part->offset, part->length, &end) || end > cmd->pools[i]->length)
+		return -EINVAL;
+	if (prot & ~cmd->pools[i]->prot)
+		return -EACCES;
+	cmd->grants[i].prot |= prot;
+	to->pool = i;
+	to->offset = part->offset;
+	to->length = part->length;
+	return 0;
+}
+
+/* Names parts, for which there is room. Return: how many grants are model parts', or an error. */
+static int nnaccel_cache_set_parts(struct nnaccel_command *cmd,
+				   const struct nnaccel_cache_parts *from, u32 prot)
+{
+	u32 i, model_grants = 0;
+	u64 model_bytes = 0;
+	int ret;
+
+	for (i = 0; i < from->num_model + from->num_data; i++) {
+		const struct nnaccel_cache_part *part = &from->parts[i];
+		bool is_model = i < from->num_model;
+
+		if (is_model ? part->length > NNACCEL_MAX_WIRE - model_bytes :
+			       part->offset & ~PAGE_MASK)
+			return -EINVAL;
+		ret = nnaccel_cache_set_part(cmd, &cmd->args[i], part, prot);
+		if (ret)
+			return ret;
+		if (is_model) {
+			model_bytes += part->length;
+			model_grants = cmd->head.num_grants;
+		}
+	}
+	cmd->head.num_inputs = from->num_model;
+	cmd->head.num_outputs = from->num_data;
+	return model_grants;
+}
+
+/* Makes a command for parts that are copied, of which nothing is named yet. */
+static struct nnaccel_command *nnaccel_cache_alloc(struct nnaccel_context *ctx, u32 kind,
+						   const struct nnaccel_cache_parts *parts,
+						   u32 attributes_size, u32 max_payload)
+{
+	const struct nnaccel_arrays layout = {
+		.num_grants = parts->num_grants,
+		.num_args = parts->num_model + parts->num_data,
+		.attributes_size = attributes_size,
+		.max_payload = max_payload,
+	};
+
+	return nnaccel_command_alloc(ctx, kind, &layout);
+}
+
+static struct nnaccel_command *nnaccel_prepare_cached_build(struct nnaccel_context *ctx,
+							    const void *from,
+							    const struct nnaccel_cache_parts *parts)
+{
+	const struct nnaccel_prepare_cached *arg = from;
+	struct nnaccel_command *cmd;
+	int ret, model_grants;
+
+	cmd = nnaccel_cache_alloc(ctx, NNACCEL_DO_PREPARE_CACHED, parts, arg->attributes_size,
+				  sizeof(struct nnaccel_model_memory));
+	if (IS_ERR(cmd))
+		return cmd;
+	cmd->head.preference = arg->preference;
+	cmd->head.priority = arg->priority;
+	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
+	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
+	model_grants = nnaccel_cache_set_parts(cmd, parts, NNACCEL_PROT_READ);
+	ret = model_grants < 0 ? model_grants :
+				 nnaccel_command_set_attributes(cmd, arg->attributes);
+	return nnaccel_model_create(cmd, model_grants, ret);
+}
 
 /**
  * nnaccel_prepare_cached_create() - Make a command that prepares a model of saved parts
@@ -23,14 +150,9 @@ struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ct
 						      const void *from)
 {
 	const struct nnaccel_prepare_cached *arg = from;
-	const struct nnaccel_arrays layout = {
-		.num_grants = arg->data_pool ? 2 : 1,
-		.attributes_size = arg->attributes_size,
-		.max_payload = sizeof(struct nnaccel_model_memory),
-	};
-	const struct nnaccel_part parts[] = {
-		{ arg->model_pool, arg->model_offset, arg->model_length },
-		{ arg->data_pool, arg->data_offset, arg->data_length },
+	struct nnaccel_cache_parts parts = {
+		.num_model = arg->num_model_parts,
+		.num_data = arg->num_data_parts,
 	};
 	struct nnaccel_command *cmd;
 	int ret;
@@ -38,16 +160,12 @@ struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ct
 	if (arg->flags ||
 	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size))
 		return ERR_PTR(-EINVAL);
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_PREPARE_CACHED, &layout);
-	if (IS_ERR(cmd))
-		return cmd;
-	cmd->head.preference = arg->preference;
-	cmd->head.priority = arg->priority;
-	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
-	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
-	ret = nnaccel_command_set_parts(cmd, parts, NNACCEL_PROT_READ) ?:
-	      nnaccel_command_set_attributes(cmd, arg->attributes);
-	return nnaccel_model_create(cmd, ret);
+	ret = nnaccel_cache_copy_parts(&parts, arg->parts);
+	if (ret)
+		return ERR_PTR(ret);
+	cmd = nnaccel_prepare_cached_build(ctx, arg, &parts);
+	kvfree(parts.parts);
+	return cmd;
 }
 
 /**
@@ -68,23 +186,14 @@ int nnaccel_prepare_cached_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_com
 }
 
 static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
-				    const struct nnaccel_cache_save *arg)
+				    const struct nnaccel_cache_save *arg,
+				    const struct nnaccel_cache_parts *parts)
 {
-	const struct nnaccel_part parts[] = {
-		{ arg->model_pool, arg->model_offset, arg->model_room },
-		{ arg->data_pool, arg->data_offset, arg->data_room },
-	};
 	struct nnaccel_model *model;
-	int ret = 0;
+	int ret;
 
-	/* Without memory it is the sizes that are asked for. */
-	if (arg->model_pool)
-		ret = nnaccel_command_set_parts(cmd, parts,
-						NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
-	else if (arg->data_pool || arg->model_offset || arg->model_room || arg->data_offset ||
-		 arg->data_room)
-		ret = -EINVAL;
-	if (ret)
+	ret = nnaccel_cache_set_parts(cmd, parts, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	if (ret < 0)
 		return ret;
 	model = nnaccel_model_get(cmd->ctx, arg->model);
 	if (IS_ERR(model))
@@ -100,28 +209,32 @@ static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_cache_save
  *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -ENOMEM,
- * -EDQUOT.
+ * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT,
+ * -ENOMEM, -EDQUOT.
  */
 struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, const void *from)
 {
-	const struct nnaccel_arrays layout = {
-		.num_grants = 2,
-		.max_payload = sizeof(struct nnaccel_cache_sizes),
-	};
 	const struct nnaccel_cache_save *arg = from;
+	struct nnaccel_cache_parts parts = {
+		.num_model = arg->num_model_parts,
+		.num_data = arg->num_data_parts,
+	};
 	struct nnaccel_command *cmd;
 	int ret;
 
-	if (arg->flags || arg->__reserved0)
+	if (arg->flags || arg->__reserved)
 		return ERR_PTR(-EINVAL);
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_CACHE_SAVE, &layout);
-	if (IS_ERR(cmd))
-		return cmd;
-	ret = nnaccel_cache_save_build(cmd, arg);
+	ret = nnaccel_cache_copy_parts(&parts, arg->parts);
+	if (ret)
+		return ERR_PTR(ret);
+	cmd = nnaccel_cache_alloc(ctx, NNACCEL_DO_CACHE_SAVE, &parts, 0,
+				  (parts.num_model + parts.num_data) * sizeof(u64));
+	ret = IS_ERR(cmd) ? PTR_ERR(cmd) : nnaccel_cache_save_build(cmd, arg, &parts);
+	kvfree(parts.parts);
 	if (!ret)
 		return cmd;
-	nnaccel_command_put(cmd);
+	if (!IS_ERR(cmd))
+		nnaccel_command_put(cmd);
 	return ERR_PTR(ret);
 }
 
@@ -134,12 +247,12 @@ struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, c
  */
 int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
-	const struct nnaccel_cache_sizes *sizes = cmd->payload;
 	struct nnaccel_cache_save *arg = ucmd->cmd;
 
 	arg->out_status = cmd->status;
-	arg->out_model_size = sizes ? sizes->model : 0;
-	arg->out_data_size = sizes ? sizes->data : 0;
+	if (cmd->payload_size &&
+	    copy_to_user(u64_to_user_ptr(arg->sizes), cmd->payload, cmd->payload_size))
+		return -EFAULT;
 	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
 	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }

@@ -491,45 +491,6 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 }
 
 /**
- * nnaccel_command_set_parts() - Name the memory of a saved model
- * @cmd: the command, with room for two
- * @parts: the model part and the data part; the data part may have no pool
- * @prot: NNACCEL_PROT_* that the worker needs
- *
- * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES.
- */
-int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
-			      u32 prot)
-{
-	u32 i, n = parts[1].pool ? 2 : 1;
-	u64 end;
-	int ret;
-
-	if (parts[0].length > NNACCEL_MAX_WIRE || parts[1].offset & ~PAGE_MASK)
-		return -EINVAL;
-	if (!parts[1].pool && (parts[1].offset || parts[1].length))
-		return -EINVAL;
-	for (i = 0; i < n; i++) {
-		ret = nnaccel_command_add_pool(cmd, parts[i].pool);
-		if (ret)
-			return ret;
-		if (!nnaccel_pool_is_bytes(cmd->pools[i]))
-			return -EOPNOTSUPP;
-		if (check_add_overflow(parts[i].offset, parts[i].length, &end) ||
-		    end > cmd->pools[i]->length)
-			return -EINVAL;
-		if (prot & ~cmd->pools[i]->prot)
-			return -EACCES;
-		cmd->grants[i].prot |= prot;
-	}
-	cmd->head.wire_offset = parts[0].offset;
-	cmd->head.wire_length = parts[0].length;
-	cmd->head.data_offset = parts[1].offset;
-	cmd->head.data_length = parts[1].length;
-	return 0;
-}
-
-/**
  * nnaccel_command_set_attributes() - Take what the worker alone reads
  * @cmd: the command, with room for as many as there are
  * @from: user address

@@ -92,18 +92,18 @@ static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 
 /* Sizes come with the statuses that say something of them, and are within what there was. */
 static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
-				      const struct nnaccel_session_commit *arg,
-				      const struct nnaccel_cache_sizes *sizes)
+				      const struct nnaccel_session_commit *arg, const u64 *sizes)
 {
 	bool saved = arg->status == NNACCEL_STATUS_NONE;
+	u32 i;
 
 	if (!saved && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE)
 		return arg->payload_size ? -EINVAL : 0;
-	if (arg->payload_size != sizeof(*sizes))
+	if (arg->payload_size != cmd->head.max_payload)
 		return -EINVAL;
-	if (saved && cmd->head.num_grants &&
-	    (sizes->model > cmd->head.wire_length || sizes->data > cmd->head.data_length))
-		return -EINVAL;
+	for (i = 0; saved && cmd->head.num_grants && i < arg->payload_size / sizeof(*sizes); i++)
+		if (sizes[i] > cmd->args[i].length)
+			return -EINVAL;
 	return 0;
 }
 

@@ -106,10 +106,11 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	seq_printf(m, "drm-resident-device:\t%llu KiB\n", device >> 10);
 }
 
-/* Keeps the pools of the command, except that of the wire form, as long as the model lives. */
-static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd)
+/* Keeps the pools of the command from @first on, as long as the model lives. */
+static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd,
+				    u32 first)
 {
-	u32 i, n = cmd->head.num_grants - 1;
+	u32 i, n = cmd->head.num_grants - first;
 	int ret;
 
 	if (!n)
@@ -121,8 +122,8 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
 	if (!model->pools)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		refcount_inc(&cmd->pools[i + 1]->obj.refs);
-		model->pools[i] = cmd->pools[i + 1];
+		refcount_inc(&cmd->pools[first + i]->obj.refs);
+		model->pools[i] = cmd->pools[first + i];
 	}
 	model->num_pools = n;
 	return 0;
@@ -130,14 +131,15 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
 
 /**
  * nnaccel_model_create() - Makes the model that a command will prepare
- * @cmd: the command; the model keeps its pools except the first; put on failure
+ * @cmd: the command; put on failure
+ * @first: the first pool that the model keeps, with those behind it
  * @ret: 0, or an earlier error of the command
  *
  * The model has no id yet.
  *
  * Return: the command, or an error pointer: @ret, -ENOMEM, -ENOSPC, -EDQUOT.
  */
-struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, int ret)
+struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, u32 first, int ret)
 {
 	struct nnaccel_model *model;
 
@@ -153,7 +155,7 @@ struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, int re
 		goto err_command;
 	}
 	cmd->model = model;
-	ret = nnaccel_model_hold_pools(model, cmd);
+	ret = nnaccel_model_hold_pools(model, cmd, first);
 	if (ret)
 		goto err_command;
 	model->priority = cmd->head.priority;
@@ -226,7 +228,7 @@ struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, cons
 	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
 					      arg->wire_length, arg->pools, arg->num_pools) ?:
 	      nnaccel_command_set_attributes(cmd, arg->attributes);
-	return nnaccel_model_create(cmd, ret);
+	return nnaccel_model_create(cmd, 1, ret);
 }
 
 /**

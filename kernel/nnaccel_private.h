@@ -570,7 +570,7 @@ void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
 
 bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size);
-struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, int ret);
+struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, u32 first, int ret);
 void nnaccel_model_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, const void *from);
 int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
@@ -777,7 +777,7 @@ struct nnaccel_engine_wait {
 /**
  * struct nnaccel_arrays - Sizes of the arrays of a command
  * @num_grants: number of pools and buffers
- * @num_args: number of arguments of an execution
+ * @num_args: number of arguments of an execution, or of parts of a saved model
  * @num_roles: number of roles of a new buffer
  * @attributes_size: bytes of the client's attributes
  * @num_uses: number of buffers whose use is tracked
@@ -983,18 +983,6 @@ struct nnaccel_command {
 	u8 told[] __aligned(__alignof__(u64));
 };
 
-/**
- * struct nnaccel_part - The place of a part of a saved model
- * @pool: id of the pool; 0 if there is no such part
- * @offset: offset in the pool, in bytes
- * @length: length in bytes
- */
-struct nnaccel_part {
-	u32 pool;
-	u64 offset;
-	u64 length;
-};
-
 /* Does the command make a model? */
 static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 {
@@ -1041,8 +1029,6 @@ void nnaccel_command_put(struct nnaccel_command *cmd);
 int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools);
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);
-int nnaccel_command_set_parts(struct nnaccel_command *cmd, const struct nnaccel_part parts[2],
-			      u32 prot);
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);

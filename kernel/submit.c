@@ -48,7 +48,7 @@ static const struct nnaccel_kind nnaccel_kinds[] = {
 		     nnaccel_prepare_cached,
 		     NNACCEL_MESSAGE(struct nnaccel_prepare_cached),
 		     .makes_object = true, .publish = nnaccel_model_publish),
-	NNACCEL_KIND(CACHE_SAVE, struct nnaccel_cache_save, out_status, nnaccel_cache_save,
+	NNACCEL_KIND(CACHE_SAVE, struct nnaccel_cache_save, __reserved, nnaccel_cache_save,
 		     NNACCEL_MESSAGE(struct nnaccel_cache_save)),
 	NNACCEL_KIND(EXECUTE, struct nnaccel_execute, num_buffers, nnaccel_execute,
 		     NNACCEL_MESSAGE(struct nnaccel_execute)),

@@ -170,6 +170,7 @@ TEST_F(device_pool, nothing_else)
 	const uint32_t others[] = { self->pool };
 	struct nnaccel_prepare prepare;
 	struct nnaccel_cache_save save;
+	struct saved saved;
 	uint8_t answer[4];
 	struct nnaccel_supported supported;
 
@@ -181,7 +182,7 @@ TEST_F(device_pool, nothing_else)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), EOPNOTSUPP);
 	supported_init(&supported, self->pool, 16, answer, sizeof(answer));
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EOPNOTSUPP);
-	cache_save_init(&save, self->model, self->pool, PAGE, 0, 0);
+	cache_save_init(&save, &saved, self->model, self->pool, PAGE, 0, 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save), EOPNOTSUPP);
 	EXPECT_EQ(pool_export(self->s.fd, self->pool), -1);
 	EXPECT_EQ(errno, EOPNOTSUPP);

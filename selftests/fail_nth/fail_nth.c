@@ -216,9 +216,10 @@ static int call_prepare(FIXTURE_DATA(fail_nth) *self, int *made)
 static int call_prepare_cached(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	struct nnaccel_prepare_cached prepare;
+	struct saved saved;
 	int error;
 
-	prepare_cached_init(&prepare, self->pool, 1, self->pool, PAGE);
+	prepare_cached_init(&prepare, &saved, self->pool, 1, self->pool, PAGE);
 	prepare.attributes = (uintptr_t)"attributes";
 	prepare.attributes_size = 9;
 	error = xioctl(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &prepare);
@@ -229,8 +230,9 @@ static int call_prepare_cached(FIXTURE_DATA(fail_nth) *self, int *made)
 static int call_cache_save(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	struct nnaccel_cache_save save;
+	struct saved saved;
 
-	cache_save_init(&save, self->model, self->pool, 1, self->pool, PAGE);
+	cache_save_init(&save, &saved, self->model, self->pool, 1, self->pool, PAGE);
 	return xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &save);
 }
 

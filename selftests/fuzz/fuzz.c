@@ -52,6 +52,7 @@ struct room {
 	struct buffer_execution bound;
 	uint32_t pools[4];
 	struct nnaccel_role roles[2];
+	struct saved saved;
 	union {
 		uint64_t words[32];
 		struct nnaccel_prepare prepare;
@@ -227,10 +228,12 @@ static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 		((struct nnaccel_prepare *)arg)->num_pools = draw(f, 3);
 		break;
 	case NNACCEL_WORK_PREPARE_CACHED:
-		prepare_cached_init(arg, world.pools[0], 16, world.pools[1], 16);
+		prepare_cached_init(arg, &r->saved, world.pools[0], 16, world.pools[1], 16);
+		damage(f, &r->saved, sizeof(r->saved), 1);
 		break;
 	case NNACCEL_WORK_CACHE_SAVE:
-		cache_save_init(arg, world.model, world.pools[0], 16, world.pools[1], 16);
+		cache_save_init(arg, &r->saved, world.model, world.pools[0], 16, world.pools[1], 16);
+		damage(f, &r->saved, sizeof(r->saved), 1);
 		break;
 	case NNACCEL_WORK_EXECUTE:
 		good_execution(f, arg);

@@ -139,8 +139,10 @@ static int try_model_destroy(int fd)
 
 static int try_model_save(int fd)
 {
-	struct nnaccel_cache_save save = { .size = sizeof(save), .model = victim->model };
+	struct nnaccel_cache_save save;
+	struct saved saved;
 
+	cache_save_init(&save, &saved, victim->model, 0, 0, 0, 0);
 	return xioctl(fd, NNACCEL_WORK_CACHE_SAVE, &save);
 }
 

@@ -152,15 +152,26 @@ void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t lengt
 	};
 }
 
-void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, uint64_t length,
-			 uint32_t data, uint64_t data_length)
+static void saved_init(struct saved *saved, uint32_t pool, uint64_t length, uint32_t data,
+		       uint64_t data_length)
 {
+	*saved = (struct saved){
+		.model = { .pool = pool, .length = length },
+		.data = { .pool = data, .length = data_length },
+		.model_size = POISON,
+		.data_size = POISON,
+	};
+}
+
+void prepare_cached_init(struct nnaccel_prepare_cached *prepare, struct saved *saved, uint32_t pool,
+			 uint64_t length, uint32_t data, uint64_t data_length)
+{
+	saved_init(saved, pool, length, data, data_length);
 	*prepare = (struct nnaccel_prepare_cached){
 		.size = sizeof(*prepare),
-		.model_pool = pool,
-		.model_length = length,
-		.data_pool = data,
-		.data_length = data_length,
+		.num_model_parts = 1,
+		.num_data_parts = 1,
+		.parts = (uintptr_t)&saved->model,
 		.token = "a token",
 		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = NNACCEL_PRIORITY_MEDIUM,
@@ -169,19 +180,18 @@ void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, 
 	};
 }
 
-void cache_save_init(struct nnaccel_cache_save *save, uint32_t model, uint32_t pool,
-		     uint64_t room, uint32_t data, uint64_t data_room)
+void cache_save_init(struct nnaccel_cache_save *save, struct saved *saved, uint32_t model,
+		     uint32_t pool, uint64_t room, uint32_t data, uint64_t data_room)
 {
+	saved_init(saved, pool, room, data, data_room);
 	*save = (struct nnaccel_cache_save){
 		.size = sizeof(*save),
 		.model = model,
-		.model_pool = pool,
-		.model_room = room,
-		.data_pool = data,
-		.data_room = data_room,
+		.num_model_parts = 1,
+		.num_data_parts = 1,
+		.parts = (uintptr_t)&saved->model,
+		.sizes = (uintptr_t)&saved->model_size,
 		.token = "a token",
-		.out_model_size = POISON,
-		.out_data_size = POISON,
 		.out_status = POISON,
 	};
 }

@@ -52,13 +52,21 @@ void *map_shared(int file, uint64_t length, int prot);
 /** prepare_init() - Fills in a PREPARE of a pool's first @length bytes. */
 void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length);
 
-/** prepare_cached_init() - Fills in a PREPARE_CACHED from saved parts; @data 0: no data part. */
-void prepare_cached_init(struct nnaccel_prepare_cached *prepare, uint32_t pool, uint64_t length,
-			 uint32_t data, uint64_t data_length);
+/** struct saved - Describes a model part and a data part, with room for their sizes. */
+struct saved {
+	struct nnaccel_cache_part model;
+	struct nnaccel_cache_part data;
+	uint64_t model_size;
+	uint64_t data_size;
+};
 
-/** cache_save_init() - Fills in a CACHE_SAVE with all of two pools. */
-void cache_save_init(struct nnaccel_cache_save *save, uint32_t model, uint32_t pool,
-		     uint64_t room, uint32_t data, uint64_t data_room);
+/** prepare_cached_init() - Fills in a PREPARE_CACHED from two parts; pool 0: an empty one. */
+void prepare_cached_init(struct nnaccel_prepare_cached *prepare, struct saved *saved, uint32_t pool,
+			 uint64_t length, uint32_t data, uint64_t data_length);
+
+/** cache_save_init() - Fills in a CACHE_SAVE of two parts. */
+void cache_save_init(struct nnaccel_cache_save *save, struct saved *saved, uint32_t model,
+		     uint32_t pool, uint64_t room, uint32_t data, uint64_t data_room);
 
 /** supported_init() - Fills in a SUPPORTED of a model with @n operations. */
 void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t length,

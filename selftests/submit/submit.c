@@ -162,6 +162,7 @@ static struct {
 	uint8_t supported[4];
 	struct allocation allocation;
 	struct execution execution;
+	struct saved saved;
 	char bytes[16];
 	uint32_t converted;	/* a buffer whose layout is the worker's */
 } at;
@@ -199,7 +200,7 @@ static bool has_prepare(const union work *work)
 
 static void init_cached(FIXTURE_DATA(submit) *self, union work *work)
 {
-	prepare_cached_init(&work->cached, self->pool, 1, 0, 0);
+	prepare_cached_init(&work->cached, &at.saved, self->pool, 1, 0, 0);
 }
 
 static bool has_cached(const union work *work)
@@ -209,13 +210,12 @@ static bool has_cached(const union work *work)
 
 static void init_save(FIXTURE_DATA(submit) *self, union work *work)
 {
-	cache_save_init(&work->save, self->model, self->pool, PAGE, 0, 0);
-	work->save.out_model_size = POISON;
+	cache_save_init(&work->save, &at.saved, self->model, self->pool, PAGE, 0, 0);
 }
 
 static bool has_save(const union work *work)
 {
-	return work->save.out_status == NNACCEL_STATUS_NONE && !work->save.out_model_size;
+	return work->save.out_status == NNACCEL_STATUS_NONE && !at.saved.model_size;
 }
 
 static void init_execute(FIXTURE_DATA(submit) *self, union work *work)
@@ -599,7 +599,7 @@ TEST_F(submit, refused_by_the_kind)
 	work.prepare.priority = NNACCEL_PRIORITY_HIGH + 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &work, &id), EINVAL);
 	init_cached(self, &work);
-	work.cached.data_length = 1;
+	at.saved.data.length = 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE_CACHED, &work, &id), EINVAL);
 	init_save(self, &work);
 	work.save.model = unknown;

@@ -105,6 +105,7 @@ TEST_F(wait, each_call)
 	struct nnaccel_burst_create burst;
 	struct nnaccel_prepare prepare;
 	struct nnaccel_cache_save save;
+	struct saved saved;
 	struct nnaccel_query query;
 	struct allocation alloc;
 	uint32_t answer;
@@ -122,10 +123,10 @@ TEST_F(wait, each_call)
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
-	prepare_cached_init(&cached, self->input, 1, 0, 0);
+	prepare_cached_init(&cached, &saved, self->input, 1, 0, 0);
 	EXPECT_EQ(disturbed(self, NNACCEL_WORK_PREPARE_CACHED, &cached), 0);
 	EXPECT_NE(cached.out_model, 0);
-	cache_save_init(&save, cached.out_model, self->input, PAGE, 0, 0);
+	cache_save_init(&save, &saved, cached.out_model, self->input, PAGE, 0, 0);
 	EXPECT_EQ(disturbed(self, NNACCEL_WORK_CACHE_SAVE, &save), 0);
 	allocation_init(&alloc, self->model, 16);
 	EXPECT_EQ(disturbed(self, NNACCEL_WORK_BUFFER_ALLOC, &alloc.cmd), 0);

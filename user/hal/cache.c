@@ -62,12 +62,15 @@ static enum nn_status import_file(const struct nna_device *device, int fd, uint6
 	return NN_OK;
 }
 
-static void drop_pool(const struct nna_device *device, uint32_t pool)
+static void drop_pools(const struct nna_device *device, const struct nnaccel_cache_part *parts,
+		       uint32_t count)
 {
-	struct nnaccel_destroy d = { .size = sizeof(d), .id = pool };
+	for (uint32_t i = 0; i < count; i++) {
+		struct nnaccel_destroy d = { .size = sizeof(d), .id = parts[i].pool };
 
-	if (pool)
-		nna_device_call(device, NNACCEL_DESTROY, &d);
+		if (d.id)
+			nna_device_call(device, NNACCEL_DESTROY, &d);
+	}
 }
 
 static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepare_cached *p,
@@ -86,29 +89,44 @@ static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepa
 				err);
 }
 
-/* Loads a model. The kernel's model holds the data file's pool, which holds the file's lock. */
+/* Checks what can be seen of an entry here. */
+static enum nn_status check_sizes(const struct nna_cache_files *files, struct nn_error *err)
+{
+	uint64_t bytes = 0;
+
+	if (!files->sizes[0])
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the %s file is empty",
+			       files->num_model ? "model" : "data");
+	for (uint32_t i = 0; i < files->num_model; i++)
+		if (__builtin_add_overflow(bytes, files->sizes[i], &bytes))
+			bytes = UINT64_MAX;
+	if (bytes > NNACCEL_MAX_WIRE)
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file has %llu bytes, at "
+			       "most %d are possible", (unsigned long long)bytes, NNACCEL_MAX_WIRE);
+	return NN_OK;
+}
+
+/* Loads a model. The kernel's model holds the data files' pools, which hold the files' locks. */
 static enum nn_status load(struct nna_device *device, const struct nna_cache *cache,
 			   const struct nna_cache_files *files,
 			   const struct nna_prepare_options *options, uint32_t *id,
 			   struct nn_error *err)
 {
+	struct nnaccel_cache_part parts[NNA_MAX_CACHE_FILES] = { 0 };
 	struct nnaccel_prepare_cached p = {
-		.model_length = files->model_size,
-		.data_length = files->data_size,
+		.num_model_parts = files->num_model,
+		.num_data_parts = files->count - files->num_model,
+		.parts = (uintptr_t)parts,
 		.preference = options->preference,
 		.priority = options->priority,
 		.deadline_ns = options->deadline_ns,
 	};
-	enum nn_status status;
+	enum nn_status status = check_sizes(files, err);
 	void *attributes;
 	size_t size;
 
-	if (!files->model_size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is empty");
-	if (files->model_size > NNACCEL_MAX_WIRE)
-		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file has %llu bytes, at "
-			       "most %d are possible", (unsigned long long)files->model_size,
-			       NNACCEL_MAX_WIRE);
+	if (status)
+		return status;
 	memcpy(p.token, cache->token, sizeof(p.token));
 	status = nn_attributes_encode(options->attributes, NNACCEL_MAX_ATTRIBUTES, &attributes,
 				      &size, err);
@@ -116,13 +134,13 @@ static enum nn_status load(struct nna_device *device, const struct nna_cache *ca
 		return status;
 	p.attributes = (uintptr_t)attributes;
 	p.attributes_size = (uint32_t)size;
-	status = import_file(device, files->model, files->model_size, &p.model_pool, err);
-	if (!status)
-		status = import_file(device, files->data, files->data_size, &p.data_pool, err);
+	for (uint32_t i = 0; i < files->count && !status; i++) {
+		parts[i].length = files->sizes[i];
+		status = import_file(device, files->fds[i], files->sizes[i], &parts[i].pool, err);
+	}
 	if (!status)
 		status = ask_cached(device, &p, err);
-	drop_pool(device, p.data_pool);
-	drop_pool(device, p.model_pool);
+	drop_pools(device, parts, files->count);
 	free(attributes);
 	*id = p.out_model;
 	return status;
@@ -161,61 +179,69 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 
 /* Memory that the engine writes the parts to. */
 struct parts {
-	struct nna_memory *model, *data;
-	uint64_t model_size, data_size;
+	uint32_t num_model, count;
+	struct nna_memory *memories[NNA_MAX_CACHE_FILES];
+	uint64_t sizes[NNA_MAX_CACHE_FILES];
+	uint64_t bytes;			/* of all parts */
 };
 
 static enum nn_status ask_save(const struct nna_prepared_model *prepared,
 			       const struct nna_cache *cache, struct parts *parts,
 			       struct nn_error *err)
 {
+	struct nnaccel_cache_part rooms[NNA_MAX_CACHE_FILES] = { 0 };
 	char message[NNACCEL_MAX_MESSAGE] = "";
 	struct nnaccel_cache_save s = {
 		.size = sizeof(s),
 		.model = prepared->id,
-		.model_pool = parts->model ? parts->model->pool : 0,
-		.data_pool = parts->data ? parts->data->pool : 0,
-		.model_room = parts->model_size,
-		.data_room = parts->data_size,
+		.num_model_parts = parts->num_model,
+		.num_data_parts = parts->count - parts->num_model,
+		.parts = (uintptr_t)rooms,
+		.sizes = (uintptr_t)parts->sizes,
 		.message = (uintptr_t)message,
 		.message_size = sizeof(message),
 	};
 	int error;
 
+	for (uint32_t i = 0; i < parts->count; i++)
+		if (parts->memories[i])
+			rooms[i] = (struct nnaccel_cache_part){ .pool = parts->memories[i]->pool,
+								.length = parts->sizes[i] };
 	memcpy(s.token, cache->token, sizeof(s.token));
 	error = nna_ask(prepared->device, NNACCEL_WORK_CACHE_SAVE, &s);
 	if (error)
 		return nna_fail_errno(prepared->device, "cache", error, err);
-	if (!s.out_status || s.out_status == NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE) {
-		parts->model_size = s.out_model_size;
-		parts->data_size = s.out_data_size;
-	}
+	parts->bytes = 0;
+	for (uint32_t i = 0; i < parts->count; i++)
+		if (__builtin_add_overflow(parts->bytes, parts->sizes[i], &parts->bytes))
+			parts->bytes = UINT64_MAX;
 	return s.out_status ? nna_fail_status("cache", s.out_status, message, err) : NN_OK;
 }
 
 static void free_parts(struct parts *parts)
 {
-	nna_memory_free(parts->model);
-	nna_memory_free(parts->data);
-	parts->model = NULL;
-	parts->data = NULL;
+	for (uint32_t i = 0; i < parts->count; i++) {
+		nna_memory_free(parts->memories[i]);
+		parts->memories[i] = NULL;
+	}
 }
 
 static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts,
 				  struct nn_error *err)
 {
-	enum nn_status status;
+	enum nn_status status = NN_OK;
 
-	if (!parts->model_size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine saves nothing");
-	status = nna_memory_alloc(device, parts->model_size, &parts->model, err);
-	if (!status && parts->data_size)
-		status = nna_memory_alloc(device, parts->data_size, &parts->data, err);
+	if (!parts->sizes[0])
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine saves nothing in the "
+			       "first file");
+	for (uint32_t i = 0; i < parts->count && !status; i++)
+		if (parts->sizes[i])
+			status = nna_memory_alloc(device, parts->sizes[i], &parts->memories[i], err);
 	return status;
 }
 
 /*
- * Gets the parts into memory of this process. No model part means that compilation was deferred.
+ * Gets the parts into memory of this process. No byte at all means that compilation was deferred.
  * `err` must not be NULL, and stays empty on success.
  */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
@@ -224,10 +250,8 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 {
 	enum nn_status status;
 
-	parts->model_size = 0;
-	parts->data_size = 0;
 	status = ask_save(prepared, cache, parts, err);
-	if (!status && !parts->model_size && !parts->data_size)
+	if (!status && !parts->bytes)
 		return NN_OK;
 	for (int i = 0; i < SAVE_TRIES && !status; i++) {
 		status = alloc_parts(prepared->device, parts, err);
@@ -246,28 +270,34 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 static enum nn_status write_parts(const struct parts *parts, struct nna_cache_files *files,
 				  struct nn_error *err)
 {
-	const void *data = NULL, *model = nna_memory_map(parts->model, err);
+	struct nna_cache_bytes bytes[NNA_MAX_CACHE_FILES] = { { 0 } };
 
-	if (model && parts->data)
-		data = nna_memory_map(parts->data, err);
-	if (!model || (parts->data && !data))
-		return NN_GENERAL_FAILURE;
-	return nna_cache_files_write(files, model, parts->model_size, data, parts->data_size, err);
+	for (uint32_t i = 0; i < parts->count; i++) {
+		if (!parts->memories[i])
+			continue;
+		bytes[i].bytes = nna_memory_map(parts->memories[i], err);
+		bytes[i].size = parts->sizes[i];
+		if (!bytes[i].bytes)
+			return NN_GENERAL_FAILURE;
+	}
+	return nna_cache_files_write(files, bytes, err);
 }
 
 enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			      bool *put_off, struct nn_error *err)
 {
-	struct parts parts = { .model = NULL };
 	struct nna_cache_files files;
+	struct parts parts = { 0 };
 	enum nn_status status;
 
 	status = nna_cache_files_open(cache, F_WRLCK, &files, err);
 	if (status)
 		return status;
+	parts.num_model = files.num_model;
+	parts.count = files.count;
 	status = get_parts(prepared, cache, &parts, err);
-	*put_off = !status && !parts.model;
-	if (!status && parts.model)
+	*put_off = !status && !parts.memories[0];
+	if (!status && parts.memories[0])
 		status = write_parts(&parts, &files, err);
 	free_parts(&parts);
 	nna_cache_files_close(&files);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two files of a compilation cache entry: opening, locking, writing.
+ * The files of a compilation cache entry: opening, locking, writing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -75,47 +75,55 @@ static enum nn_status lock_file(const char *kind, int fd, short type, struct nn_
 		       kind);
 }
 
-static enum nn_status get_size(const char *kind, int fd, uint64_t *size, struct nn_error *err)
+static const char *kind_of(const struct nna_cache_files *files, uint32_t i)
 {
+	return i < files->num_model ? "model" : "data";
+}
+
+/* A type of F_RDLCK: data are read also by who writes, to begin with: they may be the same. */
+static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_files *files,
+				uint32_t i, short type, struct nn_error *err)
+{
+	bool is_model = i < files->num_model;
+	int fd = is_model ? cache->model_files[i] : cache->data_files[i - files->num_model];
 	struct stat st;
 
-	if (fstat(fd, &st))
-		return fail_errno(kind, errno, err);
-	*size = (uint64_t)st.st_size;
+	files->fds[i] = open_again(fd);
+	if (files->fds[i] < 0)
+		return fail_errno("files", errno, err);
+	if (lock_file(kind_of(files, i), files->fds[i], is_model ? type : F_RDLCK, err))
+		return NN_GENERAL_FAILURE;
+	if (fstat(files->fds[i], &st))
+		return fail_errno(kind_of(files, i), errno, err);
+	files->sizes[i] = (uint64_t)st.st_size;
 	return NN_OK;
 }
 
 /*
- * Locks the model file before the data file, always, so that two processes cannot wait for each
- * other. A writer first locks the data for reading: they may be unchanged.
+ * Locks the files in one order, always, so that two processes cannot wait for each other. A writer
+ * first locks the data for reading: they may be unchanged.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 				    struct nna_cache_files *files, struct nn_error *err)
 {
-	enum nn_status status;
+	const uint32_t num_model = cache->num_model_files, num_data = cache->num_data_files;
+	enum nn_status status = NN_OK;
 
-	*files = (struct nna_cache_files){ .model = -1, .data = -1 };
-	if (cache->num_model_files != 1 || cache->num_data_files != 1)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, "
-			       "1 and 1 are needed", cache->num_model_files,
-			       cache->num_data_files);
-	status = check_file("model", cache->model_files[0], err);
-	if (!status)
-		status = check_file("data", cache->data_files[0], err);
+	files->count = 0;
+	if (num_model > NNACCEL_MAX_CACHE_PARTS || num_data > NNACCEL_MAX_CACHE_PARTS ||
+	    !(num_model + num_data))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, up to %d "
+			       "of each are possible, and one in all is needed", num_model, num_data,
+			       NNACCEL_MAX_CACHE_PARTS);
+	for (uint32_t i = 0; i < num_model && !status; i++)
+		status = check_file("model", cache->model_files[i], err);
+	for (uint32_t i = 0; i < num_data && !status; i++)
+		status = check_file("data", cache->data_files[i], err);
 	if (status)
 		return status;
-	files->model = open_again(cache->model_files[0]);
-	files->data = open_again(cache->data_files[0]);
-	if (files->model < 0 || files->data < 0)
-		status = fail_errno("files", errno, err);
-	if (!status)
-		status = lock_file("model", files->model, type, err);
-	if (!status)
-		status = lock_file("data", files->data, F_RDLCK, err);
-	if (!status)
-		status = get_size("model", files->model, &files->model_size, err);
-	if (!status)
-		status = get_size("data", files->data, &files->data_size, err);
+	files->num_model = num_model;
+	while (files->count < num_model + num_data && !status)
+		status = open_file(cache, files, files->count++, type, err);
 	if (status)
 		nna_cache_files_close(files);
 	return status;
@@ -123,57 +131,74 @@ enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 
 void nna_cache_files_close(struct nna_cache_files *files)
 {
-	if (files->model >= 0)
-		close(files->model);
-	if (files->data >= 0)
-		close(files->data);
-	files->model = -1;
-	files->data = -1;
+	for (uint32_t i = 0; i < files->count; i++)
+		if (files->fds[i] >= 0)
+			close(files->fds[i]);
+	files->count = 0;
 }
 
 /* Returns whether a file holds exactly these bytes. */
-static bool holds(int fd, uint64_t file_size, const char *bytes, size_t size)
+static bool holds(const struct nna_cache_files *files, uint32_t i,
+		  const struct nna_cache_bytes *part)
 {
 	char buffer[COMPARED];
 	size_t at = 0;
 
-	if (file_size != size)
+	if (files->sizes[i] != part->size)
 		return false;
-	while (at < size) {
-		ssize_t n = pread(fd, buffer, sizeof(buffer), (off_t)at);
+	while (at < part->size) {
+		ssize_t n = pread(files->fds[i], buffer, sizeof(buffer), (off_t)at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0 || (size_t)n > size - at || memcmp(buffer, bytes + at, (size_t)n))
+		if (n <= 0 || (size_t)n > part->size - at ||
+		    memcmp(buffer, (const char *)part->bytes + at, (size_t)n))
 			return false;
 		at += (size_t)n;
 	}
 	return true;
 }
 
-/*
- * Removes the model part first and writes it last, with each step on disk before the next. Even
- * after a power failure no model part is ever beside data that do not belong to it.
- */
-enum nn_status nna_cache_files_write(struct nna_cache_files *files, const void *model,
-				     size_t model_size, const void *data, size_t data_size,
-				     struct nn_error *err)
+/* Each step is on the disk before the next. */
+static bool empty(int fd)
 {
-	bool has_data = holds(files->data, files->data_size, data, data_size);
+	return !ftruncate(fd, 0) && !fdatasync(fd);
+}
+
+static bool write_file(int fd, const struct nna_cache_bytes *part)
+{
+	return write_at(fd, part->bytes, part->size, 0) && !ftruncate(fd, (off_t)part->size) &&
+	       !fdatasync(fd);
+}
+
+/*
+ * The first file goes first and comes last: at no moment, that of a power failure included, is it
+ * there beside others that are not its own.
+ */
+enum nn_status nna_cache_files_write(struct nna_cache_files *files,
+				     const struct nna_cache_bytes *parts, struct nn_error *err)
+{
+	bool has[NNA_MAX_CACHE_FILES], has_all = true, written;
+	uint32_t i = files->count;
 	int error;
 
-	if (has_data && holds(files->model, files->model_size, model, model_size))
+	while (i--) {
+		has[i] = holds(files, i, &parts[i]);
+		has_all &= has[i];
+	}
+	if (has_all)
 		return NN_OK;
-	if (!has_data && lock_file("data", files->data, F_WRLCK, err))
-		return NN_GENERAL_FAILURE;
-	if (!ftruncate(files->model, 0) && !fdatasync(files->model) &&
-	    (has_data || (write_at(files->data, data, data_size, 0) &&
-			  !ftruncate(files->data, (off_t)data_size) &&
-			  !fdatasync(files->data))) &&
-	    write_at(files->model, model, model_size, 0) && !fdatasync(files->model))
+	for (i = files->num_model; i < files->count; i++)
+		if ((!has[i] || !i) && lock_file("data", files->fds[i], F_WRLCK, err))
+			return NN_GENERAL_FAILURE;
+	written = empty(files->fds[0]);
+	for (i = files->count; written && --i;)
+		written = has[i] || write_file(files->fds[i], &parts[i]);
+	if (written && write_at(files->fds[0], parts[0].bytes, parts[0].size, 0) &&
+	    !fdatasync(files->fds[0]))
 		return NN_OK;
 	error = errno;
-	if (ftruncate(files->model, 0))
+	if (ftruncate(files->fds[0], 0))
 		return fail_errno("a torn entry cannot be emptied", errno, err);
 	return fail_errno("writing", error, err);
 }

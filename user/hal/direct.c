@@ -688,25 +688,33 @@ static int do_prepare(struct direct *d, struct nnaccel_prepare *p, struct call *
 	return error;
 }
 
-static int add_parts(struct direct *d, struct call *c, const uint32_t pools[2], uint32_t prot)
+/* Names the parts of a saved model, as arguments. */
+static int add_parts(struct direct *d, struct call *c, uint64_t parts, uint32_t num_model,
+		     uint32_t num_data, uint32_t prot)
 {
-	int error = add_grant(c, find(d, pools[0], POOL), prot);
+	const struct nnaccel_cache_part *part = (const void *)(uintptr_t)parts;
+	int error = 0;
 
-	if (!error && pools[1])
-		error = add_grant(c, find(d, pools[1], POOL), prot);
+	c->head.num_inputs = num_model;
+	c->head.num_outputs = num_data;
+	for (uint32_t i = 0; i < num_model + num_data && !error; i++, part++) {
+		c->args[i].flags = NNACCEL_ARG_NO_VALUE;
+		if (!part->pool)
+			continue;
+		c->args[i] = (struct nnaccel_arg){ .pool = c->head.num_grants,
+						   .offset = part->offset, .length = part->length };
+		error = add_grant(c, find(d, part->pool, POOL), prot);
+	}
 	return error;
 }
 
 static int do_prepare_cached(struct direct *d, struct nnaccel_prepare_cached *p, struct call **call)
 {
 	struct call *c = *call;
-	int error = add_parts(d, c, (uint32_t[]){ p->model_pool, p->data_pool }, NNACCEL_PROT_READ);
+	int error = add_parts(d, c, p->parts, p->num_model_parts, p->num_data_parts,
+			      NNACCEL_PROT_READ);
 
 	memcpy(c->head.token, p->token, sizeof(p->token));
-	c->head.wire_offset = p->model_offset;
-	c->head.wire_length = p->model_length;
-	c->head.data_offset = p->data_offset;
-	c->head.data_length = p->data_length;
 	c->head.preference = p->preference;
 	c->head.priority = p->priority;
 	c->head.deadline_ns = p->deadline_ns;
@@ -732,28 +740,22 @@ static struct object *live_model(struct direct *d, uint32_t id, int *error)
 
 static int do_cache_save(struct direct *d, struct nnaccel_cache_save *s, struct call **call)
 {
-	const struct nnaccel_cache_sizes *sizes;
 	struct call *c = *call;
 	int error;
 
 	live_model(d, s->model, &error);
-	if (!error && s->model_pool)
-		error = add_parts(d, c, (uint32_t[]){ s->model_pool, s->data_pool },
+	if (!error)
+		error = add_parts(d, c, s->parts, s->num_model_parts, s->num_data_parts,
 				  NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
 	memcpy(c->head.token, s->token, sizeof(s->token));
 	c->head.model = s->model;
-	c->head.wire_offset = s->model_offset;
-	c->head.wire_length = s->model_room;
-	c->head.data_offset = s->data_offset;
-	c->head.data_length = s->data_room;
-	c->head.max_payload = sizeof(*sizes);
+	c->head.max_payload = (s->num_model_parts + s->num_data_parts) * (uint32_t)sizeof(uint64_t);
 	error = error ? error : ask(d, call);
 	if (error)
 		return error;
 	TAKE_STATUS(c, s);
-	sizes = payload_of(c, sizeof(*sizes));
-	s->out_model_size = sizes ? sizes->model : 0;
-	s->out_data_size = sizes ? sizes->data : 0;
+	if (payload_of(c, c->head.max_payload))
+		memcpy((void *)(uintptr_t)s->sizes, payload_of(c, 0), c->head.max_payload);
 	return 0;
 }
 
@@ -1231,6 +1233,8 @@ static struct call *call_of(const struct nnaccel_submit *s)
 	const struct nnaccel_execute *e = (const void *)(uintptr_t)s->work;
 	const struct nnaccel_supported *supported = (const void *)(uintptr_t)s->work;
 	const struct nnaccel_prepare *prepare = (const void *)(uintptr_t)s->work;
+	const struct nnaccel_prepare_cached *cached = (const void *)(uintptr_t)s->work;
+	const struct nnaccel_cache_save *save = (const void *)(uintptr_t)s->work;
 	static const uint32_t kinds[] = {
 		[NNACCEL_WORK_QUERY] = NNACCEL_DO_QUERY,
 		[NNACCEL_WORK_SUPPORTED] = NNACCEL_DO_SUPPORTED,
@@ -1251,6 +1255,10 @@ static struct call *call_of(const struct nnaccel_submit *s)
 		num_grants = supported->num_pools + 1;
 	} else if (s->kind == NNACCEL_WORK_PREPARE) {
 		num_grants = prepare->num_pools + 1;
+	} else if (s->kind == NNACCEL_WORK_PREPARE_CACHED) {
+		num_grants = num_args = cached->num_model_parts + cached->num_data_parts;
+	} else if (s->kind == NNACCEL_WORK_CACHE_SAVE) {
+		num_grants = num_args = save->num_model_parts + save->num_data_parts;
 	}
 	return call_new(kinds[s->kind], num_grants, num_args);
 }

@@ -13,13 +13,14 @@
 
 #include "base/tuned.h"
 #include "cache.h"
+#include "cache_files.h"
 #include "late.h"
 
 #define NEVER UINT64_MAX
 
 struct nna_late {
 	struct nna_prepared_model *prepared;
-	int model, data;		/* duplicates of the caller's handles */
+	int fds[NNA_MAX_CACHE_FILES];	/* duplicates of the caller's handles: model files first */
 	struct nna_cache cache;		/* of these handles */
 	_Atomic(uint64_t) executions;
 	/* the execution after which to save; NEVER while a thread saves */
@@ -31,27 +32,35 @@ struct nna_late {
 	bool has_thread;
 };
 
+static uint32_t count_files(const struct nna_late *late)
+{
+	return late->cache.num_model_files + late->cache.num_data_files;
+}
+
 void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 		    bool put_off)
 {
-	struct nna_late *late;
+	struct nna_late *late = calloc(1, sizeof(*late));
+	bool has_all = true;
 
-	if (cache->num_model_files != 1 || cache->num_data_files != 1)
-		return;
-	late = calloc(1, sizeof(*late));
 	if (!late)
 		return;
 	late->prepared = prepared;
-	late->model = fcntl(cache->model_files[0], F_DUPFD_CLOEXEC, 0);
-	late->data = fcntl(cache->data_files[0], F_DUPFD_CLOEXEC, 0);
 	late->cache = *cache;
-	late->cache.model_files = &late->model;
-	late->cache.data_files = &late->data;
+	late->cache.model_files = late->fds;
+	late->cache.data_files = late->fds + cache->num_model_files;
+	for (uint32_t i = 0; i < count_files(late); i++) {
+		int fd = i < cache->num_model_files ? cache->model_files[i] :
+						      cache->data_files[i - cache->num_model_files];
+
+		late->fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		has_all &= late->fds[i] >= 0;
+	}
 	late->is_last = !put_off;
 	atomic_init(&late->next, put_off ? 1 : TUNED_EXECUTIONS);
 	pthread_mutex_init(&late->lock, NULL);
 	prepared->late = late;
-	if (late->model < 0 || late->data < 0)
+	if (!has_all)
 		nna_late_end(prepared);
 }
 
@@ -125,10 +134,9 @@ void nna_late_end(struct nna_prepared_model *prepared)
 		return;
 	prepared->late = NULL;
 	join_thread(late);
-	if (late->model >= 0)
-		close(late->model);
-	if (late->data >= 0)
-		close(late->data);
+	for (uint32_t i = 0; i < count_files(late); i++)
+		if (late->fds[i] >= 0)
+			close(late->fds[i]);
 	pthread_mutex_destroy(&late->lock);
 	free(late);
 }

@@ -167,14 +167,14 @@ void kept_parts_unmap(struct kept_parts *plan)
 static bool write_image(int file, const struct nna_engine *engine,
 			const struct nna_engine_image *image)
 {
-	size_t size = image->model_size + image->data_size;
+	size_t size = image->model[0].size + image->data_size[0];
 	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 	if (bytes == MAP_FAILED)
 		return false;
-	if (image->data_size)
-		engine->write_data(engine, image, bytes);
-	memcpy(bytes + image->data_size, image->model, image->model_size);
+	if (image->data_size[0])
+		engine->write_data(engine, image, 0, bytes);
+	memcpy(bytes + image->data_size[0], image->model[0].base, image->model[0].size);
 	munmap(bytes, size);
 	return true;
 }
@@ -185,8 +185,8 @@ enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key
 {
 	struct message request = {
 		.kind = CACHE_NEW,
-		.model_size = image->model_size,
-		.data_size = image->data_size,
+		.model_size = image->model[0].size,
+		.data_size = image->data_size[0],
 	};
 	struct message answer = { .kind = CACHE_FAILED };
 	enum nn_status status;

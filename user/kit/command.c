@@ -127,16 +127,6 @@ static enum nn_status check_wire(const struct command *c, struct nn_error *err)
 	return NN_OK;
 }
 
-static enum nn_status check_range(const struct command *c, uint32_t grant, uint64_t offset,
-				  uint64_t length, uint32_t prot, struct nn_error *err)
-{
-	if (offset > c->grants[grant].length || length > c->grants[grant].length - offset)
-		return bad(err, "a part lies outside its pool");
-	if (prot & ~c->grants[grant].prot)
-		return bad(err, "a part lies in a pool that is not writable");
-	return NN_OK;
-}
-
 /* Checks a copy between a buffer, the first grant, and the second. All grants are readable. */
 static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn_error *err)
 {
@@ -152,22 +142,32 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 	return NN_OK;
 }
 
-/* Checks the parts of a saved model; at least `least` of them must be there. */
-static enum nn_status check_parts(const struct command *c, uint32_t least, uint32_t prot,
-				  struct nn_error *err)
+/* Checks the parts of a saved model. Those that have memory are the grants, in their order. */
+static enum nn_status check_parts(const struct command *c, bool are_written, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;
-	enum nn_status status = NN_OK;
+	uint64_t model_bytes = 0;
+	uint32_t used = 0;
 
-	if (head->num_grants < least || head->num_grants > 2)
+	if (head->num_inputs > NNACCEL_MAX_CACHE_PARTS ||
+	    head->num_outputs > NNACCEL_MAX_CACHE_PARTS || !(head->num_inputs + head->num_outputs))
 		return bad(err, "number of parts");
-	if (head->wire_length > NNACCEL_MAX_WIRE || (head->num_grants < 2 && head->data_length))
-		return bad(err, "length of a part");
-	if (head->num_grants > 0)
-		status = check_range(c, 0, head->wire_offset, head->wire_length, prot, err);
-	if (!status && head->num_grants > 1)
-		status = check_range(c, 1, head->data_offset, head->data_length, prot, err);
-	return status;
+	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++) {
+		const struct nnaccel_arg *arg = &c->inputs[i];
+		enum nn_status status = check_arg(c, arg, are_written, err);
+
+		if (status)
+			return status;
+		if (arg->flags & NNACCEL_ARG_NO_VALUE)
+			continue;
+		if (arg->flags || arg->pool != used++)
+			return bad(err, "grant of a part");
+		if (i < head->num_inputs && arg->length > NNACCEL_MAX_WIRE - model_bytes)
+			return bad(err, "length of a part");
+		if (i < head->num_inputs)
+			model_bytes += arg->length;
+	}
+	return used == head->num_grants ? NN_OK : bad(err, "number of parts");
 }
 
 enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
@@ -206,9 +206,9 @@ enum nn_status command_parse(const void *buffer, size_t size, struct command *c,
 	case NNACCEL_DO_EXECUTE:
 		return check_args(c, err);
 	case NNACCEL_DO_PREPARE_CACHED:
-		return check_parts(c, 1, NNACCEL_PROT_READ, err);
+		return check_parts(c, false, err);
 	case NNACCEL_DO_CACHE_SAVE:
-		return check_parts(c, 0, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, err);
+		return check_parts(c, true, err);
 	case NNACCEL_DO_BUFFER:
 		return check_buffer(c, err);
 	case NNACCEL_DO_COPY_IN:

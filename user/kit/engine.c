@@ -125,7 +125,7 @@ const char *engine_fault(const struct nna_engine *e)
 	const struct nna_engine_burst *b = e->burst;
 
 	/* Each structure must reach the last field of its first release. */
-	if (!HAS_FIELD(e, takes_device_memory))
+	if (!HAS_FIELD(e, data_cache_files))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
 		return "it has no name";
@@ -135,6 +135,9 @@ const char *engine_fault(const struct nna_engine *e)
 		return "it lacks describe, supported, prepare, release or execute";
 	if (!e->save != !e->load || !e->save != !e->end_save || !e->save != !e->signature)
 		return "it has some of save, end_save, load and signature, not all";
+	if (e->model_cache_files > NNA_ENGINE_MAX_CACHE_FILES ||
+	    e->data_cache_files > NNA_ENGINE_MAX_CACHE_FILES)
+		return "it has more than 32 cache files of a kind";
 	if (b && (!HAS_FIELD(b, execute) || !b->create || !b->destroy || !b->add || !b->is_cached ||
 		  !b->remove || !b->execute))
 		return "its executor of bursts lacks a function";
@@ -143,6 +146,13 @@ const char *engine_fault(const struct nna_engine *e)
 	     !e->buffers->destroy || !e->buffers->copy_in || !e->buffers->copy_out))
 		return "its buffers lack a function";
 	return files_fault(e);
+}
+
+struct cache_files engine_cache_files(const struct nna_engine *e)
+{
+	const struct cache_files said = { e->model_cache_files, e->data_cache_files };
+
+	return said.model || said.data ? said : (struct cache_files){ 1, 1 };
 }
 
 /* Returns the identity that saved models depend on: this build and the device's version. */

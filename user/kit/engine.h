@@ -10,4 +10,10 @@
 /* Returns what an engine lacks, or NULL. */
 const char *engine_fault(const struct nna_engine *engine);
 
+/* The numbers of cache files of each kind that an engine has. */
+struct cache_files {
+	uint32_t model, data;
+};
+struct cache_files engine_cache_files(const struct nna_engine *engine);
+
 #endif /* NN_KIT_ENGINE_H */

@@ -9,6 +9,7 @@
 
 #include <nnaccel/engine_plugins.h>
 
+#include "kit/engine.h"
 #include "kit/log.h"
 #include "kit/models.h"
 #include "model/attribute.h"
@@ -26,6 +27,7 @@ bool models_init(struct models *models, const struct nna_engine *engine, struct 
 	models->engine = engine;
 	models->grants = grants;
 	models->cache = cache;
+	models->files = engine_cache_files(engine);
 	models->list = NULL;
 	if (pthread_mutex_init(&models->lock, NULL))
 		return false;
@@ -70,20 +72,19 @@ void models_discard(struct models *models, struct loaded_model *loaded)
 	free(loaded);
 }
 
-enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
-				struct nn_error *err)
+enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
+			   uint64_t offset, size_t length, void **copy, struct nn_error *err)
 {
-	size_t length = command->head->wire_length;
 	struct mapping *mapping;
 	enum nn_status status;
 
-	*wire = malloc(length ? length : 1);
-	if (!*wire)
+	*copy = malloc(length ? length : 1);
+	if (!*copy)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	status = grants_get(models->grants, &command->grants[0], NULL, &mapping, err);
+	status = grants_get(models->grants, grant, NULL, &mapping, err);
 	if (status)
 		return status;
-	memcpy(*wire, (const char *)mapping->base + command->head->wire_offset, length);
+	memcpy(*copy, (const char *)mapping->base + offset, length);
 	if (mapping_is_broken(mapping))
 		status = nn_fail(err, NN_GENERAL_FAILURE,
 				 "the file behind the model has become shorter");
@@ -91,10 +92,17 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 	return status;
 }
 
-enum nn_status models_map_pools(struct models *models, const struct command *command,
-				bool need_all, struct loaded_model *loaded, struct nn_error *err)
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
+				struct nn_error *err)
 {
-	uint32_t count = command->head->num_grants - 1;
+	return models_copy(models, &command->grants[0], command->head->wire_offset,
+			   command->head->wire_length, wire, err);
+}
+
+enum nn_status models_map_pools(struct models *models, const struct command *command,
+				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err)
+{
+	uint32_t count = command->head->num_grants - first;
 	struct nn_error reason = { "" };
 	enum nn_status status;
 
@@ -104,10 +112,10 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
 		/* The exporter failed the access. */
-		if (!(command->grants[i + 1].prot & NNACCEL_PROT_READ))
+		if (!(command->grants[first + i].prot & NNACCEL_PROT_READ))
 			continue;
-		status = grants_get(models->grants, &command->grants[i + 1], NULL, &loaded->pools[i],
-				    &reason);
+		status = grants_get(models->grants, &command->grants[first + i], NULL,
+				    &loaded->pools[i], &reason);
 		if (status && need_all)
 			return nn_fail(err, status, "pool %u of the model: %s", i, reason.message);
 	}
@@ -181,7 +189,7 @@ static enum nn_status load(struct models *models, const struct command *command,
 	loaded->number = command->head->model;
 	status = models_copy_wire(models, command, &wire, err);
 	if (!status)
-		status = models_map_pools(models, command, need_all, loaded, err);
+		status = models_map_pools(models, command, 1, need_all, loaded, err);
 	if (!status)
 		status = models_decode(command, wire, loaded, err);
 	free(wire);

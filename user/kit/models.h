@@ -13,6 +13,7 @@
 #include "kit/cache_client.h"
 #include "kit/command.h"
 #include "kit/digest.h"
+#include "kit/engine.h"
 #include "kit/grants.h"
 
 /* The engine's form of a model: the first, or one that replaced another. */
@@ -44,6 +45,7 @@ struct models {
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
+	struct cache_files files;	/* that an entry of the client's cache has */
 	bool lazy;			/* models are compiled at their first execution */
 	pthread_mutex_t lock;		/* protects the list, users and forms of its entries, and keys */
 	struct loaded_model *list;
@@ -77,11 +79,11 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 				     struct nn_error *err);
 
 /*
- * Handles NNACCEL_DO_CACHE_SAVE. Sets *sizes with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE; both sizes
- * are 0 for a model that has not been compiled yet.
+ * Handles NNACCEL_DO_CACHE_SAVE. Sets the size of each part with NN_OK and
+ * NN_OUTPUT_INSUFFICIENT_SIZE; all sizes are 0 for a model that has not been compiled yet.
  */
-enum nn_status models_save(struct models *models, const struct command *command,
-			   struct nnaccel_cache_sizes *sizes, struct nn_error *err);
+enum nn_status models_save(struct models *models, const struct command *command, uint64_t *sizes,
+			   struct nn_error *err);
 
 /* A model that was compiled from a private copy, and is to be cached. */
 struct keep_work;
@@ -103,16 +105,20 @@ void models_keep_again(struct models *models, struct loaded_model *loaded);
  * ----
  */
 
-/* A private copy of the first grant's range, which the client may still be writing. */
+/* A private copy of a range of a grant, which the client may still be writing. */
+enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
+			   uint64_t offset, size_t length, void **copy, struct nn_error *err);
+
+/* That of the wire form. */
 enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
 				struct nn_error *err);
 
 /*
- * Maps the other grants. Without need_all a pool that cannot be mapped is left
+ * Maps the grants from `first` on. Without need_all a pool that cannot be mapped is left
  * out: only operations that read it suffer.
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
-				bool need_all, struct loaded_model *loaded, struct nn_error *err);
+				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
 /* Returns what a command says of the preparation. */
 struct nna_engine_preparation models_how(const struct command *command,

@@ -85,18 +85,19 @@ static enum nn_status load_kept(struct models *models, const struct command *com
 {
 	const struct nna_engine_preparation how = models_how(command, loaded);
 	const struct kept_parts *kept = &loaded->kept;
+	const struct nna_engine_part model = { malloc(kept->model_size), kept->model_size };
+	const struct nna_engine_part data = { kept->base, kept->data_size };
 	uint8_t hash[DIGEST_SIZE];
-	void *part = malloc(kept->model_size);
 
-	if (!part)
+	if (!model.base)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	memcpy(part, (const char *)kept->base + kept->data_size, kept->model_size);
-	if (!digest(part, kept->model_size, hash) || memcmp(hash, kept->hash, sizeof(hash))) {
-		free(part);
+	memcpy(model.base, (const char *)kept->base + kept->data_size, kept->model_size);
+	if (!digest(model.base, model.size, hash) || memcmp(hash, kept->hash, sizeof(hash))) {
+		free(model.base);
 		return nn_fail(err, NN_GENERAL_FAILURE, "a cached plan is damaged");
 	}
-	return models->engine->load(models->engine, part, kept->model_size, kept->base,
-				    kept->data_size, &how, &loaded->first.prepared, err);
+	return models->engine->load(models->engine, &model, &data, &how, &loaded->first.prepared,
+				    err);
 }
 
 static enum nn_status prepare_from(struct models *models, const struct command *command,
@@ -236,7 +237,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 	enum nn_status status = models_copy_wire(models, command, &work->wire, err);
 
 	if (!status)
-		status = models_map_pools(models, command, true, source, err);
+		status = models_map_pools(models, command, 1, true, source, err);
 	if (!status)
 		status = models_take_attributes(models, command, source, err);
 	return status ? status : models_decode(command, work->wire, source, err);
@@ -300,11 +301,11 @@ static void keep_form(struct models *models, struct loaded_model *loaded)
 	bool was_replaced;
 
 	do {
-		image = (struct nna_engine_image){ .model = NULL };
+		image = (struct nna_engine_image){ .own = NULL };
 		err.message[0] = '\0';
 		form = models_form(models, loaded);
 		status = engine->save(engine, form->prepared, &image, &err);
-		if (!status && image.model)
+		if (!status && image.model[0].size)
 			status = cache_client_keep(models->cache, loaded->key, engine, &image, &err);
 		if (status)
 			log_debug("a plan is not cached: %s", err.message);

@@ -73,8 +73,8 @@ static void do_query_device(struct server *server, struct answer *answer)
 		return;
 	device_init(info);
 	server->engine->describe(server->engine, info);
-	info->model_cache_files = server->cache.socket >= 0;
-	info->data_cache_files = server->cache.socket >= 0;
+	info->model_cache_files = server->cache.socket >= 0 ? server->models.files.model : 0;
+	info->data_cache_files = server->cache.socket >= 0 ? server->models.files.data : 0;
 	answer->payload_size = sizeof(*info);
 }
 
@@ -129,7 +129,8 @@ static void do_prepare(struct server *server, const struct command *command,
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
 	running_set_preparation(server->session, command->head->cookie);
-	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
+	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0 &&
+	    server->models.files.model == 1 && server->models.files.data == 1)
 		answer->status = models_prepare_kept(&server->models, command, &answer->work,
 						     &answer->err);
 	else
@@ -152,13 +153,14 @@ static void do_prepare_cached(struct server *server, const struct command *comma
 static void do_cache_save(struct server *server, const struct command *command,
 			  struct answer *answer)
 {
-	struct nnaccel_cache_sizes *sizes = answer_reserve(answer, 1, sizeof(*sizes));
+	const uint32_t count = command->head->num_inputs + command->head->num_outputs;
+	uint64_t *sizes = answer_reserve(answer, count, sizeof(*sizes));
 
 	if (!sizes)
 		return;
 	answer->status = models_save(&server->models, command, sizes, &answer->err);
 	if (!answer->status || answer->status == NN_OUTPUT_INSUFFICIENT_SIZE)
-		answer->payload_size = sizeof(*sizes);
+		answer->payload_size = count * sizeof(*sizes);
 }
 
 static void do_forget_model(struct server *server, const struct command *command,

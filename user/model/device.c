@@ -72,7 +72,8 @@ enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_de
 		return nn_fail(err, NN_GENERAL_FAILURE, "device: feature level %u",
 			       info->feature_level);
 	if (info->model_cache_files > MAX_CACHE_FILES || info->data_cache_files > MAX_CACHE_FILES)
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: %u model and %u data cache files",
-			       info->model_cache_files, info->data_cache_files);
+		return nn_fail(err, NN_GENERAL_FAILURE, "device: %u model and %u data cache files, up "
+			       "to %d of each are possible", info->model_cache_files,
+			       info->data_cache_files, MAX_CACHE_FILES);
 	return check_performance(info, err);
 }

@@ -20,6 +20,8 @@
 #include "plan/run/pages.h"
 #include "plan/run/threads.h"
 
+enum { MODEL, DATA };		/* files of an entry */
+
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
 /* Bytes of data that are read and hashed at a time, by any thread: they are in its cache then. */
@@ -101,12 +103,26 @@ static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t thre
 	return c.failed ? NN_GENERAL_FAILURE : NN_OK;
 }
 
+/* This device has one file of each kind. */
+static enum nn_status open_files(const struct nna_cache *cache, short type,
+				 struct nna_cache_files *files, struct nn_error *err)
+{
+	if (cache->num_model_files != 1 || cache->num_data_files != 1)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, "
+			       "1 and 1 are needed", cache->num_model_files,
+			       cache->num_data_files);
+	return nna_cache_files_open(cache, type, files, err);
+}
+
 /* ---- Saving ---- */
 
 static enum nn_status write_image(const struct nn_plan_image *image, const struct nna_cache *cache,
 				  char *model, void *data, struct nn_error *err)
 {
 	struct file_header h = { .magic = MAGIC, .data_size = image->data_size };
+	const struct nna_cache_bytes parts[] = {
+		{ model, sizeof(h) + image->model_size }, { data, image->data_size },
+	};
 	struct nna_cache_files files;
 	enum nn_status status;
 
@@ -117,11 +133,10 @@ static enum nn_status write_image(const struct nn_plan_image *image, const struc
 		return status;
 	memcpy(model, &h, sizeof(h));
 	memcpy(model + sizeof(h), image->model, image->model_size);
-	status = nna_cache_files_open(cache, F_WRLCK, &files, err);
+	status = open_files(cache, F_WRLCK, &files, err);
 	if (status)
 		return status;
-	status = nna_cache_files_write(&files, model, sizeof(h) + image->model_size, data,
-				       image->data_size, err);
+	status = nna_cache_files_write(&files, parts, err);
 	nna_cache_files_close(&files);
 	return status;
 }
@@ -155,24 +170,24 @@ static enum nn_status read_model(const struct nna_cache_files *files, void **mod
 {
 	struct file_header h;
 
-	if (!files->model_size)
+	if (!files->sizes[MODEL])
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is empty");
-	*model = malloc(files->model_size);
+	*model = malloc(files->sizes[MODEL]);
 	if (!*model)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a model file of %" PRIu64
-			       " bytes", files->model_size);
-	if (read_all(files->model, "model", *model, 0, files->model_size, err))
+			       " bytes", files->sizes[MODEL]);
+	if (read_all(files->fds[MODEL], "model", *model, 0, files->sizes[MODEL], err))
 		return NN_GENERAL_FAILURE;
-	if (files->model_size < sizeof(h))
+	if (files->sizes[MODEL] < sizeof(h))
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: a model file of %" PRIu64 " bytes",
-			       files->model_size);
+			       files->sizes[MODEL]);
 	memcpy(&h, *model, sizeof(h));
 	if (h.magic != MAGIC)
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: not a model file of this device");
-	if (h.data_size != files->data_size)
+	if (h.data_size != files->sizes[DATA])
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the data file has %" PRIu64
-			       " bytes, not %" PRIu64, files->data_size, h.data_size);
-	if (nn_fingerprint64((char *)*model + sizeof(h), files->model_size - sizeof(h)) !=
+			       " bytes, not %" PRIu64, files->sizes[DATA], h.data_size);
+	if (nn_fingerprint64((char *)*model + sizeof(h), files->sizes[MODEL] - sizeof(h)) !=
 	    h.model_hash)
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the model file is damaged");
 	return NN_OK;
@@ -188,12 +203,12 @@ static enum nn_status read_data(const struct nna_cache_files *files, const void 
 	uint64_t hash;
 
 	memcpy(&h, model, sizeof(h));
-	cached->data_size = files->data_size;
-	cached->data = files->data_size ? pages_alloc(files->data_size) : NULL;
-	if (files->data_size && !cached->data)
+	cached->data_size = files->sizes[DATA];
+	cached->data = files->sizes[DATA] ? pages_alloc(files->sizes[DATA]) : NULL;
+	if (files->sizes[DATA] && !cached->data)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "no memory for a data file of %" PRIu64
-			       " bytes", files->data_size);
-	status = hash_data(files->data, cached->data, cached->data_size, threads, &hash, err);
+			       " bytes", files->sizes[DATA]);
+	status = hash_data(files->fds[DATA], cached->data, cached->data_size, threads, &hash, err);
 	if (status)
 		return status;
 	if (hash != h.data_hash)
@@ -212,7 +227,7 @@ static enum nn_status load(const struct nna_cache_files *files,
 	if (!status)
 		status = read_data(files, model, options->preference, cached, err);
 	if (!status)
-		status = nn_plan_load((char *)model + header, files->model_size - header,
+		status = nn_plan_load((char *)model + header, files->sizes[MODEL] - header,
 				      cached->data, cached->data_size, options, &cached->plan,
 				      err);
 	free(model);
@@ -226,7 +241,7 @@ enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_pla
 	enum nn_status status;
 
 	*cached = (struct cpu_cached){ .plan = NULL };
-	status = nna_cache_files_open(cache, F_RDLCK, &files, err);
+	status = open_files(cache, F_RDLCK, &files, err);
 	if (status)
 		return status;
 	status = load(&files, options, cached, err);

@@ -94,8 +94,9 @@ static void make(uint32_t kind)
 	m.head.kind = kind;
 	m.head.num_grants = kind < sizeof(grants) / sizeof(grants[0]) ? grants[kind] : 0;
 	m.head.wire_length = m.head.num_grants ? 16 : 0;
-	m.head.data_length = m.head.num_grants > 1 ? 16 : 0;
-	m.head.num_inputs = m.head.num_outputs = kind == NNACCEL_DO_EXECUTE;
+	m.head.num_inputs = m.head.num_outputs = kind == NNACCEL_DO_EXECUTE ||
+						 kind == NNACCEL_DO_PREPARE_CACHED ||
+						 kind == NNACCEL_DO_CACHE_SAVE;
 	m.head.num_roles = kind == NNACCEL_DO_BUFFER;
 	for (int i = 0; i < 3; i++)
 		m.grants[i] = (struct nnaccel_grant){ .prot = READ | WRITE, .length = BYTES };
@@ -261,18 +262,31 @@ static void test_copies(void **state)
 static void test_saved_models(void **state)
 {
 	(void)state;
-	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.head.data_length = 0), NULL);
-	CASE(PREPARE_CACHED, (m.head.num_grants = 0, m.head.data_length = 0), "number of parts");
-	CASE(CACHE_SAVE, (m.head.num_grants = 0, m.head.data_length = 0), NULL);
+	CASE(PREPARE_CACHED, m.head.num_outputs = 0, "number of parts");
+	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.head.num_outputs = 0), NULL);
+	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.args[1].flags = NNACCEL_ARG_NO_VALUE), NULL);
+	CASE(PREPARE_CACHED, m.args[1].flags = NNACCEL_ARG_NO_VALUE, "number of parts");
+	CASE(PREPARE_CACHED, (m.head.num_grants = m.head.num_inputs = m.head.num_outputs = 0),
+	     "number of parts");
+	CASE(PREPARE_CACHED, m.grants[0].prot = m.grants[1].prot = READ, NULL);
+	CASE(PREPARE_CACHED, (m.args[0].pool = 1, m.args[1].pool = 0), "grant of a part");
+	CASE(PREPARE_CACHED, m.args[1].pool = 0, "grant of a part");
+	CASE(CACHE_SAVE, (m.head.num_grants = 0, m.args[0].flags = m.args[1].flags =
+			  NNACCEL_ARG_NO_VALUE), NULL);
+	CASE(CACHE_SAVE, m.args[0].flags = NNACCEL_ARG_BUFFER, "grant of a part");
 	CASE(CACHE_SAVE, m.head.num_grants = 3, "number of parts");
-	CASE(CACHE_SAVE, m.head.num_grants = 1, "length of a part");
-	CASE(CACHE_SAVE, m.head.wire_length = NNACCEL_MAX_WIRE + 1, "length of a part");
-	CASE(CACHE_SAVE, m.head.wire_offset = BYTES - 15, "a part lies outside");
-	CASE(CACHE_SAVE, m.head.wire_offset = BYTES + 1, "a part lies outside");
-	CASE(CACHE_SAVE, m.head.data_offset = BYTES - 15, "a part lies outside");
+	CASE(CACHE_SAVE, m.head.num_grants = 1, "pool of an argument");
+	CASE(CACHE_SAVE, (m.args[0].length = m.grants[0].length = NNACCEL_MAX_WIRE), NULL);
+	CASE(CACHE_SAVE, (m.args[0].length = m.grants[0].length = NNACCEL_MAX_WIRE + 1),
+	     "length of a part");
+	CASE(CACHE_SAVE, (m.head.num_inputs = 2, m.head.num_outputs = 0,
+			  m.args[0].length = m.grants[0].length = NNACCEL_MAX_WIRE),
+	     "length of a part");
+	CASE(CACHE_SAVE, (m.args[1].length = m.grants[1].length = NNACCEL_MAX_WIRE + 1), NULL);
+	CASE(CACHE_SAVE, m.args[0].offset = BYTES - 15, "lies outside");
+	CASE(CACHE_SAVE, m.args[1].offset = BYTES + 1, "lies outside");
 	CASE(CACHE_SAVE, m.grants[0].prot = READ, "not writable");
 	CASE(CACHE_SAVE, m.grants[1].prot = READ, "not writable");
-	CASE(PREPARE_CACHED, m.grants[0].prot = m.grants[1].prot = READ, NULL);
 }
 
 static void test_statuses(void **state)

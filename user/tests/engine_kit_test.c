@@ -160,7 +160,7 @@ static void test_fault(void **state)
 
 	(void)state;
 	assert_null(engine_fault(&e));
-	e.size = SIZE_WITH(struct nna_engine, takes_device_memory);
+	e.size = SIZE_WITH(struct nna_engine, data_cache_files);
 	assert_null(engine_fault(&e));
 	e.size--;
 	assert_non_null(engine_fault(&e));
@@ -172,6 +172,14 @@ static void test_fault(void **state)
 	e = cpu_engine;
 	e.name = "";
 	assert_non_null(engine_fault(&e));
+	e = cpu_engine;
+	e.model_cache_files = e.data_cache_files = 32;
+	assert_null(engine_fault(&e));
+	e.data_cache_files = 33;
+	assert_string_equal(engine_fault(&e), "it has more than 32 cache files of a kind");
+	e.model_cache_files = 33;
+	e.data_cache_files = 0;
+	assert_string_equal(engine_fault(&e), "it has more than 32 cache files of a kind");
 	e = cpu_engine;
 	fill(&burst, of_bursts, sizeof(of_bursts) / sizeof(of_bursts[0]));
 	fill(&buffers, of_buffers, sizeof(of_buffers) / sizeof(of_buffers[0]));

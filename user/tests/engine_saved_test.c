@@ -34,17 +34,17 @@ static enum nn_status save(const struct nna_engine *engine, const void *prepared
 	(void)engine;
 	(void)prepared;
 	(void)err;
-	image->model = parts[MODEL_PART];
-	image->model_size = SIZE;
-	image->data_size = SIZE;
+	image->model[0] = (struct nna_engine_part){ parts[MODEL_PART], SIZE };
+	image->data_size[0] = SIZE;
 	return NN_OK;
 }
 
 static void write_data(const struct nna_engine *engine, const struct nna_engine_image *image,
-		       void *data)
+		       uint32_t index, void *data)
 {
 	(void)engine;
 	(void)image;
+	(void)index;
 	memcpy(data, parts[DATA_PART], SIZE);
 }
 
@@ -104,14 +104,19 @@ static void check(enum message_kind verdict, const char *message)
 		{ 1, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, SIZE },
 	};
 	const struct nnaccel_cmd head = {
-		.model = MODEL, .num_grants = PARTS, .wire_length = SIZE, .data_length = SIZE,
+		.model = MODEL, .num_grants = PARTS, .num_inputs = 1, .num_outputs = 1,
 		.token = { 1, 2, 3 },
 	};
-	const struct command command = { .head = &head, .grants = granted };
+	const struct nnaccel_arg args[PARTS] = {
+		{ .pool = 0, .length = SIZE }, { .pool = 1, .length = SIZE },
+	};
+	const struct command command = {
+		.head = &head, .grants = granted, .inputs = args, .outputs = args + 1,
+	};
 	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
 	int session = memfd_create("session", MFD_CLOEXEC), sockets[2];
 	struct keeper_thread keeper = { .verdict = verdict };
-	struct nnaccel_cache_sizes sizes;
+	uint64_t sizes[PARTS];
 	struct mapping *maps[PARTS];
 	struct cache_client client;
 	struct nn_error err = { "" };
@@ -137,7 +142,7 @@ static void check(enum message_kind verdict, const char *message)
 	keeper.socket = sockets[1];
 	assert_int_equal(pthread_create(&thread, NULL, keep, &keeper), 0);
 
-	status = models_save(&models, &command, &sizes, &err);
+	status = models_save(&models, &command, sizes, &err);
 	shutdown(sockets[0], SHUT_RDWR);
 	pthread_join(thread, NULL);
 	assert_true(keeper.came_first);

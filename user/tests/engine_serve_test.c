@@ -1346,11 +1346,13 @@ static void test_sizes(void **state)
 #define DATA_PART "data"
 
 static struct {
-	bool is_none, is_large;		/* nothing is saved; more than there is room for */
+	bool is_none;			/* nothing is saved */
+	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* that was saved last */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
+	uint32_t loaded_model, loaded_data;	/* parts that were loaded, each right */
 } saved;
 
 static enum nn_status save(const struct nna_engine *e, const void *prepared,
@@ -1363,16 +1365,18 @@ static enum nn_status save(const struct nna_engine *e, const void *prepared,
 		return result_of(err);
 	if (saved.is_none)
 		return NN_OK;
-	image->model = (void *)MODEL_PART;
-	image->model_size = sizeof(MODEL_PART);
-	image->data_size = sizeof(DATA_PART);
+	for (uint32_t i = 0; i < saved.num_model; i++)
+		image->model[i] = (struct nna_engine_part){ (void *)MODEL_PART, sizeof(MODEL_PART) };
+	for (uint32_t i = 0; i < saved.num_data; i++)
+		image->data_size[i] = sizeof(DATA_PART);
 	return NN_OK;
 }
 
-static void write_data(const struct nna_engine *e, const struct nna_engine_image *image, void *data)
+static void write_data(const struct nna_engine *e, const struct nna_engine_image *image,
+		       uint32_t index, void *data)
 {
 	(void)e;
-	assert_int_equal(image->data_size, sizeof(DATA_PART));
+	assert_int_equal(image->data_size[index], sizeof(DATA_PART));
 	memcpy(data, DATA_PART, sizeof(DATA_PART));
 }
 
@@ -1383,19 +1387,25 @@ static void end_save(const struct nna_engine *e, struct nna_engine_image *image)
 	saved.ends++;
 }
 
-static enum nn_status load(const struct nna_engine *e, void *model, size_t model_size,
-			   const void *data, size_t data_size,
+static enum nn_status load(const struct nna_engine *e, const struct nna_engine_part *model,
+			   const struct nna_engine_part *data,
 			   const struct nna_engine_preparation *how, void **prepared,
 			   struct nn_error *err)
 {
 	(void)e;
 	engine_state.how = *how;
-	saved.model_size = model_size;
-	saved.data_size = data_size;
-	memcpy(saved.model, model, model_size);
-	if (data)
-		memcpy(saved.data, data, sizeof(DATA_PART));
-	free(model);
+	saved.model_size = model->size;
+	saved.data_size = data->size;
+	saved.loaded_model = saved.loaded_data = 0;
+	for (uint32_t i = 0; i < saved.num_model; i++) {
+		saved.loaded_model += !strcmp(model[i].base, MODEL_PART);
+		memcpy(saved.model, model[i].base, model[i].size);
+		free(model[i].base);
+	}
+	for (uint32_t i = 0; i < saved.num_data && data[i].base; i++) {
+		saved.loaded_data += !strcmp(data[i].base, DATA_PART);
+		memcpy(saved.data, data[i].base, sizeof(DATA_PART));
+	}
 	if (engine_state.status)
 		return result_of(err);
 	engine_state.prepared++;
@@ -1425,61 +1435,76 @@ static void check_request(int keeper, enum message_kind kind, const void *part, 
 	assert_memory_equal(request.hash, hash, sizeof(hash));
 }
 
+/* Takes a request, which is of that kind. */
+static struct message take_request(int keeper, enum message_kind kind)
+{
+	struct message request;
+
+	assert_int_equal(recv(keeper, &request, sizeof(request), MSG_DONTWAIT), sizeof(request));
+	assert_int_equal(request.kind, kind);
+	return request;
+}
+
 static void test_saved(void **state)
 {
 	const struct nnaccel_grant grants[] = { { MEMORY, RW, PAGE }, { OTHER, RW, PAGE } };
 	struct nnaccel_cmd head = {
-		.kind = NNACCEL_DO_CACHE_SAVE, .model = 1, .wire_offset = 8, .data_offset = 16,
-		.max_payload = sizeof(struct nnaccel_cache_sizes), .token = TOKEN,
+		.kind = NNACCEL_DO_CACHE_SAVE, .model = 1, .num_inputs = 1, .num_outputs = 1,
+		.max_payload = 2 * sizeof(uint64_t), .token = TOKEN,
 	};
-	const struct nnaccel_cache_sizes *sizes = (const void *)kernel.payloads[0];
+	static const struct nnaccel_arg none[2] = {
+		{ .flags = NNACCEL_ARG_NO_VALUE }, { .flags = NNACCEL_ARG_NO_VALUE },
+	};
+	struct nnaccel_arg parts[2] = { { .pool = 0, .offset = 8 }, { .pool = 1, .offset = 16 } };
+	const uint64_t *sizes = (const void *)kernel.payloads[0];
 	unsigned int asked = 0;
 	int ends[2];
 
 	(void)state;
 	memset(&saved, 0, sizeof(saved));
+	saved.num_model = saved.num_data = 1;
 	engine.save = save;
 	engine.end_save = end_save;
 	engine.write_data = write_data;
 	engine.load = load;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	server.cache.socket = ends[0];
-	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_string_equal(kernel.messages[0], "no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 
 	/* It returns only the sizes, then nothing because nothing was compiled, then a failure. */
-	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
-	assert_int_equal(kernel.commits[0].payload_size, sizeof(*sizes));
-	assert_int_equal(sizes->model, sizeof(MODEL_PART));
-	assert_int_equal(sizes->data, sizeof(DATA_PART));
+	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
+	assert_int_equal(sizes[0], sizeof(MODEL_PART));
+	assert_int_equal(sizes[1], sizeof(DATA_PART));
 	assert_int_equal(saved.ends, ++asked);
 	saved.is_none = true;
-	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
-	assert_int_equal(sizes->model + sizes->data, 0);
-	assert_int_equal(saved.ends, asked);
+	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(sizes[0] + sizes[1], 0);
+	assert_int_equal(saved.ends, ++asked);
 	saved.is_none = false;
 	engine_state.status = NN_OUTPUT_INSUFFICIENT_SIZE;
-	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	engine_state.status = NN_INVALID_ARGUMENT;
-	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	engine_state.status = NN_OK;
 
 	/* Too little room for one part and for the other. */
 	head.num_grants = 2;
 	for (int i = 0; i < 2; i++) {
-		head.wire_length = sizeof(MODEL_PART) - (i == 0);
-		head.data_length = sizeof(DATA_PART) - (i == 1);
-		assert_int_equal(ask(&head, grants, NULL, NULL),
+		parts[0].length = sizeof(MODEL_PART) - (i == 0);
+		parts[1].length = sizeof(DATA_PART) - (i == 1);
+		assert_int_equal(ask(&head, grants, parts, NULL),
 				 NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE);
-		assert_int_equal(kernel.commits[0].payload_size, sizeof(*sizes));
-		assert_int_equal(sizes->model, sizeof(MODEL_PART));
+		assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
+		assert_int_equal(sizes[0], sizeof(MODEL_PART));
 		assert_int_equal(saved.ends, ++asked);
 	}
-	head.data_length = sizeof(DATA_PART);
+	parts[1].length = sizeof(DATA_PART);
 	keeper_says(ends[1], CACHE_YES);
-	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_NONE);
 	check_request(ends[1], CACHE_STORE, MODEL_PART, sizeof(MODEL_PART));
 	assert_memory_equal(memory[MEMORY] + 8, MODEL_PART, sizeof(MODEL_PART));
 	assert_memory_equal(memory[OTHER] + 16, DATA_PART, sizeof(DATA_PART));
@@ -1491,11 +1516,11 @@ static void test_saved(void **state)
 	head.deadline_ns = 33;
 	head.max_payload = sizeof(struct nnaccel_model_memory);
 	keeper_says(ends[1], CACHE_NO);
-	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	check_request(ends[1], CACHE_QUERY, MODEL_PART, sizeof(MODEL_PART));
 	assert_int_equal(saved.model_size, 0);
 	keeper_says(ends[1], CACHE_YES);
-	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, sizeof(struct nnaccel_model_memory));
 	assert_string_equal(saved.model, MODEL_PART);
 	assert_string_equal(saved.data, DATA_PART);
@@ -1505,9 +1530,106 @@ static void test_saved(void **state)
 	assert_int_equal(engine_state.how.deadline_ns, 33);
 	engine_state.status = NN_GENERAL_FAILURE;
 	keeper_says(ends[1], CACHE_YES);
-	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
+
+	/* Another number of parts than the engine has files. */
+	head.num_inputs = 0;
+	head.num_grants = 1;
+	parts[1].pool = 0;
+	assert_int_equal(ask(&head, grants, parts + 1, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_string_equal(kernel.messages[0], "0 model and 1 data cache files, the device has 1 "
+			    "and 1");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* ---- entries of several files ---- */
+
+static void hash_several(uint32_t count, uint8_t hash[DIGEST_SIZE])
+{
+	const size_t size = sizeof(MODEL_PART);
+	struct evp_md_ctx_st *context = digest_begin();
+
+	for (uint32_t i = 0; i < count && count > 1; i++)
+		digest_add(context, &size, sizeof(size));
+	for (uint32_t i = 0; i < count; i++)
+		digest_add(context, MODEL_PART, size);
+	assert_true(digest_end(context, hash));
+}
+
+/* A client learns the engine's numbers of files, and gets as many parts. */
+static void test_several_files(void **state)
+{
+	static const struct { uint32_t model, data; } cases[] = {
+		{ 0, 1 }, { 1, 0 }, { 2, 1 }, { 2, 2 }, { 32, 32 },
+	};
+	enum { MOST = 2 * NNACCEL_MAX_CACHE_PARTS, STEP = 32 };
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	server.cache.socket = ends[0];
+	memset(&saved, 0, sizeof(saved));
+	engine.save = save;
+	engine.end_save = end_save;
+	engine.write_data = write_data;
+	engine.load = load;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t count = cases[i].model + cases[i].data;
+		const struct nn_device_info *info = (const void *)kernel.payloads[0];
+		struct nnaccel_cmd head = {
+			.kind = NNACCEL_DO_CACHE_SAVE, .model = 1, .num_grants = count,
+			.num_inputs = cases[i].model, .num_outputs = cases[i].data,
+			.max_payload = count * (uint32_t)sizeof(uint64_t), .token = TOKEN,
+		};
+		const struct nnaccel_cmd query = {
+			.kind = NNACCEL_DO_QUERY, .max_payload = sizeof(*info),
+		};
+		struct nnaccel_grant grants[MOST];
+		struct nnaccel_arg parts[MOST];
+		struct message request;
+		uint8_t hash[DIGEST_SIZE];
+
+		engine.model_cache_files = saved.num_model = cases[i].model;
+		engine.data_cache_files = saved.num_data = cases[i].data;
+		server.models.files = engine_cache_files(&engine);
+		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
+		assert_int_equal(info->model_cache_files, cases[i].model);
+		assert_int_equal(info->data_cache_files, cases[i].data);
+		for (uint32_t k = 0; k < count; k++) {
+			grants[k] = (struct nnaccel_grant){ MEMORY, RW, PAGE };
+			parts[k] = (struct nnaccel_arg){ .pool = k, .offset = k * STEP, .length = STEP };
+		}
+		memset(memory[MEMORY], 0, PAGE);
+		keeper_says(ends[1], CACHE_YES);
+		if (ask(&head, grants, parts, NULL))
+			fail_msg("%zu: %s", i, kernel.messages[0]);
+		hash_several(cases[i].model, hash);
+		request = take_request(ends[1], CACHE_STORE);
+		assert_memory_equal(request.hash, hash, sizeof(hash));
+		for (uint32_t k = 0; k < count; k++)
+			assert_string_equal(memory[MEMORY] + k * STEP,
+					    k < cases[i].model ? MODEL_PART : DATA_PART);
+
+		/* The engine gets all of them, at their lengths. */
+		for (uint32_t k = 0; k < cases[i].model; k++)
+			parts[k].length = sizeof(MODEL_PART);
+		head.kind = NNACCEL_DO_PREPARE_CACHED;
+		head.model = 100 + i;
+		head.max_payload = sizeof(struct nnaccel_model_memory);
+		keeper_says(ends[1], CACHE_YES);
+		if (ask(&head, grants, parts, NULL))
+			fail_msg("%zu: %s", i, kernel.messages[0]);
+		request = take_request(ends[1], CACHE_QUERY);
+		assert_memory_equal(request.hash, hash, sizeof(hash));
+		assert_int_equal(saved.loaded_model, cases[i].model);
+		assert_int_equal(saved.loaded_data, cases[i].data);
+	}
+	engine.model_cache_files = engine.data_cache_files = 0;
+	server.models.files = engine_cache_files(&engine);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -1521,16 +1643,6 @@ static void keeper_answers(int keeper, uint32_t number, struct message answer, i
 	assert_true(message_send(keeper, &answer, file));
 	if (file >= 0)
 		close(file);
-}
-
-/* Takes a request, which is of that kind. */
-static struct message take_request(int keeper, enum message_kind kind)
-{
-	struct message request;
-
-	assert_int_equal(recv(keeper, &request, sizeof(request), MSG_DONTWAIT), sizeof(request));
-	assert_int_equal(request.kind, kind);
-	return request;
 }
 
 /* A file of a plan: a page of data, and the model. */
@@ -1548,6 +1660,7 @@ static int start_keeping(void)
 	static int ends[2];
 
 	memset(&saved, 0, sizeof(saved));
+	saved.num_model = saved.num_data = 1;
 	engine.save = save;
 	engine.end_save = end_save;
 	engine.write_data = write_data;
@@ -1679,6 +1792,7 @@ static void test_kept_before(void **state)
 		uint32_t number = 1;
 
 		memset(&saved, 0, sizeof(saved));
+		saved.num_model = saved.num_data = 1;
 		assert_true(digest(MODEL_PART, sizeof(MODEL_PART), answer.hash));
 		keeper_answers(keeper, number++, answer, plan_file(kept[i].model));
 		if (kept[i].is_dropped)
@@ -1822,7 +1936,7 @@ int main(void)
 		TEST(forgotten_in_use),
 		TEST(held),
 		TEST(sizes),
-		TEST(saved),
+		TEST(saved), TEST(several_files),
 		TEST(kept),
 		TEST(kept_before),
 		TEST(commit_and_fetch),

@@ -211,9 +211,21 @@ static int fake_fail(int error)
 	return -1;
 }
 
+/* Parts of a saved model. */
+static void fake_look_parts(uint64_t address, uint32_t count)
+{
+	const struct nnaccel_cache_part *parts = (const void *)(uintptr_t)address;
+
+	for (uint32_t i = 0; i < count; i++) {
+		fake_look(parts[i].pool, FAKE_POOL);
+		fake.wrong += !parts[i].pool && (parts[i].offset || parts[i].length);
+	}
+}
+
 /* Answers work. */
 static int fake_work(enum nnaccel_work kind, union fake_work *w)
 {
+	uint32_t parts;
 	int result;
 
 	if (fake.answer && fake.answer(kind, w, &result))
@@ -232,19 +244,16 @@ static int fake_work(enum nnaccel_work kind, union fake_work *w)
 		w->prepare.out_model = fake_id(FAKE_MODEL, 0);
 		return 0;
 	case NNACCEL_WORK_PREPARE_CACHED:
-		fake_look(w->prepare_cached.model_pool, FAKE_POOL);
-		fake_look(w->prepare_cached.data_pool, FAKE_POOL);
+		fake_look_parts(w->prepare_cached.parts, w->prepare_cached.num_model_parts +
+							 w->prepare_cached.num_data_parts);
 		w->prepare_cached.out_model = fake_id(FAKE_MODEL, 0);
 		return 0;
 	case NNACCEL_WORK_CACHE_SAVE:
 		fake_look(w->cache_save.model, FAKE_MODEL);
-		fake_look(w->cache_save.model_pool, FAKE_POOL);
-		fake_look(w->cache_save.data_pool, FAKE_POOL);
-		fake.wrong += !w->cache_save.model_pool &&
-			      (w->cache_save.data_pool || w->cache_save.model_room);
-		fake.wrong += !w->cache_save.data_pool && w->cache_save.data_room;
-		w->cache_save.out_model_size = 8;
-		w->cache_save.out_data_size = 8;
+		parts = w->cache_save.num_model_parts + w->cache_save.num_data_parts;
+		fake_look_parts(w->cache_save.parts, parts);
+		for (uint32_t i = 0; i < parts; i++)
+			((uint64_t *)(uintptr_t)w->cache_save.sizes)[i] = 8;
 		return 0;
 	case NNACCEL_WORK_EXECUTE:
 		return fake_execute(&w->execute);

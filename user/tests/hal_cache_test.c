@@ -897,7 +897,11 @@ static bool doubles(int fd, uint32_t model)
 
 static void test_flipping_writer(void **state)
 {
-	struct nnaccel_prepare_cached p = { .size = sizeof(p), .preference = 1, .priority = 1 };
+	struct nnaccel_cache_part parts[2] = { { 0 } };
+	struct nnaccel_prepare_cached p = {
+		.size = sizeof(p), .num_model_parts = 1, .num_data_parts = 1,
+		.parts = (uintptr_t)parts, .preference = 1, .priority = 1,
+	};
 	struct flipper f = { .stop = false };
 	int fd = open(NNA_DEVICE_PATH, O_RDWR | O_CLOEXEC), loaded = 0;
 	struct entry e;
@@ -906,10 +910,10 @@ static void test_flipping_writer(void **state)
 	(void)state;
 	entry_open(&e, 14);
 	save(&e, 2);
-	p.model_pool = shared_copy(fd, &e, &f);
-	p.model_length = f.size;
-	p.data_pool = import(fd, e.data);
-	p.data_length = (uint64_t)size_of(e.data);
+	parts[0].pool = shared_copy(fd, &e, &f);
+	parts[0].length = f.size;
+	parts[1].pool = import(fd, e.data);
+	parts[1].length = (uint64_t)size_of(e.data);
 	memcpy(p.token, e.cache.token, sizeof(p.token));
 	assert_int_equal(pthread_create(&thread, NULL, flip, &f), 0);
 	for (int i = 0; i < FLIPS; i++) {

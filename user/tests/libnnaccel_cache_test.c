@@ -167,8 +167,10 @@ struct answer {
 static struct engine {
 	const struct answer *answers;
 	struct nnaccel_cache_save saves[MOST_ASKED];
+	struct nnaccel_cache_part rooms[MOST_ASKED][2];
 	unsigned int asked;
 	struct nnaccel_prepare_cached cached;
+	struct nnaccel_cache_part parts[NNA_MAX_CACHE_FILES];
 	struct nnaccel_prepare prepare;
 } engine;
 
@@ -177,25 +179,31 @@ static bool answer(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_pool_export *export = arg;
 	struct nnaccel_cache_save *save = arg;
+	uint64_t *sizes;
 
 	*result = 0;
 	if (request == NNACCEL_WORK_PREPARE)
 		engine.prepare = *(struct nnaccel_prepare *)arg;
-	if (request == NNACCEL_WORK_PREPARE_CACHED)
+	if (request == NNACCEL_WORK_PREPARE_CACHED) {
 		engine.cached = *(struct nnaccel_prepare_cached *)arg;
+		memcpy(engine.parts, (void *)(uintptr_t)engine.cached.parts, sizeof(engine.parts[0]) *
+		       (engine.cached.num_model_parts + engine.cached.num_data_parts));
+	}
 	if (request == NNACCEL_POOL_EXPORT) {
 		export->out_fd = fake_file(FAKE_PAGE);
 		fill(export->out_fd, 256,
-		     export->id == engine.saves[engine.asked - 1].model_pool ? 'm' : 'd');
+		     export->id == engine.rooms[engine.asked - 1][0].pool ? 'm' : 'd');
 		return true;
 	}
 	if (request != NNACCEL_WORK_CACHE_SAVE || !engine.answers)
 		return false;
 	assert_true(engine.asked < MOST_ASKED);
 	engine.saves[engine.asked] = *save;
+	memcpy(engine.rooms[engine.asked], (void *)(uintptr_t)save->parts, sizeof(engine.rooms[0]));
 	save->out_status = engine.answers[engine.asked].status;
-	save->out_model_size = engine.answers[engine.asked].model_size;
-	save->out_data_size = engine.answers[engine.asked].data_size;
+	sizes = (uint64_t *)(uintptr_t)save->sizes;
+	sizes[0] = engine.answers[engine.asked].model_size;
+	sizes[1] = engine.answers[engine.asked].data_size;
 	engine.asked++;
 	return true;
 }
@@ -237,7 +245,8 @@ static enum nn_status write_entry(struct nna_cache_files *opened, const char *mo
 				  const char *data)
 {
 	err.message[0] = '\0';
-	return nna_cache_files_write(opened, model_part, strlen(model_part), data, strlen(data), &err);
+	return nna_cache_files_write(opened, (const struct nna_cache_bytes[]){
+		{ model_part, strlen(model_part) }, { data, strlen(data) } }, &err);
 }
 
 /* The engine's sizes may change in between, and are asked for three times more. */
@@ -255,7 +264,7 @@ static void test_saving(void **state)
 		{ "no data", { { 0, 100, 0 }, { 0, 100, 0 } }, 2, 100, 0, "" },
 		{ "smaller than it said", { { 0, 100, 50 }, { 0, 99, 49 } }, 2, 99, 49, "" },
 		{ "nothing yet", { { 0, 0, 0 } }, 1, 3, 5, "" },
-		{ "no model", { { 0, 0, 50 } }, 1, 3, 5, "cache: the engine saves nothing" },
+		{ "no model", { { 0, 0, 50 } }, 1, 3, 5, "cache: the engine saves nothing in the first file" },
 		{ "grows", { { 0, 100, 50 }, { SHORT, 101, 50 }, { 0, 101, 50 } }, 3, 101, 50, "" },
 		{ "grows twice", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 101, 51 },
 				   { 0, 101, 51 } }, 4, 101, 51, "" },
@@ -292,10 +301,10 @@ static void test_saving(void **state)
 			const struct nnaccel_cache_save *save = &engine.saves[k];
 			const struct answer *last = k ? &cases[i].answers[k - 1] : &(struct answer){ 0 };
 
-			assert_int_equal(save->model_room, last->model_size);
-			assert_int_equal(save->data_room, last->data_size);
-			assert_int_equal(save->model_pool != 0, last->model_size != 0);
-			assert_int_equal(save->data_pool != 0, last->data_size != 0);
+			assert_int_equal(engine.rooms[k][0].length, last->model_size);
+			assert_int_equal(engine.rooms[k][1].length, last->data_size);
+			assert_int_equal(engine.rooms[k][0].pool != 0, last->model_size != 0);
+			assert_int_equal(engine.rooms[k][1].pool != 0, last->data_size != 0);
 			assert_memory_equal(save->token, cache.token, sizeof(save->token));
 		}
 	}
@@ -479,11 +488,11 @@ static void test_loading(void **state)
 				 ftruncate(files[1], cases[i].data_size), 0);
 		assert_int_equal(nna_prepare_model_from_cache(device, &cache, &options, &p, &err),
 				 cases[i].status);
-		assert_int_equal(engine.cached.model_pool != 0, cases[i].status == NN_OK);
+		assert_int_equal(engine.parts[0].pool != 0, cases[i].status == NN_OK);
 		if (cases[i].status == NN_OK) {
-			assert_int_equal(engine.cached.data_pool != 0, cases[i].data_size != 0);
-			assert_int_equal(engine.cached.model_length, cases[i].model_size);
-			assert_int_equal(engine.cached.data_length, cases[i].data_size);
+			assert_int_equal(engine.parts[1].pool != 0, cases[i].data_size != 0);
+			assert_int_equal(engine.parts[0].length, cases[i].model_size);
+			assert_int_equal(engine.parts[1].length, cases[i].data_size);
 			assert_int_equal(engine.cached.preference, options.preference);
 			assert_int_equal(engine.cached.priority, options.priority);
 			assert_int_equal(engine.cached.deadline_ns, options.deadline_ns);
@@ -541,13 +550,15 @@ static void test_files_that_are_refused(void **state)
 	char path[32];
 
 	(void)state;
-	for (uint32_t i = 0; i < 9; i++) {
-		cache.num_model_files = i / 3;
-		cache.num_data_files = i % 3;
-		assert_int_equal(open_entry(F_RDLCK, &open_files),
-				 i == 4 ? NN_OK : NN_INVALID_ARGUMENT);
-		nna_cache_files_close(&open_files);
-	}
+	cache.num_model_files = cache.num_data_files = 0;
+	assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+	cache.num_model_files = 33;
+	assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "cache: 33 model and 0 data files, up to 32 of each are "
+			    "possible, and one in all is needed");
+	cache.num_model_files = 0;
+	cache.num_data_files = 33;
+	assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
 	cache.num_model_files = cache.num_data_files = 1;
 	assert_int_equal(pipe(ends), 0);
 	folder = open("/", O_RDONLY | O_DIRECTORY);
@@ -582,15 +593,14 @@ static void test_locks(void **state)
 	fill(files[0], 3, 'm');
 	fill(files[1], 5, 'd');
 	assert_int_equal(open_entry(F_RDLCK, &reader), NN_OK);
-	assert_int_equal(reader.model_size, 3);
-	assert_int_equal(reader.data_size, 5);
+	assert_int_equal(reader.sizes[0], 3);
+	assert_int_equal(reader.sizes[1], 5);
 	assert_int_equal(open_entry(F_RDLCK, &other), NN_OK);
 	assert_int_equal(open_entry(F_WRLCK, &writer), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "cache: the model file is in use by another process");
-	assert_int_equal(writer.model, -1);
-	assert_int_equal(writer.data, -1);
-	close(reader.model);
-	close(other.model);
+	assert_int_equal(writer.count, 0);
+	close(reader.fds[0]);
+	close(other.fds[0]);
 	assert_int_equal(open_entry(F_WRLCK, &writer), NN_OK);
 	/* The same data are not written again: a model may be using them. */
 	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
@@ -599,13 +609,64 @@ static void test_locks(void **state)
 	assert_string_equal(err.message, "cache: the data file is in use by another process");
 	assert_holds(files[0], 3, 'M');
 	assert_holds(files[1], 5, 'd');
-	close(reader.data);
-	close(other.data);
+	close(reader.fds[1]);
+	close(other.fds[1]);
 	assert_int_equal(write_entry(&writer, "mmm", "DDDDD"), NN_OK);
 	assert_holds(files[1], 5, 'D');
 	nna_cache_files_close(&writer);
-	assert_int_equal(writer.model, -1);
-	assert_int_equal(writer.data, -1);
+	assert_int_equal(writer.count, 0);
+}
+
+/* Entries of several files of a kind are written, compared and loaded as a whole. */
+static void test_several_files(void **state)
+{
+	static const struct { uint32_t model, data; } cases[] = {
+		{ 1, 0 }, { 0, 1 }, { 2, 1 }, { 0, 2 }, { 3, 2 }, { 32, 32 },
+	};
+	struct nna_cache_bytes parts[NNA_MAX_CACHE_FILES];
+	char bytes[NNA_MAX_CACHE_FILES];
+	int fds[NNA_MAX_CACHE_FILES];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const uint32_t count = cases[i].model + cases[i].data;
+		struct nna_device *device = open_device();
+		struct nna_prepared_model *p;
+		struct nna_cache_files f;
+
+		cache.model_files = fds;
+		cache.num_model_files = cases[i].model;
+		cache.data_files = fds + cases[i].model;
+		cache.num_data_files = cases[i].data;
+		for (uint32_t k = 0; k < count; k++) {
+			fds[k] = make_file();
+			bytes[k] = (char)k + 1;
+			parts[k] = (struct nna_cache_bytes){ &bytes[k], 1 };
+		}
+		for (int round = 0; round < 2; round++) {
+			/* Another last byte, in an entry that is otherwise the same. */
+			bytes[count - 1] += round;
+			assert_int_equal(open_entry(F_WRLCK, &f), NN_OK);
+			assert_int_equal(f.count, count);
+			assert_int_equal(nna_cache_files_write(&f, parts, &err), NN_OK);
+			nna_cache_files_close(&f);
+			for (uint32_t k = 0; k < count; k++)
+				assert_holds(fds[k], 1, bytes[k]);
+		}
+		assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err), NN_OK);
+		assert_int_equal(engine.cached.num_model_parts, cases[i].model);
+		assert_int_equal(engine.cached.num_data_parts, cases[i].data);
+		nna_prepared_model_free(p);
+		/* An entry whose first file is empty was not written to its end. */
+		assert_int_equal(ftruncate(fds[0], 0), 0);
+		assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err),
+				 NN_GENERAL_FAILURE);
+		assert_string_equal(err.message, cases[i].model ? "cache: the model file is empty" :
+				    "cache: the data file is empty");
+		nna_device_close(device);
+		for (uint32_t k = 0; k < count; k++)
+			close(fds[k]);
+	}
 }
 
 /* A different byte is found at any place, also at the bounds of what is compared at a time. */
@@ -620,7 +681,7 @@ static void test_same_bytes(void **state)
 		const size_t at[] = { SIZE_MAX, 0, sizes[i] / 2, sizes[i] - 1 };
 
 		for (size_t k = 0; k < COUNT(at); k++) {
-			struct nna_cache_files f = { files[0], files[1], 1, sizes[i] };
+			struct nna_cache_files f = { 1, 2, { files[0], files[1] }, { 1, sizes[i] } };
 			const char *expected = k ? "0msmwdtdsdwmsm" : "";
 
 			fill(files[0], 1, 'm');
@@ -629,8 +690,8 @@ static void test_same_bytes(void **state)
 			disk.model = files[0];
 			disk.data = files[1];
 			memset(disk.calls, 0, sizeof(disk.calls));
-			assert_int_equal(nna_cache_files_write(&f, "m", 1, bytes, sizes[i], &err),
-					 NN_OK);
+			assert_int_equal(nna_cache_files_write(&f, (const struct nna_cache_bytes[]){
+				{ "m", 1 }, { bytes, sizes[i] } }, &err), NN_OK);
 			assert_string_equal(disk.calls, expected);
 			disk.model = -1;
 			if (k)
@@ -642,7 +703,7 @@ static void test_same_bytes(void **state)
 /* Files that cannot be compared are written. */
 static void test_unreadable(void **state)
 {
-	struct nna_cache_files f = { files[0], files[1], 3, 5 };
+	struct nna_cache_files f = { 1, 2, { files[0], files[1] }, { 3, 5 } };
 
 	(void)state;
 	fill(files[0], 3, 'm');
@@ -680,7 +741,7 @@ static void test_order(void **state)
 		int steps = (int)strlen(cases[i].calls) / 2;
 
 		for (int fails = 0; fails <= steps; fails++) {
-			struct nna_cache_files f = { files[0], files[1], 3, 5 };
+			struct nna_cache_files f = { 1, 2, { files[0], files[1] }, { 3, 5 } };
 			const char *model_part = cases[i].model, *data = cases[i].data;
 			enum nn_status status;
 
@@ -729,6 +790,7 @@ int main(void)
 		TEST(test_preparing),
 		TEST(test_files_that_are_refused),
 		TEST(test_locks),
+		TEST(test_several_files),
 		TEST(test_same_bytes),
 		TEST(test_unreadable),
 		TEST(test_order),

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +46,8 @@ static void check(enum nn_status status)
 
 /* ---- the engine ---- */
 
-static void start_engine(const char *clients)
+/* Without --state there is no cache. */
+static void fork_engine(const char *clients, const char *state)
 {
 	char option[80];
 
@@ -53,13 +55,24 @@ static void start_engine(const char *clients)
 	engine = fork();
 	if (!engine) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		execl(program, program, option, clients, "--max-clients=2", "--log-level=error", NULL);
+		execl(program, program, option, clients, "--max-clients=2", "--log-level=error", state,
+		      NULL);
 		_exit(127);
 	}
+}
+
+static void await_engine(void)
+{
 	while (access(path, F_OK)) {
 		assert_int_equal(waitpid(engine, NULL, WNOHANG), 0);
 		usleep(1000);
 	}
+}
+
+static void start_engine(const char *clients)
+{
+	fork_engine(clients, NULL);
+	await_engine();
 }
 
 static void stop_engine(void)
@@ -98,7 +111,8 @@ static int tear_down(void **state)
 
 /* ---- executions: x + 1 ---- */
 
-static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
+static struct nna_prepared_model *prepare_with(struct nna_device *d, uint32_t count,
+					       const struct nna_prepare_options *options)
 {
 	static const float one = 1;
 	struct nna_prepared_model *p = NULL;
@@ -111,9 +125,14 @@ static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
 	none = mb_int32(&b, 0);
 	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(count));
 	mb_operation(&b, NN_OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
-	if (nna_prepare_model(d, &b.model, NULL, NULL, &p, &err))
+	if (nna_prepare_model(d, &b.model, NULL, options, &p, &err))
 		return NULL;
 	return p;
+}
+
+static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
+{
+	return prepare_with(d, count, NULL);
 }
 
 /* Memory of `count` inputs and as many outputs. */
@@ -713,10 +732,16 @@ static void test_cache(void **state)
 	struct nna_prepared_model *p = prepare(device, COUNT);
 	int file = memfd_create("pool", MFD_CLOEXEC);
 	struct nnaccel_pool_import read_only = { .size = sizeof(read_only), .fd = file, .prot = PROT_READ, .length = 4096 };
-	struct nnaccel_cache_save s = { .size = sizeof(s), .model = p->id };
+	struct nnaccel_cache_part parts[2] = { { 0 } };
+	uint64_t sizes[2] = { 0 };
+	struct nnaccel_cache_save s = {
+		.size = sizeof(s), .model = p->id, .num_model_parts = 1, .num_data_parts = 1,
+		.parts = (uintptr_t)parts, .sizes = (uintptr_t)sizes,
+	};
 	char whole[NNACCEL_MAX_MESSAGE] = "";
 	struct nnaccel_prepare_cached c = {
-		.size = sizeof(c), .preference = 1, .priority = 1, .message = (uintptr_t)whole, .message_size = sizeof(whole),
+		.size = sizeof(c), .num_model_parts = 1, .num_data_parts = 1, .parts = (uintptr_t)parts,
+		.preference = 1, .priority = 1, .message = (uintptr_t)whole, .message_size = sizeof(whole),
 	};
 	uint32_t pool;
 
@@ -725,24 +750,24 @@ static void test_cache(void **state)
 	assert_int_equal(call(NNACCEL_POOL_IMPORT, &read_only), 0);
 	assert_int_equal(work(NNACCEL_WORK_CACHE_SAVE, &s), 0);
 	assert_int_equal(s.out_status, NNACCEL_STATUS_NONE);
-	assert_true(s.out_model_size > 0 && s.out_data_size > 0);
-	pool = pool_of(s.out_model_size + s.out_data_size);
-	s.model_room = s.out_model_size;
-	s.data_room = s.out_data_size;
+	assert_true(sizes[0] > 0 && sizes[1] > 0);
+	pool = pool_of(sizes[0] + sizes[1]);
+	parts[0].length = sizes[0];
+	parts[1].length = sizes[1];
 	for (int i = 0; i < 6; i++) {
 		const int errors[] = { 0, ENOENT, ENOENT, EACCES, EACCES, ENOENT };
 
 		s.model = i == 5 ? pool : p->id;
-		s.model_pool = i == 1 ? p->id : i == 3 ? read_only.out_id : pool;
-		s.data_pool = i == 2 ? p->id : i == 4 ? read_only.out_id : pool;
+		parts[0].pool = i == 1 ? p->id : i == 3 ? read_only.out_id : pool;
+		parts[1].pool = i == 2 ? p->id : i == 4 ? read_only.out_id : pool;
 		assert_int_equal(work(NNACCEL_WORK_CACHE_SAVE, &s), errors[i]);
 	}
 	for (int i = 0; i < 4; i++) {
 		const int errors[] = { 0, ENOENT, ENOENT, ETIME };
 
-		c.model_pool = i == 1 ? p->id : read_only.out_id;
-		c.data_pool = i == 2 ? p->id : pool;
-		c.model_length = c.data_length = 8;
+		parts[0].pool = i == 1 ? p->id : read_only.out_id;
+		parts[1].pool = i == 2 ? p->id : pool;
+		parts[0].length = parts[1].length = 8;
 		c.deadline_ns = i == 3;
 		c.out_model = 9;
 		c.out_status = NNACCEL_STATUS_NONE;
@@ -753,8 +778,8 @@ static void test_cache(void **state)
 	}
 	assert_true(strlen(whole) > 10 && strlen(whole) < sizeof(whole) - 1);
 	/* The reason is cut if there is no room for it, and always ends. */
-	c.model_pool = read_only.out_id;
-	c.data_pool = pool;
+	parts[0].pool = read_only.out_id;
+	parts[1].pool = pool;
 	c.deadline_ns = 0;
 	for (uint32_t room = 1; room < 64; room += 3) {
 		char reason[64];
@@ -770,6 +795,104 @@ static void test_cache(void **state)
 	close(file);
 	assert_int_equal(destroy(pool) | destroy(read_only.out_id), 0);
 	nna_prepared_model_free(p);
+}
+
+/* ---- numbers of cache files ---- */
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+/* Saves x + 1 to the engine's numbers of files, and loads it. */
+static void check_files(uint32_t model_files, uint32_t data_files)
+{
+	const uint32_t count = model_files + data_files;
+	struct nn_error not_saved = { "" };
+	struct nna_prepared_model *p;
+	uint32_t told[2];
+	int fds[64];
+	const struct nna_cache cache = {
+		.size = sizeof(cache), .token = { 1, 2, 3 }, .not_saved = &not_saved,
+		.model_files = fds, .num_model_files = model_files,
+		.data_files = fds + model_files, .num_data_files = data_files,
+	};
+	struct nna_cache other = cache;
+
+	check(nna_cache_files_needed(device, &told[0], &told[1], &err));
+	assert_int_equal(told[0], model_files);
+	assert_int_equal(told[1], data_files);
+	for (uint32_t i = 0; i < count; i++)
+		fds[i] = memfd_create("entry", MFD_CLOEXEC);
+	p = prepare_with(device, COUNT, &(struct nna_prepare_options){
+		.size = sizeof(struct nna_prepare_options), .preference = 1, .priority = 1,
+		.cache = &cache });
+	assert_string_equal(not_saved.message, "");
+	nna_prepared_model_free(p);
+	assert_true(size_of(fds[0]) > 0);
+	check(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err));
+	check_sum(p, NULL, 5);
+	nna_prepared_model_free(p);
+
+	/* The engine refuses another number. */
+	other.num_model_files = model_files ? model_files - 1 : 1;
+	other.model_files = model_files ? fds + 1 : fds;
+	if (other.num_model_files + other.num_data_files) {
+		assert_int_equal(nna_prepare_model_from_cache(device, &other, NULL, &p, &err),
+				 NN_INVALID_ARGUMENT);
+		assert_non_null(strstr(err.message, "cache files, the device has"));
+	}
+	/* A bit of a model part, moved or changed, makes the entry no one's. */
+	if (model_files > 1) {
+		int first = fds[0];
+
+		fds[0] = fds[1];
+		fds[1] = first;
+		assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err),
+				 NN_GENERAL_FAILURE);
+		assert_non_null(strstr(err.message, "did not save the model file"));
+	}
+	for (uint32_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+static void test_cache_files(void **state)
+{
+	static const struct { uint32_t model, data; } cases[] = {
+		{ 0, 1 }, { 1, 0 }, { 1, 1 }, { 2, 0 }, { 2, 1 }, { 0, 2 }, { 32, 32 },
+	};
+	static const char *const left[] = { "index.db", "index.db-journal", "keeper.sock", "plans" };
+	char option[80], numbers[16], file[80];
+
+	snprintf(option, sizeof(option), "--state=%s", folder);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(numbers, sizeof(numbers), "%u %u", cases[i].model, cases[i].data);
+		setenv(KIT_ENGINE_FILES, numbers, 1);
+		fork_engine(*state, option);
+		await_engine();
+		check(nna_device_open(path, &device, &err));
+		check_files(cases[i].model, cases[i].data);
+		nna_device_close(device);
+		stop_engine();
+	}
+	/* It does not start if it wants more. */
+	for (size_t i = 0; i < 2; i++) {
+		int status;
+
+		setenv(KIT_ENGINE_FILES, i ? "33 1" : "0 33", 1);
+		fork_engine(*state, option);
+		assert_int_equal(waitpid(engine, &status, 0), engine);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
+	}
+	unsetenv(KIT_ENGINE_FILES);
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+		snprintf(file, sizeof(file), "%s/%s", folder, left[i]);
+		remove(file);
+	}
 }
 
 /* The device tells whether it has an engine, and what that executed. */
@@ -887,6 +1010,10 @@ int main(int argc, char **argv)
 		TEST(test_wrong_buffers),
 		TEST(test_cache),
 		TEST(test_info),
+		{ "test_cache_files by processes", test_cache_files, NULL, NULL,
+		  (void *)"--clients=processes" },
+		{ "test_cache_files by threads", test_cache_files, NULL, NULL,
+		  (void *)"--clients=threads" },
 		TEST(test_wrong_bursts),
 	};
 	int result;

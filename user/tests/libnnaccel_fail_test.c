@@ -146,7 +146,7 @@ static const struct nna_role role = { .frequency = 1 };
 	  nna_prepare_model(given.device, bad ? &no_model : &model, NULL, NULL, &made.prepared, \
 			    err)) \
 	X(nna_prepare_model_from_cache, true, \
-	  (given.cache.num_model_files = !bad, \
+	  (given.cache.num_model_files = bad ? NNACCEL_MAX_CACHE_PARTS + 1 : 1, \
 	   nna_prepare_model_from_cache(given.device, &given.cache, NULL, &made.prepared, err))) \
 	X(nna_prepared_model_set_signature, true, \
 	  nna_prepared_model_set_signature(given.cached, bad ? &no_model : &model, err)) \

@@ -99,7 +99,10 @@ static const union fake_work kinds[] = {
 	[NNACCEL_WORK_PREPARE] = { .prepare = { .size = sizeof(struct nnaccel_prepare) } },
 	[NNACCEL_WORK_PREPARE_CACHED] = { .prepare_cached = {
 		.size = sizeof(struct nnaccel_prepare_cached) } },
-	[NNACCEL_WORK_CACHE_SAVE] = { .cache_save = { .size = sizeof(struct nnaccel_cache_save) } },
+	[NNACCEL_WORK_CACHE_SAVE] = { .cache_save = {
+		.size = sizeof(struct nnaccel_cache_save), .num_model_parts = 1,
+		.parts = (uintptr_t)&(struct nnaccel_cache_part){ .pool = 0 },
+		.sizes = (uintptr_t)bytes } },
 	[NNACCEL_WORK_EXECUTE] = { .execute = { .size = sizeof(struct nnaccel_execute) } },
 	[NNACCEL_WORK_BUFFER_ALLOC] = { .buffer_alloc = {
 		.size = sizeof(struct nnaccel_buffer_alloc) } },
@@ -115,7 +118,7 @@ static bool is_answered(enum nnaccel_work kind, const union fake_work *w)
 	case NNACCEL_WORK_SUPPORTED: return bytes[0] == 1;
 	case NNACCEL_WORK_PREPARE: return w->prepare.out_model;
 	case NNACCEL_WORK_PREPARE_CACHED: return w->prepare_cached.out_model;
-	case NNACCEL_WORK_CACHE_SAVE: return w->cache_save.out_model_size == 8;
+	case NNACCEL_WORK_CACHE_SAVE: return bytes[0] == 8;
 	case NNACCEL_WORK_EXECUTE: return w->execute.out_device_ns == NNACCEL_TIME_NONE;
 	case NNACCEL_WORK_BUFFER_ALLOC: return w->buffer_alloc.out_buffer;
 	case NNACCEL_WORK_BUFFER_COPY: return true;

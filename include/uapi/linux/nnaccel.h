@@ -541,37 +541,55 @@ struct nnaccel_prepare {
 /* Size of a token, the client's name of a saved model. */
 #define NNACCEL_TOKEN_SIZE	32
 
+/* Most parts of each kind that a saved model has: the NN HAL's bound for cache files. */
+#define NNACCEL_MAX_CACHE_PARTS	32
+
+/**
+ * struct nnaccel_cache_part - Where a part of a saved model lies, or may be written
+ * @pool: a pool of this context; 0: no memory, and all else is 0
+ * @__reserved: must be 0
+ * @offset: bytes into the pool; of a data part a multiple of the page size
+ * @length: bytes
+ */
+struct nnaccel_cache_part {
+	__u32 pool;
+	__u32 __reserved;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+};
+
 /**
  * struct nnaccel_prepare_cached - Work NNACCEL_WORK_PREPARE_CACHED
  * @size: sizeof(struct nnaccel_prepare_cached)
  * @flags: must be 0
- * @model_pool: pool that holds the model part that NNACCEL_WORK_CACHE_SAVE wrote
- * @data_pool: pool that holds the data part, or 0: there is none; the model
- *	holds it, and the engine reads it in place and never writes it
- * @model_offset: bytes into @model_pool
- * @model_length: bytes, at most NNACCEL_MAX_WIRE
- * @data_offset: bytes into @data_pool, a multiple of the page size
- * @data_length: bytes; 0 without @data_pool
+ * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
+ * @num_data_parts: data parts, likewise
+ * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: the parts
+ *	that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The model holds the pools of
+ *	data parts. The engine reads these in place and never writes them
  * @token: the token that the parts were saved under
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
  * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
  * @out_status: out: enum nnaccel_status; GENERAL_FAILURE: the parts are not
- *	what this engine saved under @token for this user, or are damaged
+ *	what this engine saved under @token for this user, or are damaged.
+ *	INVALID_ARGUMENT: the engine has another number of parts
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @attributes_size: as of NNACCEL_WORK_PREPARE
  * @attributes: as of NNACCEL_WORK_PREPARE, the same as for the saved model
  *
  * Prepares a model as NNACCEL_WORK_PREPARE does, from saved parts. The engine copies
- * the model part and must know its hash. The data part is used in place and not
- * hashed; changing it can only change values of outputs.
+ * the model parts and must know their hash. The data parts are used in place and not
+ * hashed; changing them can only change values of outputs.
  *
  * Errors:
  * ENOENT: no such pool.
- * EINVAL: range outside the pool, a data range without a pool, too many attributes,
- * unknown preference or priority.
+ * EINVAL: no part, or too many parts.
+ * EINVAL: range outside the pool, or a range without a pool.
+ * EINVAL: model parts of more than NNACCEL_MAX_WIRE bytes together.
+ * EINVAL: too many attributes, unknown preference or priority.
  * EOPNOTSUPP: a pool is formatted.
  * ENOSPC: too many models.
  * ETIME: the deadline passed.
@@ -580,12 +598,9 @@ struct nnaccel_prepare {
 struct nnaccel_prepare_cached {
 	__u32 size;
 	__u32 flags;
-	__u32 model_pool;
-	__u32 data_pool;
-	__aligned_u64 model_offset;
-	__aligned_u64 model_length;
-	__aligned_u64 data_offset;
-	__aligned_u64 data_length;
+	__u32 num_model_parts;
+	__u32 num_data_parts;
+	__aligned_u64 parts;
 	__u8 token[NNACCEL_TOKEN_SIZE];
 	__u32 preference;
 	__u32 priority;
@@ -603,32 +618,31 @@ struct nnaccel_prepare_cached {
  * @size: sizeof(struct nnaccel_cache_save)
  * @flags: must be 0
  * @model: a model of this context
- * @model_pool: pool to write the model part to; 0: only the sizes are requested,
- *	and all other fields up to @token must be 0
- * @data_pool: the same for the data part, or 0: there is none
- * @__reserved0: must be 0
- * @model_offset: bytes into @model_pool
- * @model_room: bytes that may be written there
- * @data_offset: bytes into @data_pool, a multiple of the page size
- * @data_room: bytes that may be written there; 0 without @data_pool
+ * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
+ * @num_data_parts: data parts, likewise
+ * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: the parts did
+ *	not fit, and nothing was written. INVALID_ARGUMENT: the engine has another number
+ *	of parts
+ * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: room for
+ *	each, model parts first. Without any memory only the sizes are requested
+ * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part, with
+ *	NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, else left alone
  * @token: the token to save under
- * @out_model_size: out: bytes of the model part, with NNACCEL_STATUS_NONE and
- *	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, else 0
- * @out_data_size: out: bytes of the data part, likewise
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: the parts did
- *	not fit, and nothing was written
+ * @__reserved: must be 0
  *
  * Writes parts from which NNACCEL_WORK_PREPARE_CACHED can prepare the model again.
- * The engine stores the hash of the model part durably, for this user and @token,
+ * The engine stores the hash of the model parts durably, for this user and @token,
  * before it writes a byte. If the call fails, the contents of the memory are
  * undefined.
  *
  * Errors:
  * ENOENT: no such model or pool.
  * ESTALE: the model's worker is dead.
- * EINVAL: range outside the pool, a range without a pool.
+ * EINVAL: no part, or too many parts.
+ * EINVAL: range outside the pool, or a range without a pool.
+ * EINVAL: model parts of more than NNACCEL_MAX_WIRE bytes together.
  * EACCES: a pool is not writable.
  * EOPNOTSUPP: a pool is formatted.
  * Errors of reaching the engine: see struct nnaccel_query.
@@ -637,19 +651,15 @@ struct nnaccel_cache_save {
 	__u32 size;
 	__u32 flags;
 	__u32 model;
-	__u32 model_pool;
-	__u32 data_pool;
-	__u32 __reserved0;
-	__aligned_u64 model_offset;
-	__aligned_u64 model_room;
-	__aligned_u64 data_offset;
-	__aligned_u64 data_room;
+	__u32 num_model_parts;
+	__u32 num_data_parts;
+	__u32 out_status;
+	__aligned_u64 parts;
+	__aligned_u64 sizes;
 	__u8 token[NNACCEL_TOKEN_SIZE];
-	__aligned_u64 out_model_size;
-	__aligned_u64 out_data_size;
 	__aligned_u64 message;
 	__u32 message_size;
-	__u32 out_status;
+	__u32 __reserved;
 };
 
 /* Flags of an argument. */
@@ -1168,8 +1178,8 @@ struct nnaccel_uring_submit {
  * readable and may be named as a dependency.
  *
  * The call reads these fields of the structure at @work: its size, @data,
- * @data_size, @supported, @shapes, @message and @message_size. They give the memory
- * for the answer, which must suffice for the submitted operations or outputs.
+ * @data_size, @supported, @shapes, @sizes, @message and @message_size. They give the memory
+ * for the answer, which must suffice for the submitted operations, outputs or parts.
  * BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
  * other fields are ignored, and the out fields are written.
  *
@@ -1842,8 +1852,8 @@ enum nnaccel_cmd_kind {
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
 	/**
-	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token:
-	 *	commit with struct nnaccel_cache_sizes.
+	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token: commit with the bytes of each
+	 *	part, __u64[num_inputs + num_outputs], as payload.
 	 */
 	NNACCEL_DO_CACHE_SAVE = 17
 };
@@ -1875,19 +1885,6 @@ struct nnaccel_cmd_role {
 	__u32 index;
 	__u32 frequency;
 	__u32 __reserved;
-};
-
-/**
- * struct nnaccel_cache_sizes - The payload of a commit to NNACCEL_DO_CACHE_SAVE
- * @model: bytes of the model part
- * @data: bytes of the data part
- *
- * It comes with NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE;
- * with other statuses there is no payload.
- */
-struct nnaccel_cache_sizes {
-	__aligned_u64 model;
-	__aligned_u64 data;
 };
 
 /**
@@ -1989,19 +1986,19 @@ struct nnaccel_format {
  *	buffers, both indexed by the arguments' pool fields, then the files of
  *	planes of formatted pools. An argument with NNACCEL_ARG_BUFFER has the
  *	size (an input) or the capacity (an output) of its buffer as length.
- *	PREPARE_CACHED, CACHE_SAVE: the model part, then the data part if there
- *	is one; CACHE_SAVE without grants asks for the sizes
+ *	PREPARE_CACHED, CACHE_SAVE: those of the parts that have memory, in order;
+ *	CACHE_SAVE without grants asks for the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
- * @num_inputs: EXECUTE: inputs
- * @num_outputs: EXECUTE: outputs
+ * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts, whose arguments
+ *	have a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if without memory
+ * @num_outputs: EXECUTE: outputs; PREPARE_CACHED, CACHE_SAVE: data parts, likewise
  * @flags: PREPARE: NNACCEL_PREPARE_KEEP; EXECUTE: NNACCEL_EXECUTE_MEASURE;
  *	BURST: NNACCEL_BURST_NO_SPIN
  * @query: QUERY: the client's query
  * @preference: PREPARE, PREPARE_CACHED: enum nnaccel_preference
  * @priority: PREPARE, PREPARE_CACHED, EXECUTE: enum nnaccel_priority of the
  *	model
- * @wire_offset: PREPARE, SUPPORTED, PREPARE_CACHED, CACHE_SAVE: bytes into the
- *	first grant
+ * @wire_offset: PREPARE, SUPPORTED: bytes into the first grant
  * @wire_length: the same, COPY_IN, COPY_OUT: bytes
  * @deadline_ns: CLOCK_MONOTONIC time, 0: none
  * @loop_timeout_ns: EXECUTE: longest time in one loop, 0: the default
@@ -2009,8 +2006,6 @@ struct nnaccel_format {
  * @burst: BURST, BURST_GONE, SLOT_GONE: number of the burst, unique in the
  *	session
  * @token: PREPARE_CACHED, CACHE_SAVE: the client's token
- * @data_offset: PREPARE_CACHED, CACHE_SAVE: bytes into the second grant
- * @data_length: the same: bytes
  * @num_roles: BUFFER: roles
  * @attributes_size: PREPARE, PREPARE_CACHED, EXECUTE: bytes of the client's
  *	attributes
@@ -2043,8 +2038,6 @@ struct nnaccel_cmd {
 	__u32 max_payload;
 	__u32 burst;
 	__u8 token[NNACCEL_TOKEN_SIZE];
-	__aligned_u64 data_offset;
-	__aligned_u64 data_length;
 	__u32 num_roles;
 	__u32 attributes_size;
 	__u32 num_formats;

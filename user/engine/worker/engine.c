@@ -88,15 +88,17 @@ static enum nn_status save(const struct nna_engine *engine, const void *prepared
 	if (!saved)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = nn_plan_save(prepared, saved, err);
-	*image = (struct nna_engine_image){ saved->model, saved->model_size, saved->data_size,
-					    saved };
+	image->model[0] = (struct nna_engine_part){ saved->model, saved->model_size };
+	image->data_size[0] = saved->data_size;
+	image->own = saved;
 	return status;
 }
 
 static void write_data(const struct nna_engine *engine, const struct nna_engine_image *image,
-		       void *data)
+		       uint32_t index, void *data)
 {
 	(void)engine;
+	(void)index;
 	nn_plan_image_data(image->own, data);
 }
 
@@ -118,8 +120,8 @@ static enum nn_status check_saved(const struct nn_plan *plan, struct nn_error *e
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 
-static enum nn_status load(const struct nna_engine *engine, void *model, size_t model_size,
-			   const void *data, size_t data_size,
+static enum nn_status load(const struct nna_engine *engine, const struct nna_engine_part *model,
+			   const struct nna_engine_part *data,
 			   const struct nna_engine_preparation *how, void **prepared,
 			   struct nn_error *err)
 {
@@ -128,7 +130,7 @@ static enum nn_status load(const struct nna_engine *engine, void *model, size_t 
 	enum nn_status status;
 
 	(void)engine;
-	status = nn_plan_adopt(model, model_size, data, data_size, &options, &plan, err);
+	status = nn_plan_adopt(model->base, model->size, data->base, data->size, &options, &plan, err);
 	if (!status)
 		status = check_saved(plan, err);
 	if (status)

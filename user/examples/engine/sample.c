@@ -266,12 +266,12 @@ static enum nn_status save(const struct nna_engine *engine, const void *prepared
 	size_t size = 0;
 	enum nn_status status = nna_engine_pack(p->model, &block, &size, err);
 
-	if (!status && !(image->model = malloc(sizeof(p->room) + size)))
+	if (!status && !(image->model[0].base = malloc(sizeof(p->room) + size)))
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	if (!status) {
-		memcpy(image->model, &p->room, sizeof(p->room));
-		memcpy((char *)image->model + sizeof(p->room), block, size);
-		image->model_size = sizeof(p->room) + size;
+		memcpy(image->model[0].base, &p->room, sizeof(p->room));
+		memcpy((char *)image->model[0].base + sizeof(p->room), block, size);
+		image->model[0].size = sizeof(p->room) + size;
 	}
 	free(block);
 	return status;
@@ -279,11 +279,11 @@ static enum nn_status save(const struct nna_engine *engine, const void *prepared
 
 static void end_save(const struct nna_engine *engine, struct nna_engine_image *image)
 {
-	free(image->model);
+	free(image->model[0].base);
 }
 
-static enum nn_status load(const struct nna_engine *engine, void *part, size_t size,
-			   const void *data, size_t data_size,
+static enum nn_status load(const struct nna_engine *engine, const struct nna_engine_part *part,
+			   const struct nna_engine_part *data,
 			   const struct nna_engine_preparation *how, void **out,
 			   struct nn_error *err)
 {
@@ -291,12 +291,12 @@ static enum nn_status load(const struct nna_engine *engine, void *part, size_t s
 	enum nn_status status = NN_GENERAL_FAILURE;
 	uint64_t room = 0;
 
-	if (size > sizeof(room) && !data_size) {
-		memcpy(&room, part, sizeof(room));
-		memmove(part, (char *)part + sizeof(room), size - sizeof(room));
-		status = nna_engine_unpack(part, size - sizeof(room), &model, err);
+	if (part->size > sizeof(room) && !data->size) {
+		memcpy(&room, part->base, sizeof(room));
+		memmove(part->base, (char *)part->base + sizeof(room), part->size - sizeof(room));
+		status = nna_engine_unpack(part->base, part->size - sizeof(room), &model, err);
 	}
-	free(part);
+	free(part->base);
 	/* The number is believed: only what this engine saved comes here. */
 	if (!status)
 		status = make(model, room, out, err);

@@ -45,15 +45,24 @@ struct nna_engine_memory {
 	uint64_t device;		/* of memory that is the device's own */
 };
 
+/* Most cache files of each kind. */
+#define NNA_ENGINE_MAX_CACHE_FILES 32
+
+/* A part of a saved model: the bytes of one cache file. */
+struct nna_engine_part {
+	void *base;
+	size_t size;
+};
+
 /*
- * A prepared model in its saved form. The model part holds everything that controls an execution.
- * The library stores its hash durably, and calls `load` only with the same bytes. The data part
- * holds values, which the owner of the file may change. It may be missing.
+ * A prepared model in its saved form, with a part for each of the engine's cache files. The model
+ * parts hold everything that controls an execution. The library stores their hash durably, and calls
+ * `load` only with the same bytes. The data parts hold values, which the owner of the files may
+ * change. Any part but the first may be empty. If all are, the model cannot be saved yet.
  */
 struct nna_engine_image {
-	void *model;			/* NULL: it cannot be saved yet; the engine's */
-	size_t model_size;
-	size_t data_size;		/* a multiple of NNA_ENGINE_DATA_ALIGN */
+	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];	/* the engine's memory */
+	size_t data_size[NNA_ENGINE_MAX_CACHE_FILES];	/* multiples of NNA_ENGINE_DATA_ALIGN */
 	void *own;			/* the engine's */
 };
 
@@ -262,22 +271,23 @@ struct nna_engine {
 	/* ---- caching: all, or all NULL ---- */
 
 	/*
-	 * Makes the model part of an image and sets the size of the data part. The function
-	 * write_data writes all of that part; it is NULL if an image never has one. The function
-	 * end_save frees the image, also if it is all zero.
+	 * Makes the model parts of an image and sets the sizes of the data parts. The function
+	 * write_data writes all of the data part of that index; it is NULL if an image never has
+	 * one. The function end_save frees the image, also if it is all zero.
 	 */
 	enum nn_status (*save)(const struct nna_engine *engine, const void *prepared,
 			       struct nna_engine_image *image, struct nn_error *err);
 	void (*write_data)(const struct nna_engine *engine, const struct nna_engine_image *image,
-			   void *data);
+			   uint32_t index, void *data);
 	void (*end_save)(const struct nna_engine *engine, struct nna_engine_image *image);
 	/*
-	 * Prepares from both parts. `model` is malloc()ed and the engine's from now on, freed where
-	 * this fails; it is as this engine saved it. `data` outlives *prepared and may be
+	 * Prepares from the parts, as many of each kind as the engine has cache files. The memory of
+	 * each model part is malloc()ed and the engine's from now on, freed where this fails; it is
+	 * as this engine saved it. That of data parts is read-only, outlives *prepared and may be
 	 * anything at any time. NN_GENERAL_FAILURE where they do not belong together.
 	 */
-	enum nn_status (*load)(const struct nna_engine *engine, void *model, size_t model_size,
-			       const void *data, size_t data_size,
+	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
+			       const struct nna_engine_part *data,
 			       const struct nna_engine_preparation *how, void **prepared,
 			       struct nn_error *err);
 	/* The arguments of executions of a loaded one: inputs, outputs, and their operands. */
@@ -325,6 +335,13 @@ struct nna_engine {
 	 * and faults if it is accessed: `execute` looks at is_device_memory of each region first.
 	 */
 	bool takes_device_memory;
+	/*
+	 * The numbers of cache files of each kind that an entry of a client's has, up to
+	 * NNA_ENGINE_MAX_CACHE_FILES. Both 0: one of each. The engine's own cache takes only models
+	 * of engines with one of each.
+	 */
+	uint32_t model_cache_files;
+	uint32_t data_cache_files;
 
 	/* ---- added after the first version, which ends here ---- */
 

@@ -490,30 +490,31 @@ static enum nn_status faulty_save(const struct nna_engine *engine, const void *p
 {
 	enum nn_status status = sample->save(engine, prepared, image, err);
 
-	image->data_size = fault == DAMAGED_DATA && !status ? NNA_ENGINE_DATA_ALIGN : 0;
+	image->data_size[0] = fault == DAMAGED_DATA && !status ? NNA_ENGINE_DATA_ALIGN : 0;
 	return status;
 }
 
 static void faulty_write_data(const struct nna_engine *engine, const struct nna_engine_image *image,
-			      void *data)
+			      uint32_t index, void *data)
 {
-	memset(data, 0, image->data_size);
+	memset(data, 0, image->data_size[index]);
 }
 
-static enum nn_status faulty_load(const struct nna_engine *engine, void *part, size_t size,
-				  const void *data, size_t data_size,
+static enum nn_status faulty_load(const struct nna_engine *engine, const struct nna_engine_part *part,
+				  const struct nna_engine_part *data,
 				  const struct nna_engine_preparation *how, void **out,
 				  struct nn_error *err)
 {
+	struct nna_engine_part rest = *data;
 	enum nn_status status;
 	uint64_t offset = 0;
 
-	if (fault == DAMAGED_DATA && data_size >= sizeof(offset)) {
-		memcpy(&offset, data, sizeof(offset));
-		(void)*((const volatile char *)part + offset);
-		data_size = 0;
+	if (fault == DAMAGED_DATA && data->size >= sizeof(offset)) {
+		memcpy(&offset, data->base, sizeof(offset));
+		(void)*((const volatile char *)part->base + offset);
+		rest.size = 0;
 	}
-	status = sample->load(engine, part, size, data, data_size, how, out, err);
+	status = sample->load(engine, part, &rest, how, out, err);
 	if (!status && fault == LOADED_WRONG)
 		spoil(((struct prepared *)*out)->own);
 	return status;

@@ -300,6 +300,173 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 	atomic_fetch_sub(&num_bursts, 1);
 }
 
+/* ---- cache files: nnacceld's two parts are cut into as many as there are to be ---- */
+
+static uint32_t num_model, num_data;
+
+/* All that is saved: the size of the model, the model, and from the next page on the data. */
+struct saved {
+	struct nna_engine_image whole;	/* nnacceld's */
+	char *bytes;
+	size_t model_end, size;
+};
+
+static size_t page_end(size_t size)
+{
+	return (size + NNA_ENGINE_DATA_ALIGN - 1) / NNA_ENGINE_DATA_ALIGN * NNA_ENGINE_DATA_ALIGN;
+}
+
+/* Returns where the i-th of n parts begins. The first is never empty. */
+static size_t cut(size_t units, uint32_t i, uint32_t n)
+{
+	return (units * i + n - 1) / n;
+}
+
+static enum nn_status save(const struct nna_engine *engine, const void *prepared,
+			   struct nna_engine_image *image, struct nn_error *err)
+{
+	struct saved *s = calloc(1, sizeof(*s));
+	enum nn_status status = cpu_engine.save(engine, prepared, &s->whole, err);
+	size_t model = s->whole.model[0].size, in_model, pages;
+
+	image->own = s;
+	if (status || !model)
+		return status;
+	s->model_end = sizeof(model) + model;
+	s->size = page_end(s->model_end) + s->whole.data_size[0];
+	s->bytes = calloc(1, s->size);
+	memcpy(s->bytes, &model, sizeof(model));
+	memcpy(s->bytes + sizeof(model), s->whole.model[0].base, model);
+	if (s->whole.data_size[0])
+		cpu_engine.write_data(engine, &s->whole, 0, s->bytes + page_end(s->model_end));
+	in_model = !num_model ? 0 : num_data ? s->model_end : s->size;
+	for (uint32_t i = 0; i < num_model; i++) {
+		size_t at = cut(in_model, i, num_model);
+
+		image->model[i] = (struct nna_engine_part){ s->bytes + at,
+							    cut(in_model, i + 1, num_model) - at };
+	}
+	pages = (s->size - page_end(in_model)) / NNA_ENGINE_DATA_ALIGN;
+	for (uint32_t i = 0; i < num_data; i++)
+		image->data_size[i] = (cut(pages, i + 1, num_data) - cut(pages, i, num_data)) *
+				      NNA_ENGINE_DATA_ALIGN;
+	return NN_OK;
+}
+
+static void write_data(const struct nna_engine *engine, const struct nna_engine_image *image,
+		       uint32_t index, void *data)
+{
+	const struct saved *s = image->own;
+	const char *from = s->bytes + (num_model ? page_end(s->model_end) : 0);
+
+	(void)engine;
+	for (uint32_t i = 0; i < index; i++)
+		from += image->data_size[i];
+	memcpy(data, from, image->data_size[index]);
+}
+
+static void end_save(const struct nna_engine *engine, struct nna_engine_image *image)
+{
+	struct saved *s = image->own;
+
+	if (!s)
+		return;
+	cpu_engine.end_save(engine, &s->whole);
+	free(s->bytes);
+	free(s);
+}
+
+/* A model that was loaded, and the data that it uses. */
+static struct loaded {
+	struct loaded *next;
+	void *prepared, *bytes;
+} *all_loaded;
+static pthread_mutex_t loaded_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static char *append(char *to, const struct nna_engine_part *parts, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (parts[i].size)
+			memcpy(to, parts[i].base, parts[i].size);
+		to += parts[i].size;
+	}
+	return to;
+}
+
+static enum nn_status load(const struct nna_engine *engine, const struct nna_engine_part *model,
+			   const struct nna_engine_part *data,
+			   const struct nna_engine_preparation *how, void **prepared,
+			   struct nn_error *err)
+{
+	struct nna_engine_part whole = { NULL, 0 }, rest = { NULL, 0 };
+	struct loaded *l = calloc(1, sizeof(*l));
+	enum nn_status status = NN_GENERAL_FAILURE;
+	size_t size = 2 * NNA_ENGINE_DATA_ALIGN, end = 0;
+	char *bytes, *at;
+
+	for (uint32_t i = 0; i < num_model; i++)
+		size += model[i].size;
+	for (uint32_t i = 0; i < num_data; i++)
+		size += data[i].size;
+	bytes = aligned_alloc(NNA_ENGINE_DATA_ALIGN, page_end(size));
+	memset(bytes, 0, page_end(size));
+	at = append(bytes, model, num_model);
+	at = append(bytes + page_end((size_t)(at - bytes)), data, num_data);
+	size = (size_t)(at - bytes);
+	memcpy(&whole.size, bytes, sizeof(whole.size));
+	if (whole.size <= size && whole.size + sizeof(whole.size) <= size) {
+		end = page_end(whole.size + sizeof(whole.size));
+		whole.base = malloc(whole.size + 1);
+		memcpy(whole.base, bytes + sizeof(whole.size), whole.size);
+		rest = (struct nna_engine_part){ bytes + end, size > end ? size - end : 0 };
+		status = cpu_engine.load(engine, &whole, &rest, how, prepared, err);
+	}
+	for (uint32_t i = 0; i < num_model; i++)
+		free(model[i].base);
+	if (status) {
+		free(bytes);
+		free(l);
+		return status;
+	}
+	pthread_mutex_lock(&loaded_lock);
+	*l = (struct loaded){ all_loaded, *prepared, bytes };
+	all_loaded = l;
+	pthread_mutex_unlock(&loaded_lock);
+	return NN_OK;
+}
+
+static void release(const struct nna_engine *engine, void *prepared)
+{
+	struct loaded **at = &all_loaded, *l;
+
+	pthread_mutex_lock(&loaded_lock);
+	while ((l = *at) && l->prepared != prepared)
+		at = &l->next;
+	if (l)
+		*at = l->next;
+	pthread_mutex_unlock(&loaded_lock);
+	cpu_engine.release(engine, prepared);
+	if (l)
+		free(l->bytes);
+	free(l);
+}
+
+/* Takes the numbers of files from the environment, if they are there. */
+static void cut_files(struct nna_engine *engine)
+{
+	const char *text = getenv(KIT_ENGINE_FILES);
+
+	if (!text || sscanf(text, "%u %u", &num_model, &num_data) != 2)
+		return;
+	engine->model_cache_files = num_model;
+	engine->data_cache_files = num_data;
+	engine->save = save;
+	engine->write_data = write_data;
+	engine->end_save = end_save;
+	engine->load = load;
+	engine->release = release;
+}
+
 /* ---- models ---- */
 
 static enum nn_status prepare(const struct nna_engine *engine, const struct nn_model *model,
@@ -351,5 +518,6 @@ int main(int argc, char **argv)
 	engine.log = write_line;
 	engine.buffers = &buffers;
 	engine.files = files;
+	cut_files(&engine);
 	return nna_engine_main(&engine, argc, argv);
 }

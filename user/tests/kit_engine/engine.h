@@ -45,6 +45,9 @@
 #define KIT_ENGINE_PREPARES "prepares with priority %u"
 #define KIT_ENGINE_ROLE "a buffer is %s %u in %d %% of executions"
 
+/* The variable of the environment with its numbers of model and data cache files, as "2 1". */
+#define KIT_ENGINE_FILES "NN_KIT_FILES"
+
 /* Clients of a user that it is started to serve at a time. */
 #define KIT_ENGINE_MOST 8
 

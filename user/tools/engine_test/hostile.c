@@ -342,20 +342,25 @@ void group_models(struct test *t)
 
 /* ---- the compilation cache ---- */
 
+#define MOST_CACHE_FILES 32	/* of a kind; the library refuses a device that has more */
+
 struct entry {
-	int model, data;
+	int files[2 * MOST_CACHE_FILES];	/* model files first */
+	uint32_t num_model, count;
 	struct nna_cache cache;
 	struct nn_error not_saved;
 };
 
 static void entry_init(struct entry *e, const struct test *t, uint8_t token)
 {
-	e->model = memfd_create("nnaccel-model", MFD_CLOEXEC);
-	e->data = memfd_create("nnaccel-data", MFD_CLOEXEC);
+	e->num_model = t->info.model_cache_files;
+	e->count = e->num_model + t->info.data_cache_files;
+	for (uint32_t i = 0; i < e->count; i++)
+		e->files[i] = memfd_create("nnaccel-cache", MFD_CLOEXEC);
 	e->not_saved.message[0] = '\0';
 	e->cache = (struct nna_cache){
-		.size = sizeof(e->cache), .model_files = &e->model, .data_files = &e->data,
-		.num_model_files = t->info.model_cache_files, .num_data_files = t->info.data_cache_files,
+		.size = sizeof(e->cache), .model_files = e->files, .num_model_files = e->num_model,
+		.data_files = e->files + e->num_model, .num_data_files = e->count - e->num_model,
 		.not_saved = &e->not_saved,
 	};
 	memset(e->cache.token, token, sizeof(e->cache.token));
@@ -363,8 +368,8 @@ static void entry_init(struct entry *e, const struct test *t, uint8_t token)
 
 static void entry_close(struct entry *e)
 {
-	close(e->model);
-	close(e->data);
+	for (uint32_t i = 0; i < e->count; i++)
+		close(e->files[i]);
 }
 
 static uint64_t size_of(int file)
@@ -445,14 +450,21 @@ static enum outcome try_damage(struct test *t, const struct vector *v, const str
 	struct nna_prepared_model *model;
 	struct nn_error err = { "" };
 	enum outcome outcome = RIGHT;
-	bool is_model = round % 3 == 0;
 	enum nn_status status;
 	struct entry e;
+	uint32_t file;
+	bool is_model;
 
 	entry_init(&e, t, token);
-	copy_file(e.model, saved->model);
-	copy_file(e.data, saved->data);
-	damage(is_model || !size_of(e.data) ? e.model : e.data, round);
+	for (uint32_t i = 0; i < e.count; i++)
+		copy_file(e.files[i], saved->files[i]);
+	/* One of the model parts each third time, or if that data part is empty. */
+	file = round % 3 && e.count > e.num_model ? e.num_model + round / 3 % (e.count - e.num_model) :
+	       e.num_model ? round / 3 % e.num_model : 0;
+	if (!size_of(e.files[file]))
+		file = 0;
+	is_model = file < e.num_model;
+	damage(e.files[file], round);
 	status = load(t, &e, &model, &err);
 	if (status == NN_DEAD_OBJECT || status == NN_DEVICE_UNAVAILABLE) {
 		snprintf(reason, REASON, "a damaged %s part: the engine died", is_model ? "model" : "data");
@@ -484,7 +496,7 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 		outcome = WRONG;
 	}
 	/* One that compiles later saves after its first execution. */
-	if (outcome == RIGHT && size_of(e.model)) {
+	if (outcome == RIGHT && size_of(e.files[0])) {
 		test_release(&ready);
 		outcome = test_outcome(t, load(t, &e, &model, &err), "load", &err, reason);
 		if (outcome == RIGHT)
@@ -514,10 +526,11 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 
 void group_cache(struct test *t)
 {
+	const bool has_cache = t->info.model_cache_files || t->info.data_cache_files;
 	struct row *row = test_row(t, "compilation cache");
 	char reason[REASON] = "";
 
-	for (uint32_t i = 0; i < t->num_kept && i < 8 && t->info.model_cache_files; i++)
+	for (uint32_t i = 0; i < t->num_kept && i < 8 && has_cache; i++)
 		test_note(t, row, try_cache(t, row, t->kept[i], (uint8_t)(i + 1), reason), t->kept[i], reason);
 	test_end_row(t, row);
 }
