@@ -312,6 +312,23 @@ bool nnaccel_async_begun(struct nnaccel_command *cmd, int error)
 	return waits;
 }
 
+/**
+ * nnaccel_async_depends() - Does a command wait for a dependency that its client named?
+ * @cmd: the command; ctx->lock is held
+ *
+ * Return: whether it does.
+ */
+bool nnaccel_async_depends(const struct nnaccel_command *cmd)
+	__must_hold(&cmd->ctx->lock)
+{
+	const struct nnaccel_async *async = cmd->async;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->state != NNACCEL_COMMAND_WAITING || async->num_armed > async->num_fences)
+		return false;
+	return async->num_armed < async->num_fences || atomic_read(&async->unsignalled);
+}
+
 /* Room for dependencies, and for a fence of each grant, which was charged with the command. */
 static int nnaccel_async_make_room(struct nnaccel_command *cmd, u32 num_fences)
 {

@@ -18,6 +18,7 @@
  * @lock: protects the fields below; no lock is taken inside of it except those of wait queues
  * @happened: the event has happened; pollers read it without the lock
  * @failed: the execution has no answer, or no successful one; constant after @happened
+ * @fenced: a hardware fence will end the execution; pollers read it without the lock
  * @waits: struct nnaccel_async_wait of commands that wait for it; empty after @happened
  */
 struct nnaccel_event {
@@ -26,6 +27,7 @@ struct nnaccel_event {
 	spinlock_t lock;	/* see above */
 	bool happened;
 	bool failed;
+	bool fenced;
 	struct list_head waits;
 };
 
@@ -128,6 +130,16 @@ void nnaccel_event_happen(struct nnaccel_event *event, bool failed)
 }
 
 /**
+ * nnaccel_event_show_fence() - Notifies pollers that a hardware fence ends the execution
+ * @event: the event
+ */
+void nnaccel_event_show_fence(struct nnaccel_event *event)
+{
+	WRITE_ONCE(event->fenced, true);
+	wake_up_poll(&event->wait, EPOLLPRI);
+}
+
+/**
  * nnaccel_event_has_failed() - Returns whether an event that happened has failed
  * @event: the event
  *
@@ -149,11 +161,12 @@ bool nnaccel_event_has_failed(struct nnaccel_event *event)
  * @file: the file
  * @wait: the table of the poll
  *
- * Return: EPOLLIN | EPOLLRDNORM if it happened, or 0.
+ * Return: EPOLLIN | EPOLLRDNORM if it happened, EPOLLPRI if NNACCEL_SYNC_FILE gives out a fence.
  */
 __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
 			    struct poll_table_struct *wait)
 {
 	poll_wait(file, &event->wait, wait);
-	return READ_ONCE(event->happened) ? EPOLLIN | EPOLLRDNORM : 0;
+	return (READ_ONCE(event->happened) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (READ_ONCE(event->fenced) ? EPOLLPRI : 0);
 }

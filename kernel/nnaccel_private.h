@@ -1065,6 +1065,7 @@ bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
 void nnaccel_async_free(struct nnaccel_command *cmd);
 int nnaccel_async_admit(struct nnaccel_command *cmd);
 int nnaccel_async_start(struct nnaccel_command *cmd);
+bool nnaccel_async_depends(const struct nnaccel_command *cmd);
 void nnaccel_async_advance(struct nnaccel_command *cmd);
 void nnaccel_async_end(struct nnaccel_command *cmd, int error);
 void nnaccel_async_abandon(struct nnaccel_command *cmd, int error);
@@ -1083,6 +1084,7 @@ void nnaccel_event_put(struct nnaccel_event *event);
 bool nnaccel_event_add_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait);
 bool nnaccel_event_remove_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait);
 void nnaccel_event_happen(struct nnaccel_event *event, bool failed);
+void nnaccel_event_show_fence(struct nnaccel_event *event);
 bool nnaccel_event_has_failed(struct nnaccel_event *event);
 __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
 			    struct poll_table_struct *wait);

@@ -239,8 +239,11 @@ void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fe
 	struct nnaccel_submission *sub = cmd->async->submitted ? cmd->async->data : NULL;
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (sub && sub->devices)
-		sub->fence = dma_fence_get(fence);
+	if (!sub || !sub->devices)
+		return;
+	sub->fence = dma_fence_get(fence);
+	if (sub->event)
+		nnaccel_event_show_fence(sub->event);
 }
 
 /* Makes a submission with one reference and a reserved id. */
@@ -760,8 +763,10 @@ static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission 
 		fence = ERR_PTR(-EOPNOTSUPP);
 	else if (sub->fence)
 		fence = dma_fence_get(sub->fence);
+	else if (!sub->cmd || sub->cmd->async->ended)
+		fence = ERR_PTR(-ENODATA);
 	else
-		fence = ERR_PTR(sub->cmd && !sub->cmd->async->ended ? -EAGAIN : -ENODATA);
+		fence = ERR_PTR(nnaccel_async_depends(sub->cmd) ? -EBUSY : -EAGAIN);
 	mutex_unlock(&ctx->lock);
 	return fence;
 }
@@ -770,7 +775,8 @@ static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission 
  * nnaccel_sync_file_ioctl() - Implements NNACCEL_SYNC_FILE
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -EBADF, -ENOENT, -EOPNOTSUPP, -EAGAIN, -ENODATA, -EMFILE, -EFAULT, -ENOMEM.
+ * Return: 0, -EINVAL, -EBADF, -ENOENT, -EOPNOTSUPP, -EBUSY, -EAGAIN, -ENODATA, -EMFILE, -EFAULT,
+ * -ENOMEM.
  */
 int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd)
 {

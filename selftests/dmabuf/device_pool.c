@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -243,6 +244,7 @@ TEST_F(device_pool, sync_file)
 {
 	struct nnaccel_sync_file arg = { .size = sizeof(arg) };
 	int hardware, file, fence, again;
+	struct pollfd polled;
 
 	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_FENCE, 1), 0);
 	hardware = buffer_fence(self->device.buffer);
@@ -252,7 +254,11 @@ TEST_F(device_pool, sync_file)
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);
+	EXPECT_EQ(poll(&(struct pollfd){ .fd = file, .events = POLLPRI | POLLIN }, 1, 0), 0);
 	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
+	polled = (struct pollfd){ .fd = file, .events = POLLPRI | POLLIN };
+	EXPECT_EQ(poll(&polled, 1, -1), 1);
+	EXPECT_EQ(polled.revents, POLLPRI);
 	ASSERT_EQ(execution_fence(self->s.fd, file, &fence), 0);
 	EXPECT_EQ(fcntl(fence, F_GETFD), FD_CLOEXEC);
 	EXPECT_EQ(fence_status(fence), 0);
@@ -272,6 +278,37 @@ TEST_F(device_pool, sync_file)
 	EXPECT_EQ(fence_status(again), 1);
 	close(again);
 	close(fence);
+	close(file);
+	close(hardware);
+}
+
+/* A call that waits for the fence would wait for whatever ends the dependency. */
+TEST_F(device_pool, sync_file_of_a_dependent)
+{
+	int hardware, first, file, fence;
+
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_FENCE, 1), 0);
+	hardware = buffer_fence(self->device.buffer);
+	ASSERT_GE(hardware, 0);
+	first = file_start(self->s.fd, self->model, self->pool, hardware);
+	file = file_start(self->s.fd, self->model, self->pool, first);
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(execution_fence(self->s.fd, first, &fence), EBUSY);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EBUSY);
+	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_SIGNAL), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(execution_fence(self->s.fd, first, &fence), EAGAIN);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EBUSY);
+	/* Its own fence does not make the dependent's. */
+	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);
+	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
+	ASSERT_EQ(execution_fence(self->s.fd, file, &fence), 0);
+	close(fence);
+	EXPECT_EQ(file_end(self->s.fd, first), 0);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	close(first);
 	close(file);
 	close(hardware);
 }

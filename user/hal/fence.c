@@ -4,6 +4,7 @@
  * end.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -268,4 +269,39 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	if (e.answer.out_status)
 		return nna_fail_status("execute", e.answer.out_status, e.message, err);
 	return NN_OK;
+}
+
+enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int *sync_file,
+				       struct nn_error *err)
+{
+	struct nnaccel_sync_file s = {
+		.size = sizeof(s), .flags = NNACCEL_SYNC_FILE_CLOEXEC, .fd = fence,
+	};
+	struct pollfd poll_fd = { .fd = fence, .events = POLLIN | POLLPRI };
+	int error;
+
+	nna_error_clear(err);
+	*sync_file = -1;
+	while ((error = nna_device_call(device, NNACCEL_SYNC_FILE, &s) ? errno : 0) == EAGAIN)
+		poll(&poll_fd, 1, -1);
+	switch (error) {
+	case 0:
+		*sync_file = s.out_fd;
+		return NN_OK;
+	case EOPNOTSUPP:
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it uses memory that a CPU reaches");
+	case EBUSY:
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it waits for another execution or "
+			       "for a fence");
+	case ENODATA:
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it has ended without a fence of "
+			       "hardware");
+	case EINVAL:
+	case EBADF:
+	case ENOENT:
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is no fence of an "
+			       "execution of this device");
+	default:
+		return nna_fail_errno(device, "execute", error, err);
+	}
 }

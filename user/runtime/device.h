@@ -100,6 +100,9 @@ struct device_ops {
 	int (*fence_result)(const ANeuralNetworksDevice *device, int fence,
 			    struct nna_timing *launched, struct nna_timing *fenced,
 			    struct nn_error *err);
+	/* The fence of hardware that ends the execution of a fence, as a sync_file of the caller's. */
+	int (*sync_file)(const ANeuralNetworksDevice *device, int fence, int *sync_file,
+			 struct nn_error *err);
 	void (*free)(struct prepared *prepared);
 	/*
 	 * A channel for one execution at a time, which in the steady state allocates

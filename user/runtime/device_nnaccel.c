@@ -804,6 +804,17 @@ static int accel_fence_result(const ANeuralNetworksDevice *device, int fence,
 	return rt_fail_status(err, nna_fence_get_info(nna, fence, launched, fenced, err));
 }
 
+static int accel_sync_file(const ANeuralNetworksDevice *device, int fence, int *sync_file,
+			   struct nn_error *err)
+{
+	struct nna_device *nna;
+	int result = handle_get(device->handle, &nna, err);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	return rt_fail_status(err, nna_fence_get_sync_file(nna, fence, sync_file, err));
+}
+
 static void accel_close_channel(struct channel *channel)
 {
 	nna_burst_free(channel->burst);
@@ -965,6 +976,7 @@ static const struct device_ops accel_ops = {
 	.execute = accel_execute,
 	.execute_fenced = accel_execute_fenced,
 	.fence_result = accel_fence_result,
+	.sync_file = accel_sync_file,
 	.free = accel_free,
 	.open_channel = accel_open_channel,
 	.close_channel = accel_close_channel,

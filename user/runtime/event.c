@@ -36,6 +36,7 @@ static ANeuralNetworksEvent *new_event(int fence)
 	if (!event)
 		return NULL;
 	event->fence = fence;
+	event->sync_file = -1;
 	event->references = 1;
 	event->process = handle_process();
 	pthread_mutex_init(&event->lock, NULL);
@@ -49,6 +50,8 @@ void event_put(ANeuralNetworksEvent *event)
 		return;
 	if (event->fence >= 0)
 		close(event->fence);
+	if (event->sync_file >= 0)
+		close(event->sync_file);
 	pthread_cond_destroy(&event->ended);
 	pthread_mutex_destroy(&event->lock);
 	free(event);
@@ -125,7 +128,7 @@ static int wait_event(ANeuralNetworksEvent *event, struct nn_error *err)
 	if (event->fence >= 0) {
 		result = wait_fence(event->fence, err);
 		end_execution(event);
-		if (!event->is_execution)
+		if (!event->device)
 			return result;
 	}
 	if (is_of_parent(event))
@@ -317,7 +320,7 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 	if (fence >= 0) {
 		e->fence = fence;
 		e->execution = execution;
-		e->is_execution = true;
+		e->device = execution->compilation->partition.steps[0].device;
 		atomic_fetch_add(&e->references, 1);
 		execution->event = e;
 		*event = e;
@@ -347,15 +350,31 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
+/* Returns the sync_file of the fence that ends an execution, or -1. The first answer stays. */
+static int get_sync_file(ANeuralNetworksEvent *event, struct nn_error *reason)
+{
+	pthread_mutex_lock(&event->lock);
+	if (!event->has_asked)
+		event->device->ops->sync_file(event->device, event->fence, &event->sync_file, reason);
+	event->has_asked = true;
+	pthread_mutex_unlock(&event->lock);
+	return event->sync_file;
+}
+
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd)
 {
+	struct nn_error reason = { "" };
+	int fence;
+
 	RT_NOT_NULL(sync_fence_fd);
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
-	/* The end of an execution depends on a process: it is a file, and no fence. */
-	if (event->fence < 0 || event->is_execution)
-		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "the event has no sync fence");
-	*sync_fence_fd = fcntl(event->fence, F_DUPFD_CLOEXEC, 1);
+	/* An execution that a process computes ends with a file that is no fence, or in a thread. */
+	fence = event->device ? get_sync_file((ANeuralNetworksEvent *)event, &reason) : event->fence;
+	if (fence < 0)
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "the event has no sync fence%s%s",
+				 reason.message[0] ? ": " : "", reason.message);
+	*sync_fence_fd = fcntl(fence, F_DUPFD_CLOEXEC, 1);
 	if (*sync_fence_fd < 0)
 		return rt_refuse(ANEURALNETWORKS_OP_FAILED, "no fd: %s", strerror(errno));
 	return ANEURALNETWORKS_NO_ERROR;

@@ -10,14 +10,16 @@
 struct ANeuralNetworksEvent {
 	int fence;			/* sync_file, the file of an execution, or -1 */
 	uint32_t process;		/* handle_process() of the one that made it */
-	bool is_execution;		/* the fence is the file of an execution of ours */
+	const ANeuralNetworksDevice *device;	/* the fence is the file of its execution; or NULL */
 	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
 	pthread_t thread;		/* without a fence: runs the execution */
 	atomic_uint references;		/* the application's, its execution's, dependents' */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	bool has_ended;			/* under the lock, like the rest */
+	int sync_file;			/* under the lock, like the rest: of hardware's fence, or -1 */
+	bool has_asked;			/* for it: the answer stays */
+	bool has_ended;
 	int result;
 	struct nn_error reason;
 };

@@ -463,6 +463,9 @@ static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 		return fake_submit(fd, arg, refuses);
 	case NNACCEL_WAIT:
 		return fake_wait(arg, refuses);
+	case NNACCEL_SYNC_FILE:
+		((struct nnaccel_sync_file *)arg)->out_fd = fake_file(0);
+		return 0;
 	case SYNC_IOC_FILE_INFO:
 		((struct sync_file_info *)arg)->status = 1;
 		return 0;
@@ -483,6 +486,7 @@ static uint32_t fake_size(unsigned long request)
 	case NNACCEL_POOL_EXPORT: return sizeof(struct nnaccel_pool_export);
 	case NNACCEL_SUBMIT: return sizeof(struct nnaccel_submit);
 	case NNACCEL_WAIT: return sizeof(struct nnaccel_wait);
+	case NNACCEL_SYNC_FILE: return sizeof(struct nnaccel_sync_file);
 	case NNACCEL_CANCEL: return sizeof(struct nnaccel_cancel);
 	case NNACCEL_BURST_SLOT: return sizeof(struct nnaccel_burst_slot);
 	}

@@ -223,6 +223,24 @@ static float device_number(const struct exporter *x, uint32_t offset, const floa
 	return number;
 }
 
+/* Starts an execution, and asks for the fence that ends it. */
+static void check_sync_file(struct nna_prepared_model *p, const struct nna_request *r,
+			    enum nn_status status, const char *message)
+{
+	struct pollfd polled[2] = { { .events = POLLIN }, { .events = POLLIN } };
+
+	check(nna_execute_fenced(p, r, NULL, NULL, 0, 0, &polled[0].fd, &err));
+	assert_int_equal(nna_fence_get_sync_file(device, polled[0].fd, &polled[1].fd, &err), status);
+	assert_non_null(strstr(err.message, message));
+	assert_int_equal(polled[1].fd >= 0, status == NN_OK);
+	for (int i = status == NN_OK; i >= 0; i--)
+		assert_int_equal(poll(&polled[i], 1, -1), 1);
+	check(nna_fence_get_info(device, polled[0].fd, NULL, NULL, &err));
+	close(polled[0].fd);
+	if (!status)
+		close(polled[1].fd);
+}
+
 /* Input and output lie in memory that no CPU maps: only an engine of threads takes it. */
 static void test_device_memory(void **state)
 {
@@ -237,7 +255,7 @@ static void test_device_memory(void **state)
 		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
 		.num_memories = 1, .memories = &memory,
 	};
-	const float number = 21;
+	const float number = 21, fenced = KIT_ENGINE_FENCED;
 	enum nn_status status;
 
 	(void)state;
@@ -254,6 +272,10 @@ static void test_device_memory(void **state)
 		check(status);
 		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
 		assert_true(device_number(&reader, sizeof(float), NULL) == 2 * number);
+		check_sync_file(p, &r, NN_GENERAL_FAILURE, "it has ended without a fence");
+		device_number(&reader, 0, &fenced);
+		check_sync_file(p, &r, NN_OK, "");
+		assert_true(device_number(&reader, sizeof(float), NULL) == 2 * fenced);
 		nna_memory_free(memory);
 	} else {
 		assert_int_equal(status, NN_GENERAL_FAILURE);

@@ -51,6 +51,8 @@ static struct {
 	unsigned int waits;
 	struct nnaccel_cancel cancel;
 	int cancel_errno;
+	int sync_errno;
+	unsigned int sync_waits;	/* calls that find no fence yet */
 	uint32_t out_status;		/* of executions, with a message if it is not 0 */
 } asked;
 
@@ -89,6 +91,10 @@ static bool answer(unsigned long request, void *arg, int *result)
 		if (asked.out_status)
 			strcpy((char *)(uintptr_t)e->message, "it is blue");
 		return false;
+	case NNACCEL_SYNC_FILE:
+		*result = fail_with(asked.sync_waits ? EAGAIN : asked.sync_errno);
+		asked.sync_waits -= asked.sync_waits > 0;
+		return *result;
 	case NNACCEL_CANCEL:
 		asked.cancel = *(struct nnaccel_cancel *)arg;
 		*result = fail_with(asked.cancel_errno);
@@ -298,6 +304,48 @@ static void test_fence_info(void **state)
 			fake.end = 0;
 		}
 		assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), cases[i].status);
+		close(fence);
+	}
+	nna_prepared_model_free(p);
+}
+
+/* The library waits for the fence until the kernel says that none comes. */
+static void test_sync_file(void **state)
+{
+	static const struct {
+		int error;
+		enum nn_status status;
+		const char *message;
+	} cases[] = {
+		{ 0, NN_OK, "" },
+		{ EOPNOTSUPP, NN_GENERAL_FAILURE, "execute: it uses memory that a CPU reaches" },
+		{ EBUSY, NN_GENERAL_FAILURE, "execute: it waits for another execution or for a fence" },
+		{ ENODATA, NN_GENERAL_FAILURE, "execute: it has ended without a fence of hardware" },
+		{ EINVAL, NN_INVALID_ARGUMENT,
+		  "execute: the fd is no fence of an execution of this device" },
+		{ EBADF, NN_INVALID_ARGUMENT,
+		  "execute: the fd is no fence of an execution of this device" },
+		{ ENOENT, NN_INVALID_ARGUMENT,
+		  "execute: the fd is no fence of an execution of this device" },
+		{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "execute: " },
+	};
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		int fence = start(p), sync_file = -2;
+
+		asked.sync_errno = cases[i].error;
+		asked.sync_waits = (unsigned int)i % 3;
+		if (nna_fence_get_sync_file(device, fence, &sync_file, &err) != cases[i].status)
+			fail_msg("%zu: %s", i, err.message);
+		assert_int_equal(asked.sync_waits, 0);
+		assert_int_equal(strncmp(err.message, cases[i].message, strlen(cases[i].message)), 0);
+		assert_int_equal(err.message[0] != 0, cases[i].error != 0);
+		assert_int_equal(sync_file >= 0, !cases[i].error);
+		if (sync_file >= 0)
+			close(sync_file);
+		assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err), NN_OK);
 		close(fence);
 	}
 	nna_prepared_model_free(p);
@@ -559,6 +607,7 @@ int main(void)
 		TEST(test_what_is_asked),
 		TEST(test_declared_shapes),
 		TEST(test_fence_info),
+		TEST(test_sync_file),
 		TEST(test_no_fence_info),
 		TEST(test_answers_of_closed_files),
 		TEST(test_child),

@@ -127,6 +127,8 @@ static const struct nna_role role = { .frequency = 1 };
 			     &made.file, err)) \
 	X(nna_fence_get_info, true, \
 	  nna_fence_get_info(given.device, bad ? given.file : given.fence, NULL, NULL, err)) \
+	X(nna_fence_get_sync_file, false, \
+	  nna_fence_get_sync_file(given.device, given.fence, &made.file, err)) \
 	X(nna_get_supported_operations, true, \
 	  nna_get_supported_operations(given.device, bad ? &no_model : &model, NULL, \
 				       &made.supported, err)) \

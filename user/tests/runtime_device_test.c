@@ -256,6 +256,68 @@ static void test_memory_arguments(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Hardware's fence of an execution is asked for once, and the answer stays. */
+static void test_sync_file(void **state)
+{
+	static const enum nn_status statuses[] = {
+		NN_OK, NN_GENERAL_FAILURE, NN_INVALID_ARGUMENT, NN_DEAD_OBJECT,
+	};
+	ANeuralNetworksModel *model = add_model(2);
+	const ANeuralNetworksDevice *device = nnaccel_device();
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksMemory *memory;
+	int file = memfd_create("memory", MFD_CLOEXEC);
+
+	(void)state;
+	accel.has_fences = true;
+	assert_int_equal(ftruncate(file, 48), 0);
+	assert_ok(ANeuralNetworksMemory_createFromFd(48, PROT_READ | PROT_WRITE, file, 0, &memory));
+	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		ANeuralNetworksExecution *e;
+		ANeuralNetworksEvent *event;
+		uint64_t count;
+		int fds[2];
+
+		assert_ok(ANeuralNetworksExecution_create(compilation, &e));
+		for (int k = 0; k < 2; k++)
+			assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, k, NULL, memory,
+									      16 * k, 16));
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, 32, 16));
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
+										&event));
+		accel.sync_files = 0;
+		for (int k = 0; k < 2; k++) {
+			accel.sync_file_status = k ? !statuses[i] : statuses[i];
+			fds[k] = 0;
+			if (statuses[i])
+				assert_result(BAD_DATA,
+					      ANeuralNetworksEvent_getSyncFenceFd(event, &fds[k]));
+			else
+				assert_ok(ANeuralNetworksEvent_getSyncFenceFd(event, &fds[k]));
+			assert_int_equal(fds[k] > 0, !statuses[i]);
+			assert_ok(ANeuralNetworksEvent_wait(event));
+		}
+		assert_int_equal(accel.sync_files, 1);
+		ANeuralNetworksEvent_free(event);
+		ANeuralNetworksExecution_free(e);
+		/* They are the caller's: one file, and not that of the execution's end. */
+		if (statuses[i])
+			continue;
+		assert_int_not_equal(fds[0], fds[1]);
+		close(fds[0]);
+		assert_int_equal(read(fds[1], &count, sizeof(count)), sizeof(count));
+		assert_int_equal(count, 2);
+		close(fds[1]);
+	}
+	accel.sync_file_status = NN_OK;
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksModel_free(model);
+	close(file);
+}
+
 /*
  * t = a + b, u = t * a, v = u + b, out = v + t. The CPU takes the product, so that
  * t and u go from one device to the other. Rows 0: of unknown size.
@@ -1227,6 +1289,7 @@ int main(void)
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
 		cmocka_unit_test_setup(test_limits_arrive, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),
+		cmocka_unit_test_setup(test_sync_file, reset),
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
 		cmocka_unit_test_setup(test_pools_of_buffers, reset),

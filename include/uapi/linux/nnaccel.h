@@ -1091,8 +1091,9 @@ enum nnaccel_state {
  *
  * A deadline of @work counts from NNACCEL_SUBMIT on, even if no call waits.
  *
- * The file: poll() reports EPOLLIN once the execution has ended. Any process that has
- * the file may poll it and name it as a dependency, also a forked child or a process
+ * The file: poll() reports EPOLLIN once the execution has ended, and EPOLLPRI once
+ * NNACCEL_SYNC_FILE has a fence to give out. Any process that has the file may poll it
+ * and name it as a dependency, also a forked child or a process
  * that received it. The last close drops the answer and the id, at once or when the
  * execution ends. It does not cancel the execution, and a call that already waits gets
  * the answer. The file's number is reserved before the execution is submitted, and
@@ -1259,7 +1260,8 @@ struct nnaccel_wait {
  * EINVAL: an unknown flag, or the fd is not a file of a submission.
  * ENOENT: the file is of another context's submission.
  * EOPNOTSUPP: the execution names memory that CPUs can access.
- * EAGAIN: the engine has not committed yet.
+ * EBUSY: a dependency has not ended yet.
+ * EAGAIN: the engine has not committed yet. The submission's file polls EPOLLPRI when it has.
  * ENODATA: the execution has ended, and the engine committed no fence.
  * EMFILE: no number is left for the file.
  */

@@ -390,6 +390,17 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
 				  struct nn_error *err);
 
+/*
+ * The syncFence of IPreparedModel::executeFenced: a sync_file, for other drivers to wait for, of the
+ * fence of hardware that ends an execution. The caller closes it. The call waits until the
+ * hardware has the execution. NN_GENERAL_FAILURE: there is no such fence. It says so at once if
+ * the execution uses memory that a CPU reaches, if it waits for a dependency, or if it has ended
+ * without. Otherwise it says so when the engine ends the execution itself. NN_INVALID_ARGUMENT: no
+ * fence of this device.
+ */
+enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int *sync_file,
+				       struct nn_error *err);
+
 /* BufferRole of the HAL: an input or output of models[model]. */
 struct nna_role {
 	uint32_t model;

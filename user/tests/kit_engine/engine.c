@@ -225,7 +225,7 @@ static void end(const struct nn_execution *e, struct plain *p)
 	free(p->args);
 }
 
-/* The tests' device does it, which doubles a number of memory that no CPU maps. */
+/* The tests' device does it, which doubles a number of memory that no CPU maps; a fence may end it. */
 static bool double_by_device(struct nn_execution *e, const struct nna_engine_region *region)
 {
 	struct exporter_dma word = {
@@ -233,13 +233,14 @@ static bool double_by_device(struct nn_execution *e, const struct nna_engine_reg
 	};
 	struct exporter_import import = { .fd = nna_engine_region_file(e->inputs[0].data) };
 	struct exporter device;
-	bool done = false;
+	bool done = false, is_fenced = false;
 	float number;
 
 	if (import.fd < 0 || !exporter_open(&device, 0))
 		return false;
 	if (!ioctl(device.fd, EXPORTER_IMPORT, &import) && !ioctl(device.fd, EXPORTER_DMA, &word)) {
 		memcpy(&number, &word.value, sizeof(number));
+		is_fenced = number == KIT_ENGINE_FENCED;
 		number *= 2;
 		memcpy(&word.value, &number, sizeof(number));
 		word.offset = (uint32_t)((char *)e->outputs[0].data - (char *)region->base);
@@ -250,7 +251,7 @@ static bool double_by_device(struct nn_execution *e, const struct nna_engine_reg
 	close(import.fd);
 	e->shapes[0] = (struct nn_output_shape){ .rank = 1, .dims = { 1 }, .sufficient = true };
 	e->shapes_known = true;
-	return done;
+	return done && (!is_fenced || leave_to_fence());
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
