@@ -20,6 +20,9 @@
 #include "sized.h"
 #include "submit.h"
 
+/* Pause between two reads of the progress. */
+#define PAUSE_US 10000
+
 /*
  * A model in transit: the pool of its serialised form, and the pools of its constants, which are
  * held.
@@ -317,53 +320,59 @@ static bool wants_keep(const struct nna_prepare_options *options)
 	return options->keep || (text && !strcmp(text, "1"));
 }
 
-static enum nn_status ask_prepare(struct nna_device *device, struct nnaccel_prepare *p,
-				  const struct nna_prepare_options *options, struct nn_error *err)
-{
-	char message[NNACCEL_MAX_MESSAGE] = "";
-	bool past = nna_is_past(p->deadline_ns);
-	int error;
+struct nna_preparation {
+	struct nna_device *device;	/* held */
+	uint32_t id;			/* of the submission; 0: it has ended, or was never submitted */
+	int error;			/* an errno that it ended with, or 0 */
+	bool was_past;			/* the deadline, at the start */
+	struct nnaccel_prepare work;
+	char message[NNACCEL_MAX_MESSAGE];
+	struct nna_prepare_options options;
+	struct nna_cache cache;		/* of the options, if they have one */
+	struct nna_signature *signature;
+};
 
-	p->size = sizeof(*p);
-	p->message = (uintptr_t)message;
-	p->message_size = sizeof(message);
-	nna_device_expect_worker(device);
-	if (options->progress)
-		error = nna_ask_slowly(device, NNACCEL_WORK_PREPARE, p, options->progress,
-				       options->progress_data);
-	else
-		error = nna_ask(device, NNACCEL_WORK_PREPARE, p);
-	return nna_call_verdict(device, "prepare", error, past, p->out_status, message, err);
-}
-
-static enum nn_status prepare(struct nna_device *device, const struct sent_model *sent,
-			      const struct nna_prepare_options *options, uint32_t *id,
-			      struct nn_error *err)
+/* Hands a model over. Without `waits` the answer is fetched later. */
+static enum nn_status submit(struct nna_preparation *p, const struct sent_model *sent, bool waits,
+			     struct nn_error *err)
 {
-	struct nnaccel_prepare p = {
-		.flags = wants_keep(options) ? NNACCEL_PREPARE_KEEP : 0,
-		.wire_pool = sent->wire_pool,
-		.num_pools = sent->num_pools,
-		.wire_length = sent->wire_length,
-		.pools = (uintptr_t)sent->pools,
-		.preference = options->preference,
-		.priority = options->priority,
-		.deadline_ns = options->deadline_ns,
+	const struct nna_prepare_options *o = &p->options;
+	struct nnaccel_submit s = {
+		.size = sizeof(s), .kind = NNACCEL_WORK_PREPARE, .work = (uintptr_t)&p->work,
 	};
 	enum nn_status status;
 	void *attributes;
 	size_t size;
 
-	status = nn_attributes_encode(options->attributes, NNACCEL_MAX_ATTRIBUTES, &attributes,
-				      &size, err);
+	status = nn_attributes_encode(o->attributes, NNACCEL_MAX_ATTRIBUTES, &attributes, &size, err);
 	if (status)
 		return status;
-	p.attributes = (uintptr_t)attributes;
-	p.attributes_size = (uint32_t)size;
-	status = ask_prepare(device, &p, options, err);
+	p->work = (struct nnaccel_prepare){
+		.size = sizeof(p->work),
+		.flags = wants_keep(o) ? NNACCEL_PREPARE_KEEP : 0,
+		.wire_pool = sent->wire_pool,
+		.num_pools = sent->num_pools,
+		.wire_length = sent->wire_length,
+		.pools = (uintptr_t)sent->pools,
+		.preference = o->preference,
+		.priority = o->priority,
+		.deadline_ns = o->deadline_ns,
+		.message = (uintptr_t)p->message,
+		.message_size = sizeof(p->message),
+		.attributes = (uintptr_t)attributes,
+		.attributes_size = (uint32_t)size,
+	};
+	p->was_past = nna_is_past(o->deadline_ns);
+	nna_device_expect_worker(p->device);
+	if (!waits) {
+		p->error = nna_submit(p->device, &s);
+		p->id = p->error ? 0 : s.out_id;
+	}
+	/* A direct device can only wait. */
+	if (waits || p->error == EOPNOTSUPP)
+		p->error = nna_ask(p->device, NNACCEL_WORK_PREPARE, &p->work);
 	free(attributes);
-	*id = p.out_model;
-	return status;
+	return NN_OK;
 }
 
 enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
@@ -423,41 +432,150 @@ static void save(struct nna_prepared_model *prepared, const struct nna_cache *ca
 		*cache->not_saved = reason;
 }
 
+static enum nn_status make_signature(struct nna_device *device, const struct nn_model *model,
+				     struct nna_signature **signature, struct nn_error *err)
+{
+	const struct nn_device_extension *extensions = NULL;
+	uint32_t count = 0;
+
+	/* Without them nothing is known of their types, and only buffers ask. */
+	if (nna_signature_needs_extensions(model))
+		nna_device_get_extensions(device, &extensions, &count, NULL);
+	*signature = nna_signature_create(model, extensions, count);
+	return *signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
+}
+
+/* Starts a preparation, whose memory is the caller's. */
+static enum nn_status start(struct nna_preparation *p, struct nna_device *device,
+			    const struct nn_model *model, struct nna_memory *const *memories,
+			    const struct nna_prepare_options *options, bool waits,
+			    struct nn_error *err)
+{
+	struct sent_model sent;
+	enum nn_status status;
+	struct nn_model m;
+
+	p->device = device;
+	status = nna_take_prepare_options(&p->options, options, err);
+	if (!status)
+		status = take_model(&m, model, err);
+	if (!status && p->options.cache)
+		status = nna_take_cache(&p->cache, p->options.cache, err);
+	if (!status)
+		status = make_signature(device, &m, &p->signature, err);
+	if (!status)
+		status = model_begin(device, &m, memories, &sent, err);
+	if (status)
+		return status;
+	status = submit(p, &sent, waits && !p->options.progress, err);
+	model_end(device, &sent);
+	return status;
+}
+
+bool nna_preparation_has_ended(struct nna_preparation *p, uint32_t *thousandths)
+{
+	if (p->id) {
+		p->error = nna_fetch(p->device, p->id, &p->work, false, thousandths);
+		if (p->error == EINPROGRESS)
+			return false;
+		p->id = 0;
+	}
+	*thousandths = NNACCEL_PROGRESS_ALL;
+	return true;
+}
+
+/* Waits for the end. */
+static void await(struct nna_preparation *p)
+{
+	const struct nna_prepare_options *o = &p->options;
+	uint32_t thousandths;
+
+	while (p->id && o->progress && !nna_preparation_has_ended(p, &thousandths)) {
+		if (!o->progress(o->progress_data, thousandths)) {
+			nna_drop(p->device, p->id);
+			p->id = 0;
+			p->error = ECANCELED;
+			return;
+		}
+		usleep(PAUSE_US);
+	}
+	if (p->id)
+		p->error = nna_fetch(p->device, p->id, &p->work, true, NULL);
+	p->id = 0;
+}
+
+enum nn_status nna_preparation_finish(struct nna_preparation *p,
+				      struct nna_prepared_model **prepared, struct nn_error *err)
+{
+	enum nn_status status;
+
+	nna_error_clear(err);
+	await(p);
+	status = nna_call_verdict(p->device, "prepare", p->error, p->was_past, p->work.out_status,
+				  p->message, err);
+	if (status)
+		return status;
+	status = nna_prepared_model_new(p->device, p->work.out_model, &p->options, prepared, err);
+	/* Now the model is given or gone. */
+	p->error = ENOENT;
+	if (status)
+		return status;
+	(*prepared)->signature = p->signature;
+	p->signature = NULL;
+	if (p->options.cache)
+		save(*prepared, &p->cache);
+	return NN_OK;
+}
+
+enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_model *model,
+				     struct nna_memory *const *memories,
+				     const struct nna_prepare_options *options,
+				     struct nna_preparation **preparation, struct nn_error *err)
+{
+	struct nna_preparation *p = calloc(1, sizeof(*p));
+	enum nn_status status;
+
+	nna_error_clear(err);
+	if (!p)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
+	status = start(p, nna_device_get(device), model, memories, options, false, err);
+	if (status)
+		nna_preparation_free(p);
+	else
+		*preparation = p;
+	return status;
+}
+
+void nna_preparation_free(struct nna_preparation *p)
+{
+	struct nnaccel_destroy d = { .size = sizeof(d) };
+
+	if (!p)
+		return;
+	if (p->id)
+		nna_drop(p->device, p->id);
+	/* The model was not taken. */
+	d.id = p->id || p->error || p->work.out_status ? 0 : p->work.out_model;
+	if (d.id)
+		nna_device_call(p->device, NNACCEL_DESTROY, &d);
+	nna_signature_free(p->signature);
+	nna_device_put(p->device);
+	free(p);
+}
+
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
 				 const struct nna_prepare_options *options,
 				 struct nna_prepared_model **prepared, struct nn_error *err)
 {
-	struct nna_prepare_options o;
-	struct sent_model sent;
-	struct nna_cache cache;
+	struct nna_preparation p = { 0 };
 	enum nn_status status;
-	struct nn_model m;
-	uint32_t id = 0;
 
 	nna_error_clear(err);
-	status = nna_take_prepare_options(&o, options, err);
+	status = start(&p, device, model, memories, options, true, err);
 	if (!status)
-		status = take_model(&m, model, err);
-	if (!status && o.cache)
-		status = nna_take_cache(&cache, o.cache, err);
-	if (!status)
-		status = model_begin(device, &m, memories, &sent, err);
-	if (status)
-		return status;
-	status = prepare(device, &sent, &o, &id, err);
-	model_end(device, &sent);
-	if (!status)
-		status = nna_prepared_model_new(device, id, &o, prepared, err);
-	if (!status) {
-		status = nna_prepared_model_set_signature(*prepared, &m, err);
-		if (status) {
-			nna_prepared_model_free(*prepared);
-			*prepared = NULL;
-		}
-	}
-	if (!status && o.cache)
-		save(*prepared, &cache);
+		status = nna_preparation_finish(&p, prepared, err);
+	nna_signature_free(p.signature);
 	return status;
 }
 
@@ -465,23 +583,14 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 						const struct nn_model *model,
 						struct nn_error *err)
 {
-	const struct nn_device_extension *extensions = NULL;
 	enum nn_status status;
-	uint32_t count = 0;
 	struct nn_model m;
 
 	nna_error_clear(err);
 	if (prepared->signature)
 		return NN_OK;
 	status = take_model(&m, model, err);
-	if (status)
-		return status;
-	/* Without extensions their types are unknown, which only affects buffers. */
-	if (nna_signature_needs_extensions(&m))
-		nna_device_get_extensions(prepared->device, &extensions, &count, NULL);
-	prepared->signature = nna_signature_create(&m, extensions, count);
-	return prepared->signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY,
-						     "prepare: out of memory");
+	return status ? status : make_signature(prepared->device, &m, &prepared->signature, err);
 }
 
 void nna_prepared_model_free(struct nna_prepared_model *prepared)

@@ -17,11 +17,14 @@ int nna_submit(const struct nna_device *device, struct nnaccel_submit *submit);
 int nna_ask(const struct nna_device *device, enum nnaccel_work kind, void *work);
 
 /*
- * Does the same, and calls goes_on() from time to time with the engine's progress, out of
- * NNACCEL_PROGRESS_ALL. If that returns false, the work is cancelled: ECANCELED. A direct device
- * reports no progress.
+ * Fetches the answer of work that nna_submit() handed over, as nna_ask() does. Without `waits` it
+ * may return EINPROGRESS: the work goes on, and *progress is the engine's progress, out of
+ * NNACCEL_PROGRESS_ALL. After any other return the submission is gone.
  */
-int nna_ask_slowly(const struct nna_device *device, enum nnaccel_work kind, void *work,
-		   bool (*goes_on)(void *data, uint32_t progress), void *data);
+int nna_fetch(const struct nna_device *device, uint32_t id, void *work, bool waits,
+	      uint32_t *progress);
+
+/* Cancels work that was handed over. Its answer is never fetched. */
+void nna_drop(const struct nna_device *device, uint32_t id);
 
 #endif /* NN_HAL_SUBMIT_H */

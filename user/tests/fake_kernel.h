@@ -336,6 +336,15 @@ static void fake_drop(struct fake_submission *s)
 		s->kind = 0;
 }
 
+/* The model of a submission never appears. */
+static void fake_lose_model(struct fake_submission *s)
+{
+	if (s->kind != NNACCEL_WORK_PREPARE || !s->work.prepare.out_model)
+		return;
+	fake_give_back(s->work.prepare.out_model);
+	s->work.prepare.out_model = 0;
+}
+
 /* A file for a submission; the closed one of another may have had the number. */
 static int fake_submission_file(void)
 {
@@ -404,6 +413,8 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 		fake.signals--;
 		return fake_fail(EINTR);
 	}
+	if (refuses || fake.end)
+		fake_lose_model(s);
 	fake_drop(s);
 	w->out_state = NNACCEL_STATE_DONE;
 	w->out_error = (uint32_t)fake.end;
@@ -426,8 +437,10 @@ static int fake_destroy(uint32_t id)
 {
 	struct fake_submission *s = id & FAKE_SUBMISSION ? fake_find(id, -1) : NULL;
 
-	if (s)
+	if (s) {
+		fake_lose_model(s);
 		fake_drop(s);
+	}
 	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
 }
 

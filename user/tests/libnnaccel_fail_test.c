@@ -70,6 +70,7 @@ static struct {
 	struct nna_buffer *buffer;
 	struct nna_burst *burst;
 	struct nna_submission *submission;
+	struct nna_preparation *preparation;
 	int file;
 	uint32_t count;
 	struct nna_device_entry entry;
@@ -144,6 +145,12 @@ static const struct nna_role role = { .frequency = 1 };
 				      bad ? &no_format : &format, &made.memory, err)) \
 	X(nna_memory_map, true, \
 	  nna_memory_map(bad ? given.imported : given.memory, err) ? NN_OK : NN_GENERAL_FAILURE) \
+	X(nna_preparation_finish, false, \
+	  nna_preparation_start(given.device, &model, NULL, NULL, &made.preparation, err) ?: \
+	  nna_preparation_finish(made.preparation, &made.prepared, err)) \
+	X(nna_preparation_start, true, \
+	  nna_preparation_start(given.device, bad ? &no_model : &model, NULL, NULL, \
+				&made.preparation, err)) \
 	X(nna_prepare_model, true, \
 	  nna_prepare_model(given.device, bad ? &no_model : &model, NULL, NULL, &made.prepared, \
 			    err)) \
@@ -181,7 +188,7 @@ static const struct call {
 static const char *const silent[] = {
 	"nna_buffer_free", "nna_buffer_size", "nna_burst_free", "nna_device_close",
 	"nna_device_status", "nna_log", "nna_log_keep_error", "nna_log_level_name", "nna_log_set", "nna_memory_free",
-	"nna_memory_size", "nna_prepared_model_free", "nna_status_name", "nna_submission_free",
+	"nna_memory_size", "nna_preparation_free", "nna_preparation_has_ended", "nna_prepared_model_free", "nna_status_name", "nna_submission_free",
 };
 
 /* ---- arguments ---- */
@@ -247,6 +254,7 @@ static void take_back(void)
 	struct kept left;
 
 	nna_submission_free(made.submission);
+	nna_preparation_free(made.preparation);
 	nna_submission_free(given.submission);
 	nna_burst_free(made.burst);
 	nna_burst_free(given.burst);

@@ -205,62 +205,116 @@ static bool goes_on(void *data, uint32_t progress)
 	return fake.is_busy || !slow.gives_up;
 }
 
-static void test_progress(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 3; i++) {
-		union fake_work work = kinds[NNACCEL_WORK_PREPARE];
-
-		memset(&slow, 0, sizeof(slow));
-		slow.is_on = true;
-		slow.gives_up = i == 1;
-		submits = works = destroys = 0;
-		fake.progress = 0;
-		fake.is_busy = true;
-		fake.end = i == 2 ? EPIPE : 0;
-		assert_int_equal(nna_ask_slowly(device, NNACCEL_WORK_PREPARE, &work, goes_on, &slow),
-				 i == 1 ? ECANCELED : fake.end);
-		assert_int_equal(slow.calls, 3);
-		assert_true(slow.seen[0] == 0 && slow.seen[1] == 400 && slow.seen[2] == 800);
-		assert_int_equal(is_answered(NNACCEL_WORK_PREPARE, &work), !i);
-		assert_int_equal(submits, 1);
-		assert_int_equal(destroys, slow.gives_up);
-		assert_int_equal(fake_pending(), 0);
-	}
-	slow.is_on = false;
-	fake.end = 0;
-	fake.live = 0;
-}
+/* y = RELU(x) */
+static const uint32_t x = 0, y = 1;
+static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
+static struct nn_operand operands[] = {
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 },
+	{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT },
+};
+static const struct nn_subgraph main_graph = { 2, 1, 1, 1, operands, &relu, &x, &y };
+static const struct nn_model model = {
+	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &main_graph,
+};
 
 /* The caller's function is asked, by way of the options. */
-static void test_preparation(void **state)
+static void test_progress(void **state)
 {
+	static const struct {
+		bool gives_up;
+		int end;
+		enum nn_status status;
+	} cases[] = {
+		{ false, 0, NN_OK }, { true, 0, NN_GENERAL_FAILURE }, { false, EPIPE, NN_DEAD_OBJECT },
+	};
 	struct nna_prepare_options options = {
 		.size = sizeof(options), .progress = goes_on, .progress_data = &slow,
 	};
-	static const uint32_t x = 0, y = 1;
-	static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
-	static struct nn_operand operands[] = {
-		{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 },
-		{ .type = NN_TENSOR_FLOAT32, .lifetime = NN_SUBGRAPH_OUTPUT },
-	};
-	static const struct nn_subgraph main = { 2, 1, 1, 1, operands, &relu, &x, &y };
-	const struct nn_model model = { .size = sizeof(model), .num_subgraphs = 1, .subgraphs = &main };
-	struct nna_prepared_model *p = NULL;
 
 	(void)state;
-	for (int gives_up = 0; gives_up < 2; gives_up++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct nna_prepared_model *p = NULL;
+
 		memset(&slow, 0, sizeof(slow));
 		slow.is_on = true;
-		slow.gives_up = gives_up;
+		slow.gives_up = cases[i].gives_up;
+		submits = 0;
+		fake.progress = 0;
 		fake.is_busy = true;
+		fake.end = cases[i].end;
 		assert_int_equal(nna_prepare_model(device, &model, NULL, &options, &p, &err),
-				 gives_up ? NN_GENERAL_FAILURE : NN_OK);
+				 cases[i].status);
 		assert_int_equal(slow.calls, 3);
+		assert_true(slow.seen[0] == 0 && slow.seen[1] == 400 && slow.seen[2] == 800);
+		assert_int_equal(submits, 1);
+		assert_int_equal(fake_pending(), 0);
+		if (slow.gives_up)
+			assert_non_null(strstr(err.message, "cancelled"));
 		slow.is_on = false;
-		nna_prepared_model_free(gives_up ? NULL : p);
+		nna_prepared_model_free(p);
 	}
-	assert_non_null(strstr(err.message, "cancelled"));
+	fake.end = 0;
+}
+
+/* Several run at once, end in any order, and need not be waited for. */
+static void test_preparations(void **state)
+{
+	struct nna_preparation *all[3];
+	struct nna_prepared_model *models[2];
+	uint32_t thousandths;
+
+	(void)state;
+	slow.is_on = true;
+	fake.is_busy = true;
+	fake.progress = 250;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[i], &err),
+				 NN_OK);
+	assert_int_equal(fake_pending(), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_false(nna_preparation_has_ended(all[i], &thousandths));
+		assert_int_equal(thousandths, 250);
+	}
+	/* The last one is given up; the second is polled to its end, and the first waited for. */
+	destroys = 0;
+	nna_preparation_free(all[2]);
+	assert_int_equal(destroys, 1);
+	assert_int_equal(fake_pending(), 2);
+	fake.is_busy = false;
+	for (int k = 0; k < 2; k++) {
+		assert_true(nna_preparation_has_ended(all[1], &thousandths));
+		assert_int_equal(thousandths, 1000);
+	}
+	assert_int_equal(fake_pending(), 1);
+	slow.is_on = false;
+	for (int i = 1; i >= 0; i--) {
+		models[i] = NULL;
+		assert_int_equal(nna_preparation_finish(all[i], &models[i], &err), NN_OK);
+		assert_int_equal(fake_pending(), i);
+		/* The model is given once. */
+		assert_int_equal(nna_preparation_finish(all[i], &models[i], &err),
+				 NN_INVALID_ARGUMENT);
+		nna_preparation_free(all[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		nna_prepared_model_free(models[i]);
+	/* One that ended, whose model is not taken. */
+	slow.is_on = true;
+	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
+	assert_true(nna_preparation_has_ended(all[0], &thousandths));
+	nna_preparation_free(all[0]);
+	nna_preparation_free(NULL);
+	/* One that ends with an error, and one that cannot start. */
+	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
+	fake.end = EPIPE;
+	assert_true(nna_preparation_has_ended(all[0], &thousandths));
+	assert_int_equal(nna_preparation_finish(all[0], &models[0], &err), NN_DEAD_OBJECT);
+	nna_preparation_free(all[0]);
+	fake.end = 0;
+	assert_int_equal(nna_preparation_start(device, &(struct nn_model){ .size = 1 }, NULL, NULL,
+					       &all[0], &err), NN_INVALID_ARGUMENT);
+	slow.is_on = false;
+	assert_int_equal(fake_pending(), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -272,7 +326,7 @@ int main(void)
 		TEST(test_errors),
 		TEST(test_answer_is_given_up),
 		TEST(test_progress),
-		TEST(test_preparation),
+		TEST(test_preparations),
 	};
 
 	kept_start();

@@ -286,6 +286,41 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 				 struct nna_prepared_model **prepared, struct nn_error *err);
 void nna_prepared_model_free(struct nna_prepared_model *prepared);
 
+/* A preparation that runs while its caller does other work. */
+struct nna_preparation;
+
+/*
+ * IDevice::prepareModel_1_3, asynchronous: starts what nna_prepare_model() does, and does not wait
+ * for the engine. Any number may run at a time. The model, the handles of its memories and the
+ * options may be freed when the call returns. `cache` of the options is an exception: it must stay
+ * until nna_preparation_finish() has saved the model there. One thread at a time may use a
+ * preparation. It holds the device. A device that is the path of a socket makes this call wait.
+ */
+enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_model *model,
+				     struct nna_memory *const *memories,
+				     const struct nna_prepare_options *options,
+				     struct nna_preparation **preparation, struct nn_error *err);
+
+/*
+ * Returns whether a preparation has ended, well or not. *thousandths: the part that is done, as far as
+ * the engine says. Does not wait.
+ */
+bool nna_preparation_has_ended(struct nna_preparation *preparation, uint32_t *thousandths);
+
+/*
+ * Waits for the end of a preparation, and gives the model, once. It calls `progress` of the options
+ * meanwhile. Status and reason are those of nna_prepare_model(); NN_INVALID_ARGUMENT: the model was
+ * given before. nna_preparation_free() follows in each case.
+ */
+enum nn_status nna_preparation_finish(struct nna_preparation *preparation,
+				      struct nna_prepared_model **prepared, struct nn_error *err);
+
+/*
+ * Frees a preparation, and cancels it unless it has ended. The engine learns of that when it
+ * next reports its progress. A model that was given stays. NULL is fine.
+ */
+void nna_preparation_free(struct nna_preparation *preparation);
+
 /*
  * Tells what a model that came from a cache is, for nna_buffer_allocate(); of
  * others it is known. Before any other thread uses `prepared`. NN_OUT_OF_MEMORY.
