@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Boxes by their corners: overlap, and moves by deltas.
- */
 #include <math.h>
 #include <string.h>
 

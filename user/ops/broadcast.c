@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Operations on two broadcast tensors: the shape rule, and the walk that passes contiguous rows to
- * a kernel.
- */
 #include "ops/axis.h"
 #include "ops/broadcast.h"
 

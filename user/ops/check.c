@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Building blocks of signature checks: a rule per operand (types, ranks), and helpers for other
- * properties. All messages name the wrong operand.
- */
 #include "ops/check.h"
 
 #include <stdarg.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * IEEE half precision: exact conversion to float, and from float rounding to nearest even.
- */
 #include "ops/float16.h"
 
 #include <stdbool.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Converts tensors to float, for operations that compute in float for every type.
- */
 #include <string.h>
 
 #include "ops/floats.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Converts images between NCHW, which a flag requests, and NHWC, which the kernels use.
- */
 #include "ops/image.h"
 
 struct nn_image nn_image_of(const struct nn_tensor *t, bool nchw)

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The float LSTM cell of all float LSTM operations: the positions of its weights, its dimension
- * rules and one step of it.
- */
 #include "ops/lstm_cell.h"
 
 #include <math.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Non-maximum suppression: of boxes that overlap, the one with the best score is kept.
- */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

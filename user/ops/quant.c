@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Fixed-point arithmetic of the quantised kernels, bit-exact with NNAPI's reference: multipliers,
- * rounding shifts and transcendental functions.
- */
 #include "ops/quant.h"
 
 #include <math.h>

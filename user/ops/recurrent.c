@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Common parts of recurrent operations: activations by code, products of weight matrices with a
- * batch of vectors, and the walk through a sequence.
- */
 #include "ops/dot.h"
 #include "ops/quant.h"
 #include "ops/recurrent.h"

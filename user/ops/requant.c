@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Common parts of convolutions and FULLY_CONNECTED: the signature of input, filter and bias, and
- * the conversion of accumulators to quantised outputs.
- */
 #include <math.h>
 
 #include "ops/requant.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* A part of a graph, compiled for inputs of certain shapes. */
 #include "compiled.h"
 
 #include <stdio.h>

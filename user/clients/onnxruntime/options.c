@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The options of an execution provider. */
 #define _GNU_SOURCE
 #include "options.h"
 

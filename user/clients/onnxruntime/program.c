@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* A part of a graph that the device computes, and its runs. */
 #include "program.h"
 
 #include <pthread.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A matrix product with weights that are packed, in all kinds of numbers: packing,
- * and running a part of its rows and columns.
- */
 #include <string.h>
 
 #include "plan/kernels/fours.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The factors of BATCH_MATMUL, in any numbers.
- */
 #include "plan/kernels/matmul.h"
 
 enum { X, Y, TRANSPOSE_X, TRANSPOSE_Y };

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Quantised bytes as the inner loops want them: unsigned inputs, signed
- * weights, and parameters of output channels.
- */
 #include <stdlib.h>
 #include <string.h>
 

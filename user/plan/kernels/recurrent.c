@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Parts that recurrent layers of floats share: products of inputs and of states.
- */
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A model of one subgraph that is rewritten.
- */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The CPUs that this process may keep busy.
- */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <sched.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Large blocks of memory, in huge pages where the system gives them.
- */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <sys/mman.h>
