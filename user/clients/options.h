@@ -6,7 +6,6 @@
 #define NN_CLIENTS_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define OPTIONS_ERROR_SIZE 256

@@ -2,7 +2,6 @@
 /*
  * BATCH_MATMUL: multiplies matrices in the last two axes, with broadcast batches.
  */
-#include <math.h>
 #include <string.h>
 
 #include "ops/axis.h"

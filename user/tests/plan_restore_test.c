@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "plan/kernels/depthwise_q8.h"
-#include "plan/kernels/families.h"
+#include "plan/kernels/kernel.h"
 #include "plan/kernels/fields.h"
 #include "tests/between.h"
 #include "tests/frozen_form.h"

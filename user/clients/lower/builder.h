@@ -8,7 +8,6 @@
 #define NN_LOWER_BUILDER_H
 
 #include <android/NeuralNetworks.h>
-#include <stdarg.h>
 
 #include "clients/lower/constants.h"
 #include "runtime/sha256.h"

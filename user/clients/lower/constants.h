@@ -7,7 +7,6 @@
 #define NN_LOWER_CONSTANTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <android/NeuralNetworks.h>

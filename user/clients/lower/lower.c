@@ -2,6 +2,7 @@
 /* Operands and operations of the NNAPI that nodes are lowered to. */
 #include "clients/lower/lower.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "quantised.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_quantise(const struct node *node)

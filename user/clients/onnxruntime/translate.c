@@ -3,7 +3,6 @@
 #include "dynamic.h"
 #include "quantised.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

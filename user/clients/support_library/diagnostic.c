@@ -4,7 +4,6 @@
  * facts that Android's telemetry has.
  */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

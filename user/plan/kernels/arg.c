@@ -9,7 +9,6 @@
 #include "ops/axis.h"
 #include "ops/q8.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 #include "plan/kernels/fours.h"
 #include "plan/kernels/squares.h"

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 
-#include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
 

@@ -3,7 +3,6 @@
  * BATCH_MATMUL of signed bytes: columns of the second factor are packed like
  * weights, a panel at a time, while it runs.
  */
-#include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
 #include "plan/kernels/pack_q8.h"

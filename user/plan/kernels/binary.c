@@ -9,7 +9,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields_row.h"
 
 enum { A, B, ACTIVATION };

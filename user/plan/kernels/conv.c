@@ -10,7 +10,6 @@
 #include "ops/image.h"
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/unroll.h"

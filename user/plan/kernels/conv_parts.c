@@ -9,7 +9,6 @@
 #include "ops/image.h"
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 
 enum { X, FILTER, BIAS, SHAPE };

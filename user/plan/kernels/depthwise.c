@@ -8,7 +8,6 @@
 #include "ops/q8.h"
 #include "ops/window.h"
 #include "plan/kernels/caches.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/quant8.h"

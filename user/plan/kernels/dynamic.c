@@ -11,7 +11,6 @@
 #include "ops/dynamic.h"
 #include "ops/matmul.h"
 #include "ops/traits.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/squares.h"
 

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
 

@@ -7,7 +7,6 @@
 #include "ops/quant.h"
 #include "ops/traits.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 /* A function of floats, a CLAMP of halves, and conversions. */

@@ -4,7 +4,6 @@
  * each channel is an image.
  */
 #include "ops/image.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 enum { X, GAMMA, BETA, EPSILON, NCHW };

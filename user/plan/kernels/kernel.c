@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "plan/kernels/families.h"
+#include "plan/kernels/kernel.h"
 
 static const struct nn_kernel *const kernels[] = {
 #define ENTRY(which) &nn_kernel_##which,

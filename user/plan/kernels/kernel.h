@@ -160,4 +160,14 @@ bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready);
 /* Packs weights that are constants; see nn_kernel.pack. */
 bool nn_kernel_pack(struct nn_run *r, const struct nn_ready *ready, void *packed);
 
+/* The first one that takes an operation has it: what takes few goes before what takes more. */
+#define NN_KERNELS(K)									\
+	K(arg) K(batch_matmul) K(batch_matmul_q8) K(table) K(binary) K(concatenation)	\
+	K(conv) K(depthwise) K(conv_parts) K(dynamic) K(fully_connected) K(function)	\
+	K(instance) K(l2_normalization) K(local_response) K(lstm) K(pool)		\
+	K(quantized_lstm) K(reduce) K(resize) K(softmax) K(svdf) K(transpose)
+
+#define NN_DECLARE_KERNEL(which) extern const struct nn_kernel nn_kernel_##which;
+NN_KERNELS(NN_DECLARE_KERNEL)
+
 #endif /* NN_PLAN_KERNELS_KERNEL_H */

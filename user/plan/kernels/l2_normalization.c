@@ -11,7 +11,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 

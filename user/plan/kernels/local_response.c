@@ -5,12 +5,10 @@
  * all elements have as many neighbours.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };

@@ -9,7 +9,6 @@
 #include "ops/lstm_cell.h"
 #include "ops/quant.h"
 #include "plan/kernels/activate.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/recurrent.h"
 

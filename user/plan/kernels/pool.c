@@ -8,7 +8,6 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 #include "ops/window.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 struct pool {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ops/quantized_lstm.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 #include "plan/run/threads.h"
 

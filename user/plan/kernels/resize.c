@@ -5,7 +5,6 @@
 #include "ops/q8.h"
 #include "ops/resize.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 struct resize {

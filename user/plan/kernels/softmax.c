@@ -6,7 +6,6 @@
 #include "ops/q8.h"
 #include "ops/softmax_q8.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 enum { X, BETA, AXIS };

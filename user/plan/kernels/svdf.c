@@ -10,7 +10,6 @@
 #include "ops/recurrent.h"
 #include "ops/svdf.h"
 #include "plan/kernels/activate.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 

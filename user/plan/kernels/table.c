@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 
 #define ENTRIES 256

@@ -7,7 +7,6 @@
 
 #include "ops/axis.h"
 #include "plan/kernels/elementwise.h"
-#include "plan/kernels/families.h"
 #include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 

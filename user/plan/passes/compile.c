@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "plan/compiled.h"
 #include "plan/run/pages.h"
-#include "plan/kernels/families.h"
 #include "plan/passes/dump.h"
 #include "plan/run/threads.h"
 #include "plan/run/tuning.h"

@@ -2,7 +2,6 @@
 /*
  * float16 models as float32 ones: every kernel computes in float32 anyway.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/operand.h"

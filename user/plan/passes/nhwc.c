@@ -2,7 +2,6 @@
 /*
  * Operations on NCHW images as operations on NHWC ones, which have fast kernels.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/operand.h"

@@ -11,7 +11,6 @@
 #include "base/round.h"
 #include "plan/compiled.h"
 #include "plan/kernels/fields.h"
-#include "plan/run/threads.h"
 #include "plan/saved/thaw.h"
 #include "plan/run/tuning.h"
 

@@ -3,7 +3,6 @@
 #include "ops.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void set(struct lowering *t, uint32_t x)

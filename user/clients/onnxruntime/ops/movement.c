@@ -2,7 +2,6 @@
 /* Operators that move elements without computing. */
 #include "ops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The operand to move: 8-bit numbers if input and output have the same scale, else the input. */

@@ -2,8 +2,6 @@
 /* QuantizeLinear and DequantizeLinear as separate operations. */
 #include "ops.h"
 
-#include <math.h>
-
 /* Checks that the scale and zero point from quantised_values() are this node's. */
 static bool is_known(struct lowering *t, uint32_t value)
 {

@@ -7,7 +7,6 @@
 #include "ops.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Maximum dimension: the plug-in computes each position of an axis during translation. */
