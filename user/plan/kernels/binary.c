@@ -155,8 +155,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		i++;
 	if (!takes_type(ready, r->inputs[A].type, operations[i].operation))
 		return false;
-	s->number = r->inputs[A].type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
-		    r->inputs[A].type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
+	s->number = nn_number_of(r->inputs[A].type);
 	s->f32 = (struct nn_binary_f32){
 		.operation = operations[i].operation,
 		.low = -INFINITY,

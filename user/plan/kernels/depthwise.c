@@ -73,25 +73,19 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
+/* Parameters of both inner loops that the window has. */
+#define WINDOW(d)									\
+	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\
+	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\
+	.stride = (d)->window.w.stride, .dilation = (d)->window.w.dilation, .head = (d)->window.w.head
+
 /* Takes the inner loop, and its memory, from the window. */
 static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
-	const struct nn_axis *w = &d->window.w;
-	size_t weights = (size_t)d->window.h.filter * w->filter * d->in.c;
+	size_t weights = (size_t)d->window.h.filter * d->window.w.filter * d->in.c;
 
 	d->block = block_f32(d);
-	d->f32 = (struct nn_depthwise_f32){
-		.channels = d->in.c,
-		.height = d->window.h.filter,
-		.width = w->filter,
-		.in_width = w->in,
-		.out_width = w->out,
-		.stride = w->stride,
-		.dilation = w->dilation,
-		.head = w->head,
-		.low = d->f32.low,
-		.high = d->f32.high,
-	};
+	d->f32 = (struct nn_depthwise_f32){ WINDOW(d), .low = d->f32.low, .high = d->f32.high };
 	/* The filter lies as the inner loop wants it, but may not be aligned, or may change. */
 	ready->packed_size = (weights + d->in.c) * d->element;
 }
@@ -104,15 +98,8 @@ static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 
 	d->block = d->in.c;
 	d->q8 = (struct nn_depthwise_q8){
-		.channels = d->in.c,
+		WINDOW(d),
 		.padded = ((size_t)d->in.c + 15) / 16 * 16,
-		.height = d->window.h.filter,
-		.width = w->filter,
-		.in_width = w->in,
-		.out_width = w->out,
-		.stride = w->stride,
-		.dilation = w->dilation,
-		.head = w->head,
 		.in_flip = d->q8.in_flip,
 		.in_zero = d->q8.in_zero,
 		.filter_zero = d->q8.filter_zero,
@@ -168,15 +155,13 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	const struct nn_tensor *x = &r->inputs[X];
 	struct depthwise *d = ready->state;
 	struct nn_window_args args = nn_window_run_args(r);
 
 	if (!read_window(r, &args, d))
 		return false;
 	d->packs = !nn_has_constants(r);
-	d->number = x->type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
-		    x->type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
+	d->number = nn_number_of(r->inputs[X].type);
 	if (d->number != NN_IN_BYTES ?
 		    !nn_fused_range_float(nn_run_int(r, args.activation, 0), &d->f32.low, &d->f32.high) :
 		    !prepare_q8(r, &args, d, ready))

@@ -20,6 +20,12 @@ struct nn_walk;
  */
 enum nn_number { NN_IN_BYTES, NN_IN_FLOATS, NN_IN_HALVES };
 
+static inline enum nn_number nn_number_of(int32_t type)
+{
+	return type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
+	       type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
+}
+
 static inline size_t nn_number_size(enum nn_number number)
 {
 	return number == NN_IN_BYTES ? 1 : number == NN_IN_HALVES ? sizeof(uint16_t) : sizeof(float);
