@@ -109,26 +109,20 @@ static enum nn_status infer(struct nn_run *r)
 /* Returns the maximum of scores; NaN is ignored. */
 static float best_of(const float *scores, size_t count)
 {
-	nn_dot_four a = { -INFINITY, -INFINITY, -INFINITY, -INFINITY }, b = a, c = a, d = a;
+	nn_dot_four a = { -INFINITY, -INFINITY, -INFINITY, -INFINITY }, b = a;
+	float best = -INFINITY;
 	size_t i = 0;
 
-	for (; i + 16 <= count; i += 16) {
+	for (; i + 8 <= count; i += 8) {
 		a = nn_dot_largest(nn_dot_load(scores + i), a);
 		b = nn_dot_largest(nn_dot_load(scores + i + 4), b);
-		c = nn_dot_largest(nn_dot_load(scores + i + 8), c);
-		d = nn_dot_largest(nn_dot_load(scores + i + 12), d);
 	}
-	for (; i + 4 <= count; i += 4)
-		a = nn_dot_largest(nn_dot_load(scores + i), a);
-	/* Load the last four again, some of which were already compared. */
-	if (count >= 4)
-		b = nn_dot_largest(nn_dot_load(scores + count - 4), b);
-	a = nn_dot_largest(nn_dot_largest(a, b), nn_dot_largest(c, d));
-	for (; i < count && count < 4; i++)
-		a[0] = scores[i] > a[0] ? scores[i] : a[0];
-	a[0] = a[1] > a[0] ? a[1] : a[0];
-	a[2] = a[3] > a[2] ? a[3] : a[2];
-	return a[2] > a[0] ? a[2] : a[0];
+	a = nn_dot_largest(a, b);
+	for (size_t k = 0; k < 4; k++)
+		best = a[k] > best ? a[k] : best;
+	for (; i < count; i++)
+		best = scores[i] > best ? scores[i] : best;
+	return best;
 }
 
 static struct nn_box decode(const struct job *j, const float *delta, const float *anchor)

@@ -69,78 +69,35 @@ static size_t find_peak(const struct map *m)
 }
 
 /* Number of adjacent NHWC maps that are searched together, and of pixels per step. */
-#define MAPS 16
+#define MAPS 4
 #define PIXELS 32
 
-/* Returns the maximum of pixels [first, end) and of the earlier maximum, in 16 maps or in four. */
-static void largest_of_four(const struct map *m, size_t first, size_t end, nn_dot_four most[4])
-{
-	nn_dot_four a = most[0], b = most[1], c = most[2], d = most[3];
-	const float *x = m->values + first * m->stride;
-
-	for (size_t i = first; i < end; i++, x += m->stride) {
-		a = nn_dot_largest(nn_dot_load(x), a);
-		b = nn_dot_largest(nn_dot_load(x + 4), b);
-		c = nn_dot_largest(nn_dot_load(x + 8), c);
-		d = nn_dot_largest(nn_dot_load(x + 12), d);
-	}
-	most[0] = a;
-	most[1] = b;
-	most[2] = c;
-	most[3] = d;
-}
-
-static void largest_of_one(const struct map *m, size_t first, size_t end, nn_dot_four *most)
-{
-	const float *x = m->values + first * m->stride;
-	nn_dot_four a = *most;
-
-	for (size_t i = first; i < end; i++, x += m->stride)
-		a = nn_dot_largest(nn_dot_load(x), a);
-	*most = a;
-}
-
 /*
- * Finds the peaks of `4 * vectors` adjacent maps. If some pixels exceed all earlier ones, which is
- * rare, it searches for the first of them.
+ * Finds the peaks of adjacent maps. If some pixels exceed all earlier ones, which is rare, it searches
+ * for the first of them.
  */
-static void find_peaks(const struct map *m, size_t *peaks, size_t vectors)
+static void find_peaks(const struct map *m, size_t peaks[MAPS])
 {
-	typedef int32_t numbers __attribute__((vector_size(16)));
 	const size_t count = m->size * m->size;
-	nn_dot_four best[MAPS / 4] = { { 0 } };
+	nn_dot_four best = nn_dot_load(m->values);
 
-	for (size_t k = 0; k < vectors; k++)
-		best[k] = nn_dot_load(m->values + 4 * k);
-	for (size_t c = 0; c < 4 * vectors; c++)
-		peaks[c] = 0;
+	memset(peaks, 0, MAPS * sizeof(*peaks));
 	for (size_t i = 0, end; i < count; i = end) {
-		nn_dot_four most[MAPS / 4];
-		numbers better = { 0 };
-		uint64_t any[2];
+		nn_dot_four most = best;
 
 		end = count - i < PIXELS ? count : i + PIXELS;
-		memcpy(most, best, sizeof(most));
-		if (vectors == MAPS / 4)
-			largest_of_four(m, i, end, most);
-		else
-			largest_of_one(m, i, end, most);
-		for (size_t k = 0; k < vectors; k++)
-			better |= (numbers)(most[k] > best[k]);
-		memcpy(any, &better, sizeof(any));
-		if (!(any[0] | any[1]))
-			continue;
-		for (size_t c = 0; c < 4 * vectors; c++) {
+		for (size_t k = i; k < end; k++)
+			most = nn_dot_largest(nn_dot_load(m->values + k * m->stride), most);
+		for (size_t c = 0; c < MAPS; c++) {
 			size_t at = i;
 
-			if (!(most[c / 4][c % 4] > best[c / 4][c % 4]))
+			if (!(most[c] > best[c]))
 				continue;
-			while (at < end - 1 && !(m->values[at * m->stride + c] >= most[c / 4][c % 4]))
+			while (at < end - 1 && !(m->values[at * m->stride + c] >= most[c]))
 				at++;
 			peaks[c] = at;
 		}
-		for (size_t k = 0; k < vectors; k++)
-			best[k] = most[k];
+		best = most;
 	}
 }
 
@@ -150,14 +107,10 @@ static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 	struct map some = *m;
 	size_t i = 0;
 
-	for (; i + MAPS <= c; i += MAPS) {
+	for (; i < c && c >= MAPS; i += MAPS) {
+		i = i < c - MAPS ? i : c - MAPS;
 		some.values = m->values + i;
-		find_peaks(&some, peaks + i, MAPS / 4);
-	}
-	for (; i < c && c >= 4; i += 4) {
-		i = i < c - 4 ? i : c - 4;
-		some.values = m->values + i;
-		find_peaks(&some, peaks + i, 1);
+		find_peaks(&some, peaks + i);
 	}
 	for (; i < c; i++) {
 		some.values = m->values + i;
