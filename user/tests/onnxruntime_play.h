@@ -84,7 +84,8 @@ struct OrtKernelContext {
 };
 
 struct OrtEpDevice {
-	char device[64];
+	const OrtHardwareDevice *hardware;
+	char device[64], type[16];
 };
 
 struct OrtEpGraphSupportInfo {
@@ -399,10 +400,10 @@ static void release_pairs(OrtKeyValuePairs *pairs)
 	free(pairs);
 }
 
+/* A device of hardware is its type's name. */
 static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
 {
-	(void)device;
-	return ORT_HARDWARE_CPU;
+	return !strcmp((const char *)device, "npu") ? ORT_HARDWARE_NPU : ORT_HARDWARE_CPU;
 }
 
 /* Session options are the pairs themselves. */
@@ -418,11 +419,12 @@ static OrtStatus *create_device(OrtEpFactory *factory, const OrtHardwareDevice *
 				OrtEpDevice **device)
 {
 	(void)factory;
-	(void)hardware;
 	(void)options;
 	*device = PLAY_CALLOC(1, sizeof(**device));
+	(*device)->hardware = hardware;
 	snprintf((*device)->device, sizeof((*device)->device), "%s",
 		 get_value(metadata, "device"));
+	snprintf((*device)->type, sizeof((*device)->type), "%s", get_value(metadata, "device_type"));
 	return NULL;
 }
 

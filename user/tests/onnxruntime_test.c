@@ -66,23 +66,68 @@ static void release(struct ort_ep_factory *factory, struct ort_ep *ep)
 static void test_devices(void **unused)
 {
 	struct ort_ep_factory *factory = load();
-	const OrtHardwareDevice *cpu = (const OrtHardwareDevice *)"cpu";
+	const OrtHardwareDevice *all[] = {
+		(const OrtHardwareDevice *)"npu", (const OrtHardwareDevice *)"cpu",
+		(const OrtHardwareDevice *)"cpu, too",
+	};
 	OrtEpDevice *devices[MAX];
 	size_t count;
 
 	(void)unused;
 	assert_string_equal(factory->GetName((OrtEpFactory *)factory), "NN");
 	assert_string_equal(factory->GetVersion((OrtEpFactory *)factory), NNACCEL_VERSION);
-	assert_null(factory->GetSupportedDevices((OrtEpFactory *)factory, &cpu, 1, devices, MAX,
+	assert_null(factory->GetSupportedDevices((OrtEpFactory *)factory, all, 3, devices, MAX,
 						 &count));
 	assert_true(count >= 1);
 	assert_string_equal(devices[count - 1]->device, "nnapi-reference");
+	assert_string_equal(devices[count - 1]->type, "cpu");
+	/* The first CPU stands for the NNAPI's own. */
+	assert_ptr_equal(devices[count - 1]->hardware, all[1]);
 	for (size_t i = 0; i < count; i++)
 		free(devices[i]);
 	assert_null(factory->GetSupportedDevices((OrtEpFactory *)factory, NULL, 0, devices, MAX,
 						 &count));
 	assert_int_equal(count, 0);
+	assert_null(factory->GetSupportedDevices((OrtEpFactory *)factory, all, 3, devices, 0, &count));
+	assert_int_equal(count, 0);
 	unload(factory);
+}
+
+/* ONNX Runtime does the same as for providers that lack what these functions tell of. */
+static void test_plain_functions(void **unused)
+{
+	struct ort_ep_factory *f = load();
+	OrtEpFactory *factory = (OrtEpFactory *)f, *made = NULL;
+	struct ort_ep *ep = provider(f, NULL, NULL);
+	void *const poison = f;
+	OrtAllocator *allocator = poison;
+	OrtDataTransferImpl *transfer = poison;
+	OrtSyncStreamImpl *stream = poison;
+	unsigned int compatibility = 9;
+	size_t count = 1;
+
+	(void)unused;
+	assert_int_equal(f->ort_version_supported, ORT_VERSION);
+	assert_int_equal(ep->ort_version_supported, ORT_VERSION);
+	assert_string_equal(ep->GetName((OrtEp *)ep), "NN");
+	assert_string_equal(f->GetVendor(factory), "nnaccel");
+	assert_int_equal(f->GetVendorId(factory), 0);
+	assert_false(f->IsStreamAware(factory));
+	assert_null(f->ValidateCompiledModelCompatibilityInfo(factory, NULL, 0, "", &compatibility));
+	assert_int_equal(compatibility, 0);
+	assert_null(f->CreateAllocator(factory, NULL, NULL, &allocator));
+	assert_null(allocator);
+	f->ReleaseAllocator(factory, allocator);
+	assert_null(f->CreateDataTransfer(factory, &transfer));
+	assert_null(transfer);
+	assert_null(f->CreateSyncStreamForDevice(factory, NULL, NULL, &stream));
+	assert_null(stream);
+	release(f, ep);
+	unload(f);
+	release_status(last);
+	last = CreateEpFactories("NN", &base, NULL, &made, 0, &count);
+	assert_non_null(strstr(last->text, "no place for a factory"));
+	assert_int_equal(count, 0);
 }
 
 static const void *no_api(uint32_t version)
@@ -1434,7 +1479,7 @@ static void test_huge_resize(void **unused)
 static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {
-		test_devices, test_older_runtime, test_options, test_capability, test_refused_operation,
+		test_devices, test_plain_functions, test_older_runtime, test_options, test_capability, test_refused_operation,
 		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_cpu_takes_over, test_run_while_compiling, test_compilation_fails,
 	};
 
@@ -1456,6 +1501,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_plain_functions),
 		cmocka_unit_test(test_older_runtime),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
