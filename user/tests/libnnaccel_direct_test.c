@@ -575,6 +575,37 @@ static void test_supported(void **state)
 	nna_memory_free(m);
 }
 
+/* Memory that could not be imported is NULL: operations that use it are not supported. */
+static void test_unreachable(void **state)
+{
+	struct nna_memory *m = fill(COUNT, 1);
+	struct model_builder b;
+	uint32_t x, y[3], none;
+
+	(void)state;
+	mb_init(&b);
+	b.model.num_pools = 2;
+	b.pools[0].size = b.pools[1].size = nna_memory_size(m);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(COUNT));
+	none = mb_int32(&b, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		y[i] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(COUNT));
+		mb_operation(&b, NN_OP_ADD, MB_LIST(x, mb_reference(&b, NN_TENSOR_FLOAT32, i == 1, 0,
+								    COUNT * sizeof(float), MB_DIMS(COUNT)),
+						    none), MB_LIST(y[i]));
+	}
+	for (int i = 0; i < 4; i++) {
+		struct nna_memory *memories[] = { i & 1 ? m : NULL, i & 2 ? m : NULL };
+		bool supported[3] = { !(i & 1), !(i & 2), !(i & 1) };
+
+		check(nna_get_supported_operations(device, &b.model, memories, supported, &err));
+		assert_int_equal(supported[0], (i & 1) != 0);
+		assert_int_equal(supported[1], (i & 2) != 0);
+		assert_int_equal(supported[2], (i & 1) != 0);
+	}
+	nna_memory_free(m);
+}
+
 static void test_wrong_arguments(void **state)
 {
 	enum { BYTES = COUNT * sizeof(float) };
@@ -1006,6 +1037,7 @@ int main(int argc, char **argv)
 		TEST(test_wrong_pools),
 		TEST(test_wrong_work),
 		TEST(test_supported),
+		TEST(test_unreachable),
 		TEST(test_wrong_arguments),
 		TEST(test_wrong_buffers),
 		TEST(test_cache),
