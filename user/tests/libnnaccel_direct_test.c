@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,13 +15,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/direct.h"
+#include "base/packet.h"
 #include "hal/device.h"
 #include "hal/memory.h"
 #include "hal/prepare.h"
@@ -111,6 +116,8 @@ static int tear_down(void **state)
 
 /* ---- executions: x + 1 ---- */
 
+static enum nn_status prepared;		/* what came of the last model */
+
 static struct nna_prepared_model *prepare_with(struct nna_device *d, uint32_t count,
 					       const struct nna_prepare_options *options)
 {
@@ -125,7 +132,8 @@ static struct nna_prepared_model *prepare_with(struct nna_device *d, uint32_t co
 	none = mb_int32(&b, 0);
 	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(count));
 	mb_operation(&b, NN_OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
-	if (nna_prepare_model(d, &b.model, NULL, options, &p, &err))
+	prepared = nna_prepare_model(d, &b.model, NULL, options, &p, &err);
+	if (prepared)
 		return NULL;
 	return p;
 }
@@ -1018,6 +1026,123 @@ static void test_wrong_bursts(void **state)
 	nna_prepared_model_free(p);
 }
 
+/* ---- an engine that is this program's own, and answers wrongly ---- */
+
+enum rogue { FINE, OTHER_FIRST, SAYS, SHORT, TOO_LITTLE, TOO_MUCH, NOTHING };
+
+static struct {
+	enum rogue how;
+	int listener;
+} rogue;
+
+static void answer(int socket, uint64_t cookie)
+{
+	struct { struct direct_answer head; char rest[8]; } a = { .head.cookie = cookie, .rest = "because" };
+	size_t size = sizeof(a.head);
+
+	switch (rogue.how) {
+	case OTHER_FIRST:
+		a.head.cookie = cookie + 1;
+		packet_send(socket, &a, size, -1);
+		a.head.cookie = cookie;
+		break;
+	case SAYS:
+		a.head.status = NNACCEL_STATUS_GENERAL_FAILURE;
+		a.head.message_size = 7;
+		size += 7;
+		break;
+	case SHORT:
+		size--;
+		break;
+	case TOO_LITTLE:
+		a.head.payload_size = 1;
+		break;
+	case TOO_MUCH:
+		size++;
+		break;
+	default:
+		break;
+	}
+	packet_send(socket, &a, size, -1);
+}
+
+/* Serves a connection until its end. */
+static void serve(int socket)
+{
+	union { struct direct_message hello; struct nnaccel_cmd head; char bytes[16384]; } got;
+	const struct direct_message hello = { .kind = DIRECT_HELLO };
+	int memory = -1;
+
+	if (packet_receive(socket, &got, sizeof(got), 0, &memory) == sizeof(got.hello) && memory >= 0 &&
+	    packet_send(socket, &hello, sizeof(hello), -1))
+		while (recv(socket, &got, sizeof(got), 0) > 0) {
+			if (rogue.how == NOTHING)
+				break;
+			if (got.head.cookie)
+				answer(socket, got.head.cookie);
+		}
+	close(socket);
+	close(memory);
+}
+
+static void *serve_all(void *unused)
+{
+	int socket;
+
+	while ((socket = accept4(rogue.listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		serve(socket);
+	return unused;
+}
+
+/* A connection with a wrong answer ends, and the next call makes another one. */
+static void test_rogue(void **state)
+{
+	static const struct {
+		const char *name;
+		enum rogue how;
+		enum nn_status status;
+		const char *message;
+	} cases[] = {
+		{ "fine", FINE, NN_OK, "" },
+		{ "another answer first", OTHER_FIRST, NN_OK, "" },
+		{ "a message", SAYS, NN_GENERAL_FAILURE, "because" },
+		{ "a short answer", SHORT, NN_DEAD_OBJECT, "" },
+		{ "too little", TOO_LITTLE, NN_DEAD_OBJECT, "" },
+		{ "too much", TOO_MUCH, NN_DEAD_OBJECT, "" },
+		{ "the end", NOTHING, NN_DEAD_OBJECT, "" },
+	};
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct nna_prepared_model *p;
+	struct nna_device *d;
+	pthread_t thread;
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/rogue", folder);
+	rogue.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(rogue.listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(rogue.listener, 4), 0);
+	assert_int_equal(pthread_create(&thread, NULL, serve_all, NULL), 0);
+	check(nna_device_open(address.sun_path, &d, &err));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rogue.how = cases[i].how;
+		err.message[0] = '\0';
+		p = prepare(d, 1);
+		if (!p != (cases[i].status != NN_OK) || (!p && prepared != cases[i].status) ||
+		    !strstr(err.message, cases[i].message))
+			fail_msg("%s: %s: %s", cases[i].name, nn_status_name(prepared), err.message);
+		nna_prepared_model_free(p);
+		rogue.how = FINE;
+		p = prepare(d, 1);
+		assert_non_null(p);
+		nna_prepared_model_free(p);
+	}
+	nna_device_close(d);
+	shutdown(rogue.listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(rogue.listener);
+	unlink(address.sun_path);
+}
+
 #define TEST(function) \
 	{ #function " by processes", function, set_up, tear_down, (void *)"--clients=processes" }, \
 	{ #function " by threads", function, set_up, tear_down, (void *)"--clients=threads" }
@@ -1047,6 +1172,7 @@ int main(int argc, char **argv)
 		{ "test_cache_files by threads", test_cache_files, NULL, NULL,
 		  (void *)"--clients=threads" },
 		TEST(test_wrong_bursts),
+		cmocka_unit_test(test_rogue),
 	};
 	int result;
 
