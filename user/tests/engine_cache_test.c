@@ -18,6 +18,7 @@
 #include "kit/digest.h"
 #include "kit/message.h"
 #include "kit/log.h"
+#include "tests/open_files.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 #include "tests/heap_blocks.h"
@@ -993,7 +994,23 @@ static void test_no_keeper(void **state)
 	assert_true(err.message[0]);
 }
 
-#define INDEX(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
+static int files;
+
+static int begin_index(void **state)
+{
+	int result = make_folder(state);
+
+	files = count_files();
+	return result;
+}
+
+/* An index that is closed leaves no file open. */
+static int end_index(void **state)
+{
+	return remove_folder(state) || count_files() != files;
+}
+
+#define INDEX(name) cmocka_unit_test_setup_teardown(test_##name, begin_index, end_index)
 #define KEEPER(name) cmocka_unit_test_setup_teardown(test_##name, start_keeper, stop_keeper)
 
 int main(int argc, char **argv)

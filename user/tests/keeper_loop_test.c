@@ -27,6 +27,7 @@
 #include "engine/keeper/loop.h"
 #include "kit/keeper_message.h"
 #include "kit/log.h"
+#include "tests/open_files.h"
 
 #define PAGE BLOB_PAGE
 #define USER_BYTES (16 * PAGE)	/* of plans that a user may have */
@@ -455,6 +456,7 @@ static void test_answers(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const bool is_new = cases[i].kind == CACHE_NEW;
+		const int files = count_files();
 		struct message answer;
 		int file;
 
@@ -472,6 +474,8 @@ static void test_answers(void **state)
 			close(file);
 		close(t.client);
 		end();
+		if (count_files() != files)
+			fail_msg("%s: %d files are left", cases[i].name, count_files() - files);
 	}
 }
 
