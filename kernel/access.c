@@ -2,15 +2,16 @@
 /*
  * nnaccel: access of the CPU to dma-bufs. Before a worker reads or writes one, its fences are
  * waited for and its exporter is notified. The exporter is notified again afterwards. This module
- * makes no fences; the one that a worker commits goes to the memory of its command.
+ * makes no fences. The fence that a worker commits is added to the memory of its command.
  *
- * Memory of this module is synced under ctx->lock when a command is queued and when it is finished:
- * that never blocks on another driver. An exporter may block for as long as it likes, on locks and
- * on fences. So it is called by a thread of the context's own workqueue, without ctx->lock. A
- * command counts against the context's max_commands until the exporter has returned.
+ * Memory of this module is synced under ctx->lock, when a command is queued and when it is
+ * finished. A sync never waits for another driver. An exporter may block for any time, on locks and
+ * on fences. So a thread of the context's own workqueue calls it, without ctx->lock. A command
+ * counts for max_commands until the exporter has returned.
  *
- * Memory is the CPU's from the first command that uses it to the end of the last. A command
- * between them notifies no exporter and syncs nothing: that would destroy the others' outputs.
+ * The CPU owns memory from the first command that uses it until the end of the last one. A command
+ * in between notifies no exporter and syncs nothing, because that would destroy the outputs of the
+ * others.
  */
 
 #include <linux/completion.h>
@@ -26,16 +27,16 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* Calls of exporters that a context may have under way on threads of its own. */
+/* Number of exporters that the threads of a context may call at a time. */
 #define NNACCEL_ACCESS_THREADS	16
 
-/* How long to wait before an exporter is called again that said EINTR or EAGAIN. */
+/* Longest delay before an exporter that returned EINTR or EAGAIN is called again. */
 #define NNACCEL_ACCESS_MAX_DELAY	(HZ / 10)
 
 /**
  * struct nnaccel_access_queue - The threads of a context that call exporters
- * @wq: for nnaccel_command.access and nnaccel_access_end
- * @free: ends @wq, which may not be done by one of its own threads
+ * @wq: runs nnaccel_command.access and nnaccel_access_end.work
+ * @free: destroys @wq, which its own threads cannot do
  */
 struct nnaccel_access_queue {
 	struct workqueue_struct *wq;
@@ -44,12 +45,12 @@ struct nnaccel_access_queue {
 
 /**
  * struct nnaccel_access_end - An end of an access that its caller could not complete
- * @work: calls the exporter until it has not been interrupted
- * @refs: the caller's and the work's
+ * @work: calls the exporter until no signal interrupts it
+ * @refs: references of the caller and the work
  * @done: the exporter has returned
- * @dmabuf: the dma-buf, counted
+ * @dmabuf: the dma-buf, with a reference
  * @prot: NNACCEL_PROT_*
- * @counted: as it began
+ * @counted: as in nnaccel_access_begin()
  * @ret: 0 or -EIO
  */
 struct nnaccel_access_end {
@@ -64,9 +65,9 @@ struct nnaccel_access_end {
 
 /**
  * struct nnaccel_fence_wait - A wait for one fence
- * @cb: in the fence's list
- * @wait: who waits
- * @done: it has signalled
+ * @cb: entry in the fence's list
+ * @wait: the waiting thread
+ * @done: the fence has signalled
  */
 struct nnaccel_fence_wait {
 	struct dma_fence_cb cb;
@@ -82,7 +83,7 @@ static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb
 	wake_up(&wait->wait);
 }
 
-/* dma_fence_wait() does not let the system be suspended meanwhile. */
+/* Waits like dma_fence_wait(), but lets the system suspend meanwhile. */
 static int nnaccel_fence_wait(struct dma_fence *fence)
 {
 	struct nnaccel_fence_wait wait = {};
@@ -92,17 +93,17 @@ static int nnaccel_fence_wait(struct dma_fence *fence)
 		return 0;
 	nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE,
 				   MAX_SCHEDULE_TIMEOUT);
-	/* Without a callback to remove it was signalled after all, and the callback is over now. */
+	/* If no callback was left to remove, the fence has signalled and the callback is done. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;
 	return -ERESTARTSYS;
 }
 
 /**
- * nnaccel_access_get_fence() - What is to be waited for before the CPU may use a dma-buf
+ * nnaccel_access_get_fence() - Returns a fence to wait for before the CPU accesses a dma-buf
  * @dmabuf: the dma-buf
- * @write: it is to be written: those that read it count beside those that write it
- * @fence: out: a fence, counted, that signals with the last of them; NULL: there is none
+ * @write: the CPU writes, so readers are waited for as well as writers
+ * @fence: out: a fence with a reference, which signals last; NULL if there is none to wait for
  *
  * Return: 0 or -ENOMEM.
  */
@@ -117,11 +118,11 @@ int nnaccel_access_get_fence(struct dma_buf *dmabuf, bool write, struct dma_fenc
 }
 
 /**
- * nnaccel_access_wait() - Wait for the fences on a dma-buf
+ * nnaccel_access_wait() - Waits for the fences of a dma-buf
  * @dmabuf: the dma-buf
- * @write: as nnaccel_access_get_fence() has it
+ * @write: as in nnaccel_access_get_fence()
  *
- * Return: 0, -ENOMEM, or -ERESTARTSYS: a signal came.
+ * Return: 0, -ENOMEM, or -ERESTARTSYS if a signal came.
  */
 int nnaccel_access_wait(struct dma_buf *dmabuf, bool write)
 {
@@ -148,7 +149,7 @@ static enum dma_data_direction nnaccel_access_direction(u32 prot)
 	}
 }
 
-/* What callers see of an exporter's error: nothing but EAGAIN for "interrupted: call me again". */
+/* Maps the error of an exporter: errors that ask for another call become -EAGAIN. */
 static int nnaccel_access_error(int ret)
 {
 	switch (ret) {
@@ -167,9 +168,8 @@ static int nnaccel_access_error(int ret)
 }
 
 /*
- * Tells the exporter that the access begins. dma_buf_begin_cpu_access() would wait, after the
- * exporter's function, for every fence that is in the reservation object by then: for those that
- * came after the snapshot too, which may be the command's own or wait for it.
+ * Notifies the exporter of an access. dma_buf_begin_cpu_access() must not be used: it also waits
+ * for fences added after submission, which may wait for this command.
  */
 static int nnaccel_exporter_begin(struct dma_buf *dmabuf, u32 prot)
 {
@@ -195,14 +195,14 @@ static int nnaccel_exporter_end(struct dma_buf *dmabuf, u32 prot)
 
 /**
  * struct nnaccel_cpu_use - A dma-buf of another driver that CPUs read or write
- * @node: in nnaccel_cpu_uses
- * @dmabuf: the dma-buf, which its users hold
- * @refs: users, and calls under way; under the lock of the table
- * @busy: bit 0 locks what follows, also while the exporter is being called
- * @users: commands and copies that use it
- * @reads: the exporter was told of a reader
- * @writes: the exporter was told of a writer
- * @error: the exporter refused one of the ends
+ * @node: entry in nnaccel_cpu_uses
+ * @dmabuf: the dma-buf; its users hold references
+ * @refs: number of users and running calls; protected by nnaccel_cpu_uses_lock
+ * @busy: bit 0 is a lock of the fields below; it is held while the exporter is called
+ * @users: number of commands and copies that use it
+ * @reads: the exporter was notified of a reader
+ * @writes: the exporter was notified of a writer
+ * @error: error of an exporter that refused the end
  */
 struct nnaccel_cpu_use {
 	struct hlist_node node;
@@ -229,7 +229,7 @@ static struct nnaccel_cpu_use *nnaccel_cpu_use_find(const struct dma_buf *dmabuf
 	return NULL;
 }
 
-/* Return: the entry of a dma-buf, counted, made if @begin; NULL: there is no memory for one. */
+/* Returns the entry of a dma-buf with a reference, made if @begin; NULL if there is no memory. */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_cpu_use *use, *new = NULL;
@@ -267,7 +267,7 @@ static int nnaccel_cpu_use_begin(struct nnaccel_cpu_use *use, u32 prot)
 	bool write = prot & NNACCEL_PROT_WRITE;
 	int ret = 0;
 
-	/* Readers have written nothing that a writer's begin could destroy. */
+	/* A begin for writing may destroy nothing, because readers have written nothing. */
 	if (write ? !use->writes : !use->users) {
 		ret = nnaccel_exporter_begin(use->dmabuf, prot);
 		if (ret)
@@ -297,7 +297,7 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 	return ret;
 }
 
-/* Counts a user of another driver's dma-buf, or one less. Return: as nnaccel_access_error(). */
+/* Adds or removes a user of a foreign dma-buf; returns an error of nnaccel_access_error(). */
 static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
 	struct nnaccel_cpu_use *use = nnaccel_cpu_use_get(dmabuf, begin);
@@ -314,7 +314,7 @@ static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 		ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
 		clear_and_wake_up_bit(0, &use->busy);
 	}
-	/* A user has a reference of its own, until it has ended. */
+	/* A user has its own reference until it ends. */
 	if (begin)
 		refs -= !ret;
 	else
@@ -323,7 +323,7 @@ static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 	return ret;
 }
 
-/* Is another driver's dma-buf the CPU's anyway? */
+/* Does the CPU use a dma-buf of another driver already? */
 static bool nnaccel_cpu_is_user(const struct dma_buf *dmabuf)
 {
 	const struct nnaccel_cpu_use *use;
@@ -336,7 +336,7 @@ static bool nnaccel_cpu_is_user(const struct dma_buf *dmabuf)
 	return found;
 }
 
-/* Counts a user of any dma-buf, or one less. */
+/* Adds or removes a user of any dma-buf. */
 static int nnaccel_access_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
 	if (!nnaccel_dmabuf_is_ours(dmabuf))
@@ -350,7 +350,7 @@ static int nnaccel_access_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 	return 0;
 }
 
-/* Tells the exporter, unless the memory is the CPU's anyway. */
+/* Notifies the exporter, unless the CPU uses the memory already. */
 static int nnaccel_access_sync(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
 	int ret;
@@ -364,7 +364,7 @@ static int nnaccel_access_sync(struct dma_buf *dmabuf, u32 prot, bool begin)
 	return ret;
 }
 
-/* Is there anything to tell the exporter of a pool that may block? */
+/* Must an exporter, which may block, be notified of accesses to the pool? */
 static bool nnaccel_access_is_foreign(const struct nnaccel_pool *pool)
 {
 	const struct dma_buf *dmabuf = pool->dmabuf;
@@ -381,12 +381,12 @@ static void nnaccel_access_free(struct work_struct *work)
 
 	destroy_workqueue(queue->wq);
 	kfree(queue);
-	/* The module's exit waits for this work to return. */
+	/* The exit of the module waits until this work has returned. */
 	module_put(THIS_MODULE);
 }
 
 /**
- * nnaccel_access_init() - Have threads that call exporters for a context
+ * nnaccel_access_init() - Makes the threads that call exporters for a context
  * @ctx: the context
  *
  * Return: 0 or -ENOMEM.
@@ -395,16 +395,13 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 {
 	struct nnaccel_access_queue *queue;
 
-	/* Pairs with the exchange below. */
+	/* Pairs with the cmpxchg() below. */
 	if (smp_load_acquire(&ctx->access))
 		return 0;
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return -ENOMEM;
-	/*
-	 * Without a rescuer, which would take several works at once and have them wait for one that
-	 * blocks.
-	 */
+	/* A rescuer is not wanted: it would run several works in turn, behind one that blocks. */
 	queue->wq = alloc_workqueue("nnaccel-%llu", WQ_UNBOUND, NNACCEL_ACCESS_THREADS,
 				    ctx->number);
 	if (!queue->wq) {
@@ -422,8 +419,8 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_access_exit() - Undo nnaccel_access_init()
- * @ctx: the context, at its end; one of those threads may be the caller
+ * nnaccel_access_exit() - Reverts nnaccel_access_init()
+ * @ctx: the context, which is being freed; the caller may be one of the threads
  */
 void nnaccel_access_exit(struct nnaccel_context *ctx)
 {
@@ -434,13 +431,13 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
 /* ---- one dma-buf ---- */
 
 /**
- * nnaccel_access_begin() - The CPU is about to read or write a dma-buf; the caller waits
+ * nnaccel_access_begin() - Begins an access of the CPU to a dma-buf, and waits until it is possible
  * @dmabuf: the dma-buf
- * @prot: NNACCEL_PROT_*: what it will do
- * @counted: the end will come for certain, so others may rely on this begin
+ * @prot: NNACCEL_PROT_* of the access
+ * @counted: the end will certainly come, so other users may rely on this begin
  *
- * Return: 0: to be ended by nnaccel_access_end(); -ERESTARTSYS: a signal came; -ENOMEM; -EIO: the
- * exporter refused.
+ * Return: 0, and nnaccel_access_end() must be called later; or -ENOMEM, -ERESTARTSYS if a signal
+ * came, -EIO if the exporter refused.
  */
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted)
 {
@@ -485,16 +482,17 @@ static void nnaccel_access_end_work(struct work_struct *work)
 }
 
 /**
- * nnaccel_access_end() - The CPU has read or written a dma-buf
- * @ctx: the context that did, after nnaccel_access_init()
+ * nnaccel_access_end() - Ends an access of the CPU to a dma-buf
+ * @ctx: the context of the access, after nnaccel_access_init()
  * @dmabuf: the dma-buf
- * @prot: as nnaccel_access_begin() had it
- * @counted: the same
+ * @prot: NNACCEL_PROT_* of the access
+ * @counted: as in nnaccel_access_begin()
  *
- * An exporter that a signal interrupts is called again by a thread that has no signals. A caller
- * that is killed does not wait for it.
+ * If a signal interrupts the exporter, a thread without signals calls it again. A killed caller
+ * does not wait for that.
  *
- * Return: 0; -EINTR: killed; -EIO: the exporter refused: what was written may not have got there.
+ * Return: 0; -EINTR if the caller was killed, or -EIO if the exporter refused, and then written
+ * data may be lost.
  */
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
 		       bool counted)
@@ -522,7 +520,7 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 /* ---- the dma-bufs of a command ---- */
 
 /**
- * nnaccel_command_init_access() - Look at the memory of a command, once it is built
+ * nnaccel_command_init_access() - Prepares the access to the memory of a command
  * @cmd: the command, not queued yet
  *
  * Return: 0 or -ENOMEM.
@@ -536,18 +534,18 @@ int nnaccel_command_init_access(struct nnaccel_command *cmd)
 	return cmd->foreign ? nnaccel_access_init(cmd->ctx) : 0;
 }
 
-/* Is a command still of use where the exporter of one of its pools, number @i, refuses? */
+/* Can a command do without pool number @i if its exporter refuses? */
 static bool nnaccel_command_may_lack(const struct nnaccel_command *cmd, u32 i)
 {
 	return cmd->head.kind == NNACCEL_DO_SUPPORTED && i;
 }
 
 /**
- * nnaccel_command_add_fence() - Let others wait for hardware that uses the memory of a command
- * @cmd: the command, counted, which a worker has
- * @fence: what the hardware signals
+ * nnaccel_command_add_fence() - Adds a hardware fence to the memory of a command
+ * @cmd: the command of a worker; the caller has a reference
+ * @fence: the fence of the hardware
  *
- * Return: 0, -ENOMEM, or -ERESTARTSYS: a signal came; the call may be repeated.
+ * Return: 0, -ENOMEM, or -ERESTARTSYS if a signal came; the call may then be repeated.
  */
 int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fence *fence)
 {
@@ -580,11 +578,11 @@ int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fenc
 }
 
 /**
- * nnaccel_command_sync_own() - Give this module's memory to the CPU, or back to devices
+ * nnaccel_command_sync_own() - Syncs this module's memory of a command for the CPU, or for devices
  * @cmd: the command; ctx->lock is held
- * @begin: to the CPU
+ * @begin: for the CPU
  *
- * Only memory that a device has mapped takes time, and only where the device is not coherent.
+ * A sync takes time only if a device that is not coherent has mapped the memory.
  */
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 	__must_hold(&cmd->ctx->lock)
@@ -600,7 +598,7 @@ void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 	}
 }
 
-/* Begins what has not begun yet. Return: 0; -EAGAIN: to be called again; another error. */
+/* Begins the remaining accesses. Returns 0, -EAGAIN to be called again, or another error. */
 static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 {
 	int ret = 0;
@@ -620,14 +618,14 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 	return ret;
 }
 
-/* Ends what has begun. Return: 0; -EAGAIN: to be called again; -EIO: an exporter refused. */
+/* Ends the accesses that have begun. Returns 0, -EAGAIN to be called again, or -EIO. */
 static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 {
 	for (; cmd->num_accessed; cmd->num_accessed--) {
 		u32 i = cmd->num_accessed - 1;
 		int ret = 0;
 
-		/* What a command lacks did not begin. */
+		/* Skip pools whose begin failed and was tolerated. */
 		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
 			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, false);
@@ -639,7 +637,7 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 	return cmd->access_error;
 }
 
-/* On a thread of the context: begins the access, or ends it when the command is at its end. */
+/* Runs in a thread of the context: begins the access, or ends it once the command is finished. */
 static void nnaccel_command_access(struct work_struct *work)
 {
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
@@ -649,7 +647,7 @@ static void nnaccel_command_access(struct work_struct *work)
 
 	if (ret != -EAGAIN) {
 		cmd->access_delay = 0;
-		/* One that ended while its access began has to be ended after all. */
+		/* A command that ended while its access began must end the access. */
 		if (begins ? nnaccel_async_begun(cmd, ret) : nnaccel_command_ended(cmd, ret)) {
 			nnaccel_command_put(cmd);
 			return;
@@ -662,7 +660,7 @@ static void nnaccel_command_access(struct work_struct *work)
 }
 
 /**
- * nnaccel_command_init_access_work() - For nnaccel_command_alloc()
+ * nnaccel_command_init_access_work() - Initialises the access work of a command
  * @cmd: the command
  */
 void nnaccel_command_init_access_work(struct nnaccel_command *cmd)
@@ -671,8 +669,8 @@ void nnaccel_command_init_access_work(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_queue_access() - Have a thread begin a command's access, or end it
- * @cmd: the command; ctx->lock is held; a count is taken
+ * nnaccel_command_queue_access() - Lets a thread begin or end the access of a command
+ * @cmd: the command; ctx->lock is held; takes a reference
  */
 void nnaccel_command_queue_access(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -684,10 +682,11 @@ void nnaccel_command_queue_access(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_cancel_access() - A command is at its end: there is no more to begin
- * @cmd: the command; ctx->lock is held; the caller has a count
+ * nnaccel_command_cancel_access() - Cancels the access of a command that has ended
+ * @cmd: the command, for which the caller has a reference; ctx->lock is held
  *
- * An exporter that is being called is not waited for. What it begins is ended by the same thread.
+ * An exporter that is being called is not waited for. The same thread ends an access that it begins
+ * meanwhile.
  */
 void nnaccel_command_cancel_access(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)

@@ -28,8 +28,7 @@
  * @offset: offset in @pool, in bytes
  * @data: address of the user memory
  * @accessing: access to @pool has begun
- * @memory: the dma-buf of the buffer, or of what goes with the command, while it is accessed; or
- *	NULL
+ * @memory: the dma-buf of the buffer or of the staging pool while it is accessed; or NULL
  */
 struct nnaccel_copy {
 	struct nnaccel_buffer *buffer;
@@ -48,7 +47,7 @@ static enum nnaccel_use_kind nnaccel_copy_use(const struct nnaccel_copy *copy)
 	return copy->in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
 }
 
-/* The accesses to a side that is written, or only read. */
+/* Returns the accesses to a side that is written or only read. */
 static u32 nnaccel_copy_prot(bool written)
 {
 	return written ? NNACCEL_PROT_READ | NNACCEL_PROT_WRITE : NNACCEL_PROT_READ;
@@ -84,7 +83,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	return nnaccel_copy_prot(!copy->in) & ~pool->prot ? -EACCES : 0;
 }
 
-/* Waits until both sides can be accessed by the CPU; @memory: a dma-buf of ours. */
+/* Waits until the CPU can access both sides. This module allocated @memory. */
 static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {
 	int ret = 0;
@@ -132,7 +131,7 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr
 	return 0;
 }
 
-/* Moves the bytes between the accessed memory and the pool. */
+/* Copies between the accessed memory and the pool. */
 static int nnaccel_copy_move_pool(const struct nnaccel_copy *copy)
 {
 	const struct dma_buf *dmabuf = copy->memory;
@@ -159,7 +158,7 @@ static int nnaccel_copy_move_pool(const struct nnaccel_copy *copy)
 	return ret;
 }
 
-/* Moves the bytes between the accessed memory and the other side; ends the access. */
+/* Copies between the accessed memory and the other side; ends the access. */
 static int nnaccel_copy_move(struct nnaccel_copy *copy)
 {
 	int ret, error;

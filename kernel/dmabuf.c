@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the dma-bufs behind allocated pools. Pages of the page allocator, zeroed, charged to
- * a context until the last reference to the dma-buf is gone.
+ * nnaccel: dma-bufs of allocated pools. Their zeroed pages come from the page allocator. A context
+ * is charged until the last reference to the dma-buf is dropped.
  */
 
 #include <linux/dma-buf.h>
@@ -18,33 +18,34 @@
 #include "nnaccel_private.h"
 
 /*
- * Blocks of 2 MiB are tried first: fewer calls, longer copies, fewer entries for devices to map.
- * A huge page is larger where pages have 16 or 64 KiB, 32 or 512 MiB: too much to zero at once.
+ * Blocks of 2 MiB are tried first: they need fewer calls, make longer copies, and need fewer
+ * entries in tables of devices. A huge page may be larger (32 or 512 MiB with pages of 16 or 64
+ * KiB), which is too much to zero at once.
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
-/* Pages that a fault maps, and that are freed in one go. */
+/* Number of pages that a fault maps, and that are freed without a pause. */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
 
-/* Pages that mmap() maps at once, under the mmap_lock of the whole process; faults map the rest. */
+/* Number of pages that mmap() maps under the mmap_lock of the process; faults map the rest. */
 #define NNACCEL_DMABUF_AT_ONCE	(8 * NNACCEL_DMABUF_CHUNK)
 
 /**
- * struct nnaccel_dmabuf - The memory of one dma-buf
- * @account: who is charged
- * @num_pages: pages
- * @lock: protects what follows, up to @pages
- * @attachments: devices, and their state
- * @attached: there was one
+ * struct nnaccel_dmabuf - The memory of a dma-buf
+ * @account: account that is charged
+ * @num_pages: number of pages
+ * @lock: protects the fields below, up to @pages
+ * @attachments: attachments of devices
+ * @attached: there was an attachment
  * @cpu_users: commands and copies that read or write it by the CPU; while there are any, the memory
  *	is the CPU's for every device
- * @pools: that it is, of any context
+ * @pools: pools of any context that use the memory
  * @pages: the pages
  */
 struct nnaccel_dmabuf {
 	struct nnaccel_account *account;
 	unsigned long num_pages;
-	struct mutex lock;	/* taken by the dma-buf core's callers */
+	struct mutex lock;	/* also taken in callbacks of the dma-buf core */
 	struct list_head attachments;
 	bool attached;
 	unsigned int cpu_users;
@@ -53,12 +54,12 @@ struct nnaccel_dmabuf {
 };
 
 /**
- * struct nnaccel_attachment - A device that the memory, or a part of it, is attached to
- * @node: in the memory's list
+ * struct nnaccel_attachment - An attachment of a device to the memory or a part of it
+ * @node: entry in the memory's list
  * @memory: the memory
  * @dev: the device
- * @table: the pages, as the device sees them
- * @dir: how they are mapped; DMA_NONE: they are not
+ * @table: table of the pages for the device
+ * @dir: direction of the mapping; DMA_NONE if it is not mapped
  */
 struct nnaccel_attachment {
 	struct list_head node;
@@ -68,7 +69,7 @@ struct nnaccel_attachment {
 	enum dma_data_direction dir;
 };
 
-/* Tells the contexts that have the memory as a pool, once each pool, that a device is attached. */
+/* Notifies the context of each pool of the memory, once, that a device is attached. */
 static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
 {
 	struct nnaccel_pool *pool, *next;
@@ -92,8 +93,8 @@ static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
 }
 
 /**
- * nnaccel_dmabuf_add_pool() - A pool is published: its context hears of devices from now on
- * @pool: the pool; nothing is done where it is not a dma-buf of ours
+ * nnaccel_dmabuf_add_pool() - Lets a pool be notified of devices that are attached to its memory
+ * @pool: the pool; nothing is done unless this module allocated its memory
  */
 void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool)
 {
@@ -112,8 +113,8 @@ void nnaccel_dmabuf_add_pool(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_dmabuf_remove_pool() - Undo nnaccel_dmabuf_add_pool()
- * @pool: the pool, at its end
+ * nnaccel_dmabuf_remove_pool() - Reverts nnaccel_dmabuf_add_pool()
+ * @pool: the pool, which is being freed
  */
 void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool)
 {
@@ -128,11 +129,11 @@ void nnaccel_dmabuf_remove_pool(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_dmabuf_attach_part() - Attach a device to a part of memory that this module allocated
+ * nnaccel_dmabuf_attach_part() - Attaches a device to a part of allocated memory
  * @dmabuf: the dma-buf of the memory
- * @offset: bytes into it, whole pages
- * @length: bytes, whole pages
- * @attach: the attachment, to the memory's dma-buf or to one that stands for the part
+ * @offset: offset of the part in bytes, page-aligned
+ * @length: length of the part in bytes, page-aligned
+ * @attach: the attachment to the memory's dma-buf or to a proxy
  *
  * Return: 0 or -ENOMEM.
  */
@@ -173,8 +174,8 @@ static int nnaccel_dmabuf_attach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /**
- * nnaccel_dmabuf_detach() - Undo nnaccel_dmabuf_attach_part()
- * @dmabuf: what the device was attached to
+ * nnaccel_dmabuf_detach() - Reverts nnaccel_dmabuf_attach_part()
+ * @dmabuf: the dma-buf of the attachment
  * @attach: the attachment
  */
 void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
@@ -190,9 +191,9 @@ void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *at
 }
 
 /**
- * nnaccel_dmabuf_map() - Map what a device was attached to
+ * nnaccel_dmabuf_map() - Maps the memory of an attachment
  * @attach: the attachment
- * @dir: how
+ * @dir: direction of the mapping
  *
  * Return: the table or an error pointer.
  */
@@ -216,10 +217,10 @@ struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach, enum dma_
 }
 
 /**
- * nnaccel_dmabuf_unmap() - Undo nnaccel_dmabuf_map()
+ * nnaccel_dmabuf_unmap() - Reverts nnaccel_dmabuf_map()
  * @attach: the attachment
  * @table: the table
- * @dir: as it was mapped
+ * @dir: direction of the mapping
  */
 void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *table,
 			  enum dma_data_direction dir)
@@ -235,7 +236,7 @@ void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *ta
 	dma_unmap_sgtable(attach->dev, table, dir, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/* Gives memory to the CPU, or back to devices. Return: whether a device has it mapped. */
+/* Syncs memory for the CPU or for devices. Returns whether a device has mapped it. */
 static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
 {
 	struct nnaccel_attachment *a;
@@ -255,16 +256,15 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
 }
 
 /**
- * nnaccel_dmabuf_use() - Count a user of memory by the CPU, or one less
- * @dmabuf: the dma-buf: one of ours
- * @begin: one more
+ * nnaccel_dmabuf_use() - Adds or removes a CPU user of memory that this module allocated
+ * @dmabuf: the dma-buf, allocated by this module
+ * @begin: add the user
  *
- * The first user gets the memory from the devices that have it mapped, the last one gives it back.
- * A user in between syncs nothing: it would destroy what the others have written.
- * The function waits for no other driver and allocates nothing, because ends of commands wait for
- * it.
+ * The first user syncs the memory for the CPU, and the last one syncs it for the devices. Users in
+ * between must not sync, because that would destroy data of other users. The function neither waits
+ * for another driver nor allocates memory, because fences are signalled after it.
  *
- * Return: whether the memory changed hands.
+ * Return: true if a device has mapped the memory and it was synced.
  */
 bool nnaccel_dmabuf_use(const struct dma_buf *dmabuf, bool begin)
 {
@@ -301,8 +301,8 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 }
 
 /*
- * Maps the chunk around the address: what mmap() left out, or what was dropped from the mapping
- * (MADV_DONTNEED). Another thread may have been faster with any of its pages.
+ * Maps the chunk around the address: its pages were not mapped by mmap(), or were dropped by
+ * MADV_DONTNEED. Another thread may have mapped some of them already.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {
@@ -332,7 +332,7 @@ static const struct vm_operations_struct nnaccel_dmabuf_vm_ops = {
 	.fault = nnaccel_dmabuf_fault,
 };
 
-/* The mapping holds the dma-buf's file; dma_buf_mmap() checked the range. */
+/* The mapping holds the file of the dma-buf. dma_buf_mmap() has checked the range. */
 static int nnaccel_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -340,14 +340,14 @@ static int nnaccel_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vm
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	/* VM_MIXEDMAP: pages can be inserted with the mmap_lock held for reading, by faults. */
+	/* VM_MIXEDMAP lets faults insert pages with the mmap_lock held only for reading. */
 	nnaccel_vm_flags_mod(vma, VM_DONTEXPAND | VM_MIXEDMAP, 0);
 	vma->vm_ops = &nnaccel_dmabuf_vm_ops;
 	vma->vm_private_data = memory;
 	return vm_insert_pages(vma, vma->vm_start, memory->pages + vma->vm_pgoff, &n);
 }
 
-/* The dma-buf core counts mappings and asks for the first only. */
+/* The dma-buf core counts mappings, and calls this only for the first one. */
 static int nnaccel_dmabuf_vmap(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -404,8 +404,7 @@ static const struct dma_buf_ops nnaccel_dmabuf_ops = {
 };
 
 /*
- * Fills @memory->pages up to @num_pages. A refusal is the caller's to hear of: no order waits
- * for the OOM killer.
+ * Allocates pages up to @num_pages. No allocation invokes the OOM killer; the caller gets -ENOMEM.
  */
 static int nnaccel_dmabuf_fill(struct nnaccel_dmabuf *memory, unsigned long num_pages)
 {
@@ -458,9 +457,9 @@ static struct nnaccel_dmabuf *nnaccel_dmabuf_alloc(struct nnaccel_account *accou
 }
 
 /**
- * nnaccel_dmabuf_create() - Allocate memory, charged to a context
+ * nnaccel_dmabuf_create() - Allocates memory and charges it to a context
  * @account: the context's account
- * @length: bytes, at least 1 and far from overflow; rounded up to pages
+ * @length: length in bytes, at least 1; rounded up to pages
  *
  * Return: the dma-buf or an error pointer: -EDQUOT, -ENOMEM, -EINTR.
  */
@@ -495,17 +494,17 @@ struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_account *account, u64 lengt
 }
 
 /**
- * nnaccel_dmabuf_is_ours() - Is a dma-buf memory that this module allocated?
+ * nnaccel_dmabuf_is_ours() - Returns whether this module allocated the memory of a dma-buf
  * @dmabuf: the dma-buf
  *
- * Return: whether it is.
+ * Return: true if it did.
  */
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf)
 {
 	return dmabuf->ops == &nnaccel_dmabuf_ops;
 }
 
-/* How many pages from page @i on lie one behind the other, of @max. */
+/* Counts contiguous pages from page @i on, up to @max. */
 static unsigned long nnaccel_dmabuf_run(const struct nnaccel_dmabuf *memory, unsigned long i,
 					unsigned long max)
 {
@@ -518,13 +517,13 @@ static unsigned long nnaccel_dmabuf_run(const struct nnaccel_dmabuf *memory, uns
 }
 
 /**
- * nnaccel_dmabuf_copy() - Copy user memory into memory that this module allocated, or out of it
- * @dmabuf: the dma-buf: one of ours
- * @user: the user memory
- * @length: bytes, from the dma-buf's first on, no more than it has
- * @in: into it
+ * nnaccel_dmabuf_copy() - Copies between user memory and memory that this module allocated
+ * @dmabuf: the dma-buf, allocated by this module
+ * @user: address of the user memory
+ * @length: number of bytes, from the start of the dma-buf; must fit it
+ * @in: copy into the dma-buf
  *
- * Return: 0, -EFAULT, or -EINTR: the caller was killed.
+ * Return: 0, -EFAULT, or -EINTR if the caller was killed.
  */
 int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 length, bool in)
 {
@@ -550,14 +549,14 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
 }
 
 /**
- * nnaccel_dmabuf_copy_between() - Copy within memory that this module allocated
- * @to: where to, a dma-buf of ours
- * @to_offset: bytes into it
- * @from: where from, a dma-buf of ours, not the same
- * @from_offset: bytes into it
- * @length: bytes, which both have there
+ * nnaccel_dmabuf_copy_between() - Copies between two dma-bufs that this module allocated
+ * @to: the target
+ * @to_offset: offset in the target, in bytes
+ * @from: the source, another dma-buf
+ * @from_offset: offset in the source, in bytes
+ * @length: number of bytes; must fit both
  *
- * Return: 0, or -EINTR: the caller was killed.
+ * Return: 0, or -EINTR if the caller was killed.
  */
 int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
 				const struct dma_buf *from, u64 from_offset, u64 length)
