@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: what a worker may map: pools that commands name or that slots of its bursts stand for,
- * the memory of bursts, and dma-bufs that stand for grants.
+ * nnaccel: mappings of a worker. It may map pools of commands and slots, the memory of bursts, and
+ * dma-bufs that stand for grants.
  */
 
 #include <linux/dma-buf.h>
@@ -13,21 +13,22 @@
 #include "nnaccel_private.h"
 
 /*
- * Notices that may wait to be fetched before the worker is told of more slots. Each notice is of
- * something that it was told of, and a fetch gives notices before commands.
+ * Limit of unfetched notices; above it the worker cannot look up more slots. Every notice is about
+ * an object that the worker knows, and it fetches notices before commands.
  */
 #define NNACCEL_MAX_NOTICES	(64 * 1024)
 
-/* Grants whose mmap() offset lies below those of bursts. */
+/* Numbers of grants; their mmap() offsets are below those of bursts. */
 #define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
 
 /**
- * nnaccel_grant_reserve() - Reserve a number for the grant of a pool that has none
+ * nnaccel_grant_reserve() - Reserves a number for the grant of a pool, unless it has one
  * @session: the session
- * @pool: the pool, counted
- * @number: out: the number, or as it was where the pool has a grant
+ * @pool: the pool, with a reference
+ * @number: out: the number; unchanged if the pool has a grant
  *
- * Allocates memory, so ctx->lock is not held: the ends of executions, and so fences, wait for it.
+ * The function allocates memory, so ctx->lock must not be held. The lock is needed to signal
+ * fences.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -47,11 +48,11 @@ int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_
 }
 
 /**
- * nnaccel_grant_publish() - Let the worker map a pool; cannot fail
+ * nnaccel_grant_publish() - Lets the worker map a pool; cannot fail
  * @session: the session; ctx->lock is held
  * @pool: the pool
- * @number: what nnaccel_grant_reserve() gave; becomes the grant's number
- * @prot: NNACCEL_PROT_* to add to what was granted before
+ * @number: the number from nnaccel_grant_reserve(); out: the number of the grant
+ * @prot: NNACCEL_PROT_* to add to the grant
  */
 void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
 			   u32 *number, u32 prot)
@@ -64,7 +65,7 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
 		pool->grant_prot = 0;
 		nnaccel_count(NNACCEL_GRANTS, 1);
 	} else if (*number && *number != pool->grant) {
-		/* Another thread was here meanwhile, or the command names the pool twice. */
+		/* Another thread was faster, or the command names the pool twice. */
 		xa_erase(&session->grants, *number);
 	}
 	*number = pool->grant;
@@ -72,12 +73,12 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
 }
 
 /**
- * nnaccel_grant_remove() - End the grant of a pool that is going
+ * nnaccel_grant_remove() - Ends the grant of a pool that is being freed
  * @session: the session; ctx->lock is held
- * @pool: the pool, granted
+ * @pool: the pool, which has a grant
  *
- * The number stays taken until the worker was told: storing no pool under an index that is in
- * use allocates nothing.
+ * The number stays reserved until the worker has fetched the notice. Storing NULL at an index that
+ * is in use allocates nothing.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
 	__must_hold(&session->ctx->lock)
@@ -92,8 +93,8 @@ void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *
 }
 
 /**
- * nnaccel_grant_revoke_fds() - End the dma-bufs that stand for grants of a session
- * @session: the session, at its end or at that of its context; ctx->lock is held
+ * nnaccel_grant_revoke_fds() - Revokes the proxies of all grants of a session
+ * @session: the session, which ends or whose context is closed; ctx->lock is held
  */
 void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
@@ -107,17 +108,17 @@ void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_map_file() - Map another file in the place of the one that mmap() was called on
+ * nnaccel_session_map_file() - Maps another file than the one on which mmap() was called
  * @vma: the mapping
- * @file: what to map
- * @offset: bytes into it
- * @writable: it may be written, now or after mprotect()
+ * @file: the file to map
+ * @offset: offset in the file, in bytes
+ * @writable: the mapping may be written, now or after mprotect()
  *
- * A mapping that is not to be written loses VM_SHARED beside VM_MAYWRITE, as mmap() does it for
- * a file that is open for reading only: it is then no writable mapping to memfd seals, and
- * remap_file_pages() cannot make a writable one of it.
+ * A read-only mapping loses VM_SHARED as well as VM_MAYWRITE, like mmap() of a file that is open
+ * read-only. So memfd seals do not count it as writable, and remap_file_pages() cannot make it
+ * writable.
  *
- * Return: 0 or what the file's mmap() returned.
+ * Return: 0 or the error of the file's mmap().
  */
 int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
 			     bool writable)
@@ -130,15 +131,15 @@ int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 
 }
 
 /**
- * nnaccel_map_dmabuf() - Map a dma-buf in the place of the file that mmap() was called on
+ * nnaccel_map_dmabuf() - Maps a dma-buf instead of the file on which mmap() was called
  * @vma: the mapping
- * @dmabuf: what to map
- * @offset: bytes into it
- * @writable: it may be written, now or after mprotect()
+ * @dmabuf: the dma-buf to map
+ * @offset: offset in the dma-buf, in bytes
+ * @writable: the mapping may be written, now or after mprotect()
  *
- * The exporter sees VM_SHARED before it goes.
+ * A read-only mapping loses VM_SHARED only after the exporter has seen it.
  *
- * Return: 0 or what the exporter's mmap() returned.
+ * Return: 0 or the error of the exporter's mmap().
  */
 int nnaccel_map_dmabuf(struct vm_area_struct *vma, struct dma_buf *dmabuf, u64 offset,
 		       bool writable)
@@ -154,7 +155,7 @@ int nnaccel_map_dmabuf(struct vm_area_struct *vma, struct dma_buf *dmabuf, u64 o
 	return ret;
 }
 
-/* The pool of a slot that the worker asks for, counted, or an error pointer. */
+/* Returns the pool of a slot with a reference, or an error pointer. */
 static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *session,
 						    const struct nnaccel_session_slot *arg,
 						    u32 *prot)
@@ -177,7 +178,7 @@ static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *sess
 }
 
 /**
- * nnaccel_session_slot_ioctl() - NNACCEL_SESSION_SLOT
+ * nnaccel_session_slot_ioctl() - Implements NNACCEL_SESSION_SLOT
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -ENOSPC, -ENOMEM, -EFAULT.
@@ -205,7 +206,7 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	mutex_lock(&ctx->lock);
 	if (session->ended)
 		ret = -ESHUTDOWN;
-	/* A number that was reserved before memory ran out is as good as a grant. */
+	/* Grants were reserved in order; publish them also if memory ran out at a later one. */
 	for (i = 0; i < num && !session->ended; i++) {
 		struct nnaccel_pool *each = nnaccel_pool_of_file(pool, i);
 
@@ -223,7 +224,7 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-/* The dma-buf behind a grant, counted, or an error pointer. No access begins after the end. */
+/* Returns the dma-buf of a grant with a reference. A session that is over may only end accesses. */
 static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot,
 					      bool end)
 {
@@ -250,11 +251,11 @@ static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u
 }
 
 /**
- * nnaccel_session_sync_ioctl() - NNACCEL_SESSION_SYNC
+ * nnaccel_session_sync_ioctl() - Implements NNACCEL_SESSION_SYNC
  * @ucmd: the ioctl
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -EOPNOTSUPP, -ENOMEM, or what
- * nnaccel_access_begin() or nnaccel_access_end() returned.
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ESHUTDOWN, -EOPNOTSUPP, -ENOMEM, or the error of
+ * nnaccel_access_begin() or nnaccel_access_end().
  */
 int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -273,7 +274,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
 	ret = nnaccel_access_init(session->ctx);
-	/* The CPU has no memory to get or to give back if only devices access it. */
+	/* If only devices access the memory, it is not synced for the CPU. */
 	if (!ret && session->devices)
 		ret = arg->flags & NNACCEL_SYNC_END ? 0 :
 		      nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE);
@@ -285,7 +286,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-/* The pool of a grant that a dma-buf is asked for, counted, or an error pointer. */
+/* Returns the pool of a grant with a reference, or an error pointer. */
 static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session,
 							const struct nnaccel_session_grant_fd *arg)
 {
@@ -309,7 +310,7 @@ static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *
 }
 
 /**
- * nnaccel_session_grant_fd_ioctl() - NNACCEL_SESSION_GRANT_FD
+ * nnaccel_session_grant_fd_ioctl() - Implements NNACCEL_SESSION_GRANT_FD
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -EACCES, -ENOENT, -EOPNOTSUPP, -ESHUTDOWN, -EDQUOT, -ENOMEM, -EMFILE,
@@ -352,7 +353,7 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-/* The pool that a mapping asks for, if it may; ctx->lock is held. */
+/* Returns the pool that a mapping asks for, or an error pointer; ctx->lock is held. */
 static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *session,
 						       const struct vm_area_struct *vma)
 {
@@ -366,14 +367,13 @@ static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *s
 	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);
 	if (!pool || PAGE_ALIGN(pool->length) != vma->vm_end - vma->vm_start)
 		return ERR_PTR(-EINVAL);
-	/* Constants whose exporter refused are granted without any protection. */
+	/* Constants whose exporter refused have a grant without any protection. */
 	if (!(pool->grant_prot & NNACCEL_PROT_READ) ||
 	    (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE)))
 		return ERR_PTR(-EACCES);
 	return pool->device ? ERR_PTR(-EOPNOTSUPP) : pool;
 }
 
-/* Maps a region of a burst. */
 static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_area_struct *vma)
 {
 	u64 offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) & ~NNACCEL_BURST_MAP;
@@ -397,11 +397,11 @@ static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_
 }
 
 /**
- * nnaccel_session_mmap() - mmap() of a session's file: a grant, or a region of a burst
- * @session_file: the session
+ * nnaccel_session_mmap() - Maps a grant or a region of a burst, for mmap() of a session's file
+ * @session_file: the session's file
  * @vma: the mapping
  *
- * Return: 0, -EACCES, -EINVAL, -EOPNOTSUPP, -ESHUTDOWN, or what the mmap() of the memory returned.
+ * Return: 0, -EACCES, -EINVAL, -EOPNOTSUPP, -ESHUTDOWN, or the error of the mmap() of the memory.
  */
 int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
 {

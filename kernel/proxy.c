@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: dma-bufs that stand for grants. An engine imports one into a driver of its own: it is
- * the granted memory and no more, with the grant's protection, and it is revoked with the grant.
+ * nnaccel: dma-bufs that stand for grants, called proxies. An engine imports one into its own
+ * driver. A proxy has only the granted memory and the protection of the grant, and is revoked with
+ * it.
  *
- * A proxy has a reservation object of its own. A command can be fetched when the fences that its
- * memory had at submission have signalled, so it starts without any. Fences that come to the memory
- * later may wait for the command, and the driver must not wait for them. Fences of the driver reach
- * the memory by NNACCEL_COMMIT_FENCE.
+ * A proxy has a reservation object of its own. A command is fetched after the fences that its
+ * memory had at submission. Later fences of the memory may wait for the command, so the driver must
+ * not wait for them. NNACCEL_COMMIT_FENCE adds the fences of the driver to the memory.
  *
- * Memory of this module is attached as that dma-buf would attach it; another exporter's by a nested
- * attachment. The latter is mapped as long as it exists, because its reservation object cannot be
- * locked inside the proxy's. No lock of this module is held over either.
+ * Memory of this module is attached like its own dma-buf. Memory of another exporter has a nested
+ * attachment. It stays mapped as long as it exists, because its reservation object cannot be locked
+ * inside the proxy's. No lock of this module is held during calls of the exporter.
  */
 
 #include <linux/dma-buf.h>
@@ -23,21 +23,21 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* What a proxy costs. */
+/* Bytes charged for a proxy. */
 #define NNACCEL_PROXY_BYTES	(sizeof(struct nnaccel_proxy) + NNACCEL_FILE_BYTES)
 
 /**
  * struct nnaccel_proxy - A dma-buf that stands for a grant
- * @memory: the dma-buf of the granted pool, counted
- * @account: who is charged, counted
- * @offset: bytes into @memory
- * @writable: it may be written
- * @trusts: its importer may map it for writing too, but is trusted not to write
- * @device: only devices reach it
- * @revoked: nothing new can be had of it; does not change again
- * @node: ctx->lock of the pool: in its list of proxies that devices still use after their end
- * @revoke: tells importers; has a count of the proxy's from when it is queued
- * @dmabuf: the proxy, for @revoke
+ * @memory: the dma-buf of the granted pool, with a reference
+ * @account: account that is charged, with a reference
+ * @offset: offset of the grant in @memory, in bytes
+ * @writable: the proxy may be written
+ * @trusts: the importer may also map it for writing, but is trusted not to write
+ * @device: only devices can access it
+ * @revoked: attaching and mapping fail; never cleared
+ * @node: ctx->lock of the pool: entry in nnaccel_pool.left
+ * @revoke: notifies importers; has a reference to the proxy once it is queued
+ * @dmabuf: the dma-buf of the proxy, for @revoke
  */
 struct nnaccel_proxy {
 	struct dma_buf *memory;
@@ -53,10 +53,10 @@ struct nnaccel_proxy {
 };
 
 /**
- * struct nnaccel_nested - An attachment to another exporter's memory
+ * struct nnaccel_nested - An attachment to memory of another exporter
  * @attach: the attachment
- * @table: how it is mapped
- * @dir: the same
+ * @table: table of the mapping
+ * @dir: direction of the mapping
  */
 struct nnaccel_nested {
 	struct dma_buf_attachment *attach;
@@ -125,8 +125,8 @@ static bool nnaccel_proxy_may_map(const struct nnaccel_proxy *proxy, enum dma_da
 }
 
 /*
- * An importer that maps holds the lock of the reservation object, or is not notified. One that saw
- * @revoked unset is notified of the revocation afterwards.
+ * Dynamic importers map with the reservation object locked; others are not notified. An importer
+ * that saw @revoked unset is notified of the revocation afterwards.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
@@ -159,7 +159,7 @@ static int nnaccel_proxy_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_
 		return -ENODEV;
 	if (proxy->device)
 		return -EOPNOTSUPP;
-	/* The CPU reads what comes from the device. */
+	/* A read of the CPU is DMA_FROM_DEVICE. */
 	if (!proxy->writable && dir != DMA_FROM_DEVICE)
 		return -EACCES;
 	return dma_buf_begin_cpu_access(proxy->memory, dir);
@@ -176,7 +176,7 @@ static int nnaccel_proxy_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_di
 	return dma_buf_end_cpu_access(proxy->memory, dir);
 }
 
-/* The dma-buf core checked the range. */
+/* The dma-buf core has checked the range. */
 static int nnaccel_proxy_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct nnaccel_proxy *proxy = dmabuf->priv;
@@ -218,12 +218,12 @@ static const struct dma_buf_ops nnaccel_proxy_ops = {
 };
 
 /**
- * nnaccel_dmabuf_is_proxy() - Does a dma-buf stand for a grant?
+ * nnaccel_dmabuf_is_proxy() - Returns whether a dma-buf is a proxy
  * @dmabuf: the dma-buf
  *
- * A grant of one would make a proxy of a proxy, as deep as somebody likes: it is no pool.
+ * A proxy cannot become a pool, because proxies of proxies could be nested without limit.
  *
- * Return: whether it does.
+ * Return: true if it is.
  */
 bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf)
 {
@@ -231,8 +231,8 @@ bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf)
 }
 
 /*
- * A driver may hold the reservation object's lock for long, so nobody waits for this. The module's
- * exit waits for this work to return.
+ * A driver may hold the lock of the reservation object for long, so a work item waits for it. The
+ * exit of the module waits for this work.
  */
 static void nnaccel_proxy_revoke(struct work_struct *work)
 {
@@ -255,7 +255,7 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	info.ops = &nnaccel_proxy_ops;
 	info.size = PAGE_ALIGN(pool->length);
 	info.flags = writable ? O_RDWR : O_RDONLY;
-	/* Of another exporter's table no part can be given. */
+	/* A table of another exporter cannot be given out in part. */
 	if (!nnaccel_dmabuf_is_ours(memory) && (pool->offset || info.size < memory->size))
 		return ERR_PTR(-EOPNOTSUPP);
 	proxy = kzalloc(sizeof(*proxy), GFP_KERNEL_ACCOUNT);
@@ -287,12 +287,13 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 }
 
 /**
- * nnaccel_proxy_get() - The dma-buf that stands for a pool's grant
+ * nnaccel_proxy_get() - Returns the proxy of a pool's grant, and makes it if needed
  * @session: the caller's session
- * @pool: the pool, a dma-buf, granted in it
- * @writable: one that can be written
+ * @pool: the pool, a dma-buf with a grant in the session
+ * @writable: a writable proxy, not a read-only one
  *
- * Return: the dma-buf, counted, or an error pointer: -EOPNOTSUPP, -ESHUTDOWN, -EDQUOT, -ENOMEM.
+ * Return: the dma-buf with a reference, or an error pointer: -EOPNOTSUPP, -ESHUTDOWN, -EDQUOT,
+ * -ENOMEM.
  */
 struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct nnaccel_pool *pool,
 				  bool writable)
@@ -309,7 +310,7 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 			return new;
 		mutex_lock(&ctx->lock);
 	}
-	/* Another thread may have been faster, or the session ended meanwhile. */
+	/* Another thread may have been faster, or the session may have ended. */
 	if (nnaccel_session_is_over(session)) {
 		dmabuf = ERR_PTR(-ESHUTDOWN);
 	} else {
@@ -326,17 +327,17 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 	return dmabuf;
 }
 
-/* Has a driver put fences on a proxy that have not signalled? It may still write the memory. */
+/* Does a proxy have unsignalled fences of a driver? The driver may still write the memory. */
 static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
 {
 	return !dma_resv_test_signaled(proxy->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
 /**
- * nnaccel_proxy_is_left() - Do devices use a pool whose worker is gone?
+ * nnaccel_proxy_is_left() - Returns whether devices use a pool after its grant has ended
  * @pool: the pool; ctx->lock is held
  *
- * Return: whether one does, by a proxy of a grant that has ended.
+ * Return: true if a device uses it by a proxy of that grant.
  */
 bool nnaccel_proxy_is_left(const struct nnaccel_pool *pool)
 	__must_hold(&pool->obj.ctx->lock)
@@ -351,8 +352,8 @@ bool nnaccel_proxy_is_left(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_proxy_forget_all() - Drop what nnaccel_proxy_is_left() looks at
- * @pool: the pool, at its end
+ * nnaccel_proxy_forget_all() - Drops the proxies of ended grants
+ * @pool: the pool, which is being freed
  */
 void nnaccel_proxy_forget_all(struct nnaccel_pool *pool)
 {
@@ -363,10 +364,10 @@ void nnaccel_proxy_forget_all(struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_proxy_revoke_all() - The grant of a pool ends, or its context does
+ * nnaccel_proxy_revoke_all() - Revokes the proxies of a grant that ends
  * @pool: the pool; ctx->lock is held
  *
- * Takes effect at once but for importers that are to be told.
+ * The proxies are revoked at once. A work item notifies importers later.
  */
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 	__must_hold(&pool->obj.ctx->lock)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: sessions. What a worker serves one context through: it attaches, fetches commands,
- * maps the memory they name and commits answers. A session's last close is its worker's death.
+ * nnaccel: sessions. A session connects a worker with one context. The worker attaches, fetches
+ * commands, maps the memory that they name, and commits answers. The last close of a session means
+ * that its worker has died.
  */
 
 #include <linux/anon_inodes.h>
@@ -18,10 +19,10 @@
 #include "trace.h"
 
 /**
- * nnaccel_session_is_current() - Does the calling process serve the session?
- * @session: the session; once attached, it stays so: no lock is needed
+ * nnaccel_session_is_current() - Returns whether the calling process serves the session
+ * @session: the session; no lock is needed, because an attached worker never changes
  *
- * Return: whether it does.
+ * Return: true if it does.
  */
 bool nnaccel_session_is_current(const struct nnaccel_session *session)
 {
@@ -29,7 +30,7 @@ bool nnaccel_session_is_current(const struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_update_priority() - A model came or went: the broker hears of what that changes
+ * nnaccel_session_update_priority() - Updates the priority of a session after a model came or went
  * @session: the session; ctx->lock is held
  */
 void nnaccel_session_update_priority(struct nnaccel_session *session)
@@ -47,10 +48,10 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_is_over() - Is there nothing more to be had of a session?
+ * nnaccel_session_is_over() - Returns whether a session has ended or its context is closed
  * @session: the session; ctx->lock is held
  *
- * Return: true: it was ended, or its context was closed.
+ * Return: true if so.
  */
 bool nnaccel_session_is_over(const struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
@@ -59,7 +60,7 @@ bool nnaccel_session_is_over(const struct nnaccel_session *session)
 	return session->ended || session->ctx->closed;
 }
 
-/* The worker is to let go of the session: it gets nothing more of it. */
+/* Ends a session: the worker gets nothing more and must close it. */
 static void nnaccel_session_end(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
 {
@@ -70,12 +71,12 @@ static void nnaccel_session_end(struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_kill() - Kill the worker, which does not answer
- * @session: the session, of another process than its client; ctx->lock is held
+ * nnaccel_session_kill() - Kills a worker that does not answer
+ * @session: the session; its worker is not the client itself; ctx->lock is held
  *
- * A worker that serves others loses the session and is given time to close it.
+ * A worker that serves other sessions is not killed, but loses this session and must close it.
  *
- * Return: how long it takes already, in ns; U64_MAX: no thread of the worker can write any more.
+ * Return: nanoseconds since the kill; U64_MAX if no thread of the worker can write any more.
  */
 u64 nnaccel_session_kill(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
@@ -134,7 +135,10 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 	return nnaccel_session_ready(session) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/* Fails the commands of @from, except those whose memory devices still write. @to: to put. */
+/*
+ * Fails the commands of @from, except those whose memory devices still write. Moves them to @to for
+ * the caller to put.
+ */
 static void nnaccel_session_fail_commands(struct list_head *from, struct list_head *to)
 {
 	struct nnaccel_command *cmd, *next;
@@ -148,11 +152,11 @@ static void nnaccel_session_fail_commands(struct list_head *from, struct list_he
 }
 
 /**
- * nnaccel_session_disconnect() - Cut everything off that points to a session
- * @session: the session of its context, whose file may stay open; ctx->lock is held
- * @dead: gets commands to put
+ * nnaccel_session_disconnect() - Disconnects a session from its context
+ * @session: the session, whose file may stay open; ctx->lock is held
+ * @dead: gets commands; the caller puts them
  *
- * The engine node is notified first, so that a call which finds no session does not get -EPIPE.
+ * The engine node is notified first, so that later calls do not get the -EPIPE of this session.
  */
 void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
 	__must_hold(&session->ctx->lock)
@@ -198,7 +202,7 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 	nnaccel_count(NNACCEL_SESSIONS, -1);
 }
 
-/* The worker is dead, or was never born. */
+/* The worker has died, or never attached. */
 static int nnaccel_session_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_session *session = file->private_data;
@@ -251,7 +255,7 @@ static const struct file_operations nnaccel_session_fops = {
 };
 
 /**
- * nnaccel_session_create() - Make a session that its context does not know yet
+ * nnaccel_session_create() - Makes a session that is not installed yet
  * @ctx: the context
  *
  * Return: the session's file or an error pointer: -ENOMEM, -ENFILE.
@@ -283,8 +287,8 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_session_install() - Let the context's calls find its session
- * @file: the session's file, not yet behind an fd
+ * nnaccel_session_install() - Makes a session the one of its context
+ * @file: the session's file, which has no fd yet
  */
 void nnaccel_session_install(struct file *file)
 {
