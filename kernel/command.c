@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: commands. What a client asks of its worker: built from one copy of the arguments,
- * queued to the session, watched until their end.
+ * nnaccel: commands. A command is a request of a client to its worker. It is built from one copy of
+ * the arguments, queued to the session, and watched until it ends.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -22,10 +22,10 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* How often the death of a worker that was killed is looked for. */
+/* Interval of the checks whether a killed worker has died. */
 #define NNACCEL_KILL_POLL_NS	(5 * NSEC_PER_MSEC)
 
-/* The period of looks at devices that a worker left behind. */
+/* Interval of the checks of devices that a dead worker left behind. */
 #define NNACCEL_LOST_POLL_NS	(10 * NSEC_PER_MSEC)
 
 static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
@@ -35,7 +35,7 @@ static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
 }
 
-/* When a command is overdue that something ends then; U64_MAX: never. */
+/* Returns when the next timeout of a command expires; U64_MAX if never. */
 static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 {
 	const struct nnaccel_async *async = cmd->async;
@@ -66,14 +66,14 @@ static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	kref_get(&cmd->refs);
-	/* It was pending: that has a count already, and so has who calls. */
+	/* The pending work already owns a reference; drop the extra one. */
 	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(ns, 0)))
 		nnaccel_command_put(cmd);
 }
 
 /**
- * nnaccel_command_watch() - End a command that takes too long
- * @cmd: the command, not at its end; ctx->lock is held
+ * nnaccel_command_watch() - Starts the timeout of a command
+ * @cmd: the command, which has not ended; ctx->lock is held
  */
 void nnaccel_command_watch(struct nnaccel_command *cmd)
 {
@@ -88,7 +88,7 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 		nnaccel_command_watch_until(cmd, due_ns);
 }
 
-/* Do devices that a worker left behind use the memory of a command? */
+/* Do devices that a dead worker left behind use the memory of a command? */
 static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -102,12 +102,13 @@ static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_lose() - Let a command wait for devices that its dead worker left behind
- * @cmd: the command, in the list of its session, whose grants have ended; ctx->lock is held
+ * nnaccel_command_lose() - Lets a command wait for devices that its dead worker left behind
+ * @cmd: the command, in a list of its session; its grants have ended; ctx->lock is held
  *
- * The command keeps the memory, and the module is held, until the devices' fences have signalled.
+ * The command holds the memory and the module until the fences of the devices have signalled.
  *
- * Return: false: it needs to wait for no device and can end; true: it is off the session's list.
+ * Return: true if the command waits, and was moved from the session's list; false if it can end
+ * now.
  */
 bool nnaccel_command_lose(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -124,10 +125,9 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 }
 
 /*
- * Kills the worker, which has been at a command for too long, and ends the session when the worker
- * can no longer write, or after a while in any case. A process that serves itself is its own
- * problem, and lives. Return: the worker, if it was killed now, negative if it lost the session
- * instead; else 0.
+ * Kills a worker that takes too long. Ends the session once the worker can no longer write, or
+ * after a while. A process that serves itself is not killed. Returns the worker if it was killed
+ * now, else 0.
  */
 static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd, struct list_head *dead)
 	__must_hold(&cmd->ctx->lock)
@@ -150,7 +150,7 @@ static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd, struct list_he
 	return session->shared ? -pid_nr(session->pid) : pid_nr(session->pid);
 }
 
-/* Ends what is due. Return: as nnaccel_command_overdue(). @dead: gets commands to put. */
+/* Handles timeouts. Adds commands to put to @dead. Returns like nnaccel_command_overdue(). */
 static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head *dead)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -179,7 +179,7 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head
 			list_del_init(&cmd->node);
 			nnaccel_command_finish(cmd, -EPIPE);
 			list_add_tail(&cmd->node, dead);
-			/* The module's exit waits for the work to return. */
+			/* The exit of the module waits until the work has returned. */
 			module_put(THIS_MODULE);
 			return 0;
 		}
@@ -190,21 +190,21 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head
 	case NNACCEL_COMMAND_FENCED:
 		if (nnaccel_commit_fence_expire(cmd))
 			return 0;
-		/* The hardware gets the rest of its time. */
+		/* The hardware may use the rest of its time. */
 		if (due)
 			nnaccel_async_abandon(cmd, -ETIME);
 		break;
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (due && async->ended)
 			return nnaccel_command_overdue(cmd, dead);
-		/* The worker gets the rest of its time. */
+		/* The worker may use the rest of its time. */
 		if (due)
 			nnaccel_async_abandon(cmd, -ETIME);
 		break;
 	default:
 		if (!due)
 			break;
-		/* Either the deadline is past, or a wait for a worker is to be looked at. */
+		/* Either the deadline has passed, or a wait for a worker must be checked. */
 		if (async->engine_due_ns)
 			error = nnaccel_async_begin(cmd);
 		if (!error)
@@ -240,13 +240,13 @@ static void nnaccel_command_expire(struct work_struct *work)
 	nnaccel_command_put(cmd);
 }
 
-/* Bytes of the arrays of a command that comes from the cache. */
+/* Largest arrays, in bytes, of a command from the cache. */
 #define NNACCEL_SMALL_ARRAYS	384
 
 static struct kmem_cache *nnaccel_command_cache;
 
 /**
- * nnaccel_command_init() - Make the cache of small commands
+ * nnaccel_command_init() - Creates the cache of small commands
  *
  * Return: 0 or -ENOMEM.
  */
@@ -255,7 +255,7 @@ int nnaccel_command_init(void)
 	const unsigned int told = offsetof(struct nnaccel_command, head);
 	const unsigned int size = sizeof(struct nnaccel_command) + NNACCEL_SMALL_ARRAYS;
 
-	/* What is behind the head is copied from users and to them. */
+	/* The rest behind the head is copied from and to user memory. */
 	nnaccel_command_cache = kmem_cache_create_usercopy("nnaccel_command", size,
 							   __alignof__(struct nnaccel_command),
 							   SLAB_ACCOUNT, told, size - told, NULL);
@@ -263,14 +263,14 @@ int nnaccel_command_init(void)
 }
 
 /**
- * nnaccel_command_exit() - Undo nnaccel_command_init(); there is no command any more
+ * nnaccel_command_exit() - Destroys the cache, after the last command was freed
  */
 void nnaccel_command_exit(void)
 {
 	kmem_cache_destroy(nnaccel_command_cache);
 }
 
-/* Bytes that the worker is told behind the head. */
+/* Returns the bytes behind the head that the worker gets. */
 static size_t nnaccel_layout_told(const struct nnaccel_arrays *layout)
 {
 	return layout->num_grants * sizeof(struct nnaccel_grant) +
@@ -279,7 +279,7 @@ static size_t nnaccel_layout_told(const struct nnaccel_arrays *layout)
 	       ALIGN((size_t)layout->attributes_size, sizeof(u64));
 }
 
-/* Bytes of the arrays that are behind those. */
+/* Returns the bytes of the arrays that the worker does not get. */
 static size_t nnaccel_layout_kept(const struct nnaccel_arrays *layout)
 {
 	return layout->num_grants * sizeof(struct nnaccel_pool *) +
@@ -305,13 +305,13 @@ static void nnaccel_command_place(struct nnaccel_command *cmd, const struct nnac
 }
 
 /**
- * nnaccel_command_alloc() - Begin a command
+ * nnaccel_command_alloc() - Allocates a command
  * @ctx: the context
  * @kind: enum nnaccel_cmd_kind
- * @layout: its arrays, of which nothing is set yet, and whose numbers are within their bounds;
- *	NULL: it has none
+ * @layout: sizes of its arrays, within their limits; NULL if it has none; the arrays are not
+ *	initialised
  *
- * Return: a command with one count, or an error pointer: -ENOMEM, -EDQUOT.
+ * Return: the command with one reference, or an error pointer: -ENOMEM, -EDQUOT.
  */
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind,
 					      const struct nnaccel_arrays *layout)
@@ -323,7 +323,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 
 	layout = layout ?: &none;
 	arrays = nnaccel_layout_told(layout) + nnaccel_layout_kept(layout);
-	/* What the command waits for is allocated later. */
+	/* The waits are allocated later. */
 	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
 	ret = nnaccel_charge_kernel(ctx->account, charge);
 	if (ret)
@@ -336,7 +336,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		nnaccel_uncharge_kernel(ctx->account, charge);
 		return ERR_PTR(-ENOMEM);
 	}
-	/* The arrays need not be cleared: each element is written as a whole when it is added. */
+	/* The arrays need not be cleared: every element is written completely when it is added. */
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;
@@ -360,9 +360,9 @@ static void nnaccel_command_free(struct kref *refs)
 	struct nnaccel_command *cmd = container_of(refs, struct nnaccel_command, refs);
 	u32 i;
 
-	/* No exporter is called from here: whoever drops the last count may be anybody. */
+	/* The last put may be anywhere, so no exporter may be called here. */
 	WARN_ON(cmd->num_accessed && cmd->foreign);
-	/* Before what may hold the last count on the context. */
+	/* This must precede the put of the last reference to the context. */
 	nnaccel_uncharge_kernel(cmd->ctx->account, cmd->charged);
 	if (cmd->burst_file)
 		fput(cmd->burst_file);
@@ -390,7 +390,7 @@ static void nnaccel_command_free(struct kref *refs)
 }
 
 /**
- * nnaccel_command_put() - Drop a count; not with ctx->lock held
+ * nnaccel_command_put() - Drops a reference; the caller must not hold ctx->lock
  * @cmd: the command
  */
 void nnaccel_command_put(struct nnaccel_command *cmd)
@@ -399,9 +399,9 @@ void nnaccel_command_put(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_charge() - Charge what a command has besides; until its end
+ * nnaccel_command_charge() - Charges additional memory of a command, until it is freed
  * @cmd: the command
- * @bytes: how much
+ * @bytes: number of bytes
  *
  * Return: 0 or -EDQUOT.
  */
@@ -414,7 +414,7 @@ int nnaccel_command_charge(struct nnaccel_command *cmd, size_t bytes)
 	return ret;
 }
 
-/* Adds a pool, which the command is to read; the arrays have room. */
+/* Adds a pool for reading; the arrays must have space. */
 static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 {
 	struct nnaccel_pool *pool;
@@ -429,11 +429,11 @@ static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 }
 
 /**
- * nnaccel_command_add_pools() - Name pools, which the command is to read
- * @cmd: the command, which names none yet and has room for them
- * @first: id of the first; 0: none
- * @ids: user address of the ids of those behind it
- * @num_pools: how many
+ * nnaccel_command_add_pools() - Adds pools for reading
+ * @cmd: the command, with no pools yet and space for them
+ * @first: id of the first pool; 0 if none
+ * @ids: user address of the ids of the other pools
+ * @num_pools: number of the other pools
  *
  * Return: 0, -ENOENT, -EFAULT.
  */
@@ -454,15 +454,15 @@ int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u
 }
 
 /**
- * nnaccel_command_set_model_pools() - Name the pools of a model: its wire form's comes first
+ * nnaccel_command_set_model_pools() - Adds the pools of a model; that of the wire form is the first
  * @cmd: the command
  * @wire_pool: pool of the wire form
- * @offset: bytes into it
- * @length: bytes
- * @ids: user address of the ids of the constants' pools
- * @num_pools: how many
+ * @offset: offset of the wire form in its pool, in bytes
+ * @length: length of the wire form in bytes
+ * @ids: user address of the ids of the pools of constants
+ * @num_pools: number of these pools
  *
- * The command has room for these pools and no more.
+ * The command must have space for exactly these pools.
  *
  * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT.
  */
@@ -491,9 +491,9 @@ int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, 
 }
 
 /**
- * nnaccel_command_set_attributes() - Take what the worker alone reads
- * @cmd: the command, with room for as many as there are
- * @from: user address
+ * nnaccel_command_set_attributes() - Copies the attributes, which only the worker reads
+ * @cmd: the command, with space for them
+ * @from: user address of the attributes
  *
  * Return: 0 or -EFAULT.
  */
@@ -510,10 +510,10 @@ static bool nnaccel_command_copies(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_wants_engine() - May any worker serve a command, and is one worth a wait?
+ * nnaccel_command_wants_engine() - Returns whether any worker can serve a command
  * @cmd: the command
  *
- * Return: false: it is for the worker that has its model, or that knows its buffer's layout.
+ * Return: false if only the worker with its model or its layout of the buffer can.
  */
 bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
 {
@@ -521,10 +521,10 @@ bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_is_devices() - Do only devices access the memory of a command?
- * @cmd: the command, whose worker is there; ctx->lock is held
+ * nnaccel_command_is_devices() - Returns whether only devices access the memory of a command
+ * @cmd: the command, whose worker is attached; ctx->lock is held
  *
- * Return: true: the memory is not given to the CPU.
+ * Return: true if the memory is not synced for the CPU.
  */
 bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -534,10 +534,10 @@ bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_is_served() - Is a worker there that can serve a command?
+ * nnaccel_command_is_served() - Returns whether a worker is there that can serve a command
  * @cmd: the command; ctx->lock is held
  *
- * Return: whether there is one.
+ * Return: true if it is.
  */
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -549,12 +549,12 @@ bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 		return nnaccel_buffer_is_served(cmd);
 	if (nnaccel_command_wants_engine(cmd))
 		return session && session->mm;
-	/* A model that lives has its worker. */
+	/* A living model has its worker. */
 	return cmd->model->session;
 }
 
 /**
- * nnaccel_command_count() - Let a command be one of those that its context has
+ * nnaccel_command_count() - Counts a command of its context, within the limit
  * @cmd: the command, not counted yet; ctx->lock is held
  *
  * Return: 0 or -EXFULL.
@@ -582,7 +582,7 @@ static void nnaccel_command_uncount(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_keep() - Let a command count until its answer is fetched
+ * nnaccel_command_keep() - Lets a command count until its answer is fetched
  * @cmd: the command, at its end or not; ctx->lock is held
  */
 void nnaccel_command_keep(struct nnaccel_command *cmd)
@@ -597,7 +597,7 @@ void nnaccel_command_keep(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_release() - Undo nnaccel_command_keep()
+ * nnaccel_command_release() - Reverts nnaccel_command_keep()
  * @cmd: the command; ctx->lock is held
  */
 void nnaccel_command_release(struct nnaccel_command *cmd)
@@ -605,14 +605,15 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = false;
-	/* Else it goes on, and its end uncounts it. */
+	/* Otherwise its end will uncount it. */
 	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
 		nnaccel_command_uncount(cmd);
 }
 
 /**
- * nnaccel_command_submit() - Give a command to its session; from now on its memory is accessed
- * @cmd: the command, counted; ctx->lock is held; the session takes a count of the caller's
+ * nnaccel_command_submit() - Queues a command to its session and begins the access to its memory
+ * @cmd: the command, which is counted; ctx->lock is held; the session takes over a reference of the
+ *	caller
  */
 void nnaccel_command_submit(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -627,11 +628,11 @@ void nnaccel_command_submit(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_deadline_left() - Time until a deadline is past by a grace
- * @deadline_ns: CLOCK_MONOTONIC time
- * @grace_ns: the grace
+ * nnaccel_deadline_left() - Returns the time until a grace period after a deadline is over
+ * @deadline_ns: the deadline, in CLOCK_MONOTONIC time
+ * @grace_ns: the grace period
  *
- * Return: jiffies, at most MAX_SCHEDULE_TIMEOUT; 0: it is past.
+ * Return: jiffies, at most MAX_SCHEDULE_TIMEOUT; 0 if the time is over.
  */
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns)
 {
@@ -644,7 +645,7 @@ unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns)
 	return min_t(u64, nsecs_to_jiffies64(end - now) + 1, MAX_SCHEDULE_TIMEOUT);
 }
 
-/* Everything is over: the client is told. */
+/* Completes a command and reports the end to the client. */
 static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -657,18 +658,19 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	if (cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
 	nnaccel_command_cancel_access(cmd);
-	/* While an exporter is being called the command counts. */
+	/* A command counts while an exporter is being called. */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
 	nnaccel_async_end(cmd, cmd->error);
 }
 
 /**
- * nnaccel_command_finish() - The worker is done with a command, or does not get it
- * @cmd: the command, off its list; ctx->lock is held; the session's count is the caller's
- * @error: 0: answered
+ * nnaccel_command_finish() - Finishes a command that the worker has answered or will not get
+ * @cmd: the command, not in a list; ctx->lock is held; the caller takes over the session's
+ *	reference
+ * @error: 0 if the command is answered
  *
- * Where the memory is another driver's, that is told first, by a thread of the context.
+ * If its memory has other exporters, a thread of the context notifies them first.
  */
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 	__must_hold(&cmd->ctx->lock)
@@ -689,11 +691,11 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_command_ended() - The exporters of a command's memory know that its access has ended
+ * nnaccel_command_ended() - Completes a command after the exporters of its memory were notified
  * @cmd: the command
- * @error: -EIO: one of them refused
+ * @error: -EIO if an exporter refused
  *
- * Return: true: a count of the command is to be put.
+ * Return: true: the caller must put a reference.
  */
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 {
@@ -712,10 +714,10 @@ bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_write_message() - Give the engine's message to the client
+ * nnaccel_write_message() - Writes the engine's message to the client
  * @from: the message, terminated, or NULL
- * @to: user address
- * @size: bytes there; 0: none
+ * @to: user address of the buffer
+ * @size: bytes of the buffer; 0 if there is none
  *
  * Return: 0 or -EFAULT.
  */
@@ -733,10 +735,10 @@ int nnaccel_write_message(const char *from, u64 to, u32 size)
 }
 
 /**
- * nnaccel_command_write_message() - Give the engine's message of a command to the client
- * @cmd: the command, answered
- * @to: user address
- * @size: bytes there; 0: none
+ * nnaccel_command_write_message() - Writes the engine's message about a command to the client
+ * @cmd: the answered command
+ * @to: user address of the buffer
+ * @size: bytes of the buffer; 0 if there is none
  *
  * Return: 0 or -EFAULT.
  */
@@ -790,9 +792,9 @@ static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_f
 }
 
 /**
- * nnaccel_command_show_all() - Print a line for each command that a context waits for
+ * nnaccel_command_show_all() - Prints a line for each pending command of a context
  * @ctx: the context; its lock is taken
- * @m: where to
+ * @m: the output
  */
 void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m)
 {

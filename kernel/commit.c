@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: answers of the worker. Each is copied, checked against what was asked, and ends its
- * command.
+ * nnaccel: answers of the worker. Each answer is copied, validated against its command, and ends
+ * the command.
  */
 
 #include <linux/dma-fence.h>
@@ -16,20 +16,20 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* Bytes of the message on a fence's error. */
+/* Size of the message about a failed fence. */
 #define NNACCEL_FENCE_MESSAGE	48
 
 /**
- * struct nnaccel_commit_fence - A fence of hardware that decides a command's end
- * @cmd: the command, whose count is that of its session before
- * @fence: the fence, counted
- * @cb: in the fence's list until it signals
- * @work: ends the command; queued once, by the fence's signal or at @due_ns
+ * struct nnaccel_commit_fence - A hardware fence that ends a command
+ * @cmd: the command; takes over the reference of the session
+ * @fence: the fence, with a reference
+ * @cb: entry in the fence's list until it signals
+ * @work: ends the command; queued once, by the fence or at @due_ns
  * @due_ns: when the command ends without the fence
- * @late: ctx->lock: it did
- * @error: the command ends with it unless it is @late; 0: it is answered
- * @message: room for what is wrong with the fence; nothing is allocated on the way to an end
- * @payload: an answer that does not count, to be freed
+ * @late: ctx->lock: the command ended without the fence
+ * @error: error with which the command ends, unless it is @late; 0 if it is answered
+ * @message: memory for the error message, because the work must not allocate
+ * @payload: a discarded answer, to be freed
  */
 struct nnaccel_commit_fence {
 	struct nnaccel_command *cmd;
@@ -57,12 +57,12 @@ static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 
 /**
  * struct nnaccel_answer - The module's copy of an answer
- * @payload: the payload: @small or @large; NULL: there is none
- * @large: allocated for one that is not small, or NULL
- * @flags: of a large payload: all its bytes are 0 or 1
- * @message: allocated, terminated, or NULL
- * @fence: whose end is the command's, or NULL
- * @small: a small payload
+ * @payload: the payload: @small or @large; NULL if there is none
+ * @large: allocated memory for a large payload, or NULL
+ * @flags: of a large payload: all bytes are 0 or 1
+ * @message: allocated message with a final 0, or NULL
+ * @fence: the fence that will end the command, or NULL
+ * @small: memory for a small payload
  */
 struct nnaccel_answer {
 	const void *payload;
@@ -74,8 +74,8 @@ struct nnaccel_answer {
 };
 
 /*
- * Are all bytes 0 or 1? Of an answer with a megabyte this takes a while, so of one that is not
- * small it is asked before ctx->lock is taken, whatever is answered.
+ * Are all bytes 0 or 1? A megabyte takes long, so large payloads are checked before ctx->lock is
+ * taken.
  */
 static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 {
@@ -90,7 +90,9 @@ static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 	return !(all & ~(U64_MAX / 0xff));
 }
 
-/* Sizes come with the statuses that say something of them, and are within what there was. */
+/*
+ * Validates the sizes of a saved model: only some statuses have them, and they must fit the memory.
+ */
 static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
 				      const struct nnaccel_session_commit *arg, const u64 *sizes)
 {
@@ -107,7 +109,7 @@ static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
 	return 0;
 }
 
-/* Checks the module's own copy of an answer against what was asked. */
+/* Validates the copy of an answer against its command. */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 				const struct nnaccel_session_commit *arg,
 				const struct nnaccel_answer *answer)
@@ -154,20 +156,20 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 	ctx->engine_ns += took_ns;
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
 		ctx->executions++;
-		/* All of it if the worker does not tell; more than that is no time on a device. */
+		/* An unknown device time is U64_MAX; this limits it to the time with the worker. */
 		ctx->device_ns += min(cmd->device_ns, took_ns);
 		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
 	}
 }
 
-/* Gives a command its answer; what is allocated of it is the command's from then on. */
+/* Moves an answer to its command, which then owns the allocations. */
 static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answer *answer,
 				u32 payload_size)
 {
 	if (answer->large) {
 		swap(cmd->payload, answer->large);
 	} else if (payload_size) {
-		/* The check has found that it is not longer than the room. */
+		/* The check has ensured that it fits. */
 		memcpy(cmd->room, answer->small, payload_size);
 		cmd->payload = cmd->room;
 	}
@@ -175,7 +177,7 @@ static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answ
 	swap(cmd->message, answer->message);
 }
 
-/* What a fence that ended with an error makes of an answer. */
+/* Replaces the answer of a command whose fence failed. */
 static void nnaccel_commit_fence_fail(struct nnaccel_command *cmd, int error)
 {
 	bool late = error == -ETIME || error == -ETIMEDOUT;
@@ -206,11 +208,11 @@ static void nnaccel_commit_fence_end(struct work_struct *work)
 	nnaccel_command_finish(cmd, end->late ? -ETIME : end->error);
 	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	nnaccel_command_put(cmd);
-	/* The module's exit waits for this to return. */
+	/* The exit of the module waits until this has returned. */
 	module_put(THIS_MODULE);
 }
 
-/* Context of the fence's signal, its lock held. */
+/* Runs while the fence signals, with its lock held. */
 static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct nnaccel_commit_fence *end = container_of(cb, struct nnaccel_commit_fence, cb);
@@ -219,8 +221,8 @@ static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_f
 }
 
 /**
- * nnaccel_commit_fence_due_ns() - When a command ends without the fence of its commit
- * @cmd: the command, in the state FENCED; ctx->lock is held
+ * nnaccel_commit_fence_due_ns() - Returns when a command ends without its committed fence
+ * @cmd: the FENCED command; ctx->lock is held
  *
  * Return: CLOCK_MONOTONIC time.
  */
@@ -231,10 +233,10 @@ u64 nnaccel_commit_fence_due_ns(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_commit_fence_expire() - End a command whose fence takes too long
- * @cmd: the command, in the state FENCED; ctx->lock is held
+ * nnaccel_commit_fence_expire() - Ends a command whose fence takes too long
+ * @cmd: the FENCED command; ctx->lock is held
  *
- * Return: false: there is time left.
+ * Return: false if there is time left.
  */
 bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 {
@@ -243,7 +245,7 @@ bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (ktime_get_ns() < end->due_ns)
 		return false;
-	/* Else it signals now, and its callback queues the work. */
+	/* Otherwise it is signalling now, and its callback queues the work. */
 	if (dma_fence_remove_callback(end->fence, &end->cb)) {
 		end->late = true;
 		queue_work(nnaccel_wq, &end->work);
@@ -252,8 +254,8 @@ bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_commit_fence_free() - Drop the fence of a commit
- * @end: the fence; nothing waits for it any more
+ * nnaccel_commit_fence_free() - Frees the fence of a commit
+ * @end: the fence, for which nothing waits any more
  */
 void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end)
 {
@@ -264,7 +266,7 @@ void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end)
 	kfree(end);
 }
 
-/* The fence that a commit names, NULL: none, or an error pointer. */
+/* Returns the fence of a commit or an error pointer; NULL if it has no fence. */
 static struct nnaccel_commit_fence *
 nnaccel_commit_fence_get(const struct nnaccel_session_commit *arg)
 {
@@ -288,8 +290,8 @@ nnaccel_commit_fence_get(const struct nnaccel_session_commit *arg)
 }
 
 /*
- * From here on the session has no part in the command: hardware does not stop with its worker. Its
- * pools, and so its context, stay until the fence has signalled, and the module is held for that.
+ * Moves a command from its session to its fence, because hardware does not stop with the worker.
+ * The pools, the context and the module are held until the fence has signalled.
  */
 static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 				      struct nnaccel_commit_fence *end)
@@ -309,8 +311,8 @@ static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 }
 
 /*
- * Charges an answer until its command is gone, or else gives it back. A small payload was charged
- * with the command.
+ * Charges an answer until its command is freed, or else gives it back. Small payloads are charged
+ * already.
  */
 static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_answer *answer)
 {
@@ -330,7 +332,7 @@ static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_ans
 	return ret;
 }
 
-/* The command in flight that a worker names, or NULL. */
+/* Returns the command in flight that the worker names, or NULL. */
 static struct nnaccel_command *nnaccel_commit_find(struct nnaccel_session *session, u64 cookie)
 	__must_hold(&session->ctx->lock)
 {
@@ -343,7 +345,7 @@ static struct nnaccel_command *nnaccel_commit_find(struct nnaccel_session *sessi
 	return NULL;
 }
 
-/* Lets others wait for the hardware, before the command ends by its fence. */
+/* Adds the fence to the memory, before the fence can end the command. */
 static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 				    const struct nnaccel_session_commit *arg,
 				    const struct nnaccel_answer *answer)
@@ -396,7 +398,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	if (answer->fence) {
 		answer->fence->error = ret;
 		nnaccel_submission_fenced(cmd, answer->fence->fence);
-		/* The session's count goes with it. */
+		/* This takes over the reference of the session. */
 		nnaccel_commit_fence_wait(cmd, answer->fence);
 		answer->fence = NULL;
 		nnaccel_unlock_signalling(ctx, signalling);
@@ -409,7 +411,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	return 0;
 }
 
-/* Copies the worker's answer. What is allocated is the caller's to free, even where it fails. */
+/* Copies the worker's answer. The caller frees the allocations, also on failure. */
 static int nnaccel_answer_copy(struct nnaccel_answer *answer,
 			       const struct nnaccel_session_commit *arg)
 {
@@ -450,7 +452,7 @@ static int nnaccel_answer_copy(struct nnaccel_answer *answer,
 	return 0;
 }
 
-/* Copies the worker's answer and ends the command that it names. */
+/* Copies the worker's answer and ends its command. */
 static int nnaccel_commit_answer(struct nnaccel_session *session,
 				 const struct nnaccel_session_commit *arg)
 {
@@ -468,7 +470,7 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Notes how far the command that the worker names is. */
+/* Stores the progress that the worker reports. */
 static int nnaccel_commit_progress(struct nnaccel_session *session,
 				   const struct nnaccel_session_commit *arg)
 {
@@ -488,7 +490,7 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Progress comes alone. */
+/* A report of progress has no other parts. */
 static bool nnaccel_commit_is_progress(const struct nnaccel_session_commit *arg)
 {
 	return arg->flags == NNACCEL_COMMIT_PROGRESS && arg->status == NNACCEL_STATUS_NONE &&
@@ -496,7 +498,7 @@ static bool nnaccel_commit_is_progress(const struct nnaccel_session_commit *arg)
 	       !arg->message_size && !arg->buffer && !arg->buffer_size;
 }
 
-/* A structure with a buffer or a fence is there as a whole, since all of it is read and written. */
+/* Validates a commit. One with a buffer or a fence must have the full size. */
 static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
 				    const struct nnaccel_session_commit *arg)
 {
@@ -516,14 +518,14 @@ static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
 }
 
 /**
- * nnaccel_session_commit_ioctl() - NNACCEL_SESSION_COMMIT
+ * nnaccel_session_commit_ioctl() - Implements NNACCEL_SESSION_COMMIT
  * @ucmd: the ioctl
  *
- * Where a signal interrupts the fetch behind the commit, the call begins again with the caller's
- * structure, whose cookie is 0 by then.
+ * If a signal interrupts the fetch after the commit, the restarted call reads a cookie of 0. So it
+ * does not commit again.
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or what
- * nnaccel_session_fetch() returned.
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or the error of
+ * nnaccel_session_fetch().
  */
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 {
