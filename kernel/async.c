@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: commands that no call drives: submissions, and executions of a ring. They wait for
- * dependencies, for fences of memory and for a worker, and are queued without their client.
+ * nnaccel: asynchronous commands: submissions, and executions of a ring. No call drives them. They
+ * wait for dependencies, for fences of their memory and for a worker, and are then queued.
  */
 
 #include <linux/dma-buf.h>
@@ -14,13 +14,13 @@
 #include "nnaccel_private.h"
 #include "trace.h"
 
-/* Did the client name it? The others are of the memory that the execution uses. */
+/* Is it a dependency that the client named? The others are fences of the memory. */
 static bool nnaccel_async_is_named(const struct nnaccel_async_wait *wait)
 {
 	return wait < wait->async->waits + wait->async->num_fences;
 }
 
-/* Context of a fence's callback, its lock held, or without. */
+/* May run in the callback of a fence, with its lock held. */
 static void nnaccel_async_count_down(struct nnaccel_async *async)
 {
 	if (!atomic_dec_and_test(&async->unsignalled))
@@ -31,9 +31,9 @@ static void nnaccel_async_count_down(struct nnaccel_async *async)
 }
 
 /**
- * nnaccel_async_signalled() - What a command waits for has happened
- * @wait: the wait; may be gone on return
- * @failed: it ended badly
+ * nnaccel_async_signalled() - Handles the end of a wait of a command
+ * @wait: the wait; it may be freed on return
+ * @failed: the fence or event failed
  *
  * The caller may hold the lock of a fence or of an event.
  */
@@ -49,7 +49,7 @@ static void nnaccel_async_callback(struct dma_fence *fence, struct dma_fence_cb 
 	nnaccel_async_signalled(container_of(cb, struct nnaccel_async_wait, cb), fence->error);
 }
 
-/* One more fence or event to wait for, counted by the caller. */
+/* Adds a wait; it takes over the reference to the fence or event. */
 static void nnaccel_async_add_wait(struct nnaccel_async *async, struct dma_fence *fence,
 				   struct nnaccel_event *event)
 {
@@ -62,7 +62,7 @@ static void nnaccel_async_add_wait(struct nnaccel_async *async, struct dma_fence
 	INIT_LIST_HEAD(&wait->node);
 }
 
-/* Is called when what is waited for happens. Return: false: it has, and this is not called. */
+/* Adds the callback. Returns false if the wait is over already; then nothing is called. */
 static bool nnaccel_async_add_callback(struct nnaccel_async_wait *wait)
 {
 	if (wait->event)
@@ -77,7 +77,7 @@ static bool nnaccel_async_remove_callback(struct nnaccel_async_wait *wait)
 	return dma_fence_remove_callback(wait->fence, &wait->cb);
 }
 
-/* Waits for no fence any more; what remains of the wait is its work. */
+/* Removes the callbacks; after that only the work is pending. */
 static void nnaccel_async_remove_callbacks(struct nnaccel_async *async)
 {
 	u32 i;
@@ -87,14 +87,14 @@ static void nnaccel_async_remove_callbacks(struct nnaccel_async *async)
 			nnaccel_async_count_down(async);
 }
 
-/* Has what happened already ended badly? */
+/* Has the signalled fence or event failed? */
 static bool nnaccel_async_has_failed(const struct nnaccel_async_wait *wait)
 {
 	return wait->event ? nnaccel_event_has_failed(wait->event) :
 			     dma_fence_get_status(wait->fence) < 0;
 }
 
-/* Has the work done when the fences from @first to @end have signalled, or when all is over. */
+/* Queues async->ready once the waits in [@first, @end) are over, or once the command has ended. */
 static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first, u32 end)
 {
 	struct nnaccel_async *async = cmd->async;
@@ -102,7 +102,7 @@ static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first, u32 end)
 	u32 i;
 
 	atomic_set(&async->unsignalled, end - first + 1);
-	kref_get(&cmd->refs);	/* the work's */
+	kref_get(&cmd->refs);	/* for the work */
 	for (i = first; i < end; i++) {
 		struct nnaccel_async_wait *wait = &async->waits[i];
 
@@ -116,7 +116,7 @@ static void nnaccel_async_arm(struct nnaccel_command *cmd, u32 first, u32 end)
 	nnaccel_async_count_down(async);
 }
 
-/* Not later than that; what is beyond the end of time is no limit. */
+/* Lowers the deadline to a duration after a time. On overflow there is no limit. */
 static void nnaccel_async_limit(struct nnaccel_command *cmd, u64 from_ns, u64 duration_ns)
 {
 	u64 end;
@@ -127,7 +127,7 @@ static void nnaccel_async_limit(struct nnaccel_command *cmd, u64 from_ns, u64 du
 		cmd->head.deadline_ns = end;
 }
 
-/* Return: 0: the session has the command; else it is to be ended. */
+/* Queues the command. After an error the caller must end it. */
 static int nnaccel_async_queue(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -145,13 +145,13 @@ static int nnaccel_async_queue(struct nnaccel_command *cmd)
 	return 0;
 }
 
-/* Context of ctx->changes_wait's wake-up, its lock held. The wait of the command holds it. */
+/* Runs in a wake-up of ctx->changes_wait, with its lock held. The wait holds the command. */
 static int nnaccel_async_engine_changed(struct wait_queue_entry *entry, unsigned int mode,
 					int flags, void *key)
 {
 	struct nnaccel_async *async = container_of(entry, struct nnaccel_async, engine);
 
-	kref_get(&async->cmd->refs);	/* the work's */
+	kref_get(&async->cmd->refs);	/* for the work */
 	if (!queue_work(nnaccel_wq, &async->ready))
 		nnaccel_command_put(async->cmd);
 	return 0;
@@ -167,7 +167,7 @@ static void nnaccel_async_leave_engine(struct nnaccel_async *async)
 	remove_wait_queue(&async->cmd->ctx->changes_wait, &async->engine);
 }
 
-/* Return: 0: a worker is attached. -EINPROGRESS: one may come. Any other error: none comes. */
+/* Returns 0 if a worker is attached, -EINPROGRESS if one may attach, or an error if none will. */
 static int nnaccel_async_await_engine(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -186,10 +186,10 @@ static int nnaccel_async_await_engine(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_begin() - Nothing is left to wait for but a worker and exporters: go on to them
+ * nnaccel_async_begin() - Continues with the waits for a worker and for exporters
  * @cmd: the command, WAITING; ctx->lock is held
  *
- * Return: 0; else the command is to be ended.
+ * Return: 0, or an error with which the caller must end the command.
  */
 int nnaccel_async_begin(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -208,10 +208,10 @@ int nnaccel_async_begin(struct nnaccel_command *cmd)
 }
 
 /**
- * struct nnaccel_async_step - What is left of a step of a command when its context is unlocked
- * @first: the first of the waits to arm
- * @end: behind the last of them
- * @drop: the command has ended: a count of it is to be put
+ * struct nnaccel_async_step - The part of a step that is done after the context is unlocked
+ * @first: index of the first wait to arm
+ * @end: index after the last wait to arm
+ * @drop: the command has ended, and a reference to it must be put
  */
 struct nnaccel_async_step {
 	u32 first;
@@ -219,7 +219,7 @@ struct nnaccel_async_step {
 	bool drop;
 };
 
-/* Takes a command that is WAITING one step on. */
+/* Advances a WAITING command by one step. */
 static void nnaccel_async_step(struct nnaccel_command *cmd, struct nnaccel_async_step *step)
 	__must_hold(&cmd->ctx->lock)
 {
@@ -245,7 +245,7 @@ static void nnaccel_async_step(struct nnaccel_command *cmd, struct nnaccel_async
 	step->drop = true;
 }
 
-/* Does the rest of a step. */
+/* Finishes a step without the lock. */
 static void nnaccel_async_stepped(struct nnaccel_command *cmd,
 				  const struct nnaccel_async_step *step)
 {
@@ -256,11 +256,11 @@ static void nnaccel_async_stepped(struct nnaccel_command *cmd,
 }
 
 /**
- * nnaccel_async_advance() - Take an execution one step on
- * @cmd: the execution, admitted; it may have ended meanwhile, and may be at its end on return
+ * nnaccel_async_advance() - Advances an execution by one step
+ * @cmd: the admitted execution; it may end before or during the call
  *
- * The steps are the dependencies that its client named, the fences of its memory, the wait for a
- * worker, the exporters of the memory, and the worker's queue.
+ * The steps are: named dependencies, fences of the memory, the wait for a worker, the exporters of
+ * the memory, and the queue of the worker.
  */
 void nnaccel_async_advance(struct nnaccel_command *cmd)
 {
@@ -284,12 +284,12 @@ static void nnaccel_async_ready(struct work_struct *work)
 }
 
 /**
- * nnaccel_async_begun() - The exporters of an execution's memory know that it is to be accessed
+ * nnaccel_async_begun() - Queues an execution after the exporters of its memory were notified
  * @cmd: the execution
- * @error: one of them refused
+ * @error: error of an exporter, or 0
  *
- * Return: true: a count of it is to be put; false: it has ended meanwhile, and its access is to be
- * ended too.
+ * Return: true if the caller must put a reference; false if the execution has ended meanwhile, and
+ * the caller must end its access too.
  */
 bool nnaccel_async_begun(struct nnaccel_command *cmd, int error)
 {
@@ -313,10 +313,10 @@ bool nnaccel_async_begun(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_async_depends() - Does a command wait for a dependency that its client named?
+ * nnaccel_async_depends() - Returns whether a command waits for a dependency that its client named
  * @cmd: the command; ctx->lock is held
  *
- * Return: whether it does.
+ * Return: true if it does.
  */
 bool nnaccel_async_depends(const struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -329,7 +329,7 @@ bool nnaccel_async_depends(const struct nnaccel_command *cmd)
 	return async->num_armed < async->num_fences || atomic_read(&async->unsignalled);
 }
 
-/* Room for dependencies, and for a fence of each grant, which was charged with the command. */
+/* Allocates waits for the dependencies and for a fence of each grant, which are charged already. */
 static int nnaccel_async_make_room(struct nnaccel_command *cmd, u32 num_fences)
 {
 	struct nnaccel_async *async = cmd->async;
@@ -345,7 +345,7 @@ static int nnaccel_async_make_room(struct nnaccel_command *cmd, u32 num_fences)
 	return async->waits ? 0 : -ENOMEM;
 }
 
-/* The dependencies: fences, and events. */
+/* Adds waits for the dependencies, which are fences and events. */
 static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 {
 	const s32 __user *fds = u64_to_user_ptr(fences);
@@ -372,10 +372,10 @@ static int nnaccel_async_add_named(struct nnaccel_command *cmd, u64 fences, u32 
 }
 
 /**
- * nnaccel_async_init() - Make a command one that no call drives
+ * nnaccel_async_init() - Makes a command asynchronous
  * @cmd: the command, not admitted yet
- * @fences: user address of the fds of what it waits for
- * @num_fences: how many
+ * @fences: user address of the fds of its dependencies
+ * @num_fences: number of dependencies
  *
  * Return: 0, -EINVAL, -EDQUOT, -EFAULT, -ENOMEM.
  */
@@ -399,7 +399,7 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 		if (ret)
 			return ret;
 	}
-	/* Only fences that are there now: later ones may wait for this execution. */
+	/* Later fences are ignored, because they may wait for this execution. */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		if (!cmd->pools[i]->dmabuf)
 			continue;
@@ -421,8 +421,8 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 }
 
 /**
- * nnaccel_async_free() - Undo nnaccel_async_init()
- * @cmd: the execution, at its end; nothing else of it needs its context any more
+ * nnaccel_async_free() - Reverts nnaccel_async_init()
+ * @cmd: the execution, which is being freed; nothing else of it needs its context
  */
 void nnaccel_async_free(struct nnaccel_command *cmd)
 {
@@ -459,8 +459,8 @@ static int nnaccel_async_admit_locked(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_admit() - From now on the execution has an end that is told
- * @cmd: the execution; a count is taken that its end gives back
+ * nnaccel_async_admit() - Admits an execution, so that its end will be reported
+ * @cmd: the execution; takes a reference, which its end drops
  *
  * Return: 0, -ESTALE, -EXFULL, -ECANCELED.
  */
@@ -475,10 +475,10 @@ int nnaccel_async_admit(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_start() - Admit an execution, and take it the first step on
- * @cmd: the execution; it may be at its end on return
+ * nnaccel_async_start() - Admits an execution and advances it by the first step
+ * @cmd: the execution; it may have ended on return
  *
- * Return: as nnaccel_async_admit().
+ * Return: the result of nnaccel_async_admit().
  */
 int nnaccel_async_start(struct nnaccel_command *cmd)
 {
@@ -495,9 +495,9 @@ int nnaccel_async_start(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_end() - Tell the client of an execution's end, once
+ * nnaccel_async_end() - Reports the end of an execution to its client, once
  * @cmd: the execution; ctx->lock is held
- * @error: 0: it is answered
+ * @error: 0 if it is answered
  */
 void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 	__must_hold(&cmd->ctx->lock)
@@ -515,9 +515,11 @@ void nnaccel_async_end(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_async_abandon() - Tell the client of an execution's end, though something goes on with it
+ * nnaccel_async_abandon() - Reports the end of an execution before it has really ended
  * @cmd: the execution; ctx->lock is held
- * @error: why
+ * @error: the error
+ *
+ * The worker or the hardware goes on with the execution.
  */
 void nnaccel_async_abandon(struct nnaccel_command *cmd, int error)
 	__must_hold(&cmd->ctx->lock)
@@ -529,11 +531,10 @@ void nnaccel_async_abandon(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_async_cancel() - End an execution that has not ended yet
+ * nnaccel_async_cancel() - Cancels an execution that has not ended
  * @cmd: the execution; ctx->lock is held
  *
- * Return: 0: it is on no list any more, and a count of it is the caller's to put; 1: the worker
- * goes on with it.
+ * Return: 0 if the caller must put a reference; 1 if the worker or an exporter still has it.
  */
 int nnaccel_async_cancel(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
@@ -549,10 +550,10 @@ int nnaccel_async_cancel(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_async_fail() - End the executions that no worker has
- * @ctx: the context, locked
- * @error: their error
- * @dead: gets them, for the caller to put
+ * nnaccel_async_fail() - Fails the executions that no worker has
+ * @ctx: the context; ctx->lock is held
+ * @error: the error
+ * @dead: gets the executions; the caller puts them
  */
 void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead)
 	__must_hold(&ctx->lock)
@@ -571,7 +572,7 @@ void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head
 	}
 }
 
-/* Cancels what is named; submissions have no tag. @dead: to put. Return: how many, or an error. */
+/* Cancels the named executions; submissions have no tag. Returns their number, or -ENOENT. */
 static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
 			  bool submissions, struct list_head *dead)
 	__must_hold(&ctx->lock)
@@ -594,7 +595,7 @@ static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_canc
 	return cancelled ?: -ENOENT;
 }
 
-/* Cancels, and puts what is left over; as nnaccel_cancel(). */
+/* Cancels like nnaccel_cancel(), and puts the cancelled executions. */
 static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
 				  bool submissions)
 {
@@ -612,7 +613,7 @@ static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnac
 }
 
 /**
- * nnaccel_async_cancel_all() - Cancel what can be of a context
+ * nnaccel_async_cancel_all() - Cancels all commands of a context
  * @ctx: the context
  */
 void nnaccel_async_cancel_all(struct nnaccel_context *ctx)
@@ -623,7 +624,7 @@ void nnaccel_async_cancel_all(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_cancel_ioctl() - NNACCEL_CANCEL
+ * nnaccel_cancel_ioctl() - Implements NNACCEL_CANCEL
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -ENOENT, -EFAULT.

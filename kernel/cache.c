@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the compilation cache. A prepared model's parts go to memory of the client, and come
- * back as a model. What they hold, and whom to believe, is the engine's business.
+ * nnaccel: the compilation cache. The parts of a prepared model are saved to memory of the client,
+ * and can be prepared again from there. The engine defines and validates their contents.
  */
 
 #include <linux/mm.h>
@@ -13,11 +13,11 @@
 #include "trace.h"
 
 /**
- * struct nnaccel_cache_parts - The module's copy of what describes the parts of a saved model
+ * struct nnaccel_cache_parts - The module's copy of the description of a saved model's parts
  * @parts: model parts, then data parts; allocated
- * @num_model: model parts
- * @num_data: data parts
- * @num_grants: those of both that have memory
+ * @num_model: number of model parts
+ * @num_data: number of data parts
+ * @num_grants: number of parts with memory
  */
 struct nnaccel_cache_parts {
 	struct nnaccel_cache_part *parts;
@@ -26,7 +26,7 @@ struct nnaccel_cache_parts {
 	u32 num_grants;
 };
 
-/* Copies parts. Return: 0, -EINVAL, -EFAULT, -ENOMEM. */
+/* Copies the description of the parts. */
 static int nnaccel_cache_copy_parts(struct nnaccel_cache_parts *to, u64 from)
 {
 	u32 i;
@@ -42,7 +42,7 @@ static int nnaccel_cache_copy_parts(struct nnaccel_cache_parts *to, u64 from)
 	return 0;
 }
 
-/* Names the memory of a part, and makes it an argument. */
+/* Adds the pool of a part and sets its argument. */
 static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_arg *to,
 				  const struct nnaccel_cache_part *part, u32 prot)
 {
@@ -73,7 +73,7 @@ static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_ar
 	return 0;
 }
 
-/* Names parts, for which there is room. Return: how many grants are model parts', or an error. */
+/* Adds parts to a command with space for them. Returns the number of grants of model parts. */
 static int nnaccel_cache_set_parts(struct nnaccel_command *cmd,
 				   const struct nnaccel_cache_parts *from, u32 prot)
 {
@@ -101,7 +101,7 @@ static int nnaccel_cache_set_parts(struct nnaccel_command *cmd,
 	return model_grants;
 }
 
-/* Makes a command for parts that are copied, of which nothing is named yet. */
+/* Allocates a command with space for the parts. */
 static struct nnaccel_command *nnaccel_cache_alloc(struct nnaccel_context *ctx, u32 kind,
 						   const struct nnaccel_cache_parts *parts,
 						   u32 attributes_size, u32 max_payload)
@@ -139,7 +139,7 @@ static struct nnaccel_command *nnaccel_prepare_cached_build(struct nnaccel_conte
 }
 
 /**
- * nnaccel_prepare_cached_create() - Make a command that prepares a model of saved parts
+ * nnaccel_prepare_cached_create() - Makes the command that prepares a model from saved parts
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_prepare_cached
  *
@@ -169,9 +169,9 @@ struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ct
 }
 
 /**
- * nnaccel_prepare_cached_respond() - Tell the client of a model that was prepared of saved parts
- * @ucmd: where the answer goes; has the model's id
- * @cmd: the command that prepared it, answered
+ * nnaccel_prepare_cached_respond() - Writes the answer for a cached model to the client
+ * @ucmd: the client's structure; has the model's id
+ * @cmd: the answered command
  *
  * Return: 0 or -EFAULT.
  */
@@ -205,7 +205,7 @@ static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
 }
 
 /**
- * nnaccel_cache_save_create() - Make a command that saves a model
+ * nnaccel_cache_save_create() - Makes the command that saves a model
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_cache_save
  *
@@ -239,9 +239,9 @@ struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, c
 }
 
 /**
- * nnaccel_cache_save_respond() - Tell the client how much was saved
- * @ucmd: where the answer goes
- * @cmd: the command, answered
+ * nnaccel_cache_save_respond() - Writes the saved sizes to the client
+ * @ucmd: the client's structure
+ * @cmd: the answered command
  *
  * Return: 0 or -EFAULT.
  */
