@@ -130,7 +130,7 @@ void nnaccel_event_happen(struct nnaccel_event *event, bool failed)
 }
 
 /**
- * nnaccel_event_show_fence() - Notifies pollers that a hardware fence ends the execution
+ * nnaccel_event_show_fence() - Notifies pollers that a hardware fence will end the execution
  * @event: the event
  */
 void nnaccel_event_show_fence(struct nnaccel_event *event)
@@ -161,7 +161,7 @@ bool nnaccel_event_has_failed(struct nnaccel_event *event)
  * @file: the file
  * @wait: the table of the poll
  *
- * Return: EPOLLIN | EPOLLRDNORM if it happened, EPOLLPRI if NNACCEL_SYNC_FILE gives out a fence.
+ * Return: EPOLLIN | EPOLLRDNORM if it happened; EPOLLPRI if NNACCEL_SYNC_FILE can return a fence.
  */
 __poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
 			    struct poll_table_struct *wait)

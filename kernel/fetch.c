@@ -124,7 +124,7 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 		ret = nnaccel_burst_reserve(cmd->burst, session, &burst);
 
 	mutex_lock(&ctx->lock);
-	/* A session that is cut off from its context has no grants, and the command has ended. */
+	/* A session that was cut off has no grants, and the command has ended. */
 	if (ctx->session != session) {
 		mutex_unlock(&ctx->lock);
 		return -ESHUTDOWN;

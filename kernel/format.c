@@ -126,8 +126,8 @@ static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
 }
 
 /*
- * Finds the files of all planes: @files of *@num, those of planes of one file once, and @of, which
- * of them each plane lies in.
+ * Looks up the files of all planes. @files gets each file once, and @of gets the file of each
+ * plane.
  */
 static int nnaccel_picture_get_files(const struct nnaccel_pool_import *cmd,
 				     const struct nnaccel_picture *picture,

@@ -132,7 +132,7 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
 /**
  * nnaccel_model_create() - Makes the model that a command will prepare
  * @cmd: the command; put on failure
- * @first: the first pool that the model keeps, with those behind it
+ * @first: index of the first pool that the model keeps
  * @ret: 0, or an earlier error of the command
  *
  * The model has no id yet.

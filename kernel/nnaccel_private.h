@@ -24,8 +24,9 @@
  *   Context ...> session.	Under ctx->lock; cleared by the session's release.
  *   Session's file -> session -> context.
  *   Table of objects -> pool, model, buffer or submission -> context.
- *   Command -> pools, buffers, model.	Until it is committed or its session dies, even if its
- *				caller gave up.
+ *   Command -> pools, buffers, model.	Until the worker and the hardware are done with it, even
+ *				if its caller gave up.
+ *   Command in the state FENCED or LOST -> module.
  *   Caller, session -> command.
  *   Asynchronous command -> context, and the fences and events that it waits for.
  *   Context ...> asynchronous command.	Under ctx->lock; cleared at the command's end.
@@ -52,6 +53,7 @@
  *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
  *   Pool -> proxies of its grant.	Until the grant or the context ends; then the work that
  *				notifies importers holds them.
+ *   Pool -> proxies of ended grants that devices still use.	Until the pool is freed.
  *   Proxy -> the pool's dma-buf, account.
  *   Access work of a command -> command.	Until the exporters have returned.
  *   Access queue of a context -> module.	Until its threads are gone.
@@ -406,7 +408,7 @@ int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
  * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands have needed so far
  * @proxies: ctx->lock: proxy dma-bufs of the grant, with references: a read-only one and a writable
  *	one; NULL before their first use
- * @left: ctx->lock: proxies of grants that ended while devices used them, with references
+ * @left: ctx->lock: proxies of ended grants that devices still use, with references
  */
 struct nnaccel_pool {
 	struct nnaccel_object obj;
@@ -757,7 +759,7 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
 	NNACCEL_COMMAND_FENCED,	/* answered; ends with a hardware fence */
-	NNACCEL_COMMAND_LOST,	/* the worker is gone; devices that it left behind still write */
+	NNACCEL_COMMAND_LOST,	/* the worker is dead; devices that it left behind still write */
 	NNACCEL_COMMAND_ENDING,	/* notifies exporters that the access has ended */
 	NNACCEL_COMMAND_DONE,
 };
@@ -904,7 +906,7 @@ struct nnaccel_async {
  * @num_accessed: number of @pools that are accessed; used by @access only while @accessing
  * @fetched_ns: when the worker fetched it
  * @fence: the hardware fence that ends the command; written once, with ctx->lock held
- * @lost_ns: how long the client of a LOST command waits at most
+ * @lost_ns: when the client of a LOST command stops waiting
  * @wait: the call that waits for it
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
@@ -989,13 +991,13 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
-/* Does a worker or something else go on with it if its client gives up? */
+/* Does a worker, hardware or an exporter go on with the command if its client gives up? */
 static inline bool nnaccel_command_goes_on(const struct nnaccel_command *cmd)
 {
 	return cmd->state >= NNACCEL_COMMAND_IN_FLIGHT && cmd->state < NNACCEL_COMMAND_DONE;
 }
 
-/* May hardware do it? */
+/* May hardware execute the command? */
 static inline bool nnaccel_command_computes(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||

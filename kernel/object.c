@@ -18,7 +18,10 @@ static const struct {
 	/* Bytes charged for the structure, its notice, a node of a table, and files. */
 	size_t bytes;
 	enum nnaccel_counter counter;
-	/* Notifies the worker after the last put, with ctx->lock held. NULL if it knows none. */
+	/*
+	 * Notifies the worker after the last put, with ctx->lock held. NULL if it does not know the
+	 * type.
+	 */
 	void (*retire)(struct nnaccel_object *obj);
 	/* Drops what the object holds and frees it, without ctx->lock. */
 	void (*release)(struct nnaccel_object *obj);
