@@ -519,21 +519,6 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 
 /* ---- the dma-bufs of a command ---- */
 
-/**
- * nnaccel_command_init_access() - Prepares the access to the memory of a command
- * @cmd: the command, not queued yet
- *
- * Return: 0 or -ENOMEM.
- */
-int nnaccel_command_init_access(struct nnaccel_command *cmd)
-{
-	u32 i;
-
-	for (i = 0; i < cmd->head.num_grants && !cmd->foreign; i++)
-		cmd->foreign = nnaccel_access_is_foreign(cmd->pools[i]);
-	return cmd->foreign ? nnaccel_access_init(cmd->ctx) : 0;
-}
-
 /* Can a command do without pool number @i if its exporter refuses? */
 static bool nnaccel_command_may_lack(const struct nnaccel_command *cmd, u32 i)
 {
@@ -660,12 +645,21 @@ static void nnaccel_command_access(struct work_struct *work)
 }
 
 /**
- * nnaccel_command_init_access_work() - Initialises the access work of a command
- * @cmd: the command
+ * nnaccel_command_init_access() - Prepares the access to the memory of a command
+ * @cmd: the command, built but not queued
+ *
+ * Return: 0 or -ENOMEM.
  */
-void nnaccel_command_init_access_work(struct nnaccel_command *cmd)
+int nnaccel_command_init_access(struct nnaccel_command *cmd)
 {
+	u32 i;
+
+	for (i = 0; i < cmd->head.num_grants && !cmd->foreign; i++)
+		cmd->foreign = nnaccel_access_is_foreign(cmd->pools[i]);
+	if (!cmd->foreign)
+		return 0;
 	INIT_DELAYED_WORK(&cmd->access, nnaccel_command_access);
+	return nnaccel_access_init(cmd->ctx);
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 
 #include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
 #include <linux/ktime.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -401,9 +402,12 @@ int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences)
 	}
 	/* Later fences are ignored, because they may wait for this execution. */
 	for (i = 0; i < cmd->head.num_grants; i++) {
-		if (!cmd->pools[i]->dmabuf)
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+
+		/* Most memory never gets a fence, and then has no list of them. */
+		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
 			continue;
-		ret = nnaccel_access_get_fence(cmd->pools[i]->dmabuf,
+		ret = nnaccel_access_get_fence(dmabuf,
 					       cmd->grants[i].prot & NNACCEL_PROT_WRITE, &fence);
 		if (ret)
 			return ret;

@@ -35,36 +35,54 @@ static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
 }
 
+/* Returns when a call for a command returns because its deadline has passed. */
+static u64 nnaccel_told_ns(u64 deadline_ns)
+{
+	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
+}
+
+/* Returns when a worker that still has a command is killed. */
+static u64 nnaccel_killed_ns(u64 deadline_ns)
+{
+	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
+}
+
 /* Returns when the next timeout of a command expires; U64_MAX if never. */
 static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
 {
 	const struct nnaccel_async *async = cmd->async;
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
-	u64 killed_ns = nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
-	u64 told_ns = nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
 
 	switch (cmd->state) {
 	case NNACCEL_COMMAND_DONE:
 		return U64_MAX;
 	case NNACCEL_COMMAND_ENDING:
-		return async->ended ? U64_MAX : killed_ns;
+		return async->ended ? U64_MAX : nnaccel_killed_ns(deadline_ns);
 	case NNACCEL_COMMAND_LOST:
-		return async->ended ? U64_MAX : min(told_ns, cmd->lost_ns);
+		return async->ended ? U64_MAX : min(nnaccel_told_ns(deadline_ns), cmd->lost_ns);
 	case NNACCEL_COMMAND_FENCED:
-		return min(async->ended ? U64_MAX : told_ns, nnaccel_commit_fence_due_ns(cmd));
+		return min(async->ended ? U64_MAX : nnaccel_told_ns(deadline_ns),
+			   nnaccel_commit_fence_due_ns(cmd));
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (!async->ended)
-			return told_ns;
-		return cmd->head.kind == NNACCEL_DO_EXECUTE ? killed_ns : U64_MAX;
+			return nnaccel_told_ns(deadline_ns);
+		return cmd->head.kind == NNACCEL_DO_EXECUTE ? nnaccel_killed_ns(deadline_ns) :
+							      U64_MAX;
 	default:
 		return async->engine_due_ns ? min(async->engine_due_ns, deadline_ns) : deadline_ns;
 	}
 }
 
+static void nnaccel_command_expire(struct work_struct *work);
+
 static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
 	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
+	/* Most commands are never watched. */
+	if (!cmd->watched)
+		INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
+	cmd->watched = true;
 	kref_get(&cmd->refs);
 	/* The pending work already owns a reference; drop the extra one. */
 	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(ns, 0)))
@@ -340,12 +358,9 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;
-	cmd->start = jiffies;
 	kref_init(&cmd->refs);
 	INIT_LIST_HEAD(&cmd->node);
 	init_waitqueue_head(&cmd->wait);
-	INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
-	nnaccel_command_init_access_work(cmd);
 	cmd->ctx = ctx;
 	cmd->start_ns = ktime_get_ns();
 	cmd->head.kind = kind;
@@ -655,7 +670,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
 	/* The caller holds a reference, so this put never frees the command. */
-	if (cancel_delayed_work(&cmd->expiry))
+	if (cmd->watched && cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
 	nnaccel_command_cancel_access(cmd);
 	/* A command counts while an exporter is being called. */
@@ -786,7 +801,8 @@ static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_f
 
 	seq_printf(m, "%llu %llu %s %s %u %llu %u %s%s%s\n", cmd->ctx->number, cmd->head.cookie,
 		   kind ?: "?", nnaccel_command_states[cmd->state],
-		   jiffies_to_msecs(jiffies - cmd->start), cmd->head.model, cmd->head.priority,
+		   (u32)div_u64(ktime_get_ns() - cmd->start_ns, NSEC_PER_MSEC), cmd->head.model,
+		   cmd->head.priority,
 		   nnaccel_command_is_alone(cmd) ? "a" : "-", cmd->abandoned ? "g" : "-",
 		   cmd->expired ? "k" : "-");
 }

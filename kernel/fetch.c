@@ -111,6 +111,35 @@ static void nnaccel_fetch_dequeue(struct nnaccel_session *session, struct nnacce
 	trace_nnaccel_command_fetch(cmd);
 }
 
+/* Is nothing to be allocated to grant what a command names? */
+static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
+{
+	u32 i;
+
+	for (i = 0; i < cmd->head.num_grants; i++)
+		if (!cmd->pools[i]->grant)
+			return false;
+	return !cmd->burst;
+}
+
+/* Publishes the grants of what a command names, as far as there are numbers for them. */
+static void nnaccel_fetch_publish(struct nnaccel_session *session, struct nnaccel_command *cmd)
+	__must_hold(&session->ctx->lock)
+{
+	u32 i;
+
+	lockdep_assert_held(&session->ctx->lock);
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct nnaccel_grant *grant = &cmd->grants[i];
+		struct nnaccel_pool *pool = cmd->pools[i];
+
+		if (!grant->grant && !pool->grant)
+			break;
+		nnaccel_grant_publish(session, pool, &grant->grant, grant->prot);
+		grant->prot |= nnaccel_pool_prot_flags(pool);
+	}
+}
+
 /* Grants the pools and announces the burst of a command. */
 static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
@@ -130,15 +159,7 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 		return -ESHUTDOWN;
 	}
 	/* Grants were reserved in order; publish them also if memory ran out at a later one. */
-	for (i = 0; i < cmd->head.num_grants; i++) {
-		struct nnaccel_grant *grant = &cmd->grants[i];
-		struct nnaccel_pool *pool = cmd->pools[i];
-
-		if (!grant->grant && !pool->grant)
-			break;
-		nnaccel_grant_publish(session, pool, &grant->grant, grant->prot);
-		grant->prot |= nnaccel_pool_prot_flags(pool);
-	}
+	nnaccel_fetch_publish(session, cmd);
 	if (!ret && cmd->burst) {
 		ret = nnaccel_burst_announce(cmd->burst, burst);
 		cmd->head.burst = cmd->burst->number;
@@ -224,6 +245,7 @@ static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
 	struct nnaccel_session *session = fetch->session;
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
+	bool granted;
 	u32 size;
 	int ret;
 
@@ -238,8 +260,12 @@ static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
 		return nnaccel_fetch_too_small(fetch, size);
 	}
 	nnaccel_fetch_dequeue(session, cmd);
+	granted = nnaccel_fetch_is_granted(cmd);
+	if (granted)
+		nnaccel_fetch_publish(session, cmd);
 	mutex_unlock(&ctx->lock);
-	ret = nnaccel_fetch_grant(session, cmd) ?: nnaccel_fetch_write(fetch, cmd);
+	ret = granted ? 0 : nnaccel_fetch_grant(session, cmd);
+	ret = ret ?: nnaccel_fetch_write(fetch, cmd);
 	if (ret)
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);

@@ -530,7 +530,6 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 		       bool counted);
 int nnaccel_command_init_access(struct nnaccel_command *cmd);
 int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fence *fence);
-void nnaccel_command_init_access_work(struct nnaccel_command *cmd);
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
 void nnaccel_command_cancel_access(struct nnaccel_command *cmd);
@@ -869,7 +868,6 @@ struct nnaccel_async {
  * @refs: references of the caller, of the session or the wait for fences before it, of @expiry and
  *	of @access
  * @charged: bytes charged for it
- * @start: creation time in jiffies
  * @ctx: its context; has a reference since nnaccel_async_init(), before that the caller's file
  *	holds it
  * @node: ctx->lock: entry in the session's queue, its list of commands in flight, or ctx->fenced
@@ -888,6 +886,7 @@ struct nnaccel_async {
  * @async: @async_room; NULL before nnaccel_async_init()
  * @async_room: memory of @async
  * @expiry: ends the command if it takes too long; has a reference while it is pending
+ * @watched: ctx->lock: @expiry is initialised, and was queued
  * @pools: pools and buffers, one for each of @grants
  * @first_buffer: index of the first buffer in @pools
  * @num_buffers: number of buffers in @pools
@@ -900,7 +899,7 @@ struct nnaccel_async {
  * @synced: ctx->lock: this module's own memory is synced for the CPU
  * @accessed: ctx->lock: exporters were notified of the access, and must be notified of its end
  * @accessing: ctx->lock: @access is queued or running
- * @access: calls the exporters; has a reference until it is done
+ * @access: with @foreign: calls the exporters; has a reference until it is done
  * @access_delay: jiffies before an exporter is called again; used by @access only
  * @access_error: -EIO if an exporter refused the end, else 0; used by @access only
  * @num_accessed: number of @pools that are accessed; used by @access only while @accessing
@@ -930,7 +929,6 @@ struct nnaccel_async {
 struct nnaccel_command {
 	struct kref refs;
 	size_t charged;
-	unsigned long start;
 	struct nnaccel_context *ctx;
 	struct list_head node;
 	enum nnaccel_command_state state;
@@ -948,6 +946,7 @@ struct nnaccel_command {
 	struct nnaccel_async *async;
 	struct nnaccel_async async_room;
 	struct delayed_work expiry;
+	bool watched;
 	struct nnaccel_pool **pools;
 	u32 first_buffer;
 	u32 num_buffers;

@@ -62,12 +62,15 @@ static const struct nnaccel_kind nnaccel_kinds[] = {
 		     .makes_file = true, .publish = nnaccel_burst_publish),
 };
 
-/* Validates the size of the message buffer, which every answer uses. */
-static bool nnaccel_kind_may_respond(const struct nnaccel_kind *kind,
-				     const struct nnaccel_ucmd *work)
+/* Copies the structure of a kind, and checks the fields that an answer to it depends on. */
+static int nnaccel_kind_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work)
 {
-	return !kind->message_size ||
-	       *(u32 *)(work->cmd + kind->message_size) <= NNACCEL_MAX_MESSAGE;
+	int ret = nnaccel_copy_struct(work, kind->size, kind->min_size);
+
+	if (!ret && kind->message_size &&
+	    *(u32 *)(work->cmd + kind->message_size) > NNACCEL_MAX_MESSAGE)
+		ret = -EINVAL;
+	return ret;
 }
 
 /* Reserves the id or fd of the object that the answer makes. */
@@ -324,6 +327,26 @@ static const struct file_operations nnaccel_submission_fops = {
 	.llseek = noop_llseek,
 };
 
+/* Returns the submission of a file, with a reference. @ctx: its context, or NULL for any. */
+static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnaccel_context *ctx,
+							     int fd)
+{
+	struct nnaccel_submission *sub = ERR_PTR(-EINVAL);
+	struct file *file = fget(fd);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->f_op == &nnaccel_submission_fops) {
+		sub = file->private_data;
+		if (!ctx || sub->obj.ctx == ctx)
+			refcount_inc(&sub->obj.refs);
+		else
+			sub = ERR_PTR(-ENOENT);
+	}
+	fput(file);
+	return sub;
+}
+
 /**
  * nnaccel_submission_event() - Returns the event of a submission's file
  * @fd: number of the file
@@ -332,16 +355,14 @@ static const struct file_operations nnaccel_submission_fops = {
  */
 struct nnaccel_event *nnaccel_submission_event(int fd)
 {
-	struct nnaccel_event *event = NULL;
-	struct file *file = fget(fd);
+	struct nnaccel_submission *sub = nnaccel_submission_of_file(NULL, fd);
+	struct nnaccel_event *event;
 
-	if (!file)
+	if (IS_ERR(sub))
 		return NULL;
-	if (file->f_op == &nnaccel_submission_fops) {
-		event = ((struct nnaccel_submission *)file->private_data)->event;
-		nnaccel_event_get(event);
-	}
-	fput(file);
+	event = sub->event;
+	nnaccel_event_get(event);
+	nnaccel_object_put(&sub->obj);
 	return event;
 }
 
@@ -375,8 +396,17 @@ static int nnaccel_submit_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 id, 
 {
 	struct nnaccel_submit __user *to = ucmd->ubuffer;
 
-	return put_user(state, &to->out_state) || put_user(id, &to->out_id) ||
-	       put_user(fd, &to->out_fd) ? -EFAULT : 0;
+	if (!user_write_access_begin(to, sizeof(*to)))
+		return -EFAULT;
+	unsafe_put_user(state, &to->out_state, err_access);
+	unsafe_put_user(id, &to->out_id, err_access);
+	unsafe_put_user(fd, &to->out_fd, err_access);
+	user_write_access_end();
+	return 0;
+
+err_access:
+	user_write_access_end();
+	return -EFAULT;
 }
 
 /* Submits work without waiting for it. */
@@ -543,11 +573,9 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (!kind)
 		return -EINVAL;
-	ret = nnaccel_copy_struct(&work, kind->size, kind->min_size);
+	ret = nnaccel_kind_copy(kind, &work);
 	if (ret)
 		return ret;
-	if (!nnaccel_kind_may_respond(kind, &work))
-		return -EINVAL;
 	cmd = kind->create(ucmd->object, work.cmd);
 	if (IS_ERR(cmd))
 		return cmd == ERR_PTR(-ERESTARTSYS) ? -ERESTARTNOINTR : PTR_ERR(cmd);
@@ -588,9 +616,7 @@ struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 
 		return ERR_PTR(-EOPNOTSUPP);
 	to->ubuffer = u64_to_user_ptr(arg.work);
 	to->cmd = execute;
-	ret = nnaccel_copy_struct(to, kind->size, kind->min_size);
-	if (!ret && !nnaccel_kind_may_respond(kind, to))
-		ret = -EINVAL;
+	ret = nnaccel_kind_copy(kind, to);
 	if (ret)
 		return ERR_PTR(ret);
 	cmd = nnaccel_execute_create(ctx, execute);
@@ -613,25 +639,6 @@ static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error,
 
 	return put_user(state, &to->out_state) || put_user(error, &to->out_error) ||
 	       put_user(progress, &to->out_progress) ? -EFAULT : 0;
-}
-
-/* Returns the submission of a file, with a reference. */
-static struct nnaccel_submission *nnaccel_submission_of_file(struct nnaccel_context *ctx, int fd)
-{
-	struct nnaccel_submission *sub = ERR_PTR(-EINVAL);
-	struct file *file = fget(fd);
-
-	if (!file)
-		return ERR_PTR(-EBADF);
-	if (file->f_op == &nnaccel_submission_fops) {
-		sub = file->private_data;
-		if (sub->obj.ctx == ctx)
-			refcount_inc(&sub->obj.refs);
-		else
-			sub = ERR_PTR(-ENOENT);
-	}
-	fput(file);
-	return sub;
 }
 
 /* Returns the submission that a call names, with a reference. */
@@ -731,9 +738,7 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	sub = nnaccel_wait_find(ucmd->object, arg);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
-	ret = nnaccel_copy_struct(&work, sub->kind->size, sub->kind->min_size);
-	if (!ret && !nnaccel_kind_may_respond(sub->kind, &work))
-		ret = -EINVAL;
+	ret = nnaccel_kind_copy(sub->kind, &work);
 	if (ret)
 		goto out;
 	cmd = nnaccel_wait_begin(sub, !(arg->flags & NNACCEL_WAIT_NONBLOCK), &progress);

@@ -176,15 +176,15 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
  */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {
-	bool drop = false;
+	bool signalling, drop = false;
 
 	kref_get(&cmd->refs);
-	mutex_lock(&cmd->ctx->lock);
+	signalling = nnaccel_lock_signalling(cmd->ctx);
 	if (cmd->state == NNACCEL_COMMAND_NEW)
 		cmd->async->ended = true;
 	else if (!cmd->async->ended)
 		drop = !nnaccel_async_cancel(cmd);
-	mutex_unlock(&cmd->ctx->lock);
+	nnaccel_unlock_signalling(cmd->ctx, signalling);
 	if (drop)
 		nnaccel_command_put(cmd);
 	nnaccel_command_put(cmd);

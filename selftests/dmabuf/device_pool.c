@@ -282,7 +282,7 @@ TEST_F(device_pool, sync_file)
 	close(hardware);
 }
 
-/* A call that waits for the fence would wait for whatever ends the dependency. */
+/* A call that waits for the fence would wait for the end of the dependency first. */
 TEST_F(device_pool, sync_file_of_a_dependent)
 {
 	int hardware, first, file, fence;
