@@ -1376,7 +1376,7 @@ static void test_client(void **state)
 	struct cache_client client;
 	struct kept_parts plan;
 	const struct nna_engine engine = { .size = sizeof(engine) };	/* nothing is asked of it */
-	struct nna_engine_image image = { .model = "a model part", .model_size = 13 };
+	struct nna_engine_image image = { .model[0] = { "a model part", 13 } };
 
 	(void)state;
 	client_of(&client, 1);
