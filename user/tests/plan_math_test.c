@@ -166,7 +166,8 @@ static void test_reductions(void **state)
 #define PRODUCT_ROWS 7
 
 /* Two neighbours in `large` fours of each column; the largest bytes are multiplied with them. */
-static void check_sums(const struct nn_isa *isa, int8_t first, int8_t second, size_t large)
+static void check_sums(const struct nn_isa *isa, const struct nn_gemm_config *config, int8_t first,
+		       int8_t second, size_t large)
 {
 	static const struct nn_tensor x = { .type = NN_TENSOR_QUANT8_ASYMM };
 	static const struct nn_q8_channels channels;
@@ -176,7 +177,6 @@ static void check_sums(const struct nn_isa *isa, int8_t first, int8_t second, si
 	static int16_t wide[NN_Q8_WIDE_ROWS * (DEPTH + 64)] __attribute__((aligned(64)));
 	static int32_t sums[PRODUCT_ROWS * NN_Q8_CHANNELS] __attribute__((aligned(64)));
 	const struct nn_tensor weights = { .type = NN_TENSOR_QUANT8_SYMM, .data = bytes };
-	const struct nn_gemm_config *config = &isa->gemm_q8;
 	const struct nn_pack_q8 pack = { &x, &weights, &channels, COLUMNS, DEPTH };
 	const struct nn_gemm_q8 g = {
 		.rows = PRODUCT_ROWS, .columns = COLUMNS, .depth = DEPTH, .a = a, .a_stride = DEPTH,
@@ -214,8 +214,12 @@ static void test_sums(void **state)
 	(void)state;
 	for (size_t i = 0; (isa = nn_isa_at(i)); i++)
 		for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
-			for (size_t large = 0; large <= FOURS; large++)
-				check_sums(isa, pairs[k][0], pairs[k][1], large);
+			for (size_t large = 0; large <= FOURS; large++) {
+				check_sums(isa, &isa->gemm_q8, pairs[k][0], pairs[k][1], large);
+				if (isa->gemm_sums.run)
+					check_sums(isa, &isa->gemm_sums, pairs[k][0], pairs[k][1],
+						   large);
+			}
 }
 
 int main(void)

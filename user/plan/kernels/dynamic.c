@@ -155,6 +155,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	if (d->kind != PRODUCT)
 		set_conv(d);
 	g->number = NN_IN_BYTES;
+	g->sums = true;
 	if (!nn_gemm_complete(g, ready->isa))
 		return false;
 	ready->packed_size = weights_size(d, ready->isa) + 3 * padded(g->columns) * sizeof(float);

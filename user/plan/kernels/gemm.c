@@ -21,12 +21,17 @@ static size_t divide(size_t a, size_t b)
 	return (a + b - 1) / b;
 }
 
+static const struct nn_gemm_config *config_of(const struct nn_gemm *g, const struct nn_isa *isa)
+{
+	return g->sums && isa->gemm_sums.run ? &isa->gemm_sums : &isa->gemm_q8;
+}
+
 /* Bytes of the panels of so many columns. */
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
 	const size_t lanes = nn_number_lanes(isa, g->number);
 
-	return g->number == NN_IN_BYTES ? isa->gemm_q8.size(&isa->gemm_q8, columns, g->depth) :
+	return g->number == NN_IN_BYTES ? config_of(g, isa)->size(config_of(g, isa), columns, g->depth) :
 	       divide(columns, lanes) * lanes * (g->depth + 1) * g->element;
 }
 
@@ -40,8 +45,8 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 	g->c_stride = g->columns;
 	g->number = number;
 	g->element = nn_number_size(number);
-	g->a_stride = number != NN_IN_BYTES || !isa->gemm_q8.pads_rows ? g->depth :
-		      divide(g->depth, isa->gemm_q8.group) * isa->gemm_q8.group;
+	g->a_stride = number != NN_IN_BYTES || !config_of(g, isa)->pads_rows ? g->depth :
+		      divide(g->depth, config_of(g, isa)->group) * config_of(g, isa)->group;
 }
 
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
@@ -80,7 +85,7 @@ bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa)
 
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
-	return g->number != NN_IN_BYTES || !isa->gemm_q8.widens ? 0 :
+	return g->number != NN_IN_BYTES || !config_of(g, isa)->widens ? 0 :
 	       NN_Q8_WIDE_ROWS * nn_q8_wide_stride(g->depth) * sizeof(int16_t);
 }
 
@@ -245,7 +250,7 @@ static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from
 			    size_t count, char *packed)
 {
 	static const struct nn_tensor unsigned_bytes = { .type = NN_TENSOR_QUANT8_ASYMM };
-	const struct nn_gemm_config *config = &isa->gemm_q8;
+	const struct nn_gemm_config *config = config_of(g, isa);
 	struct nn_q8_channels q = { .bias = { 0 } };
 	struct nn_tensor weights = *from;
 	struct nn_pack_q8 pack = {
@@ -399,7 +404,7 @@ static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t
 		.sums_stride = stride,
 	};
 
-	ready->isa->gemm_q8.run(&gemm);
+	config_of(g, ready->isa)->run(&gemm);
 }
 
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,

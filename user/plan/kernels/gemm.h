@@ -21,6 +21,7 @@ static inline bool nn_has_constants(const struct nn_run *r)
 
 struct nn_gemm {
 	enum nn_number number;
+	bool sums;			/* of bytes: nn_gemm_run_sums() runs it */
 	size_t rows;
 	size_t columns;
 	size_t depth;

@@ -616,6 +616,8 @@ struct nn_isa {
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	struct nn_gemm_config gemm_q8;
+	/* The same for sums alone, if another is faster with few large weights; without `run`: gemm_q8. */
+	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;
 	void (*binary_q8)(const struct nn_binary_q8 *b);
 	void (*sum_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,

@@ -50,7 +50,7 @@ TARGET static inline long long low_bytes(__m256i v)
 typedef int32_t sums_q8 __attribute__((vector_size(32)));
 typedef int16_t wide_q8 __attribute__((vector_size(32)));
 
-#define NO_GEMM_PAIRS
+#define Q8_ROWS 6
 #define WIDE_OF_BYTES(b) ((wide_q8)_mm256_cvtepu8_epi16((__m128i)(b)))
 #define WIDE_OF_SIGNED(b) ((wide_q8)_mm256_cvtepi8_epi16((__m128i)(b)))
 #define MAX_OF_BYTES(a, b) ((full_q8)_mm256_max_epu8((__m256i)(a), (__m256i)(b)))
@@ -84,7 +84,8 @@ const struct nn_isa nn_isa_avx2 = {
 	.name = "avx2",
 	LOOPS_F32,
 	LOOPS_Q8,
-	.gemm_q8 = { NN_GEMM_SPLIT_FOURS(LANES), .run = nn_gemm_q8_avx2 },
+	GEMM_PAIRS,
+	.gemm_sums = { NN_GEMM_SPLIT_FOURS(LANES), .run = nn_gemm_q8_avx2 },
 	DEPTHWISE_PAIRS,
 };
 

@@ -2,18 +2,14 @@
 /*
  * All inner loops on bytes for one instruction set of x86, or of none, and their part of its table.
  * They are all but a product and a depthwise convolution, which may be in pairs. The includer
- * defines what q8_pairs.h asks for, and NO_GEMM_PAIRS if no product is in pairs.
+ * defines what q8_pairs.h asks for.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "loops_q8.h needs: LANES TARGET"
 #endif
 
 #include "plan/kernels/pack_q8.h"
-#ifdef NO_GEMM_PAIRS
-#include "plan/kernels/wide_q8.h"
-#else
 #include "plan/kernels/q8_pairs.h"
-#endif
 #include "plan/kernels/depthwise_pairs.h"
 #include "plan/kernels/average_q8.h"
 #include "plan/kernels/binary_q8.h"
