@@ -24,7 +24,11 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "nnaccel_private.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "submit.h"
 #include "trace.h"
 
 /* Number of exporters that the threads of a context may call at a time. */

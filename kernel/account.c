@@ -16,7 +16,8 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "core.h"
 
 /**
  * struct nnaccel_user - Charges of all contexts of one user

@@ -12,7 +12,13 @@
 #include <linux/sync_file.h>
 #include <linux/wait.h>
 
-#include "nnaccel_private.h"
+#include "buffer.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
+#include "memory.h"
+#include "submit.h"
 #include "trace.h"
 
 /* Is it a dependency that the client named? The others are fences of the memory. */

@@ -15,7 +15,13 @@
 #include <linux/sort.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "buffer.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
 #include "trace.h"
 
 static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)

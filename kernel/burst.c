@@ -19,8 +19,15 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
+#include "account.h"
+#include "burst.h"
+#include "command.h"
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
 #include "trace.h"
 
 /* The number of a slot has its index in the lower bits, and the count of binds above it. */

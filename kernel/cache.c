@@ -9,7 +9,11 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
 #include "trace.h"
 
 /**

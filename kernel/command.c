@@ -19,7 +19,16 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "buffer.h"
+#include "burst.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
+#include "submit.h"
 #include "trace.h"
 
 /* Interval of the checks whether a killed worker has died. */

@@ -13,7 +13,13 @@
 #include <linux/sync_file.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "buffer.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "session.h"
+#include "submit.h"
 #include "trace.h"
 
 /* Size of the message about a failed fence. */

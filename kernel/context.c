@@ -12,7 +12,16 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "burst.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
+#include "submit.h"
 #include "trace.h"
 
 static atomic64_t nnaccel_last_number;

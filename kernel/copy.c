@@ -15,7 +15,11 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "buffer.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
 #include "trace.h"
 
 /**

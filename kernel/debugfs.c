@@ -10,7 +10,11 @@
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
 
 static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 	[NNACCEL_CONTEXTS] = "contexts",

@@ -13,7 +13,9 @@
 #include <linux/sysfs.h>
 
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
 
 /* Serializes registrations. */
 static DEFINE_MUTEX(nnaccel_devices_lock);

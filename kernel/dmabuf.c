@@ -14,8 +14,10 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "account.h"
+#include "burst.h"
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "memory.h"
 
 /*
  * Blocks of 2 MiB are tried first: they need fewer calls, make longer copies, and need fewer

@@ -33,7 +33,12 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
+#include "session.h"
 #include "trace.h"
 
 /**

@@ -9,7 +9,8 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include "nnaccel_private.h"
+#include "command.h"
+#include "submit.h"
 
 /**
  * struct nnaccel_event - The end of an execution

@@ -8,7 +8,12 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "buffer.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
 
 /* Validates an argument and widens the protection of its grant. Inputs have a negative @output. */
 static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,

@@ -6,7 +6,13 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "burst.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
 #include "trace.h"
 
 /**

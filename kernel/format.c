@@ -14,7 +14,9 @@
 #include <linux/slab.h>
 #include <uapi/drm/drm_fourcc.h>
 
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
 
 /*
  * Layouts of the formats: bytes of a pixel in the first plane, and multiples of width and height.

@@ -9,8 +9,12 @@
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
+#include "burst.h"
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "session.h"
 
 /*
  * Limit of unfetched notices; above it the worker cannot look up more slots. Every notice is about

@@ -15,8 +15,13 @@
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
+#include "burst.h"
+#include "command.h"
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "core.h"
+#include "engine.h"
+#include "memory.h"
+#include "session.h"
 
 unsigned int nnaccel_max_devices = 16;
 module_param_named(max_devices, nnaccel_max_devices, uint, 0644);

@@ -4,7 +4,12 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "nnaccel_private.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
 #include "trace.h"
 
 /* Last serial number of a model; numbers are never reused. */

@@ -6,7 +6,13 @@
 
 #include <linux/slab.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "buffer.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "model.h"
+#include "submit.h"
 
 #define NNACCEL_OBJECT_BYTES(_struct)	\
 	(sizeof(_struct) + sizeof(struct nnaccel_notice) + sizeof(struct xa_node))

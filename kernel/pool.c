@@ -16,7 +16,11 @@
 #include <uapi/linux/fcntl.h>
 
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
+#include "memory.h"
+#include "session.h"
 #include "trace.h"
 
 #define NNACCEL_PROT_RW	(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)

@@ -19,8 +19,12 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "account.h"
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "memory.h"
+#include "session.h"
 #include "trace.h"
 
 /* Bytes charged for a proxy. */

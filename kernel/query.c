@@ -7,7 +7,9 @@
 #include <linux/err.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
 
 /**
  * nnaccel_query_create() - Makes the command of a query

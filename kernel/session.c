@@ -15,7 +15,15 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "nnaccel_private.h"
+#include "burst.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
+#include "memory.h"
+#include "model.h"
+#include "session.h"
+#include "submit.h"
 #include "trace.h"
 
 /**

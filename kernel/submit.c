@@ -20,7 +20,14 @@
 #include <linux/sync_file.h>
 #include <linux/uaccess.h>
 
-#include "nnaccel_private.h"
+#include "account.h"
+#include "buffer.h"
+#include "burst.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "model.h"
+#include "submit.h"
 
 /* Bytes that the buffer of an ioctl has left after the structure of SUBMIT or WAIT. */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))

@@ -8,7 +8,12 @@
 
 #include <linux/tracepoint.h>
 
-#include "nnaccel_private.h"
+#include "buffer.h"
+#include "burst.h"
+#include "command.h"
+#include "context.h"
+#include "memory.h"
+#include "model.h"
 
 #define nnaccel_show_kind(kind) \
 	__print_symbolic(kind, \

@@ -8,8 +8,11 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "command.h"
 #include "compat.h"
-#include "nnaccel_private.h"
+#include "context.h"
+#include "core.h"
+#include "submit.h"
 
 /**
  * struct nnaccel_uring - An execution that a ring submitted

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * nnaccel: the order of locks, references, and what all files of the module share.
+ *
+ * Locks, outermost first:
+ *
+ *   mmap_lock: The caller of a session's mmap() holds it.
+ *   ctx->lock: A mutex of each context, for its objects, its session and its commands.
+ *   devices' lock: In device.c, for the list of devices.
+ *   engine->lock: In engine.c, for the broker, the list of contexts, and what the broker knows.
+ *   account lock: In account.c, a spinlock for the charges of users.
+ *
+ * Each dma-buf of this module has a mutex inside of ctx->lock, for the attachments of devices and
+ * their syncs. Over a call of another driver's exporter only the bit lock of that dma-buf's CPU
+ * users is held; see access.c.
+ *
+ * User memory is not accessed with any of these locks held, because a fault takes mmap_lock.
+ * Memory is not allocated with ctx->lock held, nor with a lock that is taken under it. ctx->lock is
+ * taken to signal fences, and memory reclaim may wait for a fence.
+ *
+ * Lifetimes: "->" is a reference, "...>" is a weak pointer.
+ *
+ *   Context's file -> context.	Its release sets ->closed and drops what the context holds.
+ *   Context ...> session.	Under ctx->lock; cleared by the session's release.
+ *   Session's file -> session -> context.
+ *   Table of objects -> pool, model, buffer or submission -> context.
+ *   Command -> pools, buffers, model.	Until the worker and the hardware are done with it, even
+ *				if its caller gave up.
+ *   Command in the state FENCED or LOST -> module.
+ *   Caller, session -> command.
+ *   Asynchronous command -> context, and the fences and events that it waits for.
+ *   Context ...> asynchronous command.	Under ctx->lock; cleared at the command's end.
+ *   Submission -> command.	Until its answer is fetched.
+ *   Submission -> event.	Until the submission is freed.
+ *   Command ...> submission.	Under ctx->lock; cleared when the submission ends.
+ *   Submission's file -> submission.
+ *   Submission's drop work -> submission.	If its file was closed; queued at the command's
+ *				end, and ends the submission.
+ *   Event -> nothing.		So the end of a command frees only this command, however long a
+ *				chain of dependencies is.
+ *   Model -> pools of its constants.
+ *   Burst's file, command -> burst -> context, model.
+ *   Slot of a burst -> pool.	Until the slot is freed or the burst's file is closed.
+ *   Context, session ...> burst.	Under ctx->lock; cleared when the burst dies.
+ *   Model ...> session.	Under ctx->lock; cleared by the session's release.
+ *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.
+ *   Buffer ...> models, session.	Its roles and layout name them by numbers that are never
+ *				reused.
+ *   Pool -> file.		A dma-buf or a regular file. No other file of this module is
+ *				allowed, so files form no cycle.
+ *   Context ...> engine.	Engines live as long as the module is loaded.
+ *   Context, dma-buf -> account -> user.
+ *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
+ *   Pool -> proxies of its grant.	Until the grant or the context ends; then the work that
+ *				notifies importers holds them.
+ *   Pool -> proxies of ended grants that devices still use.	Until the pool is freed.
+ *   Proxy -> the pool's dma-buf, account.
+ *   Access work of a command -> command.	Until the exporters have returned.
+ *   Access queue of a context -> module.	Until its threads are gone.
+ *   Mapping -> file of the pool or the ring.	A mapping does not hold the file of a session or a
+ *				burst, so their release is not delayed by it.
+ *   Open file -> module.
+ */
+#ifndef NNACCEL_CORE_H
+#define NNACCEL_CORE_H
+
+#include <linux/build_bug.h>
+#include <linux/nnaccel.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+/*
+ * Waits like wait_event_interruptible_timeout() or wait_event_killable_timeout(), by @state. The
+ * wait does not block suspend: the awaited processes may be frozen already.
+ */
+#define nnaccel_wait_event_timeout(wq_head, condition, state, timeout)		\
+	___wait_event(wq_head, ___wait_cond_timeout(condition),			\
+		      ((state) | TASK_FREEZABLE), 0, timeout,			\
+		      __ret = schedule_timeout(__ret))
+
+/* ---- main.c ---- */
+
+extern unsigned int nnaccel_max_devices;
+extern unsigned int nnaccel_max_contexts;
+extern unsigned int nnaccel_max_pools;
+extern unsigned int nnaccel_max_models;
+extern unsigned int nnaccel_max_buffers;
+extern unsigned int nnaccel_max_bursts;
+extern unsigned int nnaccel_max_commands;
+extern unsigned int nnaccel_max_latency_requests;
+extern unsigned int nnaccel_latency_us;
+extern unsigned int nnaccel_engine_wait_ms;
+extern unsigned int nnaccel_engine_absent_ms;
+extern unsigned int nnaccel_deadline_grace_ms;
+extern unsigned int nnaccel_kill_grace_ms;
+extern unsigned int nnaccel_fence_bound_ms;
+extern unsigned long nnaccel_max_pool_bytes;
+extern unsigned long nnaccel_max_context_bytes;
+extern unsigned long nnaccel_max_user_bytes;
+extern unsigned long nnaccel_max_total_bytes;
+extern unsigned long nnaccel_max_user_kernel_bytes;
+extern struct workqueue_struct *nnaccel_wq;
+extern struct workqueue_struct *nnaccel_free_wq;
+
+/**
+ * struct nnaccel_ucmd - An ioctl in progress
+ * @object: the context, burst or session of the file; for the engine node, the file itself
+ * @ubuffer: the caller's structure
+ * @user_size: size that the caller passed
+ * @cmd: the module's copy, with the module's size of the structure
+ * @new_id: id reserved for a new model or buffer; 0 if none
+ * @new_fd: fd reserved for the file of a new burst; -1 if none
+ */
+struct nnaccel_ucmd {
+	void *object;
+	void __user *ubuffer;
+	u32 user_size;
+	void *cmd;
+	u32 new_id;
+	int new_fd;
+};
+
+/**
+ * struct nnaccel_ioctl_op - An entry of a table of ioctls
+ * @ioctl_num: number of the ioctl; 0 if the entry is unused
+ * @size: size of the structure
+ * @min_size: size of its first published version
+ * @execute: implements the ioctl
+ */
+struct nnaccel_ioctl_op {
+	unsigned int ioctl_num;
+	unsigned int size;
+	unsigned int min_size;
+	int (*execute)(struct nnaccel_ucmd *ucmd);
+};
+
+/* Size of the largest structure of an ioctl. */
+#define NNACCEL_UCMD_SIZE	256
+
+/* Entry of NNACCEL_@_name in a table that begins with NNACCEL_CMD_@_first. */
+#define NNACCEL_IOCTL_OP(_first, _name, _fn, _struct, _last)			\
+	[NNACCEL_CMD_##_name - NNACCEL_CMD_##_first] = {			\
+		.ioctl_num = NNACCEL_##_name,					\
+		.size = sizeof(_struct) +					\
+			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
+		.min_size = offsetofend(_struct, _last),			\
+		.execute = _fn,							\
+	}
+
+long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
+		   unsigned int cmd, unsigned long arg);
+int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size);
+int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
+u64 nnaccel_time_from_user(u64 ns);
+u64 nnaccel_time_to_user(u64 ns);
+void *nnaccel_copy_in(u64 from, size_t n, size_t size);
+
+/* ---- debugfs.c ---- */
+
+enum nnaccel_counter {
+	NNACCEL_CONTEXTS,
+	NNACCEL_CONTEXTS_HELD,
+	NNACCEL_USERS,
+	NNACCEL_POOLS,
+	NNACCEL_POOL_BYTES,
+	NNACCEL_IMPORTS,
+	NNACCEL_IMPORT_BYTES,
+	NNACCEL_MODELS,
+	NNACCEL_BUFFERS,
+	NNACCEL_BURSTS,
+	NNACCEL_SLOTS,
+	NNACCEL_LATENCY_REQUESTS,
+	NNACCEL_COMMANDS,
+	NNACCEL_SUBMISSIONS,
+	NNACCEL_SESSIONS,
+	NNACCEL_GRANTS,
+	NNACCEL_PROXIES,
+	NNACCEL_EXECUTIONS_TOTAL,
+	NNACCEL_BURST_PACKETS_TOTAL,
+	NNACCEL_COUNTERS
+};
+
+void nnaccel_count(enum nnaccel_counter counter, s64 n);
+void nnaccel_debugfs_init(void);
+void nnaccel_debugfs_exit(void);
+
+#endif /* NNACCEL_CORE_H */

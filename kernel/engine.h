@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* nnaccel: engines, and the devices that they are to clients. */
+#ifndef NNACCEL_ENGINE_H
+#define NNACCEL_ENGINE_H
+
+#include <linux/fs.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/nnaccel.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+struct device;
+struct inode;
+struct nnaccel_command;
+struct nnaccel_context;
+struct seq_file;
+
+/* ---- engine.c ---- */
+
+/**
+ * struct nnaccel_engine - An engine and its device
+ * @number: number of the device
+ * @dev: its device in sysfs
+ * @lock: protects the fields below and those of contexts that name it
+ * @broker: a broker has registered
+ * @device_pools: it accepts pools that only devices can access
+ * @name: name of the device; empty before the first registration, constant after it
+ * @version: version from the last broker
+ * @type: enum nnaccel_device_type from the last broker
+ * @contexts: open contexts
+ * @events: contexts with an event for the broker; GONE ones have a reference
+ * @events_wait: brokers that wait for @events
+ */
+struct nnaccel_engine {
+	unsigned int number;
+	struct device *dev;
+	struct mutex lock;	/* only the account lock is inside */
+	bool broker;
+	bool device_pools;
+	char name[NNACCEL_MAX_NAME];
+	char version[NNACCEL_MAX_VERSION];
+	u32 type;
+	struct list_head contexts;
+	struct list_head events;
+	wait_queue_head_t events_wait;
+};
+
+extern const struct file_operations nnaccel_engine_fops;
+
+void nnaccel_engine_init(struct nnaccel_engine *engine);
+int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg);
+
+void nnaccel_engine_add(struct nnaccel_context *ctx);
+void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
+void nnaccel_engine_remove(struct nnaccel_context *ctx);
+int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns);
+void nnaccel_engine_attached(struct nnaccel_context *ctx);
+void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
+void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
+u32 nnaccel_engine_state(struct nnaccel_context *ctx);
+void nnaccel_engine_show(struct seq_file *m);
+struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx);
+
+/* ---- device.c ---- */
+
+/* Upper limit of the parameter max_devices. */
+#define NNACCEL_MAX_DEVICES	64
+
+int nnaccel_devices_init(void);
+void nnaccel_devices_exit(void);
+void nnaccel_devices_free(void);
+struct nnaccel_engine *nnaccel_device_engine(unsigned int number);
+struct nnaccel_engine *nnaccel_device_open(const struct inode *inode);
+struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg);
+void nnaccel_device_changed(struct nnaccel_engine *engine);
+
+#endif /* NNACCEL_ENGINE_H */

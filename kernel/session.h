@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* nnaccel: what a worker serves a context through. */
+#ifndef NNACCEL_SESSION_H
+#define NNACCEL_SESSION_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+struct dma_buf;
+struct file;
+struct list_head;
+struct mm_struct;
+struct nnaccel_command;
+struct nnaccel_commit_fence;
+struct nnaccel_context;
+struct nnaccel_notice;
+struct nnaccel_pool;
+struct nnaccel_ucmd;
+struct pid;
+struct vm_area_struct;
+
+/* ---- session.c ---- */
+
+/**
+ * struct nnaccel_session - The connection of a worker to one context
+ * @ctx: the context, with a reference
+ * @number: ctx->lock: its number in the context, from 1
+ * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
+ * @pid: ctx->lock: process of the worker; valid with @mm
+ * @killed_ns: ctx->lock: when the worker was killed for a late execution; 0 if it was not
+ * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
+ * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
+ * @ended: ctx->lock: the worker has lost the session and must close it
+ * @wait: threads that fetch or poll
+ * @queue: ctx->lock: commands, the next one first
+ * @in_flight: ctx->lock: commands that the worker has fetched
+ * @notices: ctx->lock: notices, oldest first
+ * @num_notices: ctx->lock: number of notices
+ * @models: ctx->lock: models requested in this session
+ * @grants: ctx->lock: number -> pool; no pool if the worker was not notified of its end yet
+ * @bursts: ctx->lock: number -> burst, for living bursts that were announced
+ * @next_grant: ctx->lock: where the search for a free grant begins
+ * @next_burst: ctx->lock: where the search for a free burst number begins
+ * @next_model: ctx->lock: number of the last model
+ * @next_cookie: ctx->lock: cookie of the last command
+ */
+struct nnaccel_session {
+	struct nnaccel_context *ctx;
+	u64 number;
+	struct mm_struct *mm;
+	struct pid *pid;
+	u64 killed_ns;
+	bool shared;
+	bool devices;
+	bool ended;
+	wait_queue_head_t wait;
+	struct list_head queue;
+	struct list_head in_flight;
+	struct list_head notices;
+	u32 num_notices;
+	struct list_head models;
+	struct xarray grants;
+	struct xarray bursts;
+	u32 next_grant;
+	u32 next_burst;
+	u64 next_model;
+	u64 next_cookie;
+};
+
+struct file *nnaccel_session_create(struct nnaccel_context *ctx);
+void nnaccel_session_install(struct file *file);
+bool nnaccel_session_is_current(const struct nnaccel_session *session);
+bool nnaccel_session_is_over(const struct nnaccel_session *session);
+u64 nnaccel_session_kill(struct nnaccel_session *session);
+void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead);
+void nnaccel_session_update_priority(struct nnaccel_session *session);
+
+/* ---- fetch.c ---- */
+
+/**
+ * struct nnaccel_fetch - A worker's call to fetch a command
+ * @session: its session
+ * @buffer: user address of the buffer for the command
+ * @buffer_size: bytes of the buffer
+ * @flags: NNACCEL_FETCH_NONBLOCK
+ * @out_size: user address for the command's size
+ */
+struct nnaccel_fetch {
+	struct nnaccel_session *session;
+	u64 buffer;
+	u32 buffer_size;
+	u32 flags;
+	u32 __user *out_size;
+};
+
+bool nnaccel_session_ready(const struct nnaccel_session *session);
+void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd);
+void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
+			    u32 kind, u64 number, u32 burst);
+int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_fetch(const struct nnaccel_fetch *fetch);
+
+/* ---- commit.c ---- */
+
+int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd);
+u64 nnaccel_commit_fence_due_ns(const struct nnaccel_command *cmd);
+bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd);
+void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end);
+
+/* ---- grant.c ---- */
+
+int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_pool *pool,
+			  u32 *number);
+void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
+			   u32 *number, u32 prot);
+void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool);
+void nnaccel_grant_revoke_fds(struct nnaccel_session *session);
+int nnaccel_map_dmabuf(struct vm_area_struct *vma, struct dma_buf *dmabuf, u64 offset,
+		       bool writable);
+int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 offset,
+			     bool writable);
+int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma);
+int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd);
+
+#endif /* NNACCEL_SESSION_H */
