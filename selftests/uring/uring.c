@@ -638,10 +638,15 @@ enum ending { EXITS, IS_KILLED, EXECUTES };
 
 static const char *const ending_names[] = { "exits", "is killed", "executes" };
 
+struct client {
+	enum ending ending;
+	bool has_deadline;
+};
+
 /* Client: submits two executions, reports it, and ends. */
 static void be_client(struct actor *self, void *data)
 {
-	enum ending ending = *(enum ending *)data;
+	const struct client *client = data;
 	struct nnaccel_prepare prepare;
 	struct io_uring ring;
 	struct execution e;
@@ -652,12 +657,13 @@ static void be_client(struct actor *self, void *data)
 	if (fd < 0 || xioctl(fd, NNACCEL_WORK_PREPARE, &prepare) || io_uring_queue_init(4, &ring, 0))
 		_exit(1);
 	execution_init(&e, prepare.out_model, pool, pool);
+	e.cmd.deadline_ns = client->has_deadline ? deadline_soon() : 0;
 	if (submit(&ring, fd, &e.cmd, 1) != 1 || submit(&ring, fd, &e.cmd, 2) != 1)
 		_exit(1);
 	actor_reached(self);
-	if (ending == EXECUTES)
+	if (client->ending == EXECUTES)
 		execl("/bin/true", "true", NULL);
-	_exit(ending == EXECUTES);
+	_exit(client->ending == EXECUTES);
 }
 
 struct worker {
@@ -679,15 +685,19 @@ static void be_worker(struct actor *self, void *data)
 	actor_reached(self);
 }
 
-/* Ends a client whose worker does not answer; returns what went wrong, or NULL. */
-static const char *end_client(int broker, enum ending ending, bool fetched)
+/*
+ * Ends a client whose worker does not answer, and the worker, unless its deadline does that; returns
+ * what went wrong, or NULL.
+ */
+static const char *end_client(int broker, enum ending ending, bool fetched, bool has_deadline)
 {
+	struct client data = { .ending = ending, .has_deadline = has_deadline };
 	struct worker worker = { .fetches = fetched };
 	struct nnaccel_engine_next next;
 	struct actor client, server;
 	int status = -1;
 
-	if (!actor_start(&client, be_client, &ending) || broker_next(broker, 0, &next) ||
+	if (!actor_start(&client, be_client, &data) || broker_next(broker, 0, &next) ||
 	    broker_session(broker, next.out_context, &worker.session) ||
 	    !actor_start(&server, be_worker, &worker))
 		return "it did not start";
@@ -707,7 +717,14 @@ static const char *end_client(int broker, enum ending ending, bool fetched)
 	/* The context ends with the client, without waiting for the worker. */
 	if (broker_next(broker, 0, &next) || next.out_event != NNACCEL_ENGINE_GONE)
 		return "the broker is not told";
-	actor_kill(&server);
+	if (!has_deadline) {
+		actor_kill(&server);
+		return NULL;
+	}
+	if (waitpid(server.pid, &status, 0) != server.pid || status != SIGKILL)
+		return "its worker is not killed";
+	close(server.said);
+	close(server.go);
 	return NULL;
 }
 
@@ -721,7 +738,7 @@ TEST(ends_of_processes)
 	ASSERT_TRUE(summary_read(&before));
 	for (enum ending ending = EXITS; ending <= EXECUTES; ending++) {
 		for (int fetched = 0; fetched < 2; fetched++) {
-			const char *wrong = end_client(broker, ending, fetched);
+			const char *wrong = end_client(broker, ending, fetched, false);
 
 			EXPECT_EQ(wrong, NULL)
 				TH_LOG("one that %s, %s: %s", ending_names[ending],
@@ -729,6 +746,22 @@ TEST(ends_of_processes)
 			EXPECT_TRUE(summary_settles(&before));
 		}
 	}
+	close(broker);
+}
+
+/* A worker that is overdue is killed, although its client has left. */
+TEST(overdue_workers_of_processes_that_ended)
+{
+	struct summary before;
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	ASSERT_TRUE(summary_read(&before));
+	for (enum ending ending = EXITS; ending <= EXECUTES; ending++) {
+		EXPECT_EQ(end_client(broker, ending, true, true), NULL)
+			TH_LOG("a process that %s", ending_names[ending]);
+	}
+	EXPECT_TRUE(summary_settles(&before));
 	close(broker);
 }
 
