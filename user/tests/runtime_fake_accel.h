@@ -192,16 +192,17 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const int *wait_for, uint32_t num_wait_for,
 				  uint64_t duration_ns, int *fence, struct nn_error *err)
 {
-	(void)prepared;
-	(void)request;
-	(void)options;
+	struct nna_output_shape shapes[8];
+	struct nna_timing timing;
+	uint32_t count;
+
 	(void)wait_for;
 	(void)num_wait_for;
 	(void)duration_ns;
 	if (!accel.has_fences)
 		return nn_fail(err, NN_GENERAL_FAILURE, "told to have no fences");
 	*fence = eventfd(1, EFD_CLOEXEC);
-	return NN_OK;
+	return nna_execute(prepared, request, options, shapes, &count, &timing, err);
 }
 
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
@@ -211,7 +212,7 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	(void)device;
 	(void)fence;
 	(void)err;
-	*launched = *fenced = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
+	*launched = *fenced = (struct nna_timing){ 3, 5 };
 	return NN_OK;
 }
 
