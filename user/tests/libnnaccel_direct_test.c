@@ -248,9 +248,9 @@ static void test_out_of_memory(void **state)
 		left = kept_now();
 		if (kept_more(&before, &left))
 			fail_msg("allocation %u: %s are left", number, kept_more(&before, &left));
-		/* A library without a connection connects again. */
-		for (int i = 0; i < 2 && !run_all(); i++)
-			assert_int_equal(i, 0);
+		/* A library without a connection connects again, once the engine has ended the last one. */
+		while (!run_all())
+			usleep(1000);
 	} while (failures);
 	assert_true(failed > 10);
 }
