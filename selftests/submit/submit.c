@@ -1376,7 +1376,7 @@ TEST_F(submit, foreign_memory)
 	EXPECT_EQ(submission_wait(self->s.fd, ids[1], &work[1]), 0);
 	EXPECT_TRUE(has_supported(&work[1]));
 	counts = exporter_counts(&exporter);
-	/* The execution writes. Those that overlap share an access. */
+	/* The execution writes. Commands that overlap share an access. */
 	EXPECT_GE(counts.begun[0], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
 	close(file);
