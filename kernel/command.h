@@ -14,7 +14,6 @@
 
 #include "memory.h"
 
-struct dma_fence;
 struct file;
 struct nnaccel_burst;
 struct nnaccel_commit_fence;

@@ -45,7 +45,7 @@ enum nnaccel_object_type {
 
 /**
  * struct nnaccel_context - An open file of a device
- * @refs: reference count; see the table above
+ * @refs: reference count; see the table in core.h
  * @engine: engine of the device
  * @number: name of the context for the broker
  * @mm: the only address space that may use the context; pinned and compared, but never entered
@@ -104,7 +104,7 @@ struct nnaccel_context {
 	wait_queue_head_t changes_wait;
 	wait_queue_head_t answers_wait;
 
-	struct mutex lock;	/* see the lock order above */
+	struct mutex lock;	/* see the lock order in core.h */
 	bool closed;
 	bool has_devices;
 	struct nnaccel_session *session;

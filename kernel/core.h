@@ -9,6 +9,7 @@
  *   devices' lock: In device.c, for the list of devices.
  *   engine->lock: In engine.c, for the broker, the list of contexts, and what the broker knows.
  *   account lock: In account.c, a spinlock for the charges of users.
+ *   table of CPU users: In access.c, a mutex, for the table only.
  *
  * Each dma-buf of this module has a mutex inside of ctx->lock, for the attachments of devices and
  * their syncs. Over a call of another driver's exporter only the bit lock of that dma-buf's CPU
@@ -21,7 +22,7 @@
  * Lifetimes: "->" is a reference, "...>" is a weak pointer.
  *
  *   Context's file -> context.	Its release sets ->closed and drops what the context holds.
- *   Context ...> session.	Under ctx->lock; cleared by the session's release.
+ *   Context ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session's file -> session -> context.
  *   Table of objects -> pool, model, buffer or submission -> context.
  *   Command -> pools, buffers, model.	Until the worker and the hardware are done with it, even
@@ -42,7 +43,7 @@
  *   Burst's file, command -> burst -> context, model.
  *   Slot of a burst -> pool.	Until the slot is freed or the burst's file is closed.
  *   Context, session ...> burst.	Under ctx->lock; cleared when the burst dies.
- *   Model ...> session.	Under ctx->lock; cleared by the session's release.
+ *   Model ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.
  *   Buffer ...> models, session.	Its roles and layout name them by numbers that are never
  *				reused.
@@ -51,7 +52,7 @@
  *   Context ...> engine.	Engines live as long as the module is loaded.
  *   Context, dma-buf -> account -> user.
  *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
- *   Pool -> proxies of its grant.	Until the grant or the context ends; then the work that
+ *   Pool -> proxies of its grant.	Until the grant or the session ends; then the work that
  *				notifies importers holds them.
  *   Pool -> proxies of ended grants that devices still use.	Until the pool is freed.
  *   Proxy -> the pool's dma-buf, account.

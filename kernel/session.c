@@ -202,6 +202,8 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 	list_for_each_entry_safe(notice, next, &session->notices, node)
 		kfree(notice);
 	xa_destroy(&session->grants);
+	/* A number that was reserved while the session was cut off. */
+	xa_destroy(&session->bursts);
 	put_pid(session->pid);
 	if (session->mm)
 		mmdrop(session->mm);

@@ -10,7 +10,6 @@
 
 struct dma_buf;
 struct file;
-struct list_head;
 struct mm_struct;
 struct nnaccel_command;
 struct nnaccel_commit_fence;
