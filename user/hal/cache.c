@@ -240,6 +240,21 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	return status;
 }
 
+/* Refuses an answer that is longer than its room. */
+static enum nn_status check_parts(const struct parts *parts, struct nn_error *err)
+{
+	for (uint32_t i = 0; i < parts->count; i++) {
+		uint64_t room = parts->memories[i] ? parts->memories[i]->size : 0;
+
+		if (parts->sizes[i] > room)
+			return nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine says that it "
+				       "saved %llu bytes for file %u, which has room for %llu",
+				       (unsigned long long)parts->sizes[i], i,
+				       (unsigned long long)room);
+	}
+	return NN_OK;
+}
+
 /*
  * Gets the parts into memory of this process. No byte at all means that compilation was deferred.
  * `err` must not be NULL, and stays empty on success.
@@ -258,7 +273,7 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 		if (!status)
 			status = ask_save(prepared, cache, parts, err);
 		if (status != NN_OUTPUT_INSUFFICIENT_SIZE)
-			return status;
+			return status ? status : check_parts(parts, err);
 		/* The model was tuned meanwhile, so this try is no failure. */
 		free_parts(parts);
 		err->message[0] = '\0';

@@ -273,6 +273,10 @@ static void test_saving(void **state)
 		{ "grows on", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 102, 50 },
 				{ SHORT, 103, 50 } }, 4, 3, 5, "cache: sizes keep changing" },
 		{ "has no sizes", { { FAILS, 7, 7 } }, 1, 3, 5, "cache: refused by the engine" },
+		{ "longer than its room", { { 0, 100, 50 }, { 0, 100, 51 } }, 2, 3, 5,
+		  "cache: the engine says that it saved 51 bytes for file 1, which has room for 50" },
+		{ "without a room", { { 0, 100, 0 }, { 0, 100, 1 } }, 2, 3, 5,
+		  "cache: the engine says that it saved 1 bytes for file 1, which has room for 0" },
 		{ "fails", { { 0, 100, 50 }, { FAILS, 7, 7 } }, 2, 3, 5,
 		  "cache: refused by the engine" },
 	};
