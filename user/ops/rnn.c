@@ -183,7 +183,7 @@ static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct 
 static enum nn_status infer_bidirectional_rnn(struct nn_run *r)
 {
 	struct nn_sequence s, aux_s;
-	struct cell fw, bw;
+	struct cell fw = { 0 }, bw = { 0 };
 	enum nn_status status = read_both(r, &fw, &bw, &s, &aux_s);
 	const uint32_t units[] = { fw.units, bw.units };
 

@@ -14,6 +14,8 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 
 		while (places[at] != i)
 			at++;
+		if (at == i)
+			continue;
 		for (int d = 0; d < rank; d++)
 			part[d < i ? 0 : d < at ? 1 : d == at ? 2 : 3] *= dims[d];
 		x = transposed(t, view(t, x, 4, part), 4, (int[]){ 0, 2, 1, 3 });

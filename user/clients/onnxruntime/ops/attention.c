@@ -258,9 +258,10 @@ void packed_attention_op(struct lowering *t)
 		refuse(t, "weights that do not fit");
 	for (int i = 0; !t->refused && i < 3; i++) {
 		width[i] = sizes ? sizes->ints[i] : weights->dims[1] / 3;
-		at += width[i];
-		if (heads < 1 || width[i] < 1 || width[i] % heads)
+		if (heads < 1 || width[i] < 1 || width[i] > weights->dims[1] || width[i] % heads)
 			refuse(t, "%lld heads of %lld", (long long)heads, (long long)width[i]);
+		else
+			at += width[i];
 	}
 	if (!t->refused && (at != weights->dims[1] || width[0] != width[1]))
 		refuse(t, "weights that do not fit");

@@ -547,14 +547,21 @@ static uint32_t repeated(struct lowering *t, uint32_t x, const struct shape *sha
 
 	for (int i = 0; !t->refused && i < shape->rank; i++) {
 		const int32_t size = (int32_t)shape->dims[i], before = pads[2 * i];
-		const uint32_t count = (uint32_t)(size + before + pads[2 * i + 1]);
-		int32_t *at = builder_alloc(t->b, count * sizeof(*at));
+		const int64_t sum = shape->dims[i] + before + pads[2 * i + 1];
+		const uint32_t count = (uint32_t)sum;
+		int32_t *at;
 
+		if (!before && !pads[2 * i + 1])
+			continue;
+		if (sum > INT32_MAX) {
+			refuse(t, "%lld elements along an axis, not up to 2147483647", (long long)sum);
+			break;
+		}
+		at = builder_alloc(t->b, count * sizeof(*at));
 		for (int32_t k = 0; at && k < (int32_t)count; k++)
 			at[k] = wraps ? ((k - before) % size + size) % size :
 				k < before ? 0 : k - before < size ? k - before : size - 1;
-		if (count != (uint32_t)size)
-			x = gathered(t, x, &to, i, constant_ints(t, 1, &count, at), count);
+		x = gathered(t, x, &to, i, constant_ints(t, 1, &count, at), count);
 		to.dims[i] = count;
 	}
 	return x;

@@ -69,6 +69,9 @@ static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			 constant(t, x, 3, (uint32_t[]){ 1, w->out[0], 1 }, parts), &line, &all);
 }
 
+/* The most elements of a window along an axis: each of them is an operation. */
+#define MOST_ELEMENTS 64
+
 /*
  * Pools one axis after the other: three dimensions, dilated windows, and LpPool. A maximum of
  * maxima is the maximum; a number of elements is the product of those of the axes.
@@ -91,6 +94,9 @@ static void pool_by_axes(struct lowering *t)
 	if (is_power && p != 1)
 		x = with_number(t, NN(POW), x, (float)p);
 	for (int k = 0; !t->refused && k < shape->rank - 2; k++) {
+		if (w[k].size[0] > MOST_ELEMENTS)
+			return refuse(t, "a window of %lld along an axis, not up to %d",
+				      (long long)w[k].size[0], MOST_ELEMENTS);
 		for (uint32_t i = 0; i < w[k].out[0]; i++)
 			if (!elements_of_window(&w[k], i, false))
 				return refuse(t, "a border wider than the window");

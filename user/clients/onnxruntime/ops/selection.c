@@ -183,7 +183,7 @@ void gather_nd_op(struct lowering *t)
 	int32_t *first;
 
 	if (batch < 0 || depth < 1 || batch + depth > shape->rank || batch >= places->rank ||
-	    all >= 1 << 24 ||
+	    all < 0 || all >= 1 << 24 ||
 	    places->rank - 1 + shape->rank - batch - depth > MAX_RANK)
 		refuse(t, "places of %lld axes behind %lld of %d", (long long)depth,
 		       (long long)batch,
