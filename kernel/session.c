@@ -99,6 +99,8 @@ u64 nnaccel_session_kill(struct nnaccel_session *session)
 		nnaccel_session_end(session);
 	else
 		kill_pid(session->pid, SIGKILL, 1);
+	/* The command may end before: its worker may answer late and keep the session. */
+	queue_delayed_work(nnaccel_wq, &session->cutoff, nsecs_to_jiffies(NNACCEL_KILL_NS) + 1);
 	trace_nnaccel_session_kill(session->ctx);
 	return 0;
 }
@@ -195,6 +197,27 @@ void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_hea
 	trace_nnaccel_session_dead(ctx);
 }
 
+static void nnaccel_session_leave(struct nnaccel_session *session)
+{
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd, *next;
+	bool signalling;
+	LIST_HEAD(dead);
+
+	signalling = nnaccel_lock_signalling(ctx);
+	if (ctx->session == session)
+		nnaccel_session_disconnect(session, &dead);
+	nnaccel_unlock_signalling(ctx, signalling);
+	list_for_each_entry_safe(cmd, next, &dead, node)
+		nnaccel_command_put(cmd);
+}
+
+/* The worker has not closed the session in time. */
+static void nnaccel_session_cut_off(struct work_struct *work)
+{
+	nnaccel_session_leave(container_of(to_delayed_work(work), struct nnaccel_session, cutoff));
+}
+
 static void nnaccel_session_free(struct nnaccel_session *session)
 {
 	struct nnaccel_notice *notice, *next;
@@ -216,17 +239,9 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 static int nnaccel_session_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_session *session = file->private_data;
-	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_command *cmd, *next;
-	bool signalling;
-	LIST_HEAD(dead);
 
-	signalling = nnaccel_lock_signalling(ctx);
-	if (ctx->session == session)
-		nnaccel_session_disconnect(session, &dead);
-	nnaccel_unlock_signalling(ctx, signalling);
-	list_for_each_entry_safe(cmd, next, &dead, node)
-		nnaccel_command_put(cmd);
+	cancel_delayed_work_sync(&session->cutoff);
+	nnaccel_session_leave(session);
 	nnaccel_session_free(session);
 	return 0;
 }
@@ -279,6 +294,7 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx)
 	if (!session)
 		return ERR_PTR(-ENOMEM);
 	init_waitqueue_head(&session->wait);
+	INIT_DELAYED_WORK(&session->cutoff, nnaccel_session_cut_off);
 	INIT_LIST_HEAD(&session->queue);
 	INIT_LIST_HEAD(&session->in_flight);
 	INIT_LIST_HEAD(&session->notices);

@@ -6,6 +6,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 struct dma_buf;
@@ -32,6 +33,7 @@ struct vm_area_struct;
  * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
  * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
+ * @cutoff: disconnects a session whose worker was killed and has not closed it
  * @wait: threads that fetch or poll
  * @queue: ctx->lock: commands, the next one first
  * @in_flight: ctx->lock: commands that the worker has fetched
@@ -54,6 +56,7 @@ struct nnaccel_session {
 	bool shared;
 	bool devices;
 	bool ended;
+	struct delayed_work cutoff;
 	wait_queue_head_t wait;
 	struct list_head queue;
 	struct list_head in_flight;

@@ -303,6 +303,39 @@ TEST_F(shared, keeps_its_session)
 	close(session);
 }
 
+/* Shared worker: answers after its session has ended, and keeps it. */
+static void commit_late(struct actor *self, void *data)
+{
+	int session = *(int *)data;
+	struct pollfd end = { .fd = session };
+	union command cmd;
+
+	EXPECT_IN_CHILD(!session_attach_as(session, NNACCEL_ATTACH_SHARED));
+	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd) && !session_answer(session, &cmd));
+	EXPECT_IN_CHILD(!session_fetch(session, 0, &cmd));
+	EXPECT_IN_CHILD(poll(&end, 1, -1) == 1 && end.revents == (POLLHUP | POLLERR));
+	EXPECT_IN_CHILD(!session_answer(session, &cmd));
+	actor_reached(self);
+	_exit(0);
+}
+
+/* A late answer ends the command. The client still loses the worker, who keeps the session. */
+TEST(late_answer)
+{
+	struct nnaccel_query query = { .size = sizeof(query) };
+	struct execution e;
+	struct client c;
+
+	ASSERT_TRUE(client_open(&c, commit_late));
+	execution_init(&e, c.model, c.pool, c.pool);
+	e.cmd.deadline_ns = deadline_soon();
+	EXPECT_EQ(xioctl(c.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
+	ASSERT_TRUE(actor_await(&c.worker));
+	EXPECT_EQ(xioctl(c.fd, NNACCEL_WORK_QUERY, &query), EPIPE);
+	actor_go(&c.worker);
+	EXPECT_TRUE(client_close(&c));
+}
+
 /* ---- clients ---- */
 
 FIXTURE(client) {
