@@ -31,9 +31,6 @@
 #include "submit.h"
 #include "trace.h"
 
-/* Interval of the checks whether a killed worker has died. */
-#define NNACCEL_KILL_POLL_NS	(5 * NSEC_PER_MSEC)
-
 /* Interval of the checks of devices that a dead worker left behind. */
 #define NNACCEL_LOST_POLL_NS	(10 * NSEC_PER_MSEC)
 
@@ -152,27 +149,17 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 }
 
 /*
- * Kills a worker that takes too long. Ends the session once the worker can no longer write, or
- * after a while. A process that serves itself is not killed. Returns the worker if it was killed
- * now, else 0.
+ * Kills a worker that takes too long. A process that serves itself is not killed. Returns the
+ * worker if it was killed now, negative if it lost the session instead, else 0.
  */
-static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd, struct list_head *dead)
+static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 	__must_hold(&cmd->ctx->lock)
 {
 	struct nnaccel_session *session = cmd->model->session;
-	u64 took_ns;
 
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->expired = true;
-	if (session->mm == cmd->ctx->mm)
-		return 0;
-	took_ns = nnaccel_session_kill(session);
-	if (took_ns > NNACCEL_KILL_NS) {
-		nnaccel_session_disconnect(session, dead);
-		return 0;
-	}
-	nnaccel_command_watch_until(cmd, ktime_get_ns() + NNACCEL_KILL_POLL_NS);
-	if (took_ns)
+	if (session->mm == cmd->ctx->mm || !nnaccel_session_kill(session))
 		return 0;
 	return session->shared ? -pid_nr(session->pid) : pid_nr(session->pid);
 }
@@ -223,7 +210,7 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head
 		break;
 	case NNACCEL_COMMAND_IN_FLIGHT:
 		if (due && async->ended)
-			return nnaccel_command_overdue(cmd, dead);
+			return nnaccel_command_overdue(cmd);
 		/* The worker may use the rest of its time. */
 		if (due)
 			nnaccel_async_abandon(cmd, -ETIME);

@@ -286,9 +286,6 @@ static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
 }
 
-/* A killed worker counts as dead after this time, even if it has not exited. */
-#define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
-
 /* Interval of the calls of nnaccel_async.must_leave. */
 #define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
 

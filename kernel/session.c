@@ -26,6 +26,12 @@
 #include "submit.h"
 #include "trace.h"
 
+/* A killed worker counts as dead after this time, even if it has not exited. */
+#define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
+
+/* Interval of the checks whether a killed worker has died, in jiffies. */
+#define NNACCEL_KILL_POLL	nsecs_to_jiffies(5 * NSEC_PER_MSEC)
+
 /**
  * nnaccel_session_is_current() - Returns whether the calling process serves the session
  * @session: the session; no lock is needed, because an attached worker never changes
@@ -84,25 +90,26 @@ static void nnaccel_session_end(struct nnaccel_session *session)
  *
  * A worker that serves other sessions is not killed, but loses this session and must close it.
  *
- * Return: nanoseconds since the kill; U64_MAX if no thread of the worker can write any more.
+ * The session is disconnected once the worker can no longer write, or after a while.
+ *
+ * Return: true if this call ended a worker that could still write.
  */
-u64 nnaccel_session_kill(struct nnaccel_session *session)
+bool nnaccel_session_kill(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
-	if (!atomic_read(&session->mm->mm_users))
-		return U64_MAX;
 	if (session->killed_ns)
-		return ktime_get_ns() - session->killed_ns;
+		return false;
 	session->killed_ns = ktime_get_ns();
+	queue_delayed_work(nnaccel_wq, &session->cutoff, 0);
+	if (!atomic_read(&session->mm->mm_users))
+		return false;
 	if (session->shared)
 		nnaccel_session_end(session);
 	else
 		kill_pid(session->pid, SIGKILL, 1);
-	/* The command may end before: its worker may answer late and keep the session. */
-	queue_delayed_work(nnaccel_wq, &session->cutoff, nsecs_to_jiffies(NNACCEL_KILL_NS) + 1);
 	trace_nnaccel_session_kill(session->ctx);
-	return 0;
+	return true;
 }
 
 static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
@@ -161,14 +168,11 @@ static void nnaccel_session_fail_commands(struct list_head *from, struct list_he
 	}
 }
 
-/**
- * nnaccel_session_disconnect() - Disconnects a session from its context
- * @session: the session, whose file may stay open; ctx->lock is held
- * @dead: gets commands; the caller puts them
- *
+/*
+ * Disconnects a session from its context. Its file may stay open. @dead gets commands to put.
  * The engine node is notified first, so that later calls do not get the -EPIPE of this session.
  */
-void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
+static void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
 	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_context *ctx = session->ctx;
@@ -212,10 +216,17 @@ static void nnaccel_session_leave(struct nnaccel_session *session)
 		nnaccel_command_put(cmd);
 }
 
-/* The worker has not closed the session in time. */
+/* Disconnects a session whose worker was killed, once no thread can write, or after a while. */
 static void nnaccel_session_cut_off(struct work_struct *work)
 {
-	nnaccel_session_leave(container_of(to_delayed_work(work), struct nnaccel_session, cutoff));
+	struct nnaccel_session *session = container_of(to_delayed_work(work),
+						       struct nnaccel_session, cutoff);
+
+	if (atomic_read(&session->mm->mm_users) &&
+	    ktime_get_ns() - session->killed_ns <= NNACCEL_KILL_NS)
+		queue_delayed_work(nnaccel_wq, &session->cutoff, NNACCEL_KILL_POLL);
+	else
+		nnaccel_session_leave(session);
 }
 
 static void nnaccel_session_free(struct nnaccel_session *session)

@@ -33,7 +33,7 @@ struct vm_area_struct;
  * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
  * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
- * @cutoff: disconnects a session whose worker was killed and has not closed it
+ * @cutoff: disconnects the session after a kill
  * @wait: threads that fetch or poll
  * @queue: ctx->lock: commands, the next one first
  * @in_flight: ctx->lock: commands that the worker has fetched
@@ -75,8 +75,7 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
 bool nnaccel_session_is_current(const struct nnaccel_session *session);
 bool nnaccel_session_is_over(const struct nnaccel_session *session);
-u64 nnaccel_session_kill(struct nnaccel_session *session);
-void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead);
+bool nnaccel_session_kill(struct nnaccel_session *session);
 void nnaccel_session_update_priority(struct nnaccel_session *session);
 
 /* ---- fetch.c ---- */
