@@ -3,9 +3,9 @@
  * Sums and extremes of pixels of bytes and tables of them for one instruction set,
  * in loops that compilers make vectors of, and with arithmetic and means their part of the table;
  * included after binary_q8.h and average_q8.h. The including file may define macros
- * for vectors of 4 * LANES bytes: MAX_OF_BYTES; REPEAT_16, which repeats 16 bytes; FIND_BYTES, which
- * looks up entries of these; CHOOSE_BYTES, which takes bytes of a second vector if those of a third
- * one have their highest bit set.
+ * for vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16
+ * repeats 16 bytes. FIND_BYTES looks up entries of these. CHOOSE_BYTES takes bytes of a second vector
+ * if those of a third one have their highest bit set.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"

@@ -180,9 +180,9 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t vec
 }
 
 /*
- * In pairs, for instruction sets that multiply 16 bits, a panel is the scales of two vectors of
- * `lanes` columns, then for each two elements of depth two weights a column, of `weight` bytes with
- * a sign; columns are ordered as above. Padding meets values of 0.
+ * Instruction sets that multiply 16 bits take pairs. A panel of pairs begins with the scales of two
+ * vectors of `lanes` columns. Then come, for each two elements of depth, two weights a column, of
+ * `weight` bytes with a sign. Columns are ordered as above. Padding meets values of 0.
  */
 #define NN_Q8_PAIR 2
 
