@@ -434,6 +434,13 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
 
 /* ---- one dma-buf ---- */
 
+/* Begins or ends an access, without waiting. */
+static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
+{
+	return counted ? nnaccel_access_use(dmabuf, prot, begin) :
+			 nnaccel_access_sync(dmabuf, prot, begin);
+}
+
 /**
  * nnaccel_access_begin() - Begins an access of the CPU to a dma-buf, and waits until it is possible
  * @dmabuf: the dma-buf
@@ -451,8 +458,7 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted)
 		ret = nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE);
 		if (ret)
 			return ret;
-		ret = counted ? nnaccel_access_use(dmabuf, prot, true) :
-				nnaccel_access_sync(dmabuf, prot, true);
+		ret = nnaccel_access_once(dmabuf, prot, counted, true);
 		if (ret != -EAGAIN)
 			return ret;
 		schedule_timeout_interruptible(1);
@@ -466,18 +472,12 @@ static void nnaccel_access_end_free(struct kref *refs)
 	kfree(container_of(refs, struct nnaccel_access_end, refs));
 }
 
-static int nnaccel_access_end_once(struct dma_buf *dmabuf, u32 prot, bool counted)
-{
-	return counted ? nnaccel_access_use(dmabuf, prot, false) :
-			 nnaccel_access_sync(dmabuf, prot, false);
-}
-
 static void nnaccel_access_end_work(struct work_struct *work)
 {
 	struct nnaccel_access_end *end = container_of(to_delayed_work(work),
 						      struct nnaccel_access_end, work);
 
-	while ((end->ret = nnaccel_access_end_once(end->dmabuf, end->prot, end->counted)) ==
+	while ((end->ret = nnaccel_access_once(end->dmabuf, end->prot, end->counted, false)) ==
 	       -EAGAIN)
 		schedule_timeout_uninterruptible(1);
 	dma_buf_put(end->dmabuf);
@@ -502,7 +502,7 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 		       bool counted)
 {
 	struct nnaccel_access_end *end;
-	int ret = nnaccel_access_end_once(dmabuf, prot, counted);
+	int ret = nnaccel_access_once(dmabuf, prot, counted, false);
 
 	if (ret != -EAGAIN)
 		return ret ? -EIO : 0;

@@ -609,7 +609,6 @@ static int nnaccel_cancel(struct nnaccel_context *ctx, const struct nnaccel_canc
 static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnaccel_cancel *arg,
 				  bool submissions)
 {
-	struct nnaccel_command *cmd, *next;
 	bool signalling;
 	LIST_HEAD(dead);
 	int ret;
@@ -617,8 +616,7 @@ static int nnaccel_cancel_and_put(struct nnaccel_context *ctx, const struct nnac
 	signalling = nnaccel_lock_signalling(ctx);
 	ret = nnaccel_cancel(ctx, arg, submissions, &dead);
 	nnaccel_unlock_signalling(ctx, signalling);
-	list_for_each_entry_safe(cmd, next, &dead, node)
-		nnaccel_command_put(cmd);
+	nnaccel_command_put_all(&dead);
 	return ret;
 }
 

@@ -237,7 +237,6 @@ static void nnaccel_command_expire(struct work_struct *work)
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
 						   expiry);
 	struct nnaccel_context *ctx = cmd->ctx;
-	struct nnaccel_command *each, *next;
 	bool signalling;
 	LIST_HEAD(dead);
 	pid_t killed;
@@ -249,8 +248,7 @@ static void nnaccel_command_expire(struct work_struct *work)
 		pr_warn_ratelimited("worker %d of context %llu %s: an execution took too long\n",
 				    abs(killed), ctx->number,
 				    killed > 0 ? "killed" : "loses its session");
-	list_for_each_entry_safe(each, next, &dead, node)
-		nnaccel_command_put(each);
+	nnaccel_command_put_all(&dead);
 	nnaccel_command_put(cmd);
 }
 
@@ -407,6 +405,18 @@ static void nnaccel_command_free(struct kref *refs)
 void nnaccel_command_put(struct nnaccel_command *cmd)
 {
 	kref_put(&cmd->refs, nnaccel_command_free);
+}
+
+/**
+ * nnaccel_command_put_all() - Drops a reference to each command of a list
+ * @dead: the commands; their ctx->lock is not held
+ */
+void nnaccel_command_put_all(struct list_head *dead)
+{
+	struct nnaccel_command *cmd, *next;
+
+	list_for_each_entry_safe(cmd, next, dead, node)
+		nnaccel_command_put(cmd);
 }
 
 /**

@@ -299,6 +299,7 @@ void nnaccel_command_exit(void);
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind,
 					      const struct nnaccel_arrays *layout);
 void nnaccel_command_put(struct nnaccel_command *cmd);
+void nnaccel_command_put_all(struct list_head *dead);
 int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools);
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);

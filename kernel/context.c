@@ -162,7 +162,6 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
-	struct nnaccel_command *cmd, *next;
 	bool signalling;
 	LIST_HEAD(dead);
 
@@ -175,8 +174,7 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 		wake_up_all(&ctx->session->wait);
 	}
 	nnaccel_unlock_signalling(ctx, signalling);
-	list_for_each_entry_safe(cmd, next, &dead, node)
-		nnaccel_command_put(cmd);
+	nnaccel_command_put_all(&dead);
 
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);

@@ -355,7 +355,7 @@ static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 	int ret = -EAGAIN;
 
 	mutex_lock(&ctx->lock);
-	if (ctx->closed || session->ended)
+	if (nnaccel_session_is_over(session))
 		ret = -ESHUTDOWN;
 	else if (!list_empty(&session->notices))
 		return nnaccel_fetch_notice(fetch);

@@ -204,7 +204,6 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session, struct l
 static void nnaccel_session_leave(struct nnaccel_session *session)
 {
 	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_command *cmd, *next;
 	bool signalling;
 	LIST_HEAD(dead);
 
@@ -212,8 +211,7 @@ static void nnaccel_session_leave(struct nnaccel_session *session)
 	if (ctx->session == session)
 		nnaccel_session_disconnect(session, &dead);
 	nnaccel_unlock_signalling(ctx, signalling);
-	list_for_each_entry_safe(cmd, next, &dead, node)
-		nnaccel_command_put(cmd);
+	nnaccel_command_put_all(&dead);
 }
 
 /* Disconnects a session whose worker was killed, once no thread can write, or after a while. */
