@@ -33,7 +33,7 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 /* Transposes. Dimensions that stay adjacent are merged, and those of size 1 are dropped. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
-	int groups[MAX_RANK], rank = 0, perm[MAX_RANK], place[MAX_RANK], to[MAX_RANK];
+	int groups[MAX_RANK], rank = 0, place[MAX_RANK], to[MAX_RANK];
 	uint32_t dims[MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 	unsigned int seen = 0;
 	int last = -2;
@@ -70,13 +70,11 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 	}
 	if (!rank)
 		return x;
-	for (int i = 0; i < rank; i++) {
-		perm[i] = place[i];
+	for (int i = 0; i < rank; i++)
 		to[place[i]] = i;
-	}
 	if (rank > MAX_DIMS)
 		return permuted_by_one(t, x, rank, to, dims);
-	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, perm);
+	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, place);
 }
 
 /* Takes a SLICE of an operand. */

@@ -74,6 +74,12 @@ static struct translated *value_in(struct lowering *t, uint32_t index)
 	return NULL;
 }
 
+/* Returns whether the operator reads an input of this type as float32. */
+static bool widens(struct lowering *t, int type)
+{
+	return onnx(t)->is_wide && type == ONNX_FLOAT16;
+}
+
 int type_in(struct lowering *t, uint32_t index)
 {
 	int type;
@@ -81,7 +87,7 @@ int type_in(struct lowering *t, uint32_t index)
 	if (onnx(t)->qlinear)
 		return ONNX_FLOAT;
 	type = has_in(t, index) ? value_at(t, onnx(t)->node->in[index])->type : ONNX_NONE;
-	return onnx(t)->is_wide && type == ONNX_FLOAT16 ? ONNX_FLOAT : type;
+	return widens(t, type) ? ONNX_FLOAT : type;
 }
 
 const struct shape *shape_in(struct lowering *t, uint32_t index)
@@ -155,7 +161,7 @@ uint32_t in(struct lowering *t, uint32_t index)
 	}
 	if (t->refused)
 		return NO_OPERAND;
-	return onnx(t)->is_wide && type == ONNX_FLOAT16 ?
+	return widens(t, type) ?
 	       cast(t, value->operand, NN(TENSOR_FLOAT32)) : value->operand;
 }
 
@@ -190,8 +196,8 @@ int64_t constant_count(struct lowering *t, uint32_t index)
 	const struct translated *value =
 		has_in(t, index) ? &onnx(t)->values[onnx(t)->node->in[index]] : NULL;
 
-	if (onnx(t)->qlinear || (onnx(t)->is_wide && value &&
-				 value_at(t, onnx(t)->node->in[index])->type == ONNX_FLOAT16))
+	if (onnx(t)->qlinear ||
+	    (value && widens(t, value_at(t, onnx(t)->node->in[index])->type)))
 		return -1;
 	return value && value->ready && !value->elided && value->data ?
 	       shape_count(&value->shape) : -1;

@@ -343,11 +343,6 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l,
 	narrow(w->h, c->state_zero, c->projection_limit, c->outputs, out);
 }
 
-static int16_t saturate(int32_t v)
-{
-	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
-}
-
 /* One row of the batch, whose products with the weights are there. */
 static void step(const struct nn_kernel_call *call, const struct lstm *l,
 		 const struct work *w, const int16_t *state, int16_t *next, int8_t *out)
@@ -368,7 +363,7 @@ static void step(const struct nn_kernel_call *call, const struct lstm *l,
 		int32_t kept = nn_rdp(forget[u] * state[u], 15);
 		int32_t added = nn_rdp(input * cell[u], 30 + c->cell_shift);
 
-		next[u] = (int16_t)nn_qlstm_clip(saturate(kept + added), c->cell_limit);
+		next[u] = (int16_t)nn_qlstm_clip(nn_saturate16(kept + added), c->cell_limit);
 	}
 	end_gate(call, c, w, NN_QLSTM_OUT, next);
 	squash(isa, true, (uint32_t)(15 + c->cell_shift), next, w->squashed, c->units);
@@ -399,8 +394,8 @@ static void step_16bit(const struct nn_kernel_call *call, const struct nn_qlstm 
 	for (size_t u = 0; u < c->units; u++) {
 		int32_t added = nn_rdp(multiply_q15(in[u], cell[u]), 4);
 
-		next[u] = saturate(added + multiply_q15(forget[u], state[u]));
-		w->squashed[u] = saturate(next[u] * 2);
+		next[u] = nn_saturate16(added + multiply_q15(forget[u], state[u]));
+		w->squashed[u] = nn_saturate16(next[u] * 2);
 	}
 	squash(isa, true, 3, w->squashed, w->squashed, c->units);
 	for (size_t u = 0; u < c->units; u++) {
