@@ -65,12 +65,9 @@ static enum nn_status import_file(const struct nna_device *device, int fd, uint6
 static void drop_pools(const struct nna_device *device, const struct nnaccel_cache_part *parts,
 		       uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		struct nnaccel_destroy d = { .size = sizeof(d), .id = parts[i].pool };
-
-		if (d.id)
-			nna_device_call(device, NNACCEL_DESTROY, &d);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		if (parts[i].pool)
+			nna_drop(device, parts[i].pool);
 }
 
 static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepare_cached *p,

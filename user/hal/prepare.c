@@ -548,16 +548,12 @@ enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_
 
 void nna_preparation_free(struct nna_preparation *p)
 {
-	struct nnaccel_destroy d = { .size = sizeof(d) };
-
 	if (!p)
 		return;
 	if (p->id)
 		nna_drop(p->device, p->id);
-	/* The model was not taken. */
-	d.id = p->id || p->error || p->work.out_status ? 0 : p->work.out_model;
-	if (d.id)
-		nna_device_call(p->device, NNACCEL_DESTROY, &d);
+	else if (!p->error && !p->work.out_status && p->work.out_model)
+		nna_drop(p->device, p->work.out_model);	/* it was not taken */
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
 	free(p);

@@ -11,6 +11,7 @@
 #include "base/sized.h"
 #include "kit/plugin.h"
 #include "model/extension.h"
+#include "model/operand.h"
 
 _Static_assert(NNX_MAX_RANK == NN_MAX_RANK, "the ranks of plug-ins are ours");
 
@@ -173,7 +174,7 @@ void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand
 	}
 	if (from->lifetime == NN_NO_VALUE)
 		to->flags |= NNX_OMITTED;
-	if (from->lifetime == NN_CONSTANT_COPY || from->lifetime == NN_CONSTANT_REFERENCE)
+	if (nn_operand_is_constant(from))
 		to->flags |= NNX_CONSTANT;
 }
 
