@@ -149,24 +149,28 @@ static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memo
 
 	if (!good(m, m->SessionGetInputTypeInfo(m->session, number, &of), error))
 		return false;
+	snprintf(error, RUNTIME_ERROR, "input %zu is no tensor that can be made up", number);
 	done = good(m, m->CastTypeInfoToTensorInfo(of, &info), error) && info &&
 	       good(m, m->GetTensorElementType(info, &type), error) &&
 	       good(m, m->GetDimensionsCount(info, &rank), error) && rank <= MAX_RANK &&
-	       good(m, m->GetDimensions(info, dims, rank), error);
+	       good(m, m->GetDimensions(info, dims, rank), error) && type_of(type) != RUNTIME_OTHER;
 	m->ReleaseTypeInfo(of);
-	if (!done || type_of(type) == RUNTIME_OTHER) {
-		snprintf(error, RUNTIME_ERROR, "input %zu is no tensor that can be made up", number);
+	if (!done)
 		return false;
-	}
+	t->tensor.type = type_of(type);
 	for (size_t i = 0; i < rank; i++) {
 		dims[i] = dims[i] > 0 ? dims[i] : 1;
-		count *= (size_t)dims[i];
+		if (__builtin_mul_overflow(count, (size_t)dims[i], &count))
+			count = SIZE_MAX;
 	}
-	t->tensor.type = type_of(type);
+	/* calloc() refuses what overflows. */
 	t->tensor.bytes = count * runtime_size(t->tensor.type);
-	t->tensor.data = calloc(1, t->tensor.bytes);
-	return t->tensor.data &&
-	       good(m, m->CreateTensorWithDataAsOrtValue(memory, t->tensor.data, t->tensor.bytes, dims, rank, type,
+	t->tensor.data = calloc(count, runtime_size(t->tensor.type));
+	if (!t->tensor.data) {
+		snprintf(error, RUNTIME_ERROR, "input %zu is larger than the memory", number);
+		return false;
+	}
+	return good(m, m->CreateTensorWithDataAsOrtValue(memory, t->tensor.data, t->tensor.bytes, dims, rank, type,
 							 &t->value), error);
 }
 
