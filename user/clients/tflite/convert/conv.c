@@ -241,8 +241,6 @@ static uint32_t by_conv(struct lowering *t, struct operand w, uint32_t rows, uin
 	struct conv c = { .w = { .size = { 1, 1 }, .stride = { 1, 1 }, .dilation = { 1, 1 } },
 			  .code = NN(CONV_2D), .bias = bias };
 
-	if (w.channel != 0)
-		refuse(t, "weights with scales for dimension %u", w.channel);
 	w.rank = 4;
 	w.dims[3] = w.dims[1];
 	w.dims[1] = w.dims[2] = 1;
@@ -271,13 +269,12 @@ void fully_connected_op(struct lowering *t)
 		return refuse(t, "an output of another size than %u rows of %u", rows, w.dims[0]);
 	count_work(t, out, w.dims[1]);
 	hybrid = is_hybrid(x, tensor_in(t, 1));
-	/* TensorFlow Lite's kernel assumes 0 for the missing single scale. */
-	if (w.scales && hybrid)
-		return refuse(t, "a hybrid operation: weights with scales by channel");
+	if (w.scales && w.channel != 0)
+		return refuse(t, "weights with scales for dimension %u, must be 0", w.channel);
 	bias = bias_of(t, x, 2, &w, w.dims[0]);
 	t->fused = fused_code(t, p->activation);
 	y = out_like(t, 0);
-	if (w.scales)
+	if (w.scales && !hybrid)
 		return set(t, 0, by_conv(t, w, rows, bias, y));
 	y = result(t, y, 2, (uint32_t[]){ rows, w.dims[0] });
 	if (hybrid && has_own(t))

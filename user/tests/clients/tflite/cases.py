@@ -192,10 +192,17 @@ def hybrid_matmul(asymmetric):
     return make
 
 
+def hybrid_pixels(m):
+    x = m.input([3, 1, 1, 20])
+    w = weights(m, INT8, [7, 1, 1, 20], 0)
+    return [m.op("CONV_2D", [x, w, bias(m, FLOAT32, 7)], [m.tensor([3, 1, 1, 7])], VALID, 1, 1, NONE, 1, 1)]
+
+
 # Activations that are quantised when they run: a quantum that is rounded the other way is a step.
 case("fully connected hybrid", hybrid())
 case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
-case("fully connected hybrid per channel", hybrid(0), left="a hybrid operation")
+# Newer versions scale each channel. This one computes zeros, so a convolution of one pixel is the reference.
+case("fully connected hybrid per channel", hybrid(0, True), reference=hybrid_pixels, join=list)
 case("batch matmul hybrid", hybrid_matmul(False))
 case("batch matmul hybrid, asymmetric", hybrid_matmul(True))
 case("conv hybrid", conv(FLOAT32, n=2, weight=INT8))
