@@ -106,6 +106,8 @@ static double get(const void *data, char letter, size_t at)
 		return ((const float *)data)[at];
 	case 'i':
 		return ((const int32_t *)data)[at];
+	case 'l':
+		return (double)((const int64_t *)data)[at];
 	case 'w':
 		return ((const int16_t *)data)[at];
 	case 's':

@@ -24,7 +24,8 @@
 #include "tests/heap_blocks.h"
 
 enum {
-	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, PAD_V2 = 60,
+	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, CAST = 53, ARG_MAX = 56,
+	PAD_V2 = 60,
 	FLOOR_DIV = 90, IMAG = 133,
 };
 
@@ -569,8 +570,8 @@ static void test_wrong_tensors(void **state)
 		{ "a tensor with a dimension of 0", TFL_FLOAT32, 2, { 2, 0 }, 0, 0, 0, false, false, 0 },
 		{ "a tensor with a dimension of -1", TFL_FLOAT32, 2, { -1, 2 }, 0, 0, 0, false, false, 0 },
 		{ "a sparse tensor", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, true, false, 0 },
-		{ "int64, which NNAPI does not take here", TFL_INT64, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
-		{ "int16, which NNAPI does not take here", TFL_INT16, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
+		{ "int64, must be one of float32, uint8, int8", TFL_INT64, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
+		{ "int16, must be one of float32, uint8, int8", TFL_INT16, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
 		{ "-", TFL_INT8, 2, { 2, 3 }, 1, 0, 3, false, false, 0 },
 		{ "a tensor with scales per channel that is not constant", TFL_INT8, 2, { 2, 3 }, 2, 0, 0, false, false, 0 },
 		{ "a tensor with a zero point per channel that is not 0", TFL_INT8, 2, { 2, 3 }, 2, 0, 1, false, false, 0 },
@@ -703,6 +704,44 @@ static void test_buffers(void **state)
 	munmap(shared, 8192);
 	close(fd);
 	assert_int_equal(files(), before);
+}
+
+/* Places of int64 from one partition to another, whose int32 numbers they become, and as a tensor without data. */
+static void test_wide_places(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = world();
+	const int64_t *places;
+
+	(void)state;
+	tensor(w, TFL_FLOAT32, 2, (const int[]){ 2, 3 });
+	tensor(w, TFL_INT32, 1, (const int[]){ 1 });
+	tensor(w, TFL_INT64, 1, (const int[]){ 2 });
+	tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 });
+	tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 });
+	w->tensors[1].allocation_type = TFL_READ_ONLY;
+	((int *)w->data[1])[0] = 1;
+	memcpy(w->data[0], (const float[]){ 1, 2, 3, 7, 6, 5 }, 6 * sizeof(float));
+	node(w, ARG_MAX, 0, 1, 2);
+	node(w, IMAG, 0, -2, 4);
+	node(w, CAST, 2, -2, 3);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 2);
+	memset(w->data[2], 0xff, 2 * sizeof(places[0]));
+	run(w);
+	places = (const int64_t *)w->data[2];
+	assert_int_equal(places[0], 2);
+	assert_int_equal(places[1], 0);
+	assert_float_equal(((const float *)w->data[3])[0], 2, 0);
+	assert_float_equal(((const float *)w->data[3])[1], 0, 0);
+	w->tensors[2].contents = NULL;
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[1]), TFL_DELEGATE_ERROR);
+	w->tensors[2].contents = w->data[2];
+	w->tensors[2].buffer_handle = 0;
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[1]), TFL_DELEGATE_ERROR);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
 }
 
 /* TensorFlow Lite divides in double: the floor may be another. */
@@ -969,7 +1008,7 @@ static void test_nothing_is_left(void **state)
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
 		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
-		test_buffers, test_cached_outputs,
+		test_buffers, test_cached_outputs, test_wide_places,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1004,6 +1043,7 @@ int main(void)
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_cached_outputs),
 		cmocka_unit_test(test_dropped_axis),
+		cmocka_unit_test(test_wide_places),
 		cmocka_unit_test(test_floor_div),
 		cmocka_unit_test(test_short_order),
 		cmocka_unit_test(test_short_value),

@@ -117,6 +117,9 @@ uint32_t from_start(struct lowering *t, uint32_t at, int64_t size);
 /* Sets output 0 to `on` at the places of input 0 along a new axis, and to `off` elsewhere. */
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
 		 float on, float off);
+/* Sums each element and those before it, or with `is_ahead` those behind it, along an axis. */
+uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
+		bool is_exclusive, bool is_ahead);
 /* Computes SOFTMAX or LOG_SOFTMAX along one of three axes. */
 uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
 		    uint32_t like);

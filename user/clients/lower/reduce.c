@@ -158,6 +158,36 @@ void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, u
 			       filled(t, like, 3, dims, off)), &to);
 }
 
+/* Moves elements of the middle axis that far back, or ahead, and puts zeros in their place. */
+static uint32_t shifted(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t by,
+			bool ahead)
+{
+	const struct shape shape = { 3, { dims[0], dims[1], dims[2] } };
+	int32_t pairs[6] = { 0 };
+
+	if (by >= dims[1])
+		return filled_like(t, x, 0);
+	pairs[2 + ahead] = (int32_t)by;
+	return padded(t, NN(PAD), taken(t, x, &shape, 1, ahead ? by : 0, dims[1] - by), pairs,
+		      NO_OPERAND);
+}
+
+uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
+		bool is_exclusive, bool is_ahead)
+{
+	uint32_t dims[3];
+
+	around(shape, axis, dims);
+	x = view(t, x, 3, dims);
+	if (is_exclusive)
+		x = shifted(t, x, dims, 1, is_ahead);
+	/* Each step doubles the number of elements that a sum is of. */
+	for (uint32_t by = 1; by < dims[1] && !t->refused; by *= 2)
+		x = arithmetic(t, NN(ADD), x, shifted(t, x, dims, by, is_ahead));
+	t->work += (uint64_t)shape_count(shape);
+	return x;
+}
+
 uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
 		    uint32_t like)
 {

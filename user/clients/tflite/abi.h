@@ -247,6 +247,14 @@ struct tfl_one_hot {
 	int axis;
 };
 
+struct tfl_cumsum {
+	uint8_t exclusive, reverse;
+};
+
+struct tfl_reverse_sequence {
+	int seq_dim, batch_dim;
+};
+
 struct tfl_gelu {
 	uint8_t approximate;
 };

@@ -113,7 +113,7 @@ static const struct {
 	[TFL_FLOAT32] = { "float32", 4, NN(TENSOR_FLOAT32) },
 	[TFL_INT32] = { "int32", 4, NN(TENSOR_INT32) },
 	[TFL_UINT8] = { "uint8", 1, NN(TENSOR_QUANT8_ASYMM) },
-	[TFL_INT64] = { "int64", 8, 0 },
+	[TFL_INT64] = { "int64", 8, NN(TENSOR_INT32) },
 	[TFL_STRING] = { "string", 0, 0 },
 	[TFL_BOOL] = { "bool", 0, NN(TENSOR_BOOL8) },
 	[TFL_INT16] = { "int16", 0, NN(TENSOR_QUANT16_SYMM) },
@@ -287,9 +287,9 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 		refuse(t, "a tensor without elements, or with more than 2^31");
 	if (tensor->sparsity)
 		refuse(t, "a sparse tensor");
-	if (!to.type || (tensor->type == TFL_INT16 &&
-			 (!tfl(t)->take_int16 || tensor->params.zero_point ||
-			  !(tensor->params.scale > 0))))
+	if (!to.type || (tensor->type == TFL_INT64 && !tfl(t)->take_int64) ||
+	    (tensor->type == TFL_INT16 &&
+	     (!tfl(t)->take_int16 || tensor->params.zero_point || !(tensor->params.scale > 0))))
 		refuse(t, "a tensor of type %s", tensor_type_name(tensor->type));
 	if (t->refused)
 		return to;
@@ -299,6 +299,20 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 	else if (tensor->type == TFL_INT16)
 		to.scale = tensor->params.scale;
 	return to;
+}
+
+/* Makes a constant of int64 numbers that fit 32 bits. */
+static uint32_t narrow_constant(struct lowering *t, uint32_t i, struct operand *type)
+{
+	int64_t count, *wide = ints_in(t, i, &count);
+	int32_t *narrow = wide ? builder_alloc(t->b, builder_size(type)) : NULL;
+
+	for (int64_t k = 0; narrow && k < count; k++) {
+		narrow[k] = (int32_t)wide[k];
+		if (narrow[k] != wide[k])
+			refuse(t, "an int64 constant of %lld, must fit 32 bits", (long long)wide[k]);
+	}
+	return constant_bytes(t, type, narrow);
 }
 
 /* Makes a constant of a tensor's data. */
@@ -312,24 +326,44 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 	return constant_bytes(t, &type, tensor->contents);
 }
 
-uint32_t in(struct lowering *t, uint32_t i)
+static uint32_t find_in(struct lowering *t, uint32_t i, bool is_low)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
+	const int at = index_of(tfl(t)->node->inputs, i);
 	uint32_t *operand;
 	struct operand type = operand_type(t, tensor);
 
+	if (!t->refused && tensor->type == TFL_INT64 && !tensor_is_constant(tensor) && !is_low &&
+	    !tfl(t)->is_checked && !tfl(t)->produced[at])
+		refuse(t, "int64 numbers from outside, which may exceed the 32 bits that NNAPI has");
 	if (t->refused)
 		return NO_OPERAND;
-	operand = &tfl(t)->operand_of[index_of(tfl(t)->node->inputs, i)];
+	operand = &tfl(t)->operand_of[at];
 	if (*operand != NO_OPERAND)
 		return *operand;
 	if (tensor_is_constant(tensor))
-		*operand = constant_of(t, tensor, type);
+		*operand = tensor->type == TFL_INT64 ? narrow_constant(t, i, &type) :
+						       constant_of(t, tensor, type);
 	else if (type.scales)
 		refuse(t, "a tensor with scales per channel that is not constant");
 	else
 		*operand = builder_operand(t->b, &type);
 	return *operand;
+}
+
+uint32_t in(struct lowering *t, uint32_t i)
+{
+	return find_in(t, i, false);
+}
+
+uint32_t low_in(struct lowering *t, uint32_t i)
+{
+	const struct tfl_tensor *tensor = tensor_in(t, i);
+
+	if (tensor && tensor->type != TFL_INT32 && tensor->type != TFL_INT64)
+		refuse(t, "indices of type %s, must be int32 or int64",
+		       tensor_type_name(tensor->type));
+	return find_in(t, i, true);
 }
 
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)

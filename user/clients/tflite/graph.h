@@ -19,6 +19,7 @@ struct graph_port {
 	bool shared;			/* a state that is also an output of its node */
 	/* the tensor of that output, if other nodes read it; or NO_TENSOR */
 	int also;
+	bool is_wide;			/* the tensor is int64, the operand int32 */
 	uint32_t size;
 };
 
@@ -37,6 +38,8 @@ struct graph {
 	uint32_t first;			/* its first operation */
 	bool dequantises;		/* compilation converts the node's weights to float32 */
 	bool take_int16;		/* the node's converter accepts int16 tensors */
+	bool take_int64;		/* and int64 tensors, as int32 */
+	bool is_checked;		/* of int64 inputs, the low 32 bits are enough */
 };
 
 static inline struct graph *tfl(const struct lowering *t)
@@ -86,6 +89,8 @@ int64_t *ints_of_count(struct lowering *t, uint32_t i, const char *what, int64_t
 struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor);
 /* Makes a result for output i, with its type, scale and shape. */
 uint32_t out_like(struct lowering *t, uint32_t i);
+/* Returns input i, int32 or int64, of which TensorFlow Lite itself takes the low 32 bits. */
+uint32_t low_in(struct lowering *t, uint32_t i);
 /* Views a constant input's data as another type of the same size; other inputs in another shape. */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */

@@ -43,7 +43,8 @@ struct kernel {
 	ANeuralNetworksBurst *burst;
 	ANeuralNetworksExecution *execution;
 	struct place *places;		/* by port */
-	char **states;			/* by port: memory that receives a new state; or NULL */
+	/* by port: memory that receives a new state, or has an int64 tensor as int32; or NULL */
+	char **own;
 };
 
 /* ---- Building ---- */
@@ -61,9 +62,9 @@ static void free_compilation(struct kernel *k)
 static void free_model(struct kernel *k)
 {
 	free_compilation(k);
-	for (uint32_t i = 0; k->states && i < k->num_ports; i++)
-		free(k->states[i]);
-	free(k->states);
+	for (uint32_t i = 0; k->own && i < k->num_ports; i++)
+		free(k->own[i]);
+	free(k->own);
 	free(k->places);
 	free(k->ports);
 	free(k->shapes);
@@ -104,6 +105,7 @@ static void add_port(struct kernel *k, int tensor)
 	k->ports[k->num_ports++] = (struct graph_port){
 		.operand = operand, .tensor = tensor, .also = TFL_NO_TENSOR,
 		.size = (uint32_t)builder_size(&k->graph.b.operands[operand]),
+		.is_wide = k->graph.context->tensors[tensor].type == TFL_INT64,
 	};
 }
 
@@ -170,13 +172,13 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	for (uint32_t i = 0; i < g->num_states; i++)
 		k->ports[k->num_ports++] = g->states[i];
 	k->places = calloc(k->num_ports + 1, sizeof(k->places[0]));
-	k->states = calloc(k->num_ports + 1, sizeof(k->states[0]));
-	if (!k->places || !k->states)
+	k->own = calloc(k->num_ports + 1, sizeof(k->own[0]));
+	if (!k->places || !k->own)
 		return fail(context, "no memory", "ports");
 	for (uint32_t i = 0; i < k->num_ports; i++)
-		if (k->ports[i].state) {
-			k->states[i] = malloc(k->ports[i].size + 1);
-			if (!k->states[i])
+		if (k->ports[i].state || k->ports[i].is_wide) {
+			k->own[i] = malloc(k->ports[i].size + 1);
+			if (!k->own[i])
 				return fail(context, "no memory", "states");
 		}
 	return TFL_OK;
@@ -294,6 +296,7 @@ static int build(struct kernel *k, struct tfl_context *context)
 		free_model(k);
 		return fail(context, "no memory", "model");
 	}
+	k->graph.is_checked = true;
 	status = convert(k, context) ? find_ports(k, context) : TFL_DELEGATE_ERROR;
 	if (status == TFL_OK)
 		status = make_model(k, context);
@@ -325,8 +328,8 @@ static struct place where_is(const struct kernel *k, const struct tfl_context *c
 {
 	const struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
 
-	if (k->states[i])
-		return (struct place){ k->states[i], TFL_NO_BUFFER };
+	if (k->own[i])
+		return (struct place){ k->own[i], TFL_NO_BUFFER };
 	if (t->delegate == &k->delegate->base && t->buffer_handle != TFL_NO_BUFFER)
 		return (struct place){ NULL, t->buffer_handle };
 	return (struct place){ t->contents, TFL_NO_BUFFER };
@@ -396,12 +399,33 @@ static int configure(struct kernel *k, const struct tfl_context *context)
 	return result;
 }
 
+/* Copies an int64 tensor to or from its port's int32 numbers. */
+static int copy_wide(const struct kernel *k, const struct tfl_context *context, uint32_t i)
+{
+	const struct tfl_tensor *t = &context->tensors[k->ports[i].tensor];
+	const size_t count = k->ports[i].size / sizeof(int32_t);
+	int32_t *narrow = (int32_t *)k->own[i];
+	int64_t *wide = t->contents;
+
+	if (!wide || t->bytes / sizeof(*wide) < count || t->buffer_handle != TFL_NO_BUFFER)
+		return ANEURALNETWORKS_BAD_DATA;
+	for (size_t n = 0; n < count; n++)
+		if (i >= k->num_inputs)
+			wide[n] = narrow[n];
+		else
+			narrow[n] = (int32_t)wide[n];
+	return ANEURALNETWORKS_NO_ERROR;
+}
+
 static int execute(struct kernel *k, const struct tfl_context *context)
 {
 	int result = ANEURALNETWORKS_NO_ERROR;
 
 	if (!in_place(k, context))
 		result = configure(k, context);
+	for (uint32_t i = 0; i < k->num_inputs && result == ANEURALNETWORKS_NO_ERROR; i++)
+		if (k->ports[i].is_wide)
+			result = copy_wide(k, context, i);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	if (k->burst)
@@ -492,13 +516,18 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 		const struct graph_port *port = &k->ports[i];
 		struct tfl_tensor *t = &context->tensors[port->tensor];
 
-		if (!k->states[i]) {
+		if (port->is_wide) {
+			if (copy_wide(k, context, i) != ANEURALNETWORKS_NO_ERROR)
+				return fail(context, "an int64 output has no place", t->name ?: "");
+			continue;
+		}
+		if (!k->own[i]) {
 			t->data_is_stale = k->places[i].handle != TFL_NO_BUFFER;
 			continue;
 		}
-		memcpy(t->contents, k->states[i], port->size);
+		memcpy(t->contents, k->own[i], port->size);
 		if (port->also != TFL_NO_TENSOR)
-			memcpy(context->tensors[port->also].contents, k->states[i], port->size);
+			memcpy(context->tensors[port->also].contents, k->own[i], port->size);
 	}
 	return TFL_OK;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "clients/tflite/operations.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct row {
 	translator *translate;		/* NULL: NNAPI cannot express it */
 	function *function;
@@ -26,7 +29,8 @@ struct row {
 #define BYTES (TYPE(TFL_UINT8) | TYPE(TFL_INT8))
 #define NUMBERS (FLOATS | INTS)
 #define COMMON (FLOATS | BYTES)
-#define MOVED (FLOATS | INTS | BYTES)
+#define LONGS TYPE(TFL_INT64)		/* held as int32: see find_in() */
+#define MOVED (FLOATS | INTS | LONGS | BYTES)
 #define PARAMS .params = true
 #define OPTIONAL .optional = true
 #define RAW .raw = true
@@ -91,6 +95,18 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 	return !t->refused;
 }
 
+/* Rejects a type with those of the mask. */
+static void refuse_type(struct lowering *t, int type, uint32_t types)
+{
+	char list[96] = "";
+
+	for (int i = 0; i < 31; i++)
+		if (types & TYPE(i))
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+				 *list ? ", " : "", tensor_type_name(i));
+	refuse(t, "%s, must be one of %s", tensor_type_name(type), list);
+}
+
 /* Checks that types are equal; rejects the node otherwise. */
 static bool check_type(struct lowering *t, int type, int other, const char *how)
 {
@@ -123,8 +139,7 @@ static void check(struct lowering *t, const struct row *op)
 	if (op->params && !params(t))
 		return refuse(t, "its parameters are missing");
 	if (op->types && (main->type < 0 || main->type > 30 || !(op->types & TYPE(main->type))))
-		return refuse(t, "%s, which NNAPI does not take here",
-			      tensor_type_name(main->type));
+		return refuse_type(t, main->type, op->types);
 	for (uint32_t i = 0; i < count; i++) {
 		in = tensor_in(t, i);
 		if (in && tensor_is_quant8(in) && !op->raw && !(in->params.scale > 0) &&
@@ -154,6 +169,7 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	g->b.node = (uint32_t)index;
 	g->first = mark.operations;
 	g->take_int16 = false;
+	g->take_int64 = op->types & LONGS;
 	g->dequantises = false;
 	if (!op->translate)
 		refuse(t, "%s", op->why ? op->why : "NNAPI has no such operation");

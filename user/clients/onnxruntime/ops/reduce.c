@@ -83,38 +83,15 @@ void arg_op(struct lowering *t)
 	set_out(t, 0, place_of(t, t->code, x, shape, axis, is_last), &to);
 }
 
-/* Moves elements of the middle axis that far back, or ahead, and puts zeros in their place. */
-static uint32_t shifted(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t by,
-			bool ahead)
-{
-	const struct shape shape = { 3, { dims[0], dims[1], dims[2] } };
-	int32_t pairs[6] = { 0 };
-
-	if (by >= dims[1])
-		return filled_like(t, x, 0);
-	pairs[2 + ahead] = (int32_t)by;
-	return padded(t, NN(PAD), taken(t, x, &shape, 1, ahead ? by : 0, dims[1] - by), pairs,
-		      NO_OPERAND);
-}
-
-/* Doubles with each step the number of elements that a sum is of. */
 void cumsum_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	bool ahead = attr_int(t, "reverse", 0);
 	int64_t count = 0, *axis = ints_in(t, 1, &count);
-	uint32_t x = number_in(t, 0), dims[3];
 
 	if (!axis || count != 1)
 		return refuse(t, "an axis that is not constant");
-	around(shape, axis_of(t, *axis, shape->rank), dims);
-	x = view(t, x, 3, dims);
-	if (attr_int(t, "exclusive", 0))
-		x = shifted(t, x, dims, 1, ahead);
-	for (uint32_t by = 1; by < dims[1] && !t->refused; by *= 2)
-		x = arithmetic(t, NN(ADD), x, shifted(t, x, dims, by, ahead));
-	t->work += (uint64_t)shape_count(shape);
-	set_out(t, 0, x, shape);
+	set_out(t, 0, summed(t, number_in(t, 0), shape, axis_of(t, *axis, shape->rank),
+			     attr_int(t, "exclusive", 0), attr_int(t, "reverse", 0)), shape);
 }
 
 void topk_op(struct lowering *t)

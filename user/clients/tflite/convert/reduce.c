@@ -100,18 +100,39 @@ void top_k_op(struct lowering *t)
 	set(t, 1, out[1]);
 }
 
+void cumsum_op(struct lowering *t)
+{
+	const struct tfl_cumsum *p = params(t);
+	const struct shape *shape = shape_in(t, 0);
+	int64_t *axis = ints_of_count(t, 1, "the axis", 1);
+	int at = axis ? axis_of(t, *axis, shape->rank) : 0;
+
+	if (!t->refused)
+		set(t, 0, summed(t, in(t, 0), shape, at, p->exclusive, p->reverse));
+}
+
 void one_hot_op(struct lowering *t)
 {
 	const struct tfl_one_hot *p = params(t);
-	int64_t *depth = ints_of_count(t, 1, "the depth", 1);
+	int64_t *depth = ints_of_count(t, 1, "the depth", 1), *whole;
 	float values[2] = { 0 };
 
-	for (uint32_t i = 0; i < 2; i++) {
-		const void *data = data_of_count(t, tensor_in(t, 2 + i), TFL_FLOAT32, 1);
+	for (uint32_t i = 0; i < 2 && !t->refused; i++) {
+		const struct tfl_tensor *value = tensor_in(t, 2 + i);
 
-		if (data)
-			memcpy(&values[i], data, sizeof(values[i]));
+		if (value->type == TFL_FLOAT32) {
+			const void *data = data_of_count(t, value, TFL_FLOAT32, 1);
+
+			if (data)
+				memcpy(&values[i], data, sizeof(values[i]));
+			continue;
+		}
+		whole = ints_of_count(t, 2 + i, "a value", 1);
+		if (whole && (*whole < -(1 << 24) || *whole > 1 << 24))
+			refuse(t, "a value of %lld, must be within 2^24 of 0", (long long)*whole);
+		if (!t->refused)
+			values[i] = (float)*whole;
 	}
 	if (!t->refused)
-		set_one_hot(t, in(t, 0), p->axis, *depth, in(t, 2), values[0], values[1]);
+		set_one_hot(t, low_in(t, 0), p->axis, *depth, in(t, 2), values[0], values[1]);
 }

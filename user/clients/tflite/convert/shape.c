@@ -292,11 +292,10 @@ void gather_op(struct lowering *t)
 
 	if (p->batch_dims)
 		return refuse(t, "batch dimensions");
-	if (tensor_in(t, 1)->type != TFL_INT32)
-		return refuse(t, "indices that are not int32");
 	count = (uint32_t)tensor_count(tensor_in(t, 1));
 	if (!t->refused)
-		set(t, 0, gathered(t, in(t, 0), shape, axis, view(t, in(t, 1), 1, &count), count));
+		set(t, 0, gathered(t, in(t, 0), shape, axis, view(t, low_in(t, 1), 1, &count),
+				   count));
 }
 
 void embedding_lookup_op(struct lowering *t)
@@ -450,20 +449,85 @@ void reverse_op(struct lowering *t)
 		set(t, 0, reversed(t, in(t, 0), shape, at));
 }
 
+/*
+ * Reverses the first elements of an axis, as many as input 1 says for each place along another one.
+ * Both axes become rows, which a GATHER takes: of place s of n it takes n - 1 - s if s < n, else s.
+ */
+void reverse_sequence_op(struct lowering *t)
+{
+	const struct tfl_reverse_sequence *p = params(t);
+	const struct shape *shape = shape_in(t, 0);
+	const int time = axis_of(t, p->seq_dim, shape->rank);
+	const int batch = axis_of(t, p->batch_dim, shape->rank);
+	int order[MAX_RANK + 2] = { batch, time }, back[MAX_RANK] = { 0 }, rank = 2;
+	uint32_t dims[2], rows, lengths, places, last, x;
+	struct shape each, line, both, to = { .rank = shape->rank };
+	int32_t *here, *there;
+
+	if (!t->refused && time == batch)
+		refuse(t, "axis %d as both axes", time);
+	if (t->refused)
+		return;
+	for (int i = 0; i < shape->rank; i++)
+		if (i != batch && i != time)
+			order[rank++] = i;
+	for (int i = 0; i < shape->rank; i++) {
+		back[order[i]] = i;
+		to.dims[i] = shape->dims[order[i]];
+	}
+	dims[0] = (uint32_t)to.dims[0];
+	dims[1] = (uint32_t)to.dims[1];
+	rows = dims[0] * dims[1];
+	if (to.dims[0] * to.dims[1] > 1 << 24)
+		return refuse(t, "%u * %u places, must be at most 2^24", dims[0], dims[1]);
+	each = (struct shape){ 2, { dims[0], 1 } };
+	line = (struct shape){ 2, { 1, dims[1] } };
+	both = (struct shape){ 2, { dims[0], dims[1] } };
+	here = builder_alloc(t->b, rows * sizeof(*here));
+	there = builder_alloc(t->b, rows * sizeof(*there));
+	if (!here || !there)
+		return;
+	for (uint32_t i = 0; i < rows; i++) {
+		here[i] = (int32_t)i;
+		there[i] = (int32_t)(i - i % dims[1] * 2) - 1;
+	}
+	lengths = view_shape(t, low_in(t, 1), &each);
+	places = constant_ints(t, 2, (uint32_t[]){ 1, dims[1] }, here);
+	last = broadcast(t, NN(ADD), constant_ints(t, 2, dims, there), &both, lengths, &each, &both);
+	places = selected(t, broadcast(t, NN(LESS), places, &line, lengths, &each, &both), last,
+			  constant_ints(t, 2, dims, here));
+	x = permuted(t, in(t, 0), shape, order);
+	x = gathered(t, x, &(struct shape){ 2, { rows, shape_count(shape) / rows } }, 0,
+		     view(t, places, 1, &rows), rows);
+	set(t, 0, permuted(t, view_shape(t, x, &to), &to, back));
+}
+
 /* ---- Types ---- */
 
 /* Casts between types with the same result in both interfaces; rejects others. */
 void cast_op(struct lowering *t)
 {
-	const struct tfl_tensor *x = tensor_in(t, 0), *out = tensor_out(t, 0);
+	const struct tfl_tensor *from = tensor_in(t, 0), *to = tensor_out(t, 0);
+	const bool is_whole = from->type == TFL_INT32 || from->type == TFL_INT64;
+	const char *why = NULL;
+	uint32_t x = to->type == TFL_INT32 && is_whole ? low_in(t, 0) : in(t, 0);
 
-	if (x->type == TFL_INT32 && out->type == TFL_UINT8)
-		return refuse(t, "int32 to uint8: TensorFlow Lite wraps, NNAPI saturates");
-	if (x->type == TFL_INT8 || out->type == TFL_INT8 || out->type == TFL_BOOL ||
-	    (out->type == TFL_FLOAT16 && x->type != TFL_FLOAT32))
-		return refuse(t, "%s to %s", tensor_type_name(x->type),
-			      tensor_type_name(out->type));
-	set(t, 0, EMIT(t, NN(CAST), out_like(t, 0), in(t, 0)));
+	if (is_whole && to->type == TFL_UINT8)
+		why = ", which TensorFlow Lite wraps and NNAPI saturates";
+	else if (from->type == TFL_FLOAT32 && to->type == TFL_INT64)
+		why = ", which may exceed the 32 bits that NNAPI has";
+	else if (from->type == TFL_INT8 || to->type == TFL_INT8 ||
+		 (to->type == TFL_BOOL && from->type == TFL_UINT8) ||
+		 (to->type == TFL_FLOAT16 && from->type != TFL_FLOAT32))
+		why = "";
+	if (why)
+		return refuse(t, "%s to %s%s", tensor_type_name(from->type),
+			      tensor_type_name(to->type), why);
+	if (is_type(t, x, NN(TENSOR_BOOL8)))
+		x = bool_as_float(t, x);
+	if (to->type == TFL_BOOL)
+		return set(t, 0, float_as_bool(t, x));
+	set(t, 0, EMIT(t, NN(CAST), out_like(t, 0), x));
 }
 
 void quantize_op(struct lowering *t)

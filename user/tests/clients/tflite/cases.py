@@ -462,7 +462,9 @@ case("cast float32 to int32", change("CAST", {"kind": FLOAT32}, {"kind": INT32},
 case("cast int32 to float32", change("CAST", {"kind": INT32}, {"kind": FLOAT32}, 2, 0))
 case("cast uint8 to float32", change("CAST", {"kind": UINT8}, {"kind": FLOAT32}, 3, 0))
 case("cast int32 to uint8", change("CAST", {"kind": INT32}, {"kind": UINT8}, 2, 3), left="wraps")
-case("cast int32 to int64", change("CAST", {"kind": INT32}, {"kind": INT64}, 2, 4), left="int64")
+case("cast int32 to int64", change("CAST", {"kind": INT32}, {"kind": INT64}, 2, 4))
+case("cast int64 to int32", change("CAST", {"kind": INT64}, {"kind": INT32}, 4, 2))
+case("cast int64 to float32", change("CAST", {"kind": INT64}, {"kind": FLOAT32}, 4, 0), left="from outside")
 
 
 # ---- Shapes ----
@@ -638,7 +640,7 @@ for kind in (FLOAT32, INT32, INT8):
     case(f"shape of {t}", shape_of("SHAPE", kind))
     case(f"rank of {t}", shape_of("RANK", kind))
 case("shape of bool", shape_of("SHAPE", BOOL))
-case("shape to int64", shape_of("SHAPE", FLOAT32, INT64), left="int64")
+case("shape to int64", shape_of("SHAPE", FLOAT32, INT64))
 for kind in (FLOAT32, INT32):
     t = NAMES[kind]
     case(f"hashtable_lookup {t}", hashtable(kind))
@@ -711,7 +713,31 @@ for kind in MOVED:
     case(f"arg_max {NAMES[kind]}", arg("ARG_MAX", kind))
     case(f"arg_min {NAMES[kind]}", arg("ARG_MIN", kind))
     case(f"topk_v2 {NAMES[kind]}", top_k(kind))
-case("arg_max to int64", arg("ARG_MAX", FLOAT32, INT64), left="int64")
+case("arg_max to int64", arg("ARG_MAX", FLOAT32, INT64))
+
+
+def cumsum(exclusive, reverse):
+    def make(m):
+        return [m.op("CUMSUM", [m.input([2, 9, 3]), ints(m, [1], [])], [m.tensor([2, 9, 3])], exclusive, reverse)]
+    return make
+
+
+for exclusive in (False, True):
+    for reverse in (False, True):
+        case(f"cumsum{' exclusive' * exclusive}{' reverse' * reverse}", cumsum(exclusive, reverse))
+
+
+def reverse_sequence(kind, lengths, seq_dim=1, batch_dim=0):
+    def make(m):
+        x = m.input([3, 5, 2], **typed(kind))
+        return [m.op("REVERSE_SEQUENCE", [x, ints(m, lengths, kind=INT64)], [m.tensor([3, 5, 2], **typed(kind))],
+                     seq_dim, batch_dim)]
+    return make
+
+
+for kind in (FLOAT32, INT32, UINT8):
+    case(f"reverse_sequence {NAMES[kind]}", reverse_sequence(kind, [5, 1, 3]), quanta=0)
+case("reverse_sequence along the batch", reverse_sequence(FLOAT32, [1, 3], 0, 2))
 
 
 # ---- What NNAPI does otherwise ----

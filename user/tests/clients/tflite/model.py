@@ -33,7 +33,7 @@ OPTIONS = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (71, "bffBBB"), "RESIZE_NEAREST_NEIGHBOR": (74, "BB"),
     "LEAKY_RELU": (75, "f"), "MIRROR_PAD": (77, "b"), "SPLIT_V": (79, "i"),
     "DEPTH_TO_SPACE": (94, "i"), "BATCH_MATMUL": (101, "BBB"), "CUMSUM": (102, "BB"),
-    "GELU": (116, "B"), "SHAPE": (55, "b"), "LSH_PROJECTION": (4, "b"), "IF": (92, "ii"),
+    "GELU": (116, "B"), "REVERSE_SEQUENCE": (87, "ii"), "SHAPE": (55, "b"), "LSH_PROJECTION": (4, "b"), "IF": (92, "ii"),
     "RANDOM_UNIFORM": (114, "qq"), "MULTINOMIAL": (114, "qq"),
 }
 
