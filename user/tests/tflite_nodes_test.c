@@ -43,6 +43,8 @@ static const char *const operators[] = {
 #undef X
 };
 
+enum { CUSTOM = 32, CODES = sizeof(operators) / sizeof(operators[0]) };
+
 /* The scales of a tensor, one or several. */
 struct scales {
 	struct tfl_affine affine;
@@ -62,6 +64,7 @@ struct graph {
 	size_t letters[MOST];		/* places in `types` */
 	struct scales scales[MOST];
 	struct list intermediates[MOST];
+	char customs[MOST][32];
 	bool is_read[MOST], is_made[MOST];
 };
 
@@ -195,8 +198,8 @@ static int read_output(struct graph *g, char *word)
 	return n;
 }
 
-/* Parameters as TensorFlow Lite's structures have them: bytes, integers and floats in a row. */
-static void read_params(char *text, char *params)
+/* Reads parameters as TensorFlow Lite's structures have them: bytes, integers and floats. Returns their size. */
+static int read_params(char *text, char *params)
 {
 	size_t at = 0;
 
@@ -219,6 +222,7 @@ static void read_params(char *text, char *params)
 		}
 		text += *text == ',';
 	}
+	return (int)at;
 }
 
 /* OPERATOR[PARAMETERS] INPUT... > OUTPUT... % INTERMEDIATE... */
@@ -227,18 +231,16 @@ static void read_node(struct graph *g, char *words)
 	struct world *w = g->w;
 	struct list inputs = { 0 }, outputs = { 0 }, *list = &inputs;
 	char *save, *params, *name = strtok_r(words, " ", &save);
-	int code = 0, n;
+	int code = 0, n, size = 0;
 
 	params = strchr(name, '[');
 	if (params) {
 		*params++ = '\0';
 		params[strcspn(params, "]")] = '\0';
-		read_params(params, (char *)w->params[w->num_nodes]);
+		size = read_params(params, (char *)w->params[w->num_nodes]);
 	}
-	while (strcmp(operators[code] ?: "", name)) {
+	while (code < CODES && strcmp(operators[code] ?: "", name))
 		code++;
-		assert_true(code < (int)(sizeof(operators) / sizeof(operators[0])));
-	}
 	for (char *word; (word = strtok_r(NULL, " ", &save));) {
 		if (!strcmp(word, ">"))
 			list = &outputs;
@@ -249,7 +251,14 @@ static void read_node(struct graph *g, char *words)
 		else
 			append(list, number_of(g, word));
 	}
-	n = node(w, code, inputs.data[0], -2, outputs.data[0]);
+	n = node(w, code < CODES ? code : CUSTOM, inputs.data[0], -2, outputs.data[0]);
+	if (code == CODES) {
+		snprintf(g->customs[n], sizeof(g->customs[n]), "%s", name);
+		w->registrations[n].custom_name = g->customs[n];
+		w->nodes[n].builtin_data = NULL;
+		w->nodes[n].custom_data = w->params[n];
+		w->nodes[n].custom_size = size;
+	}
 	w->inputs[n] = inputs;
 	w->outputs[n] = outputs;
 	if (g->intermediates[n].size)

@@ -24,7 +24,7 @@
 #include "tests/heap_blocks.h"
 
 enum {
-	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, TRANSPOSE = 39, STRIDED_SLICE = 45, CAST = 53, ARG_MAX = 56,
+	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, CUSTOM = 32, TRANSPOSE = 39, STRIDED_SLICE = 45, CAST = 53, ARG_MAX = 56,
 	PAD_V2 = 60,
 	FLOOR_DIV = 90, IMAG = 133,
 };
@@ -744,6 +744,53 @@ static void test_wide_places(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
+static int take_shape(struct tfl_context *context, struct tfl_tensor *tensor, struct tfl_ints *dims)
+{
+	(void)context;
+	memcpy(tensor->dims, dims, sizeof(*dims) + 4 * sizeof(dims->data[0]));
+	free(dims);
+	return TFL_OK;
+}
+
+/* An operation that TensorFlow Lite lacks: a resized input gives its output another shape. */
+static void test_operation_of_mediapipe(void **state)
+{
+	static const struct {
+		int padding, height, width;
+	} cases[] = { { 1, 5, 14 }, { 2, 7, 15 } };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct tfl_delegate *d = delegate();
+		struct world *w = world();
+		int params[] = { cases[i].padding, 3, 2 }, n;
+
+		tensor(w, TFL_FLOAT32, 4, (const int[]){ 1, 1, 1, 2 });
+		tensor(w, TFL_FLOAT32, 4, (const int[]){ 4, 3, 3, 2 });
+		tensor(w, TFL_FLOAT32, 1, (const int[]){ 4 });
+		tensor(w, TFL_FLOAT32, 4, (const int[]){ 1, 1 + 2 * i, 1 + 2 * i, 4 });
+		n = node(w, CUSTOM, 0, 1, 3);
+		append(&w->inputs[n], 2);
+		w->nodes[n].builtin_data = NULL;
+		w->nodes[n].custom_data = params;
+		w->nodes[n].custom_size = sizeof(params);
+		w->registrations[n].custom_name = "Convolution2DTransposeBias";
+		w->context.resize_tensor = take_shape;
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		assert_int_equal(w->num_kernels, 1);
+		assert_non_null(w->registrations[n].prepare);
+		w->dims[0].data[1] = 3;
+		w->dims[0].data[2] = 5;
+		assert_int_equal(w->registrations[n].prepare(&w->context, &w->nodes[n]), TFL_OK);
+		assert_int_equal(w->dims[3].data[1], cases[i].height);
+		assert_int_equal(w->dims[3].data[2], cases[i].width);
+		w->nodes[n].custom_size--;
+		assert_int_equal(w->registrations[n].prepare(&w->context, &w->nodes[n]), TFL_ERROR);
+		destroy(w);
+		tflite_plugin_destroy_delegate(d);
+	}
+}
+
 /* TensorFlow Lite divides in double: the floor may be another. */
 static void test_floor_div(void **state)
 {
@@ -1008,7 +1055,7 @@ static void test_nothing_is_left(void **state)
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
 		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
-		test_buffers, test_cached_outputs, test_wide_places,
+		test_buffers, test_cached_outputs, test_wide_places, test_operation_of_mediapipe,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1044,6 +1091,7 @@ int main(void)
 		cmocka_unit_test(test_cached_outputs),
 		cmocka_unit_test(test_dropped_axis),
 		cmocka_unit_test(test_wide_places),
+		cmocka_unit_test(test_operation_of_mediapipe),
 		cmocka_unit_test(test_floor_div),
 		cmocka_unit_test(test_short_order),
 		cmocka_unit_test(test_short_value),

@@ -62,7 +62,7 @@ uint32_t out_count(const struct lowering *t)
 
 const void *params(const struct lowering *t)
 {
-	return tfl(t)->node->builtin_data;
+	return tfl(t)->node->builtin_data ?: tfl(t)->node->custom_data;
 }
 
 bool tensor_is_constant(const struct tfl_tensor *tensor)

@@ -451,7 +451,7 @@ static bool copy_partition(struct kernel *k, struct tfl_context *context,
 		if (context->get_node(context, index, &node, &registration) != TFL_OK)
 			return false;
 		k->nodes[k->num_nodes] = (struct member){ *node, index,
-							  registration->builtin_code };
+							  operation_code(registration) };
 	}
 	k->num_outputs = p->outputs->size;
 	memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));

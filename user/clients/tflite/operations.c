@@ -62,7 +62,17 @@ static const char *const names[] = {
 #define X(code, name) [code] = #name,
 #include "clients/tflite/builtins.def"
 #undef X
+	[TFL_OP_Convolution2DTransposeBias] = "Convolution2DTransposeBias",
 };
+
+int32_t operation_code(const struct tfl_registration *r)
+{
+	const int32_t bias = TFL_OP_Convolution2DTransposeBias;
+
+	if (r->builtin_code == TFL_OP_CUSTOM && r->custom_name && !strcmp(r->custom_name, names[bias]))
+		return bias;
+	return r->builtin_code < bias ? r->builtin_code : -1;
+}
 
 const char *operation_name(int32_t code)
 {

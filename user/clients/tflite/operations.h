@@ -9,24 +9,34 @@
 
 #include "clients/tflite/graph.h"
 
-/* Codes by name: TFL_OP_ADD. */
+/* Codes by name: TFL_OP_ADD. Custom operations that have a row follow the last one. */
 enum {
 #define X(code, name) TFL_OP_##name = code,
 #include "clients/tflite/builtins.def"
 #undef X
+	TFL_OP_Convolution2DTransposeBias,
 };
 
+/* Returns the code of a node's operation; -1: it has no row. */
+int32_t operation_code(const struct tfl_registration *registration);
+
 /* Returns a name such as "RESHAPE"; NULL: there is no such code. */
-const char *operation_name(int32_t builtin_code);
+const char *operation_name(int32_t code);
 
 /* Returns why NNAPI cannot express it; NULL: it can, or it has no such operation. */
-const char *operation_why(int32_t builtin_code);
+const char *operation_why(int32_t code);
 
 /* Converts g->node of this code; false: rejected, with g->l.reason, and nothing is recorded. */
-bool operation_convert(struct graph *g, int32_t builtin_code, int index);
+bool operation_convert(struct graph *g, int32_t code, int index);
 
 /* Returns whether the shapes of the node's outputs are known only after it has run. */
-bool operation_is_dynamic(const struct graph *g, int32_t builtin_code);
+bool operation_is_dynamic(const struct graph *g, int32_t code);
+
+/*
+ * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself does not have: a
+ * function of struct tfl_registration.
+ */
+int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *node);
 
 /* The translators: convert/ has a file for each group. */
 #define OP(name, translate, ...) translator translate;

@@ -81,7 +81,7 @@ static bool read_plan(struct choice *c)
 		if (c->context->get_node(c->context, n->index, &node, &registration) != TFL_OK)
 			return false;
 		n->node = node;
-		n->code = registration->builtin_code;
+		n->code = operation_code(registration);
 		n->taken = !node->delegate && n->code != TFL_BUILTIN_DELEGATE;
 	}
 	return true;
@@ -352,6 +352,21 @@ static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 	    partitions == 1 ? "" : "s", names);
 }
 
+/* A taken operation that TensorFlow Lite does not have gets the function that computes its shape. */
+static bool supply(struct choice *c, const struct candidate *n)
+{
+	struct tfl_registration *registration;
+	struct tfl_node *node;
+
+	if (!n->taken || n->code != TFL_OP_Convolution2DTransposeBias)
+		return true;
+	if (c->context->get_node(c->context, n->index, &node, &registration) != TFL_OK)
+		return false;
+	if (!registration->prepare)
+		registration->prepare = prepare_transpose_conv_bias;
+	return true;
+}
+
 static int replace(struct choice *c, int partitions)
 {
 	struct tfl_ints *list = list_taken(c);
@@ -359,11 +374,13 @@ static int replace(struct choice *c, int partitions)
 
 	if (!list)
 		return TFL_ERROR;
+	for (int i = 0; i < c->count && status == TFL_OK; i++)
+		status = supply(c, &c->nodes[i]) ? TFL_OK : TFL_ERROR;
 	if (c->delegate->options.report)
 		report_graph(c->context, c->delegate, c->nodes, c->count, list);
 	else
 		tell(c->delegate, list->size, c->count, partitions);
-	if (list->size)
+	if (list->size && status == TFL_OK)
 		status = c->context->replace_nodes(c->context, kernel_registration, list,
 						   &c->delegate->base);
 	free(list);

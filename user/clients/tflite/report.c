@@ -63,6 +63,8 @@ static uint64_t multiply_adds(const struct tfl_context *c, const struct candidat
 		return out * (elements(weights) / dimension(weights, -1));
 	case TFL_OP_TRANSPOSE_CONV:
 		return elements(tensor_of(c, n->node->inputs, 2)) * (elements(weights) / dimension(weights, -1));
+	case TFL_OP_Convolution2DTransposeBias:
+		return elements(in) * (elements(weights) / dimension(weights, -1));
 	case TFL_OP_BATCH_MATMUL:
 		return out * dimension(in, matmul && matmul->adj_x ? -2 : -1);
 	case TFL_OP_LSTM:

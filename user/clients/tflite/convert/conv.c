@@ -4,6 +4,7 @@
  */
 #include "clients/tflite/operations.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "clients/dynamic.h"
@@ -195,21 +196,14 @@ void depthwise_op(struct lowering *t)
 	convolution(t, true, dilation, p->activation);
 }
 
-/* Sets the padding as TensorFlow Lite does: head first, the rest at the tail. */
-static void pad_transposed(struct window *w, int i, bool is_same)
+/*
+ * Translates a transposed convolution of input `image`. The windows of `steps` places reach beyond
+ * the output: half of that is cut off at the head, the rest at the tail.
+ */
+static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t bias, int activation)
 {
-	const int64_t out = w->out[i], size = w->size[i], stride = w->stride[i];
-	int64_t steps = is_same ? (out + stride - 1) / stride : (out + stride - size) / stride;
-	int64_t need = (steps - 1) * stride + size - out;
-
-	w->head[i] = need > 0 ? need / 2 : 0;
-	w->tail[i] = w->in[i] * stride + size - stride - w->head[i] - out;
-}
-
-void transpose_conv_op(struct lowering *t)
-{
-	const struct tfl_transpose_conv *p = params(t);
-	const struct tfl_tensor *x = tensor_in(t, 2);
+	const struct strides *p = params(t);
+	const struct tfl_tensor *x = tensor_in(t, image);
 	struct operand w = filter_of(t, x, 4);
 	struct conv c = { .code = NN(TRANSPOSE_CONV_2D), .outputs = w.dims[0] };
 
@@ -220,16 +214,83 @@ void transpose_conv_op(struct lowering *t)
 		return;
 	if (is_hybrid(x, tensor_in(t, 1)))
 		return refuse(t, "a hybrid operation: float32 with int8 weights");
-	if (!ints_of_count(t, 0, "the output shape", 4))
-		return;
-	for (int i = 0; i < 2; i++)
-		pad_transposed(&c.w, i, p->padding == TFL_PADDING_SAME);
-	c.x = in(t, 2);
+	for (int i = 0; i < 2; i++) {
+		const int64_t out = c.w.out[i], size = c.w.size[i], stride = c.w.stride[i];
+		int64_t steps = p->padding == TFL_PADDING_SAME ? (out + stride - 1) / stride :
+								 (out + stride - size) / stride;
+		int64_t need = (steps - 1) * stride + size - out;
+
+		c.w.head[i] = need > 0 ? need / 2 : 0;
+		c.w.tail[i] = c.w.in[i] * stride + size - stride - c.w.head[i] - out;
+	}
+	c.x = in(t, image);
 	c.filter = in(t, 1);
-	c.bias = bias_of(t, x, 3, &w, c.outputs);
-	t->fused = fused_code(t, p->activation);
+	c.bias = bias_of(t, x, bias, &w, c.outputs);
+	t->fused = fused_code(t, activation);
 	count_work(t, x, (uint64_t)w.dims[0] * w.dims[1] * w.dims[2]);
 	set(t, 0, convolved(t, &c, out_like(t, 0)));
+}
+
+void transpose_conv_op(struct lowering *t)
+{
+	const struct tfl_transpose_conv *p = params(t);
+
+	if (ints_of_count(t, 0, "the output shape", 4))
+		transposed_convolution(t, 2, 3, p->activation);
+}
+
+/*
+ * Computes the output's shape of MediaPipe's own operation. Of its parameters it reads the first
+ * three. False: the inputs or parameters have another form.
+ */
+static bool mediapipe_shape(const struct tfl_node *node, const struct tfl_tensor *x,
+			    const struct tfl_tensor *w, int dims[4])
+{
+	const struct strides *p = node->custom_data;
+	const int stride[2] = { p ? p->height : 0, p ? p->width : 0 };
+
+	if (!p || node->custom_size < (int)sizeof(*p) || x->dims->size != 4 || w->dims->size != 4)
+		return false;
+	dims[0] = x->dims->data[0];
+	dims[3] = w->dims->data[0];
+	for (int i = 1; i < 3; i++) {
+		const int64_t in = x->dims->data[i], size = w->dims->data[i], by = stride[i - 1];
+		int64_t cut;
+
+		if (by <= 0 || by > 1 << 15 || size > 1 << 15 || in > 1 << 15)
+			return false;
+		cut = p->padding == TFL_PADDING_SAME ? size - (in - 1) % by - 1 : 0;
+		dims[i] = (int)(by * (in - 1) + size - (cut > 0 ? cut : 0));
+	}
+	return true;
+}
+
+int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *node)
+{
+	const struct tfl_tensor *tensors = context->tensors;
+	struct tfl_ints *dims = malloc(sizeof(*dims) + 4 * sizeof(dims->data[0]));
+
+	if (dims && mediapipe_shape(node, &tensors[node->inputs->data[0]],
+				    &tensors[node->inputs->data[1]], dims->data)) {
+		dims->size = 4;
+		return context->resize_tensor(context, &context->tensors[node->outputs->data[0]],
+					      dims);
+	}
+	free(dims);
+	context->report_error(context, "nnaccel: Convolution2DTransposeBias of an unknown form");
+	return TFL_ERROR;
+}
+
+void transpose_conv_bias_op(struct lowering *t)
+{
+	const struct tfl_tensor *out = tensor_out(t, 0);
+	int dims[4];
+
+	if (!mediapipe_shape(tfl(t)->node, tensor_in(t, 0), tensor_in(t, 1), dims))
+		return refuse(t, "images or parameters of an unknown form");
+	if (out->dims->size != 4 || memcmp(dims, out->dims->data, sizeof(dims)))
+		return refuse(t, "an output that is not of %d * %d", dims[1], dims[2]);
+	transposed_convolution(t, 0, 2, TFL_ACT_NONE);
 }
 
 /* ---- GEMM ---- */

@@ -127,6 +127,23 @@ def transpose_conv(kind, per_channel=False, stride=2, window=3, padding=SAME, wi
     return make
 
 
+def transpose_conv_bias(padding, builtin):
+    """MediaPipe's operation, whose padding is 1 or 2, as in memory."""
+    def make(m):
+        x = m.input([2, 5, 5, 3])
+        w, b = weights(m, FLOAT32, [4, 3, 3, 3]), bias(m, FLOAT32, 4)
+        out = [2, 9, 9, 4] if padding == SAME else [2, 11, 11, 4]
+        if builtin:
+            return [m.op("TRANSPOSE_CONV", [ints(m, out), w, x, b], [m.tensor(out)], padding, 2, 2, NONE)]
+        return [m.op("Convolution2DTransposeBias", [x, w, b], [m.tensor(out)], 1 + padding, 2, 2)]
+    return make
+
+
+for padding in (SAME, VALID):
+    case(f"transpose conv with bias of MediaPipe, padding {padding}", transpose_conv_bias(padding, False),
+         reference=transpose_conv_bias(padding, True), join=list)
+
+
 def fully(kind, per_channel=False, shape=(3, 20), units=7, activation=NONE, no_bias=False,
           keep=False):
     def make(m):

@@ -11,6 +11,7 @@ FORMATS = {FLOAT32: "f", FLOAT16: "e", INT32: "i", UINT8: "B", INT64: "q", BOOL:
 NAMES = {FLOAT32: "float32", FLOAT16: "float16", INT32: "int32", UINT8: "uint8",
          INT64: "int64", BOOL: "bool", INT16: "int16", INT8: "int8"}
 SAME, VALID = 0, 1
+CUSTOM = 32  # the code of operations that have only a name
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = 0, 1, 2, 3, 4
 
 # name: (kind of BuiltinOptions, formats of its fields). Padding here is SAME 0, VALID 1.
@@ -115,6 +116,8 @@ class Model:
                 2: Vector("i", outputs)}
         if intermediates:
             node[8] = Vector("i", intermediates)
+        if name not in self.operators:
+            node[5] = Vector("B", struct.pack(f"<{len(options)}i", *options))
         if name in OPTIONS:
             kind, formats = OPTIONS[name]
             node[3] = Scalar("B", kind)
@@ -129,9 +132,10 @@ class Model:
 
     def finish(self, *outputs):
         self.outputs = list(outputs)
-        codes_ = [{0: Scalar("b", min(self.operators[n], 127)),
+        codes_ = [{0: Scalar("b", min(self.operators.get(n, CUSTOM), 127)),
+                   1: None if n in self.operators else n,
                    2: Scalar("i", VERSIONS.get(n, 1)),
-                   3: Scalar("i", self.operators[n])} for n in self.used]
+                   3: Scalar("i", self.operators.get(n, CUSTOM))} for n in self.used]
         subgraphs = [{0: m.tensors, 1: Vector("i", m.inputs), 2: Vector("i", m.outputs),
                       3: m.nodes, 4: "main"} for m in [self] + self.branches]
         return flat.write({0: Scalar("I", 3), 1: codes_, 2: subgraphs, 3: "made by a test",
