@@ -81,7 +81,7 @@ int devices_compile(const struct devices *devices, const struct options *options
 							     compilation);
 	if (!result)
 		result = ANeuralNetworksCompilation_setPreference(*compilation,
-								  options->preference);
+								  options_preference(options));
 	if (!result)
 		result = ANeuralNetworksCompilation_setPriority(*compilation, options->priority);
 	if (!result && token)

@@ -57,6 +57,7 @@ static const struct rule {
 	{ "disallow_cpu", "disallow_nnapi_cpu", FLAG, AT(disallow_cpu), NULL, "0 or 1" },
 	{ "max_partitions", "max_number_delegated_partitions", NUMBER, AT(max_partitions), NULL,
 	  NUMBERS },
+	{ "num_threads", NULL, NUMBER, AT(num_threads), NULL, NUMBERS ", and at least 1" },
 	{ "min_work", NULL, NUMBER, AT(min_work), NULL, NUMBERS },
 	{ "max_shapes", NULL, NUMBER, AT(max_shapes), NULL, NUMBERS ", and at least 1" },
 	{ "verbosity", NULL, NUMBER, AT(verbosity), NULL, NUMBERS },
@@ -119,7 +120,8 @@ static bool set(struct options *options, const struct rule *rule, const char *te
 	case CHOICE:
 		return read_choice(text, rule->choices, to);
 	case NUMBER:
-		return read_number(text, rule->at == AT(max_shapes), to);
+		return read_number(text, rule->at == AT(max_shapes) || rule->at == AT(num_threads),
+				   to);
 	}
 	return false;
 }
@@ -158,6 +160,11 @@ bool options_set(struct options *options, const char *name, const char *value,
 		return false;
 	}
 	return true;
+}
+
+int32_t options_preference(const struct options *options)
+{
+	return options->num_threads == 1 ? ANEURALNETWORKS_PREFER_LOW_POWER : options->preference;
 }
 
 void options_free(struct options *options)

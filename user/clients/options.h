@@ -22,6 +22,7 @@ struct options {
 	bool allow_fp16;
 	bool burst;
 	bool disallow_cpu;
+	uint32_t num_threads;		/* 1: the device computes on one; 0: not given */
 	uint32_t max_partitions;	/* 0: any number */
 	uint32_t min_work;		/* of a partition that is not the whole graph */
 	uint32_t max_shapes;		/* to keep compiled; 0: the plug-in has no such option */
@@ -37,6 +38,8 @@ void options_init(struct options *options);
  */
 bool options_set(struct options *options, const char *name, const char *value,
 		 char error[OPTIONS_ERROR_SIZE]);
+/* Returns the PreferenceCode: plans that prefer low power compute on one thread. */
+int32_t options_preference(const struct options *options);
 void options_free(struct options *options);
 
 #endif /* NN_CLIENTS_OPTIONS_H */

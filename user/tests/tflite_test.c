@@ -89,6 +89,9 @@ static void test_options(void **state)
 	tflite_plugin_destroy_delegate(NULL);
 }
 
+/* Before the option of an interpreter with one thread. */
+#define ONE_THREAD "1"
+
 /* Options of the delegate, also by the names that TensorFlow Lite's tools use. */
 static void test_calls(void **state)
 {
@@ -104,6 +107,10 @@ static void test_calls(void **state)
 		  NNAPI_SET(any, 2, 100) NNAPI_IN_BURST },
 		{ "preference", "fast_single_answer",
 		  NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ "num_threads", "1", NNAPI_SET(any, 0, 100) NNAPI_IN_BURST },
+		{ "num_threads", "2", NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
+		{ ONE_THREAD "verbosity", "0", NNAPI_SET(any, 0, 100) NNAPI_IN_BURST },
+		{ ONE_THREAD "num_threads", "2", NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 		{ "priority", "low", NNAPI_SET(any, 1, 90) NNAPI_IN_BURST },
 		{ "priority", "MEDIUM", NNAPI_SET(any, 1, 100) NNAPI_IN_BURST },
 		{ "execution_priority", "high",
@@ -126,11 +133,13 @@ static void test_calls(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *name = (char *)cases[i].name, *value = (char *)cases[i].value;
+		const bool is_one = *cases[i].name == *ONE_THREAD;
+		char *name = (char *)cases[i].name + is_one, *value = (char *)cases[i].value;
 		struct tfl_delegate *d = tflite_plugin_create_delegate(&name, &value, 1, hear);
 		struct world *w = sum_and_product();
 
 		assert_non_null(d);
+		w->context.threads = is_one ? 1 : -1;
 		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 		assert_int_equal(w->num_kernels, 1);
 		nnapi_calls[0] = '\0';
@@ -184,6 +193,7 @@ static void test_wrong_options(void **state)
 		{ "verbosity", "-1", "option verbosity: \"-1\" is not a number up to 2147483647" },
 		{ "verbosity", "2147483648", "option verbosity" },
 		{ "verbosity", "99999999999999999999", "option verbosity" },
+		{ "num_threads", "0", "option num_threads: \"0\" is not a number up to 2147483647, and at least 1" },
 		{ "min_work", "4x", "option min_work" },
 		{ "min_work", "/", "option min_work" },
 		{ "min_work", ":", "option min_work" },

@@ -142,6 +142,7 @@ next:;
 static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
 {
 	const struct options *options = job->c->options;
+	const int32_t preference = options_preference(options);
 	struct sha256 sha;
 
 	sha256_init(&sha);
@@ -150,7 +151,7 @@ static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
 	builder_hash(&job->b, &sha, true);
 	sha256_add(&sha, job->model_in, job->c->in_count * sizeof(uint32_t));
 	sha256_add(&sha, job->model_out, job->c->out_count * sizeof(uint32_t));
-	sha256_add(&sha, &options->preference, sizeof(options->preference));
+	sha256_add(&sha, &preference, sizeof(preference));
 	sha256_add(&sha, &options->allow_fp16, sizeof(options->allow_fp16));
 	sha256_end(&sha, token);
 }

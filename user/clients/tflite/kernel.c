@@ -206,9 +206,13 @@ static int make_model(struct kernel *k, struct tfl_context *context)
 static int compile(struct kernel *k, struct tfl_context *context, const uint8_t *token)
 {
 	const struct delegate *d = k->delegate;
-	int result = devices_compile(d->all_devices ? NULL : &d->devices, &d->options, k->model,
-				     token, &k->compilation);
+	struct options options = d->options;
+	int result;
 
+	if (!options.num_threads && context->threads == 1)
+		options.num_threads = 1;
+	result = devices_compile(d->all_devices ? NULL : &d->devices, &options, k->model, token,
+				 &k->compilation);
 	if (!result && d->options.burst)
 		result = ANeuralNetworksBurst_create(k->compilation, &k->burst);
 	if (!result)
