@@ -801,6 +801,64 @@ static void test_operation_of_mediapipe(void **state)
 	}
 }
 
+static const char *version;
+
+__attribute__((visibility("default"))) const char *TfLiteVersion(void);
+
+const char *TfLiteVersion(void)
+{
+	return version;
+}
+
+/* A runtime of another version, or with structures of another layout, keeps its graph; a line says why. */
+static void test_wrong_runtime(void **state)
+{
+	static const struct {
+		const char *version;
+		int type, stale, size, code;
+		const char *why;
+	} cases[] = {
+		{ NULL, 1, 0, 2, 0, NULL },
+		{ "2.4.0", 1, 0, 2, 0, NULL },
+		{ "2.14.1", 1, 0, 2, 0, NULL },
+		{ "2.3.9", 1, 0, 2, 0, "TensorFlow Lite 2.3.9, must be 2.4 or a later 2" },
+		{ "1.15.0", 1, 0, 2, 0, "TensorFlow Lite 1.15.0, must be" },
+		{ "3.4", 1, 0, 2, 0, "TensorFlow Lite 3.4, must be" },
+		{ "nightly", 1, 0, 2, 0, "TensorFlow Lite nightly, must be" },
+		{ NULL, -1, 0, 2, 0, "a TfLiteTensor of another layout" },
+		{ NULL, 1, 2, 2, 0, "a TfLiteTensor of another layout" },
+		{ NULL, 1, 0, -1, 0, "a TfLiteTensor of another layout" },
+		{ NULL, 1, 0, 2, -5, "a TfLiteNode of another layout" },
+	};
+	struct tfl_delegate *d = delegate();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world *w = sum_and_product();
+		FILE *const usual = stderr;
+		char *line;
+		size_t size;
+
+		version = cases[i].version;
+		w->tensors[1].type = cases[i].type;
+		*(char *)&w->tensors[1].data_is_stale = (char)cases[i].stale;
+		w->dims[1].size = cases[i].size;
+		w->registrations[1].builtin_code = cases[i].code;
+		stderr = open_memstream(&line, &size);
+		assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+		fclose(stderr);
+		stderr = usual;
+		if (w->num_kernels != !cases[i].why)
+			fail_msg("case %zu: %d kernels", i, w->num_kernels);
+		if (cases[i].why && !strstr(line, cases[i].why))
+			fail_msg("case %zu: %s", i, line);
+		free(line);
+		destroy(w);
+	}
+	version = NULL;
+	tflite_plugin_destroy_delegate(d);
+}
+
 /* TensorFlow Lite divides in double: the floor may be another. */
 static void test_floor_div(void **state)
 {
@@ -1065,7 +1123,7 @@ static void test_nothing_is_left(void **state)
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
 		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
-		test_buffers, test_cached_outputs, test_wide_places, test_operation_of_mediapipe,
+		test_buffers, test_cached_outputs, test_wrong_runtime, test_wide_places, test_operation_of_mediapipe,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1100,6 +1158,7 @@ int main(void)
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_cached_outputs),
 		cmocka_unit_test(test_dropped_axis),
+		cmocka_unit_test(test_wrong_runtime),
 		cmocka_unit_test(test_wide_places),
 		cmocka_unit_test(test_operation_of_mediapipe),
 		cmocka_unit_test(test_floor_div),

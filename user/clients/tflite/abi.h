@@ -117,6 +117,8 @@ struct tfl_registration {
 	void *external;
 	void *async_kernel;
 	uint64_t inplace;
+	/* Members that later versions append, which get the structure by value. */
+	uint64_t later[4];
 };
 
 /* The argument of a delegate kernel's init. */

@@ -46,6 +46,12 @@ ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, si
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 
 /*
+ * Returns why the runtime that calls cannot be trusted: its version, or a member of a structure
+ * that holds what it cannot. NULL: it can. Plans are read only after that.
+ */
+const char *runtime_wrong(struct tfl_context *context, char text[OPTIONS_ERROR_SIZE]);
+
+/*
  * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
  * executed by each invocation.
  */

@@ -391,9 +391,15 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 {
 	struct choice c = { .context = context, .delegate = delegate->data };
 	int status = TFL_ERROR, partitions;
+	char text[OPTIONS_ERROR_SIZE];
+	const char *wrong = runtime_wrong(context, text);
+	bool read;
 
-	bool read = read_plan(&c);
-
+	if (wrong) {
+		say(0, 0, "the graph is left to TensorFlow Lite: %s", wrong);
+		return TFL_OK;
+	}
+	read = read_plan(&c);
 	if (read && !is_sound(&c)) {
 		say(c.delegate->options.verbosity, 1,
 		    "the graph is left to TensorFlow Lite: a tensor does not exist, or is written "

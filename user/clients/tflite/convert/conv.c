@@ -240,8 +240,8 @@ void transpose_conv_op(struct lowering *t)
 }
 
 /*
- * Computes the output's shape of MediaPipe's own operation. Of its parameters it reads the first
- * three. False: the inputs or parameters have another form.
+ * Computes the shape of the output of MediaPipe's operation, which reads three parameters. False: the
+ * inputs or parameters have another form.
  */
 static bool mediapipe_shape(const struct tfl_node *node, const struct tfl_tensor *x,
 			    const struct tfl_tensor *w, int dims[4])

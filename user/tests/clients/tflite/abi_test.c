@@ -99,7 +99,7 @@ NODE(delegate, delegate);
 NODE(side_effect, might_have_side_effect);
 
 #define REGISTRATION(m, n) SAME(struct tfl_registration, m, TfLiteRegistration, n)
-SAME_SIZE(struct tfl_registration, TfLiteRegistration);
+_Static_assert(offsetof(struct tfl_registration, later) == sizeof(TfLiteRegistration), "size");
 REGISTRATION(init, init);
 REGISTRATION(free, free);
 REGISTRATION(prepare, prepare);
