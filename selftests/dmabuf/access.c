@@ -83,13 +83,6 @@ static int answer(FIXTURE_DATA(access) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-static int sync_buffer(int fd, uint64_t flags)
-{
-	struct dma_buf_sync sync = { .flags = flags };
-
-	return xioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
-}
-
 /* Returns whether a command arrives within a time that is ample unless it is blocked. */
 static bool command_waits(FIXTURE_DATA(access) *self)
 {
@@ -223,8 +216,8 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	ASSERT_GE(files[0], 0);
 	ASSERT_GE(files[1], 0);
 	/* Nor do calls of user space come between them, or another mapping. */
-	EXPECT_EQ(sync_buffer(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
-	EXPECT_EQ(sync_buffer(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_REMAP), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 1);
 	EXPECT_EQ(session_answer(self->s.session, &first), 0);
@@ -234,7 +227,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device + 1);
 	/* Now they count again. */
-	EXPECT_EQ(sync_buffer(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 2);
 	close(files[0]);
 	close(files[1]);

@@ -125,7 +125,6 @@ TEST_F(device_pool, executes)
 {
 	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
 	const uint32_t said = 4711;
-	struct dma_buf_sync cpu = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ };
 	const struct nnaccel_grant *grant = command_grants(&self->cmd);
 	int fd;
 
@@ -139,7 +138,7 @@ TEST_F(device_pool, executes)
 	ASSERT_EQ(session_grant_fd(self->s.session, grant[1].grant, PROT_RW, &fd), 0);
 	EXPECT_EQ(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
 	EXPECT_EQ(errno, EOPNOTSUPP);
-	EXPECT_EQ(xioctl(fd, DMA_BUF_IOCTL_SYNC, &cpu), EOPNOTSUPP);
+	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), EOPNOTSUPP);
 	ASSERT_EQ(device_attach(self->device.fd, fd), 0);
 	EXPECT_EQ(device_word(self->device.fd, 16, &said), said);
 	EXPECT_EQ(end(self), 0);

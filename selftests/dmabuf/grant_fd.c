@@ -110,13 +110,6 @@ static int device_write(FIXTURE_DATA(grant_fd) *self, uint32_t offset, uint32_t 
 	return xioctl(self->x.fd, EXPORTER_DMA, &dma);
 }
 
-static int sync_buffer(int fd, uint64_t flags)
-{
-	struct dma_buf_sync sync = { .flags = flags };
-
-	return xioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
-}
-
 /* Tries to map the dma-buf; returns 0 or an errno. */
 static int map_error(int fd, size_t length, int prot)
 {
@@ -157,7 +150,7 @@ static void expect_revoked(struct __test_metadata *_metadata, FIXTURE_DATA(grant
 	struct exporter other;
 
 	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ), ENODEV);
-	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), ENODEV);
+	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), ENODEV);
 	ASSERT_TRUE(exporter_open(&other, 0));
 	EXPECT_EQ(ioctl(other.fd, EXPORTER_IMPORT, &import), -1);
 	EXPECT_EQ(errno, ENODEV);
@@ -220,8 +213,8 @@ TEST_F(grant_fd, is_the_memory)
 	EXPECT_EQ(device_write(self, PAGE, 4711), 0);
 	EXPECT_EQ(self->memory[PAGE / 4], 4711);
 	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ | PROT_WRITE), 0);
-	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
-	EXPECT_EQ(sync_buffer(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	/*
 	 * One grant always gets the same dma-buf, so that drivers recognise what they have
 	 * imported.
@@ -270,10 +263,10 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(((uint32_t *)at)[1], i ? 1 : 0);
 		EXPECT_EQ(mprotect(at, LENGTH, PROT_READ | PROT_WRITE), -1);
 		munmap(at, LENGTH);
-		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
-		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
-		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), EACCES);
-		EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
+		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
+		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
+		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), EACCES);
+		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
 		/* The client could have it written, so a driver that maps both ways is trusted. */
 		EXPECT_EQ(import(self, fd, BOTH), 0);
 		EXPECT_EQ(device_read(self, 4), i ? 1 : 0);
@@ -351,9 +344,9 @@ TEST_F(grant_fd, other_memory)
 	EXPECT_EQ(device_write(self, 16, 4712), 0);
 	EXPECT_EQ(memory[4], 4712);
 	/* The other exporter is notified of CPU accesses. */
-	EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
-	EXPECT_EQ(sync_buffer(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).ended[FROM_DEVICE], 1);
 	exporter_close(&device);
 	munmap(memory, LENGTH);

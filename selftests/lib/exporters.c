@@ -147,6 +147,13 @@ int vgem_buffer(int vgem, uint64_t length, uint32_t *handle)
 	return ioctl(vgem, DRM_PRIME, &prime) ? -1 : prime.fd;
 }
 
+int buffer_sync(int buffer, uint64_t flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	return ioctl(buffer, DMA_BUF_IOCTL_SYNC, &sync) ? errno : 0;
+}
+
 int buffer_fence(int buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };

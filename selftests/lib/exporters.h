@@ -37,6 +37,9 @@ int vgem_open(void);
 /** vgem_buffer() - Creates a dma-buf of vgem; @handle: out: its handle there. */
 int vgem_buffer(int vgem, uint64_t length, uint32_t *handle);
 
+/** buffer_sync() - Begins or ends an access of the CPU, DMA_BUF_SYNC_*; returns 0 or an errno. */
+int buffer_sync(int buffer, uint64_t flags);
+
 /** buffer_fence() - Returns the fences of a dma-buf as a sync_file, or -1. */
 int buffer_fence(int buffer);
 
