@@ -31,8 +31,9 @@
 #include "submit.h"
 #include "trace.h"
 
-/* Interval of the checks of devices that a dead worker left behind. */
-#define NNACCEL_LOST_POLL_NS	(10 * NSEC_PER_MSEC)
+/* Shortest and longest interval of the checks of devices that a dead worker left behind. */
+#define NNACCEL_LOST_MIN_NS	NSEC_PER_MSEC
+#define NNACCEL_LOST_MAX_NS	NSEC_PER_SEC
 
 static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 {
@@ -106,8 +107,11 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 
 	if (!async->ended && async->must_leave)
 		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LEAVE_POLL_NS);
-	if (cmd->state == NNACCEL_COMMAND_LOST)
-		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LOST_POLL_NS);
+	if (cmd->state == NNACCEL_COMMAND_LOST) {
+		cmd->lost_poll_ns = clamp_t(u64, 2 * cmd->lost_poll_ns, NNACCEL_LOST_MIN_NS,
+					    NNACCEL_LOST_MAX_NS);
+		due_ns = min(due_ns, ktime_get_ns() + cmd->lost_poll_ns);
+	}
 	if (due_ns != U64_MAX)
 		nnaccel_command_watch_until(cmd, due_ns);
 }
@@ -142,7 +146,7 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 		return false;
 	__module_get(THIS_MODULE);
 	cmd->state = NNACCEL_COMMAND_LOST;
-	cmd->lost_ns = nnaccel_after_ms(ktime_get_ns(), READ_ONCE(nnaccel_fence_bound_ms));
+	cmd->lost_ns = nnaccel_hardware_due_ns();
 	list_move_tail(&cmd->node, &cmd->ctx->fenced);
 	nnaccel_command_watch(cmd);
 	return true;

@@ -6,12 +6,14 @@
 #include <linux/atomic.h>
 #include <linux/dma-fence.h>
 #include <linux/kref.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/nnaccel.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "core.h"
 #include "memory.h"
 
 struct file;
@@ -181,6 +183,7 @@ struct nnaccel_async {
  * @fetched_ns: when the worker fetched it
  * @fence: the hardware fence that ends the command; written once, with ctx->lock held
  * @lost_ns: when the client of a LOST command stops waiting
+ * @lost_poll_ns: interval of the checks of a LOST command
  * @wait: the call that waits for it
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
@@ -241,6 +244,7 @@ struct nnaccel_command {
 	u64 fetched_ns;
 	struct nnaccel_commit_fence *fence;
 	u64 lost_ns;
+	u64 lost_poll_ns;
 	wait_queue_head_t wait;
 	int error;
 	u32 status;
@@ -284,6 +288,12 @@ static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 {
 	cmd->pools[i] = pool;
 	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
+}
+
+/* Returns when a command stops waiting for hardware that it begins to wait for. */
+static inline u64 nnaccel_hardware_due_ns(void)
+{
+	return ktime_get_ns() + (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
 }
 
 /* Interval of the calls of nnaccel_async.must_leave. */

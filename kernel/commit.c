@@ -302,12 +302,10 @@ nnaccel_commit_fence_get(const struct nnaccel_session_commit *arg)
 static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
 				      struct nnaccel_commit_fence *end)
 {
-	u64 bound_ns = (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
-
 	lockdep_assert_held(&cmd->ctx->lock);
 	__module_get(THIS_MODULE);
 	end->cmd = cmd;
-	end->due_ns = ktime_get_ns() + bound_ns;
+	end->due_ns = nnaccel_hardware_due_ns();
 	cmd->fence = end;
 	cmd->state = NNACCEL_COMMAND_FENCED;
 	list_add_tail(&cmd->node, &cmd->ctx->fenced);

@@ -149,7 +149,7 @@ int nnaccel_dmabuf_copy_between(const struct dma_buf *to, u64 to_offset,
 bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf);
 struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct nnaccel_pool *pool,
 				  bool writable);
-bool nnaccel_proxy_is_left(const struct nnaccel_pool *pool);
+bool nnaccel_proxy_is_left(struct nnaccel_pool *pool);
 void nnaccel_proxy_forget_all(struct nnaccel_pool *pool);
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool);
 

@@ -38,6 +38,7 @@
  * @writable: the proxy may be written
  * @trusts: the importer may also map it for writing, but is trusted not to write
  * @device: only devices can access it
+ * @attached: number of attachments
  * @revoked: attaching and mapping fail; never cleared
  * @node: ctx->lock of the pool: entry in nnaccel_pool.left
  * @revoke: notifies importers; has a reference to the proxy once it is queued
@@ -50,6 +51,7 @@ struct nnaccel_proxy {
 	bool writable;
 	bool trusts;
 	bool device;
+	atomic_t attached;
 	bool revoked;
 	struct list_head node;
 	struct work_struct revoke;
@@ -97,28 +99,37 @@ err_free:
 
 static int nnaccel_proxy_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	const struct nnaccel_proxy *proxy = dmabuf->priv;
+	struct nnaccel_proxy *proxy = dmabuf->priv;
+	int ret;
 
+	atomic_inc(&proxy->attached);
+	/* Pairs with the smp_store_mb() of the revocation, which counts attachments. */
+	smp_mb__after_atomic();
 	if (READ_ONCE(proxy->revoked))
-		return -ENODEV;
-	if (nnaccel_dmabuf_is_ours(proxy->memory))
-		return nnaccel_dmabuf_attach_part(proxy->memory, proxy->offset, dmabuf->size,
-						  attach);
-	return nnaccel_nested_attach(proxy, attach);
+		ret = -ENODEV;
+	else if (nnaccel_dmabuf_is_ours(proxy->memory))
+		ret = nnaccel_dmabuf_attach_part(proxy->memory, proxy->offset, dmabuf->size,
+						 attach);
+	else
+		ret = nnaccel_nested_attach(proxy, attach);
+	if (ret)
+		atomic_dec(&proxy->attached);
+	return ret;
 }
 
 static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	const struct nnaccel_proxy *proxy = dmabuf->priv;
+	struct nnaccel_proxy *proxy = dmabuf->priv;
 	struct nnaccel_nested *nested = attach->priv;
 
 	if (nnaccel_dmabuf_is_ours(proxy->memory)) {
 		nnaccel_dmabuf_detach(dmabuf, attach);
-		return;
+	} else {
+		nnaccel_unmap_attachment(nested->attach, nested->table, nested->dir);
+		dma_buf_detach(proxy->memory, nested->attach);
+		kfree(nested);
 	}
-	nnaccel_unmap_attachment(nested->attach, nested->table, nested->dir);
-	dma_buf_detach(proxy->memory, nested->attach);
-	kfree(nested);
+	atomic_dec(&proxy->attached);
 }
 
 /* May an importer map it in this direction? */
@@ -331,28 +342,37 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 	return dmabuf;
 }
 
-/* Does a proxy have unsignalled fences of a driver? The driver may still write the memory. */
+/*
+ * May a device write the memory? An attached driver may begin a job at any time. Drivers with
+ * explicit synchronisation put the fences of their jobs among those for bookkeeping.
+ */
 static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
 {
-	return !dma_resv_test_signaled(proxy->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
+	return atomic_read(&proxy->attached) ||
+	       !dma_resv_test_signaled(proxy->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
 /**
  * nnaccel_proxy_is_left() - Returns whether devices use a pool after its grant has ended
  * @pool: the pool; ctx->lock is held
  *
- * Return: true if a device uses it by a proxy of that grant.
+ * Proxies that no device uses any more are forgotten. Their last put is deferred by fput().
+ *
+ * Return: true if a device may use it by a proxy of that grant.
  */
-bool nnaccel_proxy_is_left(const struct nnaccel_pool *pool)
+bool nnaccel_proxy_is_left(struct nnaccel_pool *pool)
 	__must_hold(&pool->obj.ctx->lock)
 {
-	const struct nnaccel_proxy *proxy;
+	struct nnaccel_proxy *proxy, *next;
 
 	lockdep_assert_held(&pool->obj.ctx->lock);
-	list_for_each_entry(proxy, &pool->left, node)
+	list_for_each_entry_safe(proxy, next, &pool->left, node) {
 		if (nnaccel_proxy_is_used(proxy))
-			return true;
-	return false;
+			continue;
+		list_del(&proxy->node);
+		dma_buf_put(proxy->dmabuf);
+	}
+	return !list_empty(&pool->left);
 }
 
 /**
@@ -379,6 +399,7 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 	int i;
 
 	lockdep_assert_held(&pool->obj.ctx->lock);
+	nnaccel_proxy_is_left(pool);
 	for (i = 0; i < ARRAY_SIZE(pool->proxies); i++) {
 		struct nnaccel_proxy *proxy;
 
@@ -386,7 +407,7 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 			continue;
 		proxy = pool->proxies[i]->priv;
 		pool->proxies[i] = NULL;
-		WRITE_ONCE(proxy->revoked, true);
+		smp_store_mb(proxy->revoked, true);
 		trace_nnaccel_grant_revoke(pool->obj.ctx, pool->grant, proxy->writable);
 		if (nnaccel_proxy_is_used(proxy)) {
 			get_dma_buf(proxy->dmabuf);

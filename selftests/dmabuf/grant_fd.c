@@ -487,19 +487,24 @@ TEST_F(grant_fd, has_fences_of_its_own)
 	close(next);
 }
 
-/* An execution whose worker dies while a job of the engine's driver still uses the memory. */
-static bool die_with_a_job(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async *async)
+/* An execution whose worker dies. */
+static bool die(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async *async)
 {
 	union command cmd;
 
 	execution_init(e, self->model, self->pool, self->pool);
-	if (!exporter_lend_fence(&self->x, self->fd) ||
-	    !async_start(async, self->s.fd, NNACCEL_WORK_EXECUTE, &e->cmd) ||
+	if (!async_start(async, self->s.fd, NNACCEL_WORK_EXECUTE, &e->cmd) ||
 	    session_fetch(self->s.session, 0, &cmd))
 		return false;
 	close(self->s.session);
 	self->s.session = -1;
 	return true;
+}
+
+/* The same while a job of the engine's driver still uses the memory. */
+static bool die_with_a_job(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async *async)
+{
+	return exporter_lend_fence(&self->x, self->fd) && die(self, e, async);
 }
 
 TEST_F(grant_fd, the_end_waits_for_devices)
@@ -514,6 +519,28 @@ TEST_F(grant_fd, the_end_waits_for_devices)
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
 	EXPECT_STREQ(shown.state, "lost");
 	expect_revoked(_metadata, self);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_EQ(async_wait(&async), EPIPE);
+	/* The pool lives, and holds nothing of what the dead worker had. */
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(summary_becomes(-1, "proxies", 0));
+}
+
+/* A driver that is still attached may begin a job after the death of the engine. */
+TEST_F(grant_fd, the_end_waits_for_later_jobs)
+{
+	struct execution e;
+	struct async async;
+
+	ASSERT_EQ(import(self, self->fd, BOTH), 0);
+	ASSERT_TRUE(die(self, &e, &async));
+	usleep(100000);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
+	ASSERT_TRUE(exporter_lend_fence(&self->x, self->fd));
+	EXPECT_EQ(detach(self), 0);
+	usleep(100000);
+	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }

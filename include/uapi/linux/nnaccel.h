@@ -1213,7 +1213,7 @@ struct nnaccel_uring_submit {
  *
  * @out_error is one of these:
  * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: see struct nnaccel_query.
- * ENOTRECOVERABLE: the device is lost. The worker died, and a job that it left on a device may
+ * ENOTRECOVERABLE: the device is lost. The worker died, and a device that it used may
  * still write the memory of the work. See struct nnaccel_session_grant_fd.
  * ETIME: the deadline or @duration_ns passed.
  * ECANCELED: it was cancelled.
@@ -2247,10 +2247,10 @@ struct nnaccel_session_sync {
  * dynamic importers are notified (move_notify). Existing mappings of other importers
  * stay valid, and the pages are not freed, until they are unmapped.
  *
- * If the worker dies, commands that it has not answered wait for the fences that the
- * dma-bufs of their memory have by then. They end with EPIPE afterwards, or with ENOTRECOVERABLE if
- * the module's bound for fences passes. Their memory is held until the fences have
- * signalled.
+ * If the worker dies, commands that it has not answered wait until no device is
+ * attached to the dma-bufs of their memory and the fences of these have signalled. They
+ * end with EPIPE afterwards, or with ENOTRECOVERABLE if the module's bound for fences
+ * passes. Their memory is held as long. A burst does not wait: it is dead at once.
  *
  * Errors:
  * EINVAL: another @prot.
