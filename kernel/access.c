@@ -222,33 +222,24 @@ struct nnaccel_cpu_use {
 static DEFINE_MUTEX(nnaccel_cpu_uses_lock);	/* innermost; no memory is allocated with it held */
 static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 
-static struct nnaccel_cpu_use *nnaccel_cpu_use_find(const struct dma_buf *dmabuf)
-{
-	struct nnaccel_cpu_use *use;
-
-	lockdep_assert_held(&nnaccel_cpu_uses_lock);
-	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
-		if (use->dmabuf == dmabuf)
-			return use;
-	return NULL;
-}
-
-/* Returns the entry of a dma-buf with a reference, made if @begin; NULL if there is no memory. */
+/* Returns the entry of a dma-buf with a reference; NULL if there is no memory to begin an access. */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
-	struct nnaccel_cpu_use *use, *new = NULL;
+	struct nnaccel_cpu_use *use, *new;
 
-	if (begin)
-		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
+	if (!new)
+		return NULL;
 	mutex_lock(&nnaccel_cpu_uses_lock);
-	use = nnaccel_cpu_use_find(dmabuf);
-	if (!use && new) {
+	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
+		if (use->dmabuf == dmabuf)
+			break;
+	if (!use) {
 		swap(use, new);
 		use->dmabuf = dmabuf;
 		hash_add(nnaccel_cpu_uses, &use->node, (unsigned long)dmabuf);
 	}
-	if (use)
-		use->refs++;
+	use->refs++;
 	mutex_unlock(&nnaccel_cpu_uses_lock);
 	kfree(new);
 	return use;
@@ -301,8 +292,11 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 	return ret;
 }
 
-/* Adds or removes a user of a foreign dma-buf; returns an error of nnaccel_access_error(). */
-static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool begin)
+/*
+ * Begins or ends an access to a dma-buf of another driver: that of a user, or one that is not
+ * @counted and does nothing while there are users. Returns an error of nnaccel_access_error().
+ */
+static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
 	struct nnaccel_cpu_use *use = nnaccel_cpu_use_get(dmabuf, begin);
 	unsigned int refs = 1;
@@ -315,36 +309,30 @@ static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 	if (ret) {
 		ret = -EAGAIN;
 	} else {
-		ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
+		if (counted)
+			ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
+		else if (!use->users)
+			ret = begin ? nnaccel_exporter_begin(dmabuf, prot) :
+				      nnaccel_exporter_end(dmabuf, prot);
 		clear_and_wake_up_bit(0, &use->busy);
 	}
 	/* A user has its own reference until it ends. */
-	if (begin)
+	if (counted && begin)
 		refs -= !ret;
-	else
+	else if (counted)
 		refs += ret != -EAGAIN;
 	nnaccel_cpu_use_put(use, refs);
 	return ret;
 }
 
-/* Does the CPU use a dma-buf of another driver already? */
-static bool nnaccel_cpu_is_user(const struct dma_buf *dmabuf)
-{
-	const struct nnaccel_cpu_use *use;
-	bool found;
-
-	mutex_lock(&nnaccel_cpu_uses_lock);
-	use = nnaccel_cpu_use_find(dmabuf);
-	found = use && READ_ONCE(use->users);
-	mutex_unlock(&nnaccel_cpu_uses_lock);
-	return found;
-}
-
-/* Adds or removes a user of any dma-buf. */
-static int nnaccel_access_use(struct dma_buf *dmabuf, u32 prot, bool begin)
+/* Begins or ends an access to any dma-buf, without waiting. */
+static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
 	if (!nnaccel_dmabuf_is_ours(dmabuf))
-		return nnaccel_cpu_use(dmabuf, prot, begin);
+		return nnaccel_cpu_use(dmabuf, prot, counted, begin);
+	if (!counted)
+		return begin ? nnaccel_exporter_begin(dmabuf, prot) :
+			       nnaccel_exporter_end(dmabuf, prot);
 	if (nnaccel_dmabuf_use(dmabuf, begin)) {
 		if (begin)
 			trace_nnaccel_access_begin(dmabuf, prot, 0);
@@ -352,20 +340,6 @@ static int nnaccel_access_use(struct dma_buf *dmabuf, u32 prot, bool begin)
 			trace_nnaccel_access_end(dmabuf, prot, 0);
 	}
 	return 0;
-}
-
-/* Notifies the exporter, unless the CPU uses the memory already. */
-static int nnaccel_access_sync(struct dma_buf *dmabuf, u32 prot, bool begin)
-{
-	int ret;
-
-	if (!begin)
-		return nnaccel_cpu_is_user(dmabuf) ? 0 : nnaccel_exporter_end(dmabuf, prot);
-	ret = nnaccel_cpu_is_user(dmabuf) ? 0 :
-	      dma_buf_begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
-	ret = nnaccel_access_error(ret);
-	trace_nnaccel_access_begin(dmabuf, prot, ret);
-	return ret;
 }
 
 /* Must an exporter, which may block, be notified of accesses to the pool? */
@@ -433,13 +407,6 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
 }
 
 /* ---- one dma-buf ---- */
-
-/* Begins or ends an access, without waiting. */
-static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
-{
-	return counted ? nnaccel_access_use(dmabuf, prot, begin) :
-			 nnaccel_access_sync(dmabuf, prot, begin);
-}
 
 /**
  * nnaccel_access_begin() - Begins an access of the CPU to a dma-buf, and waits until it is possible
@@ -583,7 +550,7 @@ void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
 		if (dmabuf && !cmd->pools[i]->device && nnaccel_dmabuf_is_ours(dmabuf))
-			nnaccel_access_use(dmabuf, cmd->grants[i].prot, begin);
+			nnaccel_access_once(dmabuf, cmd->grants[i].prot, true, begin);
 	}
 }
 
@@ -596,7 +563,8 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		u32 i = cmd->num_accessed;
 
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
-			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true);
+			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
+					      true);
 		if (ret == -EIO && nnaccel_command_may_lack(cmd, i)) {
 			cmd->grants[i].prot = 0;
 			ret = 0;
@@ -617,7 +585,8 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		/* Skip pools whose begin failed and was tolerated. */
 		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
-			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, false);
+			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
+					      false);
 		if (ret == -EAGAIN)
 			return ret;
 		if (ret)

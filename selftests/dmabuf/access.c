@@ -773,6 +773,29 @@ TEST_F(sync, waits_for_fences)
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 }
 
+/* The exporter has one call at a time, because a call may destroy what another one is for. */
+TEST_F(sync, is_not_beside_a_command)
+{
+	uint32_t model = served_prepare(&self->s, pool_alloc(self->s.fd, PAGE));
+	struct async async;
+	union command cmd;
+	int file;
+
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, EXPORTER_BEGIN_BLOCKS), 0);
+	ASSERT_TRUE(async_start(&async, self->s.session, NNACCEL_SESSION_SYNC, &self->good));
+	while (!exporter_counts(&self->x).blocked)
+		usleep(1000);
+	file = file_start(self->s.fd, model, self->pool, -1);
+	usleep(100000);
+	EXPECT_EQ(exporter_counts(&self->x).blocked, 1);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_REFUSE, 0), 0);
+	EXPECT_EQ(async_wait(&async), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
+	EXPECT_EQ(file_end(self->s.fd, file), 0);
+	close(file);
+}
+
 static void ignore(int signal)
 {
 }
