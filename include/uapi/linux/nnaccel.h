@@ -2201,6 +2201,8 @@ struct nnaccel_session_slot {
  * ENOENT: no such grant.
  * EOPNOTSUPP: not a dma-buf, or one that only devices can access.
  * EACCES: not attached, or a write that is not granted.
+ * ESHUTDOWN: the session was ended. An access can still be ended until the session is
+ * cut off from its context; the memory is not the worker's after that.
  * EIO: the exporter refused access.
  * EINTR: killed, or a signal before it began.
  * ENOMEM.
