@@ -163,41 +163,37 @@ void kept_parts_unmap(struct kept_parts *plan)
 	plan->base = NULL;
 }
 
-/* Writes an image to the keeper's memory. */
-static bool write_image(int file, const struct nna_engine *engine,
-			const struct nna_engine_image *image)
+/* Writes an entry to the keeper's memory. */
+static bool write_entry(int file, const struct cache_entry *entry)
 {
-	size_t size = image->model[0].size + image->data_size[0];
+	size_t size = entry->model_size + entry->data_size;
 	char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 	if (bytes == MAP_FAILED)
 		return false;
-	if (image->data_size[0])
-		engine->write_data(engine, image, 0, bytes);
-	memcpy(bytes + image->data_size[0], image->model[0].base, image->model[0].size);
+	entry->write(entry, bytes);
 	munmap(bytes, size);
 	return true;
 }
 
-enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
-				 const struct nna_engine *engine,
-				 const struct nna_engine_image *image, struct nn_error *err)
+enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
+				 struct nn_error *err)
 {
 	struct message request = {
 		.kind = CACHE_NEW,
-		.model_size = image->model[0].size,
-		.data_size = image->data_size[0],
+		.model_size = entry->model_size,
+		.data_size = entry->data_size,
 	};
 	struct message answer = { .kind = CACHE_FAILED };
 	enum nn_status status;
 	bool written = false;
 	int file;
 
-	memcpy(request.token, key, sizeof(request.token));
+	memcpy(request.token, entry->key, sizeof(request.token));
 	pthread_mutex_lock(&client->lock);
 	status = ask_locked(client, &request, &answer, &file, err);
 	if (file >= 0) {
-		written = answer.kind == CACHE_YES && write_image(file, engine, image);
+		written = answer.kind == CACHE_YES && write_entry(file, entry);
 		close(file);
 	}
 	if (written) {

@@ -42,10 +42,17 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct kept_parts *plan, struct nn_error *err);
 void kept_parts_unmap(struct kept_parts *plan);
 
-/* Stores a plan, unless it is stored already or cannot be. NN_GENERAL_FAILURE: not stored. */
-enum nn_status cache_client_keep(struct cache_client *client, const uint8_t *key,
-				 const struct nna_engine *engine,
-				 const struct nna_engine_image *image, struct nn_error *err);
+/* An entry that is to be stored. */
+struct cache_entry {
+	const uint8_t *key;
+	size_t model_size, data_size;	/* of the data part: whole pages of BLOB_PAGE */
+	/* Writes the data part, then the model part. */
+	void (*write)(const struct cache_entry *entry, char *bytes);
+};
+
+/* Stores an entry, unless it is stored already or cannot be. NN_GENERAL_FAILURE: not stored. */
+enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
+				 struct nn_error *err);
 
 /* Removes an entry that proved useless. */
 void cache_client_drop(struct cache_client *client, const uint8_t *key);

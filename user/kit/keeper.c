@@ -83,7 +83,7 @@ static bool describe_version(const struct keeper_options *options, char *text, s
 
 	if (!options->identity || !options->identity[0] || !hash_plugins(options->plugins, hash))
 		return false;
-	snprintf(text, size, "1 %s plug-ins %02x%02x%02x%02x%02x%02x%02x%02x", options->identity,
+	snprintf(text, size, "2 %s plug-ins %02x%02x%02x%02x%02x%02x%02x%02x", options->identity,
 		 hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]);
 	return true;
 }

@@ -5,6 +5,7 @@
  * write its constants at any time, and so find a wrong plan, but only for itself. A plan that is
  * not found is compiled from a private copy of the constants and cached under the copy's key.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,25 +80,79 @@ static enum nn_status make_key(const struct keep_work *work, const struct loaded
 
 /* ---- cached plans ---- */
 
-/* Loads the plan of an entry; its model part is copied, hashed, and checked as any other. */
+/*
+ * An entry's data part is all data parts of the engine. Its model part is this head, then all model
+ * parts.
+ */
+struct head {
+	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];	/* sizes */
+};
+
+/* The parts of an entry: model parts are copies, data parts lie in the mapping. */
+struct parts {
+	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];
+	struct nna_engine_part data[NNA_ENGINE_MAX_CACHE_FILES];
+};
+
+static void parts_free(struct parts *parts)
+{
+	for (int i = 0; i < NNA_ENGINE_MAX_CACHE_FILES; i++)
+		free(parts->model[i].base);
+}
+
+/* Takes the parts by the head's sizes. Returns false if they are wrong, or with errno ENOMEM. */
+static bool take_parts(const struct kept_parts *kept, const struct cache_files *files,
+		       struct evp_md_ctx_st *context, struct parts *parts)
+{
+	char *data = kept->base, *model = data + kept->data_size;
+	size_t data_left = kept->data_size, model_left = kept->model_size - sizeof(struct head);
+	struct head head;
+
+	errno = EINVAL;
+	if (kept->model_size < sizeof(head))
+		return false;
+	memcpy(&head, model, sizeof(head));
+	digest_add(context, &head, sizeof(head));
+	model += sizeof(head);
+	for (uint32_t i = 0; i < NNA_ENGINE_MAX_CACHE_FILES; i++) {
+		const size_t m = head.model[i], d = head.data[i];
+
+		if (m > model_left || d > data_left || (m && i >= files->model) ||
+		    (d && i >= files->data))
+			return false;
+		parts->data[i] = (struct nna_engine_part){ d ? data : NULL, d };
+		parts->model[i] = (struct nna_engine_part){ m ? malloc(m) : NULL, m };
+		if (m && !parts->model[i].base)
+			return false;
+		if (m)
+			memcpy(parts->model[i].base, model, m);
+		digest_add(context, parts->model[i].base, m);
+		data += d;
+		data_left -= d;
+		model += m;
+		model_left -= m;
+	}
+	return !data_left && !model_left;
+}
+
+/* Loads the plan of an entry; its model parts are copied, hashed, and checked as any other. */
 static enum nn_status load_kept(struct models *models, const struct command *command,
 				struct loaded_model *loaded, struct nn_error *err)
 {
 	const struct nna_engine_preparation how = models_how(command, loaded);
 	const struct kept_parts *kept = &loaded->kept;
-	const struct nna_engine_part model = { malloc(kept->model_size), kept->model_size };
-	const struct nna_engine_part data = { kept->base, kept->data_size };
+	struct evp_md_ctx_st *context = digest_begin();
+	struct parts parts = { 0 };
 	uint8_t hash[DIGEST_SIZE];
+	bool right = context && take_parts(kept, &models->files, context, &parts), lacks_memory;
 
-	if (!model.base)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	memcpy(model.base, (const char *)kept->base + kept->data_size, kept->model_size);
-	if (!digest(model.base, model.size, hash) || memcmp(hash, kept->hash, sizeof(hash))) {
-		free(model.base);
-		return nn_fail(err, NN_GENERAL_FAILURE, "a cached plan is damaged");
-	}
-	return models->engine->load(models->engine, &model, &data, &how, &loaded->first.prepared,
-				    err);
+	lacks_memory = !context || (!right && errno == ENOMEM);
+	if (digest_end(context, hash) && right && !memcmp(hash, kept->hash, sizeof(hash)))
+		return models->engine->load(models->engine, parts.model, parts.data, &how,
+					    &loaded->first.prepared, err);
+	parts_free(&parts);
+	return lacks_memory ? nn_fail(err, NN_OUT_OF_MEMORY, "out of memory") :
+			      nn_fail(err, NN_GENERAL_FAILURE, "a cached plan is damaged");
 }
 
 static enum nn_status prepare_from(struct models *models, const struct command *command,
@@ -290,26 +345,65 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 
 /* ---- caching ---- */
 
+/* An entry of what an engine saved. */
+struct saved {
+	struct cache_entry entry;
+	const struct nna_engine *engine;
+	struct nna_engine_image image;
+	struct head head;
+};
+
+static void write_saved(const struct cache_entry *entry, char *bytes)
+{
+	const struct saved *s = (const struct saved *)entry;
+
+	for (uint32_t i = 0; i < NNA_ENGINE_MAX_CACHE_FILES; bytes += s->head.data[i++])
+		if (s->head.data[i])
+			s->engine->write_data(s->engine, &s->image, i, bytes);
+	memcpy(bytes, &s->head, sizeof(s->head));
+	bytes += sizeof(s->head);
+	for (uint32_t i = 0; i < NNA_ENGINE_MAX_CACHE_FILES; bytes += s->head.model[i++])
+		if (s->head.model[i])
+			memcpy(bytes, s->image.model[i].base, s->head.model[i]);
+}
+
+/* Makes an entry of an image. Returns false if the model cannot be saved yet. */
+static bool make_entry(struct saved *s, const struct cache_files *files, const uint8_t *key)
+{
+	s->entry = (struct cache_entry){
+		.key = key, .model_size = sizeof(s->head), .write = write_saved,
+	};
+	for (uint32_t i = 0; i < files->model; i++) {
+		s->head.model[i] = s->image.model[i].size;
+		s->entry.model_size += s->head.model[i];
+	}
+	for (uint32_t i = 0; i < files->data; i++) {
+		s->head.data[i] = s->image.data_size[i];
+		s->entry.data_size += s->head.data[i];
+	}
+	return files->model ? s->head.model[0] : s->head.data[0];
+}
+
 /* Caches the model's current form, and the next one if it is replaced meanwhile. */
 static void keep_form(struct models *models, struct loaded_model *loaded)
 {
 	const struct nna_engine *engine = models->engine;
-	struct nna_engine_image image;
+	struct saved saved = { .engine = engine };
 	enum nn_status status;
 	struct nn_error err;
 	struct form *form;
 	bool was_replaced;
 
 	do {
-		image = (struct nna_engine_image){ .own = NULL };
+		saved.image = (struct nna_engine_image){ .own = NULL };
 		err.message[0] = '\0';
 		form = models_form(models, loaded);
-		status = engine->save(engine, form->prepared, &image, &err);
-		if (!status && image.model[0].size)
-			status = cache_client_keep(models->cache, loaded->key, engine, &image, &err);
+		status = engine->save(engine, form->prepared, &saved.image, &err);
+		if (!status && make_entry(&saved, &models->files, loaded->key))
+			status = cache_client_keep(models->cache, &saved.entry, &err);
 		if (status)
 			log_debug("a plan is not cached: %s", err.message);
-		engine->end_save(engine, &image);
+		engine->end_save(engine, &saved.image);
 		was_replaced = atomic_load(&loaded->form) != form;
 		models_put_form(models, loaded, form);
 		if (was_replaced)

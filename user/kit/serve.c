@@ -129,8 +129,7 @@ static void do_prepare(struct server *server, const struct command *command,
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
 	running_set_preparation(server->session, command->head->cookie);
-	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0 &&
-	    server->models.files.model == 1 && server->models.files.data == 1)
+	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
 		answer->status = models_prepare_kept(&server->models, command, &answer->work,
 						     &answer->err);
 	else

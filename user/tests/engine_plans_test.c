@@ -1371,18 +1371,24 @@ static void test_killed_under_load(void **state)
 
 /* ---- the worker's side ---- */
 
+static void write_model(const struct cache_entry *entry, char *bytes)
+{
+	memcpy(bytes, "a model part", entry->model_size);
+}
+
 static void test_client(void **state)
 {
+	const struct cache_entry entry = {
+		.key = key_of(1), .model_size = 13, .write = write_model,
+	};
 	struct cache_client client;
 	struct kept_parts plan;
-	const struct nna_engine engine = { .size = sizeof(engine) };	/* nothing is asked of it */
-	struct nna_engine_image image = { .model[0] = { "a model part", 13 } };
 
 	(void)state;
 	client_of(&client, 1);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
-	assert_int_equal(cache_client_keep(&client, key_of(1), &engine, &image, NULL), NN_OK);
-	assert_int_equal(cache_client_keep(&client, key_of(1), &engine, &image, NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(cache_client_keep(&client, &entry, NULL), NN_OK);
+	assert_int_equal(cache_client_keep(&client, &entry, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_OK);
 	assert_int_equal(plan.model_size, 13);
 	assert_int_equal(plan.data_size, 0);

@@ -1645,15 +1645,13 @@ static void keeper_answers(int keeper, uint32_t number, struct message answer, i
 		close(file);
 }
 
-/* A file of a plan: a page of data, and the model. */
-static int plan_file(const char *model)
-{
-	int file = memfd_create("plan", MFD_CLOEXEC);
+/* The model part of a kept plan begins with the sizes of the engine's parts. */
+struct head {
+	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];
+};
 
-	assert_int_equal(pwrite(file, DATA_PART, sizeof(DATA_PART), 0), sizeof(DATA_PART));
-	assert_int_equal(pwrite(file, model, strlen(model) + 1, PAGE), strlen(model) + 1);
-	return file;
-}
+#define HEAD sizeof(struct head)
+#define M sizeof(MODEL_PART)
 
 static int start_keeping(void)
 {
@@ -1701,7 +1699,8 @@ static void test_kept(void **state)
 		bool is_new;		/* unlike the first */
 	} cases[] = { { 0, 1, false }, { 1, 1, true }, { 0, 2, true }, { 0, 1, false } };
 	const struct message yes = { .kind = CACHE_YES }, no = { .kind = CACHE_NO };
-	char bytes[sizeof(DATA_PART) + sizeof(MODEL_PART)];
+	const struct head sizes = { .model = { M }, .data = { sizeof(DATA_PART) } };
+	char bytes[sizeof(DATA_PART) + HEAD + M];
 	uint8_t first[CACHE_TOKEN_SIZE];
 	struct message request, next;
 	int keeper = start_keeping(), file;
@@ -1723,14 +1722,15 @@ static void test_kept(void **state)
 		assert_int_equal(memcmp(first, request.token, sizeof(first)) != 0, cases[i].is_new);
 		next = take_request(keeper, CACHE_NEW);
 		assert_memory_equal(next.token, request.token, sizeof(next.token));
-		assert_int_equal(next.model_size, sizeof(MODEL_PART));
+		assert_int_equal(next.model_size, HEAD + M);
 		assert_int_equal(next.data_size, sizeof(DATA_PART));
 		next = take_request(keeper, CACHE_DONE);
 		assert_memory_equal(next.token, request.token, sizeof(next.token));
 		assert_int_equal(next.model_size + next.data_size, 0);
 		assert_int_equal(pread(file, bytes, sizeof(bytes), 0), sizeof(bytes));
 		assert_memory_equal(bytes, DATA_PART, sizeof(DATA_PART));
-		assert_memory_equal(bytes + sizeof(DATA_PART), MODEL_PART, sizeof(MODEL_PART));
+		assert_memory_equal(bytes + sizeof(DATA_PART), &sizes, HEAD);
+		assert_memory_equal(bytes + sizeof(DATA_PART) + HEAD, MODEL_PART, M);
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
@@ -1762,21 +1762,53 @@ static void test_kept(void **state)
 	stop_keeping(keeper);
 }
 
-/* Answers of the keeper's of which only the first is a plan. */
+/* Answers of the keeper's. The first three are plans. */
 static const struct {
 	const char *name;
+	uint32_t files;			/* of the engine, of each kind */
 	uint64_t model_size, data_size;
-	const char *model;		/* that lies in the file */
+	struct head head;		/* that lies in the file, */
+	const char *model;		/* and the first model part */
 	bool is_taken, is_dropped;
 } kept[] = {
-	{ "sound", sizeof(MODEL_PART), PAGE, MODEL_PART, true, false },
-	{ "damaged", sizeof(MODEL_PART), PAGE, "Of the model", false, true },
-	{ "without a model", 0, PAGE, MODEL_PART, false, false },
-	{ "too large", BLOB_MAX_MODEL + 1, PAGE, MODEL_PART, false, false },
-	{ "not whole pages", sizeof(MODEL_PART), PAGE - 1, MODEL_PART, false, false },
-	{ "larger than memory", sizeof(MODEL_PART), INT64_MAX / PAGE * PAGE, MODEL_PART, false,
+	{ "sound", 1, HEAD + M, PAGE, { { M }, { PAGE } }, MODEL_PART, true, false },
+	{ "two of each", 2, HEAD + 2 * M, 2 * PAGE, { { M, M }, { PAGE, PAGE } }, MODEL_PART, true,
 	  false },
+	{ "one is empty", 2, HEAD + 2 * M, PAGE, { { M, M }, { PAGE } }, MODEL_PART, true, false },
+	{ "damaged", 1, HEAD + M, PAGE, { { M }, { PAGE } }, "Of the model", false, true },
+	{ "less than a head", 1, HEAD - 1, PAGE, { { M }, { PAGE } }, MODEL_PART, false, true },
+	{ "a longer model part", 1, HEAD + M, PAGE, { { M + 1 }, { PAGE } }, MODEL_PART, false, true },
+	{ "a shorter one", 1, HEAD + M, PAGE, { { M - 1 }, { PAGE } }, MODEL_PART, false, true },
+	{ "a longer data part", 1, HEAD + M, PAGE, { { M }, { 2 * PAGE } }, MODEL_PART, false, true },
+	{ "a shorter one", 1, HEAD + M, 2 * PAGE, { { M }, { PAGE } }, MODEL_PART, false, true },
+	{ "more model parts", 1, HEAD + 2 * M, PAGE, { { M, M }, { PAGE } }, MODEL_PART, false, true },
+	{ "more data parts", 1, HEAD + M, 2 * PAGE, { { M }, { PAGE, PAGE } }, MODEL_PART, false,
+	  true },
+	{ "without a model", 1, 0, PAGE, { { M }, { PAGE } }, MODEL_PART, false, false },
+	{ "too large", 1, BLOB_MAX_MODEL + 1, PAGE, { { M }, { PAGE } }, MODEL_PART, false, false },
+	{ "not whole pages", 1, HEAD + M, PAGE - 1, { { M }, { PAGE } }, MODEL_PART, false, false },
+	{ "larger than memory", 1, HEAD + M, INT64_MAX / PAGE * PAGE, { { M }, { PAGE } },
+	  MODEL_PART, false, false },
 };
+
+/* A plan's file, and the hash of the model part that was put there. */
+static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
+{
+	int file = memfd_create("plan", MFD_CLOEXEC);
+	char part[HEAD + 2 * M + 1] = "";
+	const bool fits = kept[i].model_size <= sizeof(part) && kept[i].data_size <= 2 * PAGE;
+	const off_t model_at = fits ? (off_t)kept[i].data_size : PAGE;
+
+	memcpy(part, &kept[i].head, HEAD);
+	memcpy(part + HEAD, MODEL_PART, M);
+	memcpy(part + HEAD + M, MODEL_PART, M);
+	assert_true(digest(part, fits ? kept[i].model_size : HEAD + M, hash));
+	memcpy(part + HEAD, kept[i].model, M);
+	for (int page = 0; page < 2; page++)
+		assert_int_equal(pwrite(file, DATA_PART, sizeof(DATA_PART), page * PAGE), sizeof(DATA_PART));
+	assert_int_equal(pwrite(file, part, sizeof(part), model_at), sizeof(part));
+	return file;
+}
 
 static void test_kept_before(void **state)
 {
@@ -1790,11 +1822,14 @@ static void test_kept_before(void **state)
 			.data_size = kept[i].data_size,
 		};
 		uint32_t number = 1;
+		int file;
 
 		memset(&saved, 0, sizeof(saved));
-		saved.num_model = saved.num_data = 1;
-		assert_true(digest(MODEL_PART, sizeof(MODEL_PART), answer.hash));
-		keeper_answers(keeper, number++, answer, plan_file(kept[i].model));
+		saved.num_model = saved.num_data = kept[i].files;
+		engine.model_cache_files = engine.data_cache_files = kept[i].files;
+		server.models.files = engine_cache_files(&engine);
+		file = plan_file(i, answer.hash);
+		keeper_answers(keeper, number++, answer, file);
 		if (kept[i].is_dropped)
 			keeper_answers(keeper, number++, no, -1);
 		if (!kept[i].is_taken)
@@ -1806,16 +1841,19 @@ static void test_kept_before(void **state)
 			take_request(keeper, CACHE_DROP);
 		if (!kept[i].is_taken)
 			take_request(keeper, CACHE_NEW);
-		assert_int_equal(saved.saves, !kept[i].is_taken);
+		if (saved.saves == kept[i].is_taken)
+			fail_msg("%s: %staken", kept[i].name, saved.saves ? "not " : "");
 		assert_int_equal(engine_state.how.preference, 2);
 		assert_int_equal(engine_state.how.deadline_ns, 44);
-		assert_int_equal(saved.model_size, kept[i].is_taken ? sizeof(MODEL_PART) : 0);
+		assert_int_equal(saved.model_size, kept[i].is_taken ? M : 0);
 		if (kept[i].is_taken) {
-			assert_string_equal(saved.model, MODEL_PART);
-			assert_string_equal(saved.data, DATA_PART);
+			assert_int_equal(saved.loaded_model, kept[i].files);
+			assert_int_equal(saved.loaded_data, kept[i].data_size / PAGE);
 			assert_int_equal(saved.data_size, PAGE);
 		}
 	}
+	engine.model_cache_files = engine.data_cache_files = 0;
+	server.models.files = engine_cache_files(&engine);
 	stop_keeping(keeper);
 }
 

@@ -3,6 +3,7 @@
  * libnnaccel and the kit without the module: kit_engine serves this program's clients at a socket, by
  * processes and by threads.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -898,15 +899,53 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 		close(fds[i]);
 }
 
+/* The number of the last file of the engine's own cache. */
+static long last_kept(void)
+{
+	char plans[80];
+	DIR *d;
+	const struct dirent *e;
+	long last = 0;
+
+	snprintf(plans, sizeof(plans), "%s/plans", folder);
+	d = opendir(plans);
+	while (d && (e = readdir(d)))
+		last = atol(e->d_name) > last ? atol(e->d_name) : last;
+	if (d)
+		closedir(d);
+	return last;
+}
+
+/* Prepares x + 1 for the engine's own cache, and loads it, so that the entry stays. */
+static void check_kept(void)
+{
+	const struct nna_prepare_options keep = {
+		.size = sizeof(keep), .preference = 1, .priority = 1, .keep = true,
+	};
+	struct nna_prepared_model *p;
+	long kept_file;
+
+	p = prepare_with(device, COUNT, &keep);
+	assert_non_null(p);
+	while (!(kept_file = last_kept()))
+		usleep(1000);
+	nna_prepared_model_free(p);
+	p = prepare_with(device, COUNT, &keep);
+	assert_non_null(p);
+	check_sum(p, NULL, 6);
+	nna_prepared_model_free(p);
+	assert_int_equal(last_kept(), kept_file);
+}
+
 static void test_cache_files(void **state)
 {
 	static const struct { uint32_t model, data; } cases[] = {
 		{ 0, 1 }, { 1, 0 }, { 1, 1 }, { 2, 0 }, { 2, 1 }, { 0, 2 }, { 32, 32 },
 	};
-	static const char *const left[] = { "index.db", "index.db-journal", "keeper.sock", "plans" };
-	char option[80], numbers[16], file[80];
+	char option[80], numbers[16], command[80];
 
 	snprintf(option, sizeof(option), "--state=%s", folder);
+	snprintf(command, sizeof(command), "rm -r %s/*", folder);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(numbers, sizeof(numbers), "%u %u", cases[i].model, cases[i].data);
 		setenv(KIT_ENGINE_FILES, numbers, 1);
@@ -914,8 +953,10 @@ static void test_cache_files(void **state)
 		await_engine();
 		check(nna_device_open(path, &device, &err));
 		check_files(cases[i].model, cases[i].data);
+		check_kept();
 		nna_device_close(device);
 		stop_engine();
+		assert_int_equal(system(command), 0);
 	}
 	/* It does not start if it wants more. */
 	for (size_t i = 0; i < 2; i++) {
@@ -928,10 +969,6 @@ static void test_cache_files(void **state)
 		assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
 	}
 	unsetenv(KIT_ENGINE_FILES);
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
-		snprintf(file, sizeof(file), "%s/%s", folder, left[i]);
-		remove(file);
-	}
 }
 
 /* The device tells whether it has an engine, and what that executed. */

@@ -337,8 +337,7 @@ struct nna_engine {
 	bool takes_device_memory;
 	/*
 	 * The numbers of cache files of each kind that an entry of a client's has, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. Both 0: one of each. The engine's own cache takes only models
-	 * of engines with one of each.
+	 * NNA_ENGINE_MAX_CACHE_FILES. Both 0: one of each.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
