@@ -12,15 +12,16 @@ bool dynamic_is_supported(const ANeuralNetworksDevice *const *devices, uint32_t 
 	struct builder b = { .operands = NULL };
 	struct lowering t = { .b = &b };
 	uint32_t x = result_type(&t, NN(TENSOR_FLOAT32), 2, one);
-	bool supported[2] = { false, false }, is_model;
+	bool supported[3] = { false }, is_model;
 
 	EMIT(&t, NN_OP_DYNAMIC_FULLY_CONNECTED, result_like(&t, x), x,
 	     constant_bytes(&t, &weights, &weight), zeros(&t, x, 1, one),
 	     scalar_int(&t, NN(FUSED_NONE)), scalar_int(&t, DYNAMIC_TENSOR));
 	unary(&t, NN_OP_ERF, x);
+	unary(&t, NN_OP_GELU, x);
 	if (t.refused || builder_ask(&b, 0, b.operation_count, NULL, devices, count, supported,
 				     &is_model))
 		supported[0] = false;
 	builder_free(&b);
-	return supported[0] && supported[1];
+	return supported[0] && supported[1] && supported[2];
 }

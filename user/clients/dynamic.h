@@ -15,7 +15,7 @@
 /* The last input except other extensions' own: see Documentation/extensions.rst. */
 enum dynamic_form { DYNAMIC_TENSOR, DYNAMIC_ROWS, DYNAMIC_ROWS_ASYMMETRIC };
 
-/* Returns whether the devices support such an operation, and the error function (ERF). */
+/* Returns whether the devices support such an operation, the error function (ERF) and GELU. */
 bool dynamic_is_supported(const ANeuralNetworksDevice *const *devices, uint32_t count);
 
 #endif /* NN_CLIENTS_DYNAMIC_H */

@@ -119,12 +119,14 @@ static void mark(struct lowering *t, const struct node *quantise)
 	}
 }
 
-/* Returns whether the input of an operator besides `value` is this number. */
+/* Returns whether the input of an operator besides `value` is this number, of no more dimensions. */
 static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
 {
-	const float *by = value_of_count(t, other_input(node, op, value), ONNX_FLOAT, 1);
+	const uint32_t other = other_input(node, op, value);
+	const float *by = value_of_count(t, other, ONNX_FLOAT, 1);
+	const int rank = by ? value_at(t, other)->shape.rank : 0;
 
-	return by && fabsf(*by - number) < 1e-6f;
+	return by && fabsf(*by - number) < 1e-6f && (!rank || rank <= value_at(t, value)->shape.rank);
 }
 
 /*

@@ -417,10 +417,13 @@ static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t s
 
 		rest = is_nearest ? filled_like(t, x, 1) : arithmetic(t, NN(SUB), x, low);
 		n.weight[i] = i || is_nearest ? rest : number_with(t, NN(SUB), 1, rest);
-		n.at[i] = bounded(t, at, 0, last);
+		/* A place that is NaN has an index of 0, and NaN as the weight of a neighbour. */
+		n.at[i] = bounded(t, selected(t, compared(t, NN(EQUAL), at, at), at, filled_like(t, x, 0)), 0,
+				  last);
 		if (is_zero)
 			n.weight[i] = selected(t, compared(t, NN(EQUAL), at, n.at[i]), n.weight[i],
-					       filled_like(t, x, 0));
+					       is_nearest ? filled_like(t, x, 0) :
+							    arithmetic(t, NN(SUB), x, x));
 	}
 	return n;
 }
