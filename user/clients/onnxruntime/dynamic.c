@@ -40,9 +40,9 @@ static bool is_bias(const struct graph *graph, uint32_t value, const struct node
 	       shape_count(shape) == w->dims[is_conv ? 0 : 1];
 }
 
-static bool has_constant_weights(const struct graph *graph, const struct node *product)
+static bool has_constant_weights(const struct graph *graph, const struct node *product, uint32_t zero)
 {
-	uint32_t w = product->in[1], zero = input_of(product, 3);
+	uint32_t w = product->in[1];
 	int type = w == NO_VALUE ? ONNX_NONE : graph->values[w].type;
 
 	return (type == ONNX_UINT8 || type == ONNX_INT8) && is_constant(graph, w, type) &&
@@ -51,12 +51,30 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 
 /* The nodes after a GEMM of the output of `quantise`. */
 struct chain {
-	const struct node *cast;
+	const struct node *cast, *mul;	/* NULL: the product is in float */
 	const struct node *scale;	/* the product of the scales */
 	struct dynamic_node what;
-	const struct node *mul;
-	const struct node *last;		/* the Mul, or an Add after it */
+	const struct node *last;	/* the product, the Mul, or an Add after it */
 };
+
+/*
+ * Finds a product whose inputs from `scales` on are the weights' scales, their zero points and a bias, with
+ * `step` between them.
+ */
+static bool find_product(const struct graph *graph, const struct node *quantise,
+			 const struct node *product, uint32_t scales, uint32_t step, struct chain *c)
+{
+	const uint32_t bias = input_of(product, scales + step + 1);
+
+	*c = (struct chain){ .last = product };
+	c->what = (struct dynamic_node){
+		.part = LAST, .quantise = quantise, .product = product, .scales = input_of(product, scales),
+		.zeros = input_of(product, scales + step), .bias = bias,
+	};
+	return has_constant_weights(graph, product, c->what.zeros) &&
+	       is_constant(graph, c->what.scales, ONNX_FLOAT) &&
+	       (bias == NO_VALUE || is_bias(graph, bias, product));
+}
 
 static bool find_chain(const struct graph *graph, const struct node *quantise,
 		       const struct node *product, struct chain *c)
@@ -64,9 +82,13 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	const struct node *add;
 	uint32_t scale, bias;
 
+	/* A, B, scales of A and B, zero points of A and B, bias. */
+	if (is_microsoft(product, "MatMulIntegerToFloat"))
+		return input_of(product, 2) == quantise->out[1] && input_of(product, 4) == quantise->out[2] &&
+		       find_product(graph, quantise, product, 3, 2, c);
 	if ((!is_op(product, "MatMulInteger") && !is_op(product, "ConvInteger")) ||
 	    product->in_count < 3 || product->in[2] != quantise->out[2] ||
-	    !has_constant_weights(graph, product))
+	    !has_constant_weights(graph, product, input_of(product, 3)))
 		return false;
 	c->cast = only_consumer(graph, product->out[0]);
 	if (!is_op(c->cast, "Cast") || node_int(c->cast, "to", ONNX_NONE) != ONNX_FLOAT)
@@ -83,7 +105,8 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	c->last = bias == NO_VALUE ? c->mul : add;
 	c->what = (struct dynamic_node){
 		.part = LAST, .quantise = quantise, .product = product,
-		.scales = other_input(c->scale, "Mul", quantise->out[1]), .bias = bias,
+		.scales = other_input(c->scale, "Mul", quantise->out[1]),
+		.zeros = input_of(product, 3), .bias = bias,
 	};
 	return is_constant(graph, c->what.scales, ONNX_FLOAT);
 }
@@ -112,9 +135,11 @@ static void mark(struct lowering *t, const struct node *quantise)
 		    !find_chain(graph, quantise, &graph->nodes[i], &c))
 			continue;
 		onnx(t)->dynamic[i] = onnx(t)->dynamic[quantise->index];
-		onnx(t)->dynamic[c.cast->index] = onnx(t)->dynamic[quantise->index];
-		onnx(t)->dynamic[c.scale->index] = onnx(t)->dynamic[quantise->index];
-		onnx(t)->dynamic[c.mul->index] = onnx(t)->dynamic[quantise->index];
+		if (c.cast) {
+			onnx(t)->dynamic[c.cast->index] = onnx(t)->dynamic[quantise->index];
+			onnx(t)->dynamic[c.scale->index] = onnx(t)->dynamic[quantise->index];
+			onnx(t)->dynamic[c.mul->index] = onnx(t)->dynamic[quantise->index];
+		}
 		onnx(t)->dynamic[c.last->index] = c.what;
 	}
 }
@@ -168,10 +193,16 @@ void dynamic_nodes(struct lowering *t)
 	for (uint32_t i = 0; has_own(t) && i < onnx(t)->graph->node_count; i++)
 		if (is_op(&onnx(t)->graph->nodes[i], "Erf") && onnx(t)->graph->nodes[i].in_count == 1)
 			mark_gelu(t, &onnx(t)->graph->nodes[i]);
-	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++)
-		if (is_op(&onnx(t)->graph->nodes[i], "DynamicQuantizeLinear") &&
-		    onnx(t)->graph->nodes[i].in_count == 1)
-			mark(t, &onnx(t)->graph->nodes[i]);
+	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
+		const struct node *node = &onnx(t)->graph->nodes[i];
+		struct chain c;
+
+		if (is_op(node, "DynamicQuantizeLinear") && node->in_count == 1)
+			mark(t, node);
+		else if (is_microsoft(node, "DynamicQuantizeMatMul") && node->in_count > 2 &&
+			 find_product(onnx(t)->graph, node, node, 2, 1, &c))
+			onnx(t)->dynamic[i] = c.what;
+	}
 }
 
 /* ---- translation ---- */
@@ -186,10 +217,10 @@ void dynamic_op(struct lowering *t)
 	if (d->part == LAST && !d->product) {
 		x = dynamic_in(t, d, &shape);
 		set_out(t, 0, unary(t, NN_OP_GELU, x), shape);
-	} else if (d->part == LAST && is_op(d->product, "MatMulInteger")) {
-		dynamic_matmul(t, d);
-	} else if (d->part == LAST) {
+	} else if (d->part == LAST && is_op(d->product, "ConvInteger")) {
 		dynamic_conv(t, d);
+	} else if (d->part == LAST) {
+		dynamic_matmul(t, d);
 	} else {
 		for (uint32_t i = 0; i < onnx(t)->node->out_count; i++)
 			if (has_out(t, i))
@@ -213,11 +244,11 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 }
 
 /* Reads one zero point, or one per channel; missing ones are 0. False: their number is wrong. */
-static bool read_zeros(struct lowering *t, const struct node *product, uint32_t channels,
+static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_t channels,
 		       int32_t *zeros)
 {
-	uint32_t value = input_of(product, 3);
-	int type = value_at(t, product->in[1])->type;
+	uint32_t value = d->zeros;
+	int type = value_at(t, d->product->in[1])->type;
 	const uint8_t *bytes = NULL;
 	int64_t count = 1;
 
@@ -274,7 +305,7 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 	}
 	if (t->refused || !elements || !zeros)
 		return NO_OPERAND;
-	if (!scales || !read_zeros(t, d->product, channels, zeros)) {
+	if (!scales || !read_zeros(t, d, channels, zeros)) {
 		refuse(t, "scales or zero points that are neither one nor one a channel");
 		return NO_OPERAND;
 	}

@@ -92,6 +92,12 @@ static inline bool is_op(const struct node *node, const char *op)
 	return node && !*node->domain && !strcmp(node->op, op);
 }
 
+/* Returns whether a node is this operator of ONNX Runtime's own domain. */
+static inline bool is_microsoft(const struct node *node, const char *op)
+{
+	return !strcmp(node->domain, "com.microsoft") && !strcmp(node->op, op);
+}
+
 /* Returns the number of an input's value, NO_VALUE if the input is missing. */
 static inline uint32_t input_of(const struct node *node, uint32_t index)
 {
