@@ -616,7 +616,9 @@ static void test_nodes(void **unused)
 	try_cases();
 }
 
-/* Weights are dequantised for devices that lack the operations; no groups are dilated then. */
+/*
+ * Weights are dequantised for devices that lack operations, all or the newest; no groups are dilated then.
+ */
 static void test_without_extension(void **unused)
 {
 	struct the_case c = { .memory = malloc(ROOM) };
@@ -835,6 +837,10 @@ static void test_report(void **unused)
 		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
 		/* Scores of two rows by three, of four numbers each, and sums of two. */
 		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
+		/* A product for Q, K and V; scores and sums of 3 rows by 3 in 2 batches. */
+		{ "x:f2,3,4 w=f4,12~ b=f12~ | microsoft:Attention-1", 6 * 4 * 12 + 18 * 4 + 18 * 4 },
+		{ "x:f2,3,4 w=f4,16~ b=f16~ | microsoft:Attention-1", 6 * 4 * 16 + 18 * 4 + 18 * 8 },
+		{ "x:f2,2,7 w=u7,4 v=u{119} k=f{0.0625} b=f4 | microsoft:DynamicQuantizeMatMul-1", 16 * 7 },
 	};
 	struct the_case c = { .memory = malloc(ROOM) };
 

@@ -33,6 +33,8 @@ static const struct rule {
 	{ "FusedGemm", INNER, 1 },
 	{ "FusedMatMul", INNER, 1 },
 	{ "QGemm", INNER, 3 },
+	{ "MatMulIntegerToFloat", INNER, 1 },
+	{ "DynamicQuantizeMatMul", INNER, 1 },
 };
 
 /* Counts an unknown dimension as one. */
@@ -64,6 +66,7 @@ static uint64_t multiply_adds(const struct graph *graph, const struct node *node
 	const struct shape *out = shape_of(graph, node->out, node->out_count, 0);
 	const struct shape *weights;
 	const struct rule *rule = NULL;
+	uint64_t width;
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (!strcmp(node->op, rules[i].op))
@@ -83,7 +86,12 @@ static uint64_t multiply_adds(const struct graph *graph, const struct node *node
 		return dimension(in, 0) * dimension(in, 1) *
 		       (elements(weights) + elements(shape_of(graph, node->in, node->in_count, 2)));
 	case ATTENTION:
-		return (elements(in) + elements(out)) * dimension(weights, weights->rank - 2);
+		if (!is_microsoft(node, "Attention"))
+			return (elements(in) + elements(out)) * dimension(weights, weights->rank - 2);
+		/* These weights are those of Q, K and V side by side; Q and K have one width. */
+		width = (dimension(weights, 1) - dimension(out, 2)) / 2;
+		return elements(in) * dimension(weights, 1) +
+		       (dimension(in, 0) * dimension(in, 1) * width + elements(out)) * dimension(in, 1);
 	}
 	return 0;
 }
