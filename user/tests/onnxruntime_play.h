@@ -305,7 +305,7 @@ static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
 	return NULL;
 }
 
-/* An operator "microsoft:NAME" is of ONNX Runtime's own domain. */
+/* An operator "microsoft:NAME" is of ONNX Runtime's own domain, "other:NAME" of another. */
 static OrtStatus *node_name(const OrtNode *node, const char **name)
 {
 	const char *colon = strchr(node->op, ':');
@@ -316,7 +316,7 @@ static OrtStatus *node_name(const OrtNode *node, const char **name)
 
 static OrtStatus *node_domain(const OrtNode *node, const char **domain)
 {
-	*domain = strchr(node->op, ':') ? "com.microsoft" : "";
+	*domain = !strchr(node->op, ':') ? "" : *node->op == 'm' ? "com.microsoft" : "other";
 	return NULL;
 }
 

@@ -151,7 +151,9 @@ void quantised_values(struct lowering *t)
 	/* Inputs of QLinear operators, which have a scale and a zero point behind them. */
 	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
 		const struct node *node = &onnx(t)->graph->nodes[i];
-		const bool is = !strncmp(node->op, "QLinear", 7) || !strcmp(node->op, "QGemm");
+		const bool is_known = !*node->domain || !strcmp(node->domain, "com.microsoft");
+		const bool is = is_known &&
+				(!strncmp(node->op, "QLinear", 7) || !strcmp(node->op, "QGemm"));
 
 		for (uint32_t k = 0; is && k < node->in_count; k++)
 			if (scale_of_node(t, node, k + 1, &scale, &zero))
