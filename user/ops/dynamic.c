@@ -172,7 +172,7 @@ static enum nn_status infer_common(const struct nn_run *r, uint32_t channels)
 	return NN_OK;
 }
 
-static float weight_scale(const struct nn_run *r, uint32_t channel)
+float nn_dynamic_weight_scale(const struct nn_run *r, uint32_t channel)
 {
 	const struct nn_extra *extra = r->inputs[WEIGHTS].extra;
 
@@ -216,7 +216,8 @@ static enum nn_status execute_fully_connected(struct nn_run *r)
 		for (uint32_t u = 0; u < units; u++) {
 			int32_t sum = (int32_t)nn_dot_i16(x.values + i * length,
 							  weights + u * length, length);
-			float value = (float)sum * (x.scales[i] * weight_scale(r, u)) + bias[u];
+			float scale = x.scales[i] * nn_dynamic_weight_scale(r, u);
+			float value = (float)sum * scale + bias[u];
 
 			*out++ = value < low ? low : value > high ? high : value;
 		}
@@ -306,7 +307,7 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 				int32_t sum = (int32_t)nn_dot_i16(q.values + i * depth,
 								  columns + j * depth, depth);
 
-				*out++ = (float)sum * (q.scales[i] * weight_scale(r, j));
+				*out++ = (float)sum * (q.scales[i] * nn_dynamic_weight_scale(r, j));
 			}
 		}
 	}
@@ -349,7 +350,8 @@ static void conv_pixel(const struct nn_run *r, const struct nn_conv *v, const st
 
 		for (const struct nn_stretch *s = spans; s < spans + count; s++)
 			sum += nn_dot_i16(in + s->in, weights + c * taps + s->filter, s->length);
-		value = (float)(int32_t)sum * (x->scales[image] * weight_scale(r, c)) + bias[c];
+		value = (float)(int32_t)sum * (x->scales[image] * nn_dynamic_weight_scale(r, c)) +
+			bias[c];
 		out[c] = value < low ? low : value > high ? high : value;
 	}
 }

@@ -42,6 +42,9 @@ static inline int32_t nn_dynamic_added(const struct nn_dynamic *d)
 	return d->is_tensor ? d->zero : 128;
 }
 
+/* Returns the scale of the weights of an output channel. */
+float nn_dynamic_weight_scale(const struct nn_run *r, uint32_t channel);
+
 /* Returns the input with the form of an operation DYNAMIC_*. */
 uint32_t nn_dynamic_form_input(const struct nn_run *r);
 

@@ -20,6 +20,7 @@
 #include "plan/plan.h"
 #include "tests/model_builder.h"
 #include "tests/plan_diff/compare.h"
+#include "tests/vulkan/form_case.h"
 #include "vectors/graph.h"
 #include "vectors/operations.h"
 #include "vectors/random.h"
@@ -418,6 +419,51 @@ static void test_refused(void **unused)
 	}
 }
 
+/* ---- Products of floats that are quantised when they run ---- */
+
+/* Whether the model is supported. Only the form that takes float64 may be refused. */
+static bool is_exact(void)
+{
+	struct nn_error err = { "" };
+	bool supported[4];
+
+	reason[0] = '\0';
+	if (graph_supported(&form.model, &gpu->limits, supported, hear, &err))
+		fail_msg("%s", err.message);
+	if (reason[0] && !strstr(reason, "form 2 takes float64"))
+		fail_msg("%s", reason);
+	return !reason[0];
+}
+
+/* The results are equal to the bit: sums are of whole numbers. */
+static void test_dynamic(void **unused)
+{
+	static const int32_t types[] = { NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16 };
+	static struct form_case c;
+	uint32_t checked = 0;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 2 * (uint32_t)how_often(40, 8) * num_forms; i++) {
+		const struct form *f = &forms[i / 2 % num_forms];
+		struct nn_error err = { "" };
+		struct prepared *p;
+
+		if (strncmp(f->name, "DYNAMIC_", 8) || !form_make(f, types[i % 2], i, &c) ||
+		    !is_exact())
+			continue;
+		p = must_prepare(&form.model);
+		if (prepared_execute(p, &c.execution, -1, &err))
+			fail_msg("%s", err.message);
+		if (memcmp(c.got[0], c.right[0], c.outputs[0].length))
+			fail_msg("%s, seed %u, %s: other numbers", f->name, i,
+				 nn_type_name(types[i % 2]));
+		prepared_release(p);
+		checked++;
+	}
+	print_message("%u products\n", checked);
+	assert_true(checked >= 32);
+}
+
 /* ---- What a model becomes ---- */
 
 /* The last operation of make_chain(), whose second input is the chain. */
@@ -814,6 +860,7 @@ int main(void)
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_random_graphs),
+		cmocka_unit_test(test_dynamic),
 	};
 
 	struct gpu_name names[8];

@@ -137,7 +137,8 @@ static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 	const struct elementwise_params *p = &next->params.elementwise;
 	struct window_params *w = &window->params.window;
 
-	if (window->shader != SHADER_conv_f && window->shader != SHADER_depthwise_f &&
+	if (window->shader != SHADER_conv_f && window->shader != SHADER_conv_d &&
+	    window->shader != SHADER_depthwise_f &&
 	    (window->shader != SHADER_pool || window->constants[0] > TYPE_F16))
 		return false;
 	if (p->num_steps != 1 || p->steps[0] != STEP_CLAMP ||

@@ -33,6 +33,7 @@ struct window_params { WINDOW_PARAMS };
 struct rows_params { ROWS_PARAMS };
 struct resize_params { RESIZE_PARAMS };
 struct gather_params { GATHER_PARAMS };
+struct quantise_params { QUANTISE_PARAMS };
 
 struct dispatch {
 	enum shader shader;		/* SHADERS: it was fused with another */
@@ -49,6 +50,7 @@ struct dispatch {
 		struct rows_params rows;
 		struct resize_params resize;
 		struct gather_params gather;
+		struct quantise_params quantise;
 		uint32_t at[TENSORS];	/* all begin with these */
 	} params;
 };

@@ -6,12 +6,17 @@
 #include <string.h>
 
 #include "ops/conv.h"
+#include "ops/dynamic.h"
 #include "ops/matmul.h"
 #include "ops/requant.h"
 #include "vulkan/lower.h"
 
 /* Parts of four elements of a filter, whose numbers the shader divides as floats. */
 #define MAX_PARTS (1u << 22)
+
+/* Elements of a tensor that a work group finds the range of, and the number of these ranges. */
+#define MIN_RANGE 4096u
+#define MAX_RANGES 256u
 
 enum { X, FILTER, BIAS };
 
@@ -60,31 +65,101 @@ static void set_range(struct lower *l, struct window_params *p, int32_t activati
 	p->out_zero = out->zero_point;
 }
 
-/* Tensors 1 and 2, and of bytes tensor 3: a multiplier and a shift for each channel. */
-static void set_filter(struct lower *l, struct dispatch *d, uint32_t channels)
+static bool is_float(const struct lower *l)
 {
-	struct window_params *p = &d->params.window;
-	struct nn_multiplier *multipliers;
+	return l->run.inputs[X].type == NN_TENSOR_FLOAT32;
+}
 
-	d->constants[0] = lower_input_type(l, X);
-	d->constants[1] = lower_input_type(l, FILTER);
-	d->tensors[X] = lower_input(l, X);
-	d->tensors[FILTER] = lower_input(l, FILTER);
-	d->tensors[BIAS] = lower_input(l, BIAS);
-	d->tensors[OUTPUT] = lower_output(l, 0);
-	p->has_bias = 1;
-	if (l->run.inputs[X].type == NN_TENSOR_FLOAT32)
+/* Whether floats become bytes when the operation runs. */
+static bool is_dynamic(const struct lower *l)
+{
+	return is_float(l) && l->run.inputs[FILTER].type != NN_TENSOR_FLOAT32;
+}
+
+/* For each channel, a scale of a dynamic product, or a multiplier and a shift of bytes. */
+static void set_scales(struct lower *l, struct dispatch *d, uint32_t channels)
+{
+	struct nn_multiplier *multipliers;
+	float *scales;
+
+	if (is_dynamic(l)) {
+		scales = calloc(channels, sizeof(*scales));
+		for (uint32_t i = 0; scales && i < channels; i++)
+			scales[i] = nn_dynamic_weight_scale(&l->run, i);
+		d->tensors[4] = lower_constant(l, scales, channels * sizeof(*scales), 4);
 		return;
-	p->filter_zero = l->run.inputs[FILTER].zero_point;
+	}
 	multipliers = calloc(channels, sizeof(*multipliers));
 	if (multipliers)
 		nn_requant_multipliers(&l->run, 0, channels, multipliers);
 	d->tensors[3] = lower_constant(l, multipliers, channels * sizeof(*multipliers), 4);
 }
 
-static bool is_float(const struct lower *l)
+static void set_tensors(struct lower *l, struct dispatch *d, uint32_t channels)
 {
-	return l->run.inputs[X].type == NN_TENSOR_FLOAT32;
+	struct window_params *p = &d->params.window;
+
+	d->constants[0] = lower_input_type(l, X);
+	d->constants[1] = lower_input_type(l, FILTER);
+	d->tensors[X] = lower_input(l, X);
+	d->tensors[FILTER] = lower_input(l, FILTER);
+	d->tensors[OUTPUT] = lower_output(l, 0);
+	if (p->has_bias)
+		d->tensors[BIAS] = lower_input(l, BIAS);
+	if (is_float(l) && !is_dynamic(l))
+		return;
+	p->filter_zero = l->run.inputs[FILTER].zero_point;
+	set_scales(l, d, channels);
+}
+
+/* Before a product, makes bytes of rows of `size` floats that are `inner` apart. */
+static enum nn_status quantise(struct lower *l, struct dispatch *product, uint32_t size,
+			       uint32_t inner)
+{
+	const int32_t form = nn_run_int(&l->run, nn_dynamic_form_input(&l->run), 0);
+	const uint32_t total = nn_tensor_count(&l->run.inputs[X]);
+	const bool is_tensor = form == NN_DYNAMIC_TENSOR;
+	struct quantise_params p = { .total = total, .size = size, .inner = inner };
+	struct window_params *w = &product->params.window;
+	struct dispatch range, bytes;
+	enum nn_status status;
+
+	if (form == NN_DYNAMIC_ROWS_ASYMMETRIC)
+		return lower_refuse(l, "form %d takes float64", form);
+	w->row_size = is_tensor ? total : size;
+	if (is_tensor) {
+		p.size = total / MAX_RANGES < MIN_RANGE ? MIN_RANGE : total / MAX_RANGES + 1;
+		p.inner = 1;
+	} else if (inner > 1) {
+		w->in_image = size;
+		w->in_channel = 1;
+	}
+	p.count = (total + p.size - 1) / p.size;
+	range = lower_groups(l, SHADER_range, p.count);
+	range.cost = total;
+	range.params.quantise = p;
+	range.constants[0] = lower_input_type(l, X);
+	range.tensors[X] = lower_input(l, X);
+	range.tensors[OUTPUT] = lower_temporary(l, (uint64_t)p.count * 8, 4);
+	bytes = range;
+	bytes.shader = SHADER_quantise;
+	bytes.constants[1] = is_tensor;
+	bytes.tensors[1] = range.tensors[OUTPUT];
+	bytes.tensors[2] = product->tensors[3] = lower_temporary(l, (uint64_t)p.count * 8, 4);
+	bytes.tensors[OUTPUT] = product->tensors[X] = lower_temporary(l, total, 1);
+	status = lower_add(l, &range);
+	return status ? status : lower_add(l, &bytes);
+}
+
+static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t channels,
+				  uint32_t size, uint32_t inner)
+{
+	enum nn_status status = NN_OK;
+
+	set_tensors(l, d, channels);
+	if (is_dynamic(l))
+		status = quantise(l, d, size, inner);
+	return status ? status : lower_add(l, d);
 }
 
 /* A product of `rows` in all images and `width` columns, `batches` times; p has the rest. */
@@ -92,7 +167,8 @@ static struct dispatch product(struct lower *l, const struct window_params *p, u
 {
 	const uint64_t rows = (uint64_t)p->images * p->out_h * p->out_w;
 	const uint64_t taps = (uint64_t)p->kernel_h * p->kernel_w;
-	struct dispatch d = lower_groups(l, is_float(l) ? SHADER_conv_f : SHADER_conv_q, 1);
+	struct dispatch d = lower_groups(l, is_dynamic(l) ? SHADER_conv_d : is_float(l) ?
+					 SHADER_conv_f : SHADER_conv_q, 1);
 	const uint64_t groups = (rows + TILE - 1) / TILE;
 
 	/* lower_add() refuses it. */
@@ -110,7 +186,7 @@ static struct dispatch product(struct lower *l, const struct window_params *p, u
 static enum nn_status add_conv(struct lower *l, const struct nn_conv *c, bool is_transposed)
 {
 	const uint32_t size = c->window.h.filter * c->window.w.filter * c->depth;
-	struct window_params p = { .depth = c->depth, .width = c->width };
+	struct window_params p = { .depth = c->depth, .width = c->width, .has_bias = 1 };
 	struct dispatch d;
 
 	set_image(&p, &c->in, &c->out, c->nchw);
@@ -124,14 +200,13 @@ static enum nn_status add_conv(struct lower *l, const struct nn_conv *c, bool is
 	p.bias_batch = c->width;
 	d = product(l, &p, c->groups);
 	d.constants[2] = is_transposed;
-	set_filter(l, &d, c->out.c);
-	return lower_add(l, &d);
+	return add_product(l, &d, c->out.c, p.in_image, 1);
 }
 
 enum nn_status lower_conv(struct lower *l)
 {
 	struct nn_window_args args = nn_window_run_args(&l->run);
-	bool is_grouped = l->operation->type == NN_OP_GROUPED_CONV_2D;
+	bool is_grouped = l->operation->type != NN_OP_CONV_2D;
 	struct nn_conv c = { 0 };
 
 	if (nn_conv_prepare(&l->run, is_grouped ? nn_run_int(&l->run, args.own, 0) : 1, &c))
@@ -192,7 +267,8 @@ enum nn_status lower_depthwise(struct lower *l)
 
 	if (status)
 		return status;
-	set_filter(l, &d, filter[3]);
+	d.params.window.has_bias = 1;
+	set_tensors(l, &d, filter[3]);
 	return lower_add(l, &d);
 }
 
@@ -212,10 +288,10 @@ enum nn_status lower_pool(struct lower *l)
 	return lower_add(l, &d);
 }
 
-/* Matrices as images of one row of pixels. */
+/* Matrices whose rows are images of one pixel. */
 static struct window_params matrices(uint32_t rows, uint32_t depth, uint32_t columns)
 {
-	const struct nn_image in = { 1, 1, rows, depth }, out = { 1, 1, rows, columns };
+	const struct nn_image in = { rows, 1, 1, depth }, out = { rows, 1, 1, columns };
 	const struct nn_axis one = { .filter = 1, .stride = 1, .dilation = 1 };
 	const struct nn_window window = { one, one };
 	struct window_params p = { .depth = depth, .width = columns };
@@ -232,11 +308,11 @@ enum nn_status lower_fully_connected(struct lower *l)
 	struct dispatch d;
 
 	set_range(l, &p, nn_run_int(&l->run, 3, 0));
+	p.has_bias = 1;
 	p.filter_depth = 1;
 	p.filter_width = weights[1];
 	d = product(l, &p, 1);
-	set_filter(l, &d, weights[0]);
-	return lower_add(l, &d);
+	return add_product(l, &d, weights[0], weights[1], 1);
 }
 
 /* Elements between matrices of an axis of batches, counted from the end; 0 if it is repeated. */
@@ -244,17 +320,6 @@ static uint32_t batch_step(const struct nn_tensor *t, uint32_t axis)
 {
 	return t->rank < axis || t->dims[t->rank - axis] == 1 ? 0 :
 	       nn_tensor_product(t, t->rank - axis + 1, t->rank);
-}
-
-/* All columns have one multiplier. */
-static uint32_t matmul_multipliers(struct lower *l, uint32_t columns)
-{
-	const struct nn_tensor *x = &l->run.inputs[X], *y = &l->run.inputs[FILTER];
-	struct nn_multiplier *m = calloc(columns, sizeof(*m));
-
-	for (uint32_t i = 0; m && i < columns; i++)
-		nn_quant_encode((double)(x->scale * y->scale) / (double)l->run.outputs[0].scale, &m[i]);
-	return lower_constant(l, m, columns * sizeof(*m), 4);
 }
 
 enum nn_status lower_matmul(struct lower *l)
@@ -266,7 +331,7 @@ enum nn_status lower_matmul(struct lower *l)
 	struct dispatch d;
 
 	set_range(l, &p, 0);
-	p.in_pixel = (uint32_t)a.row_step;
+	p.in_image = (uint32_t)a.row_step;
 	p.in_channel = (uint32_t)a.column_step;
 	p.filter_depth = (uint32_t)b.row_step;
 	p.filter_width = (uint32_t)b.column_step;
@@ -277,14 +342,5 @@ enum nn_status lower_matmul(struct lower *l)
 	p.filter_outer = batch_step(y, 4);
 	p.out_batch = a.rows * b.columns;
 	d = product(l, &p, nn_tensor_product(out, 0, out->rank - 2));
-	d.constants[0] = lower_input_type(l, X);
-	d.constants[1] = lower_input_type(l, FILTER);
-	d.tensors[X] = lower_input(l, X);
-	d.tensors[FILTER] = lower_input(l, FILTER);
-	d.tensors[OUTPUT] = lower_output(l, 0);
-	if (!is_float(l)) {
-		d.params.window.filter_zero = y->zero_point;
-		d.tensors[3] = matmul_multipliers(l, b.columns);
-	}
-	return lower_add(l, &d);
+	return add_product(l, &d, b.columns, a.columns, a.column_step > 1 ? a.rows : 1);
 }

@@ -91,6 +91,9 @@ static const struct vulkan_op table[] = {
 	OP(BATCH_MATMUL, FLOATS | NN_T(NN_TENSOR_QUANT8_ASYMM_SIGNED), matmul, 0),
 	{ NN_OP_PACK, FLOATS | BYTES | INT, lower_pack, 0, 1 },
 	OP(REVERSE, FLOATS | BYTES | INT, reverse, 0),
+	OP(DYNAMIC_FULLY_CONNECTED, FLOATS, fully_connected, 0),
+	OP(DYNAMIC_BATCH_MATMUL, FLOATS, matmul, 0),
+	OP(DYNAMIC_CONV_2D, FLOATS, conv, 0),
 };
 
 const struct vulkan_op *vulkan_op_at(uint32_t index)

@@ -2,7 +2,8 @@
 /*
  * Products of an image's windows with filters, as products of matrices whose left factor is read
  * from the image: rows are pixels of the output, columns channels. Each work group computes a
- * tile, each invocation 4 * 4 of it. A shader that includes this has NUMBER, load() and finish().
+ * tile, each invocation 4 * 4 of it. A shader that includes this has IMAGE_TYPE, NUMBER, load(),
+ * zero_of() and finish().
  */
 layout(constant_id = 0) const uint TYPE = TYPE_F32;
 layout(constant_id = 1) const uint TYPE_FILTER = TYPE_F32;
@@ -17,9 +18,18 @@ shared NUMBER4 right[TILE_DEPTH / 4][TILE];
 struct row {
 	bool exists;
 	uint image;
+	NUMBER zero;
 	int y;
 	int x;
 };
+
+/* Where the image of a row begins in tensor 0. */
+uint image_of(uint index)
+{
+	return gl_WorkGroupID.z / p.inner_batches * p.in_outer +
+	       gl_WorkGroupID.z % p.inner_batches * p.in_inner +
+	       index / (p.out_h * p.out_w) * p.in_image;
+}
 
 row row_of(uint index)
 {
@@ -28,7 +38,10 @@ row row_of(uint index)
 	row r;
 
 	r.exists = index < p.images * pixels;
-	r.image = index / pixels * p.in_image;
+	r.image = image_of(index);
+	r.zero = NUMBER(0);
+	if (r.exists)
+		r.zero = zero_of(r.image);
 	r.y = IS_TRANSPOSED ? y + p.head_h : y * int(p.stride_h) - p.head_h;
 	r.x = IS_TRANSPOSED ? x + p.head_w : x * int(p.stride_w) - p.head_w;
 	return r;
@@ -64,7 +77,7 @@ part part_of(uint k)
 		channel + 3u < p.depth ? load(type, (at) + 3u * step) - zero : NUMBER(0))
 
 /* The elements of the image that meet a part of a filter; 0 outside of the image. */
-NUMBER4 image_at(row r, part f, uint batch)
+NUMBER4 image_at(row r, part f)
 {
 	int y = int(quotient(f.tap, p.kernel_w)), x = int(f.tap) - y * int(p.kernel_w);
 	bool is_inside = r.exists && f.exists;
@@ -83,9 +96,9 @@ NUMBER4 image_at(row r, part f, uint batch)
 	}
 	if (!is_inside || y < 0 || x < 0 || y >= int(p.in_h) || x >= int(p.in_w))
 		return NUMBER4(0);
-	at = p.at[0] + batch + r.image + (uint(y) * p.in_w + uint(x)) * p.in_pixel +
+	at = p.at[0] + r.image + (uint(y) * p.in_w + uint(x)) * p.in_pixel +
 	     f.channel * p.in_channel;
-	return four(TYPE, at, p.in_channel, NUMBER(p.in_zero), f.channel);
+	return four(IMAGE_TYPE, at, p.in_channel, r.zero, f.channel);
 }
 
 NUMBER4 filter_at(uint batch, part f, uint column)
@@ -108,24 +121,25 @@ NUMBER4 products(NUMBER4 a, NUMBER4 b0, NUMBER4 b1, NUMBER4 b2, NUMBER4 b3)
 	return NUMBER4(product(a, b0), product(a, b1), product(a, b2), product(a, b3));
 }
 
-void finish_one(NUMBER sum, uint column, uint to)
+void finish_one(NUMBER sum, uint column, uint to, uint from)
 {
 	if (column < p.width)
-		finish(sum, gl_WorkGroupID.z * p.bias_batch + column, to + column * p.out_channel);
+		finish(sum, gl_WorkGroupID.z * p.bias_batch + column, to + column * p.out_channel,
+		       from);
 }
 
 void finish_row(NUMBER4 sums, uint row, uint column)
 {
-	const uint pixels = p.out_h * p.out_w;
+	const uint pixels = p.out_h * p.out_w, from = image_of(row);
 	const uint to = p.at[OUTPUT] + gl_WorkGroupID.z * p.out_batch +
 			row / pixels * p.out_image + row % pixels * p.out_pixel;
 
 	if (row >= p.images * pixels)
 		return;
-	finish_one(sums.x, column, to);
-	finish_one(sums.y, column + 1u, to);
-	finish_one(sums.z, column + 2u, to);
-	finish_one(sums.w, column + 3u, to);
+	finish_one(sums.x, column, to, from);
+	finish_one(sums.y, column + 1u, to, from);
+	finish_one(sums.z, column + 2u, to, from);
+	finish_one(sums.w, column + 3u, to, from);
 }
 
 void main()
@@ -134,7 +148,6 @@ void main()
 	const uint first_row = gl_WorkGroupID.x * TILE, first_column = gl_WorkGroupID.y * TILE;
 	const uint outer = gl_WorkGroupID.z / p.inner_batches;
 	const uint inner = gl_WorkGroupID.z % p.inner_batches;
-	const uint in_batch = outer * p.in_outer + inner * p.in_inner;
 	const uint filter_batch = p.at[1] + outer * p.filter_outer + inner * p.filter_inner;
 	const uint size = p.kernel_h * p.kernel_w * ((p.depth + 3u) / 4u);
 	const row mine = row_of(first_row + thread % TILE);
@@ -143,7 +156,7 @@ void main()
 
 	for (uint begin = 0u; begin < size; begin += TILE_DEPTH / 4) {
 		for (uint i = thread; i < TILE * TILE_DEPTH / 4u; i += 64u) {
-			left[i / TILE][i % TILE] = image_at(mine, part_of(begin + i / TILE), in_batch);
+			left[i / TILE][i % TILE] = image_at(mine, part_of(begin + i / TILE));
 			right[i % (TILE_DEPTH / 4)][i / (TILE_DEPTH / 4)] =
 				filter_at(filter_batch, part_of(begin + i % (TILE_DEPTH / 4)),
 					  first_column + i / (TILE_DEPTH / 4));

@@ -34,5 +34,5 @@ void main()
 		}
 	}
 	finish(sum, channel, p.at[OUTPUT] + image * p.out_image + pixel * p.out_pixel +
-	       channel * p.out_channel);
+	       channel * p.out_channel, 0u);
 }

@@ -51,7 +51,7 @@ float step_of(uint op, float v, float o, float x, float y)
 	case STEP_TANH: return nn_tanh(v);
 	case STEP_ELU: return v > 0.0 ? v : x * (nn_exp(v) - 1.0);
 	case STEP_HARD_SWISH: return v * min(6.0, max(0.0, v + 3.0)) / 6.0;
-	case STEP_QUANTIZE: return nn_round(v / x) + y;
+	case STEP_QUANTIZE: return nn_round(nn_divide(v, x)) + y;
 	default: return isnan(v) ? 0.0 : trunc(v);
 	}
 }

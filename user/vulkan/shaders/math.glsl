@@ -4,6 +4,8 @@
  * its own is less than the NNAPI asks for. The polynomials are those of Cephes.
  */
 
+#include "divide.glsl"
+
 /* 2^n for whole n from -252 to 254, in two factors so that neither overflows before the product. */
 float scale_by_power(float x, int n)
 {

@@ -8,9 +8,9 @@
 
 #define PARAMS_BYTES	512
 
-/* The tensors of a dispatch: up to four inputs, and the output. */
-#define TENSORS		5
-#define OUTPUT		4
+/* The tensors of a dispatch: up to five inputs, and the output. */
+#define TENSORS		6
+#define OUTPUT		5
 
 /* Types of elements in memory. */
 #define TYPE_F32	0
@@ -89,7 +89,7 @@
 /*
  * Products and windows. Element (n, pixel, channel) of an image lies at n * image + pixel *
  * in_pixel + channel * in_channel. A batch is `outer * inner_batches + inner`; a group of channels
- * is a batch, too.
+ * is a batch, too. `row_size` elements of the image were quantised at run time by one range.
  */
 #define WINDOW_PARAMS									\
 	uint at[TENSORS];								\
@@ -125,6 +125,7 @@
 	uint bias_batch;								\
 	uint has_bias;									\
 	uint multiplier;								\
+	uint row_size;									\
 	float low;									\
 	float high;									\
 	int in_zero;									\
@@ -150,6 +151,20 @@
 	uint rank;									\
 	uint dims[MAX_AXES];								\
 	uint moves[MAX_AXES];
+
+/*
+ * Rows of floats become bytes side by side, as the operations DYNAMIC_* quantise them. Tensor 1 has
+ * the range of each row, tensor 2 its scale and its zero point. The last row may be shorter.
+ */
+#define QUANTISE_PARAMS									\
+	uint at[TENSORS];								\
+	uint count;									\
+	uint size;									\
+	uint inner;									\
+	uint total;
+
+/* Nearly a half: NN_DYNAMIC_HALF of ops/dynamic.h. */
+#define DYNAMIC_HALF	0.49999997
 
 /* Ways of reducing, a constant of the shader. */
 #define REDUCE_SUM	0
