@@ -400,7 +400,7 @@ int main(int argc, char **argv)
 	}
 	tell(rounds);
 	for (int i = 0; i < SOAK_KINDS; i++) {
-		char name[400];
+		char name[sizeof(soak->clients[i].message) + 64];
 
 		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
 			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
