@@ -123,14 +123,18 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 		};
 	opterr = 0;
 	optind = 0;	/* forgets an earlier call */
-	while ((found = getopt_long(argc, argv, ":", list, NULL)) != -1) {
+	while ((found = getopt_long(argc, argv, ":h", list, NULL)) != -1) {
 		const struct option_row *row;
+
+		for (size_t i = 0; i < count && found == 'h'; i++)
+			if (!strcmp(rows[i].name, "help"))
+				found = FIRST_ROW + (int)i;
 
 		if (found < FIRST_ROW) {
 			if (found == ':')
 				snprintf(fault, OPTION_FAULT, "%s needs a value", argv[optind - 1]);
 			else
-				explain(rows, argv[optind - 1], fault);
+				explain(rows, found == 'h' ? "-h" : argv[optind - 1], fault);
 			return -1;
 		}
 		row = &rows[found - FIRST_ROW];
@@ -204,4 +208,14 @@ void option_help(const struct option_row *rows, char between)
 		if (!row->help[0])
 			putchar('\n');
 	}
+}
+
+int option_by_hand(const char *program, int argc, char **argv)
+{
+	const bool is_help = argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+	FILE *to = is_help ? stdout : stderr;
+
+	fprintf(to, "usage: %s\nAn engine starts this program for itself. Do not start it by hand; "
+		"start the engine, such as nnacceld.\n", program);
+	return !is_help ? EXIT_USAGE : fflush(to) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -26,7 +26,7 @@ enum option_kind {
 
 /*
  * One option: a row of a table that OPTION_END ends. Its value is stored `offset` bytes into the
- * caller's structure.
+ * caller's structure. "-h" is the row "help".
  */
 struct option_row {
 	const char *name;	/* without "--" */
@@ -65,6 +65,12 @@ int option_write(const struct option_row *rows, const void *from, char *text, si
 
 /* Prints the lines of --help; `between` stands between a name and its value: '=' or ' '. */
 void option_help(const struct option_row *rows, char between);
+
+/*
+ * The answer of a program that only an engine starts, to whoever starts it by hand: what it is, on standard
+ * output for --help and -h. Returns the exit status.
+ */
+int option_by_hand(const char *program, int argc, char **argv);
 
 /* Reads a whole number. Returns false if `text` is not one in [low, high]. */
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);

@@ -189,10 +189,8 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 	struct worker w;
 	int first = argc < 2 ? -1 : option_read(worker_rows, argc, argv, &options, fault);
 
-	if (first < 0) {
-		log_error("a worker is started by its engine only");
-		_exit(WORKER_EXIT_FAILURE);
-	}
+	if (first < 0)
+		_exit(option_by_hand("nnaccel-worker", argc, argv));
 	log_to_relay();
 	log_set_level(options.log_level);
 	prctl(PR_SET_NAME, WORKER_NAME);

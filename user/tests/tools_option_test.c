@@ -79,13 +79,20 @@ static void test_abbreviations(void **state)
 
 static void test_help_ends_it(void **state)
 {
-	char *argv[] = { "x", "--help", "--number=1", "--none", NULL };
-	struct arguments a = { 0 };
-	char fault[OPTION_FAULT];
+	char *words[] = { "--help", "-h" };
 
 	(void)state;
-	assert_int_equal(option_read(rows, 4, argv, &a, fault), 4);
-	assert_true(a.help);
+	for (int i = 0; i < 2; i++) {
+		char *argv[] = { "x", words[i], "--number=1", "--none", NULL };
+		struct arguments a = { 0 };
+		char fault[OPTION_FAULT];
+
+		assert_int_equal(option_read(rows, 4, argv, &a, fault), 4);
+		assert_true(a.help);
+		argv[2] = "--none";
+		assert_int_equal(option_read(rows + 8, 3, argv, &a, fault), 3);
+		assert_int_equal(option_read(rows + 9, 3, argv, &a, fault), -1);
+	}
 }
 
 /* Each value is a word. If they need more room than there is, nothing counts. */

@@ -66,10 +66,8 @@ int keeper_main(int argc, char **argv)
 	struct keep *keep;
 	int listener;
 
-	if (option_read(keeper_rows, argc, argv, &o, fault) != argc || !o.folder || !o.version) {
-		log_error("nnaccel-keeper is started by nnacceld only");
-		return EXIT_FAILURE;
-	}
+	if (option_read(keeper_rows, argc, argv, &o, fault) != argc || !o.folder || !o.version)
+		return option_by_hand("nnaccel-keeper", argc, argv);
 	set_up_process();
 	log_set_level(o.log_level);
 	limits.bytes = o.plans.bytes;
