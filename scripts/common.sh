@@ -46,11 +46,6 @@ misuse() {
 	exit 2
 }
 
-# usage: prints the comment block at the head of the calling script, without its first two lines
-usage() {
-	sed -n '3,/^[^#]/{/^#/{s/^# \{0,1\}//;p}}' "$0"
-}
-
 # lock NAME: holds $cache/NAME.lock until the script ends
 lock() {
 	mkdir -p "$cache"
@@ -59,3 +54,5 @@ lock() {
 	say "waiting for another run that holds $cache/$1.lock"
 	flock "$lock_fd"
 }
+
+. "$top/scripts/help.sh"
