@@ -156,6 +156,8 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 	struct graph *graph = graph_read(ep->ort, from);
 	const bool is_in_node = graph && is_inner(ep, from, graph);
 
+	if (graph)
+		graph->is_inner = is_in_node;
 	if (graph && is_left(ep, graph, is_in_node)) {
 		say(ep->options.verbosity, 1, "a graph in a node is left to ONNX Runtime");
 		graph_free(graph);

@@ -61,7 +61,7 @@ struct graph {
 	uint32_t *in, *out;
 	uint32_t value_count, node_count, in_count, out_count;
 	uint32_t value_room;
-	bool is_inner;			/* it uses values of an outer graph */
+	bool is_inner;			/* it is the graph of a node */
 	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
 };
 

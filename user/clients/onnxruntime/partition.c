@@ -252,7 +252,7 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 
 /*
  * Returns whether a part pays: it must compute enough for the cost of a call, and for the bytes
- * that move. A part that is the whole graph always pays.
+ * that move. A part that is the whole model always pays.
  */
 static bool pays(const struct part *part, const struct options *options, bool whole)
 {
@@ -280,7 +280,7 @@ static void choose(const struct graph *graph, const struct options *options,
 	for (uint32_t p = 0; p < count; p++) {
 		if (!parts[p].nodes)
 			continue;
-		if (pays(&parts[p], options, parts[p].nodes == graph->node_count)) {
+		if (pays(&parts[p], options, !graph->is_inner && parts[p].nodes == graph->node_count)) {
 			kept++;
 			continue;
 		}
