@@ -24,11 +24,14 @@ static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t c
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
+/* Whether the engine saves models, in as many parts. */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = command->head;
 
+	if (!models->engine->save)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "the engine saves no models");
 	if (head->num_inputs == models->files.model && head->num_outputs == models->files.data)
 		return NN_OK;
 	return nn_fail(err, NN_INVALID_ARGUMENT, "%u model and %u data cache files, the device has %u "

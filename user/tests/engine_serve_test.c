@@ -1473,6 +1473,16 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 
+	/* An engine that saves nothing is not called. */
+	engine.save = NULL;
+	for (int i = 0; i < 2; i++) {
+		head.kind = i ? NNACCEL_DO_PREPARE_CACHED : NNACCEL_DO_CACHE_SAVE;
+		assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
+		assert_string_equal(kernel.messages[0], "the engine saves no models");
+	}
+	head.kind = NNACCEL_DO_CACHE_SAVE;
+	engine.save = save;
+
 	/* It returns only the sizes, then nothing because nothing was compiled, then a failure. */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
