@@ -204,7 +204,7 @@ static void bench_worker(const char *prefix, struct builder *builder)
 	builder->pool = w.pool;
 	must(!nn_model_encode(&builder->model, &w.wire, &w.wire_size, &err), "encode");
 	must(digest_init(), "hash");
-	w.index = cache_index_open(folder, "bench");
+	w.index = cache_index_open(folder, "bench", "");
 	must(w.index, "index");
 	snprintf(w.model, sizeof(w.model), "%s/model", folder);
 	snprintf(w.data, sizeof(w.data), "%s/data", folder);

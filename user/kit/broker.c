@@ -803,14 +803,28 @@ static void end_workers(struct broker *b)
 	}
 }
 
-/* Blocks the signals before the engine starts, because threads that it creates inherit the mask. */
+static void start_keeper(struct broker *b)
+{
+	b->spawner.options.cache = keeper_start(&b->keeper, &b->options->keeper);
+	b->on_keeper.what = ON_KEEPER;
+}
+
+/*
+ * Blocks the signals before the engine starts, because threads that it creates inherit the mask.
+ * The engine's own store is there when it starts.
+ */
 static bool open_engine(struct broker *b)
 {
 	const struct engine_options *o = b->options;
 
 	b->signals = node_open_signals();
-	if (b->signals < 0 || (o->threads && !o->threads->init(o->engine)))
+	if (b->signals < 0)
 		return false;
+	if (o->threads) {
+		start_keeper(b);
+		if (!o->threads->init(o->engine, keeper_connect(&b->keeper)))
+			return false;
+	}
 	b->engine = node_open(o->device, o->name, o->version, o->type,
 			      o->threads && o->engine->takes_device_memory ?
 			      NNACCEL_ENGINE_DEVICE_POOLS : 0);
@@ -849,8 +863,8 @@ static void run(struct broker *b)
 
 	if (o->cgroup)
 		cgroup_init(&b->cgroup, o->cgroup);
-	b->spawner.options.cache = keeper_start(&b->keeper, &o->keeper);
-	b->on_keeper.what = ON_KEEPER;
+	if (!o->threads)
+		start_keeper(b);
 	/* An engine of the kit may keep no process ready. */
 	if (o->engine)
 		set_ready(b);
@@ -862,7 +876,6 @@ static void run(struct broker *b)
 	 */
 	close_fd(&b->engine);
 	end_workers(b);
-	keeper_stop(&b->keeper);
 }
 
 int broker_run(struct engine_options *options)
@@ -871,6 +884,7 @@ int broker_run(struct engine_options *options)
 		.options = options,
 		.spawner = options->spawner,
 		.cgroup.base = -1,
+		.keeper = { .program = -1, .pidfd = -1, .socket = -1, .own = -1 },
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,
@@ -888,6 +902,7 @@ int broker_run(struct engine_options *options)
 	reread_init(&b.reread, &options->extensions);
 	if (open_engine(&b) && open_loop(&b) && open_workers(&b))
 		run(&b);
+	keeper_stop(&b.keeper);
 	reread_end(&b.reread);
 	extensions_free(&options->extensions);
 	close_fd(&b.epoll);

@@ -152,7 +152,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	}
 	pthread_mutex_unlock(&client->lock);
 	if (!status && !mapped)
-		status = nn_fail(err, NN_GENERAL_FAILURE, "no such plan is cached");
+		status = nn_fail(err, NN_GENERAL_FAILURE, "there is no such entry");
 	return status;
 }
 
@@ -180,7 +180,7 @@ enum nn_status cache_client_keep(struct cache_client *client, const struct cache
 				 struct nn_error *err)
 {
 	struct message request = {
-		.kind = CACHE_NEW,
+		.kind = entry->is_own ? CACHE_NEW_OWN : CACHE_NEW,
 		.model_size = entry->model_size,
 		.data_size = entry->data_size,
 	};
@@ -205,9 +205,13 @@ enum nn_status cache_client_keep(struct cache_client *client, const struct cache
 			close(file);
 	}
 	pthread_mutex_unlock(&client->lock);
-	if (!status && (!written || answer.kind != CACHE_YES))
-		status = nn_fail(err, NN_GENERAL_FAILURE, "the plan is not cached");
-	return status;
+	if (status || (written && answer.kind == CACHE_YES))
+		return status;
+	if (answer.kind == CACHE_LATER)
+		return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+			       "this user stores too much at a time");
+	return nn_fail(err, NN_GENERAL_FAILURE, "it is not stored: it is there already, or too "
+		       "large, or the disk is full");
 }
 
 void cache_client_drop(struct cache_client *client, const uint8_t *key)

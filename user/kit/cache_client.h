@@ -45,12 +45,16 @@ void kept_parts_unmap(struct kept_parts *plan);
 /* An entry that is to be stored. */
 struct cache_entry {
 	const uint8_t *key;
+	bool is_own;			/* of the engine's own store: replaces an older one */
 	size_t model_size, data_size;	/* of the data part: whole pages of BLOB_PAGE */
 	/* Writes the data part, then the model part. */
 	void (*write)(const struct cache_entry *entry, char *bytes);
 };
 
-/* Stores an entry, unless it is stored already or cannot be. NN_GENERAL_FAILURE: not stored. */
+/*
+ * Stores an entry. NN_GENERAL_FAILURE: it is not stored, because a plan is stored already or the
+ * keeper cannot; NN_RESOURCE_EXHAUSTED_TRANSIENT: the client's user stores too much at a time.
+ */
 enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
 				 struct nn_error *err);
 

@@ -236,7 +236,8 @@ int direct_run(const struct engine_options *options)
 	keeper_start(&h.keeper, &options->keeper);
 	h.signals = node_open_signals();
 	runs = h.clients && h.fds && h.signals >= 0 &&
-	       (!options->threads || options->threads->init(options->engine)) &&
+	       (!options->threads ||
+		options->threads->init(options->engine, keeper_connect(&h.keeper))) &&
 	       listen_at(&h, options->direct);
 	if (runs)
 		loop(&h);

@@ -22,6 +22,7 @@
 #include "kit/log.h"
 #include "kit/node.h"
 #include "kit/process.h"
+#include "kit/serve.h"
 #include "kit/threads.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -51,8 +52,8 @@ static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 #define AT(member) OPTION_AT(struct arguments, options.member)
 
 static const struct option_row rows[] = {
-	ENGINE_ROWS(0, "1", "where the compilation cache's index is (none: no cache)", "64", "none",
-		    "none"),
+	ENGINE_ROWS(0, "1", "where the compilation cache's index is (none: no cache)", "64", "16",
+		    "none", "none"),
 	{ "name", "NAME", "of the engine, by which its device is found again", OPTION_TEXT,
 	  AT(name) },
 	{ "clients", "WHAT", "processes, one for each, or threads of this process, which is then\n"
@@ -135,6 +136,9 @@ const char *engine_fault(const struct nna_engine *e)
 		return "it lacks describe, supported, prepare, release or execute";
 	if (!e->save != !e->load || !e->save != !e->end_save || !e->save != !e->signature)
 		return "it has some of save, end_save, load and signature, not all";
+	if (HAS_FIELD(e, store_identity) && e->store_identity &&
+	    (!e->store_identity[0] || strlen(e->store_identity) > NNA_ENGINE_MAX_IDENTITY))
+		return "the identity of its store has no characters, or more than 128";
 	if (e->model_cache_files > NNA_ENGINE_MAX_CACHE_FILES ||
 	    e->data_cache_files > NNA_ENGINE_MAX_CACHE_FILES)
 		return "it has more than 32 cache files of a kind";
@@ -191,7 +195,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 		},
 	};
 	struct engine_options *options = &arguments.options;
-	char identity[WORKER_IDENTITY];
+	char identity[WORKER_IDENTITY], store[NNA_ENGINE_MAX_IDENTITY + 32];
 	struct nn_device_info info;
 	const char *fault = engine_fault(engine);
 	int exit_code;
@@ -215,9 +219,15 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	info.version[sizeof(info.version) - 1] = '\0';
 	options->version = info.version;
 	options->type = info.type;
-	options->keeper.identity = identify(engine, &info, identity, sizeof(identity));
-	if (!engine->save)
+	options->keeper.engine = identify(engine, &info, identity, sizeof(identity));
+	if (HAS_FIELD(engine, store_identity) && engine->store_identity) {
+		snprintf(store, sizeof(store), "%.20s %s", engine->name, engine->store_identity);
+		options->keeper.identity = store;
+	} else if (!engine->save) {
 		options->keeper.folder = NULL;
+	}
+	if (options->spawner.options.keep_all)
+		server_keep_all();
 	return options->direct ? direct_run(options) : broker_run(options);
 }
 

@@ -36,6 +36,7 @@
 const struct option_row keeper_rows[KEEPER_WORDS + 1] = {
 	{ "folder", "FOLDER", NULL, OPTION_TEXT, AT(folder) },
 	{ "version", "TEXT", NULL, OPTION_TEXT, AT(version) },
+	{ "identity", "TEXT", NULL, OPTION_TEXT, AT(identity) },
 	{ "bytes", "N", NULL, OPTION_UINT64, AT(plans.bytes), .max = UINT64_MAX },
 	{ "bytes-per-user", "N", NULL, OPTION_UINT64, AT(plans.bytes_per_user), .max = UINT64_MAX },
 	{ "log-level", "N", NULL, OPTION_UINT, AT(log_level), .max = LOG_DEBUG },
@@ -81,9 +82,9 @@ static bool describe_version(const struct keeper_options *options, char *text, s
 {
 	uint8_t hash[DIGEST_SIZE];
 
-	if (!options->identity || !options->identity[0] || !hash_plugins(options->plugins, hash))
+	if (!options->engine || !options->engine[0] || !hash_plugins(options->plugins, hash))
 		return false;
-	snprintf(text, size, "2 %s plug-ins %02x%02x%02x%02x%02x%02x%02x%02x", options->identity,
+	snprintf(text, size, "2 %s plug-ins %02x%02x%02x%02x%02x%02x%02x%02x", options->engine,
 		 hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]);
 	return true;
 }
@@ -161,7 +162,7 @@ static bool start_process(struct keeper *keeper)
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 {
 	*keeper = (struct keeper){
-		.options = *options, .program = -1, .pidfd = -1, .socket = -1,
+		.options = *options, .program = -1, .pidfd = -1, .socket = -1, .own = -1,
 	};
 	if (!options->folder)
 		return false;
@@ -201,10 +202,36 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 	return keeper->socket >= 0 && message_send(keeper->socket, &serve, worker);
 }
 
+/* Passes the process' own socket to a new keeper, or closes it, so that its other end sees that. */
+static void pass_own(struct keeper *keeper)
+{
+	if (keeper->own < 0 || keeper_pass(keeper, keeper->own, geteuid()))
+		return;
+	close(keeper->own);
+	keeper->own = -1;
+}
+
+int keeper_connect(struct keeper *keeper)
+{
+	int ends[2];
+
+	if (keeper->socket < 0 || !spawn_control(ends))
+		return -1;
+	keeper->own = ends[0];
+	pass_own(keeper);
+	return ends[1];
+}
+
 bool keeper_revive(struct keeper *keeper)
 {
-	return reap(keeper) && keeper->options.folder &&
-	       clock_ns() - keeper->started_ns >= RESTART_NS && start_process(keeper);
+	bool revived;
+
+	if (!reap(keeper))
+		return false;
+	revived = keeper->options.folder && clock_ns() - keeper->started_ns >= RESTART_NS &&
+		  start_process(keeper);
+	pass_own(keeper);
+	return revived;
 }
 
 void keeper_stop(struct keeper *keeper)
@@ -225,5 +252,8 @@ void keeper_stop(struct keeper *keeper)
 	}
 	if (keeper->program >= 0)
 		close(keeper->program);
+	if (keeper->own >= 0)
+		close(keeper->own);
 	keeper->program = -1;
+	keeper->own = -1;
 }

@@ -20,17 +20,18 @@
 struct keeper_options {
 	const char *folder;		/* of the index; NULL: no cache */
 	const char *version;		/* version of the index; keeper_start() sets it */
+	const char *identity;		/* of the engine's own store; NULL: it has none */
 	struct {
 		uint64_t bytes;		/* 0: no plans are stored */
 		uint64_t bytes_per_user;
 	} plans;			/* of the engine's own cache */
 	enum log_level log_level;
 	const char *program;		/* NULL: the installed nnaccel-keeper */
-	const char *identity;		/* of the engine; NULL or "": no cache */
+	const char *engine;		/* identity of the engine; NULL or "": no cache */
 	const struct spawn_plugins *plugins;	/* of workers; NULL: none */
 };
 
-#define KEEPER_WORDS 5
+#define KEEPER_WORDS 6
 extern const struct option_row keeper_rows[KEEPER_WORDS + 1];
 
 struct keeper {
@@ -38,6 +39,7 @@ struct keeper {
 	pid_t pid;			/* 0: none */
 	int pidfd;			/* -1: none; readable when it has ended */
 	int socket;			/* -1: none */
+	int own;			/* keeper_connect()'s end of the broker; -1: none */
 	int program;
 	char version[160];		/* version of the index */
 	uint64_t started_ns;
@@ -56,6 +58,12 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
  * that will not pass the end again closes it, so that the worker sees the keeper's end.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
+
+/*
+ * Returns a socket to this keeper and the next ones for the broker's own process, whose user is the
+ * engine's. The caller closes it. Returns -1 if there is no keeper.
+ */
+int keeper_connect(struct keeper *keeper);
 
 /*
  * Reaps a keeper that has ended, as its pidfd shows, and starts another, at most every 10 s. True:

@@ -39,6 +39,7 @@ enum message_kind {
 	CACHE_NEW = 4,		/* get memory to write an entry of these sizes to */
 	CACHE_DONE = 5,		/* that memory is written and unmapped */
 	CACHE_DROP = 6,		/* remove the useless entry */
+	CACHE_NEW_OWN = 7,	/* as NEW, for an entry of the engine's own store */
 	/* The keeper answers: */
 	/* stored or known. GET: sizes, with the data part first, and `hash` */
 	CACHE_YES = 11,

@@ -45,7 +45,7 @@ struct engine_options {
  * least number of processes to keep ready, and the help texts of the folder of state and of
  * defaults.
  */
-#define ENGINE_ROWS(least, idle_text, state_text, keep_text, folder_text, list_text) \
+#define ENGINE_ROWS(least, idle_text, state_text, keep_text, user_text, folder_text, list_text) \
 	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT, \
 	  ENGINE_AT(device) }, \
 	{ "idle", "N", "processes to keep ready for clients, " #least " to 64 (" idle_text ")", \
@@ -53,6 +53,10 @@ struct engine_options {
 	{ "state", "FOLDER", state_text, OPTION_TEXT, ENGINE_AT(keeper.folder) }, \
 	{ "keep", "MIB", "plans kept for clients that want it, 0: none (" keep_text ")", \
 	  OPTION_UINT64, ENGINE_AT(keeper.plans.bytes), OPTION_MIB }, \
+	{ "keep-per-user", "MIB", "plans kept for one user (" user_text ")", OPTION_UINT64, \
+	  ENGINE_AT(keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 }, \
+	{ "keep-all", NULL, "keep plans of all clients, also of those that do not ask for it", \
+	  OPTION_FLAG, ENGINE_AT(spawner.options.keep_all) }, \
 	{ "extensions", "FOLDER", "where plug-ins are\n(" folder_text ")", OPTION_TEXT, \
 	  ENGINE_AT(extensions.folder) }, \
 	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT, \

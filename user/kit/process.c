@@ -21,6 +21,7 @@
 #include "kit/process.h"
 #include "kit/sandbox.h"
 #include "kit/serve.h"
+#include "kit/store.h"
 
 struct worker {
 	struct server server;
@@ -174,6 +175,7 @@ void worker_serve(const struct nna_engine *engine, int session, int cache)
 	if (!device_register_extensions(engine))
 		_exit(WORKER_EXIT_FAILURE);
 	start_threads(engine, &w);
+	store_open(&w.server.cache);
 	if (!server_attach(&w.server))
 		_exit(WORKER_EXIT_FAILURE);
 	pthread_barrier_wait(&w.barrier);
@@ -205,6 +207,8 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");
 	w.server.models.lazy = options.lazy;
+	if (options.keep_all)
+		server_keep_all();
 	if (!device_register_extensions(engine))
 		_exit(WORKER_EXIT_FAILURE);
 	start_threads(engine, &w);
@@ -220,7 +224,10 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 
 	if (write(WORKER_CONTROL_FD, &ready, sizeof(ready)) != sizeof(ready) || !receive_session())
 		_exit(0);
-	if (!options.cache)
+	/* From now on the socket leads to the keeper. */
+	if (options.cache)
+		store_open(&w.server.cache);
+	else
 		close(WORKER_CONTROL_FD);
 	if (!server_attach(&w.server))
 		_exit(errno == ESHUTDOWN ? 0 : WORKER_EXIT_FAILURE);

@@ -65,6 +65,12 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 	return answer->payload;
 }
 
+/* A keeper may also be there for the engine's own store only. */
+static bool can_save(const struct server *server)
+{
+	return server->cache.socket >= 0 && server->engine->save;
+}
+
 static void do_query_device(struct server *server, struct answer *answer)
 {
 	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
@@ -73,8 +79,8 @@ static void do_query_device(struct server *server, struct answer *answer)
 		return;
 	device_init(info);
 	server->engine->describe(server->engine, info);
-	info->model_cache_files = server->cache.socket >= 0 ? server->models.files.model : 0;
-	info->data_cache_files = server->cache.socket >= 0 ? server->models.files.data : 0;
+	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
+	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
 	answer->payload_size = sizeof(*info);
 }
 
@@ -123,13 +129,20 @@ static void tell_memory(struct server *server, const struct command *command,
 	answer->payload_size = sizeof(*memory);
 }
 
+static bool keeps_all;
+
+void server_keep_all(void)
+{
+	keeps_all = true;
+}
+
 static void do_prepare(struct server *server, const struct command *command,
 		       struct answer *answer)
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
 	running_set_preparation(server->session, command->head->cookie);
-	if (command->head->flags & NNACCEL_PREPARE_KEEP && server->cache.socket >= 0)
+	if ((keeps_all || command->head->flags & NNACCEL_PREPARE_KEEP) && can_save(server))
 		answer->status = models_prepare_kept(&server->models, command, &answer->work,
 						     &answer->err);
 	else

@@ -47,6 +47,9 @@ struct server {
 /* Begins to serve a session. cache: the socket to the keeper of the compilation cache, or -1. */
 bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
+/* Has this process keep plans of all clients, also of those that do not ask for it. */
+void server_keep_all(void);
+
 #define SERVER_MAX_THREADS 4
 
 /* Returns the number of threads to call server_run(), at most SERVER_MAX_THREADS. */

@@ -22,6 +22,7 @@
 #include "kit/running.h"
 #include "kit/serve.h"
 #include "kit/session.h"
+#include "kit/store.h"
 #include "kit/threads.h"
 
 /* Time that threads may continue after the client's end, or after they were told to end. */
@@ -45,10 +46,14 @@ struct thread_client {
 	char name[64];
 };
 
-bool thread_clients_init(const struct nna_engine *engine)
+bool thread_clients_init(const struct nna_engine *engine, int cache)
 {
-	if (!digest_init() || !device_register_extensions(engine) || !files_open(engine))
+	static struct cache_client own;
+
+	if (!digest_init() || !device_register_extensions(engine) || !files_open(engine) ||
+	    !cache_client_init(&own, cache))
 		return false;
+	store_open(&own);
 	if (!engine->start || engine->start(engine))
 		return true;
 	log_error("the engine does not start");

@@ -12,9 +12,10 @@ struct thread_client;
 
 /*
  * Prepares the process, once: registers the engine's extensions, opens its files and calls its
- * start(). Returns false, with a log line, on failure.
+ * start(). `cache` is the socket of the engine's own store, or -1. Returns false, with a log line,
+ * on failure.
  */
-bool thread_clients_init(const struct nna_engine *engine);
+bool thread_clients_init(const struct nna_engine *engine, int cache);
 
 /*
  * Serves a session and owns it from now on, as well as `cache`, the socket to the keeper (-1:
@@ -35,7 +36,7 @@ void thread_client_free(struct thread_client *client);
 
 /* The same functions for the broker, which is also in programs without an engine. */
 struct client_threads {
-	bool (*init)(const struct nna_engine *engine);
+	bool (*init)(const struct nna_engine *engine, int cache);
 	struct thread_client *(*start)(const struct nna_engine *engine, int session, int cache,
 				       const char *name);
 	int (*file)(const struct thread_client *client);

@@ -62,6 +62,7 @@ struct worker_options {
 	gid_t gid;
 	uint64_t max_memory;		/* bytes of private memory, 0: no limit */
 	bool lazy;			/* models are compiled at their first execution */
+	bool keep_all;			/* models are kept for clients that do not ask for it, too */
 	bool cache;			/* there is a keeper of the compilation cache */
 	const char *plugins;		/* their folder, NULL: none */
 	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
@@ -69,7 +70,7 @@ struct worker_options {
 };
 
 /* Room for the words of all options. */
-#define WORKER_WORDS 10
+#define WORKER_WORDS 11
 #define WORKER_TEXT (PATH_MAX + 512)
 
 extern const struct option_row worker_rows[WORKER_WORDS + 1];

@@ -64,7 +64,7 @@ static const uint8_t *id(uint32_t number)
 
 static struct cache_index *open_index(const char *version)
 {
-	struct cache_index *index = cache_index_open(folder, version);
+	struct cache_index *index = cache_index_open(folder, version, "");
 
 	assert_non_null(index);
 	return index;
@@ -309,7 +309,7 @@ static void test_cut_short(void **state)
 static void test_no_folder(void **state)
 {
 	(void)state;
-	assert_null(cache_index_open("/proc/nowhere", VERSION));
+	assert_null(cache_index_open("/proc/nowhere", VERSION, ""));
 }
 
 /* ---- killed, or failed by the disk, at every system call ---- */
@@ -321,7 +321,7 @@ static int be_victim(const char *in, bool opening)
 
 	if (opening)
 		killing_mark();
-	index = cache_index_open(in, VERSION);
+	index = cache_index_open(in, VERSION, "");
 	if (!index)
 		return KILLING_REFUSED;
 	if (!opening)
@@ -601,19 +601,24 @@ static void test_many_workers(void **state)
 static void test_keeper_dies(void **state)
 {
 	const struct timeval patience = { .tv_sec = 1 }, none = { 0 };
-	struct cache_client client;
+	struct cache_client client, own;
 	struct nn_error err = { "" };
 	int sockets[2];
 
 	(void)state;
+	assert_true(cache_client_init(&own, keeper_connect(&keeper)));
+	assert_int_equal(cache_client_store(&own, id(7), id(8), NULL), NN_OK);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
 	assert_true(keeper_pass(&keeper, sockets[0], 1));
 	assert_true(cache_client_init(&client, sockets[1]));
 	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
 	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	kill_keeper();
-	/* Too soon. */
+	/* Too soon. The broker's own socket ends at once. */
 	assert_false(keeper_revive(&keeper));
+	assert_int_equal(cache_client_query(&own, id(7), id(8), &err), NN_GENERAL_FAILURE);
+	assert_string_equal(err.message, "the engine's cache is gone");
+	err.message[0] = '\0';
 	assert_false(keeper_pass(&keeper, sockets[0], 1));
 	assert_int_equal(cache_client_query(&client, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "the engine's cache does not answer");
@@ -629,6 +634,13 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(3), NULL), NN_OK);
 	close(client.socket);
 	close(sockets[0]);
+	/* A keeper that comes in time has it. */
+	own.socket = keeper_connect(&keeper);
+	keeper.started_ns = 0;
+	kill_keeper();
+	assert_true(keeper_revive(&keeper));
+	assert_int_equal(cache_client_query(&own, id(7), id(8), NULL), NN_OK);
+	close(own.socket);
 }
 
 /* Seen from outside: a filter in every thread, no privileges to gain, no files but its own. */
@@ -945,7 +957,7 @@ static int ask_keeper(const char *of)
 	int sockets[2];
 
 	options.folder = of;
-	options.identity = id_text;
+	options.engine = id_text;
 	if (!build_id(id_text) || !keeper_start(&keeper, &options) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) ||
 	    !keeper_pass(&keeper, sockets[0], 1) || !cache_client_init(&client, sockets[1]))
@@ -956,7 +968,7 @@ static int ask_keeper(const char *of)
 		return 2;
 	close(sockets[1]);
 	keeper_stop(&keeper);
-	options.identity = "test";
+	options.engine = "test";
 	return known ? NOT_KNOWN : KNOWN;
 }
 
@@ -980,9 +992,9 @@ static void test_no_keeper(void **state)
 
 	(void)state;
 	options.folder = folder;
-	options.identity = "";
+	options.engine = "";
 	assert_false(keeper_start(&keeper, &options));
-	options.identity = "test";
+	options.engine = "test";
 	options.folder = "/proc/nowhere";
 	assert_false(keeper_start(&keeper, &options));
 	assert_false(keeper_pass(&keeper, 0, 1));

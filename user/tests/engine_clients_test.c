@@ -153,9 +153,19 @@ static bool start(const struct nna_engine *engine)
 	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
 }
 
+/* It is only there. */
+static enum nn_status save(const struct nna_engine *engine, const void *prepared,
+			   struct nna_engine_image *image, struct nn_error *err)
+{
+	(void)engine;
+	(void)prepared;
+	(void)image;
+	return nn_fail(err, NN_GENERAL_FAILURE, "no model");
+}
+
 static const struct nna_engine engine = {
 	.size = sizeof(engine), .name = "clients", .clients = NNA_ENGINE_CLIENTS_THREADS,
-	.describe = describe, .start = start,
+	.describe = describe, .start = start, .save = save,
 };
 
 /* This process serves a client: its socket is the keeper's once it has a session. */

@@ -157,6 +157,7 @@ static void test_fault(void **state)
 	struct nna_engine_burst burst = { .size = sizeof(burst) };
 	struct nna_engine_buffers buffers = { .size = sizeof(buffers) };
 	struct nna_engine e = cpu_engine;
+	char identity[160];
 
 	(void)state;
 	assert_null(engine_fault(&e));
@@ -175,6 +176,21 @@ static void test_fault(void **state)
 	e = cpu_engine;
 	e.model_cache_files = e.data_cache_files = 32;
 	assert_null(engine_fault(&e));
+	e.store_identity = "x";
+	assert_null(engine_fault(&e));
+	for (int i = 0; i < 3; i++) {
+		/* 128 characters, none, and one too many. */
+		snprintf(identity, sizeof(identity), "%0*d", i == 1 ? 1 : 128 + i / 2, 0);
+		if (i == 1)
+			identity[0] = '\0';
+		e.store_identity = identity;
+		if (i)
+			assert_string_equal(engine_fault(&e), "the identity of its store has no "
+					    "characters, or more than 128");
+		else
+			assert_null(engine_fault(&e));
+	}
+	e.store_identity = NULL;
 	e.data_cache_files = 33;
 	assert_string_equal(engine_fault(&e), "it has more than 32 cache files of a kind");
 	e.model_cache_files = 33;
@@ -572,10 +588,10 @@ static void test_worker_options(void **state)
 		{ .isolation = ISOLATE_ROOT }, { .isolation = ISOLATE_NONE },
 		{ .log_level = LOG_DEBUG }, { .uid = 4294967294U }, { .gid = 4294967293U },
 		{ .max_memory = UINT64_MAX - 1 }, { .lazy = true },
-		{ .cache = true }, { .plugins = "/a folder" }, { .probe = true },
-		{ .plugin_s = 1000000 },
+		{ .keep_all = true }, { .cache = true }, { .plugins = "/a folder" },
+		{ .probe = true }, { .plugin_s = 1000000 },
 		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, true, true,
-		  "--lazy", true, UINT32_MAX },
+		  true, "--lazy", true, UINT32_MAX },
 	};
 	static const char *const refused[] = {
 		"--help", "--isolation=3", "--log-level=4", "--uid=4294967296", "--lazy=1", "--cache=0",
@@ -594,8 +610,9 @@ static void test_worker_options(void **state)
 		assert_true(o.isolation == cases[i].isolation &&
 			    o.log_level == cases[i].log_level && o.uid == cases[i].uid &&
 			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory);
-		assert_true(o.lazy == cases[i].lazy && o.cache == cases[i].cache &&
-			    o.probe == cases[i].probe && o.plugin_s == cases[i].plugin_s);
+		assert_true(o.lazy == cases[i].lazy && o.keep_all == cases[i].keep_all &&
+			    o.cache == cases[i].cache && o.probe == cases[i].probe &&
+			    o.plugin_s == cases[i].plugin_s);
 		assert_string_equal(o.plugins ? o.plugins : "none",
 				    cases[i].plugins ? cases[i].plugins : "none");
 	}

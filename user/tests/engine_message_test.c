@@ -33,6 +33,7 @@ static const struct {
 	{ CACHE_NEW, 1, 0, UINT32_MAX + 1ULL, 1, WORKER_TO_KEEPER },
 	{ CACHE_GET, 1, 0, 0, 0, WORKER_TO_KEEPER }, { CACHE_GET, 1, 1, 0, 0, 0 },
 	{ CACHE_GET, 1, 0, 1, 0, 0 }, { CACHE_GET, 1, 0, 0, 1, 0 },
+	{ CACHE_NEW_OWN, 1, 0, 1, 1, WORKER_TO_KEEPER }, { CACHE_NEW_OWN, 1, 1, 1, 1, 0 },
 	{ CACHE_DONE, 1, 0, 0, 0, WORKER_TO_KEEPER }, { CACHE_DROP, 1, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_SHOW, 0, 0, 0, 0, ADMIN_TO_KEEPER }, { CACHE_SHOW, 0, 0, 1, 0, 0 },
 	{ CACHE_SHOW, 0, 1, 0, 0, 0 }, { CACHE_SHOW, 0, 0, 0, 1, 0 }, { CACHE_SHOW, 1, 0, 0, 0, 0 },
@@ -51,7 +52,7 @@ static const struct {
 	{ KEEPER_SERVE, 0, 0, UINT32_MAX + 1ULL, 0, 0 },
 	{ KEEPER_SERVE, 0, 0, CACHE_ALL_USERS, 0, 0 },
 	{ KEEPER_END, 0, 0, 0, 0, BROKER_TO_KEEPER }, { KEEPER_END, 0, 0, 1, 0, 0 },
-	{ 0, 0, 0, 0, 0, 0 }, { 7, 0, 0, 0, 0, 0 }, { CACHE_CHECK + 1, 0, 0, 0, 0, 0 },
+	{ 0, 0, 0, 0, 0, 0 }, { 8, 0, 0, 0, 0, 0 }, { CACHE_CHECK + 1, 0, 0, 0, 0, 0 },
 	{ UINT32_MAX, 0, 0, 0, 0, 0 },
 };
 

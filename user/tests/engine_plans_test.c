@@ -20,6 +20,7 @@
 #include "../../selftests/lib/runner.h"
 #include "engine/keeper/blob_store.h"
 #include "kit/message.h"
+#include "kit/store.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 
@@ -27,6 +28,7 @@
 #define PAGE BLOB_PAGE
 #define MODEL 100
 #define ENTRY (MODEL + PAGE)
+#define SIZES(model, data) ((struct blob){ .model_size = model, .data_size = data })
 
 /* Times that the keeper is killed; of half, a write of so many fails. */
 #define KILLS how_often(300, 40)
@@ -41,7 +43,7 @@ static struct blob_limits limits = { 10 * ENTRY, 4 * ENTRY };
 
 static void open_store(void)
 {
-	index_ = cache_index_open(folder, VERSION);
+	index_ = cache_index_open(folder, VERSION, "");
 	assert_non_null(index_);
 	store = blob_store_open(index_, folder, &limits);
 	assert_non_null(store);
@@ -92,15 +94,20 @@ static void fill(uint8_t bytes[ENTRY], uint32_t number)
 }
 
 /* All that a put is, one after the other. */
-static bool put_bytes(uint32_t uid, uint32_t number, const void *bytes, uint64_t model,
-		      uint64_t data)
+static bool put_blob(uint32_t uid, uint32_t number, const void *bytes, const struct blob *blob)
 {
 	struct blob_work work;
 
-	if (!blob_store_put(store, uid, key_of(number), bytes, model, data, &work))
+	if (!blob_store_put(store, uid, key_of(number), bytes, blob, &work))
 		return false;
 	blob_work_run(&work);
 	return blob_store_end(store, &work);
+}
+
+static bool put_bytes(uint32_t uid, uint32_t number, const void *bytes, uint64_t model,
+		      uint64_t data)
+{
+	return put_blob(uid, number, bytes, &SIZES(model, data));
 }
 
 static bool put(uint32_t uid, uint32_t number)
@@ -111,8 +118,19 @@ static bool put(uint32_t uid, uint32_t number)
 	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
-/* Returns 1 for the entry that was put, 0 if it is missing, -1 if it is wrong. */
-static int get(uint32_t uid, uint32_t number)
+/* Puts an entry of the engine's own store, with the contents of a number. */
+static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
+{
+	const struct blob blob = { .model_size = MODEL, .data_size = PAGE, .is_own = true };
+	uint8_t bytes[ENTRY];
+
+	fill(bytes, contents);
+	return blob_store_wants(store, uid, key_of(number), &blob) &&
+	       put_blob(uid, number, bytes, &blob);
+}
+
+/* Returns 1 for an entry with the contents of a number, 0 if it is missing, -1 if it is wrong. */
+static int get_as(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	uint8_t bytes[ENTRY], found[ENTRY + 1], hash[DIGEST_SIZE];
 	struct blob_work work;
@@ -128,10 +146,15 @@ static int get(uint32_t uid, uint32_t number)
 	}
 	n = pread(work.file, found, sizeof(found), 0);
 	close(work.file);
-	fill(bytes, number);
+	fill(bytes, contents);
 	digest(bytes + PAGE, MODEL, hash);
 	return n == ENTRY && !memcmp(bytes, found, ENTRY) && blob->model_size == MODEL &&
 	       blob->data_size == PAGE && !memcmp(hash, blob->model_hash, sizeof(hash)) ? 1 : -1;
+}
+
+static int get(uint32_t uid, uint32_t number)
+{
+	return get_as(uid, number, number);
 }
 
 static unsigned int count_files(void)
@@ -169,9 +192,9 @@ static void test_put_and_get(void **state)
 {
 	(void)state;
 	assert_int_equal(get(1, 1), 0);
-	assert_true(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
+	assert_true(blob_store_wants(store, 1, key_of(1), &SIZES(MODEL, PAGE)));
 	assert_true(put(1, 1));
-	assert_false(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
+	assert_false(blob_store_wants(store, 1, key_of(1), &SIZES(MODEL, PAGE)));
 	assert_true(put(2, 2));
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(get(1, 1), 1);
@@ -221,7 +244,7 @@ static void test_sizes(void **state)
 
 		assert_non_null(other);
 		assert_int_equal(blob_store_user_bytes(other), cases[i].limits.bytes_per_user);
-		if (blob_store_wants(other, 1, key_of(1), cases[i].model, cases[i].data) !=
+		if (blob_store_wants(other, 1, key_of(1), &SIZES(cases[i].model, cases[i].data)) !=
 		    cases[i].wanted)
 			fail_msg("case %zu", i);
 		blob_store_close(other);
@@ -338,7 +361,7 @@ static void test_damaged_files(void **state)
 		open_store();
 		assert_int_equal(get(1, 1), 0);
 		assert_int_equal(count_files(), 0);
-		assert_true(blob_store_wants(store, 1, key_of(1), MODEL, PAGE));
+		assert_true(blob_store_wants(store, 1, key_of(1), &SIZES(MODEL, PAGE)));
 	}
 }
 
@@ -403,7 +426,7 @@ static void test_check(void **state)
 		assert_true(put(2, 2));
 		assert_int_equal(count_faults(line), 0);
 		/* A file that is being written is no fault. */
-		assert_true(blob_store_put(store, 1, key_of(3), bytes, MODEL, PAGE, &work));
+		assert_true(blob_store_put(store, 1, key_of(3), bytes, &SIZES(MODEL, PAGE), &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
 		blob_store_abandon(store, &work);
@@ -480,12 +503,120 @@ static void test_other_version(void **state)
 	(void)state;
 	assert_true(put(1, 1));
 	close_store();
-	index_ = cache_index_open(folder, "another");
+	index_ = cache_index_open(folder, "another", "");
 	store = blob_store_open(index_, folder, &limits);
 	assert_int_equal(get(1, 1), 0);
 	assert_int_equal(count_files(), 0);
 	assert_true(put(1, 1));
 	assert_int_equal(get(1, 1), 1);
+}
+
+/* ---- the engine's own store ---- */
+
+static void reopen(const char *version, const char *identity)
+{
+	close_store();
+	index_ = cache_index_open(folder, version, identity);
+	store = blob_store_open(index_, folder, &limits);
+	assert_non_null(store);
+}
+
+/* An own entry outlives the build, not the identity, and replaces an older one. */
+static void test_own(void **state)
+{
+	(void)state;
+	assert_false(put_own(1, 1, 1));
+	reopen(VERSION, "library 1");
+	assert_true(put(1, 1));
+	assert_true(put_own(1, 2, 2));
+	assert_int_equal(get(1, 2), 1);
+	assert_int_equal(get(2, 2), 0);
+	assert_true(put_own(1, 2, 3));
+	assert_int_equal(get_as(1, 2, 3), 1);
+	assert_int_equal(count_files(), 2);
+	reopen("another", "library 1");
+	assert_int_equal(get(1, 1), 0);
+	assert_int_equal(get_as(1, 2, 3), 1);
+	assert_int_equal(count_files(), 1);
+	reopen("another", "library 2");
+	assert_int_equal(get_as(1, 2, 3), 0);
+	assert_int_equal(count_files(), 0);
+	assert_true(put_own(1, 2, 4));
+	reopen("another", "");
+	assert_int_equal(count_files(), 0);
+	assert_false(put_own(1, 2, 4));
+}
+
+/* An index of an older build, which had no such entries, loses nothing. */
+static void test_own_in_an_old_index(void **state)
+{
+	(void)state;
+	assert_true(put(1, 1));
+	assert_int_equal(sqlite3_exec(cache_index_db(index_), "DROP VIEW usable; ALTER TABLE plan "
+				      "DROP COLUMN identity", NULL, NULL, NULL), 0);
+	reopen(VERSION, "library 1");
+	assert_int_equal(get(1, 1), 1);
+	assert_true(put_own(1, 2, 2));
+	assert_int_equal(get(1, 2), 1);
+}
+
+/* A user has 4 entries of both: the least recently used one goes. */
+static void test_own_evicted(void **state)
+{
+	(void)state;
+	reopen(VERSION, "library 1");
+	assert_true(put(1, 0) && put_own(1, 1, 1) && put(1, 2) && put_own(1, 3, 3));
+	assert_int_equal(get(1, 0), 1);
+	assert_true(put_own(1, 4, 4));
+	assert_int_equal(get(1, 1), 0);
+	assert_int_equal(get(1, 0), 1);
+	assert_true(put(1, 5));
+	assert_int_equal(get(1, 2), 0);
+	for (uint32_t i = 3; i < 6; i++)
+		assert_int_equal(get(1, i), 1);
+}
+
+/* Puts entries again and again, each with two contents in turn. */
+static bool put_often(uint32_t contents)
+{
+	bool put_all = true;
+
+	for (uint32_t i = 0; i < 30 && put_all; i++) {
+		put_all = cache_index_begin(index_) && put_own(1, i % 3, contents + i % 3) &&
+			  cache_index_commit(index_);
+		blob_store_committed(store);
+	}
+	return put_all;
+}
+
+/* Two processes put entries with the same keys at a time: each is of one of them, and whole. */
+static void test_own_of_two_processes(void **state)
+{
+	int ready[2], status;
+	char byte = 0;
+	pid_t other;
+
+	(void)state;
+	close_store();
+	assert_int_equal(pipe(ready), 0);
+	other = fork();
+	index_ = cache_index_open(folder, VERSION, "library 1");
+	store = blob_store_open(index_, folder, &limits);
+	if (!other) {
+		byte = store && write(ready[1], &byte, 1) == 1 && put_often(100);
+		close_store();
+		_exit(!byte);
+	}
+	/* A store that opens removes files that no entry has yet. */
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_true(put_often(200));
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(get_as(1, i, 100 + i) == 1 || get_as(1, i, 200 + i) == 1);
+	assert_int_equal(count_files(), 3);
+	close(ready[0]);
+	close(ready[1]);
 }
 
 /* An unfinished entry is missing. A new index gets no row of it. */
@@ -496,13 +627,13 @@ static void test_interrupted(void **state)
 
 	(void)state;
 	fill(bytes, 1);
-	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &work));
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, &SIZES(MODEL, PAGE), &work));
 	assert_int_equal(get(1, 1), 0);
 	blob_work_run(&work);
 	assert_int_equal(get(1, 1), 0);
 	assert_true(blob_store_end(store, &work));
 	assert_int_equal(get(1, 1), 1);
-	assert_true(blob_store_put(store, 1, key_of(2), bytes, MODEL, PAGE, &work));
+	assert_true(blob_store_put(store, 1, key_of(2), bytes, &SIZES(MODEL, PAGE), &work));
 	blob_work_run(&work);
 	assert_int_equal(sqlite3_exec(cache_index_db(index_), "DELETE FROM plan; UPDATE meta SET "
 				      "value = '0' WHERE key = 'next_file'", NULL, NULL, NULL), 0);
@@ -519,8 +650,8 @@ static void test_same_twice(void **state)
 
 	(void)state;
 	fill(bytes, 1);
-	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &first));
-	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &second));
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, &SIZES(MODEL, PAGE), &first));
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, &SIZES(MODEL, PAGE), &second));
 	blob_work_run(&first);
 	blob_work_run(&second);
 	assert_true(cache_index_begin(index_));
@@ -545,9 +676,9 @@ static void test_replaced(void **state)
 	(void)state;
 	fill(bytes, 1);
 	fill(others, 2);
-	assert_true(blob_store_put(store, 1, key_of(1), bytes, MODEL, PAGE, &before));
+	assert_true(blob_store_put(store, 1, key_of(1), bytes, &SIZES(MODEL, PAGE), &before));
 	assert_int_equal(cache_index_failed(index_, SQLITE_CORRUPT), CACHE_FAILED);
-	assert_true(blob_store_put(store, 2, key_of(2), others, MODEL, PAGE, &after));
+	assert_true(blob_store_put(store, 2, key_of(2), others, &SIZES(MODEL, PAGE), &after));
 	assert_int_not_equal(before.number, after.number);
 	blob_work_run(&before);
 	kept = blob_store_end(store, &before);
@@ -592,12 +723,12 @@ static void test_taken_over(void **state)
 
 	(void)state;
 	assert_true(put(1, 1));
-	assert_true(blob_store_put(store, 1, key_of(2), bytes, MODEL, PAGE, &work));
+	assert_true(blob_store_put(store, 1, key_of(2), bytes, &SIZES(MODEL, PAGE), &work));
 	blob_work_run(&work);
-	other = cache_index_open(folder, "another");
+	other = cache_index_open(folder, "another", "");
 	assert_false(blob_store_end(store, &work));
 	assert_int_equal(get(1, 1), 0);
-	assert_false(blob_store_wants(store, 1, key_of(3), MODEL, PAGE));
+	assert_false(blob_store_wants(store, 1, key_of(3), &SIZES(MODEL, PAGE)));
 	assert_false(cache_index_is_current(index_));
 	assert_true(cache_index_is_current(other));
 	cache_index_close(other);
@@ -625,7 +756,7 @@ static void test_full_batch(void **state)
 	assert_true(cache_index_batch_failed(index_));
 	assert_false(blob_store_clear(store, 1, &count));
 	assert_false(cache_index_clear(index_, 1, &count));
-	assert_false(blob_store_put(store, 1, key_of(4), bytes, MODEL, PAGE, &work));
+	assert_false(blob_store_put(store, 1, key_of(4), bytes, &SIZES(MODEL, PAGE), &work));
 	assert_int_equal(get(1, 3), 0);
 	assert_false(cache_index_commit(index_));
 	assert_false(cache_index_batch_failed(index_));
@@ -647,7 +778,7 @@ static int be_victim(const char *in, bool opening)
 		return 1;
 	if (opening)
 		killing_mark();
-	index_ = cache_index_open(folder, VERSION);
+	index_ = cache_index_open(folder, VERSION, "");
 	store = index_ ? blob_store_open(index_, folder, &limits) : NULL;
 	if (!store)
 		return KILLING_REFUSED;
@@ -1399,6 +1530,121 @@ static void test_client(void **state)
 	close(client.socket);
 }
 
+/* ---- the engine's side of its own store ---- */
+
+static struct cache_client own_client;
+
+static void open_own(uint32_t uid)
+{
+	client_of(&own_client, uid);
+	store_open(&own_client);
+}
+
+static void close_own(void)
+{
+	close(own_client.socket);
+	store_open(NULL);
+}
+
+static enum nn_status put_text(const char *key, const char *text)
+{
+	return nna_engine_store_put(key, strlen(key), text, strlen(text), NULL);
+}
+
+/* Checks that an entry has a text. NULL: it cannot be had, for this reason. */
+static void check_text(const char *key, const char *text, const char *reason)
+{
+	struct nn_error err = { "" };
+	void *data = &err;
+	size_t size = 1;
+	enum nn_status status = nna_engine_store_get(key, strlen(key), &data, &size, &err);
+
+	assert_int_equal(status, text ? NN_OK : NN_GENERAL_FAILURE);
+	assert_int_equal(size, text ? strlen(text) : 0);
+	if (text)
+		assert_memory_equal(data, text, size);
+	else
+		assert_null(data);
+	assert_string_equal(err.message, text ? "" : reason);
+	free(data);
+}
+
+#define NO_ENTRY "there is no such entry"
+
+static void test_own_by_keeper(void **state)
+{
+	static char large[(1 << 20) + 1];
+	struct message later = { .kind = CACHE_LATER };
+	struct nn_error err = { "" };
+	int ends[2], fd;
+
+	(void)state;
+	check_text("a", NULL, "the engine has no store here");
+	open_own(1);
+	check_text("a", NULL, NO_ENTRY);
+	assert_int_equal(put_text("a", "one"), NN_OK);
+	assert_int_equal(put_text("ab", "two"), NN_OK);
+	check_text("a", "one", NULL);
+	check_text("ab", "two", NULL);
+	assert_int_equal(put_text("ab", "three"), NN_OK);
+	check_text("ab", "three", NULL);
+	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);
+	check_text("", "x", NULL);
+	/* Entries have a size, and fit into what the user may keep. */
+	assert_int_equal(put_text("a", ""), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_engine_store_put("a", 1, large, NNA_ENGINE_MAX_STORED + 1, &err),
+			 NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "an entry of 67108865 bytes; it has 1 to 67108864");
+	assert_int_equal(nna_engine_store_put("a", 1, large, sizeof(large), NULL),
+			 NN_GENERAL_FAILURE);
+	check_text("a", "one", NULL);
+	close_own();
+	open_own(2);
+	check_text("a", NULL, NO_ENTRY);
+	close_own();
+	/* Another identity has none of it. */
+	keeper_stop(&keeper);
+	options.identity = "library 2";
+	assert_true(keeper_start(&keeper, &options));
+	options.identity = "library 1";
+	open_own(1);
+	check_text("a", NULL, NO_ENTRY);
+	/* A byte of the only file changes. */
+	assert_int_equal(put_text("a", "four"), NN_OK);
+	fd = only_file(O_RDWR);
+	assert_int_equal(pwrite(fd, "F", 1, 0), 1);
+	close(fd);
+	check_text("a", NULL, "the entry is damaged");
+	assert_int_equal(count_files(), 0);
+	check_text("a", NULL, NO_ENTRY);
+	close_own();
+	/* The keeper puts it off. */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_true(cache_client_init(&own_client, ends[0]));
+	store_open(&own_client);
+	later.serial = 1;
+	assert_true(message_send(ends[1], &later, -1));
+	assert_int_equal(put_text("a", "x"), NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	close_own();
+	close(ends[1]);
+}
+
+/* An entry that a full disk keeps from being replaced can still be had. */
+static void test_own_on_a_full_disk(void **state)
+{
+	(void)state;
+	slow_disk->part[0] = '\0';
+	open_own(1);
+	assert_int_equal(put_text("a", "one"), NN_OK);
+	slow_disk->full_one_in = 1;
+	assert_int_equal(put_text("a", "two"), NN_GENERAL_FAILURE);
+	check_text("a", "one", NULL);
+	slow_disk->full_one_in = 0;
+	assert_int_equal(put_text("a", "two"), NN_OK);
+	check_text("a", "two", NULL);
+	close_own();
+}
+
 #define FOLDER(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
 #define STORE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 #define SLOW(name) \
@@ -1420,6 +1666,10 @@ int main(int argc, char **argv)
 		STORE(check_of_what_goes),
 		STORE(strange_files),
 		STORE(other_version),
+		STORE(own),
+		STORE(own_in_an_old_index),
+		STORE(own_evicted),
+		STORE(own_of_two_processes),
 		STORE(interrupted),
 		STORE(same_twice),
 		STORE(replaced),
@@ -1440,6 +1690,8 @@ int main(int argc, char **argv)
 		SLOW(verified_for_many),
 		SLOW(killed_under_load),
 		KEEPER(client),
+		KEEPER(own_by_keeper),
+		SLOW(own_on_a_full_disk),
 	};
 
 	be_keeper(argc, argv);

@@ -1011,7 +1011,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stop, set_up),
 	};
 
-	if (!thread_clients_init(&engine))
+	if (!thread_clients_init(&engine, -1))
 		return 1;
 	return cmocka_run_group_tests_name("engine threads", tests, NULL, NULL);
 }

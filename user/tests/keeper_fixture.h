@@ -33,7 +33,7 @@ static struct keeper keeper;
 /* The test is the keeper's program, too. */
 static struct keeper_options options = {
 	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
-	.identity = "test",
+	.engine = "test", .identity = "library 1",
 };
 
 /* For main(): this process is a keeper and does not return. */

@@ -196,25 +196,21 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 }
 
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		      uint64_t model_size, uint64_t data_size)
+		      const struct blob *blob)
 {
 	assert_non_null(store);
 	(void)uid;
 	(void)key;
-	(void)model_size;
-	(void)data_size;
+	(void)blob;
 	return !fails(F_WANTS);
 }
 
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		    const void *bytes, uint64_t model_size, uint64_t data_size,
-		    struct blob_work *work)
+		    const void *bytes, const struct blob *blob, struct blob_work *work)
 {
 	assert_non_null(store);
 	(void)key;
-	(void)model_size;
-	(void)data_size;
-	*work = (struct blob_work){ .uid = uid, .bytes = bytes, .file = -1 };
+	*work = (struct blob_work){ .uid = uid, .bytes = bytes, .file = -1, .blob = *blob };
 	return !fails(F_PUT);
 }
 

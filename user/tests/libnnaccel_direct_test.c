@@ -53,6 +53,8 @@ static void check(enum nn_status status)
 /* ---- the engine ---- */
 
 /* Without --state there is no cache. */
+static const char *another;	/* another option, or NULL */
+
 static void fork_engine(const char *clients, const char *state)
 {
 	char option[80];
@@ -62,7 +64,7 @@ static void fork_engine(const char *clients, const char *state)
 	if (!engine) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		execl(program, program, option, clients, "--max-clients=2", "--log-level=error", state,
-		      NULL);
+		      another, NULL);
 		_exit(127);
 	}
 }
@@ -899,6 +901,15 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 		close(fds[i]);
 }
 
+/* Empties the folder, which is the engine's state. */
+static void empty_folder(void)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command), "find %s -mindepth 1 -delete", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /* The number of the last file of the engine's own cache. */
 static long last_kept(void)
 {
@@ -942,10 +953,9 @@ static void test_cache_files(void **state)
 	static const struct { uint32_t model, data; } cases[] = {
 		{ 0, 1 }, { 1, 0 }, { 1, 1 }, { 2, 0 }, { 2, 1 }, { 0, 2 }, { 32, 32 },
 	};
-	char option[80], numbers[16], command[80];
+	char option[80], numbers[16];
 
 	snprintf(option, sizeof(option), "--state=%s", folder);
-	snprintf(command, sizeof(command), "rm -r %s/*", folder);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(numbers, sizeof(numbers), "%u %u", cases[i].model, cases[i].data);
 		setenv(KIT_ENGINE_FILES, numbers, 1);
@@ -956,7 +966,7 @@ static void test_cache_files(void **state)
 		check_kept();
 		nna_device_close(device);
 		stop_engine();
-		assert_int_equal(system(command), 0);
+		empty_folder();
 	}
 	/* It does not start if it wants more. */
 	for (size_t i = 0; i < 2; i++) {
@@ -969,6 +979,99 @@ static void test_cache_files(void **state)
 		assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
 	}
 	unsetenv(KIT_ENGINE_FILES);
+}
+
+/* ---- the engine's own store ---- */
+
+/* Executes a command of the store, in the next engine or this one. The reason is in err. */
+static enum nn_status command(float which)
+{
+	struct nna_prepared_model *p = prepare(device, 1);
+	struct nna_memory *m = fill(1, which);
+	enum nn_status status;
+
+	assert_non_null(p);
+	status = run(p, NULL, m, 0);
+	nna_memory_free(m);
+	nna_prepared_model_free(p);
+	return status;
+}
+
+static void check_no_entry(float which, const char *reason)
+{
+	assert_int_equal(command(which), NN_GENERAL_FAILURE);
+	assert_non_null(strstr(err.message, reason));
+}
+
+/* The engine keeps an entry for its identity, although no client asks for caching. */
+static void test_store(void **state)
+{
+	static const char *const identities[] = { "library 1", "library 1", "library 2", NULL };
+	const bool by_threads = strstr(*state, "threads");
+	char option[80];
+
+	snprintf(option, sizeof(option), "--state=%s", folder);
+	for (int i = 0; i < 4; i++) {
+		if (identities[i])
+			setenv(KIT_ENGINE_IDENTITY, identities[i], 1);
+		else
+			unsetenv(KIT_ENGINE_IDENTITY);
+		fork_engine(*state, option);
+		await_engine();
+		check(nna_device_open(path, &device, &err));
+		if (i == 1)
+			check(command(KIT_ENGINE_GET));
+		else
+			check_no_entry(KIT_ENGINE_GET, "there is no such entry");
+		if (by_threads && identities[i])
+			check(command(KIT_ENGINE_GET_FIRST));
+		else
+			check_no_entry(KIT_ENGINE_GET_FIRST, "there is no such entry");
+		if (identities[i]) {
+			check(command(KIT_ENGINE_PUT));
+			check(command(KIT_ENGINE_GET));
+		} else {
+			assert_int_equal(command(KIT_ENGINE_PUT), NN_GENERAL_FAILURE);
+		}
+		nna_device_close(device);
+		stop_engine();
+	}
+	empty_folder();
+	/* Without a folder it cannot have a store. */
+	setenv(KIT_ENGINE_IDENTITY, identities[0], 1);
+	start_engine(*state);
+	check(nna_device_open(path, &device, &err));
+	check_no_entry(KIT_ENGINE_GET, "the engine has no store here");
+	assert_int_equal(command(KIT_ENGINE_PUT), NN_GENERAL_FAILURE);
+	nna_device_close(device);
+	stop_engine();
+	unsetenv(KIT_ENGINE_IDENTITY);
+}
+
+/* With --keep-all a plan is kept that no client wanted to be kept. */
+static void test_keep_all(void **state)
+{
+	char option[80];
+	struct nna_prepared_model *p;
+
+	snprintf(option, sizeof(option), "--state=%s", folder);
+	for (int all = 0; all < 2; all++) {
+		another = all ? "--keep-all" : NULL;
+		fork_engine(*state, option);
+		await_engine();
+		check(nna_device_open(path, &device, &err));
+		p = prepare(device, COUNT);
+		assert_non_null(p);
+		while (all && !last_kept())
+			usleep(1000);
+		check_sum(p, NULL, 1);
+		nna_prepared_model_free(p);
+		nna_device_close(device);
+		stop_engine();
+		assert_int_equal(last_kept() != 0, all);
+	}
+	another = NULL;
+	empty_folder();
 }
 
 /* The device tells whether it has an engine, and what that executed. */
@@ -1207,6 +1310,12 @@ int main(int argc, char **argv)
 		{ "test_cache_files by processes", test_cache_files, NULL, NULL,
 		  (void *)"--clients=processes" },
 		{ "test_cache_files by threads", test_cache_files, NULL, NULL,
+		  (void *)"--clients=threads" },
+		{ "test_store by processes", test_store, NULL, NULL, (void *)"--clients=processes" },
+		{ "test_store by threads", test_store, NULL, NULL, (void *)"--clients=threads" },
+		{ "test_keep_all by processes", test_keep_all, NULL, NULL,
+		  (void *)"--clients=processes" },
+		{ "test_keep_all by threads", test_keep_all, NULL, NULL,
 		  (void *)"--clients=threads" },
 		TEST(test_wrong_bursts),
 		cmocka_unit_test(test_rogue),

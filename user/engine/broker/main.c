@@ -78,7 +78,7 @@ static bool take_name(void *into, const char *text, char fault[OPTION_FAULT])
 
 static const struct option_row rows[] = {
 	ENGINE_ROWS(1, "2", "of the compilation cache's index (" STATE ", and with another\n"
-		    "--name " STATE "-NAME)", "1024", NN_EXTENSIONS_DIR, EXTENSIONS_LIST),
+		    "--name " STATE "-NAME)", "1024", "256", NN_EXTENSIONS_DIR, EXTENSIONS_LIST),
 	{ "name", "NAME", "that it registers under: lower-case letters, digits and\n"
 	  "hyphens (nnaccel)", OPTION_CALL, .take = take_name },
 	{ "max-workers", "N", "workers that serve at a time (256)", OPTION_UINT,
@@ -105,8 +105,6 @@ static const struct option_row rows[] = {
 	{ "lazy", NULL, "compile models at their first execution", OPTION_FLAG,
 	  AT(options.spawner.options.lazy) },
 	{ "no-cache", NULL, "no compilation cache", OPTION_FLAG, AT(no_cache) },
-	{ "keep-per-user", "MIB", "plans kept for one user (256)", OPTION_UINT64,
-	  AT(options.keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 },
 	{ "help", NULL, NULL, OPTION_STOP, AT(help) },
 	{ "version", NULL, "", OPTION_STOP, AT(version) },
 	{ 0 },
@@ -211,6 +209,6 @@ int main(int argc, char **argv)
 	program_ask(options->spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
 	snprintf(version, sizeof(version), "%.*s", (int)strcspn(identity, " "), identity);
 	options->version = version;
-	options->keeper.identity = identity;
+	options->keeper.engine = identity;
 	return broker_run(options);
 }

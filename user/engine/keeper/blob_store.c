@@ -118,7 +118,7 @@ static bool copy_hash(uint8_t to[DIGEST_SIZE], sqlite3_stmt *s, int column)
 static bool find(struct blob_store *store, uint32_t uid, const uint8_t *key, struct row *row)
 {
 	sqlite3_stmt *s = prepare(store, "SELECT file, model_size, data_size, model_hash, "
-				  "data_hash FROM plan, current WHERE uid = ?1 AND key = ?2", uid,
+				  "data_hash FROM usable WHERE uid = ?1 AND key = ?2", uid,
 				  key, 0);
 	int error = s ? sqlite3_step(s) : SQLITE_DONE;
 	bool found = false;
@@ -377,16 +377,17 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 }
 
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		      uint64_t model_size, uint64_t data_size)
+		      const struct blob *blob)
 {
+	const uint64_t model_size = blob->model_size, data_size = blob->data_size;
 	struct row row;
 
-	return cache_index_is_current(store->index) && model_size &&
-	       model_size <= BLOB_MAX_MODEL && data_size % BLOB_PAGE == 0 &&
+	return model_size && model_size <= BLOB_MAX_MODEL && data_size % BLOB_PAGE == 0 &&
 	       data_size <= store->limits.bytes && data_size <= store->limits.bytes_per_user &&
 	       model_size <= store->limits.bytes - data_size &&
 	       model_size <= store->limits.bytes_per_user - data_size &&
-	       !find(store, uid, key, &row);
+	       (blob->is_own ? cache_index_identity(store->index)[0] :
+		cache_index_is_current(store->index) && !find(store, uid, key, &row));
 }
 
 /*
@@ -460,19 +461,26 @@ static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64
 
 /*
  * Adds the entry, unless the index changed since the number was taken: it may be another engine's,
- * or a new one that gave out no such number. If another worker of the user was first with this key,
- * that is no error, because an error would roll back the whole transaction.
+ * or a new one that gave out no such number. If
+ * another worker of the user was first with this key, that is no error, because an error would roll
+ * back the whole transaction. The engine's own entry replaces an older one.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {
-	sqlite3_stmt *s = prepare(store, "INSERT OR IGNORE INTO plan (uid, key, file, model_size, data_size, "
-				  "model_hash, data_hash, used) "
-				  "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM current, meta "
-				  "WHERE key = 'next_file' AND CAST(value AS INTEGER) >= ?3",
-				  work->uid, work->key, work->number);
+	sqlite3_stmt *s;
 
+	if (work->blob.is_own && !blob_store_drop(store, work->uid, work->key))
+		return false;
+	s = prepare(store, "INSERT OR IGNORE INTO plan (uid, key, file, model_size, data_size, "
+		    "model_hash, data_hash, used, identity) "
+		    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM meta "
+		    "WHERE key = 'next_file' AND CAST(value AS INTEGER) >= ?3 "
+		    "AND (?9 IS NOT NULL OR EXISTS (SELECT 1 FROM current))",
+		    work->uid, work->key, work->number);
 	if (!s)
 		return false;
+	if (work->blob.is_own)
+		sqlite3_bind_text(s, 9, cache_index_identity(store->index), -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 4, (int64_t)work->blob.model_size);
 	sqlite3_bind_int64(s, 5, (int64_t)work->blob.data_size);
 	sqlite3_bind_blob(s, 6, work->blob.model_hash, DIGEST_SIZE, SQLITE_STATIC);
@@ -482,18 +490,17 @@ static bool publish(struct blob_store *store, const struct blob_work *work)
 }
 
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		    const void *bytes, uint64_t model_size, uint64_t data_size,
-		    struct blob_work *work)
+		    const void *bytes, const struct blob *blob, struct blob_work *work)
 {
 	*work = (struct blob_work){
 		.uid = uid,
-		.blob = { .model_size = model_size, .data_size = data_size },
+		.blob = *blob,
 		.bytes = bytes,
 		.folder = store->folder,
 		.file = -1,
 	};
 	memcpy(work->key, key, sizeof(work->key));
-	work->number = make_room_and_name(store, uid, model_size + data_size);
+	work->number = make_room_and_name(store, uid, blob->model_size + blob->data_size);
 	work->in_flight = work->number >= 0;
 	store->in_flight += work->in_flight;
 	return work->in_flight;

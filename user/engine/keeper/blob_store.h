@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine's own cache: plans that workers made, kept in files of the engine's
- * under a key that is a hash of all that they were made of. Bounded by number and
- * size, per user and in all; an entry is whole or not there, whenever its maker
- * died.
+ * under a key that is a hash of all that they were made of; and the entries of the
+ * engine's own store. Bounded together by number and size, per user and in all; an
+ * entry is whole or not there, whenever its maker died.
  */
 #ifndef NN_ENGINE_BLOB_STORE_H
 #define NN_ENGINE_BLOB_STORE_H
@@ -29,6 +29,7 @@ struct blob_limits {
 struct blob {
 	uint64_t model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE];
+	bool is_own;			/* of the engine's own store; see cache_index_open() */
 };
 
 struct blob_store;
@@ -86,18 +87,20 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);
 
-/* Whether an entry of these sizes could be put there, and is not there yet. */
+/*
+ * Returns whether an entry of these sizes could be put there. A plan must not be there yet; the
+ * engine's own entry takes the place of an older one.
+ */
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		      uint64_t model_size, uint64_t data_size);
+		      const struct blob *blob);
 
 /*
- * Begins to store the contents of a memory, data part first. The least recently used entries of
- * the user, or of all users, are removed to make room. Returns false if it cannot be stored; if
- * the disk or the index failed, a log line says so.
+ * Begins to store the contents of a memory, data part first, of which `blob` has the sizes. The
+ * least recently used entries of the user, or of all users, are removed to make room. Returns
+ * false if it cannot be stored; if the disk or the index failed, a log line says so.
  */
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		    const void *bytes, uint64_t model_size, uint64_t data_size,
-		    struct blob_work *work);
+		    const void *bytes, const struct blob *blob, struct blob_work *work);
 
 void blob_work_run(struct blob_work *work);
 

@@ -77,7 +77,7 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS plan (uid INTEGER NOT NULL, key BLOB NOT NULL,"
 	" file INTEGER NOT NULL UNIQUE, model_size INTEGER NOT NULL, data_size INTEGER NOT NULL,"
 	" model_hash BLOB NOT NULL, data_hash BLOB NOT NULL, used INTEGER NOT NULL,"
-	" PRIMARY KEY (uid, key)) WITHOUT ROWID;"
+	" identity TEXT, PRIMARY KEY (uid, key)) WITHOUT ROWID;"
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
@@ -98,7 +98,7 @@ struct user_count {
 
 struct cache_index {
 	char path[PATH_MAX];
-	char *version;
+	char *version, *identity;
 	sqlite3 *db;
 	sqlite3_stmt *statements[STATEMENTS];
 	int64_t last_use;
@@ -159,42 +159,69 @@ static int answers(sqlite3 *db, const char *query, const char *expected, bool *s
 	return error;
 }
 
-/* Deletes the entries of another version. */
+/* Adds the column that an index of an older build has not. Rows of plans have no identity. */
+static int add_identity(sqlite3 *db)
+{
+	bool is_there;
+	int error = answers(db, "SELECT count(*) FROM pragma_table_info('plan') WHERE name = "
+			    "'identity'", "1", &is_there);
+
+	if (error || is_there)
+		return error;
+	return sqlite3_exec(db, "ALTER TABLE plan ADD COLUMN identity TEXT", NULL, NULL, NULL);
+}
+
+/* Runs a statement with a text of the index in place of %Q. SQLITE_OK or an error. */
+static int run_text(struct cache_index *index, const char *format, const char *value)
+{
+	char *text = sqlite3_mprintf(format, value);
+	int error = text ? sqlite3_exec(index->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(text);
+	return error;
+}
+
+/* Deletes the entries of another version, or of another identity. */
 static int reset(struct cache_index *index)
 {
 	bool same, empty;
-	char *text;
 	int error;
 
+	error = run_text(index, "DELETE FROM plan WHERE identity <> %Q", index->identity);
+	if (error)
+		return error;
 	error = answers(index->db, "SELECT value FROM meta WHERE key = 'version'", index->version,
 			&same);
 	if (error || same)
 		return error;
 	error = answers(index->db,
-			"SELECT (SELECT count(*) FROM hash) + (SELECT count(*) FROM plan)", "0",
-			&empty);
+			"SELECT (SELECT count(*) FROM hash) + "
+			"(SELECT count(*) FROM plan WHERE identity IS NULL)", "0", &empty);
 	if (error)
 		return error;
 	if (!empty)
 		log_info("the compilation cache is emptied: it was made by another engine");
-	text = sqlite3_mprintf("BEGIN IMMEDIATE; DELETE FROM hash; DELETE FROM plan;"
-			       "INSERT OR REPLACE INTO meta VALUES ('version', %Q); COMMIT",
-			       index->version);
-	error = text ? sqlite3_exec(index->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-	sqlite3_free(text);
-	return error;
+	return run_text(index, "BEGIN IMMEDIATE; DELETE FROM hash;"
+			"DELETE FROM plan WHERE identity IS NULL;"
+			"INSERT OR REPLACE INTO meta VALUES ('version', %Q); COMMIT",
+			index->version);
 }
 
-/* One row as long as the version is this one, for statements to look at. */
-static int make_view(struct cache_index *index)
+/*
+ * Makes views for statements: `current` has one row as long as the version is this one, and
+ * `usable` the rows of `plan` that this engine may use.
+ */
+static int make_views(struct cache_index *index)
 {
-	char *text = sqlite3_mprintf("PRAGMA temp_store = MEMORY; CREATE TEMP VIEW current AS "
-				     "SELECT 1 FROM meta WHERE key = 'version' AND value = %Q",
-				     index->version);
-	int error = text ? sqlite3_exec(index->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+	int error = run_text(index, "PRAGMA temp_store = MEMORY; CREATE TEMP VIEW current AS "
+			     "SELECT 1 FROM meta WHERE key = 'version' AND value = %Q",
+			     index->version);
 
-	sqlite3_free(text);
-	return error;
+	if (error)
+		return error;
+	return run_text(index, "CREATE TEMP VIEW usable AS SELECT * FROM plan WHERE identity = %Q "
+			"OR (identity IS NULL AND EXISTS (SELECT 1 FROM current))",
+			index->identity);
 }
 
 /*
@@ -236,9 +263,11 @@ static int connect(struct cache_index *index)
 	if (!error)
 		error = sqlite3_exec(index->db, schema, NULL, NULL, NULL);
 	if (!error)
+		error = add_identity(index->db);
+	if (!error)
 		error = reset(index);
 	if (!error)
-		error = make_view(index);
+		error = make_views(index);
 	for (int i = 0; !error && i < STATEMENTS; i++)
 		error = sqlite3_prepare_v3(index->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 					   &index->statements[i], NULL);
@@ -284,14 +313,17 @@ static bool replace(struct cache_index *index)
 	return false;
 }
 
-struct cache_index *cache_index_open(const char *folder, const char *version)
+struct cache_index *cache_index_open(const char *folder, const char *version,
+				     const char *identity)
 {
 	struct cache_index *index = calloc(1, sizeof(*index));
 	int error;
 
-	if (index)
+	if (index) {
 		index->version = strdup(version);
-	if (!index || !index->version ||
+		index->identity = strdup(identity);
+	}
+	if (!index || !index->version || !index->identity ||
 	    snprintf(index->path, sizeof(index->path), "%s/" CACHE_INDEX_FILE, folder) >=
 	    (int)sizeof(index->path)) {
 		log_error("%s: the compilation cache cannot be opened", folder);
@@ -317,6 +349,7 @@ void cache_index_close(struct cache_index *index)
 	disconnect(index);
 	free(index->counts);
 	free(index->version);
+	free(index->identity);
 	free(index);
 }
 
@@ -684,6 +717,11 @@ void cache_index_used(struct cache_index *index, int64_t file)
 bool cache_index_is_current(struct cache_index *index)
 {
 	return index->db && run(index, CURRENT, NULL, 0) == SQLITE_ROW;
+}
+
+const char *cache_index_identity(const struct cache_index *index)
+{
+	return index->identity;
 }
 
 struct sqlite3 *cache_index_db(struct cache_index *index)

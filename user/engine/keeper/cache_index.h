@@ -22,11 +22,14 @@ struct cache_index;
 
 /*
  * Opens or makes the index in an existing folder. `version` names everything that
- * entries depend on. If it differs from last time, the index is emptied, with a
- * log line. A damaged index is renamed and replaced, with a log line. Returns NULL,
- * with a log line, if the folder cannot be used.
+ * hashes and plans depend on. If it differs from last time, they are removed, with a
+ * log line. `identity` is what the entries of the engine's own store depend on, "": it
+ * has no store; entries of another identity are removed. A damaged index is renamed
+ * and replaced, with a log line. Returns NULL, with a log line, if the folder cannot be
+ * used.
  */
-struct cache_index *cache_index_open(const char *folder, const char *version);
+struct cache_index *cache_index_open(const char *folder, const char *version,
+				     const char *identity);
 void cache_index_close(struct cache_index *index);
 
 /*
@@ -74,6 +77,9 @@ struct sqlite3 *cache_index_db(struct cache_index *index);
  * one's workers had not ended yet, may have emptied it.
  */
 bool cache_index_is_current(struct cache_index *index);
+
+/* Returns the identity of the engine's own store, or "". */
+const char *cache_index_identity(const struct cache_index *index);
 
 /* The present, as a number that only grows. */
 int64_t cache_index_tick(struct cache_index *index);

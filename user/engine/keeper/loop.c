@@ -190,23 +190,35 @@ static void get_plan(struct keep *k, struct task *t)
 		t->to = VERIFY;
 }
 
-static bool wants(struct keep *k, const struct task *t, const struct message *sizes)
+/* The entry that a worker asked memory for. */
+static struct blob blob_of(const struct message *request)
 {
-	return k->plans && blob_store_wants(k->plans, t->uid, t->request.token, sizes->model_size,
-					    sizes->data_size);
+	return (struct blob){
+		.model_size = request->model_size, .data_size = request->data_size,
+		.is_own = request->kind == CACHE_NEW_OWN,
+	};
+}
+
+static bool wants(struct keep *k, const struct task *t, const struct blob *blob)
+{
+	return k->plans && blob_store_wants(k->plans, t->uid, t->request.token, blob);
+}
+
+static bool asks_for_memory(const struct task *t)
+{
+	return t->request.kind == CACHE_NEW || t->request.kind == CACHE_NEW_OWN;
 }
 
 /* A plan that lies in sealed memory gets a file. */
 static void put_plan(struct keep *k, struct task *t)
 {
-	const struct message *sizes = &t->client->made_for;
+	const struct blob blob = blob_of(&t->client->made_for);
 
 	t->answer.kind = CACHE_NO;
-	if (!wants(k, t, sizes))
+	if (!wants(k, t, &blob))
 		return;
 	t->answer.kind = CACHE_FAILED;
-	if (blob_store_put(k->plans, t->uid, t->request.token, t->bytes, sizes->model_size,
-			   sizes->data_size, &t->work))
+	if (blob_store_put(k->plans, t->uid, t->request.token, t->bytes, &blob, &t->work))
 		t->to = WRITE;
 }
 
@@ -274,6 +286,8 @@ static void end_check(struct keep *k, struct task *t)
 
 static void ask_index(struct keep *k, struct task *t)
 {
+	const struct blob blob = blob_of(&t->request);
+
 	t->to = INDEX;
 	if (t->stage == FINISH) {
 		if (t->request.kind == CACHE_CHECK)
@@ -295,7 +309,8 @@ static void ask_index(struct keep *k, struct task *t)
 		get_plan(k, t);
 		break;
 	case CACHE_NEW:
-		t->answer.kind = wants(k, t, &t->request) ? CACHE_YES : CACHE_NO;
+	case CACHE_NEW_OWN:
+		t->answer.kind = wants(k, t, &blob) ? CACHE_YES : CACHE_NO;
 		break;
 	case CACHE_DONE:
 		put_plan(k, t);
@@ -324,7 +339,8 @@ static void ask_index(struct keep *k, struct task *t)
  */
 static bool changes_index(const struct task *t)
 {
-	return t->request.kind != CACHE_DROP && t->request.kind != CACHE_QUERY && t->request.kind != CACHE_NEW &&
+	return t->request.kind != CACHE_DROP && t->request.kind != CACHE_QUERY &&
+	       !asks_for_memory(t) &&
 	       t->request.kind != CACHE_SHOW && t->request.kind != CACHE_CHECK &&
 	       (t->request.kind != CACHE_GET || t->stage == FINISH);
 }
@@ -333,7 +349,7 @@ static bool changes_index(const struct task *t)
 static void fail_task(struct keep *k, struct task *t, bool was_finish)
 {
 	if (t->request.kind == CACHE_GET || t->request.kind == CACHE_QUERY ||
-	    t->request.kind == CACHE_NEW || t->request.kind == CACHE_SHOW ||
+	    asks_for_memory(t) || t->request.kind == CACHE_SHOW ||
 	    t->request.kind == CACHE_CHECK)
 		return;
 	if (t->request.kind == CACHE_DONE && (was_finish || t->to == WRITE))
@@ -666,6 +682,7 @@ static bool answers_at_once(struct keep *k, struct client *c)
 		t->answer.kind = CACHE_LATER;
 		return !may_store(k, c->uid);
 	case CACHE_NEW:
+	case CACHE_NEW_OWN:
 		drop_memory(c);
 		return false;
 	case CACHE_DONE:
@@ -724,7 +741,7 @@ static void go_on(struct keep *k, struct task *t)
 		enqueue(k, t);
 		return;
 	}
-	if (t->request.kind == CACHE_NEW)
+	if (asks_for_memory(t))
 		give_memory(k, c);
 	else if (t->request.kind == CACHE_DONE)
 		unmap_memory(c, t);

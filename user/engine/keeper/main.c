@@ -74,7 +74,7 @@ int keeper_main(int argc, char **argv)
 	limits.bytes_per_user = o.plans.bytes_per_user;
 	if (!digest_init())
 		return EXIT_FAILURE;
-	index = cache_index_open(o.folder, o.version);
+	index = cache_index_open(o.folder, o.version, o.identity ? o.identity : "");
 	if (!index)
 		return EXIT_FAILURE;
 	if (limits.bytes)

@@ -68,6 +68,10 @@ struct nna_engine_image {
 
 #define NNA_ENGINE_DATA_ALIGN 4096
 
+/* Most characters of nna_engine.store_identity, and most bytes of an entry of the store. */
+#define NNA_ENGINE_MAX_IDENTITY 128
+#define NNA_ENGINE_MAX_STORED (64 << 20)
+
 /* Plug-ins that a process loads at most. */
 #define NNA_ENGINE_MAX_PLUGINS 32
 
@@ -351,6 +355,12 @@ struct nna_engine {
 	 * gaps are copied by the CPU, and may be wrong on devices that are not coherent.
 	 */
 	bool only_devices;
+	/*
+	 * NULL: the engine has no store of its own. Else what the store's entries depend on, such as
+	 * the version of a library or of the firmware: NNA_ENGINE_MAX_IDENTITY characters at most.
+	 * See nna_engine_store_get().
+	 */
+	const char *store_identity;
 };
 
 /*
@@ -374,6 +384,40 @@ bool nna_engine_progress(uint32_t thousandths);
  * are written next. False: the model is gone, or there is no memory, and nothing has changed.
  */
 bool nna_engine_replace(void *prepared, void *better);
+
+/*
+ * The engine's own store, for tuned settings, compiled shaders and the like. It is there whether
+ * clients ask for caching or not, if the engine has a store_identity and runs with --state. It is
+ * one store with kept plans, with one limit for both: 64 entries and --keep-per-user MiB of a
+ * user. The least recently used go. Entries outlive the engine's process and its build. They go
+ * with another store_identity, and with `nnaccel cache clear`, so that any may be missing at any
+ * time.
+ *
+ * A client's process has the store of the client's user, but not yet in `start`. Threads share the
+ * store of the engine's user, and have it in `start`. Any thread may call these functions, which
+ * wait for the disk: at most ten seconds if the keeper does not answer.
+ */
+
+/*
+ * Gets the entry of a key, which is any key_size bytes. *data is malloc()ed and the caller's,
+ * *size is in bytes; on failure they are NULL and 0. Returns NN_OK, or NN_GENERAL_FAILURE if there
+ * is no such entry or no store. An entry that was damaged is removed, with the same status.
+ * NN_OUT_OF_MEMORY.
+ */
+enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **data, size_t *size,
+				    struct nn_error *err);
+
+/*
+ * Puts a copy of `size` bytes into the store, 1 to NNA_ENGINE_MAX_STORED, in place of an entry of
+ * the same key. Returns NN_OK once the entry is on the disk. After a failure the older entry may
+ * be gone.
+ *
+ * NN_INVALID_ARGUMENT: the size is wrong. NN_RESOURCE_EXHAUSTED_TRANSIENT: the user stores more
+ * than ten entries a second, after the first 32, or four times --keep-per-user in an hour.
+ * NN_GENERAL_FAILURE: there is no store, or no room for the entry. NN_OUT_OF_MEMORY.
+ */
+enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void *data, size_t size,
+				    struct nn_error *err);
 
 /*
  * Returns the code of an extension's type or operation in models of this process, which is the

@@ -169,21 +169,19 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 }
 
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		      uint64_t model_size, uint64_t data_size)
+		      const struct blob *blob)
 {
 	(void)store;
-	return model_size && model_size <= MAX_PLAN && data_size <= MAX_PLAN &&
-	       data_size % BLOB_PAGE == 0 && !find_plan(uid, key);
+	return blob->model_size && blob->model_size <= MAX_PLAN && blob->data_size <= MAX_PLAN &&
+	       blob->data_size % BLOB_PAGE == 0 && (blob->is_own || !find_plan(uid, key));
 }
 
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
-		    const void *bytes, uint64_t model_size, uint64_t data_size,
-		    struct blob_work *work)
+		    const void *bytes, const struct blob *blob, struct blob_work *work)
 {
-	if (!blob_store_wants(store, uid, key, model_size, data_size))
+	if (!blob_store_wants(store, uid, key, blob))
 		abort();
-	*work = (struct blob_work){ .uid = uid, .bytes = bytes, .file = -1,
-				    .blob = { .model_size = model_size, .data_size = data_size } };
+	*work = (struct blob_work){ .uid = uid, .bytes = bytes, .file = -1, .blob = *blob };
 	memcpy(work->key, key, sizeof(work->key));
 	return num_plans < ENTRIES;
 }
@@ -202,11 +200,13 @@ void blob_work_run(struct blob_work *work)
 
 bool blob_store_end(struct blob_store *store, struct blob_work *work)
 {
-	struct entry *e = &plans[num_plans];
+	struct entry *e;
 
-	(void)store;
 	if (!work->bytes)
 		return true;
+	if (work->blob.is_own)
+		blob_store_drop(store, work->uid, work->key);
+	e = &plans[num_plans];
 	e->uid = work->uid;
 	memcpy(e->key, work->key, sizeof(e->key));
 	e->blob = work->blob;
@@ -420,10 +420,11 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 	struct message answer;
 	int file = receive(&answer);
 	bool is_yes = answer.kind == CACHE_YES;
+	bool is_new = request->kind == CACHE_NEW || request->kind == CACHE_NEW_OWN;
 
 	if (answer.kind < CACHE_YES || answer.kind > CACHE_LATER || 
 	    answer.serial != request->serial ||
-	    (file >= 0) != (is_yes && (request->kind == CACHE_GET || request->kind == CACHE_NEW)))
+	    (file >= 0) != (is_yes && (request->kind == CACHE_GET || is_new)))
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
 		abort();
@@ -434,7 +435,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 	    (plan && (answer.model_size != plan->blob.model_size ||
 		      answer.data_size != plan->blob.data_size))))
 		abort();
-	if (request->kind == CACHE_NEW && is_yes)
+	if (is_new && is_yes)
 		take_memory(w, request, file);
 	else if (file >= 0)
 		close(file);

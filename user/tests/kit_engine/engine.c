@@ -153,8 +153,27 @@ static bool use_file(unsigned long request)
 	       !ioctl(nna_engine_file(0), request, &bits);
 }
 
-/* Obeys the first input, if it is one number. Returns whether it was a command. */
-static bool obey(struct nn_execution *e)
+#define STORED "an entry of the engine's own"
+
+static enum nn_status put_entry(char key, struct nn_error *err)
+{
+	return nna_engine_store_put(&key, 1, STORED, sizeof(STORED), err);
+}
+
+static enum nn_status get_entry(char key, struct nn_error *err)
+{
+	void *data;
+	size_t size;
+	enum nn_status status = nna_engine_store_get(&key, 1, &data, &size, err);
+
+	if (!status && (size != sizeof(STORED) || memcmp(data, STORED, size)))
+		status = nn_fail(err, NN_GENERAL_FAILURE, "the store has another entry");
+	free(data);
+	return status;
+}
+
+/* Obeys the first input, if it is one number. Returns whether that could be done. */
+static bool obey(struct nn_execution *e, struct nn_error *err)
 {
 	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };
 	float wish = 0;
@@ -180,6 +199,10 @@ static bool obey(struct nn_execution *e)
 		e->device_ns = KIT_ENGINE_DEVICE_US * 1000;
 	} else if (wish == KIT_ENGINE_STRAY) {
 		return use_file(RNDRESEEDCRNG);
+	} else if (wish == KIT_ENGINE_PUT) {
+		return !put_entry('e', err);
+	} else if (wish == KIT_ENGINE_GET || wish == KIT_ENGINE_GET_FIRST) {
+		return !get_entry(wish == KIT_ENGINE_GET ? 'e' : 's', err);
 	}
 	return true;
 }
@@ -265,7 +288,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	if (e.num_inputs && nna_engine_region(e.inputs[0].data, &region) && region.is_device_memory)
 		return double_by_device(execution, &region) ? NN_OK :
 		       nn_fail(err, NN_GENERAL_FAILURE, "the device does not reach the memory");
-	if (!obey(execution))
+	if (!obey(execution, err))
 		return nn_fail(err, NN_GENERAL_FAILURE, "no fence, dma-buf or file can be had");
 	if (begin(execution, &p)) {
 		e.inputs = p.args;
@@ -497,6 +520,13 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
+/* Only threads have the store this early. */
+static bool start(const struct nna_engine *engine)
+{
+	put_entry('s', NULL);
+	return cpu_engine.start(engine);
+}
+
 static const uint32_t requests[] = { RNDGETENTCNT };
 static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
@@ -519,6 +549,8 @@ int main(int argc, char **argv)
 	engine.log = write_line;
 	engine.buffers = &buffers;
 	engine.files = files;
+	engine.start = start;
+	engine.store_identity = getenv(KIT_ENGINE_IDENTITY);
 	cut_files(&engine);
 	return nna_engine_main(&engine, argc, argv);
 }

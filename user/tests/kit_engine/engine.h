@@ -34,6 +34,15 @@
 #define KIT_ENGINE_TIMED 672.0F
 #define KIT_ENGINE_DEVICE_US 77
 
+/*
+ * It puts an entry into its own store, or gets it, or the entry that it put in `start`. The
+ * variable of the environment has the store's identity.
+ */
+#define KIT_ENGINE_PUT 673.0F
+#define KIT_ENGINE_GET 674.0F
+#define KIT_ENGINE_GET_FIRST 675.0F
+#define KIT_ENGINE_IDENTITY "NN_KIT_IDENTITY"
+
 /* It has so many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this. */
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
