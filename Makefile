@@ -149,7 +149,7 @@ trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
 # uring is a part of the area memory.
 benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c,$(wildcard user/bench/*.c)))
-test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c),$(wildcard user/tests/*_test.c))
+test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c %/vulkan_lower_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)) user/vectors/random.c)
 # The programs that the VMs of `make test` run. They are built first.
@@ -552,6 +552,9 @@ $(BUILD)/tests/camera_test: private ldflags += -lpng
 # It counts what plans call.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)
+# It needs the headers of Vulkan, but no library.
+$(BUILD)/tests/vulkan_lower_test: $(filter $(obj)/user/vulkan/lower_% %/arena.o %/fuse.o %/graph.o %/operations.o,$(vulkan)) \
+		$(obj)/user/tests/plan_diff/compare.o $(makers)
 # Calls of Vulkan fail if the test says so. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives)
