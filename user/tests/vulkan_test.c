@@ -247,13 +247,12 @@ static void check_graph(uint64_t seed)
 	free_arguments(&got);
 }
 
-static void test_random_graphs(void **unused)
+static void check_random_graphs(void)
 {
 	const char *given = getenv("NN_SEED");
 	uint64_t first = given ? strtoull(given, NULL, 0) : 1;
 	uint32_t checked = 0;
 
-	(void)unused;
 	for (uint32_t i = 0; i < GRAPHS; i++) {
 		random_start((first + i) * 7919);
 		make_graph();
@@ -266,6 +265,12 @@ static void test_random_graphs(void **unused)
 		      (unsigned long long)first);
 	assert_true(checked >= GRAPHS / 8);
 	assert_true(pipelines_count(gpu) <= 300);
+}
+
+static void test_random_graphs(void **unused)
+{
+	(void)unused;
+	check_random_graphs();
 }
 
 /* ---- Models of one or two operations ---- */
@@ -436,13 +441,12 @@ static bool is_exact(void)
 }
 
 /* The results are equal to the bit: sums are of whole numbers. */
-static void test_dynamic(void **unused)
+static void check_dynamic(void)
 {
 	static const int32_t types[] = { NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16 };
 	static struct form_case c;
 	uint32_t checked = 0;
 
-	(void)unused;
 	for (uint32_t i = 0; i < 2 * (uint32_t)how_often(40, 8) * num_forms; i++) {
 		const struct form *f = &forms[i / 2 % num_forms];
 		struct nn_error err = { "" };
@@ -462,6 +466,30 @@ static void test_dynamic(void **unused)
 	}
 	print_message("%u products\n", checked);
 	assert_true(checked >= 32);
+}
+
+static void test_dynamic(void **unused)
+{
+	(void)unused;
+	check_dynamic();
+}
+
+/* Variants that a software driver has, but does not use by itself, give the same results. */
+static void test_variants(void **unused)
+{
+	const uint32_t uses = gpu->uses, before = pipelines_count(gpu);
+
+	(void)unused;
+	assert_int_equal(uses, 0);
+	if (!gpu->can)
+		skip();
+	gpu->uses = gpu->can;
+	check_random_graphs();
+	/* The compiler of a software driver takes long. */
+	if (how_often(1, 0))
+		check_dynamic();
+	assert_true(pipelines_count(gpu) > before);
+	gpu->uses = uses;
 }
 
 /* ---- What a model becomes ---- */
@@ -861,6 +889,7 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),
+		cmocka_unit_test(test_variants),
 	};
 
 	struct gpu_name names[8];

@@ -42,13 +42,27 @@ static void transfer(VkCommandBuffer commands, const struct commands_target *t, 
 	}
 }
 
+/* Returns the variant of a shader that is quicker on the GPU. */
+static enum shader variant_of(const struct commands_target *t, const struct dispatch *d)
+{
+	const bool is_half = d->constants[0] == TYPE_F16 || t->graph->model->relaxed;
+
+	if (d->shader == SHADER_conv_f && is_half && t->gpu->uses & GPU_HALF)
+		return SHADER_conv_f_half;
+	if (d->shader == SHADER_conv_q && t->gpu->uses & GPU_DOT)
+		return SHADER_conv_q_dot;
+	if (d->shader == SHADER_conv_d && t->gpu->uses & GPU_DOT)
+		return SHADER_conv_d_dot;
+	return d->shader;
+}
+
 static VkResult dispatch(VkCommandBuffer commands, const struct commands_target *t, uint32_t index)
 {
 	const struct dispatch *d = &t->graph->dispatches[index];
 	const VkPipelineLayout layout = pipelines_layout(t->gpu);
 	const uint32_t offset = (uint32_t)(index * t->graph->params_step);
 	VkPipeline pipeline;
-	VkResult result = pipeline_get(t->gpu, d->shader, d->constants, &pipeline);
+	VkResult result = pipeline_get(t->gpu, variant_of(t, d), d->constants, &pipeline);
 
 	if (result)
 		return result;

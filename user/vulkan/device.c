@@ -41,18 +41,31 @@ struct features {
 	VkPhysicalDevice16BitStorageFeatures storage16;
 	VkPhysicalDevice8BitStorageFeatures storage8;
 	VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
+	VkPhysicalDeviceShaderFloat16Int8Features half;
+	VkPhysicalDeviceShaderIntegerDotProductFeaturesKHR dot;
 };
 
-static void chain_features(struct features *f)
+/* Chains the features that each GPU needs, and those of the extensions behind `variants`. */
+static void chain_features(struct features *f, uint32_t variants)
 {
+	void **next = &f->layout.pNext;
+
 	memset(f, 0, sizeof(*f));
 	f->all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
 	f->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
 	f->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+	f->half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+	f->dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES_KHR;
 	f->layout.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES;
 	f->all.pNext = &f->storage16;
 	f->storage16.pNext = &f->storage8;
 	f->storage8.pNext = &f->layout;
+	if (variants & GPU_HALF) {
+		*next = &f->half;
+		next = &f->half.pNext;
+	}
+	if (variants & GPU_DOT)
+		*next = &f->dot;
 }
 
 static void describe(VkPhysicalDevice physical, struct gpu_name *name)
@@ -66,7 +79,7 @@ static void describe(VkPhysicalDevice physical, struct gpu_name *name)
 	struct features f;
 	const char *lack = "";
 
-	chain_features(&f);
+	chain_features(&f, 0);
 	vkGetPhysicalDeviceProperties2(physical, &all);
 	vkGetPhysicalDeviceFeatures2(physical, &f.all);
 	if (all.properties.apiVersion < VK_API_VERSION_1_1)
@@ -160,6 +173,60 @@ static enum nn_status choose(struct gpu *gpu, const char *wanted, struct nn_erro
 		       "no GPU is '%s'; --list-gpus prints names and UUIDs", wanted);
 }
 
+/* ---- Variants ---- */
+
+static const struct {
+	uint32_t variant;
+	const char *extension;
+} variants[] = {
+	{ GPU_HALF, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME },
+	{ GPU_DOT, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME },
+};
+
+/* Returns the variants whose extensions a GPU has. */
+static uint32_t extended(VkPhysicalDevice physical)
+{
+	VkExtensionProperties *list;
+	uint32_t count = 0, found = 0;
+
+	vkEnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
+	list = calloc(count + 1, sizeof(*list));
+	if (!list || vkEnumerateDeviceExtensionProperties(physical, NULL, &count, list) < 0)
+		count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sizeof(variants) / sizeof(variants[0]); k++)
+			if (!strcmp(list[i].extensionName, variants[k].extension))
+				found |= variants[k].variant;
+	free(list);
+	return found;
+}
+
+/* Drivers that compute on the CPU convert float16, and emulate dot products. */
+static void choose_variants(struct gpu *gpu)
+{
+	VkPhysicalDeviceShaderIntegerDotProductPropertiesKHR dot = { 0 };
+	VkPhysicalDeviceProperties2 all = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+	};
+	struct features f;
+
+	dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES_KHR;
+	gpu->can = extended(gpu->physical);
+	chain_features(&f, gpu->can);
+	vkGetPhysicalDeviceFeatures2(gpu->physical, &f.all);
+	if (gpu->can & GPU_DOT)
+		all.pNext = &dot;
+	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
+	if (!f.half.shaderFloat16)
+		gpu->can &= ~GPU_HALF;
+	if (!f.dot.shaderIntegerDotProduct)
+		gpu->can &= ~GPU_DOT;
+	if (!gpu->name.is_software)
+		gpu->uses = gpu->can & GPU_HALF;
+	if (dot.integerDotProduct4x8BitPackedSignedAccelerated)
+		gpu->uses |= gpu->can & GPU_DOT;
+}
+
 /* ---- Opening ---- */
 
 static VkResult open_device(struct gpu *gpu)
@@ -171,12 +238,12 @@ static VkResult open_device(struct gpu *gpu)
 		.queueCount = 1,
 		.pQueuePriorities = &priority,
 	};
-	static const char *const extensions[] = {
+	const char *extensions[4] = {
 		VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
 		VK_KHR_UNIFORM_BUFFER_STANDARD_LAYOUT_EXTENSION_NAME,
 	};
 	struct features f;
-	const VkDeviceCreateInfo info = {
+	VkDeviceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
 		.pNext = &f.all,
 		.queueCreateInfoCount = 1,
@@ -191,10 +258,15 @@ static VkResult open_device(struct gpu *gpu)
 	};
 	VkResult result;
 
-	chain_features(&f);
+	chain_features(&f, gpu->can);
+	f.half.shaderFloat16 = VK_TRUE;
+	f.dot.shaderIntegerDotProduct = VK_TRUE;
 	f.storage8.storageBuffer8BitAccess = VK_TRUE;
 	f.storage16.storageBuffer16BitAccess = VK_TRUE;
 	f.layout.uniformBufferStandardLayout = VK_TRUE;
+	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
+		if (gpu->can & variants[i].variant)
+			extensions[info.enabledExtensionCount++] = variants[i].extension;
 	result = vkCreateDevice(gpu->physical, &info, NULL, &gpu->device);
 	if (result)
 		return result;
@@ -248,6 +320,7 @@ enum nn_status gpu_open(const char *wanted, struct gpu **opened, struct nn_error
 		status = choose(gpu, wanted, err);
 	if (!status) {
 		read_properties(gpu);
+		choose_variants(gpu);
 		status = gpu_fail(gpu, open_device(gpu), "cannot open the GPU", err);
 	}
 	if (!status)

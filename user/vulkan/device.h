@@ -24,6 +24,10 @@ struct gpu_name {
 	char lack[64];			/* of what the engine needs; empty: nothing */
 };
 
+/* Variants of shaders that a GPU may have. */
+#define GPU_HALF	1u	/* arithmetic in float16 */
+#define GPU_DOT		2u	/* integer dot products */
+
 struct pipelines;
 
 struct gpu {
@@ -37,6 +41,8 @@ struct gpu {
 	VkPhysicalDeviceMemoryProperties memory;
 	uint8_t driver_uuid[VK_UUID_SIZE];
 	uint32_t driver_version;
+	uint32_t can;			/* variants that it has */
+	uint32_t uses;			/* variants that are quicker there */
 	uint32_t references;		/* under the lock of device.c */
 	bool is_lost;			/* atomic */
 	pthread_mutex_t lock;		/* of the pool and the pipelines; a compiler may take long */

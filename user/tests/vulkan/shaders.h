@@ -596,10 +596,11 @@ static void play_row(const struct rows_params *p, int64_t at)
 	for (uint32_t i = 0; i < p->size; i++) {
 		double x = (double)load_float(0, type, at + (int64_t)i * p->inner), around = 0;
 
-		for (uint32_t k = 0; !is_softmax && way == NORM_RESPONSE && k < p->size; k++)
-			if ((k > i ? k - i : i - k) <= p->radius)
-				around += pow((double)load_float(0, type, at + (int64_t)k * p->inner),
-					      2);
+		for (uint32_t k = 0; !is_softmax && way == NORM_RESPONSE && k < p->size; k++) {
+			const double y = (double)load_float(0, type, at + (int64_t)k * p->inner);
+
+			around += (k > i ? k - i : i - k) <= p->radius ? y * y : 0;
+		}
 		if (is_softmax)
 			x = way ? (x - largest) * (double)p->x - log(exponentials) :
 				  exp((x - largest) * (double)p->x) / exponentials;

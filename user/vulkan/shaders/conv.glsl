@@ -3,16 +3,14 @@
  * Products of an image's windows with filters, as products of matrices whose left factor is read
  * from the image: rows are pixels of the output, columns channels. Each work group computes a
  * tile, each invocation 4 * 4 of it. A shader that includes this has IMAGE_TYPE, NUMBER, load(),
- * zero_of() and finish().
+ * zero_of() and finish(), and one of factor_*.glsl, which has FACTOR, factor() and product().
  */
-layout(constant_id = 0) const uint TYPE = TYPE_F32;
-layout(constant_id = 1) const uint TYPE_FILTER = TYPE_F32;
 layout(constant_id = 2) const bool IS_TRANSPOSED = false;
 layout(local_size_x = 8, local_size_y = 8) in;
 
 /* Elements of both factors, four of the depth together. */
-shared NUMBER4 left[TILE_DEPTH / 4][TILE];
-shared NUMBER4 right[TILE_DEPTH / 4][TILE];
+shared FACTOR left[TILE_DEPTH / 4][TILE];
+shared FACTOR right[TILE_DEPTH / 4][TILE];
 
 /* Where a row of the left factor begins: its image, and its window's first pixel. */
 struct row {
@@ -41,7 +39,7 @@ row row_of(uint index)
 	r.image = image_of(index);
 	r.zero = NUMBER(0);
 	if (r.exists)
-		r.zero = zero_of(r.image);
+		r.zero = zero_of(r.image) - SHIFT(IMAGE_TYPE);
 	r.y = IS_TRANSPOSED ? y + p.head_h : y * int(p.stride_h) - p.head_h;
 	r.x = IS_TRANSPOSED ? x + p.head_w : x * int(p.stride_w) - p.head_w;
 	return r;
@@ -69,14 +67,17 @@ part part_of(uint k)
 	return part(tap < p.kernel_h * p.kernel_w, tap, (k - tap * per_tap) * 4u);
 }
 
-/* Four neighbours, of which those beyond the depth are 0. */
+/* Four neighbours; those beyond the depth are as if they were 0. */
 #define four(type, at, step, zero, channel)						\
-	NUMBER4(load(type, at) - zero,							\
-		channel + 1u < p.depth ? load(type, (at) + step) - zero : NUMBER(0),	\
-		channel + 2u < p.depth ? load(type, (at) + 2u * step) - zero : NUMBER(0), \
-		channel + 3u < p.depth ? load(type, (at) + 3u * step) - zero : NUMBER(0))
+	NUMBER4(inside(load(type, at), zero, type),						\
+		channel + 1u < p.depth ? inside(load(type, (at) + step), zero, type) :	\
+					 outside(zero),					\
+		channel + 2u < p.depth ? inside(load(type, (at) + 2u * step), zero, type) : \
+					 outside(zero),					\
+		channel + 3u < p.depth ? inside(load(type, (at) + 3u * step), zero, type) : \
+					 outside(zero))
 
-/* The elements of the image that meet a part of a filter; 0 outside of the image. */
+/* The elements of the image that meet a part of a filter; as if they were 0 outside of it. */
 NUMBER4 image_at(row r, part f)
 {
 	int y = int(quotient(f.tap, p.kernel_w)), x = int(f.tap) - y * int(p.kernel_w);
@@ -95,7 +96,7 @@ NUMBER4 image_at(row r, part f)
 		x = r.x + x * int(p.dilation_w);
 	}
 	if (!is_inside || y < 0 || x < 0 || y >= int(p.in_h) || x >= int(p.in_w))
-		return NUMBER4(0);
+		return NUMBER4(outside(r.zero));
 	at = p.at[0] + r.image + (uint(y) * p.in_w + uint(x)) * p.in_pixel +
 	     f.channel * p.in_channel;
 	return four(IMAGE_TYPE, at, p.in_channel, r.zero, f.channel);
@@ -105,18 +106,14 @@ NUMBER4 filter_at(uint batch, part f, uint column)
 {
 	const uint at = batch + (f.tap * p.depth + f.channel) * p.filter_depth +
 			column * p.filter_width;
+	const NUMBER zero = NUMBER(p.filter_zero) - SHIFT(TYPE_FILTER);
 
 	if (!f.exists || column >= p.width)
-		return NUMBER4(0);
-	return four(TYPE_FILTER, at, p.filter_depth, NUMBER(p.filter_zero), f.channel);
+		return NUMBER4(outside(zero));
+	return four(TYPE_FILTER, at, p.filter_depth, zero, f.channel);
 }
 
-NUMBER product(NUMBER4 a, NUMBER4 b)
-{
-	return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
-}
-
-NUMBER4 products(NUMBER4 a, NUMBER4 b0, NUMBER4 b1, NUMBER4 b2, NUMBER4 b3)
+NUMBER4 products(FACTOR a, FACTOR b0, FACTOR b1, FACTOR b2, FACTOR b3)
 {
 	return NUMBER4(product(a, b0), product(a, b1), product(a, b2), product(a, b3));
 }
@@ -153,26 +150,49 @@ void main()
 	const row mine = row_of(first_row + thread % TILE);
 	const uint rows = 4u * gl_LocalInvocationID.y, columns = 4u * gl_LocalInvocationID.x;
 	NUMBER4 sums0 = NUMBER4(0), sums1 = NUMBER4(0), sums2 = NUMBER4(0), sums3 = NUMBER4(0);
+#ifdef WITH_ZEROS
+	ivec4 left_sums = ivec4(0), right_sums = ivec4(0);
+#endif
 
 	for (uint begin = 0u; begin < size; begin += TILE_DEPTH / 4) {
 		for (uint i = thread; i < TILE * TILE_DEPTH / 4u; i += 64u) {
-			left[i / TILE][i % TILE] = image_at(mine, part_of(begin + i / TILE));
+			left[i / TILE][i % TILE] =
+				factor(image_at(mine, part_of(begin + i / TILE)));
 			right[i % (TILE_DEPTH / 4)][i / (TILE_DEPTH / 4)] =
-				filter_at(filter_batch, part_of(begin + i % (TILE_DEPTH / 4)),
-					  first_column + i / (TILE_DEPTH / 4));
+				factor(filter_at(filter_batch,
+						 part_of(begin + i % (TILE_DEPTH / 4)),
+						 first_column + i / (TILE_DEPTH / 4)));
 		}
 		barrier();
 		for (uint k = 0u; k < TILE_DEPTH / 4; k++) {
-			const NUMBER4 b0 = right[k][columns], b1 = right[k][columns + 1u];
-			const NUMBER4 b2 = right[k][columns + 2u], b3 = right[k][columns + 3u];
+			const FACTOR b0 = right[k][columns], b1 = right[k][columns + 1u];
+			const FACTOR b2 = right[k][columns + 2u], b3 = right[k][columns + 3u];
 
 			sums0 += products(left[k][rows], b0, b1, b2, b3);
 			sums1 += products(left[k][rows + 1u], b0, b1, b2, b3);
 			sums2 += products(left[k][rows + 2u], b0, b1, b2, b3);
 			sums3 += products(left[k][rows + 3u], b0, b1, b2, b3);
+#ifdef WITH_ZEROS
+			left_sums += products(ONES, left[k][rows], left[k][rows + 1u],
+					      left[k][rows + 2u], left[k][rows + 3u]);
+			right_sums += products(ONES, b0, b1, b2, b3);
+#endif
 		}
 		barrier();
 	}
+#ifdef WITH_ZEROS
+	/* The sum of (a - x) (b - y) is that of ab - ay - bx + xy. */
+	const int count = int((size + TILE_DEPTH / 4 - 1) / (TILE_DEPTH / 4)) * TILE_DEPTH;
+	const ivec4 zeros = ivec4(row_of(first_row + rows).zero, row_of(first_row + rows + 1u).zero,
+				  row_of(first_row + rows + 2u).zero,
+				  row_of(first_row + rows + 3u).zero);
+	const ivec4 rest = (p.filter_zero - SHIFT(TYPE_FILTER)) * (zeros * count - left_sums);
+
+	sums0 += rest.x - zeros.x * right_sums;
+	sums1 += rest.y - zeros.y * right_sums;
+	sums2 += rest.z - zeros.z * right_sums;
+	sums3 += rest.w - zeros.w * right_sums;
+#endif
 	finish_row(sums0, first_row + rows, first_column + columns);
 	finish_row(sums1, first_row + rows + 1u, first_column + columns);
 	finish_row(sums2, first_row + rows + 2u, first_column + columns);

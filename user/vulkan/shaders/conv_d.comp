@@ -1,30 +1,10 @@
 #version 450
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of floats that quantise.comp made bytes with weights of bytes: the operations DYNAMIC_*.
+ * Products of floats that are quantised at run time.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "params.h"
-#define PARAMS WINDOW_PARAMS
-#include "common.glsl"
-
-#define IMAGE_TYPE TYPE_U8
-#define NUMBER int
-#define NUMBER4 ivec4
-#define load load_int
-#define zero_of(image) i32[p.at[3] + 2u * ((image) / p.row_size) + 1u]
-
-void finish(int sum, uint channel, uint to, uint image);
-
+#include "window_d.glsl"
+#include "factor_same.glsl"
 #include "conv.glsl"
-
-/* Tensor 3 has the scale and the zero point of each row, tensor 4 the scales of the weights. */
-void finish(int sum, uint channel, uint to, uint image)
-{
-	const float scale = f32[p.at[3] + 2u * (image / p.row_size)];
-	precise float value = float(sum) * (scale * f32[p.at[4] + channel]);
-
-	if (p.has_bias != 0u)
-		value = value + load_float(TYPE, p.at[2] + channel);
-	store_float(TYPE, to, clamp_float(value, p.low, p.high));
-}

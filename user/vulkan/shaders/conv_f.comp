@@ -6,4 +6,5 @@
 #extension GL_GOOGLE_include_directive : require
 #include "params.h"
 #include "window_f.glsl"
+#include "factor_same.glsl"
 #include "conv.glsl"

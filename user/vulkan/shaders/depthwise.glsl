@@ -2,8 +2,6 @@
 /*
  * Convolutions of each channel with filters of its own. An invocation computes an element of the output.
  */
-layout(constant_id = 0) const uint TYPE = TYPE_F32;
-layout(constant_id = 1) const uint TYPE_FILTER = TYPE_F32;
 layout(local_size_x = GROUP_SIZE) in;
 
 void main()

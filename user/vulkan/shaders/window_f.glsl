@@ -2,8 +2,7 @@
 /*
  * Windows of floats.
  */
-#define PARAMS WINDOW_PARAMS
-#include "common.glsl"
+#include "window.glsl"
 
 #define NUMBER float
 #define NUMBER4 vec4

@@ -2,8 +2,7 @@
 /*
  * Windows of bytes: accumulators are integers.
  */
-#define PARAMS WINDOW_PARAMS
-#include "common.glsl"
+#include "window.glsl"
 #include "fixed.glsl"
 
 #define NUMBER int
