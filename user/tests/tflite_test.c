@@ -24,9 +24,9 @@
 #include "tests/heap_blocks.h"
 
 enum {
-	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, CUSTOM = 32, TRANSPOSE = 39, STRIDED_SLICE = 45, CAST = 53, ARG_MAX = 56,
-	PAD_V2 = 60,
-	FLOOR_DIV = 90, IMAG = 133,
+	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, RESHAPE = 22, CUSTOM = 32, GATHER = 36,
+	TRANSPOSE = 39, STRIDED_SLICE = 45, CAST = 53, ARG_MAX = 56, PAD_V2 = 60, SHAPE = 77, FLOOR_DIV = 90,
+	IMAG = 133,
 };
 
 static char said[256];
@@ -756,9 +756,10 @@ static void test_wide_places(void **state)
 
 static int take_shape(struct tfl_context *context, struct tfl_tensor *tensor, struct tfl_ints *dims)
 {
-	(void)context;
-	memcpy(tensor->dims, dims, sizeof(*dims) + 4 * sizeof(dims->data[0]));
+	memcpy(tensor->dims, dims, sizeof(*dims) + (size_t)dims->size * sizeof(dims->data[0]));
 	free(dims);
+	tensor->bytes = size_of(tensor);
+	tensor->contents = of(context)->data[tensor - of(context)->tensors];
 	return TFL_OK;
 }
 
@@ -799,6 +800,136 @@ static void test_operation_of_mediapipe(void **state)
 		destroy(w);
 		tflite_plugin_destroy_delegate(d);
 	}
+}
+
+static int *ints_of(struct tfl_context *context, const struct tfl_ints *list, int i)
+{
+	return context->tensors[list->data[i]].contents;
+}
+
+static int prepare_nothing(struct tfl_context *context, struct tfl_node *node)
+{
+	(void)context;
+	(void)node;
+	return TFL_OK;
+}
+
+static int compute_shape(struct tfl_context *context, struct tfl_node *node)
+{
+	memcpy(ints_of(context, node->outputs, 0), context->tensors[node->inputs->data[0]].dims->data, 2 * sizeof(int));
+	return TFL_OK;
+}
+
+static int compute_turned(struct tfl_context *context, struct tfl_node *node)
+{
+	assert_string_equal(node->user_data, "of the operation");
+	/* Its temporary tensor has memory, though TensorFlow Lite has given it none. */
+	memset(ints_of(context, node->temporaries, 0), 0xff, 2 * sizeof(int));
+	ints_of(context, node->outputs, 0)[0] = ints_of(context, node->inputs, 0)[1];
+	ints_of(context, node->outputs, 0)[1] = ints_of(context, node->inputs, 0)[0];
+	return TFL_OK;
+}
+
+static void free_turned(struct tfl_context *context, void *buffer)
+{
+	(void)context;
+	free(buffer);
+}
+
+/* A version that takes only constants of the file. */
+static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
+{
+	struct tfl_tensor *out = &context->tensors[node->outputs->data[0]];
+
+	if (context->tensors[node->inputs->data[1]].allocation_type == TFL_READ_ONLY)
+		memcpy(out->dims->data, ints_of(context, node->inputs, 1), 2 * sizeof(int));
+	else
+		out->allocation_type = TFL_DYNAMIC;
+	out->bytes = size_of(out);
+	return TFL_OK;
+}
+
+/*
+ * A shape that is computed from a shape: TensorFlow Lite computes it when it prepares. Partitions are compiled again
+ * if such a value is another one, also if no shape of theirs is.
+ */
+static void test_shapes_from_shapes(void **state)
+{
+	enum { X, SIZES, ORDER, TURNED, OUT, BETWEEN, MORE, SUM, TEMPORARY };
+	static struct list temporaries = { 1, { TEMPORARY } };
+	static const int two[] = { 2 };
+	struct tfl_delegate *d = delegate();
+	struct world *w = world();
+
+	(void)state;
+	w->context.resize_tensor = take_shape;
+	tensor(w, TFL_FLOAT32, 2, (const int[]){ 2, 3 });
+	for (int i = SIZES; i <= TURNED; i++)
+		tensor(w, TFL_INT32, 1, two);
+	tensor(w, TFL_FLOAT32, 2, (const int[]){ 3, 2 });
+	tensor(w, TFL_FLOAT32, 2, (const int[]){ 2, 3 });
+	for (int i = MORE; i <= TEMPORARY; i++)
+		tensor(w, TFL_INT32, 1, two);
+	w->tensors[TEMPORARY].contents = NULL;
+	w->tensors[ORDER].allocation_type = TFL_READ_ONLY;
+	((int *)w->data[ORDER])[0] = 1;
+	node(w, SHAPE, X, -2, SIZES);
+	node(w, GATHER, SIZES, ORDER, TURNED);
+	node(w, RESHAPE, X, TURNED, OUT);
+	node(w, IMAG, X, -2, BETWEEN);
+	node(w, ADD, MORE, TURNED, SUM);
+	for (int i = 0; i < 3; i++)
+		w->registrations[i].prepare = prepare_nothing;
+	w->registrations[0].invoke = compute_shape;
+	w->registrations[1].invoke = compute_turned;
+	w->registrations[1].free = free_turned;
+	w->nodes[1].user_data = strdup("of the operation");
+	w->nodes[1].temporaries = (struct tfl_ints *)&temporaries;
+	w->registrations[2].prepare = prepare_reshape;
+	w->registrations[2].invoke = prepare_nothing;
+	((int *)w->data[MORE])[0] = 10;
+	for (int i = 0; i < 15; i++)
+		((float *)w->data[X])[i] = (float)i;
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 2);
+	for (int rows = 2; rows < 6; rows++) {
+		w->dims[X].data[0] = rows;
+		w->tensors[X].bytes = size_of(&w->tensors[X]);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(w->registrations[i].prepare(&w->context, &w->nodes[i]), TFL_OK);
+		assert_int_equal(w->tensors[TURNED].allocation_type, TFL_PERSISTENT_READ_ONLY);
+		assert_int_equal(w->dims[OUT].data[1], rows);
+		run(w);
+		assert_memory_equal(w->data[OUT], w->data[X], (size_t)rows * 3 * sizeof(float));
+		assert_int_equal(((int *)w->data[SUM])[0], 13);
+		assert_int_equal(((int *)w->data[SUM])[1], rows);
+	}
+	for (int i = 0; i < 3; i++)
+		w->registrations[i].free(&w->context, w->nodes[i].user_data);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/* A partition of which TensorFlow Lite has computed all values. */
+static void test_nothing_to_compute(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = world();
+
+	(void)state;
+	tensor(w, TFL_FLOAT32, 2, (const int[]){ 2, 3 });
+	tensor(w, TFL_INT32, 1, (const int[]){ 2 });
+	w->tensors[1].allocation_type = TFL_PERSISTENT_READ_ONLY;
+	node(w, SHAPE, 0, -2, 1);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 1);
+	memcpy(w->data[1], (const int[]){ 2, 3 }, 2 * sizeof(int));
+	nnapi_calls[0] = '\0';
+	run(w);
+	assert_string_equal(nnapi_calls, "");
+	assert_int_equal(((int *)w->data[1])[1], 3);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
 }
 
 static const char *version;
@@ -1123,7 +1254,7 @@ static void test_nothing_is_left(void **state)
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
 		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
-		test_buffers, test_cached_outputs, test_wrong_runtime, test_wide_places, test_operation_of_mediapipe,
+		test_buffers, test_cached_outputs, test_wrong_runtime, test_shapes_from_shapes, test_wide_places, test_operation_of_mediapipe,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1158,6 +1289,8 @@ int main(void)
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_cached_outputs),
 		cmocka_unit_test(test_dropped_axis),
+		cmocka_unit_test(test_shapes_from_shapes),
+		cmocka_unit_test(test_nothing_to_compute),
 		cmocka_unit_test(test_wrong_runtime),
 		cmocka_unit_test(test_wide_places),
 		cmocka_unit_test(test_operation_of_mediapipe),

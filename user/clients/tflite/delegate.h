@@ -52,6 +52,13 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 const char *runtime_wrong(struct tfl_context *context, char text[OPTIONS_ERROR_SIZE]);
 
 /*
+ * Wraps the functions of a node whose outputs have shapes that follow from computed values; with
+ * `is_value`, of one that computes such a value, and computes it now. False: that is not possible.
+ */
+bool fold_node(struct tfl_context *context, struct tfl_node *node,
+	       struct tfl_registration *registration, bool is_value);
+
+/*
  * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
  * executed by each invocation.
  */

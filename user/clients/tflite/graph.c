@@ -67,7 +67,20 @@ const void *params(const struct lowering *t)
 
 bool tensor_is_constant(const struct tfl_tensor *tensor)
 {
-	return tensor && tensor->allocation_type == TFL_READ_ONLY && tensor->contents;
+	return tensor && tensor->contents &&
+	       (tensor->allocation_type == TFL_READ_ONLY ||
+		tensor->allocation_type == TFL_PERSISTENT_READ_ONLY);
+}
+
+bool node_is_folded(const struct tfl_context *context, const struct tfl_node *node)
+{
+	const struct tfl_ints *out = node->outputs;
+	bool folded = out && out->size;
+
+	for (int i = 0; folded && i < out->size; i++)
+		folded = tensor_is_constant(&context->tensors[out->data[i]]) &&
+			 context->tensors[out->data[i]].allocation_type == TFL_PERSISTENT_READ_ONLY;
+	return folded;
 }
 
 uint64_t tensor_count(const struct tfl_tensor *tensor)
@@ -319,11 +332,13 @@ static uint32_t narrow_constant(struct lowering *t, uint32_t i, struct operand *
 static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 			    struct operand type)
 {
-	type.in_file = true;
+	type.in_file = tensor->allocation_type == TFL_READ_ONLY;
 	if (!t->refused && tensor->bytes != builder_size(&type))
 		refuse(t, "a constant of %zu bytes that should be %zu", tensor->bytes,
 		       builder_size(&type));
-	return constant_bytes(t, &type, tensor->contents);
+	/* Other memory than that of the file may move when TensorFlow Lite prepares again. */
+	return type.in_file ? constant_bytes(t, &type, tensor->contents) :
+			      constant_copy(t, &type, tensor->contents);
 }
 
 static uint32_t find_in(struct lowering *t, uint32_t i, bool is_low)

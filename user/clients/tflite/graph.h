@@ -63,8 +63,10 @@ uint32_t out_count(const struct lowering *t);
 /* Returns the node's parameters, in its operation's structure. */
 const void *params(const struct lowering *t);
 
-/* Returns whether the value is in the model file and constant. */
+/* Returns whether the value is constant: in the model file, or computed as long as shapes stay. */
 bool tensor_is_constant(const struct tfl_tensor *tensor);
+/* Returns whether TensorFlow Lite has computed all outputs of a node, and whenever shapes change. */
+bool node_is_folded(const struct tfl_context *context, const struct tfl_node *node);
 uint64_t tensor_count(const struct tfl_tensor *tensor);
 bool tensor_same_quant(const struct tfl_tensor *a, const struct tfl_tensor *b);
 bool tensor_is_quant8(const struct tfl_tensor *tensor);

@@ -34,6 +34,7 @@ struct kernel {
 	struct constants constants;	/* in the model file */
 	ANeuralNetworksModel *model;
 	bool built;
+	bool is_idle;			/* there is nothing to compute, so no model */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
 	int *shapes;			/* ranks and dimensions that it was built for */
@@ -162,6 +163,9 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	free(used);
 	k->num_inputs = k->num_ports;
 	for (int i = 0; i < k->num_outputs; i++) {
+		/* TensorFlow Lite has computed it. */
+		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
+			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
 			return fail(context, "an output is not made",
 				    context->tensors[k->outputs[i]].name ?
@@ -221,17 +225,27 @@ static int compile(struct kernel *k, struct tfl_context *context, const uint8_t 
 	return fail(context, "cannot compile", result_name(result));
 }
 
-/* Writes rank and dimensions of a list's tensors to `to` unless NULL; returns their number. */
+/*
+ * Writes rank and dimensions of a list's tensors to `to` unless NULL, and values that follow from
+ * shapes; returns their number.
+ */
 static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)
 {
 	size_t count = 0;
 
 	for (int i = 0; list && i < list->size; i++) {
+		const struct tfl_tensor *t;
 		const struct tfl_ints *dims;
 
 		if (list->data[i] < 0 || (size_t)list->data[i] >= context->num_tensors)
 			continue;
-		dims = context->tensors[list->data[i]].dims;
+		t = &context->tensors[list->data[i]];
+		dims = t->dims;
+		if (tensor_is_constant(t) && t->allocation_type == TFL_PERSISTENT_READ_ONLY) {
+			if (to)
+				memcpy(to + count, t->contents, t->bytes / sizeof(*to) * sizeof(*to));
+			count += t->bytes / sizeof(*to);
+		}
 		for (int d = -1; dims && d < dims->size; d++, count++)
 			if (to)
 				to[count] = d < 0 ? dims->size : dims->data[d];
@@ -302,11 +316,12 @@ static int build(struct kernel *k, struct tfl_context *context)
 	}
 	k->graph.is_checked = true;
 	status = convert(k, context) ? find_ports(k, context) : TFL_DELEGATE_ERROR;
-	if (status == TFL_OK)
+	k->is_idle = status == TFL_OK && !k->num_ports;
+	if (status == TFL_OK && !k->is_idle)
 		status = make_model(k, context);
-	if (status == TFL_OK && is_cached)
+	if (status == TFL_OK && is_cached && !k->is_idle)
 		token_of(k, token);
-	if (status == TFL_OK)
+	if (status == TFL_OK && !k->is_idle)
 		status = compile(k, context, is_cached ? token : NULL);
 	if (status == TFL_OK) {
 		k->num_shapes = describe(k, context, NULL);
@@ -504,7 +519,8 @@ static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
 static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 {
 	struct kernel *k = node->user_data;
-	int result = k->compilation ? execute(k, context) : ANEURALNETWORKS_DEAD_OBJECT;
+	int result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
+		     ANEURALNETWORKS_DEAD_OBJECT;
 
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
 		/* The engine died with its models. A new one may run already. */

@@ -181,6 +181,9 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	g->take_int16 = false;
 	g->take_int64 = op->types & LONGS;
 	g->dequantises = false;
+	/* TensorFlow Lite has computed its outputs. */
+	if (node_is_folded(g->context, g->node))
+		return true;
 	if (!op->translate)
 		refuse(t, "%s", op->why ? op->why : "NNAPI has no such operation");
 	else
@@ -198,20 +201,24 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	return false;
 }
 
-bool operation_is_dynamic(const struct graph *g, int32_t code)
+enum lateness operation_lateness(const struct graph *g, int32_t code, const bool *shapes)
 {
 	const struct lowering *t = &g->l;
 	const struct row *op = find(code);
-	const struct tfl_ints *outputs = g->node->outputs;
+	const struct tfl_ints *inputs = g->node->inputs, *outputs = g->node->outputs;
+	enum lateness late = IN_TIME;
 
 	for (uint32_t i = 0; outputs && i < out_count(t); i++)
 		if (tensor_out(t, i) && tensor_out(t, i)->allocation_type == TFL_DYNAMIC)
-			return true;
+			return LATE;
 	if (op->shape_inputs & SHAPE_OF_VALUES)
-		return true;
+		return LATE;
 	for (uint32_t i = 0; i < 31; i++)
 		if (op->shape_inputs & SHAPE_INPUT(i) && tensor_in(t, i) &&
-		    !tensor_is_constant(tensor_in(t, i)))
-			return true;
-	return false;
+		    !tensor_is_constant(tensor_in(t, i))) {
+			if (!shapes || !shapes[inputs->data[i]])
+				return LATE;
+			late = LATE_BY_SHAPES;
+		}
+	return late;
 }

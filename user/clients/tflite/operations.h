@@ -29,8 +29,15 @@ const char *operation_why(int32_t code);
 /* Converts g->node of this code; false: rejected, with g->l.reason, and nothing is recorded. */
 bool operation_convert(struct graph *g, int32_t code, int index);
 
-/* Returns whether the shapes of the node's outputs are known only after it has run. */
-bool operation_is_dynamic(const struct graph *g, int32_t code);
+/* When the shapes of a node's outputs are known. */
+enum lateness {
+	IN_TIME,
+	LATE_BY_SHAPES,			/* when it has run, but they follow from other shapes */
+	LATE,				/* when it has run */
+};
+
+/* `shapes`: by tensor, whether its value follows from shapes; NULL: none does. */
+enum lateness operation_lateness(const struct graph *g, int32_t code, const bool *shapes);
 
 /*
  * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself does not have: a

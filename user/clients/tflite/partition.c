@@ -103,6 +103,62 @@ static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 	return any;
 }
 
+/* Returns whether the outputs' values follow from shapes: SHAPE, and what is computed from it. */
+static bool follows_shapes(const struct choice *c, const struct candidate *n, const bool *shapes)
+{
+	const struct tfl_ints *in = n->node->inputs, *out = n->node->outputs;
+	bool follows = n->code == TFL_OP_SHAPE || n->code == TFL_OP_RANK;
+
+	for (int i = 0; i < in->size && !follows; i++)
+		follows = in->data[i] >= 0 && shapes[in->data[i]];
+	for (int i = 0; i < in->size && n->code != TFL_OP_SHAPE && n->code != TFL_OP_RANK; i++)
+		follows = follows && (in->data[i] < 0 || shapes[in->data[i]] ||
+				      tensor_is_constant(&c->context->tensors[in->data[i]]));
+	for (int i = 0; i < out->size; i++)
+		follows = follows && tensor_count(&c->context->tensors[out->data[i]]) <= 64;
+	return follows && !operation_why(n->code);
+}
+
+/*
+ * If shapes follow from values, and those from other shapes, lets TensorFlow Lite compute them when
+ * it prepares. It does not prepare what is behind a tensor whose shape it knows later.
+ */
+static bool fold_shapes(struct choice *c)
+{
+	bool *shapes = calloc(c->context->num_tensors + 1, sizeof(shapes[0]));
+	bool *late = calloc((size_t)c->count + 1, sizeof(late[0])), any = false;
+	const bool ok = shapes && late;
+	struct graph g = { .context = c->context };
+	struct tfl_registration *registration;
+	struct tfl_node *node;
+	int end = 0;
+
+	for (; ok && end < c->count; end++) {
+		const struct candidate *n = &c->nodes[end];
+		enum lateness when;
+
+		g.node = n->node;
+		when = operation_lateness(&g, n->code, shapes);
+		if (when == LATE)
+			break;
+		late[end] = when == LATE_BY_SHAPES;
+		any = any || late[end];
+		for (int i = 0; i < n->node->outputs->size; i++)
+			shapes[n->node->outputs->data[i]] = follows_shapes(c, n, shapes);
+	}
+	for (int i = 0; i < end && any; i++) {
+		const struct candidate *n = &c->nodes[i];
+		const bool is_value = n->node->outputs->size && shapes[n->node->outputs->data[0]];
+
+		if (n->taken && (is_value || late[i]) &&
+		    c->context->get_node(c->context, n->index, &node, &registration) == TFL_OK)
+			fold_node(c->context, node, registration, is_value);
+	}
+	free(shapes);
+	free(late);
+	return ok;
+}
+
 /* Rejects nodes that the translators reject, and nodes that depend on unknown shapes. */
 static bool check_each(struct choice *c)
 {
@@ -117,7 +173,7 @@ static bool check_each(struct choice *c)
 		if (dynamic(c, n->node->inputs, false)) {
 			why = why ?: "the shape of an input is known only when it runs";
 			dynamic(c, n->node->outputs, true);
-		} else if (operation_is_dynamic(&g, n->code)) {
+		} else if (operation_lateness(&g, n->code, NULL) != IN_TIME) {
 			why = why ?: "the shape of an output is known only when it runs";
 			dynamic(c, n->node->outputs, true);
 		}
@@ -232,7 +288,7 @@ static void leave_constants(struct choice *c)
 	for (int i = 0; i < c->count; i++) {
 		struct candidate *n = &c->nodes[i];
 
-		if (!n->taken || !only_constants(c, n))
+		if (!n->taken || !only_constants(c, n) || node_is_folded(c->context, n->node))
 			continue;
 		for (int j = 0; j < c->count && n->taken; j++)
 			for (int o = 0; o < n->node->outputs->size && n->taken; o++)
@@ -405,7 +461,7 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 		    "the graph is left to TensorFlow Lite: a tensor does not exist, or is written "
 		    "twice, or after it is read");
 		status = TFL_OK;
-	} else if (read && check_each(&c) && check_devices(&c)) {
+	} else if (read && fold_shapes(&c) && check_each(&c) && check_devices(&c)) {
 		leave_constants(&c);
 		if (choose_partitions(&c, &partitions))
 			status = replace(&c, partitions);

@@ -193,6 +193,86 @@ def test_shapes_that_are_known_late(w):
     plain.close()
 
 
+def numbers(m, data, shape=None):
+    return m.tensor([len(data)] if shape is None else shape, model.INT32, data=data)
+
+
+def shape_with_batch(m, x, rest):
+    """What Keras writes for a layer of any batch: the batch of the input's shape, and sizes that it knows."""
+    shape = m.op("SHAPE", [x], [m.tensor([len(m.shapes[x])], model.INT32)], 2)
+    batch = m.op("STRIDED_SLICE", [shape, numbers(m, [0]), numbers(m, [1]), numbers(m, [1])],
+                 [m.tensor([], model.INT32)], 0, 0, 0, 0, 1, False)
+    return m.op("PACK", [batch] + [numbers(m, [n], []) for n in rest], [m.tensor([1 + len(rest)], model.INT32)],
+                1 + len(rest), 0)
+
+
+def flatten(m):
+    y = conv(m, m.input([1, 8, 8, 3]), 8, 3, 8)
+    flat = m.op("RESHAPE", [y, shape_with_batch(m, y, [512])], [m.tensor([1, 512])])
+    half = m.tensor([4, 512], model.FLOAT16, data=[.01 * (i % 7 - 3) for i in range(2048)])
+    wide = m.op("DEQUANTIZE", [half], [m.tensor([4, 512])])
+    dense = m.op("FULLY_CONNECTED", [flat, wide, -1], [m.tensor([1, 4])], model.NONE, 0, False)
+    return dense, m.op("ABS", [y], [m.tensor([1, 8, 8, 8])])
+
+
+def upsampling(m):
+    y = conv(m, m.input([1, 8, 8, 3]), 8, 3, 8)
+    for size in (16, 32):
+        weights = cases.weights(m, model.FLOAT32, [8, 2, 2, 8])
+        y = m.op("TRANSPOSE_CONV", [shape_with_batch(m, y, [size, size, 8]), weights, y],
+                 [m.tensor([1, size, size, 8])], model.SAME, 2, 2, model.NONE)
+    return [conv(m, y, 32, 8, 1)]
+
+
+def resizing(m):
+    x = m.input([1, 8, 8, 3])
+    shape = m.op("SHAPE", [x], [m.tensor([4], model.INT32)], 2)
+    size = m.op("STRIDED_SLICE", [shape, numbers(m, [1]), numbers(m, [3]), numbers(m, [1])],
+                [m.tensor([2], model.INT32)], 0, 0, 0, 0, 0, False)
+    twice = m.op("MUL", [size, numbers(m, [2], [])], [m.tensor([2], model.INT32)], model.NONE)
+    y = m.op("RESIZE_BILINEAR", [conv(m, x, 8, 3, 8), twice], [m.tensor([1, 16, 16, 8])], False, True)
+    return [m.op("RESIZE_NEAREST_NEIGHBOR", [conv(m, y, 16, 8, 4), size], [m.tensor([1, 8, 8, 4])], False, False)]
+
+
+def attention(m):
+    x = m.input([1, 6, 8])
+    y = m.op("RESHAPE", [x, shape_with_batch(m, x, [6, 2, 4])], [m.tensor([1, 6, 2, 4])])
+    y = m.op("TRANSPOSE", [y, numbers(m, [0, 2, 1, 3])], [m.tensor([1, 2, 6, 4])])
+    z = m.op("BATCH_MATMUL", [y, y], [m.tensor([1, 2, 6, 6])], False, True, False)
+    z = m.op("BATCH_MATMUL", [m.op("SOFTMAX", [z], [m.tensor([1, 2, 6, 6])], 1.0), y], [m.tensor([1, 2, 6, 4])],
+             False, False, False)
+    z = m.op("TRANSPOSE", [z, numbers(m, [0, 2, 1, 3])], [m.tensor([1, 6, 2, 4])])
+    shape = m.op("SHAPE", [z], [m.tensor([4], model.INT32)], 2)
+    outer = m.op("GATHER", [shape, numbers(m, [0, 1])], [m.tensor([2], model.INT32)], 0, 0)
+    inner = m.op("GATHER", [shape, numbers(m, [2, 3])], [m.tensor([2], model.INT32)], 0, 0)
+    size = m.op("REDUCE_PROD", [inner, numbers(m, [0])], [m.tensor([1], model.INT32)], True)
+    whole = m.op("CONCATENATION", [outer, size], [m.tensor([3], model.INT32)], 0, 0)
+    z = m.op("RESHAPE", [z, whole], [m.tensor([1, 6, 8])])
+    fill = m.op("FILL", [shape_with_batch(m, z, [6, 8]), m.tensor([], data=[.5])], [m.tensor([1, 6, 8])])
+    return [m.op("ADD", [z, fill], [m.tensor([1, 6, 8])], model.NONE)]
+
+
+def test_shapes_that_follow_from_shapes(w):
+    for make, shapes in ((flatten, ([1, 8, 8, 3], [3, 8, 8, 3], [1, 8, 8, 3])),
+                         (upsampling, ([1, 8, 8, 3], [2, 8, 8, 3])),
+                         (resizing, ([1, 8, 8, 3], [1, 10, 12, 3], [2, 8, 8, 3])),
+                         (attention, ([1, 6, 8], [3, 6, 8], [2, 6, 8]))):
+        m = model.Model(w.operators)
+        plain, ours, delegate, said = w.both(m.finish(*make(m)))
+        taken, of, parts = nodes(said)
+        assert taken == of and parts == 1, (make.__name__, said)
+        for shape in shapes:
+            for i in (plain, ours):
+                i.resize(0, shape)
+                i.allocate()
+            for _ in range(2):
+                data = floats(model.count(shape))
+                assert all(near(a, b) for a, b in zip(plain.run(data), ours.run(data))), (make.__name__, shape)
+        ours.close()
+        delegate.close()
+        plain.close()
+
+
 def test_states_start_again(w):
     m = model.Model(w.operators)
     data = m.finish(*cases.lstm(True)(m))
