@@ -160,22 +160,31 @@ void strided_slice_op(struct lowering *t)
 	int64_t count, ends = 0, steps = 0, *begin = ints_in(t, 1, &count);
 	int64_t *end = ints_in(t, 2, &ends), *step = ints_in(t, 3, &steps);
 	struct range ranges[MAX_RANK];
+	int given = 0, d = 0;
 
 	if (!t->refused && (ends != count || steps != count))
 		refuse(t, "begin, end and strides of different sizes");
-	if (p->ellipsis_mask || p->new_axis_mask)
-		refuse(t, "an ellipsis or a new axis");
 	if (p->offset)
 		refuse(t, "an end that counts from the begin");
-	if (!t->refused && (count > shape->rank || !shape->rank))
+	for (int i = 0; i < count; i++)
+		given += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1);
+	if (!t->refused && (count > 2 * MAX_RANK || given > shape->rank || !shape->rank))
 		refuse(t, "more indices than dimensions");
-	for (int i = 0; i < shape->rank && !t->refused; i++) {
-		ranges[i] = (struct range){ 0, shape->dims[i], 1, 0 };
-		if (i < count)
-			ranges[i] = strided(t, p, i, (struct range){ begin[i], end[i], step[i], 0 },
-					    shape->dims[i]);
-		cut_range(t, shape->dims[i], &ranges[i]);
+	/* An ellipsis stands for all dimensions without an index of their own, a new axis for none. */
+	for (int i = 0, rest = shape->rank - given; i < count && !t->refused; i++) {
+		if (p->ellipsis_mask >> i & 1)
+			for (; rest; rest--, d++)
+				ranges[d] = (struct range){ 0, shape->dims[d], 1, 0 };
+		else if (!(p->new_axis_mask >> i & 1)) {
+			ranges[d] = strided(t, p, i, (struct range){ begin[i], end[i], step[i], 0 },
+					    shape->dims[d]);
+			d++;
+		}
 	}
+	for (; d < shape->rank && !t->refused; d++)
+		ranges[d] = (struct range){ 0, shape->dims[d], 1, 0 };
+	for (int i = 0; i < shape->rank && !t->refused; i++)
+		cut_range(t, shape->dims[i], &ranges[i]);
 	if (!t->refused)
 		set(t, 0, ranged(t, in(t, 0), shape, ranges));
 }
