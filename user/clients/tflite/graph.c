@@ -385,10 +385,26 @@ uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
 
+	struct operand natural = operand_type(t, tensor);
+	uint32_t *operand;
+
 	if (t->refused)
 		return NO_OPERAND;
-	return tensor_is_constant(tensor) ? constant_of(t, tensor, *type) :
-					    view(t, in(t, i), type->rank, type->dims);
+	if (tensor_is_constant(tensor))
+		return constant_of(t, tensor, *type);
+	if (natural.scales) {
+		refuse(t, "a tensor with scales per channel that is not constant");
+		return NO_OPERAND;
+	}
+	/* A tensor from outside gets the scale of its first reader. */
+	operand = &tfl(t)->operand_of[index_of(tfl(t)->node->inputs, i)];
+	natural.scale = type->scale;
+	if (*operand == NO_OPERAND)
+		*operand = builder_operand(t->b, &natural);
+	if (operand_of(t, *operand)->scale != type->scale)
+		refuse(t, "input %u with the scale %g, must be %g", i,
+		       (double)operand_of(t, *operand)->scale, (double)type->scale);
+	return view(t, *operand, type->rank, type->dims);
 }
 
 uint32_t float_in(struct lowering *t, uint32_t i)

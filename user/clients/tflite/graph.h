@@ -93,7 +93,7 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 uint32_t out_like(struct lowering *t, uint32_t i);
 /* Returns input i, int32 or int64, of which TensorFlow Lite itself takes the low 32 bits. */
 uint32_t low_in(struct lowering *t, uint32_t i);
-/* Views a constant input's data as another type of the same size; other inputs in another shape. */
+/* Views a constant input's data as another type of the same size; others with another shape and scale. */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */
 void set(struct lowering *t, uint32_t i, uint32_t operand);

@@ -55,8 +55,6 @@ static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t
 	else if (tensor_count(bias) != channels)
 		refuse(t, "a bias of %llu elements for %u channels",
 		       (unsigned long long)tensor_count(bias), channels);
-	else if (x->type != TFL_FLOAT32 && !tensor_is_constant(bias))
-		refuse(t, "a quantised bias that is not constant");
 	return in_as(t, input, &type);
 }
 
