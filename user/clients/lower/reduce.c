@@ -158,6 +158,56 @@ void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, u
 			       filled(t, like, 3, dims, off)), &to);
 }
 
+/* Places in several axes become one place. */
+void set_lines(struct lowering *t, uint32_t at, int64_t batch)
+{
+	const struct shape *shape = shape_in(t, 0), *places = shape_in(t, 1);
+	const int64_t all = shape_count(shape);
+	const int64_t depth = places->rank ? places->dims[places->rank - 1] : 0;
+	uint32_t sum = NO_OPERAND, rows, batches = 1;
+	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1 };
+	struct shape to = { 0 }, lines = { 2, { 1, 1 } }, table;
+	int32_t *first;
+
+	if (batch < 0 || depth < 1 || batch + depth > shape->rank || batch >= places->rank ||
+	    all < 0 || all >= 1 << 24 ||
+	    places->rank - 1 + shape->rank - batch - depth > MAX_RANK)
+		refuse(t, "places of %lld axes behind %lld of %d", (long long)depth,
+		       (long long)batch, shape->rank);
+	if (!t->refused && !is_type(t, at, NN(TENSOR_INT32)))
+		refuse(t, "places that are not int32");
+	if (t->refused)
+		return;
+	for (int i = 0; i < places->rank - 1; i++)
+		to.dims[to.rank++] = places->dims[i];
+	for (int i = 0; i < shape->rank; i++) {
+		if (i < batch && shape->dims[i] != places->dims[i])
+			return refuse(t, "batches of %lld and %lld", (long long)shape->dims[i],
+				      (long long)places->dims[i]);
+		batches *= i < batch ? (uint32_t)shape->dims[i] : 1;
+		lines.dims[i >= batch + depth] *= shape->dims[i];
+		if (i >= batch + depth)
+			to.dims[to.rank++] = shape->dims[i];
+	}
+	rows = (uint32_t)(shape_count(places) / depth);
+	table = (struct shape){ 2, { rows, depth } };
+	for (int64_t d = depth, step = 1; d--; step *= shape->dims[batch + d]) {
+		uint32_t column = view(t, taken(t, view_shape(t, at, &table), &table, 1, d, 1), 1,
+				       &rows);
+
+		column = with_number(t, NN(MUL), from_start(t, column, shape->dims[batch + d]),
+				     (float)step);
+		sum = sum == NO_OPERAND ? column : arithmetic(t, NN(ADD), sum, column);
+	}
+	/* Each place is in its batch. */
+	type.dims[0] = rows;
+	first = builder_alloc(t->b, rows * sizeof(*first));
+	for (uint32_t i = 0; first && i < rows; i++)
+		first[i] = (int32_t)(i / (rows / batches) * (lines.dims[0] / batches));
+	sum = arithmetic(t, NN(ADD), sum, constant_bytes(t, &type, first));
+	set_out(t, 0, gathered(t, in(t, 0), &lines, 0, sum, rows), &to);
+}
+
 /* Moves elements of the middle axis that far back, or ahead, and puts zeros in their place. */
 static uint32_t shifted(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t by,
 			bool ahead)

@@ -307,6 +307,11 @@ void gather_op(struct lowering *t)
 				   count));
 }
 
+void gather_nd_op(struct lowering *t)
+{
+	set_lines(t, low_in(t, 1), 0);
+}
+
 void embedding_lookup_op(struct lowering *t)
 {
 	const struct tfl_tensor *rows = tensor_in(t, 1), *out = tensor_out(t, 0);
