@@ -67,8 +67,8 @@ int option_write(const struct option_row *rows, const void *from, char *text, si
 void option_help(const struct option_row *rows, char between);
 
 /*
- * The answer of a program that only an engine starts, to whoever starts it by hand: what it is, on standard
- * output for --help and -h. Returns the exit status.
+ * Says that only an engine starts this program: on standard output for --help and -h, otherwise on standard
+ * error. Returns the exit status.
  */
 int option_by_hand(const char *program, int argc, char **argv);
 
