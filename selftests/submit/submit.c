@@ -1274,7 +1274,7 @@ TEST_F(submit, dependency_is_destroyed)
 	close(file);
 }
 
-/* So does closing the context of a dependency. */
+/* Closing the context of a dependency ends the submission that waits for it. */
 TEST_F(submit, dependency_is_closed)
 {
 	struct execution *e = &self->execution, second;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that are not compiled as a whole, on one thread, beside the interpreter: a loop with a
- * small body, and a network whose number of rows each execution tells.
+ * Compares sections with the interpreter, on one thread, for models that are not compiled as a
+ * whole: a loop with a small body, and a network whose number of rows is known at each execution
+ * only.
  */
 #include <float.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ struct nna_device {
 
 	pthread_mutex_t bursts_lock;	/* no other lock is held when it is taken */
 	struct nna_burst *bursts;
-	struct nna_watcher watcher;	/* of bursts that die */
+	struct nna_watcher watcher;	/* notices bursts that end */
 };
 
 /* ioctl() of the device: 0, or -1 with errno. */

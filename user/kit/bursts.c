@@ -85,7 +85,7 @@ static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* Other clients of this process have bursts. */
+	/* Do nothing while other clients of this process have bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);

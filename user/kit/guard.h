@@ -13,7 +13,7 @@ struct guard_job {
 };
 
 /*
- * Starts the watching thread. Calls have no limit before that or without it. Returns 0, or an
+ * Starts the watching thread. Without this thread calls have no time limit. Returns 0, or an
  * errno.
  */
 int guard_start(unsigned int bound_s);

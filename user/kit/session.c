@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session's calls. This file implements those of a direct session by messages on its sockets.
+ * Calls of a session. For a direct session, without the module, they are messages on its sockets.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -35,7 +35,7 @@
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* with a log line */
 	WORKER_EXIT_BUS_ERROR = 2,
-	WORKER_EXIT_REFUSED = 3,	/* a probe: the last plug-in is rejected */
+	WORKER_EXIT_REFUSED = 3,	/* only when testing plug-ins: the last one was rejected */
 	WORKER_EXIT_WAITS = 4,		/* a probe: the plug-in needs a missing extension */
 	WORKER_EXIT_SLOW = 5,		/* a probe: it did not end within WORKER_PROBE_S */
 	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; with a log line */

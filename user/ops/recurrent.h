@@ -65,7 +65,7 @@ enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool ti
 
 /*
  * Reads the shape of an auxiliary sequence beside `s`, with the same steps and batches and its own
- * size. An omitted one has the shape of `s`.
+ * size. If the sequence is omitted, its shape is that of `s`.
  */
 enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
 				     const struct nn_sequence *s, struct nn_sequence *aux);

@@ -344,7 +344,10 @@ static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, u
 	};
 }
 
-/* The largest pixel of a cell, or `empty` if it has none; bytes are compared as `flip` makes them. */
+/*
+ * Finds the largest pixel of a cell, or `empty` if it has none. `flip` makes int8 comparable as
+ * uint8.
+ */
 #define MAX_OF(name, type, flip, empty)							\
 static void name(const struct roi *v, uint32_t n, struct cell h, struct cell w, struct nn_q8 q,	\
 		 type *restrict out)							\

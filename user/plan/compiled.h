@@ -39,7 +39,7 @@ struct compiled_step {
 	const struct nn_operation *operation;
 	uint32_t index;			/* of the operation, for messages */
 	int32_t activation;		/* one that was fused into it, or 0: as the model says */
-	uint32_t activation_input;	/* where it takes that */
+	uint32_t activation_input;	/* input of the operation that has the activation's code */
 	uint32_t input;			/* operand that it reads in place of its own input 0 */
 	uint32_t output;		/* operand that it writes in place of its own output 0 */
 	bool is_gone;			/* another step does its work, or it is not needed */

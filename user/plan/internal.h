@@ -68,7 +68,7 @@ struct frame {
 	struct run *run;
 	const struct graph *graph;
 	uint32_t index;			/* of the subgraph */
-	const struct nn_arg *args;	/* caller's memory of outputs; only of the main one */
+	const struct nn_arg *args;	/* the caller's outputs; main subgraph only */
 	struct value *values;		/* value[num_operands] */
 	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: of the step that runs */
 	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */
@@ -149,7 +149,7 @@ enum nn_status run_while(struct frame *f, const struct step *step);
 enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e,
 			      struct nn_error *err);
 
-/* Lazy plans: a checked model that the first execution makes the real plan of. */
+/* A lazy plan is a checked model, which its first execution compiles. */
 
 /* Makes a plan, which is interpreted, lazy; false: no memory. */
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);

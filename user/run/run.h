@@ -37,8 +37,9 @@ bool run_plugin(const char *name, char *path, size_t size);
 const char *run_base_name(const char *path);
 
 /*
- * Returns the function that a caller would have without this library. It is looked for in the caller and
- * what that is linked to, then in the program. Last comes what dlsym() found for others. NULL: not found.
+ * Returns the function that a caller would have without this library. The search goes through the
+ * caller's file and its libraries, then the program, then what dlsym() found earlier. NULL: not
+ * found.
  */
 void *run_real(const void *caller, const char *name);
 

@@ -10,7 +10,8 @@
 
 /*
  * chosen[i] is the index of the device for operation i of the main subgraph.
- * BAD_DATA: no device executes it; where a device failed to answer, its result.
+ * Returns BAD_DATA if no device executes an operation, or the result of a device that failed to
+ * answer.
  */
 int assign_operations(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		      uint32_t num_devices, uint32_t preference, uint32_t *chosen,

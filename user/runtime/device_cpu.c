@@ -24,7 +24,7 @@ struct cpu_prepared {
 	struct cpu_cached cached;	/* of a plan from the cache: the memory that it lies in */
 };
 
-/* Which of the memories that constants lie in cannot be reached. */
+/* Finds memories with constants that the CPU cannot map, and returns their number. */
 static int find_unreachable(const struct graph *graph, bool *unreachable)
 {
 	uint32_t i, count = 0;

@@ -69,7 +69,7 @@ struct accel_request {
 	struct nna_memory *staging;	/* is memories[0], if it is needed */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
-	bool has_times;			/* the last output is for when operations ran */
+	bool has_times;			/* the last output receives the times of the operations */
 };
 
 struct channel {

@@ -268,7 +268,7 @@ static int start(ANeuralNetworksExecution *execution, enum execution_way way, st
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts what does not wait for others: its inputs have to be there. */
+/* Starts an execution that has no dependencies; its inputs must be set. */
 static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way way,
 			 struct nn_error *err)
 {

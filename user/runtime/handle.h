@@ -44,7 +44,7 @@ bool handle_is_served(struct accel_handle *handle);
 /*
  * Waits until an engine serves the device, or until deadline_ns (0: no deadline). It waits only if
  * the engine was first missed less than 10 s ago, because it may be restarting. Returns true if an
- * engine came, false if none did or if there was one all the time.
+ * engine appeared during the wait, false if there was none or if one was there before.
  */
 bool handle_comes_back(struct accel_handle *handle, uint64_t deadline_ns);
 

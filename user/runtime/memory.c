@@ -263,7 +263,10 @@ static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	/* Writing is twice as fast as storing: pages that are written whole are not cleared before. */
+	/*
+	 * write() is twice as fast as stores to the mapping, because the kernel does not clear
+	 * pages first.
+	 */
 	if (!write_at(fd, memory->base, memory->size, 0) ||
 	    mmap(memory->base, memory->size, memory->prot, MAP_SHARED | MAP_FIXED, fd, 0) ==
 	    MAP_FAILED)

@@ -80,8 +80,8 @@ static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
 }
 
 /*
- * The bytes, for the accesses of `prot`. UNMAPPABLE: they cannot be mapped, or
- * not for those. Mapped once and until the memory goes.
+ * Maps the memory for the accesses of `prot`, once, until it is freed. Returns UNMAPPABLE if
+ * that is not possible.
  */
 int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	       struct nn_error *err);

@@ -213,7 +213,7 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 	return domain;
 }
 
-/* Roles of compilations for devices that the application named itself. */
+/* Returns whether a role belongs to a compilation whose devices the application named itself. */
 static bool has_explicit_role(const ANeuralNetworksMemoryDesc *desc)
 {
 	uint32_t i;

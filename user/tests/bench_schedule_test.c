@@ -97,7 +97,9 @@ static void test_waking(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(tasks); i++)
 		tasks[i] = 1000;
-	/* The caller, four, and sixteen: the last begin after two wakes. */
+	/*
+	 * The caller wakes four threads, and these wake sixteen: so the last begin after two wakes.
+	 */
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
 	/* They sleep during a long step, and a short one is done by the caller meanwhile. */

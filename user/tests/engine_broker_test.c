@@ -300,7 +300,7 @@ static void start_broker(void)
 	is_running = true;
 }
 
-/* Waits for its end, of which nothing is left: no worker, no file and no memory. */
+/* Waits until the broker has ended. No worker, file or memory may be left of it. */
 static int await_end(void)
 {
 	int status;

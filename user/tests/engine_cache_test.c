@@ -677,7 +677,7 @@ static void test_sandbox(void **state)
 			threads += !strncmp(line, "Name:", 5);
 			filtered += !strcmp(line, "Seccomp:\t2\n") ||
 				    !strcmp(line, "NoNewPrivs:\t1\n");
-			/* A thread that begins has all signals blocked for a moment. */
+			/* A new thread has all signals blocked for a moment. */
 			if (atoi(entry->d_name) == keeper.pid)
 				sscanf(line, "SigBlk: %" SCNx64, &blocked);
 			sscanf(line, "SigIgn: %" SCNx64, &ignored);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of a keeper fails in turn, and then all from one on. It ends or goes on without,
- * workers are answered, and stored entries are known afterwards. The same is done to the broker
- * while it starts the keeper.
+ * Each allocation of a keeper fails in turn, and then all from one on. The keeper ends or continues
+ * without the memory, workers get an answer, and stored entries are still found. The same is done
+ * to the broker while it starts the keeper.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

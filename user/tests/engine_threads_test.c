@@ -224,7 +224,7 @@ static struct {
 	atomic_bool go_on;		/* with what waits for that */
 	atomic_bool told;		/* that the client is gone */
 	bool waits, waits_for_end, exports;
-	int fence;			/* to end with, or -1 */
+	int fence;			/* sync_file that ends the execution, or -1 */
 	_Atomic(void *) base;		/* of the region that it saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;

@@ -61,7 +61,7 @@ union fake_work {
 struct fake_submission {
 	uint32_t id;			/* 0: its answer was fetched, or there was none */
 	uint32_t kind;
-	int fd;				/* of its file, or -1 */
+	int fd;				/* the submission's file, or -1 */
 	int device;			/* its context's file */
 	union fake_work work;
 };

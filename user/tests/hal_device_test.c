@@ -372,7 +372,7 @@ static void test_execution_in_memfd(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* One buffer under two handles of its context, and one of another context. */
+/* A buffer that is imported twice in one context and once in another. */
 static void test_shared_buffer(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT), *other_p;

@@ -353,8 +353,8 @@ static void read_case(struct the_case *c, const char *graph, const char *outputs
 static char operations[1024];
 
 /*
- * The NNAPI has so many operations of the project's own extension. If it lacks one, outputs are that far
- * apart.
+ * Number of operations of the project's own extension. If the played NNAPI lacks one, outputs may
+ * differ by APART.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;
@@ -595,7 +595,9 @@ static void try_cases(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const enum kind kind = cases[i].kind;
 
-		/* A part that has the least work pays, and one that has less does not. */
+		/*
+		 * The device takes a part with exactly the minimum of work, and no part with less.
+		 */
 		for (int more = 0; more <= (kind == PAYS); more++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
 			if (try_case(&c, kind, cases[i].text, cases[i].number, kind == LEFT ? INT32_MAX :

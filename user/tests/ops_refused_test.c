@@ -504,7 +504,10 @@ static void check_cell(size_t i, uint32_t operand, const char *word, bool good)
 	oc_free(&c);
 }
 
-/* Each dimension one larger, each tensor of one more dimension, and each omitted or given. */
+/*
+ * Tries wrong operands of cells: each dimension one larger, each tensor with one more dimension,
+ * and each optional tensor omitted or given.
+ */
 static void test_cells(void **state)
 {
 	(void)state;

@@ -309,7 +309,10 @@ static void test_top(void **state)
 	}
 }
 
-/* Bytes and floats, of every number of channels that is copied without a call and of some more. */
+/*
+ * Tests int8 and fp32 with each number of channels that is copied inline, and with some larger
+ * ones.
+ */
 static void test_rows(void **state)
 {
 	static uint8_t in[4 * 5 * 6 * 150];

@@ -174,7 +174,7 @@ static void test_sizes(void **state)
 {
 	static const struct {
 		int32_t width;
-		float scale;		/* 0, or in place of a size */
+		float scale;		/* a factor instead of a size, or 0 */
 		bool align, half;
 		uint32_t batch, height, out;
 		enum nn_status status;

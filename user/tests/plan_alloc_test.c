@@ -173,7 +173,7 @@ static void test_dynamic_weights(void **state)
 	assert_no_calls();
 }
 
-/* Reference kernels that want memory, and an input of the caller that steers addresses. */
+/* Tests reference kernels that need scratch memory, and indices that the caller gives. */
 static void test_reference_kernels(void **state)
 {
 	uint32_t x, indices, y, values, places;

@@ -438,7 +438,10 @@ static void test_activation_after(void **state)
 
 /* ---- TRANSPOSE ---- */
 
-/* Rows of three and of four columns, of floats and of bytes, more than a vector has. */
+/*
+ * Transposes rows of three and of four columns, of fp32 and int8; there are more than a vector
+ * holds.
+ */
 static void test_few_columns(void **state)
 {
 	(void)state;

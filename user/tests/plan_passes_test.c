@@ -274,7 +274,7 @@ static void check_cases(const struct pass_case *cases, size_t count,
 	}
 }
 
-/* Products of constant weights, and what is beside them and loses nothing. */
+/* Products with constant weights become fp16, and so do neighbours that lose no precision. */
 static void test_float16(void **state)
 {
 	static const struct pass_case cases[] = {

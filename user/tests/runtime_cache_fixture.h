@@ -108,7 +108,7 @@ static inline void remove_all(void)
 #define SAVE_NS UINT64_C(110000000)	/* one entry of a user's, */
 #define SAVES_AT_ONCE 30		/* and so many, if there were none for long */
 
-/* Waits until the engine saves so many entries more, though it had enough before the first. */
+/* Waits until the limit of saves per time allows `entries` more saves. */
 static inline void pace_saves(uint32_t entries)
 {
 	static uint64_t paid_ns;

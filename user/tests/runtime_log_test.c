@@ -155,7 +155,7 @@ static void test_unknown_level(void **state)
 	assert_non_null(strstr(failing_call("debug"), "INT32 has no scale"));
 }
 
-/* Lines go where the program wants them, of the levels that it wants. */
+/* A log function that appends each line to a text. */
 static void take_line(void *context, enum nna_log_level level, const char *line)
 {
 	char *text = context;

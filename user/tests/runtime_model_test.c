@@ -444,7 +444,7 @@ static void test_graphs(void **state)
 			model, 2, inputs, c->output ? 1 : 0, &c->output));
 		if (ANeuralNetworksModel_finish(model) != c->result)
 			fail_msg("wrong result: %s", c->name);
-		/* A refused one stays invalid. */
+		/* A model that finish() rejected stays invalid. */
 		assert_immutable(model);
 		ANeuralNetworksModel_free(model);
 	}

@@ -64,7 +64,7 @@ static int look_on(void)
 	return looks_after(5 * NS_PER_S - 1) ? 22 : 0;
 }
 
-/* Before any other test, which would look for devices. */
+/* Runs before all other tests, because they look for devices. */
 static void test_pauses_between_looks(void **state)
 {
 	pid_t child = fork();

@@ -25,7 +25,7 @@
 #define assert_ok(call) assert_int_equal(call, ANEURALNETWORKS_NO_ERROR)
 #define assert_result(name, call) assert_int_equal(call, ANEURALNETWORKS_##name)
 
-/* Beside the test's folder. */
+/* Path of the library, relative to the folder of this program. */
 #define LIBRARY "../lib/libnnapi_sl_nnaccel.so"
 #define ELEMENTS 4
 
@@ -555,7 +555,7 @@ static const struct {
 	const char *name;
 	int32_t in, out;
 	float scale;
-	uint32_t between;		/* dimension of the temporary; 0: only running tells */
+	uint32_t between;		/* dimension of the temporary; 0: unknown until it runs */
 	ANeuralNetworksDiagnosticDataClass in_class, out_class;
 } kinds[] = {
 	{ "float32", ANEURALNETWORKS_TENSOR_FLOAT32, ANEURALNETWORKS_TENSOR_FLOAT32, 0, ELEMENTS,

@@ -337,8 +337,9 @@ static struct {
 	unsigned long fails;		/* the ioctl that does, */
 	int skip;			/* after so many that are good */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
-	uint32_t late;			/* frames are missing before that one */
-	uint32_t wrong;			/* frames have the number of the one before, from that one on */
+	uint32_t late;			/* number of a frame before which frames are missing */
+	/* from this frame on, each has the number of the one before */
+	uint32_t wrong;
 	int other, vivid, streaming;	/* files of two cameras */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;

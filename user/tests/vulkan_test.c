@@ -179,7 +179,7 @@ static struct prepared *must_prepare(const struct nn_model *model)
 
 /* ---- Random graphs ---- */
 
-/* Whether all of the graph is supported; which operations are, does not matter here. */
+/* Returns whether the engine supports all operations of the graph. */
 static bool is_supported(void)
 {
 	struct nn_error err = { "" };

@@ -36,7 +36,7 @@ struct cache {
 	const char *state;		/* the folder */
 	sqlite3 *db;
 	bool json;
-	uint64_t uid;			/* clear: whose; or ALL_USERS */
+	uint64_t uid;			/* the user whose entries "clear" removes, or ALL_USERS */
 	bool help;
 };
 

@@ -24,7 +24,7 @@ void clients_read_name(const char *pid, char name[CLIENT_NAME_SIZE + 1])
 	fclose(file);
 }
 
-/* Whether the file may be one of ours, without asking the kernel for more than its name. */
+/* Returns whether an open file may be an nnaccel device, judged by its name alone. */
 static bool is_candidate(const char *pid, const char *fd)
 {
 	char path[64], target[64];

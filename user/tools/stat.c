@@ -24,7 +24,7 @@
 static const struct field {
 	const char *key;	/* in fdinfo */
 	const char *name;	/* in JSON */
-	const char *title;	/* in the table; NULL: not there */
+	const char *title;	/* of the table's column; NULL: the table has no column */
 	bool of_burst;
 	bool is_gauge;		/* it may fall */
 } fields[] = {

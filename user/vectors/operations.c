@@ -218,7 +218,7 @@ static bool add_mean(void)
 	if (chance(4)) {
 		keep = add_operand(NN_BOOL, 0, NULL, 0, 0);
 		*(uint8_t *)set_value(keep) = 1;
-		/* REDUCE_SUM, or the largest, or the least. */
+		/* REDUCE_SUM, REDUCE_MAX or REDUCE_MIN. */
 		return finish(is_float() && chance(2) ? 80 : (int32_t)pick(77, 78), 3, (uint32_t[]){ x, add_ints(1, &count, axes), keep },
 			      add_result(o->rank, dims, o->scale, o->zero_point));
 	}
@@ -305,7 +305,7 @@ static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
 	in[22] = add_float_scalar(chance(2) ? 0 : 0.7f);
 }
 
-/* A cell along the rows of an image, or once. */
+/* Adds an LSTM cell that runs once, or along the rows of an image. */
 static bool add_lstm(void)
 {
 	uint32_t x = any_image(), in[28], outs[4], shaped, three = 3, two = 2;

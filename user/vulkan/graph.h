@@ -18,7 +18,7 @@ typedef uint32_t uint;
 struct value {
 	uint64_t size;
 	uint32_t element;		/* bytes of an element */
-	const void *data;		/* of a constant; NULL: it is computed or an input */
+	const void *data;		/* bytes of a constant; NULL for inputs and results */
 	void *owned;			/* freed with the graph */
 	bool is_input;
 	bool is_output;

@@ -30,7 +30,7 @@ static struct nn_strided dense_of(const struct nn_strided *view)
 	return dense;
 }
 
-/* Axes of one element go, and those that both views run through in one become one. */
+/* Drops axes of one element, and merges neighbouring axes that are contiguous in both views. */
 static bool set_views(struct copy_params *p, const struct nn_strided *from,
 		      const struct nn_strided *to)
 {

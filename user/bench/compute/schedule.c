@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each task of a network is timed on one thread, cut as for so many threads; the model of the
- * schedule then says what these make of them. The costs of sharing are measured between the caller
- * and one helper.
+ * Predicts the time of a network on more threads. It divides steps into tasks as for that many
+ * threads, times each task on one thread, and gives the times to the model of the schedule. The
+ * costs of sharing are measured between the caller and one helper.
  */
 #include <math.h>
 #include <stdatomic.h>

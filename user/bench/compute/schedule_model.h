@@ -19,7 +19,7 @@ struct schedule_step {
 /* The costs of sharing, in ns. */
 struct schedule_costs {
 	double open;			/* the opener, before its first task */
-	double notice;			/* until another thread that spins sees what one wrote */
+	double notice;			/* from a thread's write until a spinning thread sees it */
 	double take;			/* a task's number; only one thread at a time takes one */
 	double wake_call;		/* who wakes sleepers, for the call */
 	double wake;			/* from when that begins until they run */

@@ -16,7 +16,7 @@ struct block {
 	uint32_t tokens;
 	uint32_t size;		/* of a token */
 	uint32_t heads;
-	uint32_t hidden;	/* of a token, between the last two products */
+	uint32_t hidden;	/* elements of a token between the last two products */
 };
 
 #define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })

@@ -17,7 +17,7 @@
 /* Quantisation parameters that all operators accept. */
 #define SCALE 0.05f
 #define WEIGHTS_SCALE 0.01f
-#define PART_SCALE (1.0f / 256)		/* of what a softmax or a sigmoid gives */
+#define PART_SCALE (1.0f / 256)		/* output scale of softmax and sigmoid */
 
 struct calls {
 	xnn_operator_t operators[MAX_OPERATORS];

@@ -35,7 +35,8 @@ struct operation {
 	int32_t type;			/* OperationCode */
 	uint32_t node;			/* the node of the graph that it implements */
 	uint32_t in_count, out_count;
-	uint32_t first;			/* in refs: inputs, then outputs */
+	/* index of its first input in refs; its outputs follow its inputs */
+	uint32_t first;
 };
 
 struct builder {

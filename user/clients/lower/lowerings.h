@@ -41,7 +41,10 @@ translator activation_op;
 translator binary_op, extremum_op;
 /* Combines all inputs by `code` in turn; sets the shape of the result. */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
-/* Sets output 0 to input 1 or 2, by input 0, or by another condition of this shape. */
+/*
+ * Sets output 0 to input 1 or 2, chosen by input 0. choose() takes another condition, of this
+ * shape.
+ */
 translator where_op;
 void choose(struct lowering *t, uint32_t condition, const struct shape *shape);
 /* Computes the remainder of integers with the sign of the divisor, because division rounds down. */

@@ -54,7 +54,8 @@ struct chain {
 	const struct node *cast, *mul;	/* NULL: the product is in float */
 	const struct node *scale;	/* the product of the scales */
 	struct dynamic_node what;
-	const struct node *last;	/* the product, the Mul, or an Add after it */
+	/* the last node that is taken: the product, the Mul, or an Add after it */
+	const struct node *last;
 };
 
 /*

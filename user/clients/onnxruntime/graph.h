@@ -24,7 +24,7 @@ struct value {
 	uint32_t consumers;		/* number of node inputs in this graph that use it */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */
-	bool is_outer;			/* of a graph around it */
+	bool is_outer;			/* it belongs to an enclosing graph */
 };
 
 struct attribute {

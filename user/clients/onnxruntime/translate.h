@@ -23,7 +23,8 @@ struct translated {
 	bool ready;			/* its shape is known; it is constant or has an operand */
 	struct shape shape;
 	uint32_t operand;		/* constants and inputs get it at their first use */
-	const void *data;		/* of a constant, of the value's ONNX type */
+	/* elements of a constant, in the value's ONNX type; else NULL */
+	const void *data;
 	bool quantised;			/* scale and zero point are known */
 	float scale;
 	int32_t zero;

@@ -519,7 +519,9 @@ static int store_hash(struct cache_index *index, const struct use *use)
 	return trim(index, use, of_user);
 }
 
-/* Uses are written before anything is trimmed by them. */
+/*
+ * Writes the pending times of use first, because trimming removes the least recently used entries.
+ */
 bool cache_index_begin(struct cache_index *index)
 {
 	int error = index->db ? run(index, BEGIN, NULL, 0) : SQLITE_ERROR;

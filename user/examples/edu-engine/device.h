@@ -25,7 +25,8 @@ struct edu {
 	volatile uint8_t *regs;
 	uint64_t regs_size;
 
-	pthread_mutex_t busy;		/* held by who uses the registers; protects what follows */
+	/* held while a thread uses the registers; protects the fields below */
+	pthread_mutex_t busy;
 	bool stopped;			/* reset after a hang; not known to be idle since */
 	uint64_t transfers;
 	uint64_t dma_bytes;

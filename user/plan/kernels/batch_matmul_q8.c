@@ -20,7 +20,8 @@ struct matmul_q8 {
 	struct nn_multiplier multiplier;
 	/* Parts of the scratch memory, of which a panel is the first: bytes. */
 	size_t panel_size;
-	size_t rows_size;		/* of the first factor, if it is copied */
+	/* copy of the first factor's rows; 0 if it is read in place */
+	size_t rows_size;
 	size_t columns_size;		/* of a panel that is transposed */
 };
 

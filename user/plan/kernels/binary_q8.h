@@ -81,7 +81,10 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 		const wide_q8 sign_x = x >> 15, sign_y = y >> 15;
 		bytes_q8 bytes;
 
-		/* Interleaved with their signs they are 32 bits wide, in the order of columns. */
+		/*
+		 * Numbers of 16 bits that are interleaved with their signs are the same numbers in
+		 * 32 bits.
+		 */
 		store_q8((uint8_t *)&bytes,
 			 operate_q8(operation, (sums_q8)LOW_PAIRS(x, sign_x),
 				    (sums_q8)LOW_PAIRS(y, sign_y), f),

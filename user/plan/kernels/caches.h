@@ -13,8 +13,9 @@
 #define NN_NEAR_BYTES (24 * 1024)
 
 /*
- * Bytes of a way of the first level: as many as a page has, so that addresses need not be translated
- * first. Rows that are multiples of it apart share a set of as few lines as there are ways.
+ * Bytes of a way of the first-level cache. A way is as large as a page, so that addresses need not
+ * be translated first. Rows that are a multiple of it apart compete for one set, which has a line
+ * for each way.
  */
 #define NN_WAY_BYTES 4096
 #define NN_WAYS 8

@@ -422,7 +422,10 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 	}
 }
 
-/* The filters of a depthwise convolution as those of one that adds all channels, `zero` elsewhere. */
+/*
+ * Writes the filters of a depthwise convolution as those of an ordinary one, with `zero` for other
+ * channels.
+ */
 static void expand_filter(const struct parts *s, const struct part *p, uint8_t zero, const char *filter,
 			  char *to)
 {

@@ -123,7 +123,7 @@ static bool read_conv(const struct nn_run *r, struct dynamic *d)
 	return true;
 }
 
-/* Sets what follows of the product from the image and the window. */
+/* Sets the dimensions of the matrix product from those of the image and the window. */
 static void set_conv(struct dynamic *d)
 {
 	const struct nn_axis *h = &d->window.h, *w = &d->window.w;

@@ -73,8 +73,9 @@ static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, 
 
 #ifdef SPLITS
 /*
- * Adds the spares of a panel. True: there are not enough, so fours of `w` were added in halves, too. The
- * packed numbers may come from a damaged file, so none becomes an address unchecked.
+ * Adds the spares of a panel. Returns true if the panel needed more spares than it has; then groups
+ * of four weights of `w` were also added in halves. The packed numbers may come from a damaged
+ * file, so none becomes an address unchecked.
  */
 static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
 						   const int8_t *w, const struct nn_q8_spares *s,

@@ -9,7 +9,7 @@
 
 #define COLUMNS 4
 
-/* Elements of depth that a square holds. */
+/* Depth, in elements, of a square block of packed weights. */
 #define SQUARE_STEP (4 * NN_Q8_GROUP)
 
 /* Squares whose bytes can be summed in 16 bits. */
@@ -218,7 +218,7 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 typedef uint64_t two_rows __attribute__((vector_size(16)));
 
-/* Two rows of four pairs each, `group` bytes apart. */
+/* Stores two rows of four pairs each, `group` bytes apart. */
 static inline void store_rows(uint8_t *to, size_t group, four x)
 {
 	const two_rows rows = (two_rows)x;

@@ -23,7 +23,7 @@ struct pool {
 	struct nn_q8 q;
 };
 
-#define MAX_PIXELS (1 << 23)	/* whose bytes' sum an int32_t holds */
+#define MAX_PIXELS (1 << 23)	/* the sum of as many bytes fits into an int32_t */
 
 /* Without dilations each window has a pixel of the image, which may be its only one. */
 #define NN_STATE struct pool

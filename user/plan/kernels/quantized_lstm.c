@@ -108,7 +108,10 @@ static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
 	const size_t units = c->units, depth = c->outputs > c->size ? c->outputs : c->size;
 	size_t at = 0, most = NN_QLSTM_GATES * padded(units);
 
-	/* As QUANTIZED_16BIT_LSTM divides its vectors, either may be as long as the other. */
+	/*
+	 * Each vector has room for the longer of both, because QUANTIZED_16BIT_LSTM divides them
+	 * so.
+	 */
 	w->x = take(base, &at, depth, sizeof(*w->x));
 	w->h = take(base, &at, depth, sizeof(*w->h));
 	w->hidden = take(base, &at, units, sizeof(*w->hidden));

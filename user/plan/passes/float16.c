@@ -106,7 +106,10 @@ static void choose(struct narrow *w, uint32_t index)
 		w->facts[o->inputs[i]].readers++;
 }
 
-/* Products, what reads them, and what they alone read. False: no product. */
+/*
+ * Chooses matrix products, the operations that read their results, and those whose results only
+ * they read. Returns false if there is no product.
+ */
 static bool choose_all(struct narrow *w)
 {
 	const struct nn_subgraph *s = w->s;

@@ -26,7 +26,8 @@ struct context {
 	void *packed;			/* weights of the step that runs, if they are no constants */
 	const struct nn_attributes *attributes;	/* of the execution */
 	struct nn_times *times;		/* of it, or NULL */
-	struct nn_run_memory memory;	/* of reference kernels: grows until it is enough */
+	/* scratch memory of reference kernels, which grows as needed */
+	struct nn_run_memory memory;
 };
 
 /* Takes an aligned part of a block; with a base of NULL it only counts. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tuning of a compiled plan that is hot, in two phases. The first times each step on all threads
- * and on one, and proposes what is faster as a rule of each. Steps that are fast alone need not be
- * so together: between steps on one thread the others fall asleep. So the second phase runs the
+ * and on one, and proposes the usually faster choice for each. The proposal can still make the plan
+ * slower, because idle threads fall asleep during steps on one thread. So the second phase runs the
  * whole plan in both forms, in rounds, and keeps the proposal only if it won by more than chance
  * would.
  */

@@ -21,7 +21,7 @@ void *weights_alloc(size_t size);
 void weights_release(void *packed, size_t size);	/* that was not kept; NULL is fine */
 
 /*
- * Takes over what was packed. Returns it, or what was there with the same bytes, for the caller
+ * Takes over packed weights. Returns them, or equal ones that were stored before, for the caller
  * to use until weights_drop(). NULL: no memory. Any number of threads at a time.
  */
 const void *weights_keep(struct weights *weights, void *packed, size_t size);

@@ -355,7 +355,10 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	return status;
 }
 
-/* A thawed plan again: the parts that it was made of, with what it measured meanwhile. */
+/*
+ * Saves a plan that was itself loaded: the parts that it was loaded from, with the times measured
+ * since.
+ */
 static enum nn_status save_thawed(const struct nn_plan *plan, struct nn_plan_image *image)
 {
 	const struct saved_header *part = thawed_part(plan->thawed);

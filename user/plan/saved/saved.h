@@ -5,8 +5,8 @@
  * Model part: struct saved_header, then one of two forms. A byte for each step follows if the plan
  * was tuned.
  *
- * The frozen form, where every step has a kernel that can be saved and no argument may be
- * omitted: what an execution needs, so that loading compiles nothing.
+ * The serialised plan, if each step has a kernel that can be saved and no argument may be
+ * omitted. It has all that an execution needs, so loading compiles nothing.
  *
  * Otherwise the wire form of a model (model/wire.h) whose constants that steer are copied values
  * and whose other constants lie in its one pool, the data part. Values that were computed from
@@ -31,7 +31,7 @@
 /* All of it is covered by the hash that the model part is trusted by. */
 struct saved_header {
 	uint64_t magic;
-	uint64_t fingerprint;		/* nn_plan_fingerprint() of who wrote it */
+	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
 	uint64_t model_size;		/* of the whole model part */
 	uint64_t data_size;
 	uint64_t data_identity;		/* of the data part that belongs to it */

@@ -39,7 +39,7 @@ struct saver {
 	struct nn_operation *operations; /* and so are these */
 	bool *steers;			/* by operand */
 	const void **values;		/* by operand: of constants */
-	uint32_t *indices;		/* the operations' lists, once they were changed */
+	uint32_t *indices;		/* changed lists of operands of the operations */
 	uint8_t *copied;		/* the model's values */
 	struct nn_plan_pieces *pieces;
 	struct nn_error *err;

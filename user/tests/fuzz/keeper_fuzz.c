@@ -380,7 +380,7 @@ static void end(size_t i)
 	drop_client(keep, place(i));
 }
 
-/* As good as new, in the same place. */
+/* Clears a client's state in place, as if it had just connected. */
 static void renew(size_t i)
 {
 	struct client *c = keep->clients[place(i)];

@@ -11,7 +11,10 @@
 /* Mappings of these dma-bufs, or of cameras, in /proc/self/maps; -1: it cannot be read. */
 int outside_mapped_frames(const int *buffers, int count);
 
-/* Bytes that it read and wrote by system calls so far, of /proc/self/io; -1: not told. */
+/*
+ * Returns the bytes that this process moved by system calls so far, from /proc/self/io; -1 if
+ * unknown.
+ */
 int64_t outside_moved_bytes(void);
 
 /* Returns how many memories workers fetched from the kernel, by the bursts' fdinfo; -1: no burst. */

@@ -12,7 +12,8 @@
 
 struct net_weights {
 	uint64_t hash;			/* net_hash() of the parameters */
-	uint64_t probe_hash;		/* ... of those after TRAIN_PROBE steps */
+	/* net_hash() of the parameters after TRAIN_PROBE steps of training */
+	uint64_t probe_hash;
 	float params[NET_PARAMS];
 };
 
