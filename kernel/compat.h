@@ -58,6 +58,13 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_devnode_device	const struct device
 #endif
 
+/* The type of a bus. */
+#if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
+#define nnaccel_bus_type	struct bus_type
+#else
+#define nnaccel_bus_type	const struct bus_type
+#endif
+
 /* Returns the command block of the submission queue entry. */
 #if KERNEL_VERSION(6, 5, 0) > LINUX_VERSION_CODE
 static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucmd)

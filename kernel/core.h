@@ -6,7 +6,8 @@
  *
  *   mmap_lock: The caller of a session's mmap() holds it.
  *   ctx->lock: A mutex of each context, for its objects, its session and its commands.
- *   devices' lock: In device.c, for the list of devices.
+ *   devices' lock: In device.c, for the list of devices, their brokers and their hardware. The
+ *	lock of hardware that loses its driver is outside of it.
  *   engine->lock: In engine.c, for the broker, the list of contexts, and what the broker knows.
  *   account lock: In account.c, a spinlock for the charges of users.
  *   table of CPU users: In access.c, a mutex, for the table only.
@@ -50,6 +51,7 @@
  *   Pool -> file.		A dma-buf or a regular file. No other file of this module is
  *				allowed, so files form no cycle.
  *   Context ...> engine.	Engines live as long as the module is loaded.
+ *   Engine -> hardware.		Until the broker closes its file or the hardware loses its driver.
  *   Context, dma-buf -> account -> user.
  *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
  *   Pool -> proxies of its grant.	Until the grant or the session ends; then the work that

@@ -9,6 +9,9 @@
 #include <linux/fs.h>
 #include <linux/kobject.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -149,11 +152,8 @@ struct nnaccel_engine *nnaccel_device_open(const struct inode *inode)
 	return engine;
 }
 
-/**
- * nnaccel_device_changed() - Notifies sysfs and udev that a broker came or went
- * @engine: the engine
- */
-void nnaccel_device_changed(struct nnaccel_engine *engine)
+/* Notifies sysfs and udev that a broker came or went. */
+static void nnaccel_device_changed(struct nnaccel_engine *engine)
 {
 	sysfs_notify(&engine->dev->kobj, NULL, "state");
 	kobject_uevent(&engine->dev->kobj, KOBJ_CHANGE);
@@ -178,27 +178,135 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 	return nnaccel_device_create(number);
 }
 
+/*
+ * Ends the engines of hardware that loses its driver, also because it is removed. The hardware's
+ * lock is held, so the devices' lock is inside of it.
+ */
+static int nnaccel_hardware_notify(struct notifier_block *notifier, unsigned long action,
+				   void *hardware)
+{
+	struct nnaccel_engine *engine;
+	unsigned int number;
+
+	if (action != BUS_NOTIFY_UNBIND_DRIVER)
+		return NOTIFY_DONE;
+	for (number = 0; (engine = nnaccel_device_engine(number)); number++)
+		if (nnaccel_device_leave(engine, NULL, hardware))
+			nnaccel_engine_end_sessions(engine);
+	return NOTIFY_OK;
+}
+
+/* The buses on which hardware is found. */
+static struct nnaccel_bus {
+	nnaccel_bus_type *type;
+	struct notifier_block notifier;
+} nnaccel_buses[] = {
+	{ &platform_bus_type, { .notifier_call = nnaccel_hardware_notify } },
+#ifdef CONFIG_PCI
+	{ &pci_bus_type, { .notifier_call = nnaccel_hardware_notify } },
+#endif
+};
+
+/* Returns the hardware of an engine with a reference, NULL if it names none, or an error pointer. */
+static struct device *nnaccel_hardware_find(const struct nnaccel_engine_register *arg)
+{
+	struct device *hardware;
+
+	if (!arg->bus[0])
+		return NULL;
+	for (int i = 0; i < ARRAY_SIZE(nnaccel_buses); i++) {
+		if (strcmp(nnaccel_buses[i].type->name, arg->bus))
+			continue;
+		hardware = bus_find_device_by_name(nnaccel_buses[i].type, NULL, arg->hardware);
+		return hardware ?: ERR_PTR(-ENODEV);
+	}
+	return ERR_PTR(-EINVAL);
+}
+
+/* Links an engine and its hardware in sysfs. */
+static int nnaccel_hardware_link(struct nnaccel_engine *engine, struct device *hardware)
+{
+	int ret = sysfs_create_link(&engine->dev->kobj, &hardware->kobj, "device");
+
+	if (ret)
+		return ret;
+	ret = sysfs_create_link(&hardware->kobj, &engine->dev->kobj, dev_name(engine->dev));
+	if (ret)
+		sysfs_remove_link(&engine->dev->kobj, "device");
+	else
+		engine->hardware = hardware;
+	return ret;
+}
+
 /**
  * nnaccel_device_register() - Registers the engine of a broker
- * @arg: what the broker says about it, validated
+ * @arg: what the broker says about it; everything but the names of hardware is valid
+ * @broker: the broker's file
  *
- * Return: the engine, which now has a broker, or an error pointer: -EBUSY, -ENOSPC, -ENOMEM.
+ * Return: the engine, which now has a broker, or an error pointer: -EINVAL, -ENODEV, -EBUSY,
+ * -ENOSPC, -ENOMEM.
  */
-struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg)
+struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg,
+					       const struct file *broker)
 {
+	struct device *hardware = nnaccel_hardware_find(arg);
 	struct nnaccel_engine *engine;
 	int ret;
 
+	if (IS_ERR(hardware))
+		return ERR_CAST(hardware);
 	mutex_lock(&nnaccel_devices_lock);
-	engine = nnaccel_device_find(arg->name);
+	/* An unbinding changes the status before it calls the notifier, which takes the lock. */
+	if (hardware && READ_ONCE(hardware->links.status) != DL_DEV_DRIVER_BOUND)
+		engine = ERR_PTR(-ENODEV);
+	else
+		engine = nnaccel_device_find(arg->name);
 	ret = PTR_ERR_OR_ZERO(engine);
 	if (!ret)
-		ret = nnaccel_engine_take(engine, arg);
+		ret = nnaccel_engine_take(engine, arg, broker);
+	if (!ret && hardware) {
+		ret = nnaccel_hardware_link(engine, hardware);
+		if (ret)
+			nnaccel_engine_leave(engine);
+	}
 	mutex_unlock(&nnaccel_devices_lock);
-	if (ret)
+	if (ret) {
+		put_device(hardware);
 		return ERR_PTR(ret);
+	}
 	nnaccel_device_changed(engine);
 	return engine;
+}
+
+/**
+ * nnaccel_device_leave() - Removes the broker of an engine
+ * @engine: the engine
+ * @broker: the broker's file; NULL if the hardware goes
+ * @hardware: the hardware that goes
+ *
+ * Return: true if the engine had this broker or this hardware.
+ */
+bool nnaccel_device_leave(struct nnaccel_engine *engine, const struct file *broker,
+			  const struct device *hardware)
+{
+	struct device *linked;
+
+	mutex_lock(&nnaccel_devices_lock);
+	linked = engine->hardware;
+	if (broker ? engine->broker != broker : linked != hardware) {
+		mutex_unlock(&nnaccel_devices_lock);
+		return false;
+	}
+	nnaccel_engine_leave(engine);
+	if (linked) {
+		sysfs_remove_link(&engine->dev->kobj, "device");
+		sysfs_remove_link(&linked->kobj, dev_name(engine->dev));
+	}
+	engine->hardware = NULL;
+	mutex_unlock(&nnaccel_devices_lock);
+	put_device(linked);
+	nnaccel_device_changed(engine);
+	return true;
 }
 
 /**
@@ -236,6 +344,8 @@ int nnaccel_devices_init(void)
 		ret = PTR_ERR(engine);
 		goto err_cdev;
 	}
+	for (int i = 0; i < ARRAY_SIZE(nnaccel_buses); i++)
+		bus_register_notifier(nnaccel_buses[i].type, &nnaccel_buses[i].notifier);
 	return 0;
 
 err_cdev:
@@ -252,6 +362,8 @@ err_region:
  */
 void nnaccel_devices_exit(void)
 {
+	for (int i = 0; i < ARRAY_SIZE(nnaccel_buses); i++)
+		bus_unregister_notifier(nnaccel_buses[i].type, &nnaccel_buses[i].notifier);
 	for (unsigned int i = 0; i < NNACCEL_MAX_DEVICES; i++)
 		if (nnaccel_engines[i])
 			device_destroy(&nnaccel_class, nnaccel_devt + i);

@@ -10,7 +10,7 @@
  *
  *   IDLE -> WANTED	A call needs a worker; the context becomes an event.
  *   WANTED -> OFFERED	ENGINE_NEXT reported the context to the broker.
- *   OFFERED -> WANTED	The broker closed the node.
+ *   OFFERED -> WANTED	The broker closed the node, or its hardware is gone.
  *   OFFERED -> IDLE	The broker refused by ENGINE_REFUSE.
  *   OFFERED -> SERVED	The broker got a session by ENGINE_SESSION.
  *   SERVED -> IDLE	The session ended.
@@ -274,23 +274,18 @@ int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
 	return -EINPROGRESS;
 }
 
-/* Returns the engine that the file of @ucmd registered. */
-static struct nnaccel_engine *nnaccel_ucmd_engine(const struct nnaccel_ucmd *ucmd)
-{
-	const struct file *file = ucmd->object;
-
-	return file->private_data;
-}
-
-/* Dequeues the first event. The caller puts the returned context. */
-static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine *engine,
+/* Dequeues the first event and returns its context for the caller to put, or NULL. */
+static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 						      struct nnaccel_engine_next *arg)
 {
+	struct nnaccel_engine *engine = broker->private_data;
 	struct nnaccel_context *ctx;
 
 	mutex_lock(&engine->lock);
 	ctx = list_first_entry_or_null(&engine->events, struct nnaccel_context, event);
-	if (ctx) {
+	if (engine->broker != broker) {
+		ctx = ERR_PTR(-ENODEV);
+	} else if (ctx) {
 		list_del_init(&ctx->event);
 		/* The reference of a GONE event becomes the caller's. */
 		arg->out_event = NNACCEL_ENGINE_GONE;
@@ -313,12 +308,15 @@ static struct nnaccel_context *nnaccel_engine_dequeue(struct nnaccel_engine *eng
 }
 
 /* Puts an event back to the head of the list because it could not be reported. */
-static void nnaccel_engine_requeue(struct nnaccel_context *ctx, u32 event)
+static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_context *ctx,
+				   u32 event)
 {
 	struct nnaccel_engine *engine = ctx->engine;
 
 	mutex_lock(&engine->lock);
-	if (event == NNACCEL_ENGINE_GONE) {
+	if (engine->broker != broker) {
+		/* The next broker gets what was offered, and needs no other event. */
+	} else if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);
 		list_add(&ctx->event, &engine->events);
 	} else if (event == NNACCEL_ENGINE_PRIORITY) {
@@ -333,20 +331,25 @@ static void nnaccel_engine_requeue(struct nnaccel_context *ctx, u32 event)
 
 static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 {
-	struct nnaccel_engine *engine = nnaccel_ucmd_engine(ucmd);
+	const struct file *broker = ucmd->object;
+	struct nnaccel_engine *engine = broker->private_data;
 	struct nnaccel_engine_next *arg = ucmd->cmd;
 	struct nnaccel_context *ctx;
 	int ret;
 
 	if (arg->flags & ~NNACCEL_ENGINE_NONBLOCK)
 		return -EINVAL;
-	while (!(ctx = nnaccel_engine_dequeue(engine, arg))) {
+	while (!(ctx = nnaccel_engine_dequeue(broker, arg))) {
 		if (arg->flags & NNACCEL_ENGINE_NONBLOCK)
 			return -EAGAIN;
-		ret = wait_event_interruptible(engine->events_wait, !list_empty(&engine->events));
+		ret = wait_event_interruptible(engine->events_wait,
+					       !list_empty(&engine->events) ||
+					       READ_ONCE(engine->broker) != broker);
 		if (ret)
 			return ret;
 	}
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
 	arg->out_uid = from_kuid_munged(current_user_ns(), ctx->uid);
 	arg->out_gid = from_kgid_munged(current_user_ns(), ctx->gid);
 	arg->out_pid = pid_vnr(ctx->pid);
@@ -354,44 +357,57 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 	arg->__reserved = 0;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 	if (ret)
-		nnaccel_engine_requeue(ctx, arg->out_event);
+		nnaccel_engine_requeue(broker, ctx, arg->out_event);
 	nnaccel_context_put(ctx);
 	return ret;
 }
 
-/* Moves an offered context to the stage @to, and returns it with a reference. */
-static struct nnaccel_context *nnaccel_engine_end_offer(struct nnaccel_engine *engine, u64 number,
-							enum nnaccel_engine_stage to, int error)
+/* Returns the context that a broker names, without a reference, or an error pointer. */
+static struct nnaccel_context *nnaccel_engine_find(const struct file *broker, u64 number)
 {
-	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
+	struct nnaccel_engine *engine = broker->private_data;
+	struct nnaccel_context *ctx;
 
-	mutex_lock(&engine->lock);
-	list_for_each_entry(ctx, &engine->contexts, node) {
-		if (ctx->number != number)
-			continue;
-		if (ctx->stage == NNACCEL_STAGE_SERVED) {
-			found = ERR_PTR(-EBUSY);
-		} else if (ctx->stage == NNACCEL_STAGE_OFFERED) {
-			nnaccel_context_get(ctx);
-			if (to == NNACCEL_STAGE_IDLE)
-				nnaccel_engine_fail_waits(ctx, error);
-			ctx->stage = to;
-			found = ctx;
-		}
-		break;
-	}
-	mutex_unlock(&engine->lock);
-	return found;
+	lockdep_assert_held(&engine->lock);
+	if (engine->broker != broker)
+		return ERR_PTR(-ENODEV);
+	list_for_each_entry(ctx, &engine->contexts, node)
+		if (ctx->number == number)
+			return ctx;
+	return ERR_PTR(-ENOENT);
 }
 
-/* Makes a context OFFERED again because no session could be created. */
+/* Moves an offered context to the stage @to, and returns it with a reference. */
+static struct nnaccel_context *nnaccel_engine_end_offer(const struct file *broker, u64 number,
+							enum nnaccel_engine_stage to, int error)
+{
+	struct nnaccel_engine *engine = broker->private_data;
+	struct nnaccel_context *ctx;
+
+	mutex_lock(&engine->lock);
+	ctx = nnaccel_engine_find(broker, number);
+	if (!IS_ERR(ctx) && ctx->stage != NNACCEL_STAGE_OFFERED)
+		ctx = ERR_PTR(ctx->stage == NNACCEL_STAGE_SERVED ? -EBUSY : -ENOENT);
+	if (!IS_ERR(ctx)) {
+		nnaccel_context_get(ctx);
+		if (to == NNACCEL_STAGE_IDLE)
+			nnaccel_engine_fail_waits(ctx, error);
+		ctx->stage = to;
+	}
+	mutex_unlock(&engine->lock);
+	return ctx;
+}
+
+/* Offers a context again because no session could be created. */
 static void nnaccel_engine_restore_offer(struct nnaccel_context *ctx)
 {
 	struct nnaccel_engine *engine = ctx->engine;
 
 	mutex_lock(&engine->lock);
-	if (ctx->stage == NNACCEL_STAGE_SERVED)
+	if (ctx->stage == NNACCEL_STAGE_SERVED && ctx->offered)
 		ctx->stage = NNACCEL_STAGE_OFFERED;
+	else if (ctx->stage == NNACCEL_STAGE_SERVED)
+		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
 	mutex_unlock(&engine->lock);
 }
 
@@ -418,6 +434,9 @@ static int nnaccel_engine_create_session(struct nnaccel_ucmd *ucmd, struct nnacc
 		return ret;
 	}
 	nnaccel_session_install(file);
+	/* The hardware may have gone since the broker named the context. */
+	if (READ_ONCE(ctx->engine->broker) != ucmd->object)
+		nnaccel_session_shut(ctx);
 	fd_install(fd, file);
 	return 0;
 }
@@ -430,8 +449,7 @@ static int nnaccel_engine_session_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_SESSION_CLOEXEC || arg->__reserved)
 		return -EINVAL;
-	ctx = nnaccel_engine_end_offer(nnaccel_ucmd_engine(ucmd), arg->context,
-				       NNACCEL_STAGE_SERVED, 0);
+	ctx = nnaccel_engine_end_offer(ucmd->object, arg->context, NNACCEL_STAGE_SERVED, 0);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	ret = nnaccel_engine_create_session(ucmd, ctx);
@@ -448,32 +466,13 @@ static int nnaccel_engine_refuse_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->error != EUSERS && arg->error != EAGAIN)
 		return -EINVAL;
-	ctx = nnaccel_engine_end_offer(nnaccel_ucmd_engine(ucmd), arg->context,
-				       NNACCEL_STAGE_IDLE, -(int)arg->error);
+	ctx = nnaccel_engine_end_offer(ucmd->object, arg->context, NNACCEL_STAGE_IDLE,
+				       -(int)arg->error);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	trace_nnaccel_engine_refuse(ctx, arg->error);
 	nnaccel_context_put(ctx);
 	return 0;
-}
-
-/* Returns a context that was reported to the broker, with a reference. */
-static struct nnaccel_context *nnaccel_engine_told(struct nnaccel_engine *engine, u64 number)
-{
-	struct nnaccel_context *ctx, *found = ERR_PTR(-ENOENT);
-
-	mutex_lock(&engine->lock);
-	list_for_each_entry(ctx, &engine->contexts, node) {
-		if (ctx->number != number)
-			continue;
-		if (ctx->offered) {
-			nnaccel_context_get(ctx);
-			found = ctx;
-		}
-		break;
-	}
-	mutex_unlock(&engine->lock);
-	return found;
 }
 
 static bool nnaccel_cred_in_group(const struct cred *cred, kgid_t gid)
@@ -491,12 +490,20 @@ static bool nnaccel_cred_in_group(const struct cred *cred, kgid_t gid)
 
 static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 {
+	const struct file *broker = ucmd->object;
+	struct nnaccel_engine *engine = broker->private_data;
 	struct nnaccel_engine_opener *arg = ucmd->cmd;
 	struct nnaccel_context *ctx;
 
 	if (arg->flags)
 		return -EINVAL;
-	ctx = nnaccel_engine_told(nnaccel_ucmd_engine(ucmd), arg->context);
+	mutex_lock(&engine->lock);
+	ctx = nnaccel_engine_find(broker, arg->context);
+	if (!IS_ERR(ctx) && !ctx->offered)
+		ctx = ERR_PTR(-ENOENT);
+	if (!IS_ERR(ctx))
+		nnaccel_context_get(ctx);
+	mutex_unlock(&engine->lock);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	/* If the broker's namespace does not map the id, no context matches it. */
@@ -516,25 +523,26 @@ static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 	return length && name[0] != '-' && !memchr_inv(name + length, 0, NNACCEL_MAX_NAME - length);
 }
 
-/* Allows printable ASCII. Zeros fill the rest. */
-static bool nnaccel_engine_version_is_valid(const char version[NNACCEL_MAX_VERSION])
+/* Allows printable ASCII. Zeros fill the rest, one at least. */
+static bool nnaccel_engine_text_is_valid(const char *text, size_t size)
 {
 	size_t length = 0;
 
-	while (length < NNACCEL_MAX_VERSION - 1 && isascii(version[length]) &&
-	       isprint(version[length]))
+	while (length < size - 1 && isascii(text[length]) && isprint(text[length]))
 		length++;
-	return !memchr_inv(version + length, 0, NNACCEL_MAX_VERSION - length);
+	return !memchr_inv(text + length, 0, size - length);
 }
 
 /**
  * nnaccel_engine_take() - Assigns a broker to an engine, unless the engine has one
  * @engine: the engine
  * @arg: what the broker says about the engine
+ * @broker: the broker's file
  *
  * Return: 0 or -EBUSY.
  */
-int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg)
+int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg,
+			const struct file *broker)
 {
 	struct nnaccel_context *ctx;
 	int ret = 0;
@@ -543,7 +551,7 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 	if (engine->broker) {
 		ret = -EBUSY;
 	} else {
-		WRITE_ONCE(engine->broker, true);
+		WRITE_ONCE(engine->broker, broker);
 		WRITE_ONCE(engine->device_pools, arg->flags & NNACCEL_ENGINE_DEVICE_POOLS);
 		memcpy(engine->name, arg->name, sizeof(engine->name));
 		memcpy(engine->version, arg->version, sizeof(engine->version));
@@ -555,13 +563,17 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 	return ret;
 }
 
-/* Removes the broker of an engine. The next broker gets all offers again. */
-static void nnaccel_engine_leave(struct nnaccel_engine *engine)
+/**
+ * nnaccel_engine_leave() - Removes the broker of an engine; the next broker gets all offers again
+ * @engine: the engine
+ */
+void nnaccel_engine_leave(struct nnaccel_engine *engine)
 {
 	struct nnaccel_context *ctx, *next;
 
 	mutex_lock(&engine->lock);
-	WRITE_ONCE(engine->broker, false);
+	WRITE_ONCE(engine->broker, NULL);
+	wake_up_all(&engine->events_wait);
 	list_for_each_entry_safe(ctx, next, &engine->events, event) {
 		if (ctx->stage == NNACCEL_STAGE_WANTED)
 			continue;
@@ -576,7 +588,6 @@ static void nnaccel_engine_leave(struct nnaccel_engine *engine)
 		nnaccel_engine_changed(ctx);
 	}
 	mutex_unlock(&engine->lock);
-	nnaccel_device_changed(engine);
 }
 
 static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
@@ -588,11 +599,14 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_ENGINE_DEVICE_POOLS || arg->type > NNACCEL_DEVICE_ACCELERATOR)
 		return -EINVAL;
-	/* The last bytes must be 0, so that the checks do not read beyond the ends. */
+	/* The last byte of the name must be 0, so that the check does not read beyond it. */
 	if (arg->name[NNACCEL_MAX_NAME - 1] || !nnaccel_engine_name_is_valid(arg->name) ||
-	    arg->version[NNACCEL_MAX_VERSION - 1] || !nnaccel_engine_version_is_valid(arg->version))
+	    !nnaccel_engine_text_is_valid(arg->version, sizeof(arg->version)) ||
+	    !nnaccel_engine_text_is_valid(arg->bus, sizeof(arg->bus)) ||
+	    !nnaccel_engine_text_is_valid(arg->hardware, sizeof(arg->hardware)) ||
+	    !arg->bus[0] != !arg->hardware[0])
 		return -EINVAL;
-	engine = nnaccel_device_register(arg);
+	engine = nnaccel_device_register(arg, file);
 	if (IS_ERR(engine))
 		return PTR_ERR(engine);
 	arg->out_device = engine->number;
@@ -601,7 +615,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 	if (!ret && cmpxchg_release(&file->private_data, NULL, engine))
 		ret = -EEXIST;
 	if (ret)
-		nnaccel_engine_leave(engine);
+		nnaccel_device_leave(engine, file, NULL);
 	return ret;
 }
 
@@ -615,7 +629,7 @@ static int nnaccel_engine_open(struct inode *inode, struct file *file)
 static int nnaccel_engine_release(struct inode *inode, struct file *file)
 {
 	if (file->private_data)
-		nnaccel_engine_leave(file->private_data);
+		nnaccel_device_leave(file->private_data, file, NULL);
 	return 0;
 }
 
@@ -627,6 +641,8 @@ static __poll_t nnaccel_engine_poll(struct file *file, poll_table *wait)
 	if (!engine)
 		return EPOLLERR;
 	poll_wait(file, &engine->events_wait, wait);
+	if (READ_ONCE(engine->broker) != file)
+		return EPOLLHUP | EPOLLERR;
 	return list_empty(&engine->events) ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
@@ -688,6 +704,22 @@ static struct nnaccel_context *nnaccel_engine_find_next(struct nnaccel_engine *e
 }
 
 /**
+ * nnaccel_engine_end_sessions() - Ends the sessions of an engine that has lost its hardware
+ * @engine: the engine, which has no broker any more
+ */
+void nnaccel_engine_end_sessions(struct nnaccel_engine *engine)
+{
+	struct nnaccel_context *ctx;
+	u64 number = 0;
+
+	while ((ctx = nnaccel_engine_find_next(engine, number))) {
+		nnaccel_session_shut(ctx);
+		number = ctx->number;
+		nnaccel_context_put(ctx);
+	}
+}
+
+/**
  * nnaccel_engine_next_context() - Iterates over the open contexts of all engines
  * @ctx: the previous context, whose reference is dropped; NULL to begin
  *
@@ -728,7 +760,7 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 	NNACCEL_OP(ENGINE_REFUSE, nnaccel_engine_refuse_ioctl,
 		   struct nnaccel_engine_refuse, context),
 	NNACCEL_OP(ENGINE_REGISTER, nnaccel_engine_register_ioctl,
-		   struct nnaccel_engine_register, version),
+		   struct nnaccel_engine_register, hardware),
 	NNACCEL_OP(ENGINE_OPENER, nnaccel_engine_opener_ioctl,
 		   struct nnaccel_engine_opener, out_pid),
 };

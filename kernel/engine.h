@@ -22,8 +22,9 @@ struct seq_file;
  * struct nnaccel_engine - An engine and its device
  * @number: number of the device
  * @dev: its device in sysfs
+ * @hardware: devices' lock: its hardware, with a reference; NULL if unknown
  * @lock: protects the fields below and those of contexts that name it
- * @broker: a broker has registered
+ * @broker: file of the broker, written with the devices' lock held, too; NULL if none
  * @device_pools: it accepts pools that only devices can access
  * @name: name of the device; empty before the first registration, constant after it
  * @version: version from the last broker
@@ -35,8 +36,9 @@ struct seq_file;
 struct nnaccel_engine {
 	unsigned int number;
 	struct device *dev;
+	struct device *hardware;
 	struct mutex lock;	/* only the account lock is inside */
-	bool broker;
+	const struct file *broker;
 	bool device_pools;
 	char name[NNACCEL_MAX_NAME];
 	char version[NNACCEL_MAX_VERSION];
@@ -49,7 +51,10 @@ struct nnaccel_engine {
 extern const struct file_operations nnaccel_engine_fops;
 
 void nnaccel_engine_init(struct nnaccel_engine *engine);
-int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg);
+int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg,
+			const struct file *broker);
+void nnaccel_engine_leave(struct nnaccel_engine *engine);
+void nnaccel_engine_end_sessions(struct nnaccel_engine *engine);
 
 void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
@@ -72,7 +77,9 @@ void nnaccel_devices_exit(void);
 void nnaccel_devices_free(void);
 struct nnaccel_engine *nnaccel_device_engine(unsigned int number);
 struct nnaccel_engine *nnaccel_device_open(const struct inode *inode);
-struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg);
-void nnaccel_device_changed(struct nnaccel_engine *engine);
+struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_register *arg,
+					       const struct file *broker);
+bool nnaccel_device_leave(struct nnaccel_engine *engine, const struct file *broker,
+			  const struct device *hardware);
 
 #endif /* NNACCEL_ENGINE_H */

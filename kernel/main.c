@@ -141,7 +141,7 @@ static_assert(sizeof(struct nnaccel_engine_next) == 40);
 static_assert(sizeof(struct nnaccel_engine_session) == 24);
 static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
 static_assert(sizeof(struct nnaccel_engine_opener) == 32);
-static_assert(sizeof(struct nnaccel_engine_register) == 112);
+static_assert(sizeof(struct nnaccel_engine_register) == 192);
 static_assert(sizeof(struct nnaccel_session_attach) == 8);
 static_assert(sizeof(struct nnaccel_grant) == 16);
 static_assert(sizeof(struct nnaccel_cmd) == 144);

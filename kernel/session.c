@@ -85,6 +85,26 @@ static void nnaccel_session_end(struct nnaccel_session *session)
 }
 
 /**
+ * nnaccel_session_shut() - Ends the session of a context, if it has one, because hardware is gone
+ * @ctx: the context
+ *
+ * The session is disconnected once its worker can no longer write, or after a while.
+ */
+void nnaccel_session_shut(struct nnaccel_context *ctx)
+{
+	struct nnaccel_session *session;
+
+	mutex_lock(&ctx->lock);
+	session = ctx->session;
+	if (session && !session->killed_ns) {
+		session->killed_ns = ktime_get_ns();
+		queue_delayed_work(nnaccel_wq, &session->cutoff, 0);
+		nnaccel_session_end(session);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+/**
  * nnaccel_session_kill() - Kills a worker that does not answer
  * @session: the session; its worker is not the client itself; ctx->lock is held
  *
@@ -124,7 +144,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	mutex_lock(&ctx->lock);
 	if (session->mm) {
 		ret = -EBUSY;
-	} else if (ctx->closed) {
+	} else if (nnaccel_session_is_over(session)) {
 		ret = -ESHUTDOWN;
 	} else {
 		mmgrab(current->mm);
@@ -220,7 +240,8 @@ static void nnaccel_session_cut_off(struct work_struct *work)
 	struct nnaccel_session *session = container_of(to_delayed_work(work),
 						       struct nnaccel_session, cutoff);
 
-	if (atomic_read(&session->mm->mm_users) &&
+	/* No worker attaches to a session that has ended. */
+	if (session->mm && atomic_read(&session->mm->mm_users) &&
 	    ktime_get_ns() - session->killed_ns <= NNACCEL_KILL_NS)
 		queue_delayed_work(nnaccel_wq, &session->cutoff, NNACCEL_KILL_POLL);
 	else

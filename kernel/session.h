@@ -29,7 +29,8 @@ struct vm_area_struct;
  * @number: ctx->lock: its number in the context, from 1
  * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
  * @pid: ctx->lock: process of the worker; valid with @mm
- * @killed_ns: ctx->lock: when the worker was killed for a late execution; 0 if it was not
+ * @killed_ns: ctx->lock: when the worker was killed for a late execution, or the session ended with
+ *	the hardware; 0 if neither
  * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
  * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
@@ -75,6 +76,7 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx);
 void nnaccel_session_install(struct file *file);
 bool nnaccel_session_is_current(const struct nnaccel_session *session);
 bool nnaccel_session_is_over(const struct nnaccel_session *session);
+void nnaccel_session_shut(struct nnaccel_context *ctx);
 bool nnaccel_session_kill(struct nnaccel_session *session);
 void nnaccel_session_update_priority(struct nnaccel_session *session);
 

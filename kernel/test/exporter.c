@@ -4,7 +4,8 @@
  * CPU accesses, and add and signal fences. It counts accesses, and frees the memory when its file
  * is closed.
  *
- * The module also has a device that maps dma-bufs and counts syncs.
+ * The module also has a device that maps dma-bufs and counts syncs, and hardware on the bus
+ * "platform" that can be unbound from its driver.
  */
 
 #include <linux/dma-buf.h>
@@ -14,6 +15,7 @@
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/platform_device.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -627,15 +629,34 @@ static struct miscdevice exporter_misc = {
 	.mode = 0600,
 };
 
+static struct platform_driver exporter_driver = {
+	.driver.name = EXPORTER_DEVICE,
+};
+
+static struct platform_device *exporter_hardware;
+
 static int __init exporter_init(void)
 {
-	int ret = misc_register(&exporter_misc);
+	int ret = platform_driver_register(&exporter_driver);
 
 	if (ret)
 		return ret;
-	ret = exporter_make_device(exporter_misc.this_device);
+	exporter_hardware = platform_device_register_simple(EXPORTER_DEVICE, PLATFORM_DEVID_NONE,
+							    NULL, 0);
+	ret = PTR_ERR_OR_ZERO(exporter_hardware);
 	if (ret)
-		misc_deregister(&exporter_misc);
+		goto err_driver;
+	ret = misc_register(&exporter_misc);
+	if (ret)
+		goto err_hardware;
+	ret = exporter_make_device(exporter_misc.this_device);
+	if (!ret)
+		return 0;
+	misc_deregister(&exporter_misc);
+err_hardware:
+	platform_device_unregister(exporter_hardware);
+err_driver:
+	platform_driver_unregister(&exporter_driver);
 	return ret;
 }
 module_init(exporter_init);
@@ -643,6 +664,8 @@ module_init(exporter_init);
 static void __exit exporter_exit(void)
 {
 	misc_deregister(&exporter_misc);
+	platform_device_unregister(exporter_hardware);
+	platform_driver_unregister(&exporter_driver);
 }
 module_exit(exporter_exit);
 

@@ -6,6 +6,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+/* Name of the node, and of hardware and its driver on the bus "platform". */
 #define EXPORTER_DEVICE		"nnaccel-exporter"
 #define EXPORTER_NUM_PAGES	4
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "exporters.h"
 #include "harness.h"
 
 #define NUM_OTHERS 2
@@ -367,6 +368,171 @@ TEST_F(engines, death_of_one)
 	close(dead.fd);
 	close(alive.fd);
 	close(alive.session);
+}
+
+static struct nnaccel_engine_register register_of(const char *name, const char *bus,
+						  const char *hardware)
+{
+	struct nnaccel_engine_register arg = good_register(name);
+
+	strcpy(arg.bus, bus);
+	strcpy(arg.hardware, hardware);
+	return arg;
+}
+
+/* Names of hardware that are refused; the first registration of a name makes no device then. */
+TEST_F(engines, hardware_that_is_refused)
+{
+	static const struct {
+		const char *bus, *hardware;
+		int error;
+	} cases[] = {
+		{ "platform", "", EINVAL },
+		{ "", EXPORTER_DEVICE, EINVAL },
+		{ "no-bus", EXPORTER_DEVICE, EINVAL },
+		{ "platform\n", EXPORTER_DEVICE, EINVAL },
+		{ "platform", "no-such-hardware", ENODEV },
+	};
+	struct nnaccel_engine_register arg;
+	int file = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+
+	ASSERT_GE(file, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		arg = register_of(others[0], cases[i].bus, cases[i].hardware);
+		EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), cases[i].error)
+			TH_LOG("%s %s", cases[i].bus, cases[i].hardware);
+	}
+	/* A name without its final 0, and bytes behind it. */
+	arg = register_of(others[0], "platform", "x");
+	memset(arg.hardware, 'x', sizeof(arg.hardware));
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	arg = register_of(others[0], "platform", "x");
+	arg.bus[sizeof(arg.bus) - 1] = 'x';
+	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
+	close(file);
+}
+
+/* Binds the tests' hardware to its driver, or unbinds it. */
+static bool hardware_write(const char *what)
+{
+	char path[128];
+	FILE *file;
+	bool done;
+
+	snprintf(path, sizeof(path), "/sys/bus/platform/drivers/" EXPORTER_DEVICE "/%s", what);
+	file = fopen(path, "we");
+	if (!file)
+		return false;
+	done = fputs(EXPORTER_DEVICE, file) >= 0;
+	return !fclose(file) && done;
+}
+
+/* Do the links between the tests' hardware and a device lead to each other? */
+static bool is_linked(uint32_t device)
+{
+	char own[128], hardware[128], *to, *back;
+	bool linked;
+
+	snprintf(own, sizeof(own), "/sys/class/nnaccel/nnaccel%u", device);
+	snprintf(hardware, sizeof(hardware), "/sys/class/nnaccel/nnaccel%u/device/nnaccel%u", device,
+		 device);
+	to = realpath(own, NULL);
+	back = realpath(hardware, NULL);
+	linked = to && back && !strcmp(to, back);
+	free(to);
+	free(back);
+	snprintf(hardware, sizeof(hardware), "/sys/devices/platform/" EXPORTER_DEVICE "/nnaccel%u",
+		 device);
+	/* Either both links are there or none. */
+	return linked == !access(hardware, F_OK) && linked;
+}
+
+/* Unbinding the hardware ends its engine and the sessions; another engine does not notice. */
+TEST_F(engines, end_with_their_hardware)
+{
+	struct nnaccel_engine_register arg = register_of(others[0], "platform", EXPORTER_DEVICE);
+	struct pollfd end = { .events = POLLIN };
+	struct nnaccel_engine_next next;
+	struct nnaccel_query query;
+	uint32_t pool, model;
+	struct exporter x;
+	struct execution e;
+	struct async async;
+	struct served s;
+	union command cmd;
+	int session;
+	char answer[16];
+
+	ASSERT_TRUE(exporter_open(&x, 0));
+	close(self->brokers[1]);
+	self->brokers[1] = end.fd = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+	ASSERT_EQ(xioctl(end.fd, NNACCEL_ENGINE_REGISTER, &arg), 0);
+	EXPECT_EQ(arg.out_device, self->devices[1]);
+	EXPECT_TRUE(is_linked(self->devices[1]));
+	ASSERT_TRUE(serve_device(&s, end.fd, self->devices[1]));
+	pool = pool_alloc(s.fd, PAGE);
+	model = served_prepare(&s, pool);
+	execution_init(&e, model, pool, pool);
+	ASSERT_TRUE(async_start(&async, s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
+	ASSERT_EQ(session_fetch(s.session, 0, &cmd), 0);
+
+	EXPECT_TRUE(hardware_write("unbind"));
+	EXPECT_STREQ(attribute(self->devices[1], "state"), "absent");
+	EXPECT_FALSE(is_linked(self->devices[1]));
+	EXPECT_EQ(poll(&end, 1, 0), 1);
+	EXPECT_EQ(end.revents, POLLHUP | POLLERR);
+	EXPECT_EQ(broker_next(end.fd, 0, &next), ENODEV);
+	EXPECT_EQ(broker_session(end.fd, s.context, &session), ENODEV);
+	EXPECT_EQ(broker_refuse(end.fd, s.context, EAGAIN), ENODEV);
+	EXPECT_EQ(xioctl(end.fd, NNACCEL_ENGINE_REGISTER, &arg), EEXIST);
+	EXPECT_EQ(session_fetch(s.session, 0, &cmd), ESHUTDOWN);
+	/* The worker keeps its session, but not for ever. */
+	EXPECT_EQ(async_wait(&async), EPIPE);
+	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
+	query_init(&query, 0, answer, sizeof(answer));
+	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_QUERY, &query), ENOTCONN);
+	EXPECT_STREQ(attribute(self->devices[2], "state"), "ready");
+
+	/* Without a driver there is no hardware; with one, there is another engine. */
+	self->brokers[1] = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+	EXPECT_EQ(xioctl(self->brokers[1], NNACCEL_ENGINE_REGISTER, &arg), ENODEV);
+	EXPECT_TRUE(hardware_write("bind"));
+	EXPECT_EQ(xioctl(self->brokers[1], NNACCEL_ENGINE_REGISTER, &arg), 0);
+	close(end.fd);
+	EXPECT_STREQ(attribute(self->devices[1], "state"), "ready");
+	EXPECT_TRUE(is_linked(self->devices[1]));
+	close(self->brokers[1]);
+	EXPECT_FALSE(is_linked(self->devices[1]));
+	self->brokers[1] = -1;
+	close(s.session);
+	close(s.fd);
+	exporter_close(&x);
+}
+
+/* A context that a broker was offered goes to the next one if the hardware goes. */
+TEST_F(engines, offers_outlive_the_hardware)
+{
+	struct nnaccel_engine_register arg = register_of(others[0], "platform", EXPORTER_DEVICE);
+	struct nnaccel_info info;
+	uint64_t context, again;
+	struct exporter x;
+	int broker, fd;
+
+	ASSERT_TRUE(exporter_open(&x, 0));
+	exporter_close(&x);
+	close(self->brokers[1]);
+	broker = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
+	ASSERT_EQ(xioctl(broker, NNACCEL_ENGINE_REGISTER, &arg), 0);
+	fd = open_device(self->devices[1]);
+	ASSERT_EQ(want(fd, &info), 0);
+	ASSERT_EQ(broker_await_new(broker, &context), 0);
+	EXPECT_TRUE(hardware_write("unbind"));
+	self->brokers[1] = broker_open_as(others[0], NULL);
+	ASSERT_EQ(broker_await_new(self->brokers[1], &again), 0);
+	EXPECT_EQ(again, context);
+	EXPECT_TRUE(hardware_write("bind"));
+	close(broker);
+	close(fd);
 }
 
 static bool set_max_devices(unsigned int max)

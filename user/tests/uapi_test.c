@@ -77,6 +77,8 @@ static const struct entry offsets[] = {
 	OFFSET(nnaccel_info, features, 144),
 	OFFSET(nnaccel_engine_register, name, 16),
 	OFFSET(nnaccel_engine_register, version, 48),
+	OFFSET(nnaccel_engine_register, bus, 112),
+	OFFSET(nnaccel_engine_register, hardware, 128),
 	OFFSET(nnaccel_destroy, id, 4),
 	OFFSET(nnaccel_pool_alloc, __reserved, 20),
 	OFFSET(nnaccel_pool_import, __reserved, 52),

@@ -67,6 +67,10 @@
 #define NNACCEL_MAX_NAME	32
 #define NNACCEL_MAX_VERSION	64
 
+/* Sizes of the names of a bus and of hardware on it, with the terminating 0. */
+#define NNACCEL_MAX_BUS		16
+#define NNACCEL_MAX_HARDWARE	64
+
 /* Maximum size of a message, of an answer to a query, and of a model. */
 #define NNACCEL_MAX_MESSAGE	512
 #define NNACCEL_MAX_QUERY	(64 * 1024)
@@ -1589,6 +1593,9 @@ enum nnaccel_device_type {
  * @name: the engine's name: lower-case letters, digits and hyphens, not beginning
  *	with a hyphen; padded with 0
  * @version: printable ASCII; padded with 0
+ * @bus: bus of the hardware, "pci" or "platform", padded with 0; empty: none
+ * @hardware: the name that the hardware has on this bus, padded with 0; must be empty
+ *	if @bus is
  *
  * Makes the engine a device. A name that was registered before, since the module
  * was loaded, gets its old device with the contexts that are open there. Any other
@@ -1599,8 +1606,16 @@ enum nnaccel_device_type {
  * /sys/class/nnaccel has a folder for each device with its name, version, type and
  * state. Each registration and its end is a change event there.
  *
+ * If @hardware is given, "device" in that folder is a link to it, and a link of the
+ * folder's name leads back. When the hardware loses its driver or is removed, the engine
+ * ends: it is absent, other calls of the file give ENODEV, and poll() reports
+ * EPOLLHUP | EPOLLERR. Its sessions end as with NNACCEL_ATTACH_SHARED, but their workers
+ * are not killed. The unbinding does not wait for the broker or for workers.
+ *
  * Errors:
- * EINVAL: an unknown type, a malformed name or version.
+ * EINVAL: an unknown type or bus, a malformed name or version, or only one of @bus and
+ * @hardware.
+ * ENODEV: no such hardware, or it has no driver.
  * EEXIST: the file has been registered.
  * EBUSY: an engine of this name is registered.
  * ENOSPC: there are as many devices as the module's parameter max_devices says.
@@ -1612,6 +1627,8 @@ struct nnaccel_engine_register {
 	__u32 out_device;
 	char name[NNACCEL_MAX_NAME];
 	char version[NNACCEL_MAX_VERSION];
+	char bus[NNACCEL_MAX_BUS];
+	char hardware[NNACCEL_MAX_HARDWARE];
 };
 #define NNACCEL_ENGINE_REGISTER _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REGISTER)
 
