@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sized.h"
 #include "kit/backoff.h"
 #include "kit/broker.h"
 #include "kit/cgroup.h"
@@ -816,6 +817,7 @@ static void start_keeper(struct broker *b)
 static bool open_engine(struct broker *b)
 {
 	const struct engine_options *o = b->options;
+	const struct nna_engine *e = o->engine;
 
 	b->signals = node_open_signals();
 	if (b->signals < 0)
@@ -826,8 +828,8 @@ static bool open_engine(struct broker *b)
 			return false;
 	}
 	b->engine = node_open(o->device, o->name, o->version, o->type,
-			      o->threads && o->engine->takes_device_memory ?
-			      NNACCEL_ENGINE_DEVICE_POOLS : 0);
+			      o->threads && e->takes_device_memory ? NNACCEL_ENGINE_DEVICE_POOLS : 0,
+			      e && HAS_FIELD(e, hardware) ? e->hardware : NULL);
 	return b->engine >= 0;
 }
 

@@ -20,7 +20,8 @@ int context_next(int node, const char *device, struct nnaccel_engine_next *next)
 		return 1;
 	if (errno == EAGAIN || errno == EINTR)
 		return 0;
-	log_error("%s: %s", device, strerror(errno));
+	log_error("%s: %s%s", device, strerror(errno),
+		  errno == ENODEV ? " (the hardware lost its driver or was removed)" : "");
 	return -1;
 }
 

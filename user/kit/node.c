@@ -13,6 +13,8 @@
 
 #include <linux/nnaccel.h>
 
+#include <nnaccel/engine.h>
+
 #include "kit/log.h"
 #include "kit/node.h"
 
@@ -29,7 +31,8 @@ static bool register_engine(int node, const char *device, struct nnaccel_engine_
 		log_error("%s: engine %s: %s%s", device, name, strerror(errno),
 			  errno == ENOTTY ? " (it is not an engine node, as " NODE_PATH " is)" :
 			  errno == EBUSY ? " (is it running already?)" :
-			  errno == ENOSPC ? " (the module's max_devices are there)" : "");
+			  errno == ENOSPC ? " (the module's max_devices are there)" :
+			  errno == ENODEV ? " (its hardware is not there, or has no driver)" : "");
 		return false;
 	}
 	log_info("engine %s is device %u", name, arg->out_device);
@@ -37,7 +40,7 @@ static bool register_engine(int node, const char *device, struct nnaccel_engine_
 }
 
 int node_open(const char *device, const char *name, const char *version, uint32_t type,
-	      uint32_t flags)
+	      uint32_t flags, const struct nna_engine_hardware *hardware)
 {
 	struct nnaccel_engine_register arg = { .size = sizeof(arg), .type = type, .flags = flags };
 	int node = open(device, O_RDWR | O_CLOEXEC);
@@ -49,6 +52,10 @@ int node_open(const char *device, const char *name, const char *version, uint32_
 		return -1;
 	}
 	snprintf(arg.version, sizeof(arg.version), "%s", version);
+	if (hardware) {
+		snprintf(arg.bus, sizeof(arg.bus), "%s", hardware->bus);
+		snprintf(arg.hardware, sizeof(arg.hardware), "%s", hardware->name);
+	}
 	if (register_engine(node, device, &arg, name))
 		return node;
 	close(node);

@@ -7,14 +7,17 @@
 
 #include <stdint.h>
 
+struct nna_engine_hardware;
+
 #define NODE_PATH "/dev/nnaccel-engine"
 
 /*
  * Opens the node at `device` and registers an engine under a name, by which clients and
- * administrators find it. `flags`: NNACCEL_ENGINE_*. Returns the file, or -1 with a log line.
+ * administrators find it. `flags`: NNACCEL_ENGINE_*; `hardware`: NULL: none. Returns the file, or
+ * -1 with a log line.
  */
 int node_open(const char *device, const char *name, const char *version, uint32_t type,
-	      uint32_t flags);
+	      uint32_t flags, const struct nna_engine_hardware *hardware);
 
 /*
  * Returns a signalfd for SIGTERM and SIGINT, which it blocks. Ignores SIGPIPE and resets SIGCHLD,

@@ -464,10 +464,14 @@ static void test_registers(void **state)
 static void test_node(void **state)
 {
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
-	int node = node_open("/dev/null", "one", "7", NN_DEVICE_GPU, NNACCEL_ENGINE_DEVICE_POOLS);
+	const struct nna_engine_hardware hardware = { "pci", "0000:01:00.0" };
+	int node = node_open("/dev/null", "one", "7", NN_DEVICE_GPU, NNACCEL_ENGINE_DEVICE_POOLS,
+			     &hardware);
 
 	(void)state;
 	assert_true(node >= 0);
+	assert_string_equal(registered->bus, "pci");
+	assert_string_equal(registered->hardware, "0000:01:00.0");
 	assert_int_equal(registered->type, NN_DEVICE_GPU);
 	assert_int_equal(registered->flags, NNACCEL_ENGINE_DEVICE_POOLS);
 	assert_string_equal(registered->version, "7");
@@ -495,7 +499,8 @@ static void test_contexts(void **state)
 	assert_string_equal(logged, "");
 	kernel.error = ENODEV;
 	assert_int_equal(context_next(0, "node", &next), -1);
-	assert_string_equal(logged, "0 node: No such device\n");
+	assert_string_equal(logged, "0 node: No such device (the hardware lost its driver or was "
+				    "removed)\n");
 
 	logged[0] = '\0';
 	kernel.error = ENOENT;

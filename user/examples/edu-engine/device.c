@@ -244,17 +244,16 @@ bool edu_set_master(struct edu *edu, bool on)
 
 bool edu_open(struct edu *edu, const char *address)
 {
-	char found[32];
-
 	*edu = (struct edu){ .container = -1, .group = -1, .device = -1, .irq = -1 };
 	pthread_mutex_init(&edu->busy, NULL);
 	pthread_mutex_init(&edu->map_lock, NULL);
-	if (!address && !find(found, sizeof(found)))
+	if (address)
+		snprintf(edu->address, sizeof(edu->address), "%s", address);
+	else if (!find(edu->address, sizeof(edu->address)))
 		return false;
-	address = address ? address : found;
-	if (!bind(address) || !open_group(edu, address))
+	if (!bind(edu->address) || !open_group(edu, edu->address))
 		return false;
-	edu->device = ioctl(edu->group, VFIO_GROUP_GET_DEVICE_FD, address);
+	edu->device = ioctl(edu->group, VFIO_GROUP_GET_DEVICE_FD, edu->address);
 	if (edu->device < 0)
 		return fail("cannot open the device");
 	if (!map_registers(edu) || !set_interrupt(edu))

@@ -17,6 +17,7 @@
 struct edu_mapping;
 
 struct edu {
+	char address[32];		/* on the bus "pci" */
 	int container;
 	int group;
 	int device;

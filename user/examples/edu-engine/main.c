@@ -22,6 +22,7 @@
 
 static struct edu edu;
 static const char *address;
+static const struct nna_engine_hardware hardware = { "pci", edu.address };
 
 static struct {
 	atomic_ullong executions;
@@ -212,7 +213,7 @@ int main(int argc, char **argv)
 		.size = sizeof(engine), .name = "edu", .clients = NNA_ENGINE_CLIENTS_THREADS,
 		.describe = describe, .extensions = extensions, .supported = supported,
 		.prepare = prepare, .release = release, .execute = execute, .start = start,
-		.forget_region = forget_region,
+		.forget_region = forget_region, .hardware = &hardware,
 		.help = "  --pci=ADDRESS          of the device (the first one)\n",
 	};
 	int status = nna_engine_main(&engine, take_address(argc, argv), argv);

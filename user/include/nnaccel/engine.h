@@ -207,6 +207,12 @@ enum nna_engine_level {
 	NNA_ENGINE_DEBUG = 3,
 };
 
+/* A device of the kernel: its bus, "pci" or "platform", and its name there ("0000:01:00.0"). */
+struct nna_engine_hardware {
+	const char *bus;
+	const char *name;
+};
+
 /* An engine. Functions that are not marked "or NULL" are needed. */
 struct nna_engine {
 	uint32_t size;			/* sizeof(struct nna_engine) */
@@ -361,6 +367,12 @@ struct nna_engine {
 	 * See nna_engine_store_get().
 	 */
 	const char *store_identity;
+	/*
+	 * NULL, or the hardware behind the engine. sysfs links it to the engine's device, and the
+	 * engine ends with its sessions when the hardware loses its driver. It is read when the
+	 * engine registers: after `start` if threads serve clients.
+	 */
+	const struct nna_engine_hardware *hardware;
 };
 
 /*

@@ -5,7 +5,10 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -397,6 +400,68 @@ static void test_two_clients(void **state)
 	nna_device_close(second);
 }
 
+static void write_to(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+struct busy {
+	struct nna_prepared_model *prepared;
+	struct nna_memory *memory;
+	enum nn_status status;
+};
+
+static void *keep_busy(void *data)
+{
+	struct busy *busy = data;
+
+	busy->status = run(busy->prepared, busy->memory, 0, busy->memory, 4, 4, 0);
+	return NULL;
+}
+
+/*
+ * The last test: the engine ends when the device's driver is unbound, and so do its executions. The
+ * unbinding itself returns once the engine has closed the device.
+ */
+static void test_unbind(void **state)
+{
+	char path[256], *address, *hardware = realpath("/sys/class/nnaccel/nnaccel/device", NULL);
+	struct nna_prepared_model *prepared = prepare(device, EDU_FACTORIAL, 4);
+	struct busy busy = { .prepared = prepare(device, EDU_FACTORIAL, 1) };
+	struct nna_prepared_model *none;
+	struct nna_memory *memory;
+	struct model_builder b;
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(hardware);
+	address = strrchr(hardware, '/') + 1;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/nnaccel/name", address);
+	assert_int_equal(access(path, R_OK), 0);
+	check(nna_memory_alloc(device, PAGE, &memory, &err));
+	check(nna_memory_alloc(device, PAGE, &busy.memory, &err));
+	*(uint32_t *)nna_memory_map(busy.memory, &err) = NEVER;
+	factorials_of(prepared, memory);
+	assert_int_equal(pthread_create(&thread, NULL, keep_busy, &busy), 0);
+	write_to("/sys/bus/pci/drivers/vfio-pci/unbind", address);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_not_equal(busy.status, NN_OK);
+	assert_int_not_equal(run(prepared, memory, 0, memory, 16, 16, 0), NN_OK);
+	assert_int_not_equal(access(path, R_OK), 0);
+	build(&b, EDU_FACTORIAL, 4);
+	assert_int_equal(nna_prepare_model(device, &b.model, NULL, NULL, &none, &err),
+			 NN_DEVICE_UNAVAILABLE);
+	nna_memory_free(memory);
+	nna_memory_free(busy.memory);
+	nna_prepared_model_free(prepared);
+	nna_prepared_model_free(busy.prepared);
+	free(hardware);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -413,6 +478,7 @@ int main(void)
 		TEST(test_hang),
 		TEST(test_client_dies_during_dma),
 		TEST(test_two_clients),
+		TEST(test_unbind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
