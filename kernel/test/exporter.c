@@ -18,6 +18,7 @@
 #include <linux/platform_device.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <linux/swiotlb.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 
@@ -81,7 +82,7 @@ static struct miscdevice exporter_misc;
 #if defined(CONFIG_DMA_OPS) || defined(CONFIG_ARCH_HAS_DMA_OPS)
 
 /* The DMA operations count syncs of the mappings. */
-static const bool exporter_counts_syncs = true;
+static bool exporter_counts_syncs;
 
 static int exporter_map_sg(struct device *dev, struct scatterlist *sgl, int n,
 			   enum dma_data_direction dir, unsigned long attrs)
@@ -122,7 +123,10 @@ static const struct dma_map_ops exporter_dma_ops = {
 
 static int exporter_make_device(struct device *dev)
 {
-	set_dma_ops(dev, &exporter_dma_ops);
+	/* With the parameter swiotlb=force the device has bounce buffers, as hardware has. */
+	exporter_counts_syncs = !is_swiotlb_force_bounce(dev);
+	if (exporter_counts_syncs)
+		set_dma_ops(dev, &exporter_dma_ops);
 	return dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 }
 

@@ -211,9 +211,9 @@ TEST_F(grant_fd, is_the_memory)
 	EXPECT_EQ(device_read(self, LENGTH - 4), LENGTH / 4 - 1);
 	EXPECT_EQ(device_read(self, LENGTH), POISON);
 	EXPECT_EQ(device_write(self, PAGE, 4711), 0);
-	EXPECT_EQ(self->memory[PAGE / 4], 4711);
 	EXPECT_EQ(map_error(self->fd, LENGTH, PROT_READ | PROT_WRITE), 0);
 	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
+	EXPECT_EQ(self->memory[PAGE / 4], 4711);
 	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	/*
 	 * One grant always gets the same dma-buf, so that drivers recognise what they have
@@ -342,12 +342,13 @@ TEST_F(grant_fd, other_memory)
 	EXPECT_EQ(import(self, fd, BOTH), 0);
 	EXPECT_EQ(device_read(self, 12), 4711);
 	EXPECT_EQ(device_write(self, 16, 4712), 0);
-	EXPECT_EQ(memory[4], 4712);
 	/* The other exporter is notified of CPU accesses. */
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).ended[FROM_DEVICE], 1);
+	EXPECT_EQ(detach(self), 0);
+	EXPECT_EQ(memory[4], 4712);
 	exporter_close(&device);
 	munmap(memory, LENGTH);
 	close(fd);
@@ -565,6 +566,32 @@ TEST_F(grant_fd, a_device_is_lost)
 	EXPECT_GE(summary_get(-1, "pool-bytes"), (long long)LENGTH);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_TRUE(summary_becomes(-1, "commands", 0));
+}
+
+/* Commands that overlap leave each other's outputs, and what the device wrote before them. */
+TEST_F(grant_fd, of_commands_that_overlap)
+{
+	union command first, second;
+	int files[2];
+
+	ASSERT_EQ(import(self, self->fd, BOTH), 0);
+	EXPECT_EQ(device_write(self, 0, 4711), 0);
+	files[0] = file_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &first), 0);
+	EXPECT_EQ(self->memory[0], 4711);
+	self->memory[1] = 4712;
+	files[1] = file_start(self->s.fd, self->model, self->pool, -1);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &second), 0);
+	EXPECT_EQ(self->memory[1], 4712);
+	EXPECT_EQ(session_answer(self->s.session, &first), 0);
+	EXPECT_EQ(file_end(self->s.fd, files[0]), 0);
+	self->memory[2] = 4713;
+	EXPECT_EQ(session_answer(self->s.session, &second), 0);
+	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		EXPECT_EQ(device_read(self, 4 * i), 4711 + i);
+	close(files[0]);
+	close(files[1]);
 }
 
 /*
