@@ -56,45 +56,176 @@ static int tear_down(void **unused)
 /* ---- Calls of Vulkan that fail ---- */
 
 static struct {
-	VkResult allocate;
-	VkResult submit;
-	VkResult wait;
-} failures;
+	VkResult result;		/* of a call, and of those after it */
+	uint32_t before;		/* calls before it */
+	bool is_reached;
+} failure;
+
+/* Only queues lose a GPU. Calls that record commands and wait without end are never late. */
+static bool fails(const char *name, bool is_endless)
+{
+	const bool is_queue = strstr(name, "Queue") || strstr(name, "Wait");
+
+	if (!failure.result || (failure.result == VK_ERROR_DEVICE_LOST && !is_queue) ||
+	    (failure.result == VK_TIMEOUT && (!strstr(name, "Wait") || is_endless)))
+		return false;
+	if (failure.before) {
+		failure.before--;
+		return false;
+	}
+	failure.is_reached = true;
+	return true;
+}
+
+#define WRAP(name, is_endless, parameters, ...)						\
+VkResult __real_##name parameters;							\
+VkResult __wrap_##name parameters;							\
+VkResult __wrap_##name parameters							\
+{											\
+	return fails(#name, is_endless) ? failure.result : __real_##name(__VA_ARGS__);	\
+}
+#define CREATE(what, info)								\
+	WRAP(vkCreate##what, false, (VkDevice u, const info *v, const VkAllocationCallbacks *w,	\
+				     Vk##what *x), u, v, w, x)
+
+CREATE(Buffer, VkBufferCreateInfo)
+CREATE(CommandPool, VkCommandPoolCreateInfo)
+CREATE(DescriptorPool, VkDescriptorPoolCreateInfo)
+CREATE(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo)
+CREATE(Fence, VkFenceCreateInfo)
+CREATE(PipelineCache, VkPipelineCacheCreateInfo)
+CREATE(PipelineLayout, VkPipelineLayoutCreateInfo)
+CREATE(ShaderModule, VkShaderModuleCreateInfo)
+WRAP(vkCreateDevice, false, (VkPhysicalDevice u, const VkDeviceCreateInfo *v,
+			     const VkAllocationCallbacks *w, VkDevice *x), u, v, w, x)
+WRAP(vkCreateComputePipelines, false,
+     (VkDevice u, VkPipelineCache v, uint32_t w, const VkComputePipelineCreateInfo *x,
+      const VkAllocationCallbacks *y, VkPipeline *z), u, v, w, x, y, z)
+WRAP(vkAllocateCommandBuffers, false, (VkDevice u, const VkCommandBufferAllocateInfo *v,
+				       VkCommandBuffer *w), u, v, w)
+WRAP(vkAllocateDescriptorSets, false, (VkDevice u, const VkDescriptorSetAllocateInfo *v,
+				       VkDescriptorSet *w), u, v, w)
+WRAP(vkBeginCommandBuffer, false, (VkCommandBuffer u, const VkCommandBufferBeginInfo *v), u, v)
+WRAP(vkEndCommandBuffer, false, (VkCommandBuffer u), u)
+WRAP(vkBindBufferMemory, false, (VkDevice u, VkBuffer v, VkDeviceMemory w, VkDeviceSize x),
+     u, v, w, x)
+WRAP(vkResetFences, false, (VkDevice u, uint32_t v, const VkFence *w), u, v, w)
+WRAP(vkQueueSubmit, false, (VkQueue u, uint32_t v, const VkSubmitInfo *w, VkFence x), u, v, w, x)
+WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
+WRAP(vkWaitForFences, y == UINT64_MAX,
+     (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
+
+/* ---- Memory that is not coherent ---- */
+
+/* The host reads and writes a copy, which is exchanged with the memory when it is flushed. */
+static bool is_incoherent;
+
+static struct shadow {
+	VkDeviceMemory memory;
+	uint64_t size;
+	void *real;
+	void *copy;
+} shadows[16];
+
+static struct shadow *shadow_of(VkDeviceMemory memory)
+{
+	for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]); i++)
+		if (shadows[i].memory == memory)
+			return &shadows[i];
+	return NULL;
+}
 
 VkResult __real_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
 				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory);
 VkResult __wrap_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
 				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory);
-VkResult __real_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits,
-			      VkFence fence);
-VkResult __wrap_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits,
-			      VkFence fence);
-VkResult __real_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
-				uint64_t timeout);
-VkResult __wrap_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
-				uint64_t timeout);
-
 VkResult __wrap_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
 				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory)
 {
-	return failures.allocate ? failures.allocate :
-				   __real_vkAllocateMemory(device, info, allocator, memory);
+	struct shadow *s = shadow_of(VK_NULL_HANDLE);
+	VkResult result;
+
+	if (fails("vkAllocateMemory", false))
+		return failure.result;
+	result = __real_vkAllocateMemory(device, info, allocator, memory);
+	if (!result && is_incoherent) {
+		assert_non_null(s);
+		*s = (struct shadow){ .memory = *memory, .size = info->allocationSize };
+	}
+	return result;
 }
 
-VkResult __wrap_vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits,
-			      VkFence fence)
+VkResult __real_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
+			    VkDeviceSize size, VkMemoryMapFlags flags, void **data);
+VkResult __wrap_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
+			    VkDeviceSize size, VkMemoryMapFlags flags, void **data);
+VkResult __wrap_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
+			    VkDeviceSize size, VkMemoryMapFlags flags, void **data)
 {
-	return failures.submit ? failures.submit :
-				 __real_vkQueueSubmit(queue, count, submits, fence);
+	struct shadow *s = shadow_of(memory);
+	VkResult result;
+
+	if (fails("vkMapMemory", false))
+		return failure.result;
+	result = __real_vkMapMemory(device, memory, offset, size, flags, data);
+	if (!result && s) {
+		s->real = *data;
+		*data = s->copy = calloc(1, s->size);
+		assert_non_null(s->copy);
+	}
+	return result;
 }
 
-/* A wait without end succeeds. */
-VkResult __wrap_vkWaitForFences(VkDevice device, uint32_t count, const VkFence *fences, VkBool32 all,
-				uint64_t timeout)
+void __real_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *all);
+void __wrap_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *all);
+void __wrap_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *all)
 {
-	if (failures.wait && (failures.wait != VK_TIMEOUT || timeout != UINT64_MAX))
-		return failures.wait;
-	return __real_vkWaitForFences(device, count, fences, all, timeout);
+	struct shadow *s = memory ? shadow_of(memory) : NULL;
+
+	if (s) {
+		free(s->copy);
+		memset(s, 0, sizeof(*s));
+	}
+	__real_vkFreeMemory(device, memory, all);
+}
+
+VkResult __wrap_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count,
+					  const VkMappedMemoryRange *ranges);
+VkResult __wrap_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count,
+					  const VkMappedMemoryRange *ranges)
+{
+	const struct shadow *s = shadow_of(ranges->memory);
+
+	(void)device;
+	assert_true(count == 1 && s && ranges->size == VK_WHOLE_SIZE && !ranges->offset);
+	memcpy(s->real, s->copy, s->size);
+	return VK_SUCCESS;
+}
+
+VkResult __wrap_vkInvalidateMappedMemoryRanges(VkDevice device, uint32_t count,
+					       const VkMappedMemoryRange *ranges);
+VkResult __wrap_vkInvalidateMappedMemoryRanges(VkDevice device, uint32_t count,
+					       const VkMappedMemoryRange *ranges)
+{
+	const struct shadow *s = shadow_of(ranges->memory);
+
+	(void)device;
+	assert_true(count == 1 && s && ranges->size == VK_WHOLE_SIZE && !ranges->offset);
+	memcpy(s->copy, s->real, s->size);
+	return VK_SUCCESS;
+}
+
+void __real_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
+						VkPhysicalDeviceMemoryProperties *properties);
+void __wrap_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
+						VkPhysicalDeviceMemoryProperties *properties);
+void __wrap_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
+						VkPhysicalDeviceMemoryProperties *properties)
+{
+	__real_vkGetPhysicalDeviceMemoryProperties(physical, properties);
+	for (uint32_t i = 0; is_incoherent && i < properties->memoryTypeCount; i++)
+		properties->memoryTypes[i].propertyFlags &=
+			~(VkMemoryPropertyFlags)VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 }
 
 /* ---- The clock ---- */
@@ -722,11 +853,11 @@ static void test_deadline(void **unused)
 	a.execution.deadline_ns = 1;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
-	failures.wait = VK_TIMEOUT;
+	failure.result = VK_TIMEOUT;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	/* The next one does not wait longer for what goes on. */
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
-	failures.wait = VK_SUCCESS;
+	failure.result = VK_SUCCESS;
 	assert_int_equal(prepared_execute(p, &a.execution, gone, &err), NN_GENERAL_FAILURE);
 	check_against_plan(p);
 	close(gone);
@@ -743,58 +874,147 @@ static enum nn_status engine_prepare(void **prepared, struct nn_error *err)
 	return vulkan_engine.prepare(&vulkan_engine, &b.model, &how, prepared, err);
 }
 
+static enum nn_status engine_execute(void *prepared, struct arguments *a)
+{
+	struct nn_error err = { "" };
+
+	return vulkan_engine.execute(&vulkan_engine, prepared, &a->execution, &err);
+}
+
+static void fail_after(VkResult result, uint32_t calls)
+{
+	failure.result = result;
+	failure.before = calls;
+	failure.is_reached = false;
+}
+
+static void check_works(struct arguments *a)
+{
+	struct nn_error err = { "" };
+	void *prepared = NULL;
+
+	fail_after(VK_SUCCESS, 0);
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	assert_int_equal(engine_execute(prepared, a), NN_OK);
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/* Each call fails in turn: first the engine opens the GPU and makes pipelines, then it has both. */
 static void test_out_of_memory(void **unused)
 {
 	static const struct {
 		VkResult result;
 		enum nn_status status;
 	} cases[] = {
-		{ VK_ERROR_OUT_OF_DEVICE_MEMORY, NN_RESOURCE_EXHAUSTED_TRANSIENT },
 		{ VK_ERROR_OUT_OF_HOST_MEMORY, NN_OUT_OF_MEMORY },
+		{ VK_ERROR_OUT_OF_DEVICE_MEMORY, NN_RESOURCE_EXHAUSTED_TRANSIENT },
 	};
-	void *prepared = NULL;
+	struct arguments a;
 
 	(void)unused;
-	make_add();
+	make_product();
+	make_arguments(&b.model, &a);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct nn_error err = { "" };
+		for (uint32_t calls = 0;; calls++) {
+			struct nn_error err = { "" };
+			void *prepared = NULL;
+			enum nn_status status;
 
-		failures.allocate = cases[i].result;
-		assert_int_equal(engine_prepare(&prepared, &err), cases[i].status);
-		assert_null(prepared);
-		failures.allocate = VK_SUCCESS;
-		assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
-		vulkan_engine.release(&vulkan_engine, prepared);
+			fail_after(cases[i].result, calls);
+			status = engine_prepare(&prepared, &err);
+			if (!failure.is_reached) {
+				assert_int_equal(status, NN_OK);
+				assert_true(calls > 20);
+				vulkan_engine.release(&vulkan_engine, prepared);
+				break;
+			}
+			assert_int_equal(status, cases[i].status);
+			assert_null(prepared);
+			if (i)
+				check_works(&a);
+		}
+		check_works(&a);
 	}
+	free_arguments(&a);
+}
+
+/* Commands that cannot be recorded again are recorded by the next execution. */
+static void test_out_of_memory_later(void **unused)
+{
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct prepared *p;
+
+	(void)unused;
+	make_poolings();
+	p = must_prepare(&b.model);
+	make_arguments(&b.model, &a);
+	/* The fence is reset, submitted, waited for. */
+	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 3);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+	assert_true(failure.is_reached);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
+			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	fail_after(VK_SUCCESS, 0);
+	check_against_plan(p);
+	prepared_release(p);
+	free_arguments(&a);
 }
 
 /* A lost GPU ends executions of all that was prepared before; what is prepared next works. */
 static void test_lost(void **unused)
 {
-	static VkResult *const calls[] = { &failures.submit, &failures.wait };
-	void *lost, *next;
 	struct arguments a;
 
 	(void)unused;
-	make_add();
+	make_product();
 	make_arguments(&b.model, &a);
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+	for (uint32_t calls = 0;; calls++) {
 		struct nn_error err = { "" };
+		void *older, *lost = NULL;
 
-		assert_int_equal(engine_prepare(&lost, &err), NN_OK);
-		*calls[i] = VK_ERROR_DEVICE_LOST;
-		assert_int_equal(vulkan_engine.execute(&vulkan_engine, lost, &a.execution, &err),
-				 NN_DEVICE_UNAVAILABLE);
-		*calls[i] = VK_SUCCESS;
-		assert_int_equal(vulkan_engine.execute(&vulkan_engine, lost, &a.execution, &err),
-				 NN_DEVICE_UNAVAILABLE);
-		assert_int_equal(engine_prepare(&next, &err), NN_OK);
-		assert_int_equal(vulkan_engine.execute(&vulkan_engine, next, &a.execution, &err),
-				 NN_OK);
-		vulkan_engine.release(&vulkan_engine, lost);
-		vulkan_engine.release(&vulkan_engine, next);
+		assert_int_equal(engine_prepare(&older, &err), NN_OK);
+		fail_after(VK_ERROR_DEVICE_LOST, calls);
+		if (engine_prepare(&lost, &err) == NN_OK) {
+			const enum nn_status status = engine_execute(lost, &a);
+
+			assert_int_equal(status, failure.is_reached ? NN_DEVICE_UNAVAILABLE :
+								      NN_OK);
+			vulkan_engine.release(&vulkan_engine, lost);
+		}
+		if (!failure.is_reached) {
+			vulkan_engine.release(&vulkan_engine, older);
+			assert_true(calls >= 4);
+			break;
+		}
+		fail_after(VK_SUCCESS, 0);
+		assert_int_equal(engine_execute(older, &a), NN_DEVICE_UNAVAILABLE);
+		check_works(&a);
+		vulkan_engine.release(&vulkan_engine, older);
 	}
+	fail_after(VK_SUCCESS, 0);
 	free_arguments(&a);
+}
+
+/* Memory that is not coherent is flushed before the GPU reads it, and invalidated afterwards. */
+static void test_incoherent(void **unused)
+{
+	struct gpu *coherent = gpu;
+	struct nn_error err = { "" };
+	struct prepared *p;
+
+	(void)unused;
+	is_incoherent = true;
+	gpu = NULL;
+	assert_int_equal(gpu_open("software", &gpu, &err), NN_OK);
+	make_product();
+	p = must_prepare(&b.model);
+	for (uint32_t i = 0; i < 2; i++)
+		check_against_plan(p);
+	prepared_release(p);
+	gpu_release(gpu);
+	gpu = coherent;
+	is_incoherent = false;
 }
 
 /* ---- Which GPU ---- */
@@ -886,7 +1106,9 @@ int main(void)
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_out_of_memory_later),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_incoherent),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),
 		cmocka_unit_test(test_variants),

@@ -150,6 +150,8 @@ VkResult commands_record(struct commands *c, const struct commands_target *targe
 	pthread_mutex_lock(&target->gpu->lock);
 	c->count = 0;
 	result = record(c, target, cost);
+	if (result)
+		c->count = 0;
 	pthread_mutex_unlock(&target->gpu->lock);
 	return result;
 }

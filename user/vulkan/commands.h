@@ -36,7 +36,8 @@ struct commands_target {
 
 /*
  * Records a graph's dispatches, at most `cost` in a submission, after transfers of the inputs and
- * before those of the outputs. Replaces what was recorded before, which must not run.
+ * before those of the outputs. Replaces what was recorded before, which must not run. A failure
+ * leaves no commands.
  */
 VkResult commands_record(struct commands *c, const struct commands_target *target, uint64_t cost);
 void commands_free(struct commands *c, struct gpu *gpu);

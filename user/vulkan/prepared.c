@@ -37,6 +37,7 @@ struct prepared {
 	struct commands commands;
 	bool is_running;		/* after a deadline: the fence has not signalled */
 	uint32_t tunings;
+	uint64_t cost;			/* of a submission, at most */
 };
 
 static const struct nn_subgraph *main_of(const struct prepared *p)
@@ -140,7 +141,7 @@ static void write_set(const struct prepared *p)
 	vkUpdateDescriptorSets(p->gpu->device, 2, writes, 0, NULL);
 }
 
-static VkResult record(struct prepared *p, uint64_t cost)
+static VkResult record(struct prepared *p)
 {
 	const struct nn_subgraph *main = main_of(p);
 	const struct commands_target target = {
@@ -150,7 +151,7 @@ static VkResult record(struct prepared *p, uint64_t cost)
 		.outputs = p->transfers + main->num_inputs, .num_outputs = main->num_outputs,
 	};
 
-	return commands_record(&p->commands, &target, cost);
+	return commands_record(&p->commands, &target, p->cost);
 }
 
 static enum nn_status make(struct prepared *p, struct nn_error *err)
@@ -171,7 +172,8 @@ static enum nn_status make(struct prepared *p, struct nn_error *err)
 	if (status)
 		return status;
 	write_set(p);
-	return gpu_fail(p->gpu, record(p, FIRST_COST), "cannot record commands", err);
+	p->cost = FIRST_COST;
+	return gpu_fail(p->gpu, record(p), "cannot record commands", err);
 }
 
 enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
@@ -356,17 +358,17 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 	return status;
 }
 
-/* Cuts the commands again, by the time that all of them took. */
-static enum nn_status tune(struct prepared *p, uint64_t ns, struct nn_error *err)
+/* Cuts the commands again, by the time that all of them took. After a failure the next run does. */
+static void tune(struct prepared *p, uint64_t ns)
 {
 	uint64_t cost = 0;
 
 	if (p->tunings++ >= TUNINGS)
-		return NN_OK;
+		return;
 	for (uint32_t i = 0; i < p->graph.num_dispatches; i++)
 		cost += p->graph.dispatches[i].cost;
-	cost = (uint64_t)((double)cost / (double)(ns + 1) * SUBMISSION_NS) + 1;
-	return gpu_fail(p->gpu, record(p, cost), "cannot record commands", err);
+	p->cost = (uint64_t)((double)cost / (double)(ns + 1) * SUBMISSION_NS) + 1;
+	record(p);
 }
 
 static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, struct nn_error *err)
@@ -374,6 +376,8 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 	enum nn_status status = wait_for(p, e, err);
 	uint64_t begin;
 
+	if (!status && !p->commands.count)
+		status = gpu_fail(p->gpu, record(p), "cannot record commands", err);
 	for (uint32_t i = 0; !status && i < e->num_inputs; i++)
 		memcpy(p->staging.base + p->transfers[i].host, e->inputs[i].data,
 		       p->transfers[i].size);
@@ -393,7 +397,9 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
 	}
 	/* Recording may wait for a compiler, a deadline may not. */
-	return status || e->deadline_ns ? status : tune(p, clock_ns() - begin, err);
+	if (!status && !e->deadline_ns)
+		tune(p, clock_ns() - begin);
+	return status;
 }
 
 /* Waits for other executions; false: the deadline has passed. */
