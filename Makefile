@@ -559,8 +559,8 @@ vulkan_wraps := $(patsubst %,vkCreate%,Buffer CommandPool ComputePipelines Descr
 		PipelineCache PipelineLayout ShaderModule) vkAllocateCommandBuffers vkAllocateDescriptorSets \
 	vkAllocateMemory vkBeginCommandBuffer vkBindBufferMemory vkEndCommandBuffer vkFlushMappedMemoryRanges vkFreeMemory \
 	vkGetPhysicalDeviceMemoryProperties vkInvalidateMappedMemoryRanges vkMapMemory vkQueueSubmit vkQueueWaitIdle \
-	vkResetFences vkWaitForFences
-# Calls of Vulkan fail if the test says so. Its random graphs are those of plans.
+	vkResetFences vkWaitForFences nna_engine_store_get nna_engine_store_put
+# A store is played, and calls of Vulkan fail if the test says so. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime $(vulkan_wraps)) $(worker_libs) \

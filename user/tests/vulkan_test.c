@@ -93,7 +93,6 @@ CREATE(CommandPool, VkCommandPoolCreateInfo)
 CREATE(DescriptorPool, VkDescriptorPoolCreateInfo)
 CREATE(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo)
 CREATE(Fence, VkFenceCreateInfo)
-CREATE(PipelineCache, VkPipelineCacheCreateInfo)
 CREATE(PipelineLayout, VkPipelineLayoutCreateInfo)
 CREATE(ShaderModule, VkShaderModuleCreateInfo)
 WRAP(vkCreateDevice, false, (VkPhysicalDevice u, const VkDeviceCreateInfo *v,
@@ -114,6 +113,64 @@ WRAP(vkQueueSubmit, false, (VkQueue u, uint32_t v, const VkSubmitInfo *w, VkFenc
 WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
 WRAP(vkWaitForFences, y == UINT64_MAX,
      (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
+
+/* ---- The engine's store, of one entry ---- */
+
+static struct {
+	char key[256];
+	size_t key_size;
+	void *data;
+	size_t size;
+	uint32_t puts;
+	size_t loaded;			/* bytes that the last cache of pipelines began with */
+} store;
+
+enum nn_status __wrap_nna_engine_store_get(const void *key, size_t key_size, void **data,
+					   size_t *size, struct nn_error *err);
+enum nn_status __wrap_nna_engine_store_get(const void *key, size_t key_size, void **data,
+					   size_t *size, struct nn_error *err)
+{
+	if (!store.data || key_size != store.key_size || memcmp(key, store.key, key_size))
+		return nn_fail(err, NN_GENERAL_FAILURE, "no entry");
+	*data = malloc(store.size);
+	assert_non_null(*data);
+	memcpy(*data, store.data, store.size);
+	*size = store.size;
+	return NN_OK;
+}
+
+enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, const void *data,
+					   size_t size, struct nn_error *err);
+enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, const void *data,
+					   size_t size, struct nn_error *err)
+{
+	(void)err;
+	assert_true(key_size <= sizeof(store.key) && size);
+	memcpy(store.key, key, key_size);
+	store.key_size = key_size;
+	free(store.data);
+	store.data = malloc(size);
+	assert_non_null(store.data);
+	memcpy(store.data, data, size);
+	store.size = size;
+	store.puts++;
+	return NN_OK;
+}
+
+VkResult __real_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
+				      const VkAllocationCallbacks *allocator,
+				      VkPipelineCache *cache);
+VkResult __wrap_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
+				      const VkAllocationCallbacks *allocator,
+				      VkPipelineCache *cache);
+VkResult __wrap_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
+				      const VkAllocationCallbacks *allocator,
+				      VkPipelineCache *cache)
+{
+	store.loaded = info->initialDataSize;
+	return fails("vkCreatePipelineCache", false) ? failure.result :
+	       __real_vkCreatePipelineCache(device, info, allocator, cache);
+}
 
 /* ---- Memory that is not coherent ---- */
 
@@ -996,6 +1053,57 @@ static void test_lost(void **unused)
 	free_arguments(&a);
 }
 
+/* Makes the engine open the GPU again. */
+static void lose_gpu(struct arguments *a)
+{
+	struct nn_error err = { "" };
+	void *lost = NULL;
+
+	assert_int_equal(engine_prepare(&lost, &err), NN_OK);
+	fail_after(VK_ERROR_DEVICE_LOST, 0);
+	assert_int_equal(engine_execute(lost, a), NN_DEVICE_UNAVAILABLE);
+	fail_after(VK_SUCCESS, 0);
+	vulkan_engine.release(&vulkan_engine, lost);
+}
+
+/* Pipelines are stored once they are made, and loaded; an entry with another header is not. */
+static void test_store(void **unused)
+{
+	struct arguments a;
+
+	(void)unused;
+	make_product();
+	make_arguments(&b.model, &a);
+	lose_gpu(&a);
+	store.puts = 0;
+	check_works(&a);
+	check_works(&a);
+	assert_int_equal(store.puts, 1);
+	lose_gpu(&a);
+	check_works(&a);
+	assert_int_equal(store.loaded, store.size);
+	/* The size of the header, its version, vendor, device, and the driver's UUID. */
+	for (size_t i = 0; i <= 32; i += 4) {
+		lose_gpu(&a);
+		if (i < 32)
+			((uint8_t *)store.data)[i] ^= 1;
+		else
+			store.size = 31;
+		store.puts = 0;
+		check_works(&a);
+		assert_int_equal(store.loaded, 0);
+		assert_int_equal(store.puts, 1);
+	}
+	/* A key of another driver. */
+	lose_gpu(&a);
+	store.key[20] ^= 1;
+	check_works(&a);
+	assert_int_equal(store.loaded, 0);
+	free(store.data);
+	store.data = NULL;
+	free_arguments(&a);
+}
+
 /* Memory that is not coherent is flushed before the GPU reads it, and invalidated afterwards. */
 static void test_incoherent(void **unused)
 {
@@ -1108,6 +1216,7 @@ int main(void)
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_out_of_memory_later),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),

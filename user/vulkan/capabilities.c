@@ -165,12 +165,11 @@ enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 {
 	struct sample *s;
 	enum nn_status status;
-	char path[4096], uuid[2 * VK_UUID_SIZE + 1];
+	char path[4096];
 
-	for (uint32_t i = 0; i < VK_UUID_SIZE; i++)
-		sprintf(uuid + 2 * i, "%02x", gpu->driver_uuid[i]);
-	if (folder && snprintf(path, sizeof(path), "%s/speed-%s-%08x-%s", folder, uuid,
-			       gpu->driver_version, gpu->name.uuid) >= (int)sizeof(path))
+	if (folder && snprintf(path, sizeof(path), "%s/speed-%s-%08x-%s", folder,
+			       gpu->driver_uuid, gpu->driver_version,
+			       gpu->name.uuid) >= (int)sizeof(path))
 		folder = NULL;
 	if (folder && read_figures(path, c))
 		return NN_OK;

@@ -287,7 +287,7 @@ static void read_properties(struct gpu *gpu)
 	vkGetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
 	gpu->limits = all.properties.limits;
 	gpu->driver_version = all.properties.driverVersion;
-	memcpy(gpu->driver_uuid, id.driverUUID, sizeof(gpu->driver_uuid));
+	uuid_text(id.driverUUID, gpu->driver_uuid);
 	gpu->family = (uint32_t)family_of(gpu->physical);
 }
 

@@ -39,7 +39,7 @@ struct gpu {
 	struct gpu_name name;
 	VkPhysicalDeviceLimits limits;
 	VkPhysicalDeviceMemoryProperties memory;
-	uint8_t driver_uuid[VK_UUID_SIZE];
+	char driver_uuid[GPU_UUID_TEXT];
 	uint32_t driver_version;
 	uint32_t can;			/* variants that it has */
 	uint32_t uses;			/* variants that are quicker there */

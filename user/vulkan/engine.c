@@ -3,6 +3,7 @@
  * The functions that the kit calls. All clients share the GPU. After a loss it is opened again.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/build_id.h"
@@ -16,12 +17,72 @@ static struct {
 	const char *wanted;
 	const char *folder;
 	struct gpu *gpu;		/* under the lock */
+	uint32_t stored;		/* the same: pipelines of it that the store has */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vulkan_engine_choose(const char *wanted, const char *folder)
 {
 	state.wanted = wanted;
 	state.folder = folder;
+}
+
+/* ---- Pipelines in the engine's store ---- */
+
+/* They depend on this build's shaders, the driver and the GPU. */
+static int key_of(const struct gpu *gpu, char key[256])
+{
+	char build[BUILD_ID_TEXT];
+
+	build_id(build);
+	return snprintf(key, 256, "pipelines %.40s %s %08x %s", build, gpu->driver_uuid,
+			gpu->driver_version, gpu->name.uuid);
+}
+
+static void load_pipelines(struct gpu *gpu)
+{
+	struct nn_error err = { "" };
+	char key[256];
+	void *data;
+	size_t size;
+
+	if (nna_engine_store_get(key, (size_t)key_of(gpu, key), &data, &size, &err))
+		return;
+	if (!pipelines_load(gpu, data, size))
+		nna_engine_log(NNA_ENGINE_WARNING,
+			       "the stored pipelines are not of %s: they are made again",
+			       gpu->name.name);
+	free(data);
+}
+
+/* Stores the pipelines if there are new ones. */
+static void store_pipelines(struct gpu *gpu)
+{
+	struct nn_error err = { "" };
+	bool is_new = false;
+	char key[256];
+	void *data;
+	size_t size;
+
+	pthread_mutex_lock(&state.lock);
+	if (gpu == state.gpu) {
+		is_new = state.stored != pipelines_count(gpu);
+		state.stored = pipelines_count(gpu);
+	}
+	pthread_mutex_unlock(&state.lock);
+	data = is_new ? pipelines_save(gpu, &size) : NULL;
+	if (data && nna_engine_store_put(key, (size_t)key_of(gpu, key), data, size, &err))
+		nna_engine_log(NNA_ENGINE_DEBUG, "pipelines are not stored: %s", err.message);
+	free(data);
+}
+
+static enum nn_status open_gpu(struct nn_error *err)
+{
+	enum nn_status status = gpu_open(state.wanted, &state.gpu, err);
+
+	state.stored = 0;
+	if (!status)
+		load_pipelines(state.gpu);
+	return status;
 }
 
 /* The GPU, held for the caller. */
@@ -37,7 +98,7 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 		state.gpu = NULL;
 	}
 	if (!state.gpu)
-		status = gpu_open(state.wanted, &state.gpu, err);
+		status = open_gpu(err);
 	if (!status)
 		*gpu = gpu_hold(state.gpu);
 	pthread_mutex_unlock(&state.lock);
@@ -123,6 +184,8 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 		status = take_gpu(&gpu, err);
 	if (!status)
 		status = prepared_create(gpu, model, &made, err);
+	if (!status)
+		store_pipelines(gpu);
 	gpu_release(gpu);
 	*prepared = made;
 	return status;
@@ -171,6 +234,7 @@ const struct nna_engine vulkan_engine = {
 	.size = sizeof(vulkan_engine),
 	.clients = NNA_ENGINE_CLIENTS_THREADS,
 	.name = "vulkan",
+	.store_identity = "pipelines",
 	.describe = describe,
 	.supported = supported,
 	.prepare = prepare,

@@ -101,6 +101,57 @@ uint32_t pipelines_count(const struct gpu *gpu)
 	return gpu->pipelines->count;
 }
 
+/* Whether data have the header that they must have. */
+static bool is_ours(const struct gpu *gpu, const void *data, size_t size)
+{
+	VkPipelineCacheHeaderVersionOne header;
+	VkPhysicalDeviceProperties properties;
+
+	if (size < sizeof(header))
+		return false;
+	memcpy(&header, data, sizeof(header));
+	vkGetPhysicalDeviceProperties(gpu->physical, &properties);
+	return header.headerSize == sizeof(header) &&
+	       header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+	       header.vendorID == properties.vendorID && header.deviceID == properties.deviceID &&
+	       !memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE);
+}
+
+bool pipelines_load(struct gpu *gpu, const void *data, size_t size)
+{
+	const VkPipelineCacheCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+		.initialDataSize = size,
+		.pInitialData = data,
+	};
+	VkPipelineCache cache;
+
+	if (!is_ours(gpu, data, size) || vkCreatePipelineCache(gpu->device, &info, NULL, &cache))
+		return false;
+	pthread_mutex_lock(&gpu->lock);
+	vkDestroyPipelineCache(gpu->device, gpu->pipelines->cache, NULL);
+	gpu->pipelines->cache = cache;
+	pthread_mutex_unlock(&gpu->lock);
+	return true;
+}
+
+void *pipelines_save(struct gpu *gpu, size_t *size)
+{
+	VkPipelineCache cache;
+	void *data = NULL;
+
+	pthread_mutex_lock(&gpu->lock);
+	cache = gpu->pipelines->cache;
+	if (!vkGetPipelineCacheData(gpu->device, cache, size, NULL))
+		data = malloc(*size);
+	if (data && vkGetPipelineCacheData(gpu->device, cache, size, data)) {
+		free(data);
+		data = NULL;
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	return data;
+}
+
 static VkResult get_module(struct gpu *gpu, enum shader shader, VkShaderModule *module)
 {
 	static const struct {

@@ -24,6 +24,15 @@ VkDescriptorSetLayout pipelines_set_layout(const struct gpu *gpu);
 VkPipelineLayout pipelines_layout(const struct gpu *gpu);
 uint32_t pipelines_count(const struct gpu *gpu);
 
+/*
+ * Begins with pipelines that were made before, as pipelines_save() returned them. Returns false if
+ * they are damaged, or of another GPU or driver.
+ */
+bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
+
+/* Returns all pipelines as malloc()ed data, or NULL. */
+void *pipelines_save(struct gpu *gpu, size_t *size);
+
 /* Returns a pipeline that lives as long as the GPU. The caller holds its lock. */
 VkResult pipeline_get(struct gpu *gpu, enum shader shader, const uint32_t constants[SHADER_CONSTANTS],
 		      VkPipeline *pipeline);
