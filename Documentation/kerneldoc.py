@@ -9,11 +9,15 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
 
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
 def comments(path):
     """Texts of the comments, without their stars."""
-    with open(path, encoding='utf-8') as file:
-        for comment in re.findall(r'^\s*/\*\*(.*?)\*/', file.read(), re.M | re.S):
-            yield re.sub(r'^\s*\* ?', '', comment, flags=re.M).strip('\n ')
+    for comment in re.findall(r'^\s*/\*\*(.*?)\*/', read(path), re.M | re.S):
+        yield re.sub(r'^\s*\* ?', '', comment, flags=re.M).strip('\n ')
 
 
 def paragraph(text):
@@ -43,19 +47,32 @@ def entry(text):
     return nodes.definition_list_item('', nodes.term('', '', nodes.literal('', head[1])), about)
 
 
-class KernelDoc(Directive):
+class OfSources(Directive):
+    """A directive about the file, or the files of a pattern, that its argument names in the tree."""
+
+    required_arguments = 1
+
+    def paths(self):
+        env = self.state.document.settings.env
+        for path in sorted(glob.glob(os.path.join(os.path.dirname(env.srcdir), self.arguments[0]))):
+            env.note_dependency(path)
+            yield path
+
+    def find(self, pattern, flags, what):
+        """What the pattern finds in them; something has to be there."""
+        found = [one for path in self.paths() for one in re.findall(pattern, read(path), flags)]
+        if not found:
+            raise self.error(f'{self.arguments[0]} has no {what}')
+        return found
+
+
+class KernelDoc(OfSources):
     """.. kernel-doc:: PATTERN, with Linux' option that leaves nothing out here. Files without kernel-doc have no entry."""
 
     option_spec = {'internal': directives.flag}
 
-    required_arguments = 1
-
     def run(self):
-        env = self.state.document.settings.env
-        entries = []
-        for path in sorted(glob.glob(os.path.join(os.path.dirname(env.srcdir), self.arguments[0]))):
-            env.note_dependency(path)
-            entries += [entry(text) for text in comments(path)]
+        entries = [entry(text) for path in self.paths() for text in comments(path)]
         entries = [item for item in entries if item is not None]
         if not entries:
             raise self.error(f'{self.arguments[0]} has no kernel-doc')
@@ -67,42 +84,26 @@ TYPES = {'FLOATS': ['float32', 'float16'], 'BYTES': ['uint8', 'int8'], 'INT': ['
          'NN_T(NN_TENSOR_QUANT8_SYMM)': ['symmetric int8']}
 
 
-class Operations(Directive):
+class Operations(OfSources):
     """.. operations:: FILE, the operations of the table there, by the types of their first input"""
 
-    required_arguments = 1
-
     def run(self):
-        env = self.state.document.settings.env
-        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
-        env.note_dependency(path)
         names = {}
-        with open(path, encoding='utf-8') as file:
-            for name, types in re.findall(r'^\t(?:OP\(|\{ NN_OP_)(\w+), ([\w() |]+),', file.read(), re.M):
-                key = ', '.join(one for part in types.split(' | ') for one in TYPES[part])
-                names.setdefault(key, []).append(name)
-        if not names:
-            raise self.error(f'{path} has no operations')
+        for name, types in self.find(r'^\t(?:OP\(|\{ NN_OP_)(\w+), ([\w() |]+),', re.M, 'operations'):
+            key = ', '.join(one for part in types.split(' | ') for one in TYPES[part])
+            names.setdefault(key, []).append(name)
         return [nodes.definition_list('', *(nodes.definition_list_item(
             '', nodes.term('', key), nodes.definition('', nodes.paragraph('', ', '.join(sorted(names[key])))))
             for key in sorted(names, key=lambda key: -len(names[key]))))]
 
 
-class Faults(Directive):
+class Faults(OfSources):
     """.. faults:: FILE, the faults there by the group of tests that finds them"""
 
-    required_arguments = 1
-
     def run(self):
-        env = self.state.document.settings.env
-        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
-        env.note_dependency(path)
         groups = {}
-        with open(path, encoding='utf-8') as file:
-            for group, text in re.findall(r'^FAULT\(\w+, (\w+), "(.*)"\)$', file.read(), re.M):
-                groups.setdefault(group, []).append(text)
-        if not groups:
-            raise self.error(f'{path} has no faults')
+        for group, text in self.find(r'^FAULT\(\w+, (\w+), "(.*)"\)$', re.M, 'faults'):
+            groups.setdefault(group, []).append(text)
         return [nodes.definition_list('', *(nodes.definition_list_item(
             '', nodes.term('', '', nodes.literal('', group)),
             nodes.definition('', nodes.bullet_list('', *(nodes.list_item('', nodes.paragraph('', text))
@@ -110,19 +111,11 @@ class Faults(Directive):
             for group in groups))]
 
 
-class ModuleParameters(Directive):
+class ModuleParameters(OfSources):
     """.. module-parameters:: FILE, what MODULE_PARM_DESC() there says of each parameter"""
 
-    required_arguments = 1
-
     def run(self):
-        env = self.state.document.settings.env
-        path = os.path.join(os.path.dirname(env.srcdir), self.arguments[0])
-        env.note_dependency(path)
-        with open(path, encoding='utf-8') as file:
-            found = re.findall(r'MODULE_PARM_DESC\((\w+),\s*"(.*?)"\);', file.read(), re.S)
-        if not found:
-            raise self.error(f'{path} has no parameters')
+        found = self.find(r'MODULE_PARM_DESC\((\w+),\s*"(.*?)"\);', re.S, 'parameters')
         return [nodes.definition_list('', *(nodes.definition_list_item(
             '', nodes.term('', '', nodes.literal('', name)),
             nodes.definition('', nodes.paragraph('', text + '.'))) for name, text in found))]
