@@ -82,7 +82,7 @@ static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool f
 						   struct rows *r)
 {
 	const size_t most = nn_q8_most_spares(depth);
-	const int8_t *spare = nn_q8_spare_bytes(s, (size_t)vectors, LANES, depth);
+	const int8_t *spare = nn_q8_spare_bytes(s, depth);
 	VI b[NN_PANEL_VECTORS], half[NN_PANEL_VECTORS];
 
 	for (size_t i = 0; i < s->count && i < most; i++, spare += vectors * WIDTH) {

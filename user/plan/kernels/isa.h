@@ -165,18 +165,21 @@ static inline size_t nn_q8_most_spares(size_t depth)
 	return (depth / NN_Q8_GROUP + 15) / 8;
 }
 
+/* The size of the counts and the places, after which the bytes begin. */
+static inline size_t nn_q8_places_size(size_t depth)
+{
+	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;
+}
+
 static inline size_t nn_q8_spares_size(size_t vectors, size_t lanes, size_t depth)
 {
-	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64 +
-	       nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
+	return nn_q8_places_size(depth) + nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
 }
 
 /* The bytes of spares. */
-static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t vectors, size_t lanes,
-					size_t depth)
+static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t depth)
 {
-	return (int8_t *)s + nn_q8_spares_size(vectors, lanes, depth) -
-	       nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
+	return (int8_t *)s + nn_q8_places_size(depth);
 }
 
 /*

@@ -145,7 +145,7 @@ static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *four
 			struct nn_q8_spares *spares)
 {
 	const size_t width = vectors * lanes * NN_Q8_GROUP;
-	int8_t *rest = nn_q8_spare_bytes(spares, vectors, lanes, depth);
+	int8_t *rest = nn_q8_spare_bytes(spares, depth);
 
 	spares->count = 0;
 	spares->too_many = false;

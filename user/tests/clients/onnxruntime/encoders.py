@@ -121,9 +121,8 @@ def quantise(model, to, kind):
 def main():
     for name, sizes in ENCODERS.items():
         model = encoder(*sizes)
-        for text in ("uint8", "int8"):
-            quantise(model, os.path.join(sys.argv[1], f"{name}.dynamic-{text}.onnx"),
-                     getattr(quantization.QuantType, "QUInt8" if text == "uint8" else "QInt8"))
+        for text, kind in ("uint8", quantization.QuantType.QUInt8), ("int8", quantization.QuantType.QInt8):
+            quantise(model, os.path.join(sys.argv[1], f"{name}.dynamic-{text}.onnx"), kind)
 
 
 if __name__ == "__main__":
