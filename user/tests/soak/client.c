@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/dma-buf.h>
-#include <dirent.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,6 +32,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "tests/model_builder.h"
+#include "tests/open_files.h"
 #include "tests/plan_diff/compare.h"
 #include "vectors/graph.h"
 #include "vectors/operations.h"
@@ -541,18 +541,6 @@ static bool do_job(void)
 	return done;
 }
 
-static int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
 /* After each life there is what there was after the second one. */
 static void check_self(void)
 {
@@ -561,10 +549,10 @@ static void check_self(void)
 	char text[96];
 
 	if (++lives == 2) {
-		fds = count_fds();
+		fds = count_files();
 		heap = mallinfo2().uordblks;
-	} else if (lives > 2 && (count_fds() > fds || mallinfo2().uordblks > heap + HEAP_SLACK)) {
-		snprintf(text, sizeof(text), "%d fds, not %d; %zu bytes of heap, not %zu", count_fds(),
+	} else if (lives > 2 && (count_files() > fds || mallinfo2().uordblks > heap + HEAP_SLACK)) {
+		snprintf(text, sizeof(text), "%d fds, not %d; %zu bytes of heap, not %zu", count_files(),
 			 fds, mallinfo2().uordblks, heap);
 		fail("what a life leaves", text);
 	}
