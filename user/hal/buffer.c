@@ -61,14 +61,6 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 	return NN_OK;
 }
 
-static void kernel_free(const struct nna_buffer *b, uint32_t id)
-{
-	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
-
-	if (id)
-		nna_device_call(b->device, NNACCEL_DESTROY, &d);
-}
-
 /*
  * Under the lock. Allocates a larger buffer; its contents are lost, so the caller must replace
  * them.
@@ -83,7 +75,7 @@ static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error 
 	status = kernel_alloc(b, size, &id, err);
 	if (status)
 		return status;
-	kernel_free(b, b->kernel_id);
+	nna_drop(b->device, b->kernel_id);
 	b->kernel_id = id;
 	b->capacity = size;
 	b->initialised = false;
@@ -131,7 +123,7 @@ static void buffer_put(struct nna_buffer *b)
 {
 	if (atomic_fetch_sub_explicit(&b->users, 1, memory_order_acq_rel) != 1)
 		return;
-	kernel_free(b, b->kernel_id);
+	nna_drop(b->device, b->kernel_id);
 	pthread_mutex_destroy(&b->lock);
 	nna_device_put(b->device);
 	free(b->roles);

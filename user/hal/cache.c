@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,14 +59,6 @@ static enum nn_status import_file(const struct nna_device *device, int fd, uint6
 		return nna_fail_errno(device, "cache", errno, err);
 	*pool = i.out_id;
 	return NN_OK;
-}
-
-static void drop_pools(const struct nna_device *device, const struct nnaccel_cache_part *parts,
-		       uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (parts[i].pool)
-			nna_drop(device, parts[i].pool);
 }
 
 static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepare_cached *p,
@@ -137,7 +128,8 @@ static enum nn_status load(struct nna_device *device, const struct nna_cache *ca
 	}
 	if (!status)
 		status = ask_cached(device, &p, err);
-	drop_pools(device, parts, files->count);
+	for (uint32_t i = 0; i < files->count; i++)
+		nna_drop(device, parts[i].pool);
 	free(attributes);
 	*id = p.out_model;
 	return status;
@@ -160,7 +152,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 	if (!status)
 		status = nna_take_cache(&c, cache, err);
 	if (!status)
-		status = nna_cache_files_open(&c, F_RDLCK, &files, err);
+		status = nna_cache_files_open(&c, false, &files, err);
 	if (status)
 		return status;
 	status = load(device, &c, &files, &o, &id, err);
@@ -179,7 +171,6 @@ struct parts {
 	uint32_t num_model, count;
 	struct nna_memory *memories[NNA_MAX_CACHE_FILES];
 	uint64_t sizes[NNA_MAX_CACHE_FILES];
-	uint64_t bytes;			/* of all parts */
 };
 
 static enum nn_status ask_save(const struct nna_prepared_model *prepared,
@@ -208,11 +199,15 @@ static enum nn_status ask_save(const struct nna_prepared_model *prepared,
 	error = nna_ask(prepared->device, NNACCEL_WORK_CACHE_SAVE, &s);
 	if (error)
 		return nna_fail_errno(prepared->device, "cache", error, err);
-	parts->bytes = 0;
-	for (uint32_t i = 0; i < parts->count; i++)
-		if (__builtin_add_overflow(parts->bytes, parts->sizes[i], &parts->bytes))
-			parts->bytes = UINT64_MAX;
 	return s.out_status ? nna_fail_status("cache", s.out_status, message, err) : NN_OK;
+}
+
+static bool has_bytes(const struct parts *parts)
+{
+	for (uint32_t i = 0; i < parts->count; i++)
+		if (parts->sizes[i])
+			return true;
+	return false;
 }
 
 static void free_parts(struct parts *parts)
@@ -263,7 +258,7 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 	enum nn_status status;
 
 	status = ask_save(prepared, cache, parts, err);
-	if (!status && !parts->bytes)
+	if (!status && !has_bytes(parts))
 		return NN_OK;
 	for (int i = 0; i < SAVE_TRIES && !status; i++) {
 		status = alloc_parts(prepared->device, parts, err);
@@ -302,7 +297,7 @@ enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct 
 	struct parts parts = { 0 };
 	enum nn_status status;
 
-	status = nna_cache_files_open(cache, F_WRLCK, &files, err);
+	status = nna_cache_files_open(cache, true, &files, err);
 	if (status)
 		return status;
 	parts.num_model = files.num_model;

@@ -80,18 +80,22 @@ static const char *kind_of(const struct nna_cache_files *files, uint32_t i)
 	return i < files->num_model ? "model" : "data";
 }
 
-/* A type of F_RDLCK: data are read also by who writes, to begin with: they may be the same. */
-static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_files *files,
-				uint32_t i, short type, struct nn_error *err)
+int nna_cache_file(const struct nna_cache *cache, uint32_t i)
 {
-	bool is_model = i < files->num_model;
-	int fd = is_model ? cache->model_files[i] : cache->data_files[i - files->num_model];
+	return i < cache->num_model_files ? cache->model_files[i] :
+					    cache->data_files[i - cache->num_model_files];
+}
+
+static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_files *files,
+				uint32_t i, bool writes, struct nn_error *err)
+{
+	short type = writes && i < files->num_model ? F_WRLCK : F_RDLCK;
 	struct stat st;
 
-	files->fds[i] = open_again(fd);
+	files->fds[i] = open_again(nna_cache_file(cache, i));
 	if (files->fds[i] < 0)
 		return fail_errno("files", errno, err);
-	if (lock_file(kind_of(files, i), files->fds[i], is_model ? type : F_RDLCK, err))
+	if (lock_file(kind_of(files, i), files->fds[i], type, err))
 		return NN_GENERAL_FAILURE;
 	if (fstat(files->fds[i], &st))
 		return fail_errno(kind_of(files, i), errno, err);
@@ -103,7 +107,7 @@ static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_
  * Locks the files in one order, always, so that two processes cannot wait for each other. A writer
  * first locks the data for reading: they may be unchanged.
  */
-enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
+enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err)
 {
 	const uint32_t num_model = cache->num_model_files, num_data = cache->num_data_files;
@@ -115,15 +119,13 @@ enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
 		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, up to %d "
 			       "of each are possible, and one in all is needed", num_model, num_data,
 			       NNACCEL_MAX_CACHE_PARTS);
-	for (uint32_t i = 0; i < num_model && !status; i++)
-		status = check_file("model", cache->model_files[i], err);
-	for (uint32_t i = 0; i < num_data && !status; i++)
-		status = check_file("data", cache->data_files[i], err);
+	files->num_model = num_model;
+	for (uint32_t i = 0; i < num_model + num_data && !status; i++)
+		status = check_file(kind_of(files, i), nna_cache_file(cache, i), err);
 	if (status)
 		return status;
-	files->num_model = num_model;
 	while (files->count < num_model + num_data && !status)
-		status = open_file(cache, files, files->count++, type, err);
+		status = open_file(cache, files, files->count++, writes, err);
 	if (status)
 		nna_cache_files_close(files);
 	return status;

@@ -27,13 +27,16 @@ struct nna_cache_bytes {
 	size_t size;
 };
 
+/* Returns the caller's handle of file i of an entry; model files come first. */
+int nna_cache_file(const struct nna_cache *cache, uint32_t i);
+
 /*
- * Opens and locks the files of an entry; `type` is F_RDLCK or F_WRLCK of <fcntl.h>.
- * NN_INVALID_ARGUMENT: wrong files, none, or more than 32 of a kind; NN_GENERAL_FAILURE: other
- * processes keep them locked. nna_cache_files_close() must follow. It ends the locks unless another
- * reference holds the open files, as a pool of the kernel does.
+ * Opens and locks the files of an entry, for reading unless `writes`. NN_INVALID_ARGUMENT: wrong
+ * files, none, or more than 32 of a kind; NN_GENERAL_FAILURE: other processes keep them locked.
+ * nna_cache_files_close() must follow. It ends the locks unless another reference holds the open
+ * files, as a pool of the kernel does.
  */
-enum nn_status nna_cache_files_open(const struct nna_cache *cache, short type,
+enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err);
 void nna_cache_files_close(struct nna_cache_files *files);
 

@@ -230,6 +230,15 @@ static int look_up(struct nna_device *device, int fd, struct end *e)
 	return error;
 }
 
+/* Says why the kernel did not answer for a file. */
+static enum nn_status fail_file(const struct nna_device *device, int error, struct nn_error *err)
+{
+	if (error == EINVAL || error == EBADF || error == ENOENT)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is not the fence of an "
+			       "execution of this device");
+	return nna_fail_errno(device, "execute", error, err);
+}
+
 static void take_times(const struct nnaccel_execute *e, struct nna_timing *launched,
 		       struct nna_timing *fenced)
 {
@@ -256,11 +265,8 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	take_times(&e.answer, launched, fenced);
 	if (error == EINPROGRESS)
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the execution has not ended yet");
-	if (error == EINVAL || error == EBADF || error == ENOENT)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is not the fence of an "
-			       "execution of this device");
 	if (error)
-		return nna_fail_errno(device, "execute", error, err);
+		return fail_file(device, error, err);
 	if (e.error == EREMOTEIO)
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: a fence that it waited for "
 			       "carried an error");
@@ -296,12 +302,7 @@ enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int
 	case ENODATA:
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it has ended without a fence of "
 			       "hardware");
-	case EINVAL:
-	case EBADF:
-	case ENOENT:
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is no fence of an "
-			       "execution of this device");
 	default:
-		return nna_fail_errno(device, "execute", error, err);
+		return fail_file(device, error, err);
 	}
 }

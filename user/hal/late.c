@@ -50,10 +50,7 @@ void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache 
 	late->cache.model_files = late->fds;
 	late->cache.data_files = late->fds + cache->num_model_files;
 	for (uint32_t i = 0; i < count_files(late); i++) {
-		int fd = i < cache->num_model_files ? cache->model_files[i] :
-						      cache->data_files[i - cache->num_model_files];
-
-		late->fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		late->fds[i] = fcntl(nna_cache_file(cache, i), F_DUPFD_CLOEXEC, 0);
 		has_all &= late->fds[i] >= 0;
 	}
 	late->is_last = !put_off;

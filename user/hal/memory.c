@@ -13,6 +13,7 @@
 #include "error.h"
 #include "memory.h"
 #include "sized.h"
+#include "submit.h"
 
 struct nna_memory *nna_memory_get(struct nna_memory *memory)
 {
@@ -59,7 +60,6 @@ static int make_pool(struct nna_memory *m, unsigned long request, void *argument
 
 void nna_memory_put(struct nna_memory *memory)
 {
-	struct nnaccel_destroy d = { .size = sizeof(d), .id = memory->pool };
 	struct nna_device *device = memory->device;
 
 	if (atomic_fetch_sub_explicit(&memory->users, 1, memory_order_acq_rel) != 1)
@@ -67,7 +67,7 @@ void nna_memory_put(struct nna_memory *memory)
 	if (nna_device_is_ours(device)) {
 		if (memory->has_slots)
 			nna_bursts_forget(memory);
-		nna_device_call(device, NNACCEL_DESTROY, &d);
+		nna_drop(device, memory->pool);
 	}
 	memory_delete(memory);
 }

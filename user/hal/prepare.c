@@ -160,10 +160,7 @@ static enum nn_status take_model(struct nn_model *ours, const struct nn_model *m
 
 static void model_end(const struct nna_device *device, struct sent_model *sent)
 {
-	struct nnaccel_destroy d = { .size = sizeof(d), .id = sent->wire_pool };
-
-	if (sent->wire_pool)
-		nna_device_call(device, NNACCEL_DESTROY, &d);
+	nna_drop(device, sent->wire_pool);
 	nna_memories_release(sent->memories, sent->num_pools);
 	free(sent->pools);
 }
@@ -403,11 +400,10 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 				      const struct nna_prepare_options *options,
 				      struct nna_prepared_model **prepared, struct nn_error *err)
 {
-	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
 	struct nna_prepared_model *p = calloc(1, sizeof(*p));
 
 	if (!p) {
-		nna_device_call(device, NNACCEL_DESTROY, &d);
+		nna_drop(device, id);
 		return nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
 	}
 	p->id = id;
@@ -552,7 +548,7 @@ void nna_preparation_free(struct nna_preparation *p)
 		return;
 	if (p->id)
 		nna_drop(p->device, p->id);
-	else if (!p->error && !p->work.out_status && p->work.out_model)
+	else if (!p->error && !p->work.out_status)
 		nna_drop(p->device, p->work.out_model);	/* it was not taken */
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
@@ -591,13 +587,10 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 
 void nna_prepared_model_free(struct nna_prepared_model *prepared)
 {
-	struct nnaccel_destroy d = { .size = sizeof(d) };
-
 	if (!prepared)
 		return;
 	nna_late_end(prepared);
-	d.id = prepared->id;
-	nna_device_call(prepared->device, NNACCEL_DESTROY, &d);
+	nna_drop(prepared->device, prepared->id);
 	nna_device_put(prepared->device);
 	nna_signature_free(prepared->signature);
 	free(prepared);

@@ -16,7 +16,8 @@ void nna_drop(const struct nna_device *device, uint32_t id)
 {
 	struct nnaccel_destroy d = { .size = sizeof(d), .id = id };
 
-	nna_device_call(device, NNACCEL_DESTROY, &d);
+	if (id)
+		nna_device_call(device, NNACCEL_DESTROY, &d);
 }
 
 int nna_fetch(const struct nna_device *device, uint32_t id, void *work, bool waits,

@@ -24,7 +24,7 @@ int nna_ask(const struct nna_device *device, enum nnaccel_work kind, void *work)
 int nna_fetch(const struct nna_device *device, uint32_t id, void *work, bool waits,
 	      uint32_t *progress);
 
-/* Destroys a kernel object. This cancels work that was handed over. */
+/* Destroys a kernel object (0: none). This cancels work that was handed over. */
 void nna_drop(const struct nna_device *device, uint32_t id);
 
 #endif /* NN_HAL_SUBMIT_H */

@@ -7,7 +7,6 @@
 #include "runtime/cache_cpu.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -104,14 +103,14 @@ static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t thre
 }
 
 /* This device has one file of each kind. */
-static enum nn_status open_files(const struct nna_cache *cache, short type,
+static enum nn_status open_files(const struct nna_cache *cache, bool writes,
 				 struct nna_cache_files *files, struct nn_error *err)
 {
 	if (cache->num_model_files != 1 || cache->num_data_files != 1)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, "
 			       "1 and 1 are needed", cache->num_model_files,
 			       cache->num_data_files);
-	return nna_cache_files_open(cache, type, files, err);
+	return nna_cache_files_open(cache, writes, files, err);
 }
 
 /* ---- Saving ---- */
@@ -133,7 +132,7 @@ static enum nn_status write_image(const struct nn_plan_image *image, const struc
 		return status;
 	memcpy(model, &h, sizeof(h));
 	memcpy(model + sizeof(h), image->model, image->model_size);
-	status = open_files(cache, F_WRLCK, &files, err);
+	status = open_files(cache, true, &files, err);
 	if (status)
 		return status;
 	status = nna_cache_files_write(&files, parts, err);
@@ -241,7 +240,7 @@ enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_pla
 	enum nn_status status;
 
 	*cached = (struct cpu_cached){ .plan = NULL };
-	status = open_files(cache, F_RDLCK, &files, err);
+	status = open_files(cache, false, &files, err);
 	if (status)
 		return status;
 	status = load(&files, options, cached, err);

@@ -322,11 +322,11 @@ static void test_sync_file(void **state)
 		{ EBUSY, NN_GENERAL_FAILURE, "execute: it waits for another execution or for a fence" },
 		{ ENODATA, NN_GENERAL_FAILURE, "execute: it has ended without a fence of hardware" },
 		{ EINVAL, NN_INVALID_ARGUMENT,
-		  "execute: the fd is no fence of an execution of this device" },
+		  "execute: the fd is not the fence of an execution of this device" },
 		{ EBADF, NN_INVALID_ARGUMENT,
-		  "execute: the fd is no fence of an execution of this device" },
+		  "execute: the fd is not the fence of an execution of this device" },
 		{ ENOENT, NN_INVALID_ARGUMENT,
-		  "execute: the fd is no fence of an execution of this device" },
+		  "execute: the fd is not the fence of an execution of this device" },
 		{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "execute: " },
 	};
 	struct nna_prepared_model *p = prepare(2, 1, 4);

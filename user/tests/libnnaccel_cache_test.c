@@ -237,10 +237,10 @@ static const struct nn_model model = {
 /* ---- tests ---- */
 
 /* Opens the entry with a lock, and has a reason of its own. */
-static enum nn_status open_entry(short type, struct nna_cache_files *opened)
+static enum nn_status open_entry(bool writes, struct nna_cache_files *opened)
 {
 	err.message[0] = '\0';
-	return nna_cache_files_open(&cache, type, opened, &err);
+	return nna_cache_files_open(&cache, writes, opened, &err);
 }
 
 static enum nn_status write_entry(struct nna_cache_files *opened, const char *model_part,
@@ -557,14 +557,14 @@ static void test_files_that_are_refused(void **state)
 
 	(void)state;
 	cache.num_model_files = cache.num_data_files = 0;
-	assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+	assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
 	cache.num_model_files = 33;
-	assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+	assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
 	assert_string_equal(err.message, "cache: 33 model and 0 data files, up to 32 of each are "
 			    "possible, and one in all is needed");
 	cache.num_model_files = 0;
 	cache.num_data_files = 33;
-	assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+	assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
 	cache.num_model_files = cache.num_data_files = 1;
 	assert_int_equal(pipe(ends), 0);
 	folder = open("/", O_RDONLY | O_DIRECTORY);
@@ -575,11 +575,11 @@ static void test_files_that_are_refused(void **state)
 	wrong[4] = folder;
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		cache.model_files = &wrong[i];
-		assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+		assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "model file"));
 		cache.model_files = &files[0];
 		cache.data_files = &wrong[i];
-		assert_int_equal(open_entry(F_RDLCK, &open_files), NN_INVALID_ARGUMENT);
+		assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "data file"));
 		cache.data_files = &files[1];
 	}
@@ -598,16 +598,16 @@ static void test_locks(void **state)
 	(void)state;
 	fill(files[0], 3, 'm');
 	fill(files[1], 5, 'd');
-	assert_int_equal(open_entry(F_RDLCK, &reader), NN_OK);
+	assert_int_equal(open_entry(false, &reader), NN_OK);
 	assert_int_equal(reader.sizes[0], 3);
 	assert_int_equal(reader.sizes[1], 5);
-	assert_int_equal(open_entry(F_RDLCK, &other), NN_OK);
-	assert_int_equal(open_entry(F_WRLCK, &writer), NN_GENERAL_FAILURE);
+	assert_int_equal(open_entry(false, &other), NN_OK);
+	assert_int_equal(open_entry(true, &writer), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "cache: the model file is in use by another process");
 	assert_int_equal(writer.count, 0);
 	close(reader.fds[0]);
 	close(other.fds[0]);
-	assert_int_equal(open_entry(F_WRLCK, &writer), NN_OK);
+	assert_int_equal(open_entry(true, &writer), NN_OK);
 	/* The same data are not written again: a model may be using them. */
 	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
 	assert_holds(files[0], 3, 'M');
@@ -652,7 +652,7 @@ static void test_several_files(void **state)
 		for (int round = 0; round < 2; round++) {
 			/* Another last byte, in an entry that is otherwise the same. */
 			bytes[count - 1] += round;
-			assert_int_equal(open_entry(F_WRLCK, &f), NN_OK);
+			assert_int_equal(open_entry(true, &f), NN_OK);
 			assert_int_equal(f.count, count);
 			assert_int_equal(nna_cache_files_write(&f, parts, &err), NN_OK);
 			nna_cache_files_close(&f);
