@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Loads models from saved parts, and saves them. The model parts are copied before they are hashed,
- * and their hash is checked before their use. Data parts are used in place and never trusted.
+ * and their hash is checked before their use. Data parts are used in place and never trusted. They
+ * are hashed if there are no model parts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,15 @@ static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t c
 	if (digest_end(context, hash))
 		return NN_OK;
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+}
+
+/* Hashes what stands for an entry under its token. */
+static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nna_engine_part *model,
+				 const struct nna_engine_part *data, uint8_t hash[DIGEST_SIZE],
+				 struct nn_error *err)
+{
+	return head->num_inputs ? hash_parts(model, head->num_inputs, hash, err) :
+				  hash_parts(data, head->num_outputs, hash, err);
 }
 
 /* Whether the engine saves models, in as many parts. */
@@ -78,16 +88,9 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 	uint8_t hash[DIGEST_SIZE];
 	enum nn_status status;
 
-	status = hash_parts(model, head->num_inputs, hash, err);
-	if (!status)
-		status = cache_client_query(models->cache, head->token, hash, err);
-	if (!status)
-		status = models_map_pools(models, command, first, true, loaded, err);
-	if (!status)
-		status = models_take_attributes(models, command, loaded, err);
+	status = models_map_pools(models, command, first, true, loaded, err);
 	if (status)
 		return status;
-	how = models_how(command, loaded);
 	for (uint32_t i = 0; i < head->num_outputs; i++) {
 		const struct nnaccel_arg *arg = &command->outputs[i];
 
@@ -96,6 +99,14 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 		data[i].base = (char *)loaded->pools[arg->pool - first]->base + arg->offset;
 		data[i].size = arg->length;
 	}
+	status = hash_entry(head, model, data, hash, err);
+	if (!status)
+		status = cache_client_query(models->cache, head->token, hash, err);
+	if (!status)
+		status = models_take_attributes(models, command, loaded, err);
+	if (status)
+		return status;
+	how = models_how(command, loaded);
 	status = models->engine->load(models->engine, model, data, &how, &loaded->first.prepared,
 				      err);
 	memset(model, 0, head->num_inputs * sizeof(*model));
@@ -129,28 +140,37 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 
 /* ---- NNACCEL_DO_CACHE_SAVE ---- */
 
-/* Writes the parts. The hash is on the keeper's disk before the client sees a byte. */
+/* Writes the parts. The hash is on the keeper's disk before the client sees a byte of a model part. */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)
 {
+	struct nna_engine_part to[2 * NNACCEL_MAX_CACHE_PARTS] = { { NULL, 0 } };
 	struct mapping *maps[2 * NNACCEL_MAX_CACHE_PARTS] = { NULL };
 	const struct nnaccel_cmd *head = command->head;
+	struct nna_engine_part *data = to + head->num_inputs;
 	uint8_t hash[DIGEST_SIZE];
-	enum nn_status status = hash_parts(image->model, head->num_inputs, hash, err);
+	enum nn_status status = NN_OK;
 
-	if (!status)
-		status = cache_client_store(models->cache, head->token, hash, err);
 	for (uint32_t i = 0; i < head->num_grants && !status; i++)
 		status = grants_get(models->grants, &command->grants[i], NULL, &maps[i], err);
 	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs && !status; i++) {
 		const struct nnaccel_arg *arg = &command->inputs[i];
-		char *to = has_memory(arg) ? (char *)maps[arg->pool]->base + arg->offset : NULL;
 
-		if (i < head->num_inputs && image->model[i].size)
-			memcpy(to, image->model[i].base, image->model[i].size);
-		else if (i >= head->num_inputs && image->data_size[i - head->num_inputs])
-			models->engine->write_data(models->engine, image, i - head->num_inputs, to);
+		if (has_memory(arg))
+			to[i].base = (char *)maps[arg->pool]->base + arg->offset;
 	}
+	for (uint32_t i = 0; i < head->num_outputs && !status; i++) {
+		data[i].size = image->data_size[i];
+		if (data[i].size)
+			models->engine->write_data(models->engine, image, i, data[i].base);
+	}
+	if (!status)
+		status = hash_entry(head, image->model, data, hash, err);
+	if (!status)
+		status = cache_client_store(models->cache, head->token, hash, err);
+	for (uint32_t i = 0; i < head->num_inputs && !status; i++)
+		if (image->model[i].size)
+			memcpy(to[i].base, image->model[i].base, image->model[i].size);
 	if (!status)
 		status = mappings_check(maps, head->num_grants, err);
 	for (uint32_t i = 0; i < head->num_grants; i++)
@@ -162,14 +182,14 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 static bool fits(const struct command *command, const uint64_t *sizes)
 {
 	const struct nnaccel_cmd *head = command->head;
-	bool fits = true;
 
 	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++) {
 		const struct nnaccel_arg *arg = &command->inputs[i];
 
-		fits &= sizes[i] <= (has_memory(arg) ? arg->length : 0);
+		if (head->num_grants && sizes[i] > (has_memory(arg) ? arg->length : 0))
+			return false;
 	}
-	return fits || !head->num_grants;
+	return true;
 }
 
 static enum nn_status save(struct models *models, const struct command *command,

@@ -1564,23 +1564,27 @@ static void test_saved(void **state)
 
 /* ---- entries of several files ---- */
 
-static void hash_several(uint32_t count, uint8_t hash[DIGEST_SIZE])
+static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIGEST_SIZE])
 {
-	const size_t size = sizeof(MODEL_PART);
+	const uint64_t size = num_model ? sizeof(MODEL_PART) : sizeof(DATA_PART);
+	const uint32_t count = num_model ? num_model : num_data;
 	struct evp_md_ctx_st *context = digest_begin();
 
 	for (uint32_t i = 0; i < count && count > 1; i++)
 		digest_add(context, &size, sizeof(size));
 	for (uint32_t i = 0; i < count; i++)
-		digest_add(context, MODEL_PART, size);
+		digest_add(context, num_model ? MODEL_PART : DATA_PART, size);
 	assert_true(digest_end(context, hash));
 }
 
-/* A client learns the engine's numbers of files, and gets as many parts. */
+/*
+ * A client learns the engine's numbers of files, and gets as many parts. The data stand for an entry
+ * that has no model part.
+ */
 static void test_several_files(void **state)
 {
 	static const struct { uint32_t model, data; } cases[] = {
-		{ 0, 1 }, { 1, 0 }, { 2, 1 }, { 2, 2 }, { 32, 32 },
+		{ 0, 1 }, { 0, 2 }, { 1, 0 }, { 2, 1 }, { 2, 2 }, { 32, 32 },
 	};
 	enum { MOST = 2 * NNACCEL_MAX_CACHE_PARTS, STEP = 32 };
 	int ends[2];
@@ -1624,7 +1628,7 @@ static void test_several_files(void **state)
 		keeper_says(ends[1], CACHE_YES);
 		if (ask(&head, grants, parts, NULL))
 			fail_msg("%zu: %s", i, kernel.messages[0]);
-		hash_several(cases[i].model, hash);
+		hash_several(cases[i].model, cases[i].data, hash);
 		request = take_request(ends[1], CACHE_STORE);
 		assert_memory_equal(request.hash, hash, sizeof(hash));
 		for (uint32_t k = 0; k < count; k++)
@@ -1632,8 +1636,8 @@ static void test_several_files(void **state)
 					    k < cases[i].model ? MODEL_PART : DATA_PART);
 
 		/* The engine gets all of them, at their lengths. */
-		for (uint32_t k = 0; k < cases[i].model; k++)
-			parts[k].length = sizeof(MODEL_PART);
+		for (uint32_t k = 0; k < count; k++)
+			parts[k].length = k < cases[i].model ? sizeof(MODEL_PART) : sizeof(DATA_PART);
 		head.kind = NNACCEL_DO_PREPARE_CACHED;
 		head.model = 100 + i;
 		head.max_payload = sizeof(struct nnaccel_model_memory);

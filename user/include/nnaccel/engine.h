@@ -347,7 +347,8 @@ struct nna_engine {
 	bool takes_device_memory;
 	/*
 	 * The numbers of cache files of each kind that an entry of a client's has, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. Both 0: one of each.
+	 * NNA_ENGINE_MAX_CACHE_FILES. Both 0: one of each. Without model files the hash of an entry
+	 * is that of its data.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
