@@ -350,27 +350,41 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Returns the sync_file of the fence that ends an execution, or -1. The first answer stays. */
-static int get_sync_file(ANeuralNetworksEvent *event, struct nn_error *reason)
+/*
+ * Gets the sync_file of the fence that ends an execution, or -1. The first answer stays.
+ * After a shortage of memory or files the next call asks again.
+ */
+static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)
 {
+	int result = ANEURALNETWORKS_NO_ERROR;
+
 	pthread_mutex_lock(&event->lock);
 	if (!event->has_asked)
-		event->device->ops->sync_file(event->device, event->fence, &event->sync_file, reason);
-	event->has_asked = true;
+		result = event->device->ops->sync_file(event->device, event->fence,
+						       &event->sync_file, reason);
+	event->has_asked = result != ANEURALNETWORKS_OUT_OF_MEMORY &&
+			   result != ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT;
+	if (event->has_asked)
+		result = ANEURALNETWORKS_NO_ERROR;
+	*fence = event->sync_file;
 	pthread_mutex_unlock(&event->lock);
-	return event->sync_file;
+	return result;
 }
 
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd)
 {
+	int fence, result = ANEURALNETWORKS_NO_ERROR;
 	struct nn_error reason = { "" };
-	int fence;
 
 	RT_NOT_NULL(sync_fence_fd);
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
 	/* An execution that a process computes ends with a file that is no fence, or in a thread. */
-	fence = event->device ? get_sync_file((ANeuralNetworksEvent *)event, &reason) : event->fence;
+	fence = event->fence;
+	if (event->device)
+		result = get_sync_file((ANeuralNetworksEvent *)event, &fence, &reason);
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return rt_refuse(result, "%s", reason.message);
 	if (fence < 0)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "the event has no sync fence%s%s",
 				 reason.message[0] ? ": " : "", reason.message);

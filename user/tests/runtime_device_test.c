@@ -259,8 +259,18 @@ static void test_memory_arguments(void **state)
 /* Hardware's fence of an execution is asked for once, and the answer stays. */
 static void test_sync_file(void **state)
 {
-	static const enum nn_status statuses[] = {
-		NN_OK, NN_GENERAL_FAILURE, NN_INVALID_ARGUMENT, NN_DEAD_OBJECT,
+	static const struct {
+		enum nn_status status;
+		int first, second;
+	} cases[] = {
+		{ NN_OK, ANEURALNETWORKS_NO_ERROR, ANEURALNETWORKS_NO_ERROR },
+		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
+		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
+		{ NN_DEAD_OBJECT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
+		/* A shortage is no answer. */
+		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
+		{ NN_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
+		  ANEURALNETWORKS_NO_ERROR },
 	};
 	ANeuralNetworksModel *model = add_model(2);
 	const ANeuralNetworksDevice *device = nnaccel_device();
@@ -274,7 +284,7 @@ static void test_sync_file(void **state)
 	assert_ok(ANeuralNetworksMemory_createFromFd(48, PROT_READ | PROT_WRITE, file, 0, &memory));
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation));
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
-	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		ANeuralNetworksExecution *e;
 		ANeuralNetworksEvent *event;
 		uint64_t count;
@@ -289,24 +299,23 @@ static void test_sync_file(void **state)
 										&event));
 		accel.sync_files = 0;
 		for (int k = 0; k < 2; k++) {
-			accel.sync_file_status = k ? !statuses[i] : statuses[i];
+			const int want = k ? cases[i].second : cases[i].first;
+
+			accel.sync_file_status = k ? !cases[i].status : cases[i].status;
 			fds[k] = 0;
-			if (statuses[i])
-				assert_result(BAD_DATA,
-					      ANeuralNetworksEvent_getSyncFenceFd(event, &fds[k]));
-			else
-				assert_ok(ANeuralNetworksEvent_getSyncFenceFd(event, &fds[k]));
-			assert_int_equal(fds[k] > 0, !statuses[i]);
+			assert_int_equal(ANeuralNetworksEvent_getSyncFenceFd(event, &fds[k]), want);
+			assert_int_equal(fds[k] > 0, want == ANEURALNETWORKS_NO_ERROR);
 			assert_ok(ANeuralNetworksEvent_wait(event));
 		}
-		assert_int_equal(accel.sync_files, 1);
+		assert_int_equal(accel.sync_files, cases[i].first == cases[i].second ? 1 : 2);
 		ANeuralNetworksEvent_free(event);
 		ANeuralNetworksExecution_free(e);
 		/* They are the caller's: one file, and not that of the execution's end. */
-		if (statuses[i])
+		if (cases[i].second != ANEURALNETWORKS_NO_ERROR)
 			continue;
 		assert_int_not_equal(fds[0], fds[1]);
-		close(fds[0]);
+		if (fds[0] > 0)
+			close(fds[0]);
 		assert_int_equal(read(fds[1], &count, sizeof(count)), sizeof(count));
 		assert_int_equal(count, 2);
 		close(fds[1]);

@@ -311,7 +311,7 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 
 /*
  * A duplicate of an event's sync_file, for the caller to close. BAD_DATA (and -1): it has none, as
- * the events of executions.
+ * the events of executions. Another result is a shortage of memory or files: ask again.
  */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 
