@@ -167,7 +167,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers coverage conformance \
-	vm-tests replays storms soak test-clients check-kernel bench bench-onnxruntime retrain install modules_install clean help FORCE
+	vm-tests replays storms soak test-clients check-kernel bench bench-models bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -188,6 +188,7 @@ help:
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
 	@echo 'make bench-nets      nine networks that people run, NETS= those whose names begin so'
 	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
+	@echo 'make bench-models    models that people use, from npm, MODELS= those of these names'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
 	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
 	@echo 'make kmod            the module for each of: $(KERNELS)'
@@ -716,7 +717,7 @@ storms: user $(BUILD)/tests/storms
 
 test-clients:
 	$(setup)
-	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime clients-run
+	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime clients-models clients-run
 
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
@@ -839,6 +840,15 @@ bench-onnxruntime: user
 	for cpus in 0 0-1; do taskset -c $$cpus $$folder/bin/python3 $$tests/bench.py $$lib \
 		nnapi-reference $$nets 2>/dev/null; done > $(BUILD)/bench/onnxruntime.tsv
 	column -t -s '	' $(BUILD)/bench/onnxruntime.tsv
+
+# Models that people use, from npm, beside the CPU of their runtimes, with one thread and with two.
+bench-models: user
+	@mkdir -p $(BUILD)/bench
+	set -e; models=$$(scripts/models); onnxruntime=$$(scripts/onnxruntime); tflite=$$(scripts/tflite); \
+	{ printf 'figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere\n'; \
+	for cpus in 0 0-1; do BUILD=$(BUILD) taskset -c $$cpus scripts/guest/models $$models $$onnxruntime $$tflite \
+		user/bench/models.py $(MODELS); done; } > $(BUILD)/bench/models.tsv
+	column -t -s '	' $(BUILD)/bench/models.tsv
 
 # ---- manual pages: of what commands say of themselves, and of headers ----
 
