@@ -139,6 +139,8 @@ const char *engine_fault(const struct nna_engine *e)
 	if (HAS_FIELD(e, store_identity) && e->store_identity &&
 	    (!e->store_identity[0] || strlen(e->store_identity) > NNA_ENGINE_MAX_IDENTITY))
 		return "the identity of its store has no characters, or more than 128";
+	if (engine_permissions(e) & ~(NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE))
+		return "it asks for an unknown permission";
 	if (e->model_cache_files > NNA_ENGINE_MAX_CACHE_FILES ||
 	    e->data_cache_files > NNA_ENGINE_MAX_CACHE_FILES)
 		return "it has more than 32 cache files of a kind";
@@ -150,6 +152,24 @@ const char *engine_fault(const struct nna_engine *e)
 	     !e->buffers->destroy || !e->buffers->copy_in || !e->buffers->copy_out))
 		return "its buffers lack a function";
 	return files_fault(e);
+}
+
+uint32_t engine_permissions(const struct nna_engine *e)
+{
+	return HAS_FIELD(e, permissions) ? e->permissions : 0;
+}
+
+/* Tells the administrator what a client that breaks its process can use. */
+static void log_permissions(const struct nna_engine *e)
+{
+	const uint32_t count = files_count(e);
+
+	for (uint32_t i = 0; i < count; i++)
+		log_info("clients' processes may use %s", e->files[i]->path);
+	if (engine_permissions(e) & NNA_ENGINE_MAY_MAKE_THREADS)
+		log_info("clients' processes may make threads");
+	if (engine_permissions(e) & NNA_ENGINE_MAY_MAKE_CODE)
+		log_info("clients' processes may make memory executable");
 }
 
 struct cache_files engine_cache_files(const struct nna_engine *e)
@@ -228,6 +248,8 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	}
 	if (options->spawner.options.keep_all)
 		server_keep_all();
+	if (!options->threads)
+		log_permissions(engine);
 	return options->direct ? direct_run(options) : broker_run(options);
 }
 

@@ -10,6 +10,9 @@
 /* Returns what an engine lacks, or NULL. */
 const char *engine_fault(const struct nna_engine *engine);
 
+/* Returns what clients' processes may do: enum nna_engine_permission. */
+uint32_t engine_permissions(const struct nna_engine *engine);
+
 /* The numbers of cache files of each kind that an engine has. */
 struct cache_files {
 	uint32_t model, data;

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 
 #include <linux/nnaccel.h>
 
+#include "kit/engine.h"
 #include "kit/files.h"
 #include "kit/filter.h"
 #include "kit/log.h"
@@ -105,6 +107,18 @@ static const struct rule poll_rules[] = {
 	ANY(ppoll),
 };
 
+/* The flags of pthread_create(); others would make a process or namespaces. */
+#define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+#define NO_THREAD (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | \
+		   CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_PTRACE | CLONE_VFORK)
+
+static const struct rule thread_rule = IF(clone, ONLY(0, THREAD, THREAD | NO_THREAD));
+
+static const struct rule code_rules[] = {
+	IF(mmap, ONLY(3, MAP_ANONYMOUS, MAP_ANONYMOUS)),
+	ANY(mprotect),
+};
+
 static int add(scmp_filter_ctx filter, const struct rule *rule)
 {
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, rule->num_conditions,
@@ -167,6 +181,22 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 	return error;
 }
 
+/* The arguments of clone3() are in memory, so its callers have to make do with clone(). */
+static int add_permissions(scmp_filter_ctx filter, uint32_t permissions)
+{
+	int error = 0;
+
+	if (permissions & NNA_ENGINE_MAY_MAKE_THREADS) {
+		error = add(filter, &thread_rule);
+		if (!error)
+			error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOSYS),
+						       SCMP_SYS(clone3), 0, NULL);
+	}
+	if (!error && permissions & NNA_ENGINE_MAY_MAKE_CODE)
+		error = add_all(filter, code_rules, sizeof(code_rules) / sizeof(code_rules[0]));
+	return error;
+}
+
 static bool load(const struct nna_engine *engine, bool for_plugins)
 {
 	const struct rule kill_self = IF(tgkill, ARG(0, (scmp_datum_t)getpid()));
@@ -184,6 +214,8 @@ static bool load(const struct nna_engine *engine, bool for_plugins)
 		error = add(filter, &kill_self);
 	if (!error)
 		error = add_files(filter, engine);
+	if (!error)
+		error = add_permissions(filter, engine_permissions(engine));
 	if (!error)
 		error = for_plugins ? add_all(filter, plugin_rules,
 					      sizeof(plugin_rules) / sizeof(plugin_rules[0])) :

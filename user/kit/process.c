@@ -217,7 +217,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 		if (errno)
 			fail("guard");
 	}
-	sandbox_stop_processes();
+	sandbox_stop_processes(engine, options.isolation);
 	if (options.plugins && engine->load_plugin)
 		add_plugins(engine, argv + first, options.probe);
 	sandbox_seal(engine);

@@ -21,10 +21,14 @@
 
 #include "kit/filter.h"
 #include "kit/log.h"
+#include "kit/engine.h"
 #include "kit/sandbox.h"
 
 /* Address space beyond the private memory: for pools, which are shared. */
 #define POOL_ADDRESS_SPACE (UINT64_C(64) << 30)
+
+/* Threads of a worker whose engine may make more. */
+#define MAX_THREADS 256
 
 #define SECUREBITS (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | \
 		    SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | \
@@ -143,9 +147,13 @@ static void must_load(bool loaded)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-void sandbox_stop_processes(void)
+/* Without a user namespace the limit would count the threads of all clients. */
+void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation)
 {
-	limit(RLIMIT_NPROC, 0, "limit of processes");
+	const bool may = engine_permissions(engine) & NNA_ENGINE_MAY_MAKE_THREADS;
+
+	if (!may || isolation == ISOLATE_USERNS)
+		limit(RLIMIT_NPROC, may ? MAX_THREADS : 0, "limit of processes");
 }
 
 void sandbox_seal_for_plugins(const struct nna_engine *engine)

@@ -20,8 +20,8 @@
  */
 void sandbox_enter(const struct worker_options *options);
 
-/* Forbids new threads and processes; all threads run already. */
-void sandbox_stop_processes(void);
+/* Forbids new processes and, unless the engine may make them, new threads. */
+void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*
  * Restrict system calls to the filter and the engine's own files. If plug-ins are to be loaded, the

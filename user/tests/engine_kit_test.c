@@ -191,6 +191,11 @@ static void test_fault(void **state)
 			assert_null(engine_fault(&e));
 	}
 	e.store_identity = NULL;
+	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
+	assert_null(engine_fault(&e));
+	e.permissions = NNA_ENGINE_MAY_MAKE_CODE << 1;
+	assert_string_equal(engine_fault(&e), "it asks for an unknown permission");
+	e.permissions = 0;
 	e.data_cache_files = 33;
 	assert_string_equal(engine_fault(&e), "it has more than 32 cache files of a kind");
 	e.model_cache_files = 33;
@@ -361,6 +366,18 @@ static void test_options(void **state)
 		if (run_engine(&e, (const char *[]){ runs[i].args[0], runs[i].args[1], NULL }) !=
 		    runs[i].exit_code || !strstr(logged, runs[i].logged))
 			fail_msg("%s: %s", runs[i].args[0], logged);
+	}
+	/* The administrator sees what processes may do, which threads may anyhow. */
+	e.clients = NNA_ENGINE_CLIENTS_EITHER;
+	e.load_plugin = NULL;
+	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
+	for (int threads = 0; threads < 2; threads++) {
+		logged[0] = '\0';
+		run_engine(&e, (const char *[]){ "--device=/none",
+			   threads ? "--clients=threads" : NULL, NULL });
+		assert_int_equal(!strstr(logged, "processes may make threads\n"), threads);
+		assert_int_equal(!strstr(logged, "processes may make memory executable\n"),
+				 threads);
 	}
 	e.execute = NULL;
 	assert_int_equal(run_engine(&e, (const char *[]){ ON_NULL, NULL }), 1);

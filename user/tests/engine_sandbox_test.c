@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <linux/random.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -321,6 +323,21 @@ static void test_limits(void **state)
 		assert_non_null(strstr(limits, "Max data size             1073741824 "));
 }
 
+/* A worker with this level of the log is of an engine with all permissions. */
+#define PERMITTED LOG_DEBUG
+
+static void test_limit_of_threads(void **state)
+{
+	need_namespaces(true);
+	kill_worker(state);
+	spawner.options.log_level = PERMITTED;
+	assert_int_equal(start_worker(state), 0);
+	spawner.options.log_level = LOG_INFO;
+	if (spawner.options.isolation == ISOLATE_USERNS)
+		assert_non_null(strstr(slurp("limits"),
+				       "Max processes             256                  256 "));
+}
+
 static void test_ends_with_the_broker(void **state)
 {
 	(void)state;
@@ -358,6 +375,9 @@ static void test_refuses_a_foreign_file(void **state)
 
 /* ---- the filter ---- */
 
+/* The filter's verdict on a call. A refused call gets EACCES. */
+enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
+
 static long open_file(void)
 {
 	return syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY);
@@ -378,6 +398,33 @@ static long make_process(void)
 	return syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* Fails as no other call does, so that only a thread is taken for one that is allowed. */
+static long make_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+		_exit(BROKEN);
+	return 0;
+}
+
+static long make_process_with_memory(void)
+{
+	return syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM,
+		       NULL, NULL, NULL, NULL);
+}
+
+static long make_thread_in_namespace(void)
+{
+	return syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+		       CLONE_THREAD | CLONE_SYSVSEM | CLONE_NEWNET, NULL, NULL, NULL, NULL);
+}
+
 static long make_process3(void)
 {
 	return syscall(SYS_clone3, NULL, 0);
@@ -392,6 +439,21 @@ static long map_executable(void)
 static long make_executable(void)
 {
 	return syscall(SYS_mprotect, NULL, 0, PROT_READ | PROT_EXEC);
+}
+
+static long map_file_executable(void)
+{
+	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, -1, 0);
+}
+
+/* As a compiler does at run time. */
+static long compile(void)
+{
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (code == MAP_FAILED || mprotect(code, 4096, PROT_READ | PROT_EXEC))
+		_exit(BROKEN);
+	return 0;
 }
 
 static long other_ioctl(void)
@@ -506,9 +568,6 @@ static long await_file(void)
 	return syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
-/* The filter's verdict on a call. A refused call gets EACCES. */
-enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
-
 static const struct {
 	const char *name;
 	long (*call)(void);
@@ -566,6 +625,46 @@ static enum verdict try_call(bool (*load)(void), long (*call)(void))
 	if (WIFSIGNALED(status))
 		return WTERMSIG(status) == SIGSYS ? KILLED : BROKEN;
 	return WEXITSTATUS(status);
+}
+
+/* Calls of engines with permissions, and what remains forbidden. */
+static const struct {
+	const char *name;
+	uint32_t permissions;
+	long (*call)(void);
+	enum verdict verdict;
+} permitted[] = {
+	{ "a thread", 0, make_thread, KILLED },
+	{ "a thread", NNA_ENGINE_MAY_MAKE_CODE, make_thread, KILLED },
+	{ "a thread", NNA_ENGINE_MAY_MAKE_THREADS, make_thread, ALLOWED },
+	{ "a process", NNA_ENGINE_MAY_MAKE_THREADS, make_process, KILLED },
+	{ "a process with memory", NNA_ENGINE_MAY_MAKE_THREADS, make_process_with_memory, KILLED },
+	{ "a namespace", NNA_ENGINE_MAY_MAKE_THREADS, make_thread_in_namespace, KILLED },
+	{ "code", 0, compile, KILLED },
+	{ "code", NNA_ENGINE_MAY_MAKE_THREADS, compile, KILLED },
+	{ "code", NNA_ENGINE_MAY_MAKE_CODE, compile, ALLOWED },
+	{ "code of a file", NNA_ENGINE_MAY_MAKE_CODE, map_file_executable, KILLED },
+	{ "a program", NNA_ENGINE_MAY_MAKE_CODE | NNA_ENGINE_MAY_MAKE_THREADS, execute, KILLED },
+};
+
+static void test_permissions(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(permitted) / sizeof(permitted[0]); i++) {
+		enum verdict verdict;
+
+		engine.permissions = permitted[i].permissions;
+		verdict = try_call(load_filter, permitted[i].call);
+		if (verdict != permitted[i].verdict)
+			fail_msg("%s with %u: verdict %d, not %d", permitted[i].name,
+				 permitted[i].permissions, verdict, permitted[i].verdict);
+	}
+	/* An engine of an older header has none. */
+	engine.size = offsetof(struct nna_engine, permissions);
+	engine.permissions = UINT32_MAX;
+	assert_int_equal(try_call(load_filter, make_thread), KILLED);
+	engine.size = sizeof(engine);
+	engine.permissions = 0;
 }
 
 static void test_filter(void **state)
@@ -666,12 +765,17 @@ int main(int argc, char **argv)
 						kill_worker),
 		cmocka_unit_test_setup_teardown(test_refuses_a_foreign_file, start_worker,
 						kill_worker),
+		cmocka_unit_test_setup_teardown(test_limit_of_threads, start_worker, kill_worker),
 		heap_unit_test(test_filter),
+		heap_unit_test(test_permissions),
 		heap_unit_test(test_keepers_filter),
 	};
 
 	engine = cpu_engine;
 	engine.files = own_files;
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--log-level=3"))
+			engine.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(&engine, argc, argv);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);

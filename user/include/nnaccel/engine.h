@@ -186,6 +186,16 @@ struct nna_engine_file {
 	uint32_t num_requests;
 };
 
+/*
+ * Permissions of clients' processes after `start`, besides the use of files. The log tells the
+ * administrator. A client that breaks its process has the same permissions.
+ */
+enum nna_engine_permission {
+	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* 256 at a time */
+	/* Anonymous memory may become executable, for drivers that compile at run time. */
+	NNA_ENGINE_MAY_MAKE_CODE = 2,
+};
+
 /* The threads or processes that serve an engine's clients. */
 enum nna_engine_clients {
 	/* A process each, or with the option --clients=threads what THREADS says. */
@@ -374,6 +384,7 @@ struct nna_engine {
 	 * engine registers: after `start` if threads serve clients.
 	 */
 	const struct nna_engine_hardware *hardware;
+	uint32_t permissions;		/* of clients' processes: enum nna_engine_permission, or 0 */
 };
 
 /*
