@@ -121,8 +121,8 @@ uint32_t from_start(struct lowering *t, uint32_t at, int64_t size);
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
 		 float on, float off);
 /*
- * Sets output 0 to the lines of input 0 at the places `at`, of the shape of input 1: the last axis
- * has a place for each axis behind `batch` ones, which both share.
+ * Sets output 0 to the lines of input 0 at the places `at`, which have the shape of input 1. The last
+ * axis has a place for each axis behind `batch` ones, which both inputs share.
  */
 void set_lines(struct lowering *t, uint32_t at, int64_t batch);
 /* Sums each element and those before it, or with `is_ahead` those behind it, along an axis. */
