@@ -1006,7 +1006,7 @@ static void test_floor_div(void **state)
 }
 
 /* STRIDED_SLICE with a constant place in an axis that it drops. */
-static void strided_slice(struct tfl_delegate *d, int begin, bool taken)
+static void strided_slice(struct tfl_delegate *d, int begin, int offset, bool taken)
 {
 	struct world *w = world();
 	int n;
@@ -1024,6 +1024,7 @@ static void strided_slice(struct tfl_delegate *d, int begin, bool taken)
 	append(&w->inputs[n], 2);
 	append(&w->inputs[n], 3);
 	w->params[n][4] = 1;	/* shrink_axis_mask */
+	w->params[n][5] = offset;
 	for (int i = 0; i < 6; i++)
 		((float *)w->data[0])[i] = (float)i;
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
@@ -1040,10 +1041,16 @@ static void test_dropped_axis(void **state)
 	struct tfl_delegate *d = delegate();
 
 	(void)state;
-	strided_slice(d, 2, true);
-	strided_slice(d, -3, true);
-	strided_slice(d, 3, false);
-	strided_slice(d, -4, false);
+	strided_slice(d, 2, 0, true);
+	strided_slice(d, -3, 0, true);
+	strided_slice(d, 3, 0, false);
+	strided_slice(d, -4, 0, false);
+	/* Version 2.9 has no offset: the byte is behind the parameters. */
+	for (int i = 0; i < 2; i++) {
+		version = i ? "2.10.0" : "2.9.0";
+		strided_slice(d, 2, 1, !i);
+	}
+	version = NULL;
 	tflite_plugin_destroy_delegate(d);
 }
 

@@ -6,6 +6,7 @@
 #define NN_TFLITE_DELEGATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "clients/device.h"
 #include "clients/tflite/abi.h"
@@ -21,6 +22,7 @@ struct delegate {
 	struct tfl_delegate base;	/* TensorFlow Lite's view */
 	struct options options;
 	struct devices devices;
+	_Atomic(int) minor;		/* of TensorFlow Lite 2 that calls; 0: it does not say */
 	bool all_devices;		/* NNAPI chooses, and its CPU replaces a failed device */
 
 	/* protects the buffers, which several interpreters may use */
@@ -49,7 +51,8 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
  * Returns why the runtime that calls cannot be trusted: its version, or a member of a structure
  * that holds what it cannot. NULL: it can. Plans are read only after that.
  */
-const char *runtime_wrong(struct tfl_context *context, char text[OPTIONS_ERROR_SIZE]);
+const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context,
+			  char text[OPTIONS_ERROR_SIZE]);
 
 /*
  * Wraps the functions of a node whose outputs have shapes that follow from computed values; with

@@ -13,6 +13,7 @@ bool graph_init(struct graph *g, struct tfl_context *context, struct delegate *d
 	*g = (struct graph){
 		.context = context,
 		.l = { .b = &g->b, .devices = delegate ? &delegate->devices : NULL },
+		.is_old = delegate && delegate->minor && delegate->minor < 10,
 	};
 	g->operand_of = malloc((count + 1) * sizeof(g->operand_of[0]));
 	g->produced = calloc(count + 1, sizeof(g->produced[0]));

@@ -34,6 +34,7 @@ struct graph {
 	struct graph_port *states;
 	uint32_t num_states;
 
+	bool is_old;			/* parameters lack what versions after 2.9 appended */
 	const struct tfl_node *node;	/* in translation */
 	uint32_t first;			/* its first operation */
 	bool dequantises;		/* compilation converts the node's weights to float32 */

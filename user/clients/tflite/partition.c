@@ -448,7 +448,7 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 	struct choice c = { .context = context, .delegate = delegate->data };
 	int status = TFL_ERROR, partitions;
 	char text[OPTIONS_ERROR_SIZE];
-	const char *wrong = runtime_wrong(context, text);
+	const char *wrong = runtime_wrong(delegate->data, context, text);
 	bool read;
 
 	if (wrong) {

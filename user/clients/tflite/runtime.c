@@ -69,10 +69,10 @@ static const char *wrong_structure(struct tfl_context *c)
 	return NULL;
 }
 
-const char *runtime_wrong(struct tfl_context *c, char text[OPTIONS_ERROR_SIZE])
+const char *runtime_wrong(struct delegate *d, struct tfl_context *c, char text[OPTIONS_ERROR_SIZE])
 {
 	const char *version = version_of(*(void **)&c->get_execution_plan), *structure;
-	int major, minor;
+	int major, minor = 0;
 
 	if (version && (sscanf(version, "%d.%d", &major, &minor) != 2 || major != 2 ||
 			minor < LEAST_MINOR)) {
@@ -80,6 +80,7 @@ const char *runtime_wrong(struct tfl_context *c, char text[OPTIONS_ERROR_SIZE])
 			 version, LEAST_MINOR);
 		return text;
 	}
+	d->minor = minor;
 	structure = wrong_structure(c);
 	if (!structure)
 		return NULL;

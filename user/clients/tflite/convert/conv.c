@@ -234,7 +234,7 @@ void transpose_conv_op(struct lowering *t)
 	const struct tfl_transpose_conv *p = params(t);
 
 	if (ints_of_count(t, 0, "the output shape", 4))
-		transposed_convolution(t, 2, 3, p->activation);
+		transposed_convolution(t, 2, 3, tfl(t)->is_old ? TFL_ACT_NONE : p->activation);
 }
 
 /*

@@ -164,7 +164,7 @@ void strided_slice_op(struct lowering *t)
 
 	if (!t->refused && (ends != count || steps != count))
 		refuse(t, "begin, end and strides of different sizes");
-	if (p->offset)
+	if (!tfl(t)->is_old && p->offset)
 		refuse(t, "an end that counts from the begin");
 	for (int i = 0; i < count; i++)
 		given += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1);
