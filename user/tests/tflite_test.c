@@ -1209,7 +1209,7 @@ static void random_tensor(struct world *w)
 	for (int b = 0; b < MOST_BYTES; b += 4)
 		*(int *)&w->data[i][b] = (int)any(9) - 2;
 	if (!any(4))
-		t->allocation_type = TFL_READ_ONLY;
+		t->allocation_type = any(4) ? TFL_READ_ONLY : TFL_PERSISTENT_READ_ONLY;
 	t->is_variable = !any(3);
 	if (any(4)) {
 		t->params.scale = .5f;
