@@ -52,22 +52,22 @@ static bool take_clients(void *into, const char *text, char fault[OPTION_FAULT])
 #define AT(member) OPTION_AT(struct arguments, options.member)
 
 static const struct option_row rows[] = {
-	ENGINE_ROWS(0, "1", "where the compilation cache's index is (none: no cache)", "64", "16",
+	ENGINE_ROWS(0, "1", "folder of the compilation cache (default: no cache)", "64", "16",
 		    "none", "none"),
-	{ "name", "NAME", "of the engine, by which its device is found again", OPTION_TEXT,
+	{ "name", "NAME", "name of the engine's device", OPTION_TEXT,
 	  AT(name) },
-	{ "clients", "WHAT", "processes, one for each, or threads of this process, which is then\n"
-	  "trusted with what any client sends (unless the engine says: processes)", OPTION_CALL,
+	{ "clients", "WHAT", "processes: one for each client; threads: of this process, which is\n"
+	  "then trusted with data of any client (default: processes)", OPTION_CALL,
 	  .take = take_clients },
-	{ "direct", "SOCKET", "serve clients of this socket, without the module and without a\n"
+	{ "direct", "SOCKET", "serve clients at this socket, without the module and without a\n"
 	  "sandbox: for tests (nnaccel engine-test --in-process)", OPTION_TEXT, AT(direct) },
-	{ "keeper", "PATH", "the keeper's program (nnaccel-keeper, beside this one or installed)",
+	{ "keeper", "PATH", "program of the cache daemon (default nnaccel-keeper)",
 	  OPTION_TEXT, AT(keeper.program) },
-	{ "max-clients", "N", "clients at a time (64)", OPTION_UINT, AT(max),
+	{ "max-clients", "N", "limit of clients at a time (default 64)", OPTION_UINT, AT(max),
 	  .min = 1, .max = 4096 },
-	{ "max-clients-per-user", "N", "the same, of one user (32)", OPTION_UINT,
+	{ "max-clients-per-user", "N", "the same for one user (default 32)", OPTION_UINT,
 	  AT(max_per_user), .min = 1, .max = 4096 },
-	{ "client-memory", "MIB", "private memory for a client, 0: unbounded (4096)", OPTION_UINT64,
+	{ "client-memory", "MIB", "limit of a client's private memory; 0: none (default 4096)", OPTION_UINT64,
 	  AT(spawner.options.max_memory), OPTION_MIB },
 	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
 	{ 0 },

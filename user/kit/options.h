@@ -46,28 +46,29 @@ struct engine_options {
  * defaults.
  */
 #define ENGINE_ROWS(least, idle_text, state_text, keep_text, user_text, folder_text, list_text) \
-	{ "device", "PATH", "the engine node (/dev/nnaccel-engine)", OPTION_TEXT, \
+	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \
 	  ENGINE_AT(device) }, \
-	{ "idle", "N", "processes to keep ready for clients, " #least " to 64 (" idle_text ")", \
+	{ "idle", "N", "processes to keep ready for clients, " #least " to 64 (default " idle_text ")", \
 	  OPTION_UINT, ENGINE_AT(idle), .min = least, .max = 64 }, \
 	{ "state", "FOLDER", state_text, OPTION_TEXT, ENGINE_AT(keeper.folder) }, \
-	{ "keep", "MIB", "plans kept for clients that want it, 0: none (" keep_text ")", \
+	{ "keep", "MIB", "limit of the cache of plans that clients ask for; 0: none\n(default " keep_text ")", \
 	  OPTION_UINT64, ENGINE_AT(keeper.plans.bytes), OPTION_MIB }, \
-	{ "keep-per-user", "MIB", "plans kept for one user (" user_text ")", OPTION_UINT64, \
+	{ "keep-per-user", "MIB", "limit of cached plans of one user (default " user_text ")", OPTION_UINT64, \
 	  ENGINE_AT(keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 }, \
-	{ "keep-all", NULL, "keep plans of all clients, also of those that do not ask for it", \
+	{ "keep-all", NULL, "cache plans of all clients, also of those that do not ask for it", \
 	  OPTION_FLAG, ENGINE_AT(spawner.options.keep_all) }, \
-	{ "extensions", "FOLDER", "where plug-ins are\n(" folder_text ")", OPTION_TEXT, \
+	{ "extensions", "FOLDER", "folder of plug-ins\n(default " folder_text ")", OPTION_TEXT, \
 	  ENGINE_AT(extensions.folder) }, \
-	{ "extensions-group", "GROUP", "whose clients get them (nnaccel-ext)", OPTION_TEXT, \
+	{ "extensions-group", "GROUP", "group whose members get plug-ins (default nnaccel-ext)", OPTION_TEXT, \
 	  ENGINE_AT(extensions.group) }, \
-	{ "extensions-list", "FILE", "services and labels that get them without the group\n" \
-	  "(" list_text ")", OPTION_TEXT, ENGINE_AT(extensions.list.list.path) }, \
-	{ "extension-time", "SECONDS", "longest call of a plug-in's function, 0: no limit (60)", \
+	{ "extensions-list", "FILE", "services and labels that get plug-ins without the group\n" \
+	  "(default " list_text ")", OPTION_TEXT, ENGINE_AT(extensions.list.list.path) }, \
+	{ "extension-time", "SECONDS", "time limit of a call of a plug-in; 0: none (default 60)", \
 	  OPTION_UINT, ENGINE_AT(spawner.options.plugin_s), .max = 1000000 }, \
-	{ "insecure-no-userns", NULL, "where user namespaces are refused, make do with less", \
+	{ "insecure-no-userns", NULL, "start workers without a user namespace if the kernel\n" \
+	  "forbids one (weaker sandbox)", \
 	  OPTION_FLAG, ENGINE_AT(spawner.allow_none) }, \
-	{ "log-level", "LEVEL", "error, warning, info or debug (info)", OPTION_CALL, \
+	{ "log-level", "LEVEL", "error, warning, info or debug (default info)", OPTION_CALL, \
 	  .take = options_take_log_level }
 
 bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAULT]);

@@ -1029,18 +1029,18 @@ static void test_cdi(void **state)
 	  "ok       limits       1024 open files\n") \
 	X("a file", machine.device.mode = S_IFREG | 0600, \
 	  "problem  device       /dev/nnaccel is no device\n" \
-	  "                      -> remove it, and load the module anew\n") \
+	  "                      -> remove it, and load the module again\n") \
 	X("device", (void)0, "ok       device       /dev/nnaccel, mode 660, group render\n") \
 	X("unknown group", machine.device.gid = 5, \
 	  "ok       device       /dev/nnaccel, mode 660, group ?\n") \
 	X("no group", machine.device.is_open = false, \
 	  "problem  device       /dev/nnaccel, mode 660, group render: you may not open it\n" \
-	  "                      -> run: sudo usermod -aG render ada, then log in anew\n") \
+	  "                      -> run: sudo usermod -aG render ada, then log in again\n") \
 	X("an old session", (machine.device.is_open = false, machine.account_has_group = true), \
-	  "-> your account is in the group, this session is not: log in anew\n") \
+	  "-> your account is in the group, this session is not: log in again\n") \
 	X("an old session, second group", (machine.device.is_open = false, \
 	    machine.account_has_group = true, machine.group_at = 1), \
-	  "-> your account is in the group, this session is not: log in anew\n") \
+	  "-> your account is in the group, this session is not: log in again\n") \
 	X("a second group in vain", (machine.device.is_open = false, machine.group_at = 1, \
 	    machine.account_has_group = true, machine.session_has_group = true), \
 	  "-> run: sudo usermod -aG render ada, then") \

@@ -586,13 +586,13 @@ int tool_bench(int argc, char **argv)
 		{ "seconds", "N", "how long each measurement takes (default 3)", OPTION_UINT,
 		  OPTION_AT(struct arguments, seconds), .min = 1, .max = 3600 },
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG, OPTION_AT(struct arguments, json) },
-		{ "plot", "FILE", "a picture (PNG) of the latencies, by gnuplot", OPTION_TEXT,
+		{ "plot", "FILE", "draw the latencies to this image (PNG), by gnuplot", OPTION_TEXT,
 		  OPTION_AT(struct arguments, plot) },
 		{ "device", "NAME", "a device of the NNAPI (default: the first that is not the CPU)",
 		  OPTION_TEXT, OPTION_AT(struct arguments, device) },
 		{ "runtime", "LIBRARY", "the runtime's library (default: the one that the loader finds)",
 		  OPTION_TEXT, OPTION_AT(struct arguments, library) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -414,12 +414,12 @@ static int run(struct cache *c, const char *name)
 int tool_cache(int argc, char **argv)
 {
 	static const struct option_row options[] = {
-		{ "json", NULL, "JSON", OPTION_FLAG, OPTION_AT(struct cache, json) },
-		{ "uid", "UID", "clear: of this user only", OPTION_UINT64,
+		{ "json", NULL, "JSON instead of text", OPTION_FLAG, OPTION_AT(struct cache, json) },
+		{ "uid", "UID", "clear entries of this user only", OPTION_UINT64,
 		  OPTION_AT(struct cache, uid), .max = UINT32_MAX },
-		{ "state", "FOLDER", "nnacceld's (" DEFAULT_STATE ")", OPTION_TEXT,
+		{ "state", "FOLDER", "nnacceld's state folder (default " DEFAULT_STATE ")", OPTION_TEXT,
 		  OPTION_AT(struct cache, state) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct cache, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct cache, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

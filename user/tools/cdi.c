@@ -105,7 +105,7 @@ int tool_cdi(int argc, char **argv)
 		bool help;
 	} a = { false };
 	static const struct option_row options[] = {
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -262,16 +262,16 @@ static int show(const struct options *options)
 int tool_demo(int argc, char **argv)
 {
 	static const struct option_row rows[] = {
-		{ "count", "N", "pictures, 1 to 1000000, not " OPTION_STRING(DEFAULT_COUNT),
+		{ "count", "N", "number of images, 1 to 1000000 (default " OPTION_STRING(DEFAULT_COUNT) ")",
 		  OPTION_UINT, OPTION_AT(struct options, count), .min = 1, .max = 1000000 },
-		{ "seed", "N", "seed of the pictures, not " OPTION_STRING(DEFAULT_SEED) "; "
-		  OPTION_STRING(TRAIN_SEED) " was the training's", OPTION_UINT64,
+		{ "seed", "N", "seed of the images (default " OPTION_STRING(DEFAULT_SEED) "), not "
+		  OPTION_STRING(TRAIN_SEED) ", the training's", OPTION_UINT64,
 		  OPTION_AT(struct options, seed), .max = UINT64_MAX },
-		{ "ascii", NULL, "draw with ASCII only, as is done where the locale is not UTF-8",
+		{ "ascii", NULL, "draw with ASCII only (default if the locale is not UTF-8)",
 		  OPTION_FLAG, OPTION_AT(struct options, ascii) },
-		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_TEXT,
+		{ "device", "PATH", "path of the device (default " NNA_DEVICE_PATH ")", OPTION_TEXT,
 		  OPTION_AT(struct options, path) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct options, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct options, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

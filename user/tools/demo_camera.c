@@ -363,19 +363,19 @@ static bool take_size(void *into, const char *text, char fault[OPTION_FAULT])
 int tool_demo_camera(int argc, char **argv)
 {
 	static const struct option_row rows[] = {
-		{ "count", "N", "frames, 1 to 1000000, not " OPTION_STRING(DEFAULT_COUNT),
+		{ "count", "N", "number of frames, 1 to 1000000 (default " OPTION_STRING(DEFAULT_COUNT) ")",
 		  OPTION_UINT64, OPTION_AT(struct options, count), .min = 1, .max = 1000000 },
-		{ "size", "WxH", "of about this size, not " OPTION_STRING(DEFAULT_WIDTH) "x"
-		  OPTION_STRING(DEFAULT_HEIGHT), OPTION_CALL, .take = take_size },
-		{ "fps", "N", "frames a second, 1 to 60, not " OPTION_STRING(DEFAULT_FPS),
+		{ "size", "WxH", "size of frames, about (default " OPTION_STRING(DEFAULT_WIDTH) "x"
+		  OPTION_STRING(DEFAULT_HEIGHT) ")", OPTION_CALL, .take = take_size },
+		{ "fps", "N", "frames a second, 1 to 60 (default " OPTION_STRING(DEFAULT_FPS) ")",
 		  OPTION_UINT64, OPTION_AT(struct options, fps), .min = 1, .max = 60 },
 		{ "png", "FILE", "write a contact sheet of frames with their answers", OPTION_TEXT,
 		  OPTION_AT(struct options, png) },
-		{ "video", "PATH", "the camera, not the first one of vivid", OPTION_TEXT,
+		{ "video", "PATH", "camera node (default: the first one of vivid)", OPTION_TEXT,
 		  OPTION_AT(struct options, video) },
-		{ "device", "NAME", "the device of the NNAPI, not " DEFAULT_DEVICE, OPTION_TEXT,
+		{ "device", "NAME", "device of the NNAPI (default " DEFAULT_DEVICE ")", OPTION_TEXT,
 		  OPTION_AT(struct options, device) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct options, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct options, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

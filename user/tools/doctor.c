@@ -182,7 +182,7 @@ static void check_node(struct patient *p, struct finding *f)
 	}
 	if (!S_ISCHR(node.st_mode)) {
 		find(f, PROBLEM, "%s is no device", p->path);
-		advise(f, "remove it, and load the module anew");
+		advise(f, "remove it, and load the module again");
 		return;
 	}
 	group = getgrgid(node.st_gid);
@@ -196,9 +196,9 @@ static void check_node(struct patient *p, struct finding *f)
 	     node.st_mode & 0777, name);
 	look_for_group(node.st_gid, &has_now, &has_account);
 	if (has_account && !has_now)
-		advise(f, "your account is in the group, this session is not: log in anew");
+		advise(f, "your account is in the group, this session is not: log in again");
 	else
-		advise(f, "run: sudo usermod -aG %s %s, then log in anew", name,
+		advise(f, "run: sudo usermod -aG %s %s, then log in again", name,
 		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
 }
 
@@ -439,9 +439,9 @@ int tool_doctor(int argc, char **argv)
 	static const struct option_row options[] = {
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG,
 		  OPTION_AT(struct arguments, json) },
-		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_TEXT,
+		{ "device", "PATH", "path of the device (default " NNA_DEVICE_PATH ")", OPTION_TEXT,
 		  OPTION_AT(struct arguments, path) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -295,7 +295,7 @@ int tool_explain(int argc, char **argv)
 		  OPTION_TEXT, OPTION_AT(struct arguments, device) },
 		{ "runtime", "LIBRARY", "the runtime's library (default: the one that the loader finds)",
 		  OPTION_TEXT, OPTION_AT(struct arguments, library) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -432,11 +432,11 @@ int tool_info(int argc, char **argv)
 	static const struct option_row options[] = {
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG,
 		  OPTION_AT(struct arguments, json) },
-		{ "device", "PATH", "the device, not " NNA_DEVICE_PATH, OPTION_TEXT,
+		{ "device", "PATH", "path of the device (default " NNA_DEVICE_PATH ")", OPTION_TEXT,
 		  OPTION_AT(struct arguments, path) },
-		{ "name", "NAME", "the device of an engine", OPTION_TEXT,
+		{ "name", "NAME", "the engine whose device to show", OPTION_TEXT,
 		  OPTION_AT(struct arguments, name) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -13,16 +13,16 @@ static const struct {
 	const char *summary;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "info", "what the module, the device and its engine say of themselves", tool_info },
-	{ "stat", "what each client of the device does, redrawn as it goes", tool_stat },
-	{ "cache", "what the engine's compilation cache holds, and emptying it", tool_cache },
-	{ "doctor", "what is wrong with the installation, and what to do", tool_doctor },
-	{ "run", "runs a program, and its models on the device", tool_run },
-	{ "explain", "which operations of a model the device takes, and why not", tool_explain },
+	{ "info", "shows devices, limits and prepared models", tool_info },
+	{ "stat", "shows live counters for each client", tool_stat },
+	{ "cache", "shows, checks and clears the compilation cache", tool_cache },
+	{ "doctor", "finds what is wrong with the installation, and what to do", tool_doctor },
+	{ "run", "runs a program with its models on the device", tool_run },
+	{ "explain", "shows which operations of a model the device takes, and why not", tool_explain },
 	{ "bench", "measures a model on the device and on the CPU of its runtime", tool_bench },
-	{ "engine-test", "what is wrong with an engine, for its author", tool_engine_test },
-	{ "cdi", "the devices as containers are given them", tool_cdi },
-	{ "demo", "runs a trained network on pictures of digits, on the device", tool_demo },
+	{ "engine-test", "tests an engine, for its author", tool_engine_test },
+	{ "cdi", "describes the devices for containers (CDI)", tool_cdi },
+	{ "demo", "runs a trained network on images of digits, on the device", tool_demo },
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -32,8 +32,8 @@ static int help(FILE *to)
 	fprintf(to, "usage: nnaccel COMMAND [OPTION]...\n\n");
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
 		fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
-	fprintf(to, "\nnnaccel COMMAND --help tells the options of a command;\n"
-		"nnaccel --version tells the version.\n"
+	fprintf(to, "\nnnaccel COMMAND --help lists the options of a command,\n"
+		"nnaccel --version prints the version.\n"
 		"Exit status: 0 success, 1 failure, 2 wrong usage.\n");
 	return to == stdout ? TOOL_OK : TOOL_USAGE;
 }

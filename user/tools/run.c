@@ -233,7 +233,7 @@ int tool_run(int argc, char **argv)
 		  "at the end how often each model ran, how long each operation took\n"
 		  "and on which device, and what was copied", OPTION_FLAG,
 		  OPTION_AT(struct arguments, report) },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -289,16 +289,16 @@ struct arguments {
 int tool_stat(int argc, char **argv)
 {
 	static const struct option_row options[] = {
-		{ "once", NULL, "once; otherwise again and again until interrupted", OPTION_FLAG,
+		{ "once", NULL, "print once (default: until interrupted)", OPTION_FLAG,
 		  OPTION_AT(struct arguments, once) },
-		{ "json", NULL, "JSON, one line each time", OPTION_FLAG,
+		{ "json", NULL, "print JSON, a line each time", OPTION_FLAG,
 		  OPTION_AT(struct arguments, json) },
-		{ "openmetrics", NULL, "once, as Prometheus reads it", OPTION_FLAG,
+		{ "openmetrics", NULL, "print once, in the format of Prometheus", OPTION_FLAG,
 		  OPTION_AT(struct arguments, openmetrics) },
-		{ "interval", "MS", "time between two looks (" OPTION_STRING(DEFAULT_INTERVAL_MS) ")",
+		{ "interval", "MS", "time between two reports (default " OPTION_STRING(DEFAULT_INTERVAL_MS) ")",
 		  OPTION_UINT64, OPTION_AT(struct arguments, interval_ms), .min = 10,
 		  .max = 3600000 },
-		{ "help", NULL, "this", OPTION_STOP, OPTION_AT(struct arguments, help) },
+		{ "help", NULL, "print this help", OPTION_STOP, OPTION_AT(struct arguments, help) },
 		{ 0 },
 	};
 	static const struct tool_command command = {

@@ -77,34 +77,35 @@ static bool take_name(void *into, const char *text, char fault[OPTION_FAULT])
 #define WEIGHT .min = 1, .max = 10000
 
 static const struct option_row rows[] = {
-	ENGINE_ROWS(1, "2", "of the compilation cache's index (" STATE ", and with another\n"
-		    "--name " STATE "-NAME)", "1024", "256", NN_EXTENSIONS_DIR, EXTENSIONS_LIST),
-	{ "name", "NAME", "that it registers under: lower-case letters, digits and\n"
-	  "hyphens (nnaccel)", OPTION_CALL, .take = take_name },
-	{ "max-workers", "N", "workers that serve at a time (256)", OPTION_UINT,
+	ENGINE_ROWS(1, "2", "folder of the compilation cache (default " STATE ",\n"
+		    "with --name " STATE "-NAME)", "1024", "256", NN_EXTENSIONS_DIR, EXTENSIONS_LIST),
+	{ "name", "NAME", "device name to register: lower-case letters, digits and\n"
+	  "hyphens (default nnaccel)", OPTION_CALL, .take = take_name },
+	{ "max-workers", "N", "limit of workers that serve at a time (default 256)", OPTION_UINT,
 	  AT(options.max), .min = 1, .max = 100000 },
-	{ "max-workers-per-user", "N", "the same, of one user (64)", OPTION_UINT,
+	{ "max-workers-per-user", "N", "the same for one user (default 64)", OPTION_UINT,
 	  AT(options.max_per_user), .min = 1, .max = 100000 },
-	{ "worker-rate", "N", "new workers of one user a second, after 64 (8)", OPTION_UINT,
+	{ "worker-rate", "N", "limit of new workers of a user a second, after 64 (default 8)", OPTION_UINT,
 	  AT(options.rate), .min = 1, .max = 100000 },
-	{ "worker-memory", "MIB", "private memory of a worker, 0: unbounded (4096)", OPTION_UINT64,
+	{ "worker-memory", "MIB", "limit of a worker's private memory; 0: none (default 4096)", OPTION_UINT64,
 	  AT(cgroup.max_memory), OPTION_MIB },
-	{ "worker-cpu-weight", "N", "CPU weight of a worker among its user's, 1 to 10000 (100)",
+	{ "worker-cpu-weight", "N", "CPU weight of a worker among its user's, 1 to 10000 (default 100)",
 	  OPTION_UINT, AT(cgroup.cpu_weight), WEIGHT },
-	{ "low-cpu-weight", "N", "the same while its models are of low priority (10)", OPTION_UINT,
+	{ "low-cpu-weight", "N", "the same if its models have low priority (default 10)", OPTION_UINT,
 	  AT(cgroup.low_cpu_weight), WEIGHT },
-	{ "user-memory", "MIB", "memory of a user's workers, 0: unbounded (half the machine's)",
+	{ "user-memory", "MIB", "memory limit of all workers of a user; 0: none\n"
+	  "(default: half the machine's memory)",
 	  OPTION_UINT64, AT(cgroup.user_memory), OPTION_MIB },
-	{ "user-cpu-weight", "N", "CPU weight of a user's workers among all (100)", OPTION_UINT,
+	{ "user-cpu-weight", "N", "CPU weight of a user's workers among all (default 100)", OPTION_UINT,
 	  AT(cgroup.user_cpu_weight), WEIGHT },
-	{ "no-client-limit", NULL, "do not bound workers by the memory limit of their client's cgroup,\n"
+	{ "no-client-limit", NULL, "do not apply the memory limit of a client's cgroup to its worker,\n"
 	  "for an nnacceld that cannot see its clients' processes", OPTION_FLAG,
 	  AT(cgroup.no_client_limit) },
-	{ "worker-user", "USER", "whom workers run as where nnacceld is root (65534)", OPTION_CALL,
+	{ "worker-user", "USER", "user of workers if nnacceld is root (default 65534)", OPTION_CALL,
 	  .take = take_user },
 	{ "lazy", NULL, "compile models at their first execution", OPTION_FLAG,
 	  AT(options.spawner.options.lazy) },
-	{ "no-cache", NULL, "no compilation cache", OPTION_FLAG, AT(no_cache) },
+	{ "no-cache", NULL, "run without a compilation cache", OPTION_FLAG, AT(no_cache) },
 	{ "help", NULL, NULL, OPTION_STOP, AT(help) },
 	{ "version", NULL, "", OPTION_STOP, AT(version) },
 	{ 0 },
