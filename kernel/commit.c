@@ -402,7 +402,7 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	if (answer->fence) {
 		answer->fence->error = ret;
 		nnaccel_submission_fenced(cmd, answer->fence->fence);
-		/* This takes over the reference of the session. */
+		/* nnaccel_commit_fence_wait() takes over the session's reference to the command. */
 		nnaccel_commit_fence_wait(cmd, answer->fence);
 		answer->fence = NULL;
 		nnaccel_unlock_signalling(ctx, signalling);

@@ -502,7 +502,7 @@ static bool die(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async 
 	return true;
 }
 
-/* The same while a job of the engine's driver still uses the memory. */
+/* Kills the worker while a job of the engine's driver still uses the memory. */
 static bool die_with_a_job(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async *async)
 {
 	return exporter_lend_fence(&self->x, self->fd) && die(self, e, async);

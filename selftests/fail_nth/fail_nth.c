@@ -585,7 +585,7 @@ static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *sel
 	bool failed = true;
 	int nth;
 
-	/* A skip in the fixture would still run the test. */
+	/* Skip here, because a test still runs if its fixture skips. */
 	if (self->nth < 0)
 		SKIP(return, "this kernel injects no faults");
 	if (!ready) {

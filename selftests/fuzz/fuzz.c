@@ -71,7 +71,7 @@ static struct {
 	uint32_t model;
 	uint32_t buffer;
 	int fence;			/* a sync_file */
-	/* the last that a submission made, or what its number is now */
+	/* number of the file of the last submission, which may be another file now */
 	_Atomic int file;
 	_Atomic uint64_t last;		/* the last id that a call made */
 	_Atomic uint64_t submission;	/* the id of the last one, and its kind in the upper bits */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock that deadlines and patience are measured by.
+ * The clock of deadlines and timeouts.
  */
 #ifndef NN_BASE_CLOCK_H
 #define NN_BASE_CLOCK_H

@@ -211,7 +211,10 @@ static void bench_worker(const char *prefix, struct builder *builder)
 	save(&w);
 	/* In turn, so that what the machine does meanwhile happens to all. */
 	for (int i = -2; i < RUNS; i++) {
-		/* Each of the first two after the third: on what it left of the caches. */
+		/*
+		 * Each measurement runs after another kind, so that all find caches in the same
+		 * state.
+		 */
 		double floor = time_floor(&w), between = time_cold(&w), cached = time_cached(&w),
 		       cold_us = time_cold(&w);
 

@@ -278,7 +278,7 @@ static enum nn_status add_roles(struct nna_buffer *b, const struct role_list *li
 	return status;
 }
 
-/* Returns the bytes that its operand counts as one, the element size of an extension's type. */
+/* Returns the unit of a buffer's sizes: the element size of an extension's type, or 1. */
 static uint32_t unit_of(const struct nna_buffer *b)
 {
 	return b->type ? b->type->element_size : 1;

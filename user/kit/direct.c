@@ -45,7 +45,7 @@ struct host {
 	struct client *clients;		/* [max] */
 	struct pollfd *fds;		/* of the signals, the listener, and each client's end */
 	unsigned int count, max;
-	unsigned int number;		/* of the next client */
+	unsigned int number;		/* number of the next client */
 };
 
 /* Opens a socket; it gets its name only after it listens. */

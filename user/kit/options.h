@@ -29,7 +29,7 @@ struct engine_options {
 	const struct nna_engine *engine;	/* an engine of the kit, or NULL */
 	/* socket to serve clients at, without the module; or NULL */
 	const char *direct;
-	/* to serve clients by threads; NULL: by processes */
+	/* serves clients by threads; NULL: processes serve them */
 	const struct client_threads *threads;
 };
 

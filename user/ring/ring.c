@@ -187,7 +187,7 @@ static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *fi
 	}
 }
 
-/* Something was given: does the other end sleep on it? */
+/* Wakes the other end if it sleeps until a packet or room comes. */
 static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 {
 	uint32_t waiting;

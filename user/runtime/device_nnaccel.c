@@ -64,7 +64,7 @@ struct accel_request {
 	struct nna_argument *outputs;
 	struct nna_memory **memories;
 	uint32_t num_memories;
-	uint32_t *tokens;		/* of memory that is the device's */
+	uint32_t *tokens;		/* of buffers in the device's own memory */
 	uint32_t num_tokens;
 	struct nna_memory *staging;	/* is memories[0], if it is needed */
 	uint8_t *base;

@@ -50,7 +50,7 @@ static int add_list(struct users *users, const struct step *step, const struct m
 	return result;
 }
 
-/* An output of the whole may be read by later steps, too. */
+/* Adds the steps of a role. Later steps may also read an output of the model. */
 static int add_steps(struct users *users, const struct memory_role *role, struct nn_error *err)
 {
 	const struct nn_subgraph *main = model_main(role->compilation->model);

@@ -34,7 +34,7 @@ void handle_close(struct accel_handle *handle);
 
 /*
  * Calls renew(argument) once in each forked child, before any of its threads returns from here.
- * *process is what handle_process() was when it was made or renewed last.
+ * *process is the value of handle_process() at the last renewal.
  */
 void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *argument);
 

@@ -66,7 +66,7 @@ static int write_lines(void **state)
 		l->value = strsep(&line, "\t");
 		l->unit = strsep(&line, "\t");
 		l->why = strsep(&line, "\t");
-		/* Four fields, none of them empty. */
+		/* A line has four fields, and no field is empty. */
 		if (line || !l->why || !*l->name || !*l->value || !*l->unit || !*l->why)
 			return -1;
 	}

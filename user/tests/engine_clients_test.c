@@ -47,7 +47,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 static struct {
 	atomic_int session;		/* of the newest client; those of others have ended */
-	atomic_int kept;		/* a copy of that session; 0: none */
+	atomic_int kept;		/* duplicate of that session's fd; 0: none */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* as the answer says */

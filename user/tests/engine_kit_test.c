@@ -39,7 +39,7 @@
 /* ---- the kernel ---- */
 
 static struct {
-	int error;			/* of the next call, 0: none */
+	int error;			/* errno of the next call; 0: it succeeds */
 	unsigned long request;		/* the last one */
 	union {
 		struct nnaccel_engine_register registered;

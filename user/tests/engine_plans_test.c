@@ -439,7 +439,7 @@ static void test_check(void **state)
 			assert_int_equal(pwrite(fd, &byte, 1, cases[i].at), 1);
 		}
 		close(fd);
-		/* The one whose row was lost is a strange one, too. */
+		/* If the row of a file is lost, the file without a row is a second fault. */
 		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
 		if (!strstr(line, cases[i].fault))
 			fail_msg("%s: %s", cases[i].fault, line);

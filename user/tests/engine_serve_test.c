@@ -982,7 +982,7 @@ static void test_forget_model(void **state)
 	}
 }
 
-/* Pictures are copied without what lies between their rows, and there only if all went well. */
+/* Images are copied without the gaps between rows, and copied back only after a success. */
 static void test_pictures(void **state)
 {
 	const struct nnaccel_grant grants[] = {

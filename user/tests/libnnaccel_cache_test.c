@@ -4,7 +4,7 @@
  * The kernel, the engine and the disk are this program's.
  */
 #define _GNU_SOURCE
-/* Its headers would define pread() inline, and clang accepts no second definition. */
+/* Fortified headers define pread() inline, and clang rejects this file's own definition then. */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <fcntl.h>

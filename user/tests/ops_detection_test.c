@@ -733,7 +733,7 @@ struct post_case {
 	int32_t count;
 	float scores[6];
 	int32_t labels[6];
-	int anchors[6];		/* of which the boxes are; -1: zeros */
+	int anchors[6];		/* index of the anchor of each box; -1: the box is zeros */
 };
 
 /*

@@ -1243,7 +1243,7 @@ static void test_form_refused(void **state)
 	}
 }
 
-/* Weights that lie in a data part which is not there: the form itself asks for no other data. */
+/* A serialised plan refers to weights in a data part, which is missing. */
 static void test_form_without_data(void **state)
 {
 	static const float weights[] = { 1, 0, 0, 1 }, bias[] = { 0, 0 };

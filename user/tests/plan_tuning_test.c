@@ -15,7 +15,9 @@
 #define STEPS 3
 #define THREADS 4
 
-/* Times of a step on so many threads, `others`: how many of the plan's steps run on one. */
+/*
+ * Returns the time of a step on `threads` threads if `others` steps of the plan run on one thread.
+ */
 typedef uint64_t time_fn(uint32_t run, uint32_t step, uint32_t threads, uint32_t others);
 
 struct tuned {

@@ -529,7 +529,7 @@ static void tflite_once(void)
 	TfLiteInterpreterDelete(made);
 }
 
-/* Models come to the same address: the second has no name. */
+/* Loads two models at the same address. The second has no name. */
 static void tflite_twice(void)
 {
 	tflite_once();

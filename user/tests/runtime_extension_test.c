@@ -2,7 +2,7 @@
 /*
  * Extensions through the NDK's functions, on the device nnaccel with the example and
  * the test plug-ins and a list in /etc/nnaccel that this program writes: see
- * scripts/guest/extensions. Elsewhere nothing is tested.
+ * scripts/guest/extensions. In other environments it skips all tests.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -294,7 +294,7 @@ static struct {
 	int most;			/* operations of a model that the NNAPI takes; 0: any number */
 	int operations;			/* of the last model */
 	int from_memory;		/* constants that were given by memory, not by pointer */
-	int compiled;			/* result of a compilation; 0: what it is */
+	int compiled;			/* forced result of a compilation; 0: not forced */
 } nnapi = { .refused = -1 };
 
 int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,

@@ -118,7 +118,10 @@ struct shape shape_of(const struct tfl_tensor *tensor)
 	return shape;
 }
 
-/* By type: its name, the bytes of an element to read, and the type of operands. */
+/*
+ * For each type of TensorFlow Lite: its name, the bytes of an element, and the NNAPI's operand
+ * type.
+ */
 static const struct {
 	const char *name;
 	size_t size;

@@ -250,8 +250,8 @@ struct nna_prepare_options {
 	uint32_t priority;	/* enum nnaccel_priority of the uapi */
 	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
 	/*
-	 * NULL, or where nna_prepare_model() saves the prepared model. A failure to
-	 * save, wrong files included, is no failure of the call.
+	 * NULL, or where nna_prepare_model() saves the prepared model. The call
+	 * succeeds even if saving fails, for example because a file is wrong.
 	 */
 	const struct nna_cache *cache;
 	/*

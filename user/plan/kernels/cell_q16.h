@@ -239,7 +239,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 	return x;
 }
 
-/* x times 2^shift of an x that is not less than 0, or nearly so. */
+/* Returns x times 2^shift, saturated above. x is at least 0, or hardly less. */
 static inline ALWAYS_INLINE TARGET wide_q8 shift_q15(wide_q8 x, int shift)
 {
 	return choose_q15((wide_q8)(x > splat_q15(INT16_MAX >> shift)), splat_q15(INT16_MAX),

@@ -26,7 +26,7 @@ enum depthwise_q8_scale {
 #define DEPTHWISE_Q8_VECTORS (DEPTHWISE_Q8_BLOCK * 4)	/* bytes of one parameter of a block */
 
 struct depthwise_q8_layout {
-	size_t groups;		/* of four rows of the filter */
+	size_t groups;		/* groups of four rows of the filter */
 	size_t blocks;
 	size_t block_size;	/* bytes */
 	size_t packed;		/* all of the parameters */

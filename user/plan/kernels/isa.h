@@ -226,7 +226,10 @@ static inline size_t nn_q8_eight_size(size_t group, size_t depth)
 	return sizeof(struct nn_q8_eight) + (depth + group - 1) / group * group * 8;
 }
 
-/* The same of a depthwise convolution: eight values of 16 bits a tap, less their zero point. */
+/*
+ * Returns the bytes of packed weights of a depthwise convolution: eight int16 a tap, less their
+ * zero point.
+ */
 static inline size_t nn_q8_taps_size(size_t taps)
 {
 	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
@@ -475,8 +478,8 @@ struct nn_dots_q16 {
 };
 
 /*
- * values[i] = sums[i] + bias[i], saturated to 32 bits, times a factor as nn_mbqm() has it, saturated
- * to 16 bits; with `add` added to what is there, and saturated again.
+ * values[i] = sums[i] + bias[i], saturated to 32 bits, multiplied by a factor as nn_mbqm() does,
+ * saturated to 16 bits. With `add` the result is added to the old value, and saturated again.
  */
 struct nn_scale_q16 {
 	size_t count;

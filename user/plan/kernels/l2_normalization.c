@@ -27,7 +27,7 @@ struct l2 {
 	size_t outer;			/* rows, or matrices whose columns are normalised */
 	size_t size;			/* of a row, or a column */
 	size_t inner;			/* columns of a matrix; 1: rows are normalised */
-	/* A row is a block, and so are some columns. A task has these many. */
+	/* A block is a row or some columns. A task has task_blocks of them. */
 	size_t matrix_blocks;
 	size_t task_blocks;
 };

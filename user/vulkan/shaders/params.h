@@ -89,7 +89,8 @@
 /*
  * Products and windows. Element (n, pixel, channel) of an image lies at n * image + pixel *
  * in_pixel + channel * in_channel. A batch is `outer * inner_batches + inner`; a group of channels
- * is a batch, too. `row_size` elements of the image were quantised at run time by one range.
+ * is a batch, too. Each `row_size` elements of the image share the scale of their quantisation at
+ * run time.
  */
 #define WINDOW_PARAMS									\
 	uint at[TENSORS];								\
