@@ -121,9 +121,48 @@ class ModuleParameters(OfSources):
             nodes.definition('', nodes.paragraph('', text + '.'))) for name, text in found))]
 
 
+class ProgramOptions(Directive):
+    """.. program-options:: FILE HEADER, rows of struct option_row, of which the first are the header's macro ENGINE_ROWS"""
+
+    required_arguments = 2
+
+    def run(self):
+        env = self.state.document.settings.env
+        top = os.path.dirname(env.srcdir)
+        source, header = (read(os.path.join(top, path)).replace('\\\n', '\n') for path in self.arguments)
+        for path in self.arguments:
+            env.note_dependency(os.path.join(top, path))
+        # Of the Makefile's folders the defaults are shown.
+        names = {m[0]: m[1] for m in re.findall(r'^(\w+) \?= (/[^$\n]*)$', read(os.path.join(top, 'Makefile')), re.M)}
+        names = {'NN_' + name: value for name, value in names.items()}
+        names.update((name, self.text(value, names)) for name, value in re.findall(r'^#define (\w+) (.*")$', source, re.M))
+        parameters = re.search(r'#define ENGINE_ROWS\((.*?)\)', header)[1].split(', ')
+        values = re.search(r'\bENGINE_ROWS\((.*?)\),\n', source, re.S)[1]
+        values = re.findall(r'((?:"[^"]*"|[^",])+)(?:,|$)', values)
+        names.update((name, self.text(value, names)) for name, value in zip(parameters, values))
+        rows = re.findall(r'\{ ("[^"]*"), ("\w+"|NULL), ((?:"(?:[^"\\]|\\.)*"|[#\w]+|\s+)+),\s*OPTION_',
+                          header + source[source.index('ENGINE_ROWS('):])
+        if len(parameters) != len(values) or len(rows) < 20:
+            raise self.error('these are no rows of options')
+        items = [('--' + name[1:-1] + ('' if value == 'NULL' else '=' + value[1:-1]), self.text(text, names))
+                 for name, value, text in rows if text not in ('NULL', '""')]
+        return [nodes.definition_list('', *(nodes.definition_list_item(
+            '', nodes.term('', '', nodes.literal('', head)),
+            nodes.definition('', nodes.paragraph('', '', *(
+                nodes.literal('', part) if part.startswith('--') else nodes.Text(part)
+                for part in re.split('(--[a-z-]+)', text[0].upper() + text[1:] + '.'))))) for head, text in items))]
+
+    @staticmethod
+    def text(tokens, names):
+        """A C string of literals and macros."""
+        return ''.join(names.get(word, word) if word else literal.replace('\\n', ' ')
+                       for literal, word in re.findall(r'"((?:[^"\\]|\\.)*)"|#?(\w+)', tokens))
+
+
 def setup(app):
     app.add_directive('kernel-doc', KernelDoc)
     app.add_directive('module-parameters', ModuleParameters)
     app.add_directive('operations', Operations)
     app.add_directive('faults', Faults)
+    app.add_directive('program-options', ProgramOptions)
     return {'version': '1', 'parallel_read_safe': True}
