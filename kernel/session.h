@@ -29,8 +29,9 @@ struct vm_area_struct;
  * @number: ctx->lock: its number in the context, from 1
  * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
  * @pid: ctx->lock: process of the worker; valid with @mm
- * @killed_ns: ctx->lock: when the worker was killed for a late execution, or the session ended with
- *	the hardware; 0 if neither
+ * @killed_ns: ctx->lock: when the worker was killed for an overdue execution, or the session ended
+ * together
+ *	with its hardware; 0 if neither happened
  * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
  * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
  * @ended: ctx->lock: the worker has lost the session and must close it

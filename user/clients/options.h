@@ -24,7 +24,7 @@ struct options {
 	bool disallow_cpu;
 	uint32_t num_threads;		/* 1: the device computes on one; 0: not given */
 	uint32_t max_partitions;	/* 0: any number */
-	uint32_t min_work;		/* of a partition that is not the whole graph */
+	uint32_t min_work;		/* least work of a partition that is not the whole graph */
 	uint32_t max_shapes;		/* to keep compiled; 0: the plug-in has no such option */
 	uint32_t verbosity;
 };

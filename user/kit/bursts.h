@@ -41,7 +41,7 @@ struct bursts {
 
 	pthread_mutex_t lock;
 	pthread_cond_t opened;		/* signalled for the first burst; the doorbell is mapped */
-	struct region doorbell;		/* not mapped until the first burst */
+	struct region doorbell;		/* mapped at the first burst */
 	struct burst *list;
 	unsigned int count;
 	struct burst *queue;		/* bursts that want a thread, oldest first */

@@ -33,7 +33,7 @@
 
 /* Exit codes. 0: the context is gone, or the broker went before there was a context. */
 enum {
-	WORKER_EXIT_FAILURE = 1,	/* with a log line */
+	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
 	WORKER_EXIT_BUS_ERROR = 2,
 	WORKER_EXIT_REFUSED = 3,	/* only when testing plug-ins: the last one was rejected */
 	WORKER_EXIT_WAITS = 4,		/* a probe: the plug-in needs a missing extension */

@@ -141,8 +141,8 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 		       struct nn_run *r);
 
 /*
- * Executes if the arguments are what was compiled for. False: they are not, or a
- * shape turned out otherwise; nothing is promised about the outputs then.
+ * Executes if the arguments have the compiled shapes. Returns false if they do not, or if a shape
+ * becomes another during the run; the outputs are then undefined.
  */
 bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
 		      struct nn_error *err);

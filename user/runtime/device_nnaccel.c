@@ -257,9 +257,9 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 }
 
 /*
- * Prepares again what generation `dead` was of, unless another thread did. A model that has not
- * executed since the last time may be what kills its workers: it has to pause. No engine, no pause:
- * asking whether there is one costs little.
+ * Prepares a model again whose generation `dead` is lost, unless another thread did. If the model
+ * has not executed since the last time, it may kill its workers, so it has to pause. Without an
+ * engine there is no pause, because the question whether there is one costs little.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)

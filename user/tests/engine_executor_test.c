@@ -386,7 +386,7 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(engine_state.is_omitted);
 	assert_null(scratch->result.message);
-	/* Memory that went away explains every other failure. */
+	/* If memory went away, the answer says so, even if something else failed as well. */
 	engine_state.breaks = true;
 	engine_state.is_silent = false;
 	engine_state.status = NN_INVALID_ARGUMENT;

@@ -74,7 +74,7 @@ static void test_gone_memory(void **state)
 	}
 }
 
-/* Gone memory of one of two sessions, and of one of two mappings side by side. */
+/* Touches truncated memory of one of two sessions, and of one of two adjacent mappings. */
 static int touch_one(void)
 {
 	const struct nnaccel_grant grant = { .prot = NNACCEL_PROT_READ, .length = 4096 };

@@ -666,7 +666,10 @@ static void test_same_twice(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-/* An index that is damaged while plans are written is replaced. Numbers of files go on. */
+/*
+ * An index that is damaged while plans are written is replaced. The new one continues the numbers
+ * of files.
+ */
 static void test_replaced(void **state)
 {
 	uint8_t bytes[ENTRY], others[ENTRY];

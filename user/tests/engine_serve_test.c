@@ -53,7 +53,7 @@ static struct {
 	unsigned int num_commits;
 	unsigned int fetches;		/* by themselves, of a command */
 	bool interrupts;		/* the next fetch */
-	int error;			/* of the next commit */
+	int error;			/* errno of the next commit */
 	int progress;			/* that was told last */
 	bool is_cancelled;
 	uint64_t cookie;		/* of that command */

@@ -142,7 +142,7 @@ static inline enum nn_status load(const struct entry *e, struct nna_prepared_mod
 	return nna_prepare_model_from_cache(device, &e->cache, NULL, p, &err);
 }
 
-/* Runs a model on numbers that are negative, too; what each became is in y. */
+/* Runs a model on positive and negative numbers; the results are in y. */
 static inline enum nn_status run(struct nna_device *d, struct nna_prepared_model *p, float y[WIDTH])
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };

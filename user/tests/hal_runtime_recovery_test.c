@@ -205,7 +205,7 @@ static void test_forked_children(void **state)
 /* A process of one user, and its ends of two pipes. */
 struct client {
 	pid_t pid;
-	int go;			/* closed: it is to go on */
+	int go;			/* the client continues once this is closed */
 	int ready;
 };
 

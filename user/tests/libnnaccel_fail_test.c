@@ -62,7 +62,7 @@ static struct {
 	struct nna_request request;
 } given;
 
-/* Results of the calls. */
+/* Objects that the calls returned. */
 static struct {
 	struct nna_device *device;
 	struct nna_memory *memory;
@@ -202,7 +202,7 @@ static int make_file(const char *contents)
 	return fd;
 }
 
-/* Memory, files and locks before anything was given. */
+/* Memory, files and locks in use before the first call. */
 static struct kept kept;
 
 static void give(void)

@@ -267,7 +267,7 @@ static void test_samples(void **state)
 	}
 }
 
-/* Operands that the rules leave free, and such at the ends of what they allow. */
+/* Tests operands that no rule restricts, and operands at the limits of the rules. */
 static void test_lenient_rules(void **state)
 {
 	static const struct {

@@ -90,7 +90,7 @@ static const char *const nnapi_results[] = {
 	"RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
 };
 
-/* The values that are set, and two runs. */
+/* Lines of the log of calls: values that are set, and two runs in a burst. */
 #define NNAPI_SET(devices, preference, priority) \
 	"for " #devices ", preference " #preference ", priority " #priority ", "
 #define NNAPI_IN_BURST "burst, run in it, run in it, "

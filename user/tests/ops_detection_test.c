@@ -522,7 +522,7 @@ static void test_transform(void **state)
 
 /* ---- BOX_WITH_NMS_LIMIT ---- */
 
-/* The further inputs of a run, besides scores and boxes. */
+/* A case: its inputs besides scores and boxes, and the result. */
 struct nms_case {
 	const char *name;
 	int32_t limit, kernel;

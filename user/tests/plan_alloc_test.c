@@ -190,7 +190,7 @@ static void test_reference_kernels(void **state)
 	assert_no_calls();
 }
 
-/* Halves that a reference kernel has converted. */
+/* fp16 operands that a reference kernel gets converted. */
 static void test_conversions(void **state)
 {
 	uint32_t x, y;

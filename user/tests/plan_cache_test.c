@@ -1070,7 +1070,7 @@ static void spoil_arg_small(struct form f)
 	f.args[1].dims[1] = 2;
 }
 
-/* Bytes in the place of floats: as many of them, and to be had anywhere. */
+/* Replaces floats by as many bytes, which need no alignment. */
 static void spoil_arg_align(struct form f)
 {
 	f.args[0].type = NN_TENSOR_QUANT8_ASYMM;

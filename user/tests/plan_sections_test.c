@@ -50,7 +50,7 @@ static void build(bool is_cut)
 			     mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias),
 					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
 	if (is_cut) {
-		/* Each execution gives the number. */
+		/* The number of steps is an input of each execution. */
 		count = mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE);
 		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 		places = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));

@@ -1198,7 +1198,7 @@ static void test_fold_pad_windows(void **state)
 		folded += run_window(NULL, out);
 		assert_memory_equal(out, right, sizeof(right));
 	}
-	/* VALID leaves room for all of them, SAME for those that stay smaller than the filter. */
+	/* VALID paddings can all be folded, and SAME ones if they stay smaller than the filter. */
 	assert_between(folded, 27 + 1, 2 * 27 - 1);
 }
 

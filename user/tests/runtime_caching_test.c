@@ -460,7 +460,7 @@ static void test_same_token(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A file of the two is missing: as if there were none. */
+/* If one of the two files is missing, the entry counts as missing. */
 static void test_half_missing(void **state)
 {
 	(void)state;
@@ -696,7 +696,7 @@ static void test_processes_at_a_time(void **state)
 	assert_hit();
 }
 
-/* Somebody writes into the files all the time, and heeds no lock. */
+/* Another process writes into the cache files all the time, and ignores their locks. */
 static void test_scribbler(void **state)
 {
 	pid_t pid;

@@ -711,7 +711,7 @@ static void call_each(void)
 	REFUSE(ANeuralNetworksModel_setOperandExtensionData, NULL, 0, NULL, 0);
 }
 
-/* Functions that have no result. */
+/* Functions that return no value. */
 static const char *const silent[] = {
 	"ANeuralNetworksBurst_free",
 	"ANeuralNetworksCompilation_free",

@@ -178,7 +178,7 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.prepared, 2);
 	assert_int_equal(accel.executed, 2);
 
-	/* The burst is of a model that is dead: it gets a channel to the new one. */
+	/* The burst's model is dead, so the burst is connected to the new one. */
 	execution = add_execution(c);
 	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
 	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));

@@ -475,7 +475,7 @@ static void test_usual_work(void **state)
 
 /* ---- Constants of a file ---- */
 
-/* x + constant, which lies at an offset of a mapped file. The file may be unlinked. */
+/* Computes x + a constant at an offset of a mapped file, which is also tried unlinked. */
 static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 {
 	const int dims[] = { (int)(size / sizeof(float)) };

@@ -17,7 +17,7 @@ struct socket_peer {
 	int memory;	/* the file that is passed */
 };
 
-/* Starts the server; before this process has threads. Exits where it cannot. */
+/* Starts the server. Call it before this process has threads. Exits if that fails. */
 void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*

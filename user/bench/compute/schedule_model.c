@@ -47,7 +47,7 @@ static bool sleeps(const struct machine *m, const struct worker *w, double at)
 	return at - w->idle > m->costs->spin;
 }
 
-/* A worker wakes some at `at`; returns when it is done with that. */
+/* Lets a thread wake others at the time `at`, and returns the time when it has done so. */
 static double wake_some(struct machine *m, struct job *j, double at)
 {
 	uint32_t woken = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the TensorFlow Lite that calls before its structures are trusted. Releases only append
- * members, so a version that is too old, or a structure of another layout, shows in what they hold.
+ * members, so the values of known members show whether a version is too old or has another layout.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -315,7 +315,7 @@ static void verify(struct blob_work *work)
 		munmap(data, size);
 }
 
-/* The hashes go to the index; the file is there before. */
+/* Hashes an entry and writes its file. The index gets the hashes afterwards. */
 static void write_entry(struct blob_work *work)
 {
 	const struct blob *blob = &work->blob;

@@ -119,7 +119,7 @@ struct nna_engine_burst {
 	/* A slot's first use. */
 	enum nn_status (*add)(void *executor, const struct nna_engine_slot *slot,
 			      struct nn_error *err);
-	/* False: it is to be added (again) before the execution that comes. */
+	/* Returns false if the slot must be added (again) before the next execution. */
 	bool (*is_cached)(void *executor, uint32_t slot);
 	/* The client freed the slot; its memory is unmapped afterwards. */
 	void (*remove)(void *executor, uint32_t slot);
@@ -356,9 +356,9 @@ struct nna_engine {
 	 */
 	bool takes_device_memory;
 	/*
-	 * The numbers of cache files of each kind that an entry of a client's has, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. Both 0: one of each. Without model files the hash of an entry
-	 * is that of its data.
+	 * The numbers of cache files of each kind in a client's cache entry, up to
+	 * NNA_ENGINE_MAX_CACHE_FILES. If both are 0, there is one of each kind. Without model files
+	 * the hash of an entry is that of its data.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;

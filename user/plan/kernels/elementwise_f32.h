@@ -95,7 +95,7 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = BYTES_OF_INTS(whole);
-		/* Mostly: a size that the compiler knows. */
+		/* The usual case, whose size the compiler knows. */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
 		else

@@ -9,8 +9,9 @@ enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* so that threads that are slowed down leave some to others */
 /*
- * What is worth a second thread, some five microseconds: products, for each lane of a vector, or bytes
- * of weights, which few rows have to wait for.
+ * The least work of a task that is worth a second thread, which is about five microseconds:
+ * multiplications for each lane of a vector, or bytes of weights, whose reading takes the time if
+ * there are few rows.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000

@@ -34,8 +34,8 @@ struct nn_gemm_part {
 /*
  * c = clamp(a * b + bias), b and bias packed. Panels are of 2 * lanes columns;
  * the last one is of `lanes` where no more are left. A float panel is the bias
- * of its columns, then a row of columns for each element of depth. All numbers are floats, or for
- * gemm_f16 halves, of which a vector has twice as many.
+ * of its columns, then a row of columns for each element of depth. All numbers are fp32, or for
+ * gemm_f16 fp16, of which a vector has twice as many.
  */
 struct nn_gemm_f32 {
 	size_t rows;

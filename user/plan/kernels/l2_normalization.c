@@ -25,7 +25,7 @@ struct l2 {
 	bool is_float;
 	struct nn_q8 q;			/* of the input's bytes */
 	size_t outer;			/* rows, or matrices whose columns are normalised */
-	size_t size;			/* of a row, or a column */
+	size_t size;			/* elements of a row, or of a column */
 	size_t inner;			/* columns of a matrix; 1: rows are normalised */
 	/* A block is a row or some columns. A task has task_blocks of them. */
 	size_t matrix_blocks;

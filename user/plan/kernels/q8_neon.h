@@ -92,7 +92,8 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 struct q8_tail {
 	size_t depth;		/* of the row, without them */
 	size_t count;
-	bool back;		/* read with those before them, whose place `order` tells */
+	/* the read begins before the tail; `order` moves its bytes into place */
+	bool back;
 	uint8x16_t order;
 };
 

@@ -15,7 +15,7 @@
 /* By axis of one order, that of the other. */
 static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
-/* Facts of an operand. That it is there means in NCHW. */
+/* Facts of an operand. "There" means that the operand exists in NCHW. */
 struct fact {
 	uint32_t twin;			/* what it is in NHWC, or NONE */
 	uint32_t wanted;		/* operations that want it in NHWC */
@@ -425,7 +425,7 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 	w->r.is_there[last] = false;
 }
 
-/* Whether an operation is one of the last two of a shuffle that was turned. */
+/* Returns whether an operation is one of the last two of a channel shuffle that was transposed. */
 static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
 {
 	return o->num_inputs && !w->r.is_there[o->inputs[0]] && w->facts[o->inputs[0]].twin == NONE;

@@ -657,7 +657,7 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 	return slot;
 }
 
-/* Waits for who makes a plan, but not longer than until then; UINT64_MAX: for ever. */
+/* Waits until no other thread makes a plan, or until the deadline; UINT64_MAX: no deadline. */
 static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 {
 	const struct timespec at = { .tv_sec = (time_t)(deadline_ns / 1000000000),

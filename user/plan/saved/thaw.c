@@ -32,7 +32,7 @@ struct block {
 /* The alignment of any object: malloc()'s own. */
 #define OBJECT_ALIGN 16
 
-/* The rest of the form. */
+/* The unread rest of a serialised plan. */
 struct cursor {
 	const char *at;
 	uint64_t left;

@@ -397,7 +397,8 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* The sample's executor, and the first memory of each slot's place. */
 struct faulty_executor {
-	struct executor own;		/* the first: all of the sample's functions take it */
+	/* first member, because the sample's functions take a pointer to it */
+	struct executor own;
 	unsigned int executions;
 	struct nna_engine_slot first[64];
 };

@@ -525,7 +525,7 @@ static bool map_it(struct worker *w)
 	return w->map;
 }
 
-/* The rest of it stays a hole. */
+/* Writes one byte of the shared memory; its other pages stay unallocated. */
 static void write_memory(struct worker *w, uint8_t byte)
 {
 	if (map_it(w))

@@ -104,7 +104,7 @@ static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 			expect(t, word, i, false);
 }
 
-/* A factor of a product that is one too large for it. */
+/* Tries a size whose factor is one too large for the product of all. */
 static void try_limit(struct tried *t, size_t part, const struct nn_field *f)
 {
 	for (const struct nn_ref *ref = f->span->factors; ref->size; ref++) {

@@ -29,7 +29,7 @@ static const struct {
 
 static struct deaths_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
-static uint64_t next_kill;		/* of anything but the broker */
+static uint64_t next_kill;		/* time of the next kill, except of the broker */
 static unsigned long long had_executed;	/* at the last kill, if no number is wanted */
 
 /* The engine. */

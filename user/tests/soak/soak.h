@@ -47,7 +47,7 @@ bool soak_kill(const char *name);
 /* ---- deaths ---- */
 
 struct deaths_options {
-	unsigned int spacing_ms;	/* from kill to kill; 0: none */
+	unsigned int spacing_ms;	/* time between two kills; 0: no kills */
 	unsigned int wanted;		/* of keepers, workers, clients and brokers each; 0: no number */
 	const char *restart;		/* a command that returns when the engine is ready, or NULL */
 };

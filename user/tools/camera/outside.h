@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's data of this process. They show whether it can have read frames, and
+ * Reads the kernel's counters of this process, which show whether it can have read frames, and
  * which of their files it received.
  */
 #ifndef NN_CAMERA_OUTSIDE_H
