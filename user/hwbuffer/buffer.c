@@ -72,7 +72,7 @@ int buffer_new(const AHardwareBuffer_Desc *desc, const struct nna_hardware_layou
 	return error;
 }
 
-/* The same where all planes lie in one file. */
+/* Does what buffer_new() does, if all planes lie in one file. */
 static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 			 struct nna_hardware_layout *layout, AHardwareBuffer **buffer)
 {

@@ -44,7 +44,7 @@ static inline enum nn_status nn_infer_like(struct nn_run *r)
 	return NN_OK;
 }
 
-/* The same where the model says the type and quantisation of the output. */
+/* The shape rule of an output with input 0's shape, whose type and quantisation the model gives. */
 static inline enum nn_status nn_infer_shape(struct nn_run *r)
 {
 	r->outputs[0].rank = r->inputs[0].rank;

@@ -158,7 +158,7 @@ void lazy_free(struct lazy *lazy);
 /* The plan to execute, made now if it was put off: the plan itself if it is not lazy. */
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
-/* The same, but nothing is made: a lazy plan that was put off is itself. */
+/* Does what lazy_get() does, but nothing is made: a lazy plan that was put off is itself. */
 const struct nn_plan *lazy_plan(const struct nn_plan *plan);
 
 #endif /* NN_PLAN_INTERNAL_H */

@@ -92,7 +92,10 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 					uint32_t *count);
 
-/* The same, but waits: spins and sleeps as ring->waiter has learned. until_ns: as in send. */
+/*
+ * Does what nn_ring_try_receive() does, but waits: spins and sleeps as ring->waiter has learned.
+ * until_ns: as in send.
+ */
 enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 				    uint32_t *count, uint64_t until_ns);
 

@@ -37,10 +37,10 @@ int rt_result(enum nn_status status);
 int rt_fail(struct nn_error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for an allocation that failed. */
+/* Does what rt_fail() does, for an allocation that failed. */
 int rt_out_of_memory(struct nn_error *err);
 
-/* The same for a failure that another library told. */
+/* Does what rt_fail() does, for a failure whose reason another library left in err. */
 int rt_fail_status(struct nn_error *err, enum nn_status status);
 
 /*

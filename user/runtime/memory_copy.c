@@ -113,7 +113,7 @@ static int copy_on_device(const struct contents *source, const struct contents *
 						   destination->operand.dims, err));
 }
 
-/* The same by this process, and the copy of one memory of neither to another. */
+/* Copies in this process, also between two memories that belong to no device. */
 static int copy_here(const struct contents *source, const struct contents *destination,
 		     struct nn_error *err)
 {

@@ -118,7 +118,7 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 	return taken != ANEURALNETWORKS_NO_ERROR ? taken : result;
 }
 
-/* The same on the CPU, which does not reach the memory of devices. */
+/* Does what run_request() does, on the CPU, which does not reach the memory of devices. */
 static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *step,
 		      struct prepared *prepared, struct request *request, struct nn_error *err)
 {

@@ -37,7 +37,9 @@ void trace_begin(const char *name, const char *format, ...) __attribute__((forma
 void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
-/* The same of what ends on any thread. Returns a number for its end; 0: none is wanted. */
+/*
+ * Writes that something begins and ends, on any thread. Returns a number for its end; 0: no trace.
+ */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
 

@@ -373,7 +373,7 @@ static void test_killed_anywhere(void **state)
 		skip();
 }
 
-/* The same on a disk with errors, the opening included. */
+/* Tests what test_killed_anywhere() tests, on a disk with errors, the opening included. */
 static void test_disk_errors(void **state)
 {
 	(void)state;

@@ -737,7 +737,7 @@ static void test_taken_over(void **state)
 	cache_index_close(other);
 }
 
-/* The same where the database is full, which SQLite rolls back by itself. */
+/* The database is full while a batch is written, and SQLite rolls back by itself. */
 static void test_full_batch(void **state)
 {
 	uint8_t bytes[ENTRY], hash[DIGEST_SIZE] = { 0 };
@@ -839,7 +839,7 @@ static void test_killed_anywhere(void **state)
 	limits = usual;
 }
 
-/* The same on a disk with errors, the opening included. */
+/* Tests what test_killed_anywhere() tests, on a disk with errors, the opening included. */
 static void test_disk_errors(void **state)
 {
 	struct blob_limits usual = limits;

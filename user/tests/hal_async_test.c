@@ -131,7 +131,10 @@ static void test_chain(void **state)
 	close(fence);
 }
 
-/* The same over buffers that the client never maps, filled and read at the ends only. */
+/*
+ * Tests what test_chain() tests, over buffers that the client never maps, filled and read at the
+ * ends only.
+ */
 static void test_chain_over_buffers(void **state)
 {
 	const struct nna_role in = { .frequency = 1 }, out = { .frequency = 1 };

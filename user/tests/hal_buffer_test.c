@@ -467,7 +467,10 @@ static struct nna_prepared_model *prepare_lstm(void)
 	return p;
 }
 
-/* The same in memory of this process: x, states of 2, 3 * 2 of scratch, states, output. */
+/*
+ * Runs the LSTM with its states in memory of this process: x, states of 2, 3 * 2 of scratch,
+ * states, output.
+ */
 static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 {
 	const size_t size = UNITS * sizeof(float);

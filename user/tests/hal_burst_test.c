@@ -94,7 +94,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 	return nna_burst_execute(b, &r, options, NULL, NULL, timing, NULL);
 }
 
-/* The same with numbers; counts wrong sums. */
+/* Does what add() does, with numbers; counts wrong sums. */
 static int add_numbers(struct nna_burst *b, struct nna_memory *m, float from)
 {
 	float *data = nna_memory_map(m, NULL);

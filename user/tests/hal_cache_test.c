@@ -158,7 +158,7 @@ static void add_shares(const char *process, const char *file, long *own, long *s
 		fclose(f);
 }
 
-/* The same of all processes. */
+/* Does what add_shares() does, for all processes. */
 static void read_shares(const char *file, long *own, long *shared)
 {
 	const struct dirent *e;

@@ -102,7 +102,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 	return nna_execute(p, &r, options, NULL, NULL, timing, e);
 }
 
-/* The same with numbers; counts wrong sums. */
+/* Does what add() does, with numbers; counts wrong sums. */
 static int add_numbers(struct nna_prepared_model *p, struct nna_memory *m, float *data, float from)
 {
 	int wrong = 0;

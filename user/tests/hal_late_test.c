@@ -130,7 +130,7 @@ static void test_hot(void **state)
 	assert_entry(2);
 }
 
-/* The same in a burst. */
+/* Tests what test_hot() tests, in a burst. */
 static void test_hot_in_burst(void **state)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
@@ -156,7 +156,10 @@ static void test_hot_in_burst(void **state)
 	assert_entry(3);
 }
 
-/* The same behind fences: the first may be asked for before it has compiled anything. */
+/*
+ * Tests what test_hot_in_burst() tests, behind fences: the first may be asked for before it has
+ * compiled anything.
+ */
 static void test_hot_behind_fences(void **state)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };

@@ -36,7 +36,7 @@ static bool cgroup_of(pid_t pid, char *path, size_t size)
 	return found;
 }
 
-/* The same of the folder of all of the user's workers, which the worker's is in or below. */
+/* Finds the folder of all workers of the user, which contains the worker's folder. */
 static void user_of(const char *path, char *user)
 {
 	char *name = strstr(strcpy(user, path), "/user-");

@@ -419,7 +419,7 @@ static void run_cached(const int *fds)
 	nn->ANeuralNetworksModel_free(model);
 }
 
-/* The same. Returns whether the log says that the model came from the files. */
+/* Does what run_cached() does. Returns whether the log says that the model came from the files. */
 static bool run_logged(const int *fds)
 {
 	int log = memfd_create("log", MFD_CLOEXEC), error = dup(STDERR_FILENO);

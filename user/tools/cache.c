@@ -145,7 +145,7 @@ static bool add_user(struct report *r, sqlite3_stmt *row)
 	return true;
 }
 
-/* The same of the index itself. */
+/* Reads the report from the index itself. */
 static int query_report(const struct cache *c, struct report *r)
 {
 	sqlite3_stmt *s = NULL;

@@ -11,7 +11,10 @@
 /* Makes a new graph from the seed of random_start(). */
 void make_graph(void);
 
-/* The same of operations that may be there. Returns false if it has no operation. */
+/*
+ * Does what make_graph() does, for operations that may be there. Returns false if it has no
+ * operation.
+ */
 bool make_graph_of(bool (*may_have)(int32_t code));
 
 #endif /* NN_VECTORS_OPERATIONS_H */

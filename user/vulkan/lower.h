@@ -51,7 +51,7 @@ uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
 
 /* A dispatch without tensors, of one invocation for each of `count` elements. */
 struct dispatch lower_linear(const struct lower *l, enum shader shader, uint64_t count);
-/* The same with a work group for each. */
+/* Does what lower_linear() does, with a work group for each. */
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count);
 
 /* Adds a dispatch. */

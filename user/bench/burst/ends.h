@@ -27,7 +27,7 @@
 /* Says what went wrong, with errno, and exits. */
 __attribute__((noreturn)) void die(const char *what);
 
-/* The same of a status that is not NN_OK. */
+/* Exits with the error's message, like die(), if `status` is not NN_OK. */
 void check(enum nn_status status, const struct nn_error *err);
 
 /* Memory that a forked child shares. */

@@ -48,7 +48,7 @@ uint32_t builder_int(struct builder *b, int32_t value);
 uint32_t builder_bool(struct builder *b, bool value);
 void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 		       const uint32_t *inputs, uint32_t output);
-/* The same of one that has more than one output. */
+/* Does what builder_operation() does, for an operation with more than one output. */
 void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 			  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 

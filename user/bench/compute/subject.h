@@ -22,7 +22,10 @@ struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
 /* A model of the NNAPI for nnapi-reference, compiled. */
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
-/* The same from the compilation cache, to which the first one of a network is saved. */
+/*
+ * Does what subject_nnapi() does, from the compilation cache, to which the first one of a network
+ * is saved.
+ */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
 /* Makes the folder of that, which goes when the process ends; false: it cannot be made. */
 bool subject_nnapi_cache(void);

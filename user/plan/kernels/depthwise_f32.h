@@ -194,7 +194,7 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 	return c;
 }
 
-/* The same for a window of `taps` taps from `first` on, if it is small enough. */
+/* Does what edge_f32() does, for a window of `taps` taps from `first` on, if it is small enough. */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)
 {

@@ -73,7 +73,7 @@ static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t,
 			 count);
 }
 
-/* The same of channels [c, end). */
+/* Does what run_block_pairs() does, for channels [c, end). */
 static inline ALWAYS_INLINE TARGET void run_blocks_pairs(const struct taps_q8 *t, int columns,
 							 size_t from, size_t c, size_t end,
 							 bool is_signed, const char *block,

@@ -266,7 +266,7 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 	return c;
 }
 
-/* The same if the number of taps has such a function. */
+/* Calls the variant of run_edge() for this number of taps, if there is one. */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
 {

@@ -226,7 +226,7 @@ void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t c
 	}
 }
 
-/* The same of halves. */
+/* Packs rows of fp16 and their bias into panels. */
 static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bias, size_t columns,
 			  size_t depth, uint16_t *to)
 {

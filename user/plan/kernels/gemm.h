@@ -114,7 +114,10 @@ void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, siz
 /* The columns of a block: the first one, and how many. */
 size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first);
 
-/* The same of floats or halves for `rows` rows from `row` on, whose elements lie in parts. */
+/*
+ * Does what nn_gemm_columns() does, for floats or fp16 for `rows` rows from `row` on, whose
+ * elements lie in parts.
+ */
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
 		       size_t num_parts, void *c);

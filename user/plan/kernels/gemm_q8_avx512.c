@@ -80,7 +80,9 @@ static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, si
 	memcpy(corrections, &sums[0], sizeof(sums[0]));
 }
 
-/* The same of up to BLOCK rows; fewer than SUM_ROWS are summed one by one. */
+/*
+ * Does what correct_rows() does, for up to BLOCK rows; fewer than SUM_ROWS are summed one by one.
+ */
 static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
 			  int32_t *corrections)
 {

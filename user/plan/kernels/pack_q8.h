@@ -34,7 +34,7 @@ void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, 
 /* Parameters of a channel, whose accumulators want `bias` besides, in a place of its panel. */
 void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place);
 
-/* The same in lane `lane` of eight. */
+/* Does what nn_pack_scale() does, in lane `lane` of eight. */
 void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 		   struct nn_q8_eight *eight, size_t lane);
 

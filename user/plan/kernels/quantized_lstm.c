@@ -238,7 +238,7 @@ static void multiply(const struct product *p, uint32_t gate, size_t first, size_
 	scale(isa, d.sums, NULL, &c->recurrent[gate], true, values, count);
 }
 
-/* The same of QUANTIZED_16BIT_LSTM, whose sums wrap and are scaled once. */
+/* Does what multiply() does, for QUANTIZED_16BIT_LSTM, whose sums wrap and are scaled once. */
 static void multiply_16bit(const struct product *p, uint32_t gate, size_t first, size_t count)
 {
 	const struct lstm *l = p->l;
@@ -384,7 +384,7 @@ static int32_t multiply_q15(int32_t a, int32_t b)
 	return (a * b + (1 << 14)) >> 15;
 }
 
-/* The same of QUANTIZED_16BIT_LSTM. */
+/* Does what multiply_q15() does, for QUANTIZED_16BIT_LSTM. */
 static void step_16bit(const struct nn_kernel_call *call, const struct nn_qlstm *c,
 		       const struct work *w, const int16_t *state, int16_t *next, uint8_t *out)
 {

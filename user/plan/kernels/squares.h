@@ -55,7 +55,7 @@ static inline ALWAYS_INLINE void turn_square(const uint8_t *in, size_t step, uin
 		memcpy(out + i * stride, &x[i], sizeof(x[i]));
 }
 
-/* The same of `rows` rows of `columns` bytes, which become as many columns. */
+/* Transposes `rows` rows of `columns` bytes, a square at a time. */
 static inline void turn_bytes(const uint8_t *in, size_t rows, size_t columns, size_t step,
 			      uint8_t *out, size_t stride)
 {

@@ -219,7 +219,10 @@ static inline size_t few_4(const struct part *p, size_t columns)
 	return row;
 }
 
-/* The same of two columns, 16 / `element` rows at a time; the last ones may be moved twice. */
+/*
+ * Does what few_4() does, for two columns, 16 / `element` rows at a time; the last ones may be
+ * moved twice.
+ */
 static inline size_t pairs(const struct part *p, size_t element)
 {
 	const size_t most = 16 / element;

@@ -407,7 +407,7 @@ static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 
-/* The same of NHWC images: [pixels, rows, columns] to [pixels, columns, rows]. */
+/* Adds the shuffle for NHWC images: [pixels, rows, columns] becomes [pixels, columns, rows]. */
 static void turn_shuffle(struct turned *w, const struct nn_operation *o, const struct shuffle *s)
 {
 	const uint32_t image = w->facts[o->inputs[0]].twin, last = s->last->outputs[0];

@@ -213,7 +213,7 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 	x->times = e->times;
 }
 
-/* The same of a thawed plan, whose first operands are the arguments. */
+/* Does what set_args() does, for a thawed plan, whose first operands are the arguments. */
 static void set_thawed_args(const struct compiled *c, const struct nn_execution *e,
 			    struct context *x)
 {

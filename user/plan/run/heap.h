@@ -34,7 +34,7 @@ uint64_t heaps_bytes(const struct heaps *heaps);
  */
 void *heap_alloc(struct heap *heap, size_t size);
 
-/* The same, zeroed. */
+/* Does what heap_alloc() does, for count * size bytes, zeroed. */
 void *heap_zeroed(struct heap *heap, size_t count, size_t size);
 
 /* Frees what came from this heap; NULL is fine. */

@@ -10,7 +10,10 @@
 /* Zeroed memory, aligned to 64 bytes at least; NULL: out of memory. */
 void *pages_alloc(size_t size);
 
-/* The same for what is written as a whole at once: all pages in one call, not one by one. */
+/*
+ * Does what pages_alloc() does, for what is written as a whole at once: all pages in one call, not
+ * one by one.
+ */
 void *pages_alloc_all(size_t size);
 void pages_free(void *memory, size_t size);
 

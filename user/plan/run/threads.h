@@ -34,7 +34,10 @@ uint32_t threads_start(void);
  */
 void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
-/* The same for tasks of any length: that one is waited for does not mean that the CPUs are taken. */
+/*
+ * Does what threads_run() does, for tasks of any length: that one is waited for does not mean that
+ * the CPUs are taken.
+ */
 void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
 #endif /* NN_PLAN_THREADS_H */

@@ -128,7 +128,7 @@ inline exchange(thread, name, with, order, into)
 	}
 }
 
-/* The same where the other is the last one and something. */
+/* Reads the last store, and follows it with its value plus `what`. */
 inline add(thread, name, what, order, into)
 {
 	exchange(thread, name, into + what, order, into)

@@ -33,7 +33,7 @@ bool target_recover(struct target *t);
  * is killed then, so that they return. Without a program this process ends with a message.
  */
 void target_guard(struct target *t, const char *what);
-/* The same for many calls, which may take ten times as long. */
+/* Does what target_guard() does, for many calls, which may take ten times as long. */
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 
