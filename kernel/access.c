@@ -222,7 +222,7 @@ struct nnaccel_cpu_use {
 static DEFINE_MUTEX(nnaccel_cpu_uses_lock);	/* innermost; no memory is allocated with it held */
 static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 
-/* Returns the entry of a dma-buf with a reference; NULL if there is no memory to begin an access. */
+/* Returns the entry of a dma-buf with a reference; NULL if memory is short at a begin. */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_cpu_use *use, *new;

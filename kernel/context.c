@@ -196,46 +196,34 @@ static __poll_t nnaccel_context_poll(struct file *file, poll_table *wait)
 static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
-	u64 allocated = nnaccel_account_bytes(ctx->account);
-	u64 imported, copied_in, copied_out, executions, burst_executions, engine_ns, device_ns;
-	u32 pools, models, buffers, bursts, commands;
+	u64 allocated = nnaccel_account_bytes(ctx->account), burst_executions, device_ns;
 
+	/* The output is in memory that was allocated before. */
 	mutex_lock(&ctx->lock);
-	pools = ctx->num_objects[NNACCEL_OBJECT_POOL];
-	models = ctx->num_objects[NNACCEL_OBJECT_MODEL];
-	buffers = ctx->num_objects[NNACCEL_OBJECT_BUFFER];
-	bursts = ctx->num_bursts;
-	commands = ctx->num_commands;
-	imported = ctx->import_bytes;
-	copied_in = ctx->copied_in;
-	copied_out = ctx->copied_out;
-	executions = ctx->executions;
 	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);
-	engine_ns = ctx->engine_ns;
-	mutex_unlock(&ctx->lock);
-
 	/* Keys of Documentation/gpu/drm-usage-stats.rst, for tools that know no others. */
 	seq_puts(m, "drm-driver:\tnnaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
-	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + imported) >> 10);
-	seq_printf(m, "drm-shared-memory:\t%llu KiB\n", imported >> 10);
+	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + ctx->import_bytes) >> 10);
+	seq_printf(m, "drm-shared-memory:\t%llu KiB\n", ctx->import_bytes >> 10);
 	seq_printf(m, "drm-resident-memory:\t%llu KiB\n", allocated >> 10);
 	seq_printf(m, "drm-engine-nn:\t%llu ns\n", device_ns);
 
 	seq_printf(m, "nnaccel-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "nnaccel-device:\t%s\n", dev_name(ctx->engine->dev));
 	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n", allocated >> 10);
-	seq_printf(m, "nnaccel-memory-import:\t%llu KiB\n", imported >> 10);
-	seq_printf(m, "nnaccel-pools:\t%u\n", pools);
-	seq_printf(m, "nnaccel-models:\t%u\n", models);
-	seq_printf(m, "nnaccel-buffers:\t%u\n", buffers);
-	seq_printf(m, "nnaccel-copied-in:\t%llu B\n", copied_in);
-	seq_printf(m, "nnaccel-copied-out:\t%llu B\n", copied_out);
-	seq_printf(m, "nnaccel-bursts:\t%u\n", bursts);
-	seq_printf(m, "nnaccel-commands:\t%u\n", commands);
-	seq_printf(m, "nnaccel-executions:\t%llu\n", executions);
+	seq_printf(m, "nnaccel-memory-import:\t%llu KiB\n", ctx->import_bytes >> 10);
+	seq_printf(m, "nnaccel-pools:\t%u\n", ctx->num_objects[NNACCEL_OBJECT_POOL]);
+	seq_printf(m, "nnaccel-models:\t%u\n", ctx->num_objects[NNACCEL_OBJECT_MODEL]);
+	seq_printf(m, "nnaccel-buffers:\t%u\n", ctx->num_objects[NNACCEL_OBJECT_BUFFER]);
+	seq_printf(m, "nnaccel-copied-in:\t%llu B\n", ctx->copied_in);
+	seq_printf(m, "nnaccel-copied-out:\t%llu B\n", ctx->copied_out);
+	seq_printf(m, "nnaccel-bursts:\t%u\n", ctx->num_bursts);
+	seq_printf(m, "nnaccel-commands:\t%u\n", ctx->num_commands);
+	seq_printf(m, "nnaccel-executions:\t%llu\n", ctx->executions);
 	seq_printf(m, "nnaccel-burst-executions:\t%llu\n", burst_executions);
-	seq_printf(m, "nnaccel-engine-time:\t%llu ns\n", engine_ns);
+	seq_printf(m, "nnaccel-engine-time:\t%llu ns\n", ctx->engine_ns);
+	mutex_unlock(&ctx->lock);
 	nnaccel_model_show_memory(ctx, m);
 }
 

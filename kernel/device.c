@@ -27,27 +27,29 @@ static struct nnaccel_engine *nnaccel_engines[NNACCEL_MAX_DEVICES];
 static dev_t nnaccel_devt;
 static struct cdev *nnaccel_cdev;
 
-static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
+static ssize_t nnaccel_text_show(struct nnaccel_engine *engine, const char *text, char *buf)
 {
-	struct nnaccel_engine *engine = dev_get_drvdata(dev);
 	ssize_t length;
 
 	mutex_lock(&engine->lock);
-	length = sysfs_emit(buf, "%s\n", engine->name);
+	length = sysfs_emit(buf, "%s\n", text);
 	mutex_unlock(&engine->lock);
 	return length;
+}
+
+static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct nnaccel_engine *engine = dev_get_drvdata(dev);
+
+	return nnaccel_text_show(engine, engine->name, buf);
 }
 static DEVICE_ATTR_RO(name);
 
 static ssize_t version_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct nnaccel_engine *engine = dev_get_drvdata(dev);
-	ssize_t length;
 
-	mutex_lock(&engine->lock);
-	length = sysfs_emit(buf, "%s\n", engine->version);
-	mutex_unlock(&engine->lock);
-	return length;
+	return nnaccel_text_show(engine, engine->version, buf);
 }
 static DEVICE_ATTR_RO(version);
 
@@ -207,7 +209,7 @@ static struct nnaccel_bus {
 #endif
 };
 
-/* Returns the hardware of an engine with a reference, NULL if it names none, or an error pointer. */
+/* Returns the hardware that an engine names with a reference, NULL or an error pointer. */
 static struct device *nnaccel_hardware_find(const struct nnaccel_engine_register *arg)
 {
 	struct device *hardware;

@@ -53,12 +53,6 @@ void nnaccel_engine_init(struct nnaccel_engine *engine)
 	init_waitqueue_head(&engine->events_wait);
 }
 
-/* Lets the calls of a context that wait for a worker check again. */
-static void nnaccel_engine_changed(struct nnaccel_context *ctx)
-{
-	wake_up_all(&ctx->changes_wait);
-}
-
 static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
 	__must_hold(&ctx->engine->lock)
 {
@@ -78,7 +72,7 @@ static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 	ctx->stage = NNACCEL_STAGE_IDLE;
 	ctx->refusals++;
 	ctx->refusal = error;
-	nnaccel_engine_changed(ctx);
+	wake_up_all(&ctx->changes_wait);
 }
 
 /**
@@ -132,15 +126,6 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx)
 		ctx->stage = NNACCEL_STAGE_GONE;
 	}
 	mutex_unlock(&engine->lock);
-}
-
-/**
- * nnaccel_engine_attached() - Wakes the calls of a context after a worker has attached
- * @ctx: the session's context
- */
-void nnaccel_engine_attached(struct nnaccel_context *ctx)
-{
-	nnaccel_engine_changed(ctx);
 }
 
 /**
@@ -200,45 +185,37 @@ u32 nnaccel_engine_state(struct nnaccel_context *ctx)
 	return READ_ONCE(ctx->engine->broker) ? NNACCEL_ENGINE_PENDING : NNACCEL_ENGINE_ABSENT;
 }
 
-/* Requests a worker, unless done or refused since @wait began; says how long to wait for it. */
-static int nnaccel_engine_request(struct nnaccel_context *ctx, struct nnaccel_engine_wait *wait,
-				  unsigned int *wait_ms, int *late)
+/*
+ * Requests a worker, unless one was refused since the wait began. Returns the jiffies that a
+ * command may still wait for it, or an error.
+ */
+static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 {
+	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
+	struct nnaccel_context *ctx = cmd->ctx;
 	struct nnaccel_engine *engine = ctx->engine;
+	unsigned long now = jiffies, left, end;
+	bool broker;
 	int ret = 0;
 
 	mutex_lock(&engine->lock);
 	if (!wait->begun) {
 		wait->begun = true;
-		wait->start = jiffies;
+		wait->start = now;
 		wait->refusals = ctx->refusals;
 	}
 	if (wait->refusals != ctx->refusals)
 		ret = ctx->refusal;
 	else if (ctx->stage == NNACCEL_STAGE_IDLE)
 		nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
-	*wait_ms = engine->broker ? READ_ONCE(nnaccel_engine_wait_ms) :
-				   READ_ONCE(nnaccel_engine_absent_ms);
-	*late = engine->broker ? -ETIMEDOUT : -ENOTCONN;
+	broker = engine->broker;
 	mutex_unlock(&engine->lock);
-	return ret;
-}
-
-/* Returns the jiffies that a command may still wait for its worker, or an error. */
-static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
-{
-	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
-	unsigned long now, left, end;
-	unsigned int wait_ms;
-	int ret, late;
-
-	ret = nnaccel_engine_request(cmd->ctx, wait, &wait_ms, &late);
 	if (ret)
 		return ret;
-	now = jiffies;
-	end = wait->start + msecs_to_jiffies(wait_ms);
+	end = wait->start + msecs_to_jiffies(broker ? READ_ONCE(nnaccel_engine_wait_ms) :
+						      READ_ONCE(nnaccel_engine_absent_ms));
 	if (!time_before(now, end))
-		return late;
+		return broker ? -ETIMEDOUT : -ENOTCONN;
 	left = end - now;
 	if (cmd->head.deadline_ns) {
 		left = min(left, nnaccel_deadline_left(cmd->head.deadline_ns, 0));
@@ -557,7 +534,7 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 		memcpy(engine->version, arg->version, sizeof(engine->version));
 		engine->type = arg->type;
 		list_for_each_entry(ctx, &engine->contexts, node)
-			nnaccel_engine_changed(ctx);
+			wake_up_all(&ctx->changes_wait);
 	}
 	mutex_unlock(&engine->lock);
 	return ret;
@@ -585,7 +562,7 @@ void nnaccel_engine_leave(struct nnaccel_engine *engine)
 		ctx->offered = false;
 		if (ctx->stage == NNACCEL_STAGE_OFFERED)
 			nnaccel_engine_notify(ctx, NNACCEL_STAGE_WANTED);
-		nnaccel_engine_changed(ctx);
+		wake_up_all(&ctx->changes_wait);
 	}
 	mutex_unlock(&engine->lock);
 }
@@ -654,23 +631,6 @@ static const char *const nnaccel_stage_names[] = {
 	[NNACCEL_STAGE_GONE] = "gone",
 };
 
-static void nnaccel_engine_show_contexts(struct nnaccel_engine *engine, struct seq_file *m)
-{
-	struct nnaccel_context *ctx;
-
-	mutex_lock(&engine->lock);
-	list_for_each_entry(ctx, &engine->contexts, node)
-		seq_printf(m, "%llu %u %d %s %u %u %u %llu %llu %llu %llu %u\n", ctx->number,
-			   from_kuid_munged(seq_user_ns(m), ctx->uid), pid_vnr(ctx->pid),
-			   nnaccel_stage_names[ctx->stage],
-			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_POOL]),
-			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_MODEL]),
-			   READ_ONCE(ctx->num_commands), nnaccel_account_bytes(ctx->account),
-			   READ_ONCE(ctx->import_bytes), READ_ONCE(ctx->executions),
-			   READ_ONCE(ctx->engine_ns), engine->number);
-	mutex_unlock(&engine->lock);
-}
-
 /**
  * nnaccel_engine_show() - Prints a line for each context
  * @m: the output
@@ -680,10 +640,18 @@ static void nnaccel_engine_show_contexts(struct nnaccel_engine *engine, struct s
  */
 void nnaccel_engine_show(struct seq_file *m)
 {
+	struct nnaccel_context *ctx = NULL;
+
 	seq_puts(m, "context uid pid stage pools models commands pool-bytes import-bytes executions engine-ns device\n");
-	for (unsigned int i = 0; i < NNACCEL_MAX_DEVICES; i++)
-		if (nnaccel_device_engine(i))
-			nnaccel_engine_show_contexts(nnaccel_device_engine(i), m);
+	while ((ctx = nnaccel_engine_next_context(ctx)))
+		seq_printf(m, "%llu %u %d %s %u %u %u %llu %llu %llu %llu %u\n", ctx->number,
+			   from_kuid_munged(seq_user_ns(m), ctx->uid), pid_vnr(ctx->pid),
+			   nnaccel_stage_names[READ_ONCE(ctx->stage)],
+			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_POOL]),
+			   READ_ONCE(ctx->num_objects[NNACCEL_OBJECT_MODEL]),
+			   READ_ONCE(ctx->num_commands), nnaccel_account_bytes(ctx->account),
+			   READ_ONCE(ctx->import_bytes), READ_ONCE(ctx->executions),
+			   READ_ONCE(ctx->engine_ns), ctx->engine->number);
 }
 
 /* Returns the context with the lowest number above @number, with a reference, or NULL. */

@@ -60,7 +60,6 @@ void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns);
-void nnaccel_engine_attached(struct nnaccel_context *ctx);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
 u32 nnaccel_engine_state(struct nnaccel_context *ctx);

@@ -228,30 +228,30 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret ?: nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-/* Returns the dma-buf of a grant with a reference. A session that is over may only end accesses. */
-static struct dma_buf *nnaccel_session_dmabuf(struct nnaccel_session *session, u32 grant, u32 prot,
-					      bool end)
+/*
+ * Returns the pool of a grant of a dma-buf with a reference, or an error pointer. A session that is
+ * over may only end accesses.
+ */
+static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session, u32 grant,
+							u32 prot, bool end)
 {
 	struct nnaccel_context *ctx = session->ctx;
-	struct dma_buf *dmabuf;
 	struct nnaccel_pool *pool;
 
 	mutex_lock(&ctx->lock);
 	pool = xa_load(&session->grants, grant);
-	if (session->ended && !(end && pool)) {
-		dmabuf = ERR_PTR(-ESHUTDOWN);
-	} else if (!pool) {
-		dmabuf = ERR_PTR(-ENOENT);
-	} else if (!pool->dmabuf || pool->device) {
-		dmabuf = ERR_PTR(-EOPNOTSUPP);
-	} else if (prot & ~pool->grant_prot) {
-		dmabuf = ERR_PTR(-EACCES);
-	} else {
-		dmabuf = pool->dmabuf;
-		get_dma_buf(dmabuf);
-	}
+	if (session->ended && !(end && pool))
+		pool = ERR_PTR(-ESHUTDOWN);
+	else if (!pool)
+		pool = ERR_PTR(-ENOENT);
+	else if (!pool->dmabuf)
+		pool = ERR_PTR(-EOPNOTSUPP);
+	else if (prot & ~pool->grant_prot)
+		pool = ERR_PTR(-EACCES);
+	else
+		refcount_inc(&pool->obj.refs);
 	mutex_unlock(&ctx->lock);
-	return dmabuf;
+	return pool;
 }
 
 /**
@@ -266,7 +266,8 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_session_sync *arg = ucmd->cmd;
 	struct nnaccel_session *session = ucmd->object;
 	u32 prot = arg->flags & (NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE);
-	struct dma_buf *dmabuf;
+	bool end = arg->flags & NNACCEL_SYNC_END;
+	struct nnaccel_pool *pool;
 	int ret;
 
 	if (arg->flags & ~(NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE | NNACCEL_SYNC_END) || !prot ||
@@ -274,43 +275,19 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (!nnaccel_session_is_current(session))
 		return -EACCES;
-	dmabuf = nnaccel_session_dmabuf(session, arg->grant, prot, arg->flags & NNACCEL_SYNC_END);
-	if (IS_ERR(dmabuf))
-		return PTR_ERR(dmabuf);
-	ret = nnaccel_access_init(session->ctx);
+	pool = nnaccel_session_get_granted(session, arg->grant, prot, end);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	ret = pool->device ? -EOPNOTSUPP : nnaccel_access_init(session->ctx);
 	/* If only devices access the memory, it is not synced for the CPU. */
 	if (!ret && session->devices)
-		ret = arg->flags & NNACCEL_SYNC_END ? 0 :
-		      nnaccel_access_wait(dmabuf, prot & NNACCEL_PROT_WRITE);
-	else if (!ret && arg->flags & NNACCEL_SYNC_END)
-		ret = nnaccel_access_end(session->ctx, dmabuf, prot, false);
+		ret = end ? 0 : nnaccel_access_wait(pool->dmabuf, prot & NNACCEL_PROT_WRITE);
+	else if (!ret && end)
+		ret = nnaccel_access_end(session->ctx, pool->dmabuf, prot, false);
 	else if (!ret)
-		ret = nnaccel_access_begin(dmabuf, prot, false);
-	dma_buf_put(dmabuf);
+		ret = nnaccel_access_begin(pool->dmabuf, prot, false);
+	nnaccel_pool_put(pool);
 	return ret;
-}
-
-/* Returns the pool of a grant with a reference, or an error pointer. */
-static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session,
-							const struct nnaccel_session_grant_fd *arg)
-{
-	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_pool *pool;
-
-	mutex_lock(&ctx->lock);
-	pool = xa_load(&session->grants, arg->grant);
-	if (session->ended)
-		pool = ERR_PTR(-ESHUTDOWN);
-	else if (!pool)
-		pool = ERR_PTR(-ENOENT);
-	else if (!pool->dmabuf)
-		pool = ERR_PTR(-EOPNOTSUPP);
-	else if (arg->prot & ~pool->grant_prot)
-		pool = ERR_PTR(-EACCES);
-	else
-		refcount_inc(&pool->obj.refs);
-	mutex_unlock(&ctx->lock);
-	return pool;
 }
 
 /**
@@ -333,7 +310,7 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (!nnaccel_session_is_current(session))
 		return -EACCES;
-	pool = nnaccel_session_get_granted(session, arg);
+	pool = nnaccel_session_get_granted(session, arg->grant, arg->prot, false);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	dmabuf = nnaccel_proxy_get(session, pool, arg->prot & NNACCEL_PROT_WRITE);
@@ -411,11 +388,8 @@ int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
 {
 	struct nnaccel_session *session = session_file->private_data;
 	struct nnaccel_context *ctx = session->ctx;
-	struct file *file, *hold = NULL;
-	struct dma_buf *dmabuf;
 	struct nnaccel_pool *pool;
-	bool writable;
-	u64 offset;
+	bool writable = false;
 	int ret;
 
 	if (!nnaccel_session_is_current(session) || vma->vm_flags & VM_EXEC)
@@ -427,22 +401,15 @@ int nnaccel_session_mmap(struct file *session_file, struct vm_area_struct *vma)
 
 	mutex_lock(&ctx->lock);
 	pool = nnaccel_session_find_grant(session, vma);
-	if (IS_ERR(pool)) {
-		mutex_unlock(&ctx->lock);
-		return PTR_ERR(pool);
+	if (!IS_ERR(pool)) {
+		writable = pool->grant_prot & NNACCEL_PROT_WRITE;
+		refcount_inc(&pool->obj.refs);
 	}
-	file = get_file(pool->file);
-	if (pool->hold)
-		hold = get_file(pool->hold);
-	dmabuf = pool->dmabuf;
-	offset = pool->offset;
-	writable = pool->grant_prot & NNACCEL_PROT_WRITE;
 	mutex_unlock(&ctx->lock);
-
-	ret = dmabuf ? nnaccel_map_dmabuf(vma, dmabuf, offset, writable) :
-		       nnaccel_session_map_file(vma, file, offset, writable);
-	if (hold)
-		fput(hold);
-	fput(file);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	ret = pool->dmabuf ? nnaccel_map_dmabuf(vma, pool->dmabuf, pool->offset, writable) :
+			     nnaccel_session_map_file(vma, pool->file, pool->offset, writable);
+	nnaccel_pool_put(pool);
 	return ret;
 }

@@ -137,8 +137,8 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 	nnaccel_pool_free(pool);
 }
 
-/* Makes a pool with one reference and without an id or memory. */
-static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
+/* Makes a pool with one reference and without memory. Reserves an id, unless @id is NULL. */
+static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
 {
 	struct nnaccel_pool *pool;
 	int ret;
@@ -153,18 +153,7 @@ static struct nnaccel_pool *nnaccel_pool_new(struct nnaccel_context *ctx)
 		kfree(pool);
 		return ERR_PTR(ret);
 	}
-	return pool;
-}
-
-/* Makes a pool with one reference and a reserved id. */
-static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
-{
-	struct nnaccel_pool *pool = nnaccel_pool_new(ctx);
-	int ret;
-
-	if (IS_ERR(pool))
-		return pool;
-	ret = nnaccel_object_reserve(ctx, id);
+	ret = id ? nnaccel_object_reserve(ctx, id) : 0;
 	if (ret) {
 		nnaccel_pool_put(pool);
 		return ERR_PTR(ret);
@@ -240,7 +229,7 @@ int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length)
  */
 struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length)
 {
-	struct nnaccel_pool *pool = nnaccel_pool_new(ctx);
+	struct nnaccel_pool *pool = nnaccel_pool_create(ctx, NULL);
 	int ret;
 
 	if (IS_ERR(pool))
@@ -443,7 +432,7 @@ struct nnaccel_pool *nnaccel_import(struct nnaccel_context *ctx,
 			return ERR_CAST(hold);
 		}
 	}
-	pool = id ? nnaccel_pool_create(ctx, id) : nnaccel_pool_new(ctx);
+	pool = nnaccel_pool_create(ctx, id);
 	if (IS_ERR(pool)) {
 		if (hold)
 			fput(hold);

@@ -166,42 +166,43 @@ static void nnaccel_proxy_unmap(struct dma_buf_attachment *attach, struct sg_tab
 		nnaccel_dmabuf_unmap(attach, table, dir);
 }
 
+/* Checks whether the CPU may access the memory. */
+static int nnaccel_proxy_check_cpu(const struct nnaccel_proxy *proxy, bool write)
+{
+	if (proxy->device)
+		return -EOPNOTSUPP;
+	return write && !proxy->writable ? -EACCES : 0;
+}
+
 static int nnaccel_proxy_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct nnaccel_proxy *proxy = dmabuf->priv;
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
-	if (proxy->device)
-		return -EOPNOTSUPP;
 	/* A read of the CPU is DMA_FROM_DEVICE. */
-	if (!proxy->writable && dir != DMA_FROM_DEVICE)
-		return -EACCES;
-	return dma_buf_begin_cpu_access(proxy->memory, dir);
+	return nnaccel_proxy_check_cpu(proxy, dir != DMA_FROM_DEVICE) ?:
+	       dma_buf_begin_cpu_access(proxy->memory, dir);
 }
 
 static int nnaccel_proxy_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct nnaccel_proxy *proxy = dmabuf->priv;
 
-	if (proxy->device)
-		return -EOPNOTSUPP;
-	if (!proxy->writable && dir != DMA_FROM_DEVICE)
-		return -EACCES;
-	return dma_buf_end_cpu_access(proxy->memory, dir);
+	return nnaccel_proxy_check_cpu(proxy, dir != DMA_FROM_DEVICE) ?:
+	       dma_buf_end_cpu_access(proxy->memory, dir);
 }
 
 /* The dma-buf core has checked the range. */
 static int nnaccel_proxy_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct nnaccel_proxy *proxy = dmabuf->priv;
+	int ret = nnaccel_proxy_check_cpu(proxy, vma->vm_flags & VM_WRITE);
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
-	if (proxy->device)
-		return -EOPNOTSUPP;
-	if (vma->vm_flags & VM_EXEC || (!proxy->writable && vma->vm_flags & VM_WRITE))
-		return -EACCES;
+	if (ret || vma->vm_flags & VM_EXEC)
+		return ret ?: -EACCES;
 	return nnaccel_map_dmabuf(vma, proxy->memory,
 				  proxy->offset + ((u64)vma->vm_pgoff << PAGE_SHIFT),
 				  proxy->writable);
@@ -407,6 +408,7 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 			continue;
 		proxy = pool->proxies[i]->priv;
 		pool->proxies[i] = NULL;
+		/* Pairs with the barrier between the count of an attachment and its check. */
 		smp_store_mb(proxy->revoked, true);
 		trace_nnaccel_grant_revoke(pool->obj.ctx, pool->grant, proxy->writable);
 		if (nnaccel_proxy_is_used(proxy)) {

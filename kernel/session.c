@@ -84,11 +84,20 @@ static void nnaccel_session_end(struct nnaccel_session *session)
 	wake_up_all(&session->wait);
 }
 
+/* Disconnects a session once its worker can no longer write, or after a while. */
+static bool nnaccel_session_begin_cutoff(struct nnaccel_session *session)
+	__must_hold(&session->ctx->lock)
+{
+	lockdep_assert_held(&session->ctx->lock);
+	if (session->killed_ns)
+		return false;
+	session->killed_ns = ktime_get_ns();
+	return queue_delayed_work(nnaccel_wq, &session->cutoff, 0);
+}
+
 /**
  * nnaccel_session_shut() - Ends the session of a context, if it has one, because hardware is gone
  * @ctx: the context
- *
- * The session is disconnected once its worker can no longer write, or after a while.
  */
 void nnaccel_session_shut(struct nnaccel_context *ctx)
 {
@@ -96,11 +105,8 @@ void nnaccel_session_shut(struct nnaccel_context *ctx)
 
 	mutex_lock(&ctx->lock);
 	session = ctx->session;
-	if (session && !session->killed_ns) {
-		session->killed_ns = ktime_get_ns();
-		queue_delayed_work(nnaccel_wq, &session->cutoff, 0);
+	if (session && nnaccel_session_begin_cutoff(session))
 		nnaccel_session_end(session);
-	}
 	mutex_unlock(&ctx->lock);
 }
 
@@ -110,19 +116,13 @@ void nnaccel_session_shut(struct nnaccel_context *ctx)
  *
  * A worker that serves other sessions is not killed, but loses this session and must close it.
  *
- * The session is disconnected once the worker can no longer write, or after a while.
- *
  * Return: true if this call ended a worker that could still write.
  */
 bool nnaccel_session_kill(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
-	if (session->killed_ns)
-		return false;
-	session->killed_ns = ktime_get_ns();
-	queue_delayed_work(nnaccel_wq, &session->cutoff, 0);
-	if (!atomic_read(&session->mm->mm_users))
+	if (!nnaccel_session_begin_cutoff(session) || !atomic_read(&session->mm->mm_users))
 		return false;
 	if (session->shared)
 		nnaccel_session_end(session);
@@ -156,7 +156,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	mutex_unlock(&ctx->lock);
 	if (!ret)
-		nnaccel_engine_attached(ctx);
+		wake_up_all(&ctx->changes_wait);
 	return ret;
 }
 
