@@ -2,7 +2,7 @@
 /*
  * The dispatches that models become for the engine on Vulkan run on the CPU (vulkan/shaders.h),
  * against the reference. Models are every operation in every type that the engine's table has, in
- * random shapes, and random graphs. NN_SEED sets the first seed.
+ * random shapes, random graphs, and small models that are fused. NN_SEED sets the first seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include "tests/plan_diff/compare.h"
 #include "tests/vulkan/form_case.h"
 #include "tests/vulkan/shaders.h"
+#include "tests/vulkan/samples.h"
 #include "vectors/graph.h"
 #include "vectors/operations.h"
 #include "vulkan/lower.h"
@@ -84,9 +85,9 @@ static bool is_near(int32_t type, const void *got, const void *right, uint32_t c
 		if (isfinite(element(type, right, i)))
 			largest = fmaxf(largest, fabsf(element(type, right, i)));
 	for (uint32_t i = 0; i < count; i++) {
-		const float a = element(type, got, i), b = element(type, right, i);
+		const float x = element(type, got, i), y = element(type, right, i);
 
-		if (a != b && !(fabsf(a - b) <= tolerance * largest) && !(isnan(a) && isnan(b)))
+		if (x != y && !(fabsf(x - y) <= tolerance * largest) && !(isnan(x) && isnan(y)))
 			return false;
 	}
 	return true;
@@ -108,6 +109,15 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 				 nn_type_name(form.type), (unsigned long long)seed, i);
 	}
 }
+
+/* Forms that the table lacks: scales that differ, images with channels first, borders. */
+static const struct form more_forms[] = {
+	{ "CONCATENATION", "X[a,b,c] X[a,b,c] i:0|1|2 > X" },
+	{ "BATCH_TO_SPACE_ND", "X[n*6,c,h,w] i32[2]{2,3} b:1 > =" },
+	{ "SPACE_TO_BATCH_ND", "X[n,c,h*2,w*3] i32[2]{2,3} i32[2,2]{0,2,3,0} b:1 > =" },
+	{ "SPACE_TO_BATCH_ND", "X[n,h*2,w*2,c] i32[2]{2,2} i32[2,2]{0,0,0,0} b:0 > =" },
+	{ "SPACE_TO_BATCH_ND", "X[n,h*2,w*2,c] i32[2]{2,2} i32[2,2]{0,0,0,2} b:0 > =" },
+};
 
 /* By row of the table and type: how often it ran. */
 static uint32_t runs[128][FORM_NUM_TYPES];
@@ -137,14 +147,17 @@ static void try_form(const struct form *f, uint32_t t, uint64_t seed)
 
 static void test_operations(void **unused)
 {
+	const uint32_t num_more = sizeof(more_forms) / sizeof(more_forms[0]);
 	const struct vulkan_op *op;
 
 	(void)unused;
 	for (uint32_t round = 0; round < ROUNDS; round++)
-		for (uint32_t i = 0; i < num_forms; i++)
+		for (uint32_t i = 0; i < num_forms + num_more; i++)
 			for (uint32_t t = 0; t < FORM_NUM_TYPES; t++)
 				if (form_types[t].type != NN_INT32)
-					try_form(&forms[i], t, first_seed() + round);
+					try_form(i < num_forms ? &forms[i] :
+						 &more_forms[i - num_forms], t,
+						 first_seed() + round);
 	for (uint32_t i = 0; (op = vulkan_op_at(i)); i++)
 		for (uint32_t t = 0; t < FORM_NUM_TYPES; t++)
 			if (form_types[t].type != NN_INT32 &&
@@ -201,6 +214,57 @@ static void test_graphs(void **unused)
 	assert_true(checked >= GRAPHS / 2);
 }
 
+/* ---- Fused operations ---- */
+
+/* The sample becomes one dispatch, with the results of the reference. */
+static void check_fused(void)
+{
+	const struct nn_plan_options options = { .kernels = "none" };
+	const struct nn_subgraph *s = &b.model.subgraphs[0];
+	static float inputs[2][128], right[128], got[128];
+	struct nn_arg in[2], out = { .data = right };
+	struct nn_execution e = { .num_inputs = s->num_inputs, .num_outputs = 1, .inputs = in,
+				  .outputs = &out };
+	struct nn_error err = { "" };
+	struct nn_plan *plan;
+	struct graph graph;
+	uint32_t size;
+
+	for (uint32_t i = 0; i < s->num_inputs; i++) {
+		assert_true(nn_operand_size(&s->operands[s->inputs[i]], &size));
+		assert_true(size <= sizeof(inputs[i]));
+		for (uint32_t k = 0; k < 128; k++)
+			inputs[i][k] = random_float(-1, 3);
+		in[i] = (struct nn_arg){ .data = inputs[i], .length = size };
+	}
+	assert_true(nn_operand_size(&s->operands[s->outputs[0]], &size) && size <= sizeof(right));
+	out.length = size;
+	assert_int_equal(nn_plan_create(&b.model, &options, &plan, &err), NN_OK);
+	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
+	nn_plan_free(plan);
+	out.data = got;
+	assert_int_equal(graph_create(&b.model, &limits, &graph, &err), NN_OK);
+	assert_int_equal(graph.num_dispatches, 1);
+	play_graph(&graph, &e);
+	graph_destroy(&graph);
+	assert_true(is_near(NN_TENSOR_FLOAT32, got, right, size / 4));
+}
+
+static void test_fused(void **unused)
+{
+	static const int32_t codes[] = { NN_OP_ADD, NN_OP_SUB, NN_OP_POW, NN_OP_MUL, NN_OP_DIV };
+
+	(void)unused;
+	random_start(first_seed());
+	make_product();
+	check_fused();
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		last_code = codes[i];
+		make_chain();
+		check_fused();
+	}
+}
+
 /* ---- Quotients ---- */
 
 /* Quotients that are off, as Vulkan allows. */
@@ -222,19 +286,19 @@ static float float_of(uint32_t bits)
 	return x;
 }
 
-static float quotient(float a, float b)
+static float quotient(float x, float y)
 {
-	return float_of(bits_of(a / b) + (uint32_t)off);
+	return float_of(bits_of(x / y) + (uint32_t)off);
 }
 
 #define QUOTIENT quotient
 #define floatBitsToUint bits_of
 #define uintBitsToFloat float_of
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define max(a, b) ((a) > (b) ? (a) : (b))
+#define min(x, y) ((x) < (y) ? (x) : (y))
+#define max(x, y) ((x) > (y) ? (x) : (y))
 #define int(x) (int32_t)(x)
 
-static float nn_divide(float a, float b);
+static float nn_divide(float x, float y);
 #include "vulkan/shaders/divide.glsl"
 #undef int
 
@@ -244,16 +308,16 @@ static void test_quotients(void **unused)
 	random_start(first_seed());
 	for (uint32_t i = 0; i < 200000; i++) {
 		/* Half of them are near a power of two. */
-		const float a = float_of(random_bits() << 1 & 0x807fffff) +
+		const float x = float_of(random_bits() << 1 & 0x807fffff) +
 				float_of((pick(100, 150) << 23 | (chance(2) ? pick(0, 3) :
 					  random_bits() & 0x7fffff)) ^ (chance(4) ? 0x7fffff : 0));
-		const float b = float_of(pick(100, 150) << 23 | (chance(2) ? pick(0, 3) :
+		const float y = float_of(pick(100, 150) << 23 | (chance(2) ? pick(0, 3) :
 					 random_bits() & 0x7fffff) | random_bits() << 31);
 
 		off = (int32_t)pick(0, 6) - 3;
-		if (nn_divide(a, b) != a / b)
-			fail_msg("%a / %a is %a, not %a", (double)a, (double)b,
-				 (double)nn_divide(a, b), (double)(a / b));
+		if (nn_divide(x, y) != x / y)
+			fail_msg("%a / %a is %a, not %a", (double)x, (double)y,
+				 (double)nn_divide(x, y), (double)(x / y));
 	}
 	off = 0;
 	assert_true(nn_divide(0, 3) == 0 && isinf(nn_divide(1, 0)) && isnan(nn_divide(NAN, 1)));
@@ -264,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_fused),
 		cmocka_unit_test(test_quotients),
 	};
 

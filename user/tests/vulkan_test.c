@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine on Vulkan, with a software driver: random graphs against the reference, what is refused
- * and why, fusing and memory, and calls of Vulkan that fail.
+ * and why, memory, and calls of Vulkan that fail.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "ops/op.h"
 #include "plan/plan.h"
-#include "tests/model_builder.h"
 #include "tests/plan_diff/compare.h"
 #include "tests/vulkan/form_case.h"
+#include "tests/vulkan/samples.h"
 #include "vectors/graph.h"
 #include "vectors/operations.h"
 #include "vectors/random.h"
@@ -32,7 +32,6 @@
 #define MAX_ARGS 8
 
 static struct gpu *gpu;
-static struct model_builder b;
 
 static int set_up(void **unused)
 {
@@ -463,18 +462,6 @@ static void test_random_graphs(void **unused)
 
 /* ---- Models of one or two operations ---- */
 
-static const uint32_t shape[] = { 1, 4, 4, 8 };
-
-static uint32_t tensor(int32_t type, enum nn_lifetime lifetime)
-{
-	const uint32_t index = mb_operand(&b, type, lifetime, 4, shape);
-	struct nn_operand *o = &b.operands[0][index];
-
-	if (type == NN_TENSOR_QUANT8_ASYMM)
-		o->scale = 0.5f;
-	return index;
-}
-
 /* ADD of two inputs, whose activation is an operand. */
 static void add_of(int32_t type, uint32_t activation)
 {
@@ -682,45 +669,6 @@ static void test_variants(void **unused)
 
 /* ---- What a model becomes ---- */
 
-/* The last operation of make_chain(), whose second input is the chain. */
-static int32_t last_code = NN_OP_MUL;
-
-/* x + y, then RELU6, then an operation on a constant and that, of which one dispatch is made. */
-static void make_chain(void)
-{
-	static const float factor = 0.5f;
-	uint32_t x, y, sum, clamped, out, c;
-
-	mb_init(&b);
-	x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
-	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(8));
-	sum = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
-	clamped = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
-	out = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT);
-	c = mb_constant(&b, NN_TENSOR_FLOAT32, &factor, sizeof(factor), MB_DIMS(1));
-	mb_operation(&b, NN_OP_ADD, MB_LIST(y, x, mb_int32(&b, 0)), MB_LIST(sum));
-	mb_operation(&b, NN_OP_RELU6, MB_LIST(sum), MB_LIST(clamped));
-	mb_operation(&b, last_code, last_code == NN_OP_POW ? 2 : 3,
-		     (uint32_t[]){ c, clamped, mb_int32(&b, 0) }, MB_LIST(out));
-}
-
-/* A product with an activation behind it. */
-static void make_product(void)
-{
-	static const float weights[2 * 8] = { 1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8 };
-	static const float bias[2] = { 1, -1 };
-	uint32_t x, w, c, product, out;
-
-	mb_init(&b);
-	x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
-	w = mb_constant(&b, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 8));
-	c = mb_constant(&b, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
-	product = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(16, 2));
-	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(16, 2));
-	mb_operation(&b, NN_OP_FULLY_CONNECTED, MB_LIST(x, w, c, mb_int32(&b, 0)), MB_LIST(product));
-	mb_operation(&b, NN_OP_RELU1, MB_LIST(product), MB_LIST(out));
-}
-
 /* Poolings one after the other, which nothing joins. */
 static void make_poolings(void)
 {
@@ -766,29 +714,6 @@ static void check_against_plan(struct prepared *p)
 	nn_plan_free(plan);
 	free(right);
 	free_arguments(&a);
-}
-
-static void check_fused(void)
-{
-	struct prepared *p = must_prepare(&b.model);
-
-	assert_int_equal(facts_of(p).dispatches, 1);
-	check_against_plan(p);
-	prepared_release(p);
-}
-
-static void test_fused(void **unused)
-{
-	static const int32_t codes[] = { NN_OP_ADD, NN_OP_SUB, NN_OP_POW, NN_OP_MUL };
-
-	(void)unused;
-	make_product();
-	check_fused();
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		last_code = codes[i];
-		make_chain();
-		check_fused();
-	}
 }
 
 /* The model has seven tensors, two of which are needed at a time. */
@@ -1207,7 +1132,6 @@ int main(void)
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_fused),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_submissions),
 		cmocka_unit_test(test_arguments),

@@ -188,6 +188,9 @@ static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer fro
 	result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
 	if (!result)
 		result = vkQueueWaitIdle(gpu->queue);
+	/* If that failed, the GPU may still hold the commands. */
+	if (result)
+		vkDeviceWaitIdle(gpu->device);
 	pthread_mutex_unlock(&gpu->queue_lock);
 	return result;
 }

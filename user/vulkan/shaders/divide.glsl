@@ -6,24 +6,24 @@
 #define QUOTIENT(a, b) ((a) / (b))
 #endif
 
-float nn_divide(float a, float b)
+float nn_divide(float x, float y)
 {
-	const uint bits_a = floatBitsToUint(a) & 0x7fffffffu;
-	const uint bits_b = floatBitsToUint(b) & 0x7fffffffu;
-	const uint whole_a = (bits_a & 0x7fffffu) | 0x800000u;
-	const uint whole_b = (bits_b & 0x7fffffu) | 0x800000u;
-	const uint exponents = (bits_a >> 23) - (bits_b >> 23) + 150u;
-	float q = QUOTIENT(a, b);
+	const uint bits_x = floatBitsToUint(x) & 0x7fffffffu;
+	const uint bits_y = floatBitsToUint(y) & 0x7fffffffu;
+	const uint whole_x = (bits_x & 0x7fffffu) | 0x800000u;
+	const uint whole_y = (bits_y & 0x7fffffu) | 0x800000u;
+	const uint exponents = (bits_x >> 23) - (bits_y >> 23) + 150u;
+	float q = QUOTIENT(x, y);
 
-	if (min(bits_a, bits_b) < 0x800000u || max(bits_a, bits_b) >= 0x7f800000u)
+	if (min(bits_x, bits_y) < 0x800000u || max(bits_x, bits_y) >= 0x7f800000u)
 		return q;
 	for (uint i = 0u; i < 8u; i++) {
 		const uint bits = floatBitsToUint(q), exponent = (bits >> 23) & 255u;
-		/* 2 (a - q b): its upper bits are lost, which are 0. */
-		const int rest = 2 * int((whole_a << (exponents - exponent)) -
-					 ((bits & 0x7fffffu) | 0x800000u) * whole_b);
+		/* 2 (x - q y): its upper bits are lost, which are 0. */
+		const int rest = 2 * int((whole_x << (exponents - exponent)) -
+					 ((bits & 0x7fffffu) | 0x800000u) * whole_y);
 
-		if (exponent == 0u || exponent == 255u || abs(rest) < int(whole_b))
+		if (exponent == 0u || exponent == 255u || abs(rest) < int(whole_y))
 			break;
 		q = uintBitsToFloat(rest > 0 ? bits + 1u : bits - 1u);
 	}
