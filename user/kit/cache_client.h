@@ -45,7 +45,8 @@ void kept_parts_unmap(struct kept_parts *plan);
 /* An entry that is to be stored. */
 struct cache_entry {
 	const uint8_t *key;
-	bool is_own;			/* of the engine's own store: replaces an older one */
+	/* the entry belongs to the engine's own store, and replaces an older one */
+	bool is_own;
 	size_t model_size, data_size;	/* of the data part: whole pages of BLOB_PAGE */
 	/* Writes the data part, then the model part. */
 	void (*write)(const struct cache_entry *entry, char *bytes);

@@ -14,7 +14,7 @@ struct client_threads;
 
 struct engine_options {
 	const char *device;
-	const char *name;		/* that the engine registers */
+	const char *name;		/* device name that the engine registers */
 	const char *version;		/* of the device, for the kernel to show */
 	uint32_t type;			/* enum nn_device_type */
 	unsigned int idle;		/* processes to keep ready */

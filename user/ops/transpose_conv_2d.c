@@ -29,8 +29,8 @@ static enum nn_status check(const struct nn_check *c)
 }
 
 /*
- * The taps of an axis that reach output position `o`: every stride-th from `first`. The first one
- * reads input `in`, and each next one the input before.
+ * The taps of an axis that reach output position `o`: every stride-th from `first`. The first tap
+ * reads input `in`, and each further tap the input before.
  */
 struct reach {
 	int64_t first;

@@ -240,9 +240,9 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 }
 
 /*
- * Writes all lines, the first one last, and its sequence after all else: who sees that one sees the
- * packet. The other end looks at that line while it waits: who wrote it in two goes, with other
- * lines between, would have to fetch it twice. Returns that word.
+ * Writes all lines, the first one last, and its sequence after all else: an end that sees the
+ * sequence sees the packet. The other end reads the first line while it waits. Writing it at once
+ * spares a second transfer of its cache line. Returns the sequence's word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)

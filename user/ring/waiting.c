@@ -15,7 +15,7 @@
 /* Timed sleeps are this late until one was seen: the kernel's slack and a wake. */
 #define FIRST_LATE_NS 65000
 
-/* Longer ones were held up by something else. */
+/* Longer delays had another cause, and count as this one. */
 #define MAX_LATE_NS 1000000
 
 /* Time that is always left between a timed sleep and what it waits for. */

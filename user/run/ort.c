@@ -56,7 +56,10 @@ struct start {
 	const char *model;
 };
 
-/* Finds the device among those of the plug-in. False: the status, or NULL if it is not there. */
+/*
+ * Finds the device among those of the plug-in. If it returns false, *status is the error, or NULL if
+ * the plug-in has no such device.
+ */
 static bool find_device(const OrtEnv *env, const OrtEpDevice **device, OrtStatus **status)
 {
 	const OrtEpDevice *const *devices;

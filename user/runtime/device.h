@@ -175,7 +175,7 @@ uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);
 const ANeuralNetworksDevice *device_cpu(void);
 
-/* Why there is no device but the CPU, as of the first look; NULL: there is one. */
+/* Returns why there is no device except the CPU, as found at the first look; NULL: there is one. */
 const char *device_missing(void);
 
 #define DEVICE_MAX (NNA_MAX_DEVICES + 1)

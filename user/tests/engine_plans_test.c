@@ -817,7 +817,7 @@ static void check_survival(bool acknowledged)
 		assert_true(found >= 0);
 		there += (unsigned int)found;
 	}
-	/* At most the one that made room is gone. */
+	/* At most the entry that was dropped to make room is missing. */
 	assert_true(there >= FITTING - 1 && there <= FITTING);
 	assert_int_equal(count_files(), there);
 	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);

@@ -1279,7 +1279,7 @@ static void test_forgotten_in_use(void **state)
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 0);
 	assert_null(buffers_get(&server.buffers, OTHER));
-	/* The number is another's from now on. */
+	/* Another buffer gets the number. */
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	again = buffers_get(&server.buffers, OTHER);
 	assert_ptr_not_equal(again, one);

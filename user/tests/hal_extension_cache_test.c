@@ -203,7 +203,10 @@ static void test_changed(void **state)
 	nna_device_close(device);
 }
 
-/* Without the plug-in neither the saved plan nor the model can be used. Others are made again. */
+/*
+ * Without the plug-in neither the saved plan nor the model can be used. Plans without it are made
+ * again.
+ */
 static void test_removed(void **state)
 {
 	struct nna_prepared_model *p = NULL;

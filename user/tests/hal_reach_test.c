@@ -361,7 +361,7 @@ static enum nn_status output(void)
 	return status;
 }
 
-/* The query succeeds, for the operation without the memory. GENERAL_FAILURE: not for the other. */
+/* Returns NN_OK if the operation on the memory is supported. The other operation always is. */
 static enum nn_status supported(void)
 {
 	struct model_builder b;

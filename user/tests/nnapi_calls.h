@@ -16,7 +16,7 @@
 
 static char nnapi_calls[512];
 
-/* So many executions that are next have this result and do nothing. */
+/* The next `times` executions do nothing and have this result. */
 static struct {
 	int times, result;
 } nnapi_failing;

@@ -462,7 +462,8 @@ static void hear_to(int saved[2], char *text, size_t size)
 
 /*
  * ONNX Runtime asks about the graph of a node first. Its name is not the main one's. The body of a
- * loop has inputs and is left; a branch is taken if parts of two graphs get different names, and if it pays.
+ * loop has inputs, so the plug-in leaves it. It takes a branch if parts of two graphs get different
+ * names, and if that pays.
  */
 static void test_inner_graph(void **unused)
 {

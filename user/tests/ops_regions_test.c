@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares ROI_ALIGN, ROI_POOLING, HEATMAP_MAX_KEYPOINT, TOPK_V2, STRIDED_SLICE and
- * RESIZE_NEAREST_NEIGHBOR with simple ones, bit by bit. Sizes are multiples of vectors and blocks,
- * and others. Elements include NaNs, infinities and equal ones.
+ * RESIZE_NEAREST_NEIGHBOR with simple implementations, bit by bit. Some sizes are multiples of
+ * vectors and blocks, some are not. Elements include NaNs, infinities and equal numbers.
  */
 #include <math.h>
 

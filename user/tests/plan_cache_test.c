@@ -456,7 +456,7 @@ static void test_frozen_arguments(void **state)
 	free_saved(&s);
 }
 
-/* A model that an execution may run without an argument is saved with its wire form. */
+/* A model whose executions may omit an argument is saved as its wire form. */
 static void test_may_omit(void **state)
 {
 	const struct nn_arg args[] = {

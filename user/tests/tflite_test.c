@@ -851,7 +851,7 @@ static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 
 /*
  * A shape that is computed from a shape: TensorFlow Lite computes it when it prepares. Partitions are compiled again
- * if such a value is another one, also if no shape of theirs is.
+ * if such a value changes, even if their own shapes do not.
  */
 static void test_shapes_from_shapes(void **state)
 {

@@ -26,7 +26,7 @@ static int list_gpus(void)
 	return 0;
 }
 
-/* A line an operation. */
+/* Prints the supported operations and types, an operation a line. */
 static int list_operations(void)
 {
 	static const struct {

@@ -288,7 +288,7 @@ static bool is_damaged(int error)
 	       (error & 0xff) == SQLITE_ERROR;
 }
 
-/* Renames the damaged file and makes a new one. Returns false if that fails too. */
+/* Renames the damaged index and makes a new one. Returns false if it cannot. */
 static bool replace(struct cache_index *index)
 {
 	char aside[PATH_MAX + 16], journal[PATH_MAX + 16];

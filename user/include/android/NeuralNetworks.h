@@ -179,7 +179,7 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
-/* For these devices only. BAD_DATA: no device, or one twice. */
+/* Creates a compilation for these devices only. BAD_DATA: no device, or a device twice. */
 int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 						const ANeuralNetworksDevice *const *devices,
 						uint32_t numDevices,

@@ -52,7 +52,7 @@ int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64
 				uint32_t stride, AHardwareBuffer **buffer);
 
 /*
- * A picture as a camera, a decoder or a display has it, in the words of V4L2 and DRM. Planes are
+ * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. Planes are
  * those of the fourcc in DRM's order: of each fd, stride and offset are read, the rest follows. The
  * formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21, YUV420, YVU420 and P010;
  * width and height of the last five are even, YUYV's width is.

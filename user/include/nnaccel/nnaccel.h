@@ -505,7 +505,7 @@ struct nna_burst_options {
 
 /*
  * IPreparedModel::configureExecutionBurst: a way to the worker through shared
- * memory, for executions one after the other. `options` NULL: 0 and -1. Without
+ * memory, for executions one after the other. `options` may be NULL (defaults 0 and -1). Without
  * spinning where the model was prepared for low power or one CPU is online; the
  * variable NNACCEL_SPIN_US of the environment bounds it besides. To be freed
  * before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many bursts;

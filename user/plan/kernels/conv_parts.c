@@ -21,8 +21,8 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
- * Input channels of an int8 depthwise convolution up to which it is one with filters that are
- * mostly zero, which times infinity would be no number.
+ * Maximum number of input channels of an int8 depthwise convolution that is computed as an ordinary
+ * one, with filters that are mostly zero. Floats are not, because zero times infinity is NaN.
  */
 #define MAX_EXPANDED 4
 

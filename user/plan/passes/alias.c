@@ -142,7 +142,7 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	if (step->is_identity || nn_traits(step->op->code)->only_reshapes)
 		return share(c, step->input, step->output);
 	switch (step->op->code) {
-	/* They lay parts side by side along an axis; each has its operands in an order of its own. */
+	/* These operations lay parts side by side along an axis. Their operands differ in order. */
 	case NN_OP_CONCATENATION:
 		return is_outermost(c, o->inputs[count - 1], step->output) &&
 		       join(c, step, 0, count - 1);

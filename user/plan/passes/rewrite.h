@@ -45,8 +45,8 @@ void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 struct nn_model *rewrite_end(struct rewrite *w);
 
 /*
- * The passes that rewrite a model. Each makes one that refers to `model`, which must outlive it, and
- * that nn_model_free() frees. NULL: nothing is to be done, or no memory.
+ * The passes that rewrite a model. Each makes a new model, which refers to `model`, so that must
+ * outlive it. nn_model_free() frees the new one. NULL: there is nothing to do, or no memory.
  */
 
 /*

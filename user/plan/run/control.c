@@ -142,7 +142,10 @@ static enum nn_status store_state(struct loop *l)
 		if (v->tensor.omitted)
 			return fail_step(l->frame, l->step, NN_GENERAL_FAILURE,
 					 "output %u has no value: input %u is omitted", i, i + 2);
-		/* Without an iteration the result is the step's input, which stays. */
+		/*
+		 * A loop without an iteration returns the step's input, so the result must be a
+		 * copy.
+		 */
 		if (!value_own(v, l->frame->run->heap))
 			return fail_step(l->frame, l->step, NN_OUT_OF_MEMORY,
 					 "no memory for output %u", i);

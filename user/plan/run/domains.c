@@ -11,8 +11,8 @@
 
 #include "plan/run/domains.h"
 
-#define MAX_CACHES 8		/* that the system lists of a CPU, the last level last */
-#define UNKNOWN UINT8_MAX	/* no domain, and the most that there may be */
+#define MAX_CACHES 8		/* caches of a CPU that the system lists, the last level last */
+#define UNKNOWN UINT8_MAX	/* number of no domain; so there are fewer domains */
 
 static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 {

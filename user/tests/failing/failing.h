@@ -22,7 +22,9 @@ struct failing {
 /* The file that the engine's programs map and obey. scripts/guest/failing makes it. */
 #define FAILING_FILE "/run/nnaccel-failing"
 
-/* Opens that file, to set failures of other processes. Returns false if it is missing. */
+/*
+ * Opens FAILING_FILE at `path`, to set failures of other processes. Returns false if it is missing.
+ */
 bool failing_open(const char *path);
 
 /* For a program of the engine: obeys its file from now on. Does nothing if there is no file. */
