@@ -6,8 +6,9 @@ usage: check.py FOLDER DEVICE [NAME...]
 
 FOLDER has the models, as scripts/models prints it. Without names, all of the table are tried and, on a device
 that is not the CPU, those that the table has for the VM. NNACCEL_LOADER is a command that runs a program
-with the libraries of the runtimes.
+with the libraries of the runtimes, NNACCEL_NODE the folder of scripts/onnxruntime --node, or empty.
 """
+import glob
 import json
 import os
 import shlex
@@ -21,31 +22,58 @@ import runtimes
 import table
 
 
-def explained(row, path, device):
-    """What nnaccel explain says: the share of multiply-adds in per cent, and the number of partitions."""
-    done = subprocess.run([*shlex.split(os.environ["NNACCEL_LOADER"]), os.path.join(runtimes.BUILD, "bin/nnaccel"),
-                           "explain", "--json", "--device", device, path], capture_output=True, text=True, check=False)
+NNACCEL = os.path.join(runtimes.BUILD, "bin/nnaccel")
+NODE = os.environ.get("NNACCEL_NODE")
+
+
+def run(*command, text=None):
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def explained(row, path, device, is_new):
+    """What nnaccel explain says is as in the table; returns that in words. None: the runtime cannot load it."""
+    if is_new:
+        library = glob.glob(os.path.join(NODE, "node_modules/onnxruntime-node/bin/*/*/*/libonnxruntime.so*"))[0]
+        done = run(NNACCEL, "explain", "--json", "--device", device, "--runtime", library, path)
+    else:
+        done = run(*shlex.split(os.environ["NNACCEL_LOADER"]), NNACCEL, "explain", "--json", "--device", device, path)
     if done.returncode:
         if row.apart == "lacks" and "unresolved custom op" in done.stderr:
             return None
         raise ValueError(f"nnaccel explain: {done.stderr.strip().splitlines()[-1]}")
     told = json.loads(done.stdout)
-    return 100 * told["multiply_adds_on_device"] / max(told["multiply_adds"], 1), len(told["partitions"])
+    share, parts = 100 * told["multiply_adds_on_device"] / max(told["multiply_adds"], 1), len(told["partitions"])
+    least, most = (word.split("/")[-1 if is_new else 0] for word in (row.share, row.parts))
+    if share < float(least) or parts > int(most):
+        raise ValueError(f"{share:.1f} % of multiply-adds in {parts} parts of {told['runtime']}, "
+                         f"not {least} % in {most}")
+    return f"{share:.1f} % of multiply-adds in {parts} part{'s' * (parts != 1)}"
+
+
+def in_node(path, device, model, inputs):
+    """Outputs of onnxruntime-node on the device."""
+    given = [[name, "int64" if kind == np.int64 else "float32", i.shape, i.ravel().tolist()]
+             for (name, kind, _), i in zip(model.inputs, inputs)]
+    done = run(NNACCEL, "run", "--device", device, "--", "node",
+               os.path.join(os.path.dirname(os.path.abspath(__file__)), "session.js"), NODE, path,
+               text=json.dumps(given))
+    if done.returncode:
+        raise ValueError(f"node: {done.stderr.strip().splitlines()[-1]}")
+    return [np.array(numbers, kind).reshape(shape) for _, kind, shape, numbers in json.loads(done.stdout)]
 
 
 def check(row, folder, device):
     path = row.path(folder)
-    told = explained(row, path, device)
-    if not told:
+    said = explained(row, path, device, False)
+    if not said:
         return "# SKIP its runtime lacks an operation"
-    share, parts = told
-    if share < float(row.share) or parts > int(row.parts):
-        raise ValueError(f"{share:.1f} % of multiply-adds in {parts} parts, not {row.share} % in {row.parts}")
+    is_new = NODE and "/" in row.share
+    if is_new:
+        said += "; " + explained(row, path, device, True)
     tried = runtimes.load(path, device)
     inputs = runtimes.inputs_of(row, tried)
     got = [np.array(g) for g in tried.run(inputs)]
     tried.close()
-    said = f"{share:.1f} % of multiply-adds in {parts} part{'s' * (parts != 1)}"
     if row.apart == "lacks":
         if not all(np.all(np.isfinite(g)) and np.ptp(g) > 0 for g in got):
             raise ValueError("an output is not finite, or one number")
@@ -56,6 +84,8 @@ def check(row, folder, device):
         raise ValueError("all outputs are 0: this shows nothing")
     apart = runtimes.difference(got, want)
     reference.close()
+    if is_new:
+        apart = max(apart, runtimes.difference(in_node(path, device, tried, inputs), want))
     if not apart <= float(row.apart):
         raise ValueError(f"outputs differ by {apart:.2g} of the largest, at most {row.apart} is allowed")
     return f"{said}, differs by {apart:.1g}"
