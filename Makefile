@@ -112,7 +112,7 @@ onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxru
 makers	:= $(call objects,user/vectors/*.c)
 # The kit, and the three programs of an engine: only the worker computes, only the keeper has a
 # database.
-kit	:= $(call objects,user/base/*.c user/kit/*.c)
+kit	:= $(call objects,user/base/*.c user/kit/*/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
@@ -125,7 +125,7 @@ shaders	:= $(patsubst user/vulkan/shaders/%.comp,$(obj)/shaders/%.o,$(wildcard u
 vulkan	:= $(if $(and $(vulkan_header),$(glslang)),$(call objects,user/vulkan/*.c) $(shaders))
 vulkan_core := $(filter-out %/vulkan/main.o %/vulkan/engine.o,$(vulkan))
 worker_libs := -lseccomp -lcrypto -lm -ldl
-tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/message.c \
+tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/cache/message.c \
 		user/tools/*.c user/tools/*/*.c))
 demo	:= $(filter $(obj)/user/tools/demo/% %/camera/glyphs.o %/camera/reader.o,$(tools))
 
@@ -317,7 +317,8 @@ $(run_python): user/run/python/sitecustomize.py
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
 $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
 		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin_op device) \
-		$(patsubst %,$(obj)/user/%.o,base/build_id kit/device kit/guard kit/log kit/plugin kit/plugin_call) \
+		$(patsubst %,$(obj)/user/%.o,base/build_id kit/api/device kit/api/log kit/plugin/guard kit/plugin/plugin \
+			kit/plugin/plugin_call) \
 		user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw) | $(plugins)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) \
@@ -334,10 +335,10 @@ $(vulkan_library): $(filter-out %/device_cpu.o,$(runtime)) $(obj)/user/hal/cache
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lvulkan -lm -ldl
 
 # The kit with the models that it decodes, for engines outside of this tree.
-$(libengine).2: $(kit) $(ring) $(model) user/kit/libnnaccel-engine.map
+$(libengine).2: $(kit) $(ring) $(model) user/kit/api/libnnaccel-engine.map
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
-		-Wl,--version-script,user/kit/libnnaccel-engine.map -lseccomp -lcrypto
+		-Wl,--version-script,user/kit/api/libnnaccel-engine.map -lseccomp -lcrypto
 
 $(major_1): %: %.1
 $(major_2): %: %.2
@@ -496,7 +497,7 @@ $(BUILD)/tests/engine_broker_test: private ldflags += -Wl,--wrap=cgroup_user_set
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.
-$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/message kit/log base/packet)
+$(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/cache/message kit/api/log base/packet)
 # They play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
@@ -514,7 +515,7 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 	$(test_link) -lneuralnetworks -lcmocka -lsqlite3 -lm
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
-$(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/message)
+$(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/cache/message)
 # It plays the runtimes.
 $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
 $(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)
@@ -607,7 +608,7 @@ $(fuzz_obj)/%.o: %.c
 	$(call short,CC)$(CLANG) $(base) $(fuzz_flags) $(fuzz_level) -fsanitize=fuzzer-no-link -pthread -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
-$(BUILD)/fuzz/keeper_fuzz: $(patsubst %,$(fuzz_obj)/user/%.o,kit/message base/packet)
+$(BUILD)/fuzz/keeper_fuzz: $(patsubst %,$(fuzz_obj)/user/%.o,kit/cache/message base/packet)
 # The plug-ins' run on the CPU device of the library, which is in them.
 fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/hal/*.c user/hwbuffer/*.c user/base/packet.c) \
 	user/base/allowlist.c)
@@ -617,7 +618,7 @@ $(BUILD)/fuzz/tflite_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(tflite))
 # The same over its corpus alone, by the compiler of all else.
 $(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
 	$(test_link) -lm -ldl
-$(BUILD)/replay/keeper_fuzz: $(patsubst %,$(obj)/user/%.o,kit/message base/packet)
+$(BUILD)/replay/keeper_fuzz: $(patsubst %,$(obj)/user/%.o,kit/cache/message base/packet)
 $(BUILD)/replay/onnxruntime_fuzz: $(onnx) $(runtime) $(hal) $(hwbuffer)
 $(BUILD)/replay/tflite_fuzz: $(tflite) $(runtime) $(hal) $(hwbuffer)
 replays: $(replays)
@@ -761,7 +762,7 @@ bench-nets: $(BUILD)/bench-bin/compute
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/graph.c user/bench/compute/plan_net.c \
 		user/bench/compute/sequence.c user/engine/keeper/cache_index.c \
-		user/kit/digest.c user/kit/log.c) $(archives) $(libhal)
+		user/kit/cache/digest.c user/kit/api/log.c) $(archives) $(libhal)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib -lnnaccel -lsqlite3 -lcrypto -lm -ldl

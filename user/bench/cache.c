@@ -22,7 +22,7 @@
 #include "compute/builder.h"
 #include "compute/sequence.h"
 #include "engine/keeper/cache_index.h"
-#include "kit/digest.h"
+#include "kit/cache/digest.h"
 #include "figure.h"
 #include "ops/op.h"
 #include "plan/plan.h"

@@ -33,10 +33,10 @@
 
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
-#include "kit/broker.h"
-#include "kit/cgroup.h"
-#include "kit/message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/broker/broker.h"
+#include "kit/broker/cgroup.h"
+#include "kit/cache/message.h"
 #include "tests/heap_blocks.h"
 #include "tests/open_files.h"
 

@@ -15,9 +15,9 @@
 
 #include "base/build_id.h"
 #include "engine/keeper/cache_index.h"
-#include "kit/digest.h"
-#include "kit/message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/cache/digest.h"
+#include "kit/cache/message.h"
 #include "tests/open_files.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"

@@ -26,8 +26,8 @@
 #include <linux/nnaccel.h>
 
 #include "base/cgroup_path.h"
-#include "kit/cgroup.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/broker/cgroup.h"
 #include "tests/open_files.h"
 
 #define CLIENT 4242			/* its process */

@@ -21,7 +21,7 @@
 #include <linux/nnaccel.h>
 
 #include "base/cgroup_path.h"
-#include "kit/client_memory.h"
+#include "kit/broker/client_memory.h"
 #include "tests/heap_blocks.h"
 
 #define PID 4242

@@ -20,8 +20,8 @@
 #include <linux/nnaccel.h>
 
 #include "../../selftests/lib/runner.h"
-#include "kit/broker.h"
-#include "kit/threads.h"
+#include "kit/broker/broker.h"
+#include "kit/worker/threads.h"
 #include "tests/keeper_fixture.h"
 
 #define COOKIE 1

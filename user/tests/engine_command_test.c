@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/round.h"
-#include "kit/command.h"
+#include "kit/session/command.h"
 #include "tests/heap_blocks.h"
 
 #define READ NNACCEL_PROT_READ

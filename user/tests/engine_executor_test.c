@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "kit/executor.h"
+#include "kit/burst/executor.h"
 #include "tests/heap_blocks.h"
 
 #define PAGE 4096

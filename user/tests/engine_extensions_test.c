@@ -23,10 +23,10 @@
 #include <cmocka.h>
 #include <linux/nnaccel.h>
 
-#include "kit/extensions.h"
-#include "kit/reread.h"
+#include "kit/broker/extensions.h"
+#include "kit/broker/reread.h"
 #include "engine/worker/engine.h"
-#include "kit/process.h"
+#include "kit/worker/process.h"
 #include "tests/heap_blocks.h"
 
 static struct spawner spawner;

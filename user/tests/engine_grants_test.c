@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#include "kit/grants.h"
-#include "kit/rows.h"
-#include "kit/worker.h"
+#include "kit/session/grants.h"
+#include "kit/session/rows.h"
+#include "kit/worker/worker.h"
 #include "tests/heap_blocks.h"
 
 /* More than the worker may have of its own. */

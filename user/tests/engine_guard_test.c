@@ -18,8 +18,8 @@
 
 #include <nnaccel/engine.h>
 
-#include "kit/guard.h"
-#include "kit/worker.h"
+#include "kit/plugin/guard.h"
+#include "kit/worker/worker.h"
 
 #define BOUND_S 1
 #define LONG_US 1500000

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "kit/backoff.h"
-#include "kit/limits.h"
-#include "kit/waiting.h"
+#include "kit/broker/backoff.h"
+#include "kit/broker/limits.h"
+#include "kit/broker/waiting.h"
 #include "tests/between.h"
 #include "tests/heap_blocks.h"
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
 
 
 static int from_worker[2], to_log[2], real_stderr;

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "kit/message.h"
+#include "kit/cache/message.h"
 #include "tests/open_files.h"
 #include "tests/heap_blocks.h"
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "kit/notify.h"
+#include "kit/broker/notify.h"
 
 static int manager = -1;
 

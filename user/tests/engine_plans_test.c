@@ -19,8 +19,8 @@
 
 #include "../../selftests/lib/runner.h"
 #include "engine/keeper/blob_store.h"
-#include "kit/message.h"
-#include "kit/store.h"
+#include "kit/api/store.h"
+#include "kit/cache/message.h"
 #include "tests/keeper_fixture.h"
 #include "tests/killing.h"
 

@@ -16,7 +16,7 @@
 #include "../examples/extensions/fibonacci.h"
 #include "../examples/extensions/golden.h"
 #include "engine/worker/plugin_op.h"
-#include "kit/device.h"
+#include "kit/api/device.h"
 #include "model/attribute.h"
 #include "model/extension.h"
 #include "model/extension_list.h"

@@ -33,11 +33,11 @@
 #include "../../selftests/lib/runner.h"
 #include "engine/keeper/sandbox.h"
 #include "engine/worker/engine.h"
-#include "kit/files.h"
-#include "kit/filter.h"
-#include "kit/message.h"
-#include "kit/process.h"
-#include "kit/spawn.h"
+#include "kit/api/files.h"
+#include "kit/broker/spawn.h"
+#include "kit/cache/message.h"
+#include "kit/worker/filter.h"
+#include "kit/worker/process.h"
 #include "tests/heap_blocks.h"
 
 #define PATIENCE_MS (int)scaled(60000)

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "kit/models.h"
+#include "kit/session/models.h"
 #include "tests/heap_blocks.h"
 
 #define MODEL 1		/* number of the model */

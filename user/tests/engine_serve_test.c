@@ -23,9 +23,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "kit/message.h"
-#include "kit/keeper_message.h"
-#include "kit/serve.h"
+#include "kit/cache/keeper_message.h"
+#include "kit/cache/message.h"
+#include "kit/session/serve.h"
 #include "model/attribute.h"
 #include "model/extension_list.h"
 #include "model/times.h"

@@ -22,7 +22,7 @@
 
 #include "base/direct.h"
 #include "base/packet.h"
-#include "kit/session.h"
+#include "kit/session/session.h"
 #include "tests/open_files.h"
 
 #define PAGE 4096

@@ -31,8 +31,8 @@
 
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
-#include "kit/command.h"
-#include "kit/threads.h"
+#include "kit/session/command.h"
+#include "kit/worker/threads.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "tests/model_builder.h"

@@ -22,10 +22,10 @@
 #include <cmocka.h>
 
 #include "engine/keeper/main.h"
-#include "kit/cache_client.h"
-#include "kit/message.h"
-#include "kit/keeper.h"
-#include "kit/keeper_message.h"
+#include "kit/broker/keeper.h"
+#include "kit/cache/cache_client.h"
+#include "kit/cache/keeper_message.h"
+#include "kit/cache/message.h"
 #include "tests/counts.h"
 
 static char folder[64];

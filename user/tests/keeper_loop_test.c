@@ -25,8 +25,8 @@
 
 #include "base/clock.h"
 #include "engine/keeper/loop.h"
-#include "kit/keeper_message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/cache/keeper_message.h"
 #include "tests/open_files.h"
 
 #define PAGE BLOB_PAGE

@@ -22,8 +22,8 @@
 
 #include <cmocka.h>
 
-#include "kit/message.h"
-#include "kit/keeper_message.h"
+#include "kit/cache/keeper_message.h"
+#include "kit/cache/message.h"
 #include "tests/open_files.h"
 #include "tools/tool.h"
 

@@ -19,8 +19,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "kit/message.h"
-#include "kit/keeper_message.h"
+#include "kit/cache/keeper_message.h"
+#include "kit/cache/message.h"
 #include "tool.h"
 
 #define DEFAULT_STATE "/var/lib/nnaccel"

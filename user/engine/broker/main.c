@@ -13,10 +13,10 @@
 
 #include "base/build_id.h"
 #include "base/option.h"
-#include "kit/broker.h"
-#include "kit/cgroup.h"
-#include "kit/log.h"
-#include "kit/program.h"
+#include "kit/api/log.h"
+#include "kit/broker/broker.h"
+#include "kit/broker/cgroup.h"
+#include "kit/broker/program.h"
 #include "version.h"
 
 /* The list of programs that may use extensions; see Documentation/extensions.rst. */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "engine/keeper/blob_check.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
 
 /* Damages of the database that are told. */
 #define MAX_DAMAGES "16"

@@ -20,8 +20,8 @@
 
 #include "base/write.h"
 #include "engine/keeper/blob_store.h"
-#include "kit/keeper_message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/cache/keeper_message.h"
 
 /* The last entries whose checksum was right; others are looked at again. */
 #define MAX_VERIFIED 256

@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/write.h"
 #include "engine/keeper/cache_index.h"
-#include "kit/keeper_message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/cache/keeper_message.h"
 
 /* Uses that are remembered until they are written. */
 #define MAX_USES 64

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kit/message.h"
+#include "kit/cache/message.h"
 
 /* Hashes of a token, tokens' hashes of a user, and those of all users. */
 #define CACHE_INDEX_PER_TOKEN 8

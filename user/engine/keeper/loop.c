@@ -22,9 +22,9 @@
 
 #include "base/clock.h"
 #include "engine/keeper/loop.h"
-#include "kit/message.h"
-#include "kit/keeper_message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/cache/keeper_message.h"
+#include "kit/cache/message.h"
 
 /* Idle for so long, the index writes what can wait. */
 #define FLUSH_S 1

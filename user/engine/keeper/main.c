@@ -18,9 +18,9 @@
 #include "engine/keeper/loop.h"
 #include "engine/keeper/main.h"
 #include "engine/keeper/sandbox.h"
-#include "kit/keeper.h"
-#include "kit/keeper_message.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
+#include "kit/broker/keeper.h"
+#include "kit/cache/keeper_message.h"
 
 /* The end comes from the broker: what it passed before is served first. */
 static void set_up_process(void)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "engine/keeper/sandbox.h"
-#include "kit/log.h"
+#include "kit/api/log.h"
 
 /* All that the first version knows: what it does not know is left alone. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)

@@ -10,7 +10,7 @@
 #include "base/build_id.h"
 #include "engine/worker/device.h"
 #include "engine/worker/engine.h"
-#include "kit/process.h"
+#include "kit/worker/process.h"
 #include "plan/plan.h"
 
 /*

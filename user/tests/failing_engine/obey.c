@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "kit/keeper_message.h"
-#include "kit/worker.h"
+#include "kit/cache/keeper_message.h"
+#include "kit/worker/worker.h"
 #include "tests/failing/failing.h"
 
 __attribute__((constructor)) static void obey(int argc, char **argv)

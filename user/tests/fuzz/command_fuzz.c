@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The engine's other files need a kernel; this one stands alone. */
-#include "kit/command.c"
+#include "kit/session/command.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

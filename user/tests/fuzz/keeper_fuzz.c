@@ -19,7 +19,7 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	return 0;
 }
 /* A packet of a client's and its answer, which are no system call away. */
-#include "kit/message.h"
+#include "kit/cache/message.h"
 
 static int take_packet(int socket, enum message_way way, int flags, struct message *message,
 		       int *file);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts that the engine node reports: each gets a session, or is refused.
+ */
+#ifndef NN_KIT_CONTEXTS_H
+#define NN_KIT_CONTEXTS_H
+
+#include <linux/nnaccel.h>
+
+#include "kit/broker/waiting.h"
+
+/*
+ * Fetches the next event of the engine node. Returns 1 with *next, 0 without an event, or -1 with a
+ * log line if the node at `device` is unusable.
+ */
+int context_next(int node, const char *device, struct nnaccel_engine_next *next);
+
+/* Returns a context's session, which the caller closes; -1: the context is gone, or an error. */
+int context_session(int node, uint64_t context);
+
+/*
+ * Gets the process that opened a context, 0 if nnacceld's PID namespace has no number for it.
+ * False: the process has ended or executed another program, or the module cannot report it. If this
+ * call gives the same answer before and after /proc is read, the data read belongs to that process.
+ */
+bool context_opener(int node, uint64_t context, uint32_t *pid);
+
+/*
+ * Refuses contexts whose refusal is due. Returns when to look at the waiting ones again,
+ * UINT64_MAX: after the next event.
+ */
+uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
+
+#endif /* NN_KIT_CONTEXTS_H */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keeper of the compilation cache, as the broker sees it: a process of another program that
+ * holds the index. The broker passes it a socket to each worker, with the worker's user. The keeper
+ * reads what workers send and waits for disks, so that the broker need not. It ends with its
+ * broker.
+ */
+#ifndef NN_KIT_KEEPER_H
+#define NN_KIT_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/option.h"
+#include "kit/api/log.h"
+#include "kit/broker/spawn.h"
+
+/* Arguments of the keeper; keeper_rows lists those that it gets. */
+struct keeper_options {
+	const char *folder;		/* of the index; NULL: no cache */
+	const char *version;		/* version of the index; keeper_start() sets it */
+	const char *identity;		/* of the engine's own store; NULL: it has none */
+	struct {
+		uint64_t bytes;		/* 0: no plans are stored */
+		uint64_t bytes_per_user;
+	} plans;			/* of the engine's own cache */
+	enum log_level log_level;
+	const char *program;		/* NULL: the installed nnaccel-keeper */
+	const char *engine;		/* identity of the engine; NULL or "": no cache */
+	const struct spawn_plugins *plugins;	/* of workers; NULL: none */
+};
+
+#define KEEPER_WORDS 6
+extern const struct option_row keeper_rows[KEEPER_WORDS + 1];
+
+struct keeper {
+	struct keeper_options options;
+	pid_t pid;			/* 0: none */
+	int pidfd;			/* -1: none; readable when it has ended */
+	int socket;			/* -1: none */
+	int own;			/* keeper_connect()'s end of the broker; -1: none */
+	int program;
+	char version[160];		/* version of the index */
+	uint64_t started_ns;
+};
+
+/*
+ * Starts the keeper once its folder exists and is writable. False: there is no keeper; a log line
+ * says why unless no cache is wanted.
+ */
+bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
+
+/*
+ * Passes a copy of the broker's end of a worker's socket to the keeper, with the user. Returns
+ * false if the worker has no cache. nnacceld keeps its own end for the next keeper, so that the
+ * worker does not notice a restart. A worker that the keeper drops is shut down in both. A caller
+ * that will not pass the end again closes it, so that the worker sees the keeper's end.
+ */
+bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
+
+/*
+ * Returns a socket to this keeper and the next ones for the broker's own process, whose user is the
+ * engine's. The caller closes it. Returns -1 if there is no keeper.
+ */
+int keeper_connect(struct keeper *keeper);
+
+/*
+ * Reaps a keeper that has ended, as its pidfd shows, and starts another, at most every 10 s. True:
+ * a new keeper runs, which knows no worker yet. Does not wait.
+ */
+bool keeper_revive(struct keeper *keeper);
+
+/* Ends the keeper and waits, for a limited time, until its data is on disk. */
+void keeper_stop(struct keeper *keeper);
+
+#endif /* NN_KIT_KEEPER_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options that all engines' programs have, nnacceld and those of the kit.
+ */
+#ifndef NN_KIT_OPTIONS_H
+#define NN_KIT_OPTIONS_H
+
+#include "kit/broker/extensions.h"
+#include "kit/broker/keeper.h"
+#include "kit/broker/spawn.h"
+
+struct cgroup_options;
+struct client_threads;
+
+struct engine_options {
+	const char *device;
+	const char *name;		/* device name that the engine registers */
+	const char *version;		/* of the device, for the kernel to show */
+	uint32_t type;			/* enum nn_device_type */
+	unsigned int idle;		/* processes to keep ready */
+	unsigned int max;		/* clients at a time */
+	unsigned int max_per_user;
+	unsigned int rate;		/* new clients of a user a second, after a burst */
+	/* program -1: it has not been opened yet, nor plug-ins found */
+	struct spawner spawner;
+	struct keeper_options keeper;
+	struct extensions extensions;	/* re-read when the folder changes */
+	const struct cgroup_options *cgroup;	/* NULL: workers have no cgroups of their own */
+	const struct nna_engine *engine;	/* an engine of the kit, or NULL */
+	/* socket to serve clients at, without the module; or NULL */
+	const char *direct;
+	/* serves clients by threads; NULL: processes serve them */
+	const struct client_threads *threads;
+};
+
+/* A client's process is this user outside of its user namespace if the engine is root. */
+#define CLIENT_UID 65534
+
+#define OPTION_MIB .unit = UINT64_C(1) << 20, .max = UINT64_C(1) << 32
+
+#define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
+
+/*
+ * Rows of a table for a structure that begins with a struct engine_options. The arguments are the
+ * least number of processes to keep ready, and the help texts of the folder of state and of
+ * defaults.
+ */
+#define ENGINE_ROWS(least, idle_text, state_text, keep_text, user_text, folder_text, list_text) \
+	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \
+	  ENGINE_AT(device) }, \
+	{ "idle", "N", "processes to keep ready for clients, " #least " to 64 (default " idle_text ")", \
+	  OPTION_UINT, ENGINE_AT(idle), .min = least, .max = 64 }, \
+	{ "state", "FOLDER", state_text, OPTION_TEXT, ENGINE_AT(keeper.folder) }, \
+	{ "keep", "MIB", "limit of the cache of plans that clients ask for; 0: none\n(default " keep_text ")", \
+	  OPTION_UINT64, ENGINE_AT(keeper.plans.bytes), OPTION_MIB }, \
+	{ "keep-per-user", "MIB", "limit of cached plans of one user (default " user_text ")", OPTION_UINT64, \
+	  ENGINE_AT(keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 }, \
+	{ "keep-all", NULL, "cache plans of all clients, also of those that do not ask for it", \
+	  OPTION_FLAG, ENGINE_AT(spawner.options.keep_all) }, \
+	{ "extensions", "FOLDER", "folder of plug-ins\n(default " folder_text ")", OPTION_TEXT, \
+	  ENGINE_AT(extensions.folder) }, \
+	{ "extensions-group", "GROUP", "group whose members get plug-ins (default nnaccel-ext)", OPTION_TEXT, \
+	  ENGINE_AT(extensions.group) }, \
+	{ "extensions-list", "FILE", "services and labels that get plug-ins without the group\n" \
+	  "(default " list_text ")", OPTION_TEXT, ENGINE_AT(extensions.list.list.path) }, \
+	{ "extension-time", "SECONDS", "time limit of a call of a plug-in; 0: none (default 60)", \
+	  OPTION_UINT, ENGINE_AT(spawner.options.plugin_s), .max = 1000000 }, \
+	{ "insecure-no-userns", NULL, "start workers without a user namespace if the kernel\n" \
+	  "forbids one (weaker sandbox)", \
+	  OPTION_FLAG, ENGINE_AT(spawner.allow_none) }, \
+	{ "log-level", "LEVEL", "error, warning, info or debug (default info)", OPTION_CALL, \
+	  .take = options_take_log_level }
+
+bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAULT]);
+
+/* Sets the defaults of all engines. */
+void options_init(struct engine_options *options);
+
+/* Reads options and sets the level of the log. Returns false, with a log line, if one is wrong. */
+bool options_read(const struct option_row *rows, int argc, char **argv, void *into);
+
+#endif /* NN_KIT_OPTIONS_H */

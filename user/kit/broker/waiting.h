@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts that wait for a worker, or for their refusal. Plain state without I/O.
+ */
+#ifndef NN_KIT_WAITING_H
+#define NN_KIT_WAITING_H
+
+#include "kit/broker/limits.h"
+
+/* Longest wait of a context whose user had many workers lately; then it is refused. */
+#define WAITING_MAX_NS UINT64_C(2000000000)
+
+/* The contexts that may get a worker. */
+enum waiting_whom {
+	WAITING_ALL,
+	WAITING_MODEST,			/* users that had few workers lately */
+	/* of these, the user's only context, or one that waited long */
+	WAITING_ALONE,
+};
+
+/* Time for which a context lets users without another context go first. */
+#define WAITING_GIVES_WAY_NS NS_PER_S
+
+struct waiter {
+	struct waiter *next;
+	uint64_t context;
+	uint32_t uid, pid;
+	bool with_plugins;
+	/* its user has another context that is served; set by the caller */
+	bool is_second;
+	uint64_t since_ns;
+	int error;			/* 0, or the errno of its refusal */
+	const char *reason;		/* for the log; NULL: from the errno */
+	uint64_t refuse_at_ns;		/* time of its refusal */
+};
+
+/* Waiting contexts in order of arrival. A zeroed structure is empty. */
+struct waiting {
+	struct waiter *first;
+};
+
+/* Adds a context; returns false if out of memory. */
+bool waiting_add(struct waiting *waiting, const struct waiter *waiter);
+
+/* Removes a context; does nothing if it does not wait. */
+void waiting_remove(struct waiting *waiting, uint64_t context);
+void waiting_clear(struct waiting *waiting);
+
+/*
+ * Returns the context to serve next with or without plug-ins, of `whom`, or NULL. Users with the
+ * fewest workers come first; among these, the one that got its last worker longest ago.
+ */
+struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
+			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);
+
+/* Returns how many contexts may be served now, with or without plug-ins. */
+unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
+			   bool with_plugins, uint64_t now_ns);
+
+/*
+ * Refuses contexts that will get no worker: see limits_ask(). Returns the first time to look again,
+ * UINT64_MAX: none.
+ */
+uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t now_ns);
+
+/* Sets a context's error and the time of its refusal. */
+void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns);
+
+/* Refuses all contexts that want a worker with or without plug-ins. */
+void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool with_plugins,
+			int error, uint64_t now_ns);
+
+/* Returns a context whose refusal is due, or NULL. */
+struct waiter *waiting_refused(const struct waiting *waiting, uint64_t now_ns);
+
+#endif /* NN_KIT_WAITING_H */

@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Bursts of the client: one thread sleeps on all idle bursts, and each active burst has its own
+ * thread.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/round.h"
+#include "kit/api/log.h"
+#include "kit/burst/bursts.h"
+#include "kit/burst/executor.h"
+#include "kit/plugin/guard.h"
+#include "kit/session/session.h"
+#include "ring/ring.h"
+
+/* A thread stays with an idle burst for this time. */
+#define LINGER_NS UINT64_C(100000000)
+
+/* Longest sleep of the watcher between two looks. */
+#define WATCH_NS NS_PER_S
+
+/* Limits of malloc()'s reserve while a burst is open, and otherwise. */
+#define WARM_TRIM INT_MAX
+#define WARM_MMAP (32 << 20)
+#define COLD_BYTES (128 << 10)
+
+enum burst_state {
+	BURST_PARKED,		/* the watcher waits for it */
+	BURST_READY,		/* in the queue */
+	BURST_SERVED,		/* owned by a thread, which alone removes it */
+};
+
+/* A thread that waits for a burst. */
+struct idler {
+	struct idler *next;
+	bool called;
+	pthread_cond_t wake;
+};
+
+/*
+ * The list holds a reference to its bursts, and so does each caller of a burst's executor. The
+ * engine may be slow, so that no thread calls it under the lock. The last reference is dropped
+ * under the lock, and the burst is freed without it.
+ */
+struct burst {
+	struct burst *next;		/* in the list */
+	struct burst *next_ready;	/* in the queue */
+	enum burst_state state;
+	unsigned int pins;		/* references, under the lock, as all fields above */
+	uint32_t number;
+	struct loaded_model *loaded;
+	struct executor *executor;
+	struct region status, requests, results;
+	uint64_t spin_ns;
+	struct nn_ring ring;
+};
+
+bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*bursts = (struct bursts){
+		.grants = grants,
+		.models = models,
+		.spin_ns = nn_spin_budget(-1, false),
+		.max_spinning = cpus < 2 ? 0 : (unsigned int)cpus / 2,
+		.queue_end = &bursts->queue,
+	};
+	return !pthread_mutex_init(&bursts->lock, NULL) &&
+	       !pthread_cond_init(&bursts->opened, NULL);
+}
+
+/* ---- reserve of memory ---- */
+
+/* While a burst is open, the heap keeps freed memory for the next execution. */
+static void keep_warm(bool warm)
+{
+	static atomic_uint clients;
+
+	/* Do nothing while other clients of this process have bursts. */
+	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
+		return;
+	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
+	mallopt(M_MMAP_THRESHOLD, warm ? WARM_MMAP : COLD_BYTES);
+	if (!warm)
+		malloc_trim(0);
+}
+
+/* ---- a burst ---- */
+
+static bool map_region(const struct bursts *bursts, uint32_t number, uint64_t which,
+		       size_t length, int prot, struct region *region)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t offset = NNACCEL_BURST_MAP | (uint64_t)number << NNACCEL_BURST_SHIFT | which;
+	void *base;
+
+	length = round_up(length, page);
+	base = session_map(bursts->grants->session, length, prot, offset);
+	if (base == MAP_FAILED)
+		return false;
+	*region = (struct region){ base, length };
+	return true;
+}
+
+static void unmap_region(struct region *region)
+{
+	if (region->base)
+		munmap(region->base, region->length);
+	region->base = NULL;
+}
+
+static void unmap_rings(struct burst *burst)
+{
+	unmap_region(&burst->status);
+	unmap_region(&burst->requests);
+	unmap_region(&burst->results);
+}
+
+/* Frees a burst. This calls the engine, so the lock must not be held. */
+static void burst_free(struct bursts *bursts, struct burst *burst)
+{
+	if (burst->executor)
+		executor_free(burst->executor);
+	if (burst->loaded)
+		models_put(bursts->models, burst->loaded);
+	unmap_rings(burst);
+	free(burst);
+}
+
+/* The sizes come from a page that only the kernel writes. */
+static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst,
+				struct nn_error *err)
+{
+	const struct nnaccel_burst_status *status;
+	struct nn_ring_map map;
+
+	if (!map_region(bursts, burst->number, NNACCEL_BURST_STATUS, sizeof(*status), PROT_READ,
+			&burst->status))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's status: %s", strerror(errno));
+	status = burst->status.base;
+	if (!map_region(bursts, burst->number, NNACCEL_BURST_REQUESTS, status->ring_bytes,
+			PROT_READ, &burst->requests) ||
+	    !map_region(bursts, burst->number, NNACCEL_BURST_RESULTS, status->ring_bytes,
+			PROT_READ | PROT_WRITE, &burst->results))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings: %s", strerror(errno));
+	map = (struct nn_ring_map){
+		.status = status,
+		.mine = burst->results.base,
+		.peer = burst->requests.base,
+		.lines = status->lines,
+		.capacity = status->capacity,
+	};
+	burst->executor->devices = &status->devices;
+	if (nn_ring_init(&burst->ring, &map, burst->spin_ns))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are not valid");
+	return NN_OK;
+}
+
+static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd *head,
+				 struct burst *burst, struct nn_error *err)
+{
+	enum nn_status status;
+
+	burst->number = head->burst;
+	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
+	burst->loaded = models_get(bursts->models, head->model);
+	if (!burst->loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	status = executor_create(bursts->models, burst->loaded, burst->number, &burst->executor,
+				 err);
+	return status ? status : map_rings(bursts, burst, err);
+}
+
+/* ---- the list and the queue, under the lock ---- */
+
+static struct burst **find(struct bursts *bursts, uint32_t number)
+{
+	struct burst **link = &bursts->list;
+
+	while (*link && (*link)->number != number)
+		link = &(*link)->next;
+	return link;
+}
+
+static void add(struct bursts *bursts, struct burst *burst)
+{
+	burst->next = bursts->list;
+	burst->pins = 1;
+	bursts->list = burst;
+	if (bursts->count++ == 0)
+		keep_warm(true);
+}
+
+/* Drops a reference; returns whether the caller has to free the burst, without the lock. */
+static bool unpin(struct burst *burst)
+{
+	return --burst->pins == 0;
+}
+
+/* Unmaps the rings with the removal, because bursts_revoke() only finds bursts in the list. */
+static bool take_out(struct bursts *bursts, struct burst *burst)
+{
+	*find(bursts, burst->number) = burst->next;
+	unmap_rings(burst);
+	if (--bursts->count)
+		return unpin(burst);
+	while (bursts->scratches) {
+		struct scratch *scratch = bursts->scratches;
+
+		bursts->scratches = scratch->next;
+		scratch_free(scratch);
+	}
+	keep_warm(false);
+	return unpin(burst);
+}
+
+/*
+ * Takes the scratch that was used last, because it is still in the caches. NULL: none is large
+ * enough.
+ */
+static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
+{
+	struct scratch **link = &bursts->scratches, *scratch;
+
+	while (*link && (*link)->capacity < capacity)
+		link = &(*link)->next;
+	scratch = *link;
+	if (scratch)
+		*link = scratch->next;
+	return scratch;
+}
+
+static void put_scratch(struct bursts *bursts, struct scratch *scratch)
+{
+	if (!scratch)
+		return;
+	scratch->next = bursts->scratches;
+	bursts->scratches = scratch;
+}
+
+/* Wakes the thread that worked last, because its data is still in the caches. */
+static void call_thread(struct bursts *bursts)
+{
+	struct idler *idler = bursts->idlers;
+
+	if (!idler)
+		return;
+	bursts->idlers = idler->next;
+	atomic_fetch_sub(&bursts->idle, 1);
+	idler->called = true;
+	pthread_cond_signal(&idler->wake);
+}
+
+static void await_call(struct bursts *bursts, struct idler *idler)
+{
+	idler->called = false;
+	idler->next = bursts->idlers;
+	bursts->idlers = idler;
+	atomic_fetch_add(&bursts->idle, 1);
+	while (!idler->called)
+		pthread_cond_wait(&idler->wake, &bursts->lock);
+}
+
+static void enqueue(struct bursts *bursts, struct burst *burst)
+{
+	burst->state = BURST_READY;
+	burst->next_ready = NULL;
+	*bursts->queue_end = burst;
+	bursts->queue_end = &burst->next_ready;
+	call_thread(bursts);
+}
+
+static struct burst *dequeue(struct bursts *bursts)
+{
+	struct burst *burst = bursts->queue;
+
+	if (!burst)
+		return NULL;
+	bursts->queue = burst->next_ready;
+	if (!bursts->queue)
+		bursts->queue_end = &bursts->queue;
+	burst->state = BURST_SERVED;
+	return burst;
+}
+
+/* Leaves a burst to the watcher; if a request came meanwhile, the burst is queued at once. */
+static void park(struct bursts *bursts, struct burst *burst)
+{
+	if (nn_ring_park(&burst->ring))
+		burst->state = BURST_PARKED;
+	else
+		enqueue(bursts, burst);
+}
+
+/* ---- commands ---- */
+
+enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
+			   struct nn_error *err)
+{
+	struct burst *burst = calloc(1, sizeof(*burst));
+	enum nn_status status;
+	bool open;
+
+	if (!burst)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	status = burst_init(bursts, command->head, burst, err);
+	if (status) {
+		burst_free(bursts, burst);
+		return status;
+	}
+	pthread_mutex_lock(&bursts->lock);
+	errno = ESHUTDOWN;
+	if (!bursts->ended && !bursts->doorbell.base &&
+	    map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL, sizeof(uint32_t), PROT_READ,
+		       &bursts->doorbell))
+		pthread_cond_signal(&bursts->opened);
+	open = bursts->doorbell.base && !bursts->ended;
+	if (open) {
+		add(bursts, burst);
+		park(bursts, burst);
+	}
+	pthread_mutex_unlock(&bursts->lock);
+	if (open)
+		return NN_OK;
+	burst_free(bursts, burst);
+	return nn_fail(err, NN_GENERAL_FAILURE, "the doorbell: %s", strerror(errno));
+}
+
+/* Removes a parked burst; a thread that serves a burst sees that the kernel has marked it dead. */
+void bursts_close(struct bursts *bursts, uint32_t number)
+{
+	struct burst *burst;
+	bool last = false;
+
+	pthread_mutex_lock(&bursts->lock);
+	burst = *find(bursts, number);
+	if (burst && burst->state == BURST_PARKED)
+		last = take_out(bursts, burst);
+	else if (burst)
+		nn_ring_interrupt(&burst->ring);
+	pthread_mutex_unlock(&bursts->lock);
+	if (last)
+		burst_free(bursts, burst);
+}
+
+void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot)
+{
+	struct burst *burst;
+	bool last;
+
+	pthread_mutex_lock(&bursts->lock);
+	burst = *find(bursts, number);
+	if (burst)
+		burst->pins++;
+	pthread_mutex_unlock(&bursts->lock);
+	if (!burst)
+		return;
+	executor_forget(burst->executor, slot);
+	pthread_mutex_lock(&bursts->lock);
+	last = unpin(burst);
+	pthread_mutex_unlock(&bursts->lock);
+	if (last)
+		burst_free(bursts, burst);
+}
+
+/* ---- the watcher ---- */
+
+static void queue_woken(struct bursts *bursts)
+{
+	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
+		if (burst->state != BURST_PARKED)
+			continue;
+		if (nn_ring_has_packet(&burst->ring) || nn_ring_is_dead(&burst->ring)) {
+			nn_ring_unpark(&burst->ring);
+			enqueue(bursts, burst);
+		}
+	}
+}
+
+void bursts_watch(struct bursts *bursts)
+{
+	pthread_mutex_lock(&bursts->lock);
+	while (!bursts->doorbell.base && !bursts->ended)
+		pthread_cond_wait(&bursts->opened, &bursts->lock);
+	while (!bursts->ended) {
+		uint32_t seen = nn_doorbell_read(bursts->doorbell.base);
+
+		queue_woken(bursts);
+		pthread_mutex_unlock(&bursts->lock);
+		nn_doorbell_wait(bursts->doorbell.base, seen, WATCH_NS);
+		pthread_mutex_lock(&bursts->lock);
+	}
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+/* ---- the serving threads ---- */
+
+static void fail_request(struct scratch *scratch, const struct burst *burst, const char *what,
+			 const char *wrong)
+{
+	log_debug("burst %u: %s: %s", burst->number, what, wrong);
+	scratch->err.message[0] = '\0';
+	nn_fail(&scratch->err, NN_GENERAL_FAILURE, "%s: %s", what, wrong);
+	scratch->result.message = scratch->err.message;
+	scratch->result.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	scratch->result.num_outputs = 0;
+	scratch->result.device_ns = NNACCEL_TIME_NONE;
+	scratch->result.driver_ns = NNACCEL_TIME_NONE;
+}
+
+/* Sends scratch->result, or an error if it does not fit. */
+static enum nn_ring_result send_result(struct burst *burst, struct scratch *scratch,
+				       uint64_t until_ns)
+{
+	uint32_t length;
+
+	length = nn_result_encode(&scratch->result, scratch->datums, burst->ring.map.capacity);
+	if (!length) {
+		fail_request(scratch, burst, "the result", "it does not fit the ring");
+		length = nn_result_encode(&scratch->result, scratch->datums,
+					  burst->ring.map.capacity);
+	}
+	return nn_ring_send(&burst->ring, scratch->datums, length, until_ns);
+}
+
+/* Time limit for sending the last result to a client whose worker ends. */
+#define FAIL_NS UINT64_C(100000000)
+
+/* A request that is being executed. */
+struct serving {
+	struct guard_job job;
+	struct burst *burst;
+	struct scratch *scratch;
+};
+
+static void fail_serving(struct guard_job *job, const char *reason)
+{
+	const struct serving *s = (struct serving *)job;
+
+	fail_request(s->scratch, s->burst, "execute", reason);
+	send_result(s->burst, s->scratch, clock_ns() + FAIL_NS);
+}
+
+/* Executes the request in scratch->datums and sends its result. */
+static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, uint32_t count)
+{
+	const char *wrong = nn_request_parse(scratch->datums, count, &scratch->request);
+	struct serving serving = { { fail_serving }, burst, scratch };
+	uint64_t misses = burst->executor->misses;
+
+	guard_set_job(&serving.job);
+	if (wrong)
+		fail_request(scratch, burst, "malformed request", wrong);
+	else
+		executor_run(burst->executor, scratch);
+	guard_set_job(NULL);
+	for (; misses < burst->executor->misses; misses++)
+		nn_ring_count_miss(&burst->ring);
+	if (!wrong)
+		nn_ring_count_device(&burst->ring, scratch->device_ns);
+	return send_result(burst, scratch, NN_RING_FOREVER);
+}
+
+/* Returns how long to linger: not at all if no other thread is idle, so that one can wake up. */
+static uint64_t linger_until(struct bursts *bursts)
+{
+	return atomic_load(&bursts->idle) ? clock_ns() + LINGER_NS : 0;
+}
+
+/* Serves until no request came for a while (AGAIN), or the burst has ended. */
+static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *burst,
+					  struct scratch *scratch)
+{
+	enum nn_ring_result result = NN_RING_OK;
+	uint32_t count;
+
+	while (result == NN_RING_OK) {
+		burst->ring.waiter.budget_ns =
+			atomic_load(&bursts->serving) > bursts->max_spinning ? 0 : burst->spin_ns;
+		result = nn_ring_try_receive(&burst->ring, scratch->datums, &count);
+		if (result == NN_RING_AGAIN)
+			result = nn_ring_receive(&burst->ring, scratch->datums, &count,
+						 linger_until(bursts));
+		if (result == NN_RING_OK)
+			result = answer(burst, scratch, count);
+	}
+	return result;
+}
+
+/* Ends a burst that this thread serves. */
+static void retire(struct burst *burst, enum nn_ring_result result)
+{
+	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)
+		return;
+	log_warning("burst %u: %s", burst->number, nn_ring_result_name(result));
+	nn_ring_break(&burst->ring);
+}
+
+/* Serves a burst; called and returns with the lock held. */
+static void serve(struct bursts *bursts, struct burst *burst)
+{
+	struct scratch *scratch = take_scratch(bursts, burst->ring.map.capacity);
+	enum nn_ring_result result = NN_RING_BROKEN;
+
+	pthread_mutex_unlock(&bursts->lock);
+	atomic_fetch_add(&bursts->serving, 1);
+	if (!scratch)
+		scratch = scratch_create(burst->ring.map.capacity);
+	if (scratch)
+		result = serve_requests(bursts, burst, scratch);
+	else
+		log_error("burst %u: out of memory", burst->number);
+	atomic_fetch_sub(&bursts->serving, 1);
+	pthread_mutex_lock(&bursts->lock);
+	put_scratch(bursts, scratch);
+	if (result == NN_RING_AGAIN && !bursts->ended) {
+		park(bursts, burst);
+		return;
+	}
+	retire(burst, result);
+	if (!take_out(bursts, burst))
+		return;
+	pthread_mutex_unlock(&bursts->lock);
+	burst_free(bursts, burst);
+	pthread_mutex_lock(&bursts->lock);
+}
+
+void bursts_serve(struct bursts *bursts)
+{
+	struct idler self = { .wake = PTHREAD_COND_INITIALIZER };
+	struct burst *burst;
+
+	pthread_mutex_lock(&bursts->lock);
+	while (!bursts->ended) {
+		burst = dequeue(bursts);
+		if (burst)
+			serve(bursts, burst);
+		else
+			await_call(bursts, &self);
+	}
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+/* ---- the end ---- */
+
+void bursts_end(struct bursts *bursts)
+{
+	pthread_mutex_lock(&bursts->lock);
+	bursts->ended = true;
+	pthread_cond_broadcast(&bursts->opened);
+	while (bursts->idlers)
+		call_thread(bursts);
+	for (struct burst *burst = bursts->list; burst; burst = burst->next)
+		nn_ring_interrupt(&burst->ring);
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+/* Replaces a mapping atomically by private zeroes, except for its first word. */
+static void replace(const struct region *region, uint32_t first)
+{
+	uint32_t *own;
+
+	if (!region->base)
+		return;
+	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (own != MAP_FAILED) {
+		*own = first;
+		if (mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   region->base) != MAP_FAILED)
+			return;
+	}
+	log_error("cannot unmap a burst of an ended session: %s", strerror(errno));
+}
+
+void bursts_revoke(struct bursts *bursts)
+{
+	_Static_assert(offsetof(struct nnaccel_burst_status, state) == 0, "what replace() writes");
+	pthread_mutex_lock(&bursts->lock);
+	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
+		replace(&burst->status, NNACCEL_BURST_DEAD);
+		replace(&burst->requests, 0);
+		replace(&burst->results, 0);
+	}
+	replace(&bursts->doorbell, 0);
+	pthread_mutex_unlock(&bursts->lock);
+}
+
+void bursts_free(struct bursts *bursts)
+{
+	struct burst *burst;
+
+	while ((burst = bursts->list))
+		if (take_out(bursts, burst))
+			burst_free(bursts, burst);
+	unmap_region(&bursts->doorbell);
+	pthread_cond_destroy(&bursts->opened);
+	pthread_mutex_destroy(&bursts->lock);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs a burst's request: finds its memory, checks its arguments, and executes the plan.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kit/api/log.h"
+#include "kit/api/running.h"
+#include "kit/burst/access.h"
+#include "kit/burst/executor.h"
+#include "kit/session/command.h"
+#include "kit/session/rows.h"
+
+struct scratch *scratch_create(uint32_t capacity)
+{
+	struct scratch *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->datums = calloc(capacity, sizeof(*s->datums));
+	s->request.args = calloc(capacity, sizeof(*s->request.args));
+	s->request.slots = calloc(capacity, sizeof(*s->request.slots));
+	s->result.shapes = calloc(capacity, sizeof(*s->result.shapes));
+	s->mappings = calloc(capacity, sizeof(struct mapping *));
+	s->accesses = calloc(capacity, sizeof(*s->accesses));
+	s->args = calloc(capacity, sizeof(*s->args));
+	s->arg_slots = calloc(capacity, sizeof(*s->arg_slots));
+	s->staged = calloc(capacity, sizeof(*s->staged));
+	s->shapes = calloc(capacity, sizeof(*s->shapes));
+	if (!s->datums || !s->request.args || !s->request.slots || !s->result.shapes ||
+	    !s->mappings || !s->accesses || !s->args || !s->arg_slots || !s->staged || !s->shapes) {
+		scratch_free(s);
+		return NULL;
+	}
+	s->request.max_args = capacity;
+	s->request.max_slots = capacity;
+	s->capacity = capacity;
+	return s;
+}
+
+void scratch_free(struct scratch *s)
+{
+	if (!s)
+		return;
+	free(s->datums);
+	free(s->request.args);
+	free(s->request.slots);
+	free(s->result.shapes);
+	free(s->mappings);
+	free(s->accesses);
+	free(s->args);
+	free(s->arg_slots);
+	free(s->staged);
+	free(s->shapes);
+	free(s);
+}
+
+static void tell_shapes(struct scratch *s)
+{
+	s->result.num_outputs = s->request.num_outputs;
+	for (uint32_t i = 0; i < s->result.num_outputs; i++) {
+		const struct nn_output_shape *from = &s->shapes[i];
+		struct nnaccel_shape *to = &s->result.shapes[i];
+
+		to->flags = from->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0;
+		to->rank = from->rank;
+		memcpy(to->dims, from->dims, sizeof(to->dims));
+	}
+}
+
+/* Takes the engine's new form of the model, if it has replaced the one of the last request. */
+static void renew_form(struct executor *executor)
+{
+	models_put_form(executor->models, executor->loaded, executor->form);
+	executor->form = models_form(executor->models, executor->loaded);
+}
+
+static enum nn_status execute(struct executor *executor, struct scratch *s,
+			      struct nn_execution *execution, struct nn_error *err)
+{
+	const struct nna_engine *engine = executor->models->engine;
+
+	if (executor->of_engine) {
+		for (uint32_t i = 0; i < execution->num_inputs + execution->num_outputs; i++)
+			s->arg_slots[i] = s->args[i].omitted ? 0 :
+					  s->request.slots[s->request.args[i].pool];
+		return executor->of_engine->execute(executor->own, s->arg_slots, execution, err);
+	}
+	if (atomic_load_explicit(&executor->loaded->form, memory_order_relaxed) != executor->form)
+		renew_form(executor);
+	return engine->execute(engine, executor->form->prepared, execution, err);
+}
+
+/* Runs the request, whose memory is mapped. */
+static enum nn_status run(struct executor *executor, struct scratch *s, struct nn_error *err)
+{
+	const struct loaded_model *loaded = executor->loaded;
+	struct nn_execution execution = {
+		.num_inputs = s->request.num_inputs,
+		.num_outputs = s->request.num_outputs,
+		.inputs = s->args,
+		.outputs = s->args + s->request.num_inputs,
+		.shapes = s->shapes,
+		.measure = s->request.measure,
+	};
+	const struct memory_args args = {
+		.from = s->request.args, .pools = s->mappings, .num_inputs = s->request.num_inputs,
+		.count = s->request.num_inputs + s->request.num_outputs,
+		.args = s->args, .staged = s->staged,
+	};
+	struct nn_error broken = { "" };
+	enum nn_status status, memory_status;
+	uint64_t start_ns;
+
+	status = access_begin(executor, s, err);
+	if (status)
+		return status;
+	start_ns = s->request.measure ? clock_ns() : 0;
+	status = memory_args_begin(&args, err);
+	if (!status) {
+		struct running running = {
+			.grants = executor->grants, .pools = s->mappings, .num_pools = s->request.num_slots, .fence = -1,
+		};
+
+		running_set(&running);
+		status = execute(executor, s, &execution, err);
+		running_set(NULL);
+	}
+	memory_args_end(&args, !status);
+	s->device_ns = execution.device_ns;
+	if (s->request.measure) {
+		s->device_ns = s->device_ns ? s->device_ns : clock_ns() - start_ns;
+		s->result.device_ns = s->device_ns;
+	}
+
+	/* Report lost memory first, because it explains any other failure. */
+	memory_status = access_end(executor, s, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(loaded->pools, loaded->num_pools, &broken);
+	if (memory_status) {
+		*err = broken;
+		return memory_status;
+	}
+	if (execution.shapes_known)
+		tell_shapes(s);
+	return status;
+}
+
+void executor_run(struct executor *executor, struct scratch *s)
+{
+	uint64_t start_ns = s->request.measure ? clock_ns() : 0;
+	struct nn_error *err = &s->err;
+	enum nn_status status;
+
+	err->message[0] = '\0';
+	s->device_ns = 0;
+	s->result.num_outputs = 0;
+	s->result.device_ns = NNACCEL_TIME_NONE;
+	s->result.driver_ns = NNACCEL_TIME_NONE;
+	status = executor_get_memory(executor, &s->request, s->mappings, err);
+	if (!status) {
+		status = run(executor, s, err);
+		executor_put_memory(executor);
+	}
+	if (s->request.measure)
+		s->result.driver_ns = clock_ns() - start_ns;
+	s->result.status = command_status(status);
+	s->result.message = status ? err->message : NULL;
+	if (status)
+		log_debug("burst %u: %s: %s", executor->burst, nn_status_name(status),
+			  err->message);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executors run a burst's requests. An executor knows the prepared model and the memory behind
+ * slots.
+ */
+#ifndef NN_KIT_EXECUTOR_H
+#define NN_KIT_EXECUTOR_H
+
+#include "kit/session/models.h"
+#include "ring/packet.h"
+
+/*
+ * Memory for the packets of a burst: enough for `capacity` datums and for the decoded request. Any
+ * thread that serves the burst uses it.
+ */
+struct scratch {
+	struct scratch *next;		/* for a list of its owner */
+	uint32_t capacity;
+	bool has_accesses;		/* a slot is memory of another driver */
+	struct nnaccel_datum *datums;
+	struct nn_request request;	/* its arrays have room for `capacity` elements, */
+	struct nn_result result;
+	struct nn_error err;		/* of the result */
+	uint64_t device_ns;		/* of the execution; 0: not known */
+	struct mapping **mappings;	/* and so have these */
+	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
+	struct nn_arg *args;
+	uint32_t *arg_slots;		/* of each argument; 0: it is omitted */
+	void **staged;			/* of each argument; see rows.h */
+	struct nn_output_shape *shapes;
+};
+
+/* Returns NULL if out of memory. */
+struct scratch *scratch_create(uint32_t capacity);
+void scratch_free(struct scratch *scratch);
+
+struct slot_place;
+
+/* Runs a burst's requests, by the engine's own executor if it has one. */
+struct executor {
+	struct models *models;
+	struct grants *grants;
+	struct loaded_model *loaded;
+	struct form *form;		/* the model's form in the last request */
+	const struct nna_engine_burst *of_engine;	/* its functions, or NULL */
+	void *own;			/* the engine's executor */
+	uint32_t burst;			/* whose slots are in `places` */
+	const uint32_t *devices;	/* of the burst's status page */
+	uint64_t misses;		/* slots that the kernel had to resolve */
+	/*
+	 * Not held while a model runs. Held while the engine adds a slot, so that the slot is
+	 * removed afterwards and not meanwhile. An engine that hangs there blocks only its own
+	 * burst and the threads that free slots of it.
+	 */
+	pthread_mutex_t lock;
+	struct slot_place *places;	/* by NNACCEL_SLOT_INDEX() */
+	uint32_t size;
+	bool running;			/* mappings are in use */
+	struct slot_place *leaving;	/* places to be freed when the request has ended */
+	uint32_t num_leaving;
+	uint32_t max_leaving;
+};
+
+/* Creates an executor. Returns the engine's error, or NN_OUT_OF_MEMORY; *executor is NULL then. */
+enum nn_status executor_create(struct models *models, struct loaded_model *loaded, uint32_t burst,
+			       struct executor **executor, struct nn_error *err);
+void executor_free(struct executor *executor);
+
+/*
+ * Finds the memory of each slot of a request, for mappings[num_slots], and keeps it mapped until
+ * the slot is freed. executor_put_memory() ends the use of it, if that returned NN_OK.
+ */
+enum nn_status executor_get_memory(struct executor *executor, const struct nn_request *request,
+				   struct mapping **mappings, struct nn_error *err);
+void executor_put_memory(struct executor *executor);
+
+/* Unmaps a slot that the client freed, once no execution uses it. Any thread may call this. */
+void executor_forget(struct executor *executor, uint32_t slot);
+
+/*
+ * Runs scratch->request and leaves scratch->result. All that the client wrote is checked; results
+ * are those of the ordinary path. Only one thread at a time may call this.
+ */
+void executor_run(struct executor *executor, struct scratch *scratch);
+
+#endif /* NN_KIT_EXECUTOR_H */

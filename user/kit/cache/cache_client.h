@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's connection to the keeper of the compilation cache: one request at a time, on the
+ * socket that first led to the broker.
+ */
+#ifndef NN_KIT_CACHE_CLIENT_H
+#define NN_KIT_CACHE_CLIENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <nnaccel/engine.h>
+
+#include "kit/cache/message.h"
+
+struct cache_client {
+	pthread_mutex_t lock;	/* held from a request to its answer */
+	int socket;		/* -1: the keeper is gone, or there was none */
+	uint32_t serial;	/* of the last request */
+};
+
+/* Initialises the client. socket -1: the worker has no cache. */
+bool cache_client_init(struct cache_client *client, int socket);
+
+/* Stores a hash durably. NN_GENERAL_FAILURE: the hash is not stored. */
+enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err);
+
+/* Looks a hash up. NN_GENERAL_FAILURE: it was not stored for this token and this client's user. */
+enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
+				  const uint8_t *hash, struct nn_error *err);
+
+/* An entry of the engine's own cache, mapped: the data part, then the model part. */
+struct kept_parts {
+	void *base;		/* NULL: none */
+	size_t model_size, data_size;
+	uint8_t hash[DIGEST_SIZE];	/* of the model part */
+};
+
+/* Gets an entry; kept_parts_unmap() unmaps it. NN_GENERAL_FAILURE: there is no such entry. */
+enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
+				struct kept_parts *plan, struct nn_error *err);
+void kept_parts_unmap(struct kept_parts *plan);
+
+/* An entry that is to be stored. */
+struct cache_entry {
+	const uint8_t *key;
+	/* the entry belongs to the engine's own store, and replaces an older one */
+	bool is_own;
+	size_t model_size, data_size;	/* of the data part: whole pages of BLOB_PAGE */
+	/* Writes the data part, then the model part. */
+	void (*write)(const struct cache_entry *entry, char *bytes);
+};
+
+/*
+ * Stores an entry. NN_GENERAL_FAILURE: it is not stored, because a plan is stored already or the
+ * keeper cannot; NN_RESOURCE_EXHAUSTED_TRANSIENT: the client's user stores too much at a time.
+ */
+enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
+				 struct nn_error *err);
+
+/* Removes an entry that proved useless. */
+void cache_client_drop(struct cache_client *client, const uint8_t *key);
+
+#endif /* NN_KIT_CACHE_CLIENT_H */

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * SHA-256, by libcrypto.
+ */
+#include <openssl/evp.h>
+
+#include "kit/cache/digest.h"
+
+static EVP_MD *algorithm;
+
+bool digest_init(void)
+{
+	uint8_t hash[DIGEST_SIZE];
+
+	if (!algorithm)
+		algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
+	/* The first use loads the code that later uses need. */
+	return algorithm && digest("", 0, hash);
+}
+
+EVP_MD_CTX *digest_begin(void)
+{
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+
+	if (context && EVP_DigestInit_ex2(context, algorithm, NULL))
+		return context;
+	EVP_MD_CTX_free(context);
+	return NULL;
+}
+
+void digest_add(EVP_MD_CTX *context, const void *data, size_t size)
+{
+	if (context)
+		EVP_DigestUpdate(context, data, size);
+}
+
+bool digest_end(EVP_MD_CTX *context, uint8_t hash[DIGEST_SIZE])
+{
+	bool ended = context && EVP_DigestFinal_ex(context, hash, NULL);
+
+	EVP_MD_CTX_free(context);
+	return ended;
+}
+
+bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE])
+{
+	EVP_MD_CTX *context = digest_begin();
+
+	digest_add(context, data, size);
+	return digest_end(context, hash);
+}

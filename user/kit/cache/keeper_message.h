@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keeper of the compilation cache, as the broker starts it and administrators reach it: they
+ * connect to a socket in its folder.
+ */
+#ifndef NN_KIT_KEEPER_MESSAGE_H
+#define NN_KIT_KEEPER_MESSAGE_H
+
+#include "kit/cache/message.h"
+
+/* The program, and argv[0] of a keeper. */
+#define KEEPER_PROGRAM "nnaccel-keeper"
+#define KEEPER_NAME "nnacceld-keeper"
+
+/* Files that a keeper has, besides an empty input and output and its log. */
+#define KEEPER_BROKER_FD 3
+
+#define KEEPER_SOCKET "keeper.sock"
+
+/* The head of the report that CACHE_SHOW returns; rows follow. */
+struct cache_report {
+	char version[160];		/* of the index; empty: none yet */
+};
+
+struct cache_report_user {
+	uint64_t uid;
+	uint64_t tokens, hashes;
+	uint64_t plans, plan_bytes;
+};
+
+/* The rows, ordered by user as in the index. */
+#define CACHE_REPORT_SQL \
+	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(bytes) FROM" \
+	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans," \
+	"  0 AS bytes FROM hash GROUP BY uid UNION ALL" \
+	"  SELECT uid, 0, 0, count(*), sum(model_size + data_size) FROM plan GROUP BY uid)" \
+	" GROUP BY uid ORDER BY uid"
+
+#endif /* NN_KIT_KEEPER_MESSAGE_H */

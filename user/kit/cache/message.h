@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages between broker, workers, keeper and administrators: packets of one format on sockets,
+ * which may carry a file. A worker's messages never name its user.
+ */
+#ifndef NN_KIT_MESSAGE_H
+#define NN_KIT_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kit/cache/digest.h"
+
+#define CACHE_TOKEN_SIZE 32
+
+/*
+ * Maximum size of a cached plan's model part, which workers copy, and alignment of the data part.
+ */
+#define BLOB_MAX_MODEL (UINT64_C(64) << 20)
+#define BLOB_PAGE 4096
+
+/* Direction of a message: each kind has one sender and one receiver. */
+enum message_way {
+	BROKER_TO_WORKER = 1,
+	WORKER_TO_BROKER,
+	BROKER_TO_KEEPER,
+	WORKER_TO_KEEPER,
+	ADMIN_TO_KEEPER,
+	KEEPER_ANSWERS,
+};
+
+enum message_kind {
+	/* A worker asks the keeper: */
+	CACHE_STORE = 1,	/* store `hash` for `token`, durably */
+	CACHE_QUERY = 2,	/* is `hash` stored for `token`? */
+	/* and for the engine's own cache, with the key of an entry in `token`, */
+	CACHE_GET = 3,		/* get the entry; its file comes with the answer */
+	CACHE_NEW = 4,		/* get memory to write an entry of these sizes to */
+	CACHE_DONE = 5,		/* that memory is written and unmapped */
+	CACHE_DROP = 6,		/* remove the useless entry */
+	CACHE_NEW_OWN = 7,	/* as NEW, for an entry of the engine's own store */
+	/* The keeper answers: */
+	/* stored or known. GET: sizes, with the data part first, and `hash` */
+	CACHE_YES = 11,
+	CACHE_NO,		/* not known */
+	CACHE_FAILED,		/* the index or its disk failed */
+	CACHE_LATER,		/* this user stores too often */
+	/* The broker tells a worker: */
+	WORKER_GO = 21,		/* its user ids are mapped */
+	WORKER_SESSION,		/* serve the session that comes with this */
+	/* and the worker the broker: */
+	WORKER_READY,		/* it is sandboxed */
+	/* The broker tells the keeper: */
+	KEEPER_SERVE,		/* serve user `uid` on the socket that comes with this */
+	KEEPER_END,		/* end at once */
+	/* An administrator asks the keeper: */
+	CACHE_CLEAR = 100,	/* remove all entries of user `uid`, or of CACHE_ALL_USERS */
+	CACHE_SHOW = 101,	/* get a file with a report and model_size rows */
+	/*
+	 * Gets a file with a line for each of data_size faults; model_size is the number of plans
+	 * checked.
+	 */
+	CACHE_CHECK = 102,
+};
+
+#define CACHE_ALL_USERS UINT64_MAX
+
+/* Fields that a kind does not use are 0. */
+struct message {
+	uint32_t kind;			/* enum message_kind */
+	uint32_t serial;		/* of a request and its answer */
+	uint8_t token[CACHE_TOKEN_SIZE];
+	uint8_t hash[DIGEST_SIZE];
+	union {
+		uint64_t model_size;
+		uint64_t uid;
+	};
+	uint64_t data_size;
+};
+
+/* Parses `size` bytes. Returns false unless they are a message with this direction. */
+bool message_parse(const void *bytes, size_t size, enum message_way way, struct message *message);
+
+/* Sends a message, with a file unless that is -1. Does not wait; false: errno is set. */
+bool message_send(int socket, const struct message *message, int file);
+
+/*
+ * Receives a message as recvmsg() with those flags. *file is the file that came with it, for the
+ * caller to close, or -1; it has the first free number. If several files came, all are closed; with
+ * a NULL `file` one is closed too. Returns 1, 0 at the end of the socket, or -1 with errno, EPROTO
+ * for an invalid message.
+ */
+int message_receive(int socket, enum message_way way, int flags, struct message *message,
+		    int *file);
+
+#endif /* NN_KIT_MESSAGE_H */

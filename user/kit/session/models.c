@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Models of the client: loaded from their serialised form, checked, prepared, and held by number
+ * until they are forgotten and no longer executed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <nnaccel/engine_plugins.h>
+
+#include "kit/api/engine.h"
+#include "kit/api/log.h"
+#include "kit/session/models.h"
+#include "model/attribute.h"
+#include "model/reach.h"
+
+/* All models of this process, one list for each client. */
+static struct {
+	pthread_mutex_t lock;	/* taken before that of models */
+	struct models *list;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
+		 struct cache_client *cache)
+{
+	models->engine = engine;
+	models->grants = grants;
+	models->cache = cache;
+	models->files = engine_cache_files(engine);
+	models->list = NULL;
+	if (pthread_mutex_init(&models->lock, NULL))
+		return false;
+	pthread_mutex_lock(&all.lock);
+	models->next = all.list;
+	all.list = models;
+	pthread_mutex_unlock(&all.lock);
+	return true;
+}
+
+enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
+			      struct nn_error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (mappings[i] && mapping_is_broken(mappings[i]))
+			return nn_fail(err, NN_GENERAL_FAILURE,
+				       "the memory of pool %u is gone: its file has "
+				       "become shorter, or its driver has taken it back", i);
+	}
+	return NN_OK;
+}
+
+void models_discard(struct models *models, struct loaded_model *loaded)
+{
+	struct form *form = atomic_load(&loaded->form);
+
+	if (loaded->first.prepared)
+		models->engine->release(models->engine, loaded->first.prepared);
+	if (form && form != &loaded->first) {
+		models->engine->release(models->engine, form->prepared);
+		free(form);
+	}
+	nn_model_free(loaded->model);
+	kept_parts_unmap(&loaded->kept);
+	free(loaded->attributes);
+	for (uint32_t i = 0; i < loaded->num_pools; i++)
+		grants_put(models->grants, loaded->pools[i]);
+	for (uint32_t i = 0; i < loaded->num_copies; i++)
+		munmap((void *)loaded->copies[i].base, loaded->copies[i].size);
+	free(loaded->copies);
+	free(loaded->pools);
+	free(loaded);
+}
+
+enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
+			   uint64_t offset, size_t length, void **copy, struct nn_error *err)
+{
+	struct mapping *mapping;
+	enum nn_status status;
+
+	*copy = malloc(length ? length : 1);
+	if (!*copy)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	status = grants_get(models->grants, grant, NULL, &mapping, err);
+	if (status)
+		return status;
+	memcpy(*copy, (const char *)mapping->base + offset, length);
+	if (mapping_is_broken(mapping))
+		status = nn_fail(err, NN_GENERAL_FAILURE,
+				 "the file behind the model has become shorter");
+	grants_put(models->grants, mapping);
+	return status;
+}
+
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
+				struct nn_error *err)
+{
+	return models_copy(models, &command->grants[0], command->head->wire_offset,
+			   command->head->wire_length, wire, err);
+}
+
+enum nn_status models_map_pools(struct models *models, const struct command *command,
+				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err)
+{
+	uint32_t count = command->head->num_grants - first;
+	struct nn_error reason = { "" };
+	enum nn_status status;
+
+	loaded->pools = calloc(count ? count : 1, sizeof(*loaded->pools));
+	if (!loaded->pools)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->num_pools = count;
+	for (uint32_t i = 0; i < count; i++) {
+		/* The exporter failed the access. */
+		if (!(command->grants[first + i].prot & NNACCEL_PROT_READ))
+			continue;
+		status = grants_get(models->grants, &command->grants[first + i], NULL,
+				    &loaded->pools[i], &reason);
+		if (status && need_all)
+			return nn_fail(err, status, "pool %u of the model: %s", i, reason.message);
+	}
+	return NN_OK;
+}
+
+enum nn_status models_take_attributes(struct models *models, const struct command *command,
+				      struct loaded_model *loaded, struct nn_error *err)
+{
+	enum nn_status status = nn_attributes_decode(command->attributes,
+						     command->head->attributes_size,
+						     &loaded->attributes, err);
+
+	if (!status)
+		status = models_check_attributes(models, loaded->attributes, false, err);
+	if (status)
+		log_warning("a model is refused: %s", err->message);
+	return status;
+}
+
+enum nn_status models_decode(const struct command *command, const void *wire,
+			     struct loaded_model *loaded, struct nn_error *err)
+{
+	struct nn_pool *pools = calloc(loaded->num_pools ? loaded->num_pools : 1, sizeof(*pools));
+	enum nn_status status;
+
+	if (!pools)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < loaded->num_pools; i++) {
+		pools[i].base = loaded->pools[i] ? loaded->pools[i]->base : NULL;
+		pools[i].size = command->grants[i + 1].length;
+	}
+	status = nn_model_decode(wire, command->head->wire_length, pools, loaded->num_pools,
+				 &loaded->model, err);
+	free(pools);
+	return status;
+}
+
+enum nn_status models_check_attributes(const struct models *models,
+				       const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err)
+{
+	const struct nna_engine *engine = models->engine;
+
+	if (engine->check_attributes)
+		return engine->check_attributes(engine, attributes, is_execution, err);
+	return nna_engine_plugin_check_attributes(attributes, is_execution, err);
+}
+
+enum nn_status models_check(const struct models *models, const struct nn_model *model,
+			    struct nn_error *err)
+{
+	const struct nna_engine *engine = models->engine;
+	enum nn_status status = engine->check_model ? engine->check_model(engine, model, err) :
+						      nna_engine_plugin_check_model(model, err);
+
+	if (status)
+		log_warning("a model is refused: %s", err->message);
+	return status;
+}
+
+static enum nn_status load(struct models *models, const struct command *command, bool need_all,
+			   struct loaded_model **out, struct nn_error *err)
+{
+	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
+	enum nn_status status;
+	void *wire = NULL;
+
+	if (!loaded)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	loaded->number = command->head->model;
+	status = models_copy_wire(models, command, &wire, err);
+	if (!status)
+		status = models_map_pools(models, command, 1, need_all, loaded, err);
+	if (!status)
+		status = models_decode(command, wire, loaded, err);
+	free(wire);
+	if (!status)
+		status = models_check(models, loaded->model, err);
+	if (!status)
+		status = models_take_attributes(models, command, loaded, err);
+	if (status) {
+		models_discard(models, loaded);
+		return status;
+	}
+	*out = loaded;
+	return NN_OK;
+}
+
+/*
+ * Returns whether a constant can be read. A truncated file ends before the last byte, so that byte
+ * tells.
+ */
+static bool can_be_read(const void *data, const struct nn_location *at)
+{
+	struct mapping *mapping = ((const struct loaded_model *)data)->pools[at->pool];
+
+	if (!mapping)
+		return false;
+	if (at->length)
+		(void)((const volatile uint8_t *)mapping->base)[at->offset + at->length - 1];
+	return !mapping_is_broken(mapping);
+}
+
+enum nn_status models_supported(struct models *models, const struct command *command,
+				bool *supported, size_t num_operations, struct nn_error *err)
+{
+	struct loaded_model *loaded;
+	uint32_t actual;
+	enum nn_status status;
+
+	status = load(models, command, false, &loaded, err);
+	if (status)
+		return status;
+	actual = loaded->model->subgraphs[0].num_operations;
+	if (actual != num_operations)
+		status = nn_fail(err, NN_INVALID_ARGUMENT,
+				 "the model has %u operations, %zu were asked about",
+				 actual, num_operations);
+	else
+		status = models->engine->supported(models->engine, loaded->model, supported,
+						   err);
+	if (!status)
+		status = nn_deny_unreachable(loaded->model, can_be_read, loaded, supported, err);
+	models_discard(models, loaded);
+	return status;
+}
+
+void models_add(struct models *models, struct loaded_model *loaded)
+{
+	loaded->users = 1;
+	/* The first form of a loaded model stays, because it has the signature. */
+	loaded->first.users = loaded->model ? 1 : 2;
+	atomic_store(&loaded->form, &loaded->first);
+	pthread_mutex_lock(&models->lock);
+	loaded->next = models->list;
+	models->list = loaded;
+	pthread_mutex_unlock(&models->lock);
+}
+
+struct nna_engine_preparation models_how(const struct command *command,
+					 const struct loaded_model *loaded)
+{
+	return (struct nna_engine_preparation){
+		.preference = command->head->preference,
+		.priority = command->head->priority,
+		.deadline_ns = command->head->deadline_ns,
+		.attributes = loaded->attributes,
+	};
+}
+
+enum nn_status models_prepare(struct models *models, const struct command *command,
+			      struct nn_error *err)
+{
+	struct nna_engine_preparation how;
+	struct loaded_model *loaded;
+	enum nn_status status;
+
+	status = load(models, command, true, &loaded, err);
+	if (status)
+		return status;
+	how = models_how(command, loaded);
+	how.may_be_put_off = models->lazy;
+	status = models->engine->prepare(models->engine, loaded->model, &how, &loaded->first.prepared,
+					 err);
+	if (!status)
+		status = mappings_check(loaded->pools, loaded->num_pools, err);
+	if (status) {
+		models_discard(models, loaded);
+		return status;
+	}
+	models_add(models, loaded);
+	return NN_OK;
+}
+
+static struct loaded_model **find(struct models *models, uint64_t number)
+{
+	struct loaded_model **link = &models->list;
+
+	while (*link && (*link)->number != number)
+		link = &(*link)->next;
+	return link;
+}
+
+struct loaded_model *models_get(struct models *models, uint64_t number)
+{
+	struct loaded_model *loaded;
+
+	pthread_mutex_lock(&models->lock);
+	loaded = *find(models, number);
+	if (loaded)
+		loaded->users++;
+	pthread_mutex_unlock(&models->lock);
+	return loaded;
+}
+
+void models_put(struct models *models, struct loaded_model *loaded)
+{
+	bool last;
+
+	pthread_mutex_lock(&models->lock);
+	last = --loaded->users == 0;
+	pthread_mutex_unlock(&models->lock);
+	if (last)
+		models_discard(models, loaded);
+}
+
+/* ---- forms ---- */
+
+struct form *models_form(struct models *models, struct loaded_model *loaded)
+{
+	struct form *form;
+
+	pthread_mutex_lock(&models->lock);
+	form = atomic_load(&loaded->form);
+	form->users++;
+	pthread_mutex_unlock(&models->lock);
+	return form;
+}
+
+void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form)
+{
+	void *prepared = NULL;
+
+	pthread_mutex_lock(&models->lock);
+	if (--form->users == 0) {
+		prepared = form->prepared;
+		form->prepared = NULL;
+	}
+	pthread_mutex_unlock(&models->lock);
+	if (!prepared)
+		return;
+	models->engine->release(models->engine, prepared);
+	if (form != &loaded->first)
+		free(form);
+}
+
+/* Under all.lock. Gives a model another form, and holds the model. NULL: the model is gone. */
+static struct loaded_model *exchange(struct models *models, const void *prepared,
+				     struct form *better, struct form **old)
+{
+	struct loaded_model *loaded;
+
+	pthread_mutex_lock(&models->lock);
+	loaded = models->list;
+	while (loaded && atomic_load(&loaded->form)->prepared != prepared)
+		loaded = loaded->next;
+	if (loaded) {
+		loaded->users++;
+		*old = atomic_exchange(&loaded->form, better);
+	}
+	pthread_mutex_unlock(&models->lock);
+	return loaded;
+}
+
+bool nna_engine_replace(void *prepared, void *better)
+{
+	struct form *form = malloc(sizeof(*form)), *old;
+	struct loaded_model *loaded = NULL;
+	struct models *models;
+
+	if (!form)
+		return false;
+	*form = (struct form){ .prepared = better, .users = 1 };
+	/* Hold the lock so that the client's models stay, even if the client goes. */
+	pthread_mutex_lock(&all.lock);
+	for (models = all.list; models && !loaded; models = models->next) {
+		loaded = exchange(models, prepared, form, &old);
+		if (!loaded)
+			continue;
+		models_put_form(models, loaded, old);
+		models_keep_again(models, loaded);
+		models_put(models, loaded);
+	}
+	pthread_mutex_unlock(&all.lock);
+	if (!loaded)
+		free(form);
+	return loaded;
+}
+
+void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory)
+{
+	struct loaded_model *loaded = models_get(models, number);
+	struct nna_engine_memory taken = { 0 };
+	struct form *form;
+
+	if (loaded) {
+		form = models_form(models, loaded);
+		if (models->engine->memory)
+			models->engine->memory(models->engine, form->prepared, &taken);
+		models_put_form(models, loaded, form);
+		models_put(models, loaded);
+	}
+	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution,
+						  taken.device };
+}
+
+void models_forget(struct models *models, uint64_t number)
+{
+	struct loaded_model *loaded, **link;
+
+	pthread_mutex_lock(&models->lock);
+	link = find(models, number);
+	loaded = *link;
+	if (loaded)
+		*link = loaded->next;
+	pthread_mutex_unlock(&models->lock);
+	if (loaded)
+		models_put(models, loaded);
+}
+
+const struct nn_subgraph *models_signature(const struct models *models,
+					   const struct loaded_model *loaded)
+{
+	const struct nna_engine *engine = models->engine;
+
+	return loaded->model ? &loaded->model->subgraphs[0] :
+			       engine->signature(engine, loaded->first.prepared);
+}
+
+void models_free(struct models *models)
+{
+	struct models **link = &all.list;
+	struct loaded_model *loaded;
+
+	pthread_mutex_lock(&all.lock);
+	while (*link != models)
+		link = &(*link)->next;
+	*link = models->next;
+	pthread_mutex_unlock(&all.lock);
+	while ((loaded = models->list)) {
+		models->list = loaded->next;
+		models_discard(models, loaded);
+	}
+	pthread_mutex_destroy(&models->lock);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of the client: loaded from their serialised form, checked, prepared, and held by number
+ * until they are forgotten and no longer executed.
+ */
+#ifndef NN_KIT_MODELS_H
+#define NN_KIT_MODELS_H
+
+#include <stdatomic.h>
+
+#include <nnaccel/engine.h>
+
+#include "kit/api/engine.h"
+#include "kit/cache/cache_client.h"
+#include "kit/cache/digest.h"
+#include "kit/session/command.h"
+#include "kit/session/grants.h"
+
+/* The engine's form of a model: the first, or one that replaced another. */
+struct form {
+	void *prepared;			/* NULL: not prepared yet, or released */
+	unsigned int users;
+};
+
+/* A model with the mappings of its constants. */
+struct loaded_model {
+	struct loaded_model *next;
+	uint64_t number;
+	unsigned int users;
+	struct nn_model *model;		/* NULL: the plan was loaded */
+	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives all forms */
+	struct form first;
+	_Atomic(struct form *) form;	/* for executions that begin now; NULL until models_add() */
+	bool is_kept;			/* in the engine's own cache */
+	uint8_t key[DIGEST_SIZE];	/* its key there */
+	struct kept_parts kept;		/* the cache entry that it was loaded from, if any */
+	struct mapping **pools;		/* NULL entries: cannot be mapped */
+	uint32_t num_pools;
+	struct nn_pool *copies;		/* private memory in place of the pools */
+	uint32_t num_copies;
+};
+
+struct models {
+	struct models *next;		/* for the process' list */
+	const struct nna_engine *engine;
+	struct grants *grants;
+	struct cache_client *cache;
+	struct cache_files files;	/* that an entry of the client's cache has */
+	bool lazy;			/* models are compiled at their first execution */
+	pthread_mutex_t lock;		/* protects the list, users and forms of its entries, and keys */
+	struct loaded_model *list;
+};
+
+bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
+		 struct cache_client *cache);
+
+/* Releases all models that were not forgotten; none may be in use. */
+void models_free(struct models *models);
+
+/*
+ * Handles NNACCEL_DO_SUPPORTED: sets supported[i] for each of the num_operations operations of the
+ * main subgraph. An operation is not supported if a constant of it cannot be mapped or read.
+ */
+enum nn_status models_supported(struct models *models, const struct command *command,
+				bool *supported, size_t num_operations, struct nn_error *err);
+
+/* Handles NNACCEL_DO_PREPARE: holds a prepared model under its number. */
+enum nn_status models_prepare(struct models *models, const struct command *command,
+			      struct nn_error *err);
+
+/* Returns the memory of a prepared model; zeroes if there is no such model. */
+void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
+
+/*
+ * Handles NNACCEL_DO_PREPARE_CACHED: prepares a model from saved parts. NN_GENERAL_FAILURE: the
+ * keeper does not know the parts, or they are damaged.
+ */
+enum nn_status models_prepare_cached(struct models *models, const struct command *command,
+				     struct nn_error *err);
+
+/*
+ * Handles NNACCEL_DO_CACHE_SAVE. Sets the size of each part with NN_OK and
+ * NN_OUTPUT_INSUFFICIENT_SIZE; all sizes are 0 for a model that has not been compiled yet.
+ */
+enum nn_status models_save(struct models *models, const struct command *command, uint64_t *sizes,
+			   struct nn_error *err);
+
+/* A model that was compiled from a private copy, and is to be cached. */
+struct keep_work;
+
+/*
+ * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP. It loads the cached plan, or compiles a
+ * private copy of the model's constants. *work is NULL, or the work for models_keep() after the
+ * client has its answer.
+ */
+enum nn_status models_prepare_kept(struct models *models, const struct command *command,
+				   struct keep_work **work, struct nn_error *err);
+void models_keep(struct models *models, struct keep_work *work);
+
+/* Caches a model's new form in place of an older one, if that was cached. */
+void models_keep_again(struct models *models, struct loaded_model *loaded);
+
+/*
+ * ---- functions that all ways to prepare a model share; `loaded` begins as zeroes and its number
+ * ----
+ */
+
+/* A private copy of a range of a grant, which the client may still be writing. */
+enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
+			   uint64_t offset, size_t length, void **copy, struct nn_error *err);
+
+/* That of the wire form. */
+enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
+				struct nn_error *err);
+
+/*
+ * Maps the grants from `first` on. Without need_all a pool that cannot be mapped is left
+ * out: only operations that read it suffer.
+ */
+enum nn_status models_map_pools(struct models *models, const struct command *command,
+				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
+
+/* Returns what a command says of the preparation. */
+struct nna_engine_preparation models_how(const struct command *command,
+					 const struct loaded_model *loaded);
+
+/* Takes over the attributes of a command, once the engine has checked them. */
+enum nn_status models_take_attributes(struct models *models, const struct command *command, struct loaded_model *loaded,
+				      struct nn_error *err);
+
+/* Decodes a private copy of a wire form, with the command's pools mapped. */
+enum nn_status models_decode(const struct command *command, const void *wire,
+			     struct loaded_model *loaded, struct nn_error *err);
+
+/* Extensions of a model: what is wrong with them is logged. */
+enum nn_status models_check(const struct models *models, const struct nn_model *model,
+			    struct nn_error *err);
+
+/* Attributes of a preparation or an execution, by the engine. NULL is fine. */
+enum nn_status models_check_attributes(const struct models *models,
+				       const struct nn_attributes *attributes, bool is_execution,
+				       struct nn_error *err);
+
+/* Returns the operands of a model's executions. */
+const struct nn_subgraph *models_signature(const struct models *models,
+					   const struct loaded_model *loaded);
+void models_add(struct models *models, struct loaded_model *loaded);
+void models_discard(struct models *models, struct loaded_model *loaded);
+
+/* The model of a number, or NULL. models_put() ends its use. */
+struct loaded_model *models_get(struct models *models, uint64_t number);
+void models_put(struct models *models, struct loaded_model *loaded);
+
+/* The form for what begins now; models_put_form() ends its use, while the model is still held. */
+struct form *models_form(struct models *models, struct loaded_model *loaded);
+void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
+
+/* NNACCEL_DO_FORGET_MODEL: the model goes now, or after its last execution. */
+void models_forget(struct models *models, uint64_t number);
+
+/* NN_GENERAL_FAILURE where the file behind one of the mappings became shorter. */
+enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
+			      struct nn_error *err);
+
+#endif /* NN_KIT_MODELS_H */

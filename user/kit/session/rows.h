@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Maps memory to arguments. Formatted memory is a tensor of the rows of all planes, without the
+ * padding between them. With padding the rows are copied to or from private memory, otherwise used
+ * in place.
+ */
+#ifndef NN_KIT_ROWS_H
+#define NN_KIT_ROWS_H
+
+#include <nnaccel/execution.h>
+
+#include "kit/session/grants.h"
+
+/*
+ * Gives an argument the rows of a mapping. *staged: NULL, or memory that rows_end() frees, with a
+ * copy of an input's rows.
+ */
+enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct nn_arg *arg,
+			  void **staged, struct nn_error *err);
+
+/* Ends the use; `write`: an output was written, and its rows are copied back. */
+void rows_end(const struct mapping *mapping, bool write, void *staged);
+
+static inline bool mapping_is_formatted(const struct mapping *mapping)
+{
+	return mapping->prot & NNACCEL_PROT_FORMATTED;
+}
+
+/* An execution's arguments, outputs behind inputs. */
+struct memory_args {
+	const struct nnaccel_arg *from;
+	struct mapping *const *pools;
+	uint32_t num_inputs, count;
+	struct nn_arg *args;		/* the resulting arguments */
+	void **staged;			/* of each argument; see rows_begin() */
+};
+
+/*
+ * Checks arguments against their pools. The numbers of pools must be valid. memory_args_end() must
+ * follow, also after a failure. `done`: outputs were written.
+ */
+enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *err);
+void memory_args_end(const struct memory_args *a, bool done);
+
+#endif /* NN_KIT_ROWS_H */

@@ -1,0 +1,835 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Serves a session: fetches commands, handles them, commits the answers.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sized.h"
+#include "kit/api/device.h"
+#include "kit/api/engine.h"
+#include "kit/api/log.h"
+#include "kit/api/running.h"
+#include "kit/plugin/guard.h"
+#include "kit/session/buffers.h"
+#include "kit/session/command.h"
+#include "kit/session/rows.h"
+#include "kit/session/serve.h"
+#include "kit/session/session.h"
+#include "kit/worker/worker.h"
+#include "model/attribute.h"
+#include "model/times.h"
+
+/* Room for a command with a few arguments; grows if one needs more. */
+#define FIRST_BUFFER 4096
+
+/* The answer to a command. */
+struct answer {
+	enum nn_status status;
+	struct keep_work *work;		/* work after the answer, or NULL */
+	void *memory;			/* malloc()ed memory of the payload, or NULL */
+	void *payload;
+	size_t payload_size;
+	uint64_t device_ns;
+	int fence;			/* sync_file that ends the command, or -1 */
+	struct nn_error err;
+};
+
+/* Initialises an answer, without the large buffer for a message. */
+static void answer_init(struct answer *answer)
+{
+	answer->status = NN_OK;
+	answer->work = NULL;
+	answer->memory = NULL;
+	answer->payload = NULL;
+	answer->payload_size = 0;
+	answer->device_ns = NNACCEL_TIME_NONE;
+	answer->fence = -1;
+	answer->err.message[0] = '\0';
+}
+
+/* Reserves memory that the answer owns: at least one byte, so that NULL means failure. */
+static void *answer_reserve(struct answer *answer, size_t count, size_t size)
+{
+	answer->memory = calloc(count ? count : 1, size);
+	answer->payload = answer->memory;
+	if (!answer->payload)
+		answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
+	return answer->payload;
+}
+
+/* A keeper may also be there for the engine's own store only. */
+static bool can_save(const struct server *server)
+{
+	return server->cache.socket >= 0 && server->engine->save;
+}
+
+static void do_query_device(struct server *server, struct answer *answer)
+{
+	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
+
+	if (!info)
+		return;
+	device_init(info);
+	server->engine->describe(server->engine, info);
+	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
+	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
+	answer->payload_size = sizeof(*info);
+}
+
+static void do_query(struct server *server, const struct command *command, struct answer *answer)
+{
+	switch (command->head->query) {
+	case NNACCEL_QUERY_DEVICE:
+		do_query_device(server, answer);
+		break;
+	case NNACCEL_QUERY_EXTENSIONS:
+		answer->memory = device_list_extensions(server->engine, &answer->payload_size);
+		answer->payload = answer->memory;
+		if (!answer->payload)
+			answer->status = nn_fail(&answer->err, NN_OUT_OF_MEMORY, "out of memory");
+		break;
+	default:
+		answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "unknown query %u",
+					 command->head->query);
+	}
+}
+
+static void do_supported(struct server *server, const struct command *command,
+			 struct answer *answer)
+{
+	size_t count = command->head->max_payload;
+	bool *supported = answer_reserve(answer, count, sizeof(*supported));
+
+	_Static_assert(sizeof(bool) == sizeof(__u8), "an array of bool is the payload");
+	if (!supported)
+		return;
+	answer->status = models_supported(&server->models, command, supported, count,
+					  &answer->err);
+	if (!answer->status)
+		answer->payload_size = count;
+}
+
+/* Reports the memory of a model that was just prepared. */
+static void tell_memory(struct server *server, const struct command *command,
+			struct answer *answer)
+{
+	struct nnaccel_model_memory *memory = answer->payload;
+
+	if (answer->status || !memory)
+		return;
+	models_memory(&server->models, command->head->model, memory);
+	answer->payload_size = sizeof(*memory);
+}
+
+static bool keeps_all;
+
+void server_keep_all(void)
+{
+	keeps_all = true;
+}
+
+static void do_prepare(struct server *server, const struct command *command,
+		       struct answer *answer)
+{
+	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
+		return;
+	running_set_preparation(server->session, command->head->cookie);
+	if ((keeps_all || command->head->flags & NNACCEL_PREPARE_KEEP) && can_save(server))
+		answer->status = models_prepare_kept(&server->models, command, &answer->work,
+						     &answer->err);
+	else
+		answer->status = models_prepare(&server->models, command, &answer->err);
+	running_set_preparation(-1, 0);
+	tell_memory(server, command, answer);
+}
+
+static void do_prepare_cached(struct server *server, const struct command *command,
+			      struct answer *answer)
+{
+	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
+		return;
+	running_set_preparation(server->session, command->head->cookie);
+	answer->status = models_prepare_cached(&server->models, command, &answer->err);
+	running_set_preparation(-1, 0);
+	tell_memory(server, command, answer);
+}
+
+static void do_cache_save(struct server *server, const struct command *command,
+			  struct answer *answer)
+{
+	const uint32_t count = command->head->num_inputs + command->head->num_outputs;
+	uint64_t *sizes = answer_reserve(answer, count, sizeof(*sizes));
+
+	if (!sizes)
+		return;
+	answer->status = models_save(&server->models, command, sizes, &answer->err);
+	if (!answer->status || answer->status == NN_OUTPUT_INSUFFICIENT_SIZE)
+		answer->payload_size = count * sizeof(*sizes);
+}
+
+static void do_forget_model(struct server *server, const struct command *command,
+			    struct answer *answer)
+{
+	(void)answer;
+	models_forget(&server->models, command->head->model);
+}
+
+static void do_forget_grant(struct server *server, const struct command *command,
+			    struct answer *answer)
+{
+	(void)answer;
+	buffers_forget(&server->buffers, command->head->grant);
+	grants_forget(&server->grants, command->head->grant);
+}
+
+static void do_burst(struct server *server, const struct command *command, struct answer *answer)
+{
+	answer->status = bursts_open(&server->bursts, command, &answer->err);
+}
+
+static void do_burst_gone(struct server *server, const struct command *command,
+			  struct answer *answer)
+{
+	(void)answer;
+	bursts_close(&server->bursts, command->head->burst);
+}
+
+static void do_slot_gone(struct server *server, const struct command *command,
+			 struct answer *answer)
+{
+	(void)answer;
+	bursts_forget_slot(&server->bursts, command->head->burst, command->head->grant);
+}
+
+static void do_buffer(struct server *server, const struct command *command,
+		      struct answer *answer)
+{
+	uint32_t *layout = answer_reserve(answer, 1, sizeof(*layout));
+
+	if (!layout)
+		return;
+	answer->status = buffer_judge(&server->buffers, &server->models, command, layout,
+				      &answer->err);
+	if (!answer->status)
+		answer->payload_size = sizeof(*layout);
+}
+
+static void do_copy(struct server *server, const struct command *command, struct answer *answer)
+{
+	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
+}
+
+/* The memory of one execution; its arrays are the answer's memory. */
+struct job {
+	struct loaded_model *loaded;
+	struct form *form;		/* that it executes */
+	struct mapping **pools;
+	struct buffer **buffers;	/* of each pool in the engine's layout */
+	void **staged;			/* of each argument; see rows.h */
+	struct nn_arg *args;
+	struct nn_output_shape *shapes;
+	struct nnaccel_shape *payload;	/* as long as the command asks */
+	struct nn_attributes *attributes;	/* of the execution, or NULL */
+	/* the last output is for the operations' times, see model/times.h */
+	bool has_times;
+	struct running running;
+};
+
+/* Allocates all arrays in one block. Pointers and shapes are 0: an engine may not set all. */
+static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
+{
+	size_t num_args = (size_t)head->num_inputs + head->num_outputs;
+	size_t pointers = head->num_grants * (sizeof(*job->pools) + sizeof(*job->buffers)) +
+			  num_args * sizeof(*job->staged);
+	size_t args = num_args * sizeof(*job->args);
+	size_t shapes = head->num_outputs * sizeof(*job->shapes);
+	char *block = malloc(pointers + args + head->max_payload + shapes + 1);
+
+	_Static_assert(sizeof(struct nn_arg) % sizeof(uint64_t) == 0 &&
+		       sizeof(struct nnaccel_shape) % sizeof(uint64_t) == 0,
+		       "what follows them is aligned");
+	if (!block)
+		return false;
+	memset(block, 0, pointers);
+	memset(block + pointers + args + head->max_payload, 0, shapes);
+	job->pools = (void *)block;
+	job->buffers = (void *)(job->pools + head->num_grants);
+	job->staged = (void *)(job->buffers + head->num_grants);
+	job->args = (void *)(block + pointers);
+	job->payload = (void *)(block + pointers + args);
+	job->shapes = (void *)(block + pointers + args + head->max_payload);
+	job->running.pools = job->pools;
+	job->running.buffers = job->buffers;
+	job->running.num_pools = head->num_grants;
+	answer->memory = block;
+	return true;
+}
+
+static enum nn_status job_begin(struct server *server, const struct command *command,
+				struct job *job, struct answer *answer)
+{
+	const struct nnaccel_format *format = command->formats;
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_error *err = &answer->err;
+	struct nn_error reason;
+	enum nn_status status;
+
+	job->loaded = models_get(&server->models, head->model);
+	if (!job->loaded)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+	job->form = models_form(&server->models, job->loaded);
+	reason.message[0] = '\0';
+	if (!job_alloc(job, head, answer))
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < head->num_grants; i++) {
+		bool has_format = command->grants[i].prot & NNACCEL_PROT_FORMATTED;
+
+		status = grants_get(&server->grants, &command->grants[i],
+				    has_format ? format++ : NULL, &job->pools[i], &reason);
+		if (status)
+			return nn_fail(err, status, "pool %u: %s", i, reason.message);
+		if (server->engine->buffers)
+			job->buffers[i] = buffers_get(&server->buffers, command->grants[i].grant);
+	}
+	status = nn_attributes_decode(command->attributes, head->attributes_size,
+				      &job->attributes, err);
+	if (status)
+		return status;
+	job->has_times = head->num_outputs && times_are_asked(job->attributes);
+	if (!job->has_times)
+		return models_check_attributes(&server->models, job->attributes, true, err);
+	free(job->attributes);
+	job->attributes = NULL;
+	return NN_OK;
+}
+
+static void job_end(struct server *server, const struct command *command, struct job *job)
+{
+	for (uint32_t i = 0; job->pools && i < command->head->num_grants; i++) {
+		buffers_put(&server->buffers, job->buffers[i]);
+		grants_put(&server->grants, job->pools[i]);
+	}
+	if (job->loaded) {
+		models_put_form(&server->models, job->loaded, job->form);
+		models_put(&server->models, job->loaded);
+	}
+	free(job->attributes);
+}
+
+static void answer_shapes(struct server *server, struct answer *answer,
+			  const struct command *command, const struct job *job,
+			  const struct nn_execution *execution)
+{
+	const uint32_t num_outputs = command->head->num_outputs;
+	struct nnaccel_shape *out = job->payload;
+
+	_Static_assert(NN_MAX_RANK == NNACCEL_MAX_RANK, "shapes are as large as the kernel's");
+	for (uint32_t i = 0; i < execution->num_outputs; i++) {
+		const struct nn_output_shape *shape = &execution->shapes[i];
+
+		out[i] = (struct nnaccel_shape){
+			.flags = shape->sufficient ? NNACCEL_SHAPE_SUFFICIENT : 0,
+			.rank = shape->rank,
+		};
+		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
+	}
+	/* If an output is a buffer, sizes follow the shapes. */
+	answer->payload = out;
+	answer->payload_size = command->head->max_payload;
+	if (job->has_times)
+		out[execution->num_outputs] = (struct nnaccel_shape){ .flags = NNACCEL_SHAPE_SUFFICIENT };
+	if (answer->payload_size > num_outputs * sizeof(*out)) {
+		memset(out + num_outputs, 0, num_outputs * sizeof(uint64_t));
+		buffer_sizes(&server->models, job->loaded, execution, (uint64_t *)(out + num_outputs));
+	}
+}
+
+/*
+ * Finds the room behind the head in the last output. False: it has none, is not aligned, or cannot
+ * be accessed by CPUs.
+ */
+static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
+{
+	const uint32_t last = command->head->num_inputs + command->head->num_outputs - 1;
+	const struct nn_arg *arg = &job->args[last];
+
+	if (arg->omitted || arg->length < sizeof(struct times_head) || (uintptr_t)arg->data % 8 ||
+	    command->grants[command->inputs[last].pool].prot & NNACCEL_PROT_DEVICE)
+		return false;
+	*times = (struct nn_times){
+		.list = (void *)((struct times_head *)arg->data + 1),
+		.room = (uint32_t)((arg->length - sizeof(struct times_head)) / sizeof(times->list[0])),
+	};
+	return true;
+}
+
+static void end_times(const struct nn_times *times, uint64_t begin_ns)
+{
+	*((struct times_head *)times->list - 1) = (struct times_head){
+		.begin_ns = begin_ns, .end_ns = clock_ns(), .count = times->count,
+	};
+}
+
+/* Returns whether this process has no work left after the hardware. */
+static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
+			   const struct job *job)
+{
+	bool may = server->shared && !job->has_times;
+
+	for (uint32_t i = 0; may && i < head->num_inputs + head->num_outputs; i++)
+		may = !job->staged[i];
+	return may;
+}
+
+/* The engine's fence counts unless the execution failed before. */
+static void end_with_fence(struct job *job, struct answer *answer)
+{
+	if (job->running.fence < 0)
+		return;
+	if (answer->status) {
+		close(job->running.fence);
+		return;
+	}
+	answer->fence = job->running.fence;
+	answer->device_ns = NNACCEL_TIME_NONE;
+}
+
+static void job_run(struct server *server, const struct command *command, struct job *job,
+		    struct answer *answer)
+{
+	const struct nnaccel_cmd *head = command->head;
+	struct nn_execution execution = {
+		.num_inputs = head->num_inputs,
+		.num_outputs = head->num_outputs - job->has_times,
+		.inputs = job->args,
+		.outputs = job->args + head->num_inputs,
+		.shapes = job->shapes,
+		.deadline_ns = head->deadline_ns,
+		.loop_timeout_ns = head->loop_timeout_ns,
+		.attributes = job->attributes,
+		.measure = head->flags & NNACCEL_EXECUTE_MEASURE,
+	};
+	/* Outputs follow the inputs in both arrays. */
+	const struct memory_args args = {
+		.from = command->inputs, .pools = job->pools, .num_inputs = head->num_inputs,
+		.count = head->num_inputs + head->num_outputs,
+		.args = job->args, .staged = job->staged,
+	};
+	enum nn_status memory_status;
+	struct nn_error broken;
+	uint64_t start_ns = 0;
+	struct nn_times times;
+
+	broken.message[0] = '\0';
+	answer->status = memory_args_begin(&args, &answer->err);
+	if (!answer->status && job->has_times) {
+		if (!find_times(job, command, &times))
+			answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "no room for times");
+		execution.times = &times;
+	}
+	if (!answer->status)
+		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
+						     &answer->err);
+	if (execution.measure || job->has_times)
+		start_ns = clock_ns();
+	job->running.grants = &server->grants;
+	job->running.may_have_fence = may_have_fence(server, head, job);
+	if (!answer->status) {
+		running_set(&job->running);
+		answer->status = server->engine->execute(server->engine, job->form->prepared,
+							 &execution, &answer->err);
+		running_set(NULL);
+		if (job->has_times)
+			end_times(&times, start_ns);
+	}
+	memory_args_end(&args, !answer->status);
+	if (execution.device_ns)
+		answer->device_ns = execution.device_ns;
+	else if (execution.measure)
+		answer->device_ns = clock_ns() - start_ns;
+
+	/* Report lost memory first, because it explains any other failure. */
+	memory_status = mappings_check(job->pools, head->num_grants, &broken);
+	if (!memory_status)
+		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
+					       &broken);
+	if (memory_status) {
+		answer->status = memory_status;
+		answer->err = broken;
+	} else if (execution.shapes_known) {
+		answer_shapes(server, answer, command, job, &execution);
+	}
+	end_with_fence(job, answer);
+}
+
+static void do_execute(struct server *server, const struct command *command,
+		       struct answer *answer)
+{
+	struct job job = { .running.fence = -1 };
+
+	answer->status = job_begin(server, command, &job, answer);
+	if (!answer->status)
+		job_run(server, command, &job, answer);
+	job_end(server, command, &job);
+}
+
+/* By enum nnaccel_cmd_kind. */
+static void (*const handlers[])(struct server *server, const struct command *command,
+				struct answer *answer) = {
+	[NNACCEL_DO_QUERY] = do_query,
+	[NNACCEL_DO_SUPPORTED] = do_supported,
+	[NNACCEL_DO_PREPARE] = do_prepare,
+	[NNACCEL_DO_EXECUTE] = do_execute,
+	[NNACCEL_DO_FORGET_MODEL] = do_forget_model,
+	[NNACCEL_DO_FORGET_GRANT] = do_forget_grant,
+	[NNACCEL_DO_BURST] = do_burst,
+	[NNACCEL_DO_BURST_GONE] = do_burst_gone,
+	[NNACCEL_DO_SLOT_GONE] = do_slot_gone,
+	[NNACCEL_DO_PREPARE_CACHED] = do_prepare_cached,
+	[NNACCEL_DO_CACHE_SAVE] = do_cache_save,
+	[NNACCEL_DO_BUFFER] = do_buffer,
+	[NNACCEL_DO_COPY_IN] = do_copy,
+	[NNACCEL_DO_COPY_OUT] = do_copy,
+};
+
+/* ---- commands ---- */
+
+static bool has_ended(const struct server *server)
+{
+	return server->shared && atomic_load(&server->shared->ended);
+}
+
+/* Gives up the session, which is unusable. */
+static void give_up(struct server *server, const char *what)
+{
+	int error = errno;
+
+	if (error != ESHUTDOWN && !has_ended(server))
+		log_error("%s: %s", what, strerror(error));
+	if (!server->shared)
+		_exit(error == ESHUTDOWN ? 0 : WORKER_EXIT_FAILURE);
+	server_end(server);
+}
+
+/* Room for commands; it grows. */
+struct room {
+	void *data;
+	size_t size;
+};
+
+/* After its last write a thread checks that all its writes reached the client's memory. */
+static void check_written(const struct server *server, struct answer *answer)
+{
+	if (answer->status || !server->shared || !atomic_load(&server->shared->revoked))
+		return;
+	answer->payload_size = 0;
+	answer->status = nn_fail(&answer->err, NN_GENERAL_FAILURE,
+				 "another call of this client's took too long: it is ended");
+}
+
+/* Commits an answer. With `next` the call also fetches a command there, and returns its size. */
+static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
+		     struct room *next)
+{
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.cookie = cookie,
+		.payload = (uintptr_t)answer->payload,
+		.message = (uintptr_t)answer->err.message,
+		.device_ns = answer->device_ns,
+	};
+
+	check_written(server, answer);
+	commit.payload_size = (uint32_t)answer->payload_size;
+	commit.status = command_status(answer->status);
+	commit.message_size = answer->status ? (uint32_t)strlen(answer->err.message) : 0;
+	if (next) {
+		commit.buffer = (uintptr_t)next->data;
+		commit.buffer_size = (uint32_t)next->size;
+		commit.flags = server->shared ? NNACCEL_FETCH_NONBLOCK : 0;
+	}
+	if (answer->fence >= 0) {
+		commit.flags |= NNACCEL_COMMIT_FENCE;
+		commit.fence = answer->fence;
+	}
+	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
+		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
+	/* If the answer was accepted, the fetch failed, and the next fetch reports that. */
+	if (!commit.buffer || commit.cookie)
+		give_up(server, "cannot commit an answer");
+	return 0;
+}
+
+/* Waits for a command. Threads of a shared process wait for their server's end, too. */
+static void await_command(const struct server *server)
+{
+	struct pollfd fds[] = {
+		{ .fd = server->session, .events = POLLIN },
+		{ .fd = server->shared->gone, .events = POLLIN },
+	};
+
+	poll(fds, 2, -1);
+}
+
+/* Returns the size of the next command, which is in the room; 0: try again. */
+static size_t fetch(struct server *server, struct room *room)
+{
+	struct nnaccel_session_fetch fetch;
+
+	while (!has_ended(server)) {
+		fetch = (struct nnaccel_session_fetch){
+			.size = sizeof(fetch),
+			.flags = server->shared ? NNACCEL_FETCH_NONBLOCK : 0,
+			.buffer = (uintptr_t)room->data,
+			.buffer_size = (uint32_t)room->size,
+		};
+		if (!session_call(server->session, NNACCEL_SESSION_FETCH, &fetch))
+			return fetch.out_size <= room->size ? fetch.out_size : 0;
+		if (errno == EINTR)
+			continue;
+		if (errno == EAGAIN && server->shared) {
+			await_command(server);
+			continue;
+		}
+		if (errno != EMSGSIZE) {
+			give_up(server, "cannot fetch a command");
+			continue;
+		}
+		free(room->data);
+		room->size = fetch.out_size;
+		room->data = malloc(room->size);
+		if (!room->data) {
+			room->size = 0;
+			give_up(server, "cannot fetch a command");
+		}
+	}
+	return 0;
+}
+
+/* ---- deadlines in a shared process ---- */
+
+/* Notes the deadline of an execution, which the kernel enforces; other commands have none. */
+static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
+{
+	struct shared *s = server->shared;
+
+	due->at_ns = 0;
+	if (!s || !head->deadline_ns || !head->cookie)
+		return;
+	pthread_mutex_lock(&s->lock);
+	due->at_ns = head->deadline_ns;
+	due->cookie = head->cookie;
+	due->link = &s->due;
+	due->next = s->due;
+	if (due->next)
+		due->next->link = &due->next;
+	s->due = due;
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->changed, 1);
+}
+
+static void due_end(struct server *server, struct due *due)
+{
+	struct shared *s = server->shared;
+
+	if (!due->at_ns)
+		return;
+	pthread_mutex_lock(&s->lock);
+	*due->link = due->next;
+	if (due->next)
+		due->next->link = due->link;
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t server_due_ns(struct server *server)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	pthread_mutex_lock(&server->shared->lock);
+	for (const struct due *due = server->shared->due; due; due = due->next)
+		if (due->at_ns < first_ns)
+			first_ns = due->at_ns;
+	pthread_mutex_unlock(&server->shared->lock);
+	return first_ns;
+}
+
+/* ---- one command ---- */
+
+/* A command whose client waits for the answer. */
+struct serving {
+	struct guard_job job;
+	struct server *server;
+	uint64_t cookie;
+};
+
+static void fail_command(struct guard_job *job, const char *reason)
+{
+	const struct serving *s = (struct serving *)job;
+	struct answer answer;
+
+	answer_init(&answer);
+	answer.status = NN_GENERAL_FAILURE;
+	nn_fail(&answer.err, NN_GENERAL_FAILURE, "%s", reason);
+	commit(s->server, s->cookie, &answer, NULL);
+}
+
+/*
+ * Serves the command in the room. Returns the size of the next one if it came with the commit, else
+ * 0. Only executions fetch with the commit, because other commands leave work to be done first.
+ */
+static size_t serve_one(struct server *server, struct room *room, size_t size)
+{
+	struct due due = { .at_ns = 0 };
+	struct command command;
+	struct answer answer;
+	size_t next = 0;
+
+	answer_init(&answer);
+	answer.status = command_parse(room->data, size, &command, &answer.err);
+	if (answer.status) {
+		log_error("%s", answer.err.message);
+		if (size < sizeof(*command.head))
+			return 0;
+	} else {
+		struct serving serving = { { fail_command }, server, command.head->cookie };
+
+		due_begin(server, command.head, &due);
+		guard_set_job(command.head->cookie ? &serving.job : NULL);
+		handlers[command.head->kind](server, &command, &answer);
+		guard_set_job(NULL);
+	}
+	if (command.head->cookie)
+		next = commit(server, command.head->cookie, &answer,
+			      command.head->kind == NNACCEL_DO_EXECUTE ? room : NULL);
+	due_end(server, &due);
+	if (answer.fence >= 0)
+		close(answer.fence);
+	free(answer.memory);
+	if (answer.work)
+		models_keep(&server->models, answer.work);
+	return next;
+}
+
+/* Minimum number of threads for a session: a long execution leaves one for other commands. */
+#define MIN_THREADS 2
+
+unsigned int server_threads(void)
+{
+	cpu_set_t cpus;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return SERVER_MAX_THREADS;
+	count = CPU_COUNT(&cpus);
+	if (count > SERVER_MAX_THREADS)
+		count = SERVER_MAX_THREADS;
+	return count < MIN_THREADS ? MIN_THREADS : (unsigned int)count;
+}
+
+bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache)
+{
+	server->engine = engine;
+	server->session = session;
+	server->shared = NULL;
+	return grants_init(&server->grants, engine, session) &&
+	       cache_client_init(&server->cache, cache) &&
+	       models_init(&server->models, engine, &server->grants, &server->cache) &&
+	       bursts_init(&server->bursts, &server->grants, &server->models) &&
+	       buffers_init(&server->buffers, engine);
+}
+
+bool server_attach(struct server *server)
+{
+	struct nnaccel_session_attach attach = {
+		.size = sizeof(attach),
+		.flags = (server->shared ? NNACCEL_ATTACH_SHARED : 0) |
+			 (HAS_FIELD(server->engine, only_devices) && server->engine->only_devices ?
+			  NNACCEL_ATTACH_DEVICES : 0),
+	};
+
+	if (!session_call(server->session, NNACCEL_SESSION_ATTACH, &attach))
+		return true;
+	if (errno != ESHUTDOWN)
+		log_error("cannot attach to the session: %s", strerror(errno));
+	return false;
+}
+
+void server_run(struct server *server)
+{
+	struct room room = { malloc(FIRST_BUFFER), FIRST_BUFFER };
+	size_t size = 0;
+
+	running_set_gone(server->shared ? server->shared->gone : -1);
+	if (!room.data)
+		give_up(server, "cannot serve");
+	while (!has_ended(server)) {
+		if (!size)
+			size = fetch(server, &room);
+		if (size)
+			size = serve_one(server, &room, size);
+	}
+	free(room.data);
+}
+
+/* ---- the end in a shared process ---- */
+
+/* Answers in place of threads that are late; their own answers then find no command. */
+void server_answer_late(struct server *server, uint64_t before_ns)
+{
+	static const char message[] = "the engine did not answer in time";
+	struct nnaccel_session_commit commit = {
+		.size = sizeof(commit),
+		.status = NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message) - 1,
+		.device_ns = NNACCEL_TIME_NONE,
+	};
+
+	/* Mark the memory as revoked first, so that lost results are not reported as success. */
+	atomic_store(&server->shared->revoked, true);
+	bursts_revoke(&server->bursts);
+	grants_revoke(&server->grants);
+	pthread_mutex_lock(&server->shared->lock);
+	for (const struct due *due = server->shared->due; due; due = due->next) {
+		commit.cookie = due->cookie;
+		if (due->at_ns <= before_ns &&
+		    session_call(server->session, NNACCEL_SESSION_COMMIT, &commit) && errno != ENOENT)
+			log_error("cannot answer in an engine's place: %s", strerror(errno));
+	}
+	pthread_mutex_unlock(&server->shared->lock);
+}
+
+void server_end(struct server *server)
+{
+	atomic_store(&server->shared->ended, true);
+	eventfd_write(server->shared->gone, 1);
+	bursts_end(&server->bursts);
+}
+
+/* Gives up the session but keeps its file number, or hanging threads would use another file. */
+void server_abandon(struct server *server)
+{
+	grants_revoke(&server->grants);
+	bursts_revoke(&server->bursts);
+	session_abandon(server->session);
+	/* Do this last: it calls the engine, which may hang. */
+	grants_sweep(&server->grants);
+}
+
+void server_free(struct server *server)
+{
+	bursts_free(&server->bursts);
+	models_free(&server->models);
+	buffers_free(&server->buffers);
+	grants_free(&server->grants);
+	pthread_mutex_destroy(&server->cache.lock);
+	session_close(server->session);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Serves a session: fetches commands, handles them, commits the answers.
+ */
+#ifndef NN_KIT_SERVE_H
+#define NN_KIT_SERVE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kit/burst/bursts.h"
+#include "kit/cache/cache_client.h"
+#include "kit/session/buffers.h"
+#include "kit/session/grants.h"
+#include "kit/session/models.h"
+
+/* A command in progress with a deadline. */
+struct due {
+	struct due *next, **link;
+	uint64_t at_ns;			/* its deadline */
+	uint64_t cookie;
+};
+
+/* State of a server in a shared process: it ends the threads, and records their deadlines. */
+struct shared {
+	atomic_bool ended;
+	atomic_bool revoked;		/* threads' writes no longer reach the client's memory */
+	int gone;			/* eventfd: readable after the end */
+	pthread_mutex_t lock;
+	struct due *due;		/* under the lock */
+	int changed;			/* eventfd: an earlier deadline was added */
+};
+
+struct server {
+	const struct nna_engine *engine;
+	int session;
+	struct shared *shared;		/* NULL: the process serves only this client */
+	struct grants grants;
+	struct cache_client cache;
+	struct models models;
+	struct bursts bursts;
+	struct buffers buffers;
+};
+
+/* Begins to serve a session. cache: the socket to the keeper of the compilation cache, or -1. */
+bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
+
+/* Has this process keep plans of all clients, also of those that do not ask for it. */
+void server_keep_all(void);
+
+#define SERVER_MAX_THREADS 4
+
+/* Returns the number of threads to call server_run(), at most SERVER_MAX_THREADS. */
+unsigned int server_threads(void);
+
+/*
+ * Attaches this address space to the session; false if that fails, with a log line unless the
+ * context is gone.
+ */
+bool server_attach(struct server *server);
+
+/*
+ * Serves until the context is gone, on any number of threads. Then ends the process: with 0, or
+ * with 1 and a log line if the session fails. In a shared process it returns.
+ */
+void server_run(struct server *server);
+
+/* Returns the earliest deadline of a command of a shared process, UINT64_MAX: none. */
+uint64_t server_due_ns(struct server *server);
+
+/*
+ * Answers commands that were due before a time in place of late threads. First it takes the
+ * client's memory from the threads, so that none of their results count. Without an answer the
+ * kernel would end the session, and an old kernel would kill the process.
+ */
+void server_answer_late(struct server *server, uint64_t before_ns);
+
+/* Tells all threads of a server in a shared process to end, each after its current command. */
+void server_end(struct server *server);
+
+/*
+ * Takes the client's memory and the session from threads that do not end. They continue with
+ * private memory, and their answers are lost. The kernel then fails the client's commands.
+ */
+void server_abandon(struct server *server);
+
+/* Frees a server of a shared process once no thread runs: models, memory, and the session. */
+void server_free(struct server *server);
+
+#endif /* NN_KIT_SERVE_H */

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The system calls that a worker may make. Any other ends the process, except calls that its C
+ * library tries and can do without.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/nnaccel.h>
+
+#include "kit/api/engine.h"
+#include "kit/api/files.h"
+#include "kit/api/log.h"
+#include "kit/worker/filter.h"
+#include "kit/worker/worker.h"
+
+#define MAX_CONDITIONS 2
+
+/* A call that is allowed if all its conditions hold. */
+struct rule {
+	int call;
+	unsigned int num_conditions;
+	struct scmp_arg_cmp conditions[MAX_CONDITIONS];
+};
+
+#define ANY(name) { .call = SCMP_SYS(name) }
+#define IF(name, ...) { .call = SCMP_SYS(name), \
+	.num_conditions = sizeof((struct scmp_arg_cmp[]){ __VA_ARGS__ }) / \
+			  sizeof(struct scmp_arg_cmp), \
+	.conditions = { __VA_ARGS__ } }
+#define ARG(n, value) { (n), SCMP_CMP_EQ, (value), 0 }
+#define WITHOUT(n, bits) { (n), SCMP_CMP_MASKED_EQ, (bits), 0 }
+#define ONLY(n, bits, among) { (n), SCMP_CMP_MASKED_EQ, (among), (bits) }
+
+static const struct rule rules[] = {
+	/* Session, log and broker. */
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_ATTACH)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FETCH)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_COMMIT)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_SLOT)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_SYNC)),
+	IF(write, ARG(0, STDERR_FILENO)),
+	IF(writev, ARG(0, STDERR_FILENO)),
+	IF(write, ARG(0, WORKER_CONTROL_FD)),
+	IF(recvmsg, ARG(0, WORKER_CONTROL_FD)),
+	IF(close, ARG(0, WORKER_CONTROL_FD)),
+	IF(close, ARG(0, WORKER_FILE_FD)),
+
+	/* Memory, never executable. */
+	IF(mmap, WITHOUT(2, PROT_EXEC)),
+	IF(mprotect, WITHOUT(2, PROT_EXEC)),
+	ANY(munmap),
+	ANY(mremap),
+	ANY(madvise),
+	ANY(brk),
+
+	/* Existing threads, and time. The first two are for threads that just start. */
+	ANY(rseq),
+	ANY(set_robust_list),
+	ANY(futex),
+	ANY(sched_yield),
+	ANY(sched_getaffinity),
+	ANY(getcpu),		/* if the vDSO lacks it */
+	ANY(clock_gettime),
+	ANY(getrandom),
+	ANY(sysinfo),		/* qsort() calls it for large arrays */
+	ANY(restart_syscall),
+
+	/* Signals: handlers, and abort(). */
+	ANY(rt_sigreturn),
+	ANY(rt_sigprocmask),
+	ANY(rt_sigaction),
+	ANY(sigaltstack),
+	ANY(getpid),
+	ANY(gettid),
+
+	ANY(exit),
+	ANY(exit_group),
+};
+
+/* Further calls for dlopen(), and for the next filter. */
+static const struct rule plugin_rules[] = {
+	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
+	ANY(read),
+	ANY(pread64),
+	ANY(fstat),
+	ANY(newfstatat),
+	ANY(close),
+	IF(mmap, ONLY(2, PROT_EXEC, PROT_EXEC | PROT_WRITE), WITHOUT(3, MAP_ANONYMOUS)),
+	IF(prctl, ARG(0, PR_SET_NO_NEW_PRIVS)),
+	ANY(seccomp),
+};
+
+/* Waiting for a file of the engine's own. */
+static const struct rule poll_rules[] = {
+#ifdef SYS_poll
+	ANY(poll),
+#endif
+	ANY(ppoll),
+};
+
+/* The flags of pthread_create(); others would make a process or namespaces. */
+#define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+#define NO_THREAD (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | \
+		   CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_PTRACE | CLONE_VFORK)
+
+static const struct rule thread_rule = IF(clone, ONLY(0, THREAD, THREAD | NO_THREAD));
+
+static const struct rule code_rules[] = {
+	IF(mmap, ONLY(3, MAP_ANONYMOUS, MAP_ANONYMOUS)),
+	ANY(mprotect),
+};
+
+static int add(scmp_filter_ctx filter, const struct rule *rule)
+{
+	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, rule->num_conditions,
+				      rule->conditions);
+}
+
+/*
+ * glibc's malloc reads the number of processors and whether memory is overcommitted from files; it
+ * copes with an error.
+ */
+static int refuse_open(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0, NULL);
+}
+
+static int add_all(scmp_filter_ctx filter, const struct rule *list, size_t count)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < count; i++)
+		error = add(filter, &list[i]);
+	return error;
+}
+
+/* Allows the calls that an engine makes on a file of its own. */
+static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, int fd)
+{
+	const struct rule reading[] = {
+		IF(read, ARG(0, (scmp_datum_t)fd)),
+		IF(pread64, ARG(0, (scmp_datum_t)fd)),
+	};
+	const struct rule writing[] = {
+		IF(write, ARG(0, (scmp_datum_t)fd)),
+		IF(pwrite64, ARG(0, (scmp_datum_t)fd)),
+	};
+	int error = 0;
+
+	if (file->use & NNA_ENGINE_FILE_READ)
+		error = add_all(filter, reading, sizeof(reading) / sizeof(reading[0]));
+	if (!error && file->use & NNA_ENGINE_FILE_WRITE)
+		error = add_all(filter, writing, sizeof(writing) / sizeof(writing[0]));
+	if (!error && file->use & NNA_ENGINE_FILE_POLL)
+		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
+	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
+		/* The kernel compares 32 bits. */
+		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
+					       ONLY(1, file->requests[i], UINT32_MAX));
+
+		error = add(filter, &request);
+	}
+	return error;
+}
+
+static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < files_count(engine); i++)
+		error = add_file(filter, engine->files[i], nna_engine_file(i));
+	return error;
+}
+
+/* The arguments of clone3() are in memory, so its callers have to make do with clone(). */
+static int add_permissions(scmp_filter_ctx filter, uint32_t permissions)
+{
+	int error = 0;
+
+	if (permissions & NNA_ENGINE_MAY_MAKE_THREADS) {
+		error = add(filter, &thread_rule);
+		if (!error)
+			error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOSYS),
+						       SCMP_SYS(clone3), 0, NULL);
+	}
+	if (!error && permissions & NNA_ENGINE_MAY_MAKE_CODE)
+		error = add_all(filter, code_rules, sizeof(code_rules) / sizeof(code_rules[0]));
+	return error;
+}
+
+static bool load(const struct nna_engine *engine, bool for_plugins)
+{
+	const struct rule kill_self = IF(tgkill, ARG(0, (scmp_datum_t)getpid()));
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int error;
+
+	if (!filter)
+		return false;
+	error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (!error)
+		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+	if (!error)
+		error = add_all(filter, rules, sizeof(rules) / sizeof(rules[0]));
+	if (!error)
+		error = add(filter, &kill_self);
+	if (!error)
+		error = add_files(filter, engine);
+	if (!error)
+		error = add_permissions(filter, engine_permissions(engine));
+	if (!error)
+		error = for_plugins ? add_all(filter, plugin_rules,
+					      sizeof(plugin_rules) / sizeof(plugin_rules[0])) :
+				      refuse_open(filter);
+	if (!error)
+		error = seccomp_load(filter);
+	if (error)
+		log_error("seccomp: %s", strerror(-error));
+	seccomp_release(filter);
+	return !error;
+}
+
+bool filter_load(const struct nna_engine *engine)
+{
+	return load(engine, false);
+}
+
+bool filter_load_for_plugins(const struct nna_engine *engine)
+{
+	return load(engine, true);
+}

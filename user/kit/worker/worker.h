@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The start of a worker, the sandboxed process that serves one client's session. The broker
+ * executes the worker's program with these files, arguments and limits.
+ */
+#ifndef NN_KIT_WORKER_H
+#define NN_KIT_WORKER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/option.h"
+#include "kit/api/log.h"
+
+/* The program, and argv[0] of a worker. */
+#define WORKER_PROGRAM "nnaccel-worker"
+#define WORKER_NAME "nnacceld-worker"
+
+/* In place of options: the program writes the identity that its plans depend on, and ends. */
+#define WORKER_IDENTIFY "--identify"
+
+/* Longest identity, with its NUL. */
+#define WORKER_IDENTITY 112
+
+/* Files that a worker has, besides an empty input and output and its log. */
+#define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
+#define WORKER_SESSION_FD 4	/* once received */
+#define WORKER_FILE_FD 5	/* of a cached plan, until it is mapped; if there is a cache */
+#define WORKER_ENGINE_FD 6	/* and further ones: files of the engine's own */
+
+/* Exit codes. 0: the context is gone, or the broker went before there was a context. */
+enum {
+	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
+	WORKER_EXIT_BUS_ERROR = 2,
+	WORKER_EXIT_REFUSED = 3,	/* only when testing plug-ins: the last one was rejected */
+	WORKER_EXIT_WAITS = 4,		/* a probe: the plug-in needs a missing extension */
+	WORKER_EXIT_SLOW = 5,		/* a probe: it did not end within WORKER_PROBE_S */
+	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; with a log line */
+};
+
+/* Time limit in seconds for the plug-ins of a probe. */
+#define WORKER_PROBE_S 10
+
+/* The isolation of a worker. */
+enum isolation {
+	/* Own user, pid, mount, net, ipc, uts and cgroup namespaces. */
+	ISOLATE_USERNS = 0,
+	/* The same without a user namespace; needs root, which the worker gives up. */
+	ISOLATE_ROOT = 1,
+	/* No namespace: only seccomp protects the file system. */
+	ISOLATE_NONE = 2,
+};
+
+/* A worker's options, by worker_rows. Behind "--" come the names of plug-ins. */
+struct worker_options {
+	enum isolation isolation;
+	enum log_level log_level;
+	uid_t uid;			/* in the worker's user namespace */
+	gid_t gid;
+	uint64_t max_memory;		/* bytes of private memory, 0: no limit */
+	bool lazy;			/* models are compiled at their first execution */
+	bool keep_all;			/* models are kept for clients that do not ask for it, too */
+	bool cache;			/* there is a keeper of the compilation cache */
+	const char *plugins;		/* their folder, NULL: none */
+	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
+	unsigned int plugin_s;		/* time limit of a plug-in's function, 0: none */
+};
+
+/* Room for the words of all options. */
+#define WORKER_WORDS 11
+#define WORKER_TEXT (PATH_MAX + 512)
+
+extern const struct option_row worker_rows[WORKER_WORDS + 1];
+
+#endif /* NN_KIT_WORKER_H */
