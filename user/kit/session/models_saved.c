@@ -140,7 +140,21 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 
 /* ---- NNACCEL_DO_CACHE_SAVE ---- */
 
-/* Writes the parts. The hash is on the keeper's disk before the client sees a byte of a model part. */
+/* Stores the hash of the parts that stand for an entry. */
+static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd *head,
+				 const struct nna_engine_part *model, const struct nna_engine_part *data,
+				 struct nn_error *err)
+{
+	uint8_t hash[DIGEST_SIZE];
+	enum nn_status status = hash_entry(head, model, data, hash, err);
+
+	return status ? status : cache_client_store(models->cache, head->token, hash, err);
+}
+
+/*
+ * Writes the parts. The hash is on the keeper's disk before the client sees a byte, unless data are
+ * hashed, which the engine writes to the client's memory only.
+ */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)
 {
@@ -148,9 +162,10 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 	struct mapping *maps[2 * NNACCEL_MAX_CACHE_PARTS] = { NULL };
 	const struct nnaccel_cmd *head = command->head;
 	struct nna_engine_part *data = to + head->num_inputs;
-	uint8_t hash[DIGEST_SIZE];
 	enum nn_status status = NN_OK;
 
+	if (head->num_inputs)
+		status = store_hash(models, head, image->model, NULL, err);
 	for (uint32_t i = 0; i < head->num_grants && !status; i++)
 		status = grants_get(models->grants, &command->grants[i], NULL, &maps[i], err);
 	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs && !status; i++) {
@@ -164,10 +179,8 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 		if (data[i].size)
 			models->engine->write_data(models->engine, image, i, data[i].base);
 	}
-	if (!status)
-		status = hash_entry(head, image->model, data, hash, err);
-	if (!status)
-		status = cache_client_store(models->cache, head->token, hash, err);
+	if (!status && !head->num_inputs)
+		status = store_hash(models, head, NULL, data, err);
 	for (uint32_t i = 0; i < head->num_inputs && !status; i++)
 		if (image->model[i].size)
 			memcpy(to[i].base, image->model[i].base, image->model[i].size);
