@@ -28,7 +28,7 @@ static int32_t last_code = NN_OP_MUL;
 /* x + y, then RELU6, then an operation on a constant and that, of which one dispatch is made. */
 static void make_chain(void)
 {
-	static const float factor = 0.5f;
+	static const float factors[8] = { 0.5f, 1, 2, 3, 0.25f, 4, 5, 6 };
 	uint32_t x, y, sum, clamped, out, c;
 
 	mb_init(&b);
@@ -37,7 +37,7 @@ static void make_chain(void)
 	sum = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
 	clamped = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
 	out = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT);
-	c = mb_constant(&b, NN_TENSOR_FLOAT32, &factor, sizeof(factor), MB_DIMS(1));
+	c = mb_constant(&b, NN_TENSOR_FLOAT32, factors, sizeof(factors), MB_DIMS(8));
 	mb_operation(&b, NN_OP_ADD, MB_LIST(y, x, mb_int32(&b, 0)), MB_LIST(sum));
 	mb_operation(&b, NN_OP_RELU6, MB_LIST(sum), MB_LIST(clamped));
 	mb_operation(&b, last_code, last_code == NN_OP_POW ? 2 : 3,
