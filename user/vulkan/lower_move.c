@@ -206,19 +206,28 @@ enum nn_status lower_strided_slice(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Fills output 0 with a value of one element. */
-static enum nn_status fill(struct lower *l, const void *value)
+/* Puts input 0 into a tensor of another shape, where the other elements have one value. */
+static enum nn_status put_into(struct lower *l, const void *value, uint32_t to,
+			       const struct nn_tensor *shape, const int32_t *at)
 {
+	const struct nn_tensor *in = &l->run.inputs[0];
 	const uint32_t element = element_of(l);
-	void *constant = malloc(sizeof(float));
-	struct nn_strided from, to;
+	void *constant = calloc(1, element);
+	struct nn_strided view, from;
+	enum nn_status status;
 
 	if (constant)
 		memcpy(constant, value, element);
-	nn_strided_dense(&to, &l->run.outputs[0]);
-	from = to;
+	nn_strided_dense(&view, shape);
+	from = view;
 	memset(from.strides, 0, sizeof(from.strides));
-	return copy(l, lower_constant(l, constant, element, element), &from, lower_output(l, 0), &to);
+	status = copy(l, lower_constant(l, constant, element, element), &from, to, &view);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		view.offset += at[i] * view.strides[i];
+		view.dims[i] = in->dims[i];
+	}
+	from = dense_of(&view);
+	return status ? status : copy(l, lower_input(l, 0), &from, to, &view);
 }
 
 enum nn_status lower_pad(struct lower *l)
@@ -227,8 +236,7 @@ enum nn_status lower_pad(struct lower *l)
 	const int32_t *paddings = l->run.inputs[1].data;
 	const float zero = 0;
 	const void *value = &zero;
-	struct nn_strided view;
-	enum nn_status status;
+	int32_t at[NN_MAX_RANK];
 	uint8_t byte;
 
 	if (element_of(l) == 1) {
@@ -237,13 +245,9 @@ enum nn_status lower_pad(struct lower *l)
 	} else if (l->run.num_inputs > 2) {
 		value = l->run.inputs[2].data;
 	}
-	status = fill(l, value);
-	nn_strided_dense(&view, &l->run.outputs[0]);
-	for (uint32_t i = 0; i < in->rank; i++) {
-		view.offset += paddings[2 * i] * view.strides[i];
-		view.dims[i] = in->dims[i];
-	}
-	return status ? status : write_view(l, &view);
+	for (uint32_t i = 0; i < in->rank; i++)
+		at[i] = paddings[2 * i];
+	return put_into(l, value, lower_output(l, 0), &l->run.outputs[0], at);
 }
 
 enum nn_status lower_tile(struct lower *l)
@@ -351,11 +355,12 @@ enum nn_status lower_batch_space(struct lower *l)
 	const struct axes a = axes_of(l, l->argument ? 3 : 2);
 	struct nn_tensor big = l->argument ? l->run.inputs[0] : l->run.outputs[0];
 	const int32_t *pad = l->argument ? l->run.inputs[2].data : NULL;
-	struct nn_strided view, middle, dense, from;
 	const uint32_t element = element_of(l);
-	uint32_t bordered, value;
+	const uint8_t zero[4] = { element == 1 ? (uint8_t)big.zero_point : 0 };
+	struct nn_strided view, dense;
+	int32_t at[NN_MAX_RANK] = { 0 };
 	enum nn_status status;
-	uint8_t *zero;
+	uint32_t bordered;
 
 	if (pad) {
 		big.dims[a.h] += (uint32_t)(pad[0] + pad[1]);
@@ -366,20 +371,10 @@ enum nn_status lower_batch_space(struct lower *l)
 		return write_view(l, &view);
 	if (!pad[0] && !pad[1] && !pad[2] && !pad[3])
 		return read_view(l, &view);
-	zero = calloc(1, element);
-	if (zero && element == 1)
-		*zero = (uint8_t)big.zero_point;
-	value = lower_constant(l, zero, element, element);
+	at[a.h] = pad[0];
+	at[a.w] = pad[2];
 	bordered = lower_temporary(l, (uint64_t)nn_tensor_count(&big) * element, element);
-	nn_strided_dense(&middle, &big);
-	from = middle;
-	memset(from.strides, 0, sizeof(from.strides));
-	status = copy(l, value, &from, bordered, &middle);
-	middle.offset = pad[0] * middle.strides[a.h] + pad[2] * middle.strides[a.w];
-	memcpy(middle.dims, l->run.inputs[0].dims, 4 * sizeof(*middle.dims));
-	dense = dense_of(&middle);
-	if (!status)
-		status = copy(l, lower_input(l, 0), &dense, bordered, &middle);
+	status = put_into(l, zero, bordered, &big, at);
 	dense = dense_of(&view);
 	return status ? status : copy(l, bordered, &view, lower_output(l, 0), &dense);
 }
