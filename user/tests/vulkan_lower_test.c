@@ -216,6 +216,21 @@ static void test_graphs(void **unused)
 
 /* ---- Fused operations ---- */
 
+/* A CAST of halves, and a sum whose other operand is of floats. */
+static void make_widened(void)
+{
+	static const float terms[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	uint32_t x, wide, c, out;
+
+	mb_init(&b);
+	x = tensor(NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT);
+	wide = tensor(NN_TENSOR_FLOAT32, NN_TEMPORARY);
+	out = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT);
+	c = mb_constant(&b, NN_TENSOR_FLOAT32, terms, sizeof(terms), MB_DIMS(8));
+	mb_operation(&b, NN_OP_CAST, MB_LIST(x), MB_LIST(wide));
+	mb_operation(&b, NN_OP_ADD, MB_LIST(wide, c, mb_int32(&b, 0)), MB_LIST(out));
+}
+
 /* The sample becomes one dispatch, with the results of the reference. */
 static void check_fused(void)
 {
@@ -233,8 +248,15 @@ static void check_fused(void)
 	for (uint32_t i = 0; i < s->num_inputs; i++) {
 		assert_true(nn_operand_size(&s->operands[s->inputs[i]], &size));
 		assert_true(size <= sizeof(inputs[i]));
-		for (uint32_t k = 0; k < 128; k++)
-			inputs[i][k] = random_float(-1, 3);
+		for (uint32_t k = 0; k < 128; k++) {
+			const float x = random_float(-1, 3);
+			const uint16_t half = nn_float_to_half(x);
+
+			if (s->operands[s->inputs[i]].type == NN_TENSOR_FLOAT16)
+				memcpy((char *)inputs[i] + 2 * k, &half, sizeof(half));
+			else
+				inputs[i][k] = x;
+		}
 		in[i] = (struct nn_arg){ .data = inputs[i], .length = size };
 	}
 	assert_true(nn_operand_size(&s->operands[s->outputs[0]], &size) && size <= sizeof(right));
@@ -257,6 +279,8 @@ static void test_fused(void **unused)
 	(void)unused;
 	random_start(first_seed());
 	make_product();
+	check_fused();
+	make_widened();
 	check_fused();
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		last_code = codes[i];
