@@ -150,8 +150,9 @@ VkResult commands_record(struct commands *c, const struct commands_target *targe
 	pthread_mutex_lock(&target->gpu->lock);
 	c->count = 0;
 	result = record(c, target, cost);
-	if (result)
-		c->count = 0;
+	/* Commands that were begun cannot be begun again. */
+	for (; result && c->count; c->count--)
+		vkResetCommandBuffer(c->buffers[c->count - 1], 0);
 	pthread_mutex_unlock(&target->gpu->lock);
 	return result;
 }
