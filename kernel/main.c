@@ -116,55 +116,7 @@ struct workqueue_struct *nnaccel_free_wq;
 
 /* mmap() offsets have the number of a grant in their upper half. */
 static_assert(BITS_PER_LONG == 64);
-
-/* The sizes are ABI: changing one breaks programs that are already built. */
-static_assert(sizeof(struct nnaccel_info) == 152);
-static_assert(sizeof(struct nnaccel_destroy) == 8);
-static_assert(sizeof(struct nnaccel_pool_alloc) == 24);
-static_assert(sizeof(struct nnaccel_pool_import) == 112);
-static_assert(sizeof(struct nnaccel_pool_export) == 16);
-static_assert(sizeof(struct nnaccel_query) == 24);
-static_assert(sizeof(struct nnaccel_supported) == 72);
-static_assert(sizeof(struct nnaccel_prepare) == 88);
-static_assert(sizeof(struct nnaccel_cache_part) == 24);
-static_assert(sizeof(struct nnaccel_prepare_cached) == 104);
-static_assert(sizeof(struct nnaccel_cache_save) == 88);
-static_assert(sizeof(struct nnaccel_arg) == 96);
-static_assert(sizeof(struct nnaccel_shape) == 72);
-static_assert(sizeof(struct nnaccel_execute) == 136);
-static_assert(sizeof(struct nnaccel_role) == 16);
-static_assert(sizeof(struct nnaccel_buffer_alloc) == 48);
-static_assert(sizeof(struct nnaccel_buffer_copy) == 56);
-static_assert(sizeof(struct nnaccel_uring_submit) == 16);
-static_assert(sizeof(struct nnaccel_cancel) == 24);
-static_assert(sizeof(struct nnaccel_engine_next) == 40);
-static_assert(sizeof(struct nnaccel_engine_session) == 24);
-static_assert(sizeof(struct nnaccel_engine_refuse) == 16);
-static_assert(sizeof(struct nnaccel_engine_opener) == 32);
-static_assert(sizeof(struct nnaccel_engine_register) == 192);
-static_assert(sizeof(struct nnaccel_session_attach) == 8);
-static_assert(sizeof(struct nnaccel_grant) == 16);
-static_assert(sizeof(struct nnaccel_cmd) == 144);
-static_assert(sizeof(struct nnaccel_cmd_role) == 24);
-static_assert(sizeof(struct nnaccel_model_memory) == 24);
-static_assert(sizeof(struct nnaccel_session_fetch) == 24);
-static_assert(sizeof(struct nnaccel_session_commit) == 72);
-static_assert(sizeof(struct nnaccel_session_slot) == 208);
-static_assert(sizeof(struct nnaccel_session_sync) == 16);
-static_assert(sizeof(struct nnaccel_session_grant_fd) == 32);
-static_assert(sizeof(struct nnaccel_format) == 176);
-static_assert(sizeof(struct nnaccel_plane) == 16);
-static_assert(sizeof(struct nnaccel_format_plane) == 40);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
-static_assert(sizeof(struct nnaccel_burst_create) == 40);
-static_assert(sizeof(struct nnaccel_submit) == 56);
-static_assert(sizeof(struct nnaccel_wait) == 40);
-static_assert(sizeof(struct nnaccel_sync_file) == 16);
-static_assert(sizeof(struct nnaccel_burst_slot) == 24);
-static_assert(sizeof(struct nnaccel_burst_status) == 20);
-static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES);
-static_assert(sizeof(struct nnaccel_datum) == 20);
-static_assert(sizeof(struct nnaccel_line) == 64);
 
 /**
  * nnaccel_copy_struct() - Copies the caller's structure, once
