@@ -606,7 +606,7 @@ static void nnaccel_command_access(struct work_struct *work)
 	if (ret != -EAGAIN) {
 		cmd->access_delay = 0;
 		/* A command that ended while its access began must end the access. */
-		if (begins ? nnaccel_async_begun(cmd, ret) : nnaccel_command_ended(cmd, ret)) {
+		if (begins ? nnaccel_command_begun(cmd, ret) : nnaccel_command_ended(cmd, ret)) {
 			nnaccel_command_put(cmd);
 			return;
 		}

@@ -23,6 +23,7 @@
 #include "buffer.h"
 #include "burst.h"
 #include "command.h"
+#include "compat.h"
 #include "context.h"
 #include "core.h"
 #include "memory.h"
@@ -34,6 +35,9 @@
 /* Shortest and longest interval of the checks of devices that a dead worker left behind. */
 #define NNACCEL_LOST_MIN_NS	NSEC_PER_MSEC
 #define NNACCEL_LOST_MAX_NS	NSEC_PER_SEC
+
+/* Interval of the checks for execve(). */
+#define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
 
 static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 {
@@ -54,75 +58,97 @@ static u64 nnaccel_killed_ns(u64 deadline_ns)
 	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
 }
 
-/* Returns when the next timeout of a command expires; U64_MAX if never. */
-static u64 nnaccel_command_due_ns(const struct nnaccel_command *cmd)
+/* Returns when the client of a command is told that it is late; U64_MAX if never. */
+static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 {
-	const struct nnaccel_async *async = cmd->async;
+	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
+
+	if (cmd->ended || cmd->state < NNACCEL_COMMAND_IN_FLIGHT)
+		return U64_MAX;
+	if (cmd->state == NNACCEL_COMMAND_ENDING)
+		return nnaccel_killed_ns(deadline_ns);
+	deadline_ns = nnaccel_told_ns(deadline_ns);
+	return cmd->state == NNACCEL_COMMAND_LOST ? min(deadline_ns, cmd->bound_ns) : deadline_ns;
+}
+
+/* Returns when the module looks at a command, whether its client was told or not. */
+static u64 nnaccel_command_over_ns(const struct nnaccel_command *cmd)
+{
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
 
 	switch (cmd->state) {
 	case NNACCEL_COMMAND_DONE:
-		return U64_MAX;
 	case NNACCEL_COMMAND_ENDING:
-		return async->ended ? U64_MAX : nnaccel_killed_ns(deadline_ns);
 	case NNACCEL_COMMAND_LOST:
-		return async->ended ? U64_MAX : min(nnaccel_told_ns(deadline_ns), cmd->lost_ns);
+		return U64_MAX;
 	case NNACCEL_COMMAND_FENCED:
-		return min(async->ended ? U64_MAX : nnaccel_told_ns(deadline_ns),
-			   nnaccel_commit_fence_due_ns(cmd));
+		return cmd->bound_ns;
 	case NNACCEL_COMMAND_IN_FLIGHT:
-		if (!async->ended)
-			return nnaccel_told_ns(deadline_ns);
-		return cmd->head.kind == NNACCEL_DO_EXECUTE ? nnaccel_killed_ns(deadline_ns) :
-							      U64_MAX;
+		return cmd->ended && cmd->head.kind == NNACCEL_DO_EXECUTE ?
+		       nnaccel_killed_ns(deadline_ns) : U64_MAX;
 	default:
-		return async->engine_due_ns ? min(async->engine_due_ns, deadline_ns) : deadline_ns;
+		return min(cmd->engine_due_ns ?: U64_MAX, deadline_ns);
 	}
 }
 
 static void nnaccel_command_expire(struct work_struct *work);
+static void nnaccel_command_report(struct nnaccel_command *cmd, int error);
 
-static void nnaccel_command_watch_until(struct nnaccel_command *cmd, u64 ns)
-	__must_hold(&cmd->ctx->lock)
+/* Must the command be polled, because its ring cannot cancel it? */
+static bool nnaccel_command_polls(const struct nnaccel_command *cmd)
 {
-	lockdep_assert_held(&cmd->ctx->lock);
-	/* Most commands are never watched. */
-	if (!cmd->watched)
-		INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
-	cmd->watched = true;
-	kref_get(&cmd->refs);
-	/* The pending work already owns a reference; drop the extra one. */
-	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(ns, 0)))
-		nnaccel_command_put(cmd);
+	return !NNACCEL_URING_F_CANCEL && cmd->uring && !cmd->ended;
 }
 
 /**
  * nnaccel_command_watch() - Starts the timeout of a command
- * @cmd: the command, which has not ended; ctx->lock is held
+ * @cmd: the command, perhaps ended; ctx->lock is held
  */
 void nnaccel_command_watch(struct nnaccel_command *cmd)
 {
-	const struct nnaccel_async *async = cmd->async;
-	u64 due_ns = nnaccel_command_due_ns(cmd);
+	u64 due_ns = min(nnaccel_command_told_ns(cmd), nnaccel_command_over_ns(cmd));
 
-	if (!async->ended && async->must_leave)
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (nnaccel_command_polls(cmd))
 		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LEAVE_POLL_NS);
 	if (cmd->state == NNACCEL_COMMAND_LOST) {
 		cmd->lost_poll_ns = clamp_t(u64, 2 * cmd->lost_poll_ns, NNACCEL_LOST_MIN_NS,
 					    NNACCEL_LOST_MAX_NS);
 		due_ns = min(due_ns, ktime_get_ns() + cmd->lost_poll_ns);
 	}
-	if (due_ns != U64_MAX)
-		nnaccel_command_watch_until(cmd, due_ns);
+	if (due_ns == U64_MAX)
+		return;
+	/* Most commands are never watched. */
+	if (!cmd->watched)
+		INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
+	cmd->watched = true;
+	kref_get(&cmd->refs);
+	/* The pending work already owns a reference; drop the extra one. */
+	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns, 0)))
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_command_bound() - Lets a command wait for devices, for a limited time
+ * @cmd: the command of a session; ctx->lock is held
+ * @state: FENCED or LOST
+ *
+ * The command holds the memory and the module until the devices are done with it.
+ */
+void nnaccel_command_bound(struct nnaccel_command *cmd, enum nnaccel_command_state state)
+{
+	__module_get(THIS_MODULE);
+	list_del_init(&cmd->node);
+	cmd->state = state;
+	cmd->bound_ns = nnaccel_after_ms(ktime_get_ns(), READ_ONCE(nnaccel_fence_bound_ms));
+	nnaccel_command_watch(cmd);
 }
 
 /* Do devices that a dead worker left behind use the memory of a command? */
 static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	u32 i;
 
-	lockdep_assert_held(&cmd->ctx->lock);
 	for (i = 0; i < cmd->head.num_grants; i++)
 		if (nnaccel_proxy_is_left(cmd->pools[i]))
 			return true;
@@ -133,22 +159,15 @@ static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
  * nnaccel_command_lose() - Lets a command wait for devices that its dead worker left behind
  * @cmd: the command, in a list of its session; its grants have ended; ctx->lock is held
  *
- * The command holds the memory and the module until the fences of the devices have signalled.
- *
- * Return: true if the command waits, and was moved from the session's list; false if it can end
+ * Return: true if the command waits, and was removed from the session's list; false if it can end
  * now.
  */
 bool nnaccel_command_lose(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->state != NNACCEL_COMMAND_IN_FLIGHT || !nnaccel_command_is_left(cmd))
 		return false;
-	__module_get(THIS_MODULE);
-	cmd->state = NNACCEL_COMMAND_LOST;
-	cmd->lost_ns = nnaccel_hardware_due_ns();
-	list_move_tail(&cmd->node, &cmd->ctx->fenced);
-	nnaccel_command_watch(cmd);
+	nnaccel_command_bound(cmd, NNACCEL_COMMAND_LOST);
 	return true;
 }
 
@@ -157,81 +176,65 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
  * worker if it was killed now, negative if it lost the session instead, else 0.
  */
 static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	struct nnaccel_session *session = cmd->model->session;
 
-	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->expired = true;
 	if (session->mm == cmd->ctx->mm || !nnaccel_session_kill(session))
 		return 0;
 	return session->shared ? -pid_nr(session->pid) : pid_nr(session->pid);
 }
 
-/* Handles timeouts. Adds commands to put to @dead. Returns like nnaccel_command_overdue(). */
-static pid_t nnaccel_command_check(struct nnaccel_command *cmd, struct list_head *dead)
-	__must_hold(&cmd->ctx->lock)
+/* Reports the end of a command while a worker, hardware or an exporter goes on with it. */
+static void nnaccel_command_abandon(struct nnaccel_command *cmd, int error)
 {
-	bool due = !nnaccel_deadline_left(nnaccel_command_due_ns(cmd), 0);
-	struct nnaccel_async *async = cmd->async;
-	int error = -ETIME;
+	trace_nnaccel_command_abandon(cmd);
+	nnaccel_command_report(cmd, error);
+}
 
-	lockdep_assert_held(&cmd->ctx->lock);
-	if (!async->ended && async->must_leave && async->must_leave(cmd)) {
-		if (nnaccel_async_cancel(cmd))
-			nnaccel_command_watch(cmd);
-		else
-			list_add_tail(&cmd->node, dead);
-		return 0;
+/* Handles timeouts. Returns like nnaccel_command_overdue(). */
+static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
+{
+	u64 now = ktime_get_ns();
+	bool over = nnaccel_command_over_ns(cmd) <= now;
+
+	if (nnaccel_command_polls(cmd) && nnaccel_uring_must_leave(cmd)) {
+		nnaccel_command_cancel(cmd, -ECANCELED);
+		over = false;
 	}
 	switch (cmd->state) {
 	case NNACCEL_COMMAND_DONE:
-		return 0;
 	case NNACCEL_COMMAND_ENDING:
-		/* The client does not wait for an exporter beyond its deadline. */
-		if (due)
-			nnaccel_async_end(cmd, -ETIME);
 		break;
 	case NNACCEL_COMMAND_LOST:
-		if (!nnaccel_command_is_left(cmd)) {
-			list_del_init(&cmd->node);
-			nnaccel_command_finish(cmd, -EPIPE);
-			list_add_tail(&cmd->node, dead);
-			/* The exit of the module waits until the work has returned. */
-			module_put(THIS_MODULE);
-			return 0;
-		}
-		if (due)
-			nnaccel_async_abandon(cmd, ktime_get_ns() < cmd->lost_ns ?
-					      -ETIME : -ENOTRECOVERABLE);
-		break;
+		if (nnaccel_command_is_left(cmd))
+			break;
+		nnaccel_command_finish(cmd, -EPIPE);
+		/* The exit of the module waits until the work has returned. */
+		module_put(THIS_MODULE);
+		return 0;
 	case NNACCEL_COMMAND_FENCED:
-		if (nnaccel_commit_fence_expire(cmd))
-			return 0;
-		/* The hardware may use the rest of its time. */
-		if (due)
-			nnaccel_async_abandon(cmd, -ETIME);
-		break;
+		if (!over)
+			break;
+		nnaccel_commit_fence_expire(cmd);
+		return 0;
 	case NNACCEL_COMMAND_IN_FLIGHT:
-		if (due && async->ended)
-			return nnaccel_command_overdue(cmd);
-		/* The worker may use the rest of its time. */
-		if (due)
-			nnaccel_async_abandon(cmd, -ETIME);
-		break;
+		if (!over)
+			break;
+		return nnaccel_command_overdue(cmd);
 	default:
-		if (!due)
+		if (!over)
 			break;
-		/* Either the deadline has passed, or a wait for a worker must be checked. */
-		if (async->engine_due_ns)
-			error = nnaccel_async_begin(cmd);
-		if (!error)
-			break;
-		list_del_init(&cmd->node);
-		nnaccel_command_finish(cmd, error);
-		list_add_tail(&cmd->node, dead);
+		if (cmd->engine_due_ns)
+			nnaccel_command_advance(cmd);
+		else
+			nnaccel_command_finish(cmd, -ETIME);
 		return 0;
 	}
+	/* The worker, the hardware or the exporter may use the rest of its time. */
+	if (nnaccel_command_told_ns(cmd) <= now)
+		nnaccel_command_abandon(cmd, cmd->state == NNACCEL_COMMAND_LOST &&
+					     cmd->bound_ns <= now ? -ENOTRECOVERABLE : -ETIME);
 	nnaccel_command_watch(cmd);
 	return 0;
 }
@@ -241,20 +244,20 @@ static void nnaccel_command_expire(struct work_struct *work)
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,
 						   expiry);
 	struct nnaccel_context *ctx = cmd->ctx;
-	bool signalling;
-	LIST_HEAD(dead);
 	pid_t killed;
 
-	signalling = nnaccel_lock_signalling(ctx);
-	killed = nnaccel_command_check(cmd, &dead);
-	nnaccel_unlock_signalling(ctx, signalling);
+	mutex_lock(&ctx->lock);
+	killed = nnaccel_command_check(cmd);
+	nnaccel_unlock_commands(ctx);
 	if (killed)
 		pr_warn_ratelimited("worker %d of context %llu %s: an execution took too long\n",
 				    abs(killed), ctx->number,
 				    killed > 0 ? "killed" : "loses its session");
-	nnaccel_command_put_all(&dead);
 	nnaccel_command_put(cmd);
 }
+
+/* Size of the message about a failed fence. */
+#define NNACCEL_FENCE_MESSAGE	48
 
 /* Largest arrays, in bytes, of a command from the cache. */
 #define NNACCEL_SMALL_ARRAYS	384
@@ -357,10 +360,15 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;
 	kref_init(&cmd->refs);
+	INIT_LIST_HEAD(&cmd->all);
 	INIT_LIST_HEAD(&cmd->node);
 	init_waitqueue_head(&cmd->wait);
+	INIT_WORK(&cmd->ready, nnaccel_command_ready);
+	init_waitqueue_func_entry(&cmd->engine, nnaccel_command_engine_changed);
+	nnaccel_context_get(ctx);
 	cmd->ctx = ctx;
 	cmd->start_ns = ktime_get_ns();
+	cmd->ready_ns = cmd->start_ns;
 	cmd->head.kind = kind;
 	cmd->head.priority = NNACCEL_PRIORITY_MEDIUM;
 	nnaccel_command_place(cmd, layout);
@@ -371,12 +379,12 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 static void nnaccel_command_free(struct kref *refs)
 {
 	struct nnaccel_command *cmd = container_of(refs, struct nnaccel_command, refs);
+	struct nnaccel_context *ctx = cmd->ctx;
 	u32 i;
 
 	/* The last put may be anywhere, so no exporter may be called here. */
 	WARN_ON(cmd->num_accessed && cmd->foreign);
-	/* This must precede the put of the last reference to the context. */
-	nnaccel_uncharge_kernel(cmd->ctx->account, cmd->charged);
+	nnaccel_uncharge_kernel(ctx->account, cmd->charged);
 	if (cmd->burst_file)
 		fput(cmd->burst_file);
 	if (cmd->burst)
@@ -391,14 +399,15 @@ static void nnaccel_command_free(struct kref *refs)
 	if (cmd->payload != cmd->room)
 		kvfree(cmd->payload);
 	kfree(cmd->message);
-	if (cmd->fence)
-		nnaccel_commit_fence_free(cmd->fence);
-	if (cmd->async)
-		nnaccel_async_free(cmd);
+	dma_fence_put(cmd->committed.fence);
+	for (i = 0; i < cmd->num_waits; i++)
+		dma_fence_put(cmd->waits[i].fence);
+	kvfree(cmd->waits);
 	if (cmd->cached)
 		kmem_cache_free(nnaccel_command_cache, cmd);
 	else
 		kvfree(cmd);
+	nnaccel_context_put(ctx);
 	nnaccel_count(NNACCEL_COMMANDS, -1);
 }
 
@@ -412,15 +421,20 @@ void nnaccel_command_put(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_put_all() - Drops a reference to each command of a list
- * @dead: the commands; their ctx->lock is not held
+ * nnaccel_unlock_commands() - Unlocks a context, and puts the commands that were finished meanwhile
+ * @ctx: the context
  */
-void nnaccel_command_put_all(struct list_head *dead)
+void nnaccel_unlock_commands(struct nnaccel_context *ctx)
 {
 	struct nnaccel_command *cmd, *next;
+	LIST_HEAD(dead);
 
-	list_for_each_entry_safe(cmd, next, dead, node)
+	list_splice_init(&ctx->dead, &dead);
+	mutex_unlock(&ctx->lock);
+	list_for_each_entry_safe(cmd, next, &dead, node) {
+		list_del_init(&cmd->node);
 		nnaccel_command_put(cmd);
+	}
 }
 
 /**
@@ -552,7 +566,6 @@ bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
  * Return: true if the memory is not synced for the CPU.
  */
 bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	return nnaccel_command_computes(cmd) && cmd->ctx->session && cmd->ctx->session->devices;
@@ -565,7 +578,6 @@ bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
  * Return: true if it is.
  */
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	const struct nnaccel_session *session = cmd->ctx->session;
 
@@ -578,25 +590,7 @@ bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 	return cmd->model->session;
 }
 
-/**
- * nnaccel_command_count() - Counts a command of its context, within the limit
- * @cmd: the command, not counted yet; ctx->lock is held
- *
- * Return: 0 or -EXFULL.
- */
-int nnaccel_command_count(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
-{
-	lockdep_assert_held(&cmd->ctx->lock);
-	if (cmd->ctx->num_commands >= READ_ONCE(nnaccel_max_commands))
-		return -EXFULL;
-	cmd->ctx->num_commands++;
-	cmd->counted = true;
-	return 0;
-}
-
 static void nnaccel_command_uncount(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (cmd->kept)
@@ -611,7 +605,6 @@ static void nnaccel_command_uncount(struct nnaccel_command *cmd)
  * @cmd: the command, at its end or not; ctx->lock is held
  */
 void nnaccel_command_keep(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = true;
@@ -626,30 +619,12 @@ void nnaccel_command_keep(struct nnaccel_command *cmd)
  * @cmd: the command; ctx->lock is held
  */
 void nnaccel_command_release(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = false;
 	/* Otherwise its end will uncount it. */
 	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
 		nnaccel_command_uncount(cmd);
-}
-
-/**
- * nnaccel_command_submit() - Queues a command to its session and begins the access to its memory
- * @cmd: the command, which is counted; ctx->lock is held; the session takes over a reference of the
- *	caller
- */
-void nnaccel_command_submit(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
-{
-	lockdep_assert_held(&cmd->ctx->lock);
-	cmd->synced = !nnaccel_command_is_devices(cmd);
-	if (cmd->synced)
-		nnaccel_command_sync_own(cmd, true);
-	cmd->accessed = cmd->num_accessed;
-	nnaccel_session_queue(cmd->ctx->session, cmd);
-	trace_nnaccel_command_queue(cmd);
 }
 
 /**
@@ -670,12 +645,28 @@ unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns)
 	return min_t(u64, nsecs_to_jiffies64(end - now) + 1, MAX_SCHEDULE_TIMEOUT);
 }
 
+/* Reports the end of a command to its client, once; @error is 0 if it is answered. */
+static void nnaccel_command_report(struct nnaccel_command *cmd, int error)
+{
+	if (cmd->ended)
+		return;
+	nnaccel_command_forget_waits(cmd);
+	cmd->end_error = error;
+	/* Pairs with the acquire in nnaccel_command_await(). */
+	smp_store_release(&cmd->ended, true);
+	if (cmd->uring)
+		nnaccel_uring_end(cmd);
+	else
+		wake_up(&cmd->wait);
+	if (cmd->submission)
+		nnaccel_submission_tell(cmd->submission, cmd);
+}
+
 /* Completes a command and reports the end to the client. */
 static void nnaccel_command_complete(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
-	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->state = NNACCEL_COMMAND_DONE;
+	list_del_init(&cmd->all);
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE && cmd->head.flags & NNACCEL_EXECUTE_MEASURE)
 		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
@@ -686,21 +677,21 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	/* A command counts while an exporter is being called. */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
-	nnaccel_async_end(cmd, cmd->error);
+	nnaccel_command_report(cmd, cmd->error);
 }
 
 /**
  * nnaccel_command_finish() - Finishes a command that the worker has answered or will not get
- * @cmd: the command, not in a list; ctx->lock is held; the caller takes over the session's
- *	reference
+ * @cmd: the admitted command, in a list of its session or in none; ctx->lock is held;
+ *	nnaccel_unlock_commands() puts the reference of ctx->commands
  * @error: 0 if the command is answered
  *
  * If its memory has other exporters, a thread of the context notifies them first.
  */
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
+	list_move_tail(&cmd->node, &cmd->ctx->dead);
 	cmd->error = error && cmd->expired ? -ETIME : error;
 	nnaccel_buffer_end_all(cmd, error);
 	if (cmd->synced)
@@ -716,6 +707,37 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 }
 
 /**
+ * nnaccel_command_cancel() - Ends a command early, or only reports its end if others go on with it
+ * @cmd: the command; nothing is done before it is admitted; ctx->lock is held
+ * @error: the error
+ */
+void nnaccel_command_cancel(struct nnaccel_command *cmd, int error)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->state == NNACCEL_COMMAND_NEW || cmd->ended)
+		return;
+	if (cmd->state >= NNACCEL_COMMAND_IN_FLIGHT)
+		nnaccel_command_abandon(cmd, error);
+	else
+		nnaccel_command_finish(cmd, error);
+}
+
+/**
+ * nnaccel_command_fail_all() - Fails the commands that no worker has
+ * @ctx: the context; ctx->lock is held
+ * @error: the error
+ */
+void nnaccel_command_fail_all(struct nnaccel_context *ctx, int error)
+{
+	struct nnaccel_command *cmd, *next;
+
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry_safe(cmd, next, &ctx->commands, all)
+		if (cmd->state < NNACCEL_COMMAND_IN_FLIGHT)
+			nnaccel_command_finish(cmd, error);
+}
+
+/**
  * nnaccel_command_ended() - Completes a command after the exporters of its memory were notified
  * @cmd: the command
  * @error: -EIO if an exporter refused
@@ -724,8 +746,7 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
  */
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 {
-	bool signalling = nnaccel_lock_signalling(cmd->ctx);
-
+	mutex_lock(&cmd->ctx->lock);
 	cmd->accessed = false;
 	cmd->accessing = false;
 	if (cmd->state == NNACCEL_COMMAND_ENDING) {
@@ -734,7 +755,7 @@ bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 	} else {
 		nnaccel_command_uncount(cmd);
 	}
-	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	mutex_unlock(&cmd->ctx->lock);
 	return true;
 }
 
@@ -769,7 +790,12 @@ int nnaccel_write_message(const char *from, u64 to, u32 size)
  */
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size)
 {
-	return nnaccel_write_message(cmd->message, to, size);
+	char text[NNACCEL_FENCE_MESSAGE];
+
+	if (!cmd->fence_error)
+		return nnaccel_write_message(cmd->message, to, size);
+	snprintf(text, sizeof(text), "the engine's fence has error %d", cmd->fence_error);
+	return nnaccel_write_message(text, to, size);
 }
 
 /* ---- debugfs ---- */
@@ -801,7 +827,7 @@ static const char *const nnaccel_command_kinds[] = {
 /* Does no call wait for it? */
 static bool nnaccel_command_is_alone(const struct nnaccel_command *cmd)
 {
-	return !cmd->async->submitted || cmd->kept;
+	return cmd->uring || cmd->kept;
 }
 
 static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_file *m)
@@ -813,7 +839,7 @@ static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_f
 		   kind ?: "?", nnaccel_command_states[cmd->state],
 		   (u32)div_u64(ktime_get_ns() - cmd->start_ns, NSEC_PER_MSEC), cmd->head.model,
 		   cmd->head.priority,
-		   nnaccel_command_is_alone(cmd) ? "a" : "-", cmd->abandoned ? "g" : "-",
+		   nnaccel_command_is_alone(cmd) ? "a" : "-", cmd->ended ? "g" : "-",
 		   cmd->expired ? "k" : "-");
 }
 
@@ -824,21 +850,10 @@ static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_f
  */
 void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m)
 {
-	const struct nnaccel_async *async;
 	const struct nnaccel_command *cmd;
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry(async, &ctx->asyncs, node)
-		if (async->cmd->state == NNACCEL_COMMAND_WAITING ||
-		    async->cmd->state == NNACCEL_COMMAND_ENDING)
-			nnaccel_command_show(async->cmd, m);
-	list_for_each_entry(cmd, &ctx->fenced, node)
+	list_for_each_entry(cmd, &ctx->commands, all)
 		nnaccel_command_show(cmd, m);
-	if (ctx->session) {
-		list_for_each_entry(cmd, &ctx->session->queue, node)
-			nnaccel_command_show(cmd, m);
-		list_for_each_entry(cmd, &ctx->session->in_flight, node)
-			nnaccel_command_show(cmd, m);
-	}
 	mutex_unlock(&ctx->lock);
 }

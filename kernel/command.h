@@ -18,12 +18,12 @@
 
 struct file;
 struct nnaccel_burst;
-struct nnaccel_commit_fence;
 struct nnaccel_context;
 struct nnaccel_copy;
-struct nnaccel_event;
 struct nnaccel_model;
+struct nnaccel_submission;
 struct nnaccel_ucmd;
+struct nnaccel_uring;
 struct nnaccel_use;
 struct seq_file;
 
@@ -74,80 +74,25 @@ struct nnaccel_arrays {
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
- * struct nnaccel_async_wait - A fence or event that a command waits for
- * @async: asynchronous part of the command
- * @fence: the fence, with a reference; NULL for an event
+ * struct nnaccel_dependency - A fence that a command waits for
+ * @cmd: the command
+ * @fence: the fence, with a reference
  * @cb: entry in the fence's list until it signals
- * @event: the event, with a reference; NULL for a fence
- * @node: entry in the event's list until it happens
  */
-struct nnaccel_async_wait {
-	struct nnaccel_async *async;
+struct nnaccel_dependency {
+	struct nnaccel_command *cmd;
 	struct dma_fence *fence;
 	struct dma_fence_cb cb;
-	struct nnaccel_event *event;
-	struct list_head node;
-};
-
-/**
- * struct nnaccel_async - The asynchronous part of a command, which no call waits for
- * @cmd: the command
- * @node: ctx->lock: entry in the context's list until the end
- * @tag: the client's name for the command
- * @ready_ns: when the last dependency ended
- * @duration_ns: longest time after @ready_ns; 0 for no limit
- * @must_leave: polled: must the command end at once? NULL if never
- * @ended: ctx->lock: @end was called or must not be called; the command can no longer be admitted
- * @end: reports the end to the client, with ctx->lock held; @error is 0 if the command is answered
- * @data: private data of @end
- * @submitted: the command is a submission
- * @told: of a submission: it has ended with @error; waits read it without the lock
- * @answered: ctx->lock: of a submission: it counts in nnaccel_context.num_answers
- * @error: of a submission: 0 if the command is answered
- * @unsignalled: number of pending waits; plus 1 until all callbacks are added
- * @fence_error: a dependency failed
- * @ready: runs when the armed waits have ended
- * @engine: entry in ctx->changes_wait while it waits for a worker
- * @engine_due_ns: ctx->lock: when to check that wait at the latest; 0 if it does not wait for a
- *	worker
- * @num_fences: number of dependencies that the client named
- * @num_waits: number of all waits, with the fences that the memory had at submission
- * @num_armed: ctx->lock: number of waits that were started; the named ones come first
- * @waits: the waits; NULL if there are none
- */
-struct nnaccel_async {
-	struct nnaccel_command *cmd;
-	struct list_head node;
-	u64 tag;
-	u64 ready_ns;
-	u64 duration_ns;
-	bool (*must_leave)(const struct nnaccel_command *cmd);
-	bool ended;
-	void (*end)(struct nnaccel_command *cmd, int error);
-	void *data;
-	bool submitted;
-	bool told;
-	bool answered;
-	int error;
-	atomic_t unsignalled;
-	bool fence_error;
-	struct work_struct ready;
-	struct wait_queue_entry engine;
-	u64 engine_due_ns;
-	u32 num_fences;
-	u32 num_waits;
-	u32 num_armed;
-	struct nnaccel_async_wait *waits;
 };
 
 /**
  * struct nnaccel_command - A request to the worker
- * @refs: references of the caller, of the session or the wait for fences before it, of @expiry and
- *	of @access
+ * @refs: references of the caller, of ctx->commands, of @expiry, of @ready and of @access
  * @charged: bytes charged for it
- * @ctx: its context; has a reference since nnaccel_async_init(), before that the caller's file
- *	holds it
- * @node: ctx->lock: entry in the session's queue, its list of commands in flight, or ctx->fenced
+ * @ctx: its context, with a reference
+ * @all: ctx->lock: entry in ctx->commands, from its admission to its end
+ * @node: ctx->lock: entry in the session's queue or its list of commands in flight; after that in
+ *	ctx->dead
  * @engine_wait: its wait for a worker
  * @burst_file: file of the burst that it announces, with a reference, until it is installed
  * @cloexec: install @burst_file with O_CLOEXEC
@@ -155,13 +100,28 @@ struct nnaccel_async {
  * @start_ns: creation time
  * @end_ns: end time of a measured execution
  * @state: ctx->lock: progress of the command
- * @abandoned: ctx->lock: the caller gave up
  * @progress: ctx->lock: last progress of a preparation that the worker reported
  * @expired: ctx->lock: its worker is being killed because it took too long
  * @counted: ctx->lock: it counts in nnaccel_context.num_commands
  * @kept: ctx->lock: it still counts there until its answer is fetched
- * @async: @async_room; NULL before nnaccel_async_init()
- * @async_room: memory of @async
+ * @submission: ctx->lock: its submission, or NULL
+ * @uring: the ring's request for it, or NULL
+ * @ended: ctx->lock: its client was told of its end; it can no longer be admitted; waits read it
+ *	without the lock
+ * @end_error: the error that its client was told; 0 if it is answered
+ * @ready_ns: when the last dependency ended
+ * @duration_ns: longest time after @ready_ns; 0 for no limit
+ * @waits: the dependencies that its client named, and then the fences that its memory had at
+ *	submission; NULL if there are none
+ * @num_waits: number of @waits
+ * @num_named: number of dependencies that its client named
+ * @num_armed: ctx->lock: number of waits that were started
+ * @unsignalled: number of pending waits; plus 1 until all callbacks are added
+ * @failed: a dependency that its client named has failed
+ * @ready: advances the command when waits have ended; has a reference while waits or it are pending
+ * @engine: entry in ctx->changes_wait while it waits for a worker
+ * @engine_due_ns: ctx->lock: when to check that wait at the latest; 0 if it does not wait for a
+ *	worker
  * @expiry: ends the command if it takes too long; has a reference while it is pending
  * @watched: ctx->lock: @expiry is initialised, and was queued
  * @pools: pools and buffers, one for each of @grants
@@ -181,8 +141,10 @@ struct nnaccel_async {
  * @access_error: -EIO if an exporter refused the end, else 0; used by @access only
  * @num_accessed: number of @pools that are accessed; used by @access only while @accessing
  * @fetched_ns: when the worker fetched it
- * @fence: the hardware fence that ends the command; written once, with ctx->lock held
- * @lost_ns: when the client of a LOST command stops waiting
+ * @committed: the hardware fence that ends the command; written once, with ctx->lock held
+ * @fence_error: error of that fence; 0 if it has none
+ * @bound_ns: ctx->lock: when a FENCED command ends without its fence, and when the client of a LOST
+ *	one stops waiting
  * @lost_poll_ns: interval of the checks of a LOST command
  * @wait: the call that waits for it
  * @error: 0, or why there is no answer
@@ -208,6 +170,7 @@ struct nnaccel_command {
 	struct kref refs;
 	size_t charged;
 	struct nnaccel_context *ctx;
+	struct list_head all;
 	struct list_head node;
 	enum nnaccel_command_state state;
 	struct nnaccel_engine_wait engine_wait;
@@ -216,13 +179,25 @@ struct nnaccel_command {
 	struct nnaccel_copy *copy;
 	u64 start_ns;
 	u64 end_ns;
-	bool abandoned;
 	u32 progress;
 	bool expired;
 	bool counted;
 	bool kept;
-	struct nnaccel_async *async;
-	struct nnaccel_async async_room;
+	struct nnaccel_submission *submission;
+	struct nnaccel_uring *uring;
+	bool ended;
+	int end_error;
+	u64 ready_ns;
+	u64 duration_ns;
+	struct nnaccel_dependency *waits;
+	u32 num_waits;
+	u32 num_named;
+	u32 num_armed;
+	atomic_t unsignalled;
+	bool failed;
+	struct work_struct ready;
+	struct wait_queue_entry engine;
+	u64 engine_due_ns;
 	struct delayed_work expiry;
 	bool watched;
 	struct nnaccel_pool **pools;
@@ -242,8 +217,9 @@ struct nnaccel_command {
 	int access_error;
 	u32 num_accessed;
 	u64 fetched_ns;
-	struct nnaccel_commit_fence *fence;
-	u64 lost_ns;
+	struct nnaccel_dependency committed;
+	int fence_error;
+	u64 bound_ns;
 	u64 lost_poll_ns;
 	wait_queue_head_t wait;
 	int error;
@@ -269,12 +245,6 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
-/* Does a worker, hardware or an exporter go on with the command if its client gives up? */
-static inline bool nnaccel_command_goes_on(const struct nnaccel_command *cmd)
-{
-	return cmd->state >= NNACCEL_COMMAND_IN_FLIGHT && cmd->state < NNACCEL_COMMAND_DONE;
-}
-
 /* May hardware execute the command? */
 static inline bool nnaccel_command_computes(const struct nnaccel_command *cmd)
 {
@@ -290,15 +260,6 @@ static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
 }
 
-/* Returns when a command stops waiting for hardware that it begins to wait for. */
-static inline u64 nnaccel_hardware_due_ns(void)
-{
-	return ktime_get_ns() + (u64)READ_ONCE(nnaccel_fence_bound_ms) * NSEC_PER_MSEC;
-}
-
-/* Interval of the calls of nnaccel_async.must_leave. */
-#define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
-
 /* Bytes charged for a command without its arrays, and for a fence that it waits for. */
 #define NNACCEL_COMMAND_BYTES	(sizeof(struct nnaccel_command) + 1024)
 #define NNACCEL_WAIT_BYTES	64
@@ -309,26 +270,40 @@ void nnaccel_command_exit(void);
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind,
 					      const struct nnaccel_arrays *layout);
 void nnaccel_command_put(struct nnaccel_command *cmd);
-void nnaccel_command_put_all(struct list_head *dead);
+void nnaccel_unlock_commands(struct nnaccel_context *ctx);
 int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u32 num_pools);
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from);
 unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
+void nnaccel_command_bound(struct nnaccel_command *cmd, enum nnaccel_command_state state);
 bool nnaccel_command_lose(struct nnaccel_command *cmd);
-int nnaccel_command_count(struct nnaccel_command *cmd);
 void nnaccel_command_keep(struct nnaccel_command *cmd);
 void nnaccel_command_release(struct nnaccel_command *cmd);
 bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd);
 bool nnaccel_command_is_devices(const struct nnaccel_command *cmd);
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd);
-void nnaccel_command_submit(struct nnaccel_command *cmd);
+void nnaccel_command_cancel(struct nnaccel_command *cmd, int error);
+void nnaccel_command_fail_all(struct nnaccel_context *ctx, int error);
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
 void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m);
 int nnaccel_write_message(const char *message, u64 to, u32 size);
 int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
+
+/* ---- queue.c ---- */
+
+int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds);
+int nnaccel_command_admit(struct nnaccel_command *cmd);
+void nnaccel_command_advance(struct nnaccel_command *cmd);
+bool nnaccel_command_begun(struct nnaccel_command *cmd, int error);
+bool nnaccel_command_depends(const struct nnaccel_command *cmd);
+void nnaccel_command_forget_waits(struct nnaccel_command *cmd);
+void nnaccel_command_kick(struct nnaccel_command *cmd);
+void nnaccel_command_ready(struct work_struct *work);
+int nnaccel_command_engine_changed(struct wait_queue_entry *entry, unsigned int mode, int flags,
+				   void *key);
 
 /* ---- query.c ---- */
 

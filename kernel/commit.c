@@ -18,36 +18,10 @@
 #include "context.h"
 #include "core.h"
 #include "memory.h"
+#include "model.h"
 #include "session.h"
 #include "submit.h"
 #include "trace.h"
-
-/* Size of the message about a failed fence. */
-#define NNACCEL_FENCE_MESSAGE	48
-
-/**
- * struct nnaccel_commit_fence - A hardware fence that ends a command
- * @cmd: the command; takes over the reference of the session
- * @fence: the fence, with a reference
- * @cb: entry in the fence's list until it signals
- * @work: ends the command; queued once, by the fence or at @due_ns
- * @due_ns: when the command ends without the fence
- * @late: ctx->lock: the command ended without the fence
- * @error: error with which the command ends, unless it is @late; 0 if it is answered
- * @message: memory for the error message, because the work must not allocate
- * @payload: a discarded answer, to be freed
- */
-struct nnaccel_commit_fence {
-	struct nnaccel_command *cmd;
-	struct dma_fence *fence;
-	struct dma_fence_cb cb;
-	struct work_struct work;
-	u64 due_ns;
-	bool late;
-	int error;
-	char *message;
-	void *payload;
-};
 
 static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 {
@@ -75,7 +49,7 @@ struct nnaccel_answer {
 	void *large;
 	bool flags;
 	char *message;
-	struct nnaccel_commit_fence *fence;
+	struct dma_fence *fence;
 	u64 small[NNACCEL_SMALL_PAYLOAD / sizeof(u64)];
 };
 
@@ -183,135 +157,63 @@ static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answ
 	swap(cmd->message, answer->message);
 }
 
-/* Replaces the answer of a command whose fence failed. */
-static void nnaccel_commit_fence_fail(struct nnaccel_command *cmd, int error)
+/* Ends a FENCED command; @error is 0 if it is answered. */
+static void nnaccel_commit_fence_end(struct nnaccel_command *cmd, int error)
 {
-	bool late = error == -ETIME || error == -ETIMEDOUT;
+	int status = dma_fence_get_status(cmd->committed.fence);
 
-	cmd->status = late ? NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT :
-			     NNACCEL_STATUS_GENERAL_FAILURE;
-	cmd->payload_size = 0;
-	if (cmd->payload != cmd->room)
-		cmd->fence->payload = cmd->payload;
-	cmd->payload = NULL;
-	snprintf(cmd->fence->message, NNACCEL_FENCE_MESSAGE, "the engine's fence has error %d",
-		 -error);
-	swap(cmd->message, cmd->fence->message);
-}
-
-static void nnaccel_commit_fence_end(struct work_struct *work)
-{
-	struct nnaccel_commit_fence *end = container_of(work, struct nnaccel_commit_fence, work);
-	struct nnaccel_command *cmd = end->cmd;
-	int error = dma_fence_get_status(end->fence);
-	bool signalling;
-
-	signalling = nnaccel_lock_signalling(cmd->ctx);
-	list_del_init(&cmd->node);
-	if (!end->late && error < 0)
-		nnaccel_commit_fence_fail(cmd, error);
+	if (!error && status < 0) {
+		cmd->status = status == -ETIME || status == -ETIMEDOUT ?
+			      NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT :
+			      NNACCEL_STATUS_GENERAL_FAILURE;
+		cmd->payload_size = 0;
+		cmd->fence_error = -status;
+	}
 	nnaccel_commit_count(cmd);
-	nnaccel_command_finish(cmd, end->late ? -ETIME : end->error);
-	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	nnaccel_command_put(cmd);
-	/* The exit of the module waits until this has returned. */
+	nnaccel_command_finish(cmd, error);
+	/* The exit of the module waits until the work has returned. */
 	module_put(THIS_MODULE);
 }
 
-/* Runs while the fence signals, with its lock held. */
+/* Runs while the fence signals, with its lock held. The FENCED command holds itself until then. */
 static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
-	struct nnaccel_commit_fence *end = container_of(cb, struct nnaccel_commit_fence, cb);
-
-	queue_work(nnaccel_wq, &end->work);
+	nnaccel_command_kick(container_of(cb, struct nnaccel_dependency, cb)->cmd);
 }
 
 /**
- * nnaccel_commit_fence_due_ns() - Returns when a command ends without its committed fence
- * @cmd: the FENCED command; ctx->lock is held
- *
- * Return: CLOCK_MONOTONIC time.
+ * nnaccel_commit_fence_check() - Ends a command whose committed fence has signalled
+ * @cmd: the command, in any state; ctx->lock is held
  */
-u64 nnaccel_commit_fence_due_ns(const struct nnaccel_command *cmd)
+void nnaccel_commit_fence_check(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	return cmd->fence->due_ns;
+	if (cmd->state == NNACCEL_COMMAND_FENCED && dma_fence_is_signaled(cmd->committed.fence))
+		nnaccel_commit_fence_end(cmd, cmd->error);
 }
 
 /**
- * nnaccel_commit_fence_expire() - Ends a command whose fence takes too long
+ * nnaccel_commit_fence_expire() - Ends a command whose committed fence takes too long
  * @cmd: the FENCED command; ctx->lock is held
- *
- * Return: false if there is time left.
  */
-bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
+void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 {
-	struct nnaccel_commit_fence *end = cmd->fence;
-
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (ktime_get_ns() < end->due_ns)
-		return false;
 	/* Otherwise it is signalling now, and its callback queues the work. */
-	if (dma_fence_remove_callback(end->fence, &end->cb)) {
-		end->late = true;
-		queue_work(nnaccel_wq, &end->work);
-	}
-	return true;
-}
-
-/**
- * nnaccel_commit_fence_free() - Frees the fence of a commit
- * @end: the fence, for which nothing waits any more
- */
-void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end)
-{
-	if (end->fence)
-		dma_fence_put(end->fence);
-	kvfree(end->payload);
-	kfree(end->message);
-	kfree(end);
-}
-
-/* Returns the fence of a commit or an error pointer; NULL if it has no fence. */
-static struct nnaccel_commit_fence *
-nnaccel_commit_fence_get(const struct nnaccel_session_commit *arg)
-{
-	struct nnaccel_commit_fence *end;
-	int ret;
-
-	if (!(arg->flags & NNACCEL_COMMIT_FENCE))
-		return NULL;
-	end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
-	if (!end)
-		return ERR_PTR(-ENOMEM);
-	INIT_WORK(&end->work, nnaccel_commit_fence_end);
-	INIT_LIST_HEAD(&end->cb.node);
-	end->fence = sync_file_get_fence(arg->fence);
-	end->message = kmalloc(NNACCEL_FENCE_MESSAGE, GFP_KERNEL_ACCOUNT);
-	if (end->fence && end->message)
-		return end;
-	ret = end->fence ? -ENOMEM : -EINVAL;
-	nnaccel_commit_fence_free(end);
-	return ERR_PTR(ret);
+	if (dma_fence_remove_callback(cmd->committed.fence, &cmd->committed.cb))
+		nnaccel_commit_fence_end(cmd, -ETIME);
 }
 
 /*
  * Moves a command from its session to its fence, because hardware does not stop with the worker.
- * The pools, the context and the module are held until the fence has signalled.
  */
-static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd,
-				      struct nnaccel_commit_fence *end)
+static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd, struct dma_fence *fence)
 {
-	lockdep_assert_held(&cmd->ctx->lock);
-	__module_get(THIS_MODULE);
-	end->cmd = cmd;
-	end->due_ns = nnaccel_hardware_due_ns();
-	cmd->fence = end;
-	cmd->state = NNACCEL_COMMAND_FENCED;
-	list_add_tail(&cmd->node, &cmd->ctx->fenced);
-	nnaccel_command_watch(cmd);
-	if (dma_fence_add_callback(end->fence, &end->cb, nnaccel_commit_fence_signalled))
-		queue_work(nnaccel_wq, &end->work);
+	cmd->committed.cmd = cmd;
+	cmd->committed.fence = dma_fence_get(fence);
+	nnaccel_command_bound(cmd, NNACCEL_COMMAND_FENCED);
+	if (dma_fence_add_callback(fence, &cmd->committed.cb, nnaccel_commit_fence_signalled))
+		nnaccel_commit_fence_end(cmd, cmd->error);
 }
 
 /*
@@ -338,7 +240,6 @@ static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_ans
 
 /* Returns the command in flight that the worker names, or NULL. */
 static struct nnaccel_command *nnaccel_commit_find(struct nnaccel_session *session, u64 cookie)
-	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_command *cmd;
 
@@ -367,7 +268,7 @@ static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 	mutex_unlock(&session->ctx->lock);
 	if (!cmd)
 		return ret;
-	ret = ret ?: nnaccel_command_add_fence(cmd, answer->fence->fence);
+	ret = ret ?: nnaccel_command_add_fence(cmd, answer->fence);
 	nnaccel_command_put(cmd);
 	return ret;
 }
@@ -378,17 +279,14 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 {
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_command *cmd;
-	bool signalling;
 	int ret;
 
-	signalling = nnaccel_lock_signalling(ctx);
+	mutex_lock(&ctx->lock);
 	cmd = nnaccel_commit_find(session, arg->cookie);
 	ret = cmd ? nnaccel_commit_check(cmd, arg, answer) : -ENOENT;
-	if (ret) {
-		nnaccel_unlock_signalling(ctx, signalling);
-		return ret;
-	}
-	list_del_init(&cmd->node);
+	if (ret)
+		goto out;
+
 	nnaccel_commit_take(cmd, answer, arg->payload_size);
 	cmd->status = arg->status;
 	cmd->device_ns = arg->device_ns;
@@ -398,21 +296,17 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 			memcpy(&cmd->model->memory, cmd->payload, sizeof(cmd->model->memory));
 	}
 	trace_nnaccel_command_commit(cmd);
-	ret = nnaccel_commit_charge(cmd, answer);
+	cmd->error = nnaccel_commit_charge(cmd, answer);
 	if (answer->fence) {
-		answer->fence->error = ret;
-		nnaccel_submission_fenced(cmd, answer->fence->fence);
-		/* nnaccel_commit_fence_wait() takes over the session's reference to the command. */
+		nnaccel_submission_fenced(cmd, answer->fence);
 		nnaccel_commit_fence_wait(cmd, answer->fence);
-		answer->fence = NULL;
-		nnaccel_unlock_signalling(ctx, signalling);
-		return 0;
+	} else {
+		nnaccel_commit_count(cmd);
+		nnaccel_command_finish(cmd, cmd->error);
 	}
-	nnaccel_commit_count(cmd);
-	nnaccel_command_finish(cmd, ret);
-	nnaccel_unlock_signalling(ctx, signalling);
-	nnaccel_command_put(cmd);
-	return 0;
+out:
+	nnaccel_unlock_commands(ctx);
+	return ret;
 }
 
 /* Copies the worker's answer. The caller frees the allocations, also on failure. */
@@ -420,17 +314,14 @@ static int nnaccel_answer_copy(struct nnaccel_answer *answer,
 			       const struct nnaccel_session_commit *arg)
 {
 	const void __user *payload = u64_to_user_ptr(arg->payload);
-	int ret;
+	bool fenced = arg->flags & NNACCEL_COMMIT_FENCE;
 
 	answer->payload = NULL;
 	answer->large = NULL;
 	answer->message = NULL;
-	answer->fence = nnaccel_commit_fence_get(arg);
-	if (IS_ERR(answer->fence)) {
-		ret = PTR_ERR(answer->fence);
-		answer->fence = NULL;
-		return ret;
-	}
+	answer->fence = fenced ? sync_file_get_fence(arg->fence) : NULL;
+	if (fenced && !answer->fence)
+		return -EINVAL;
 	if (arg->payload_size > sizeof(answer->small)) {
 		void *large = nnaccel_copy_in(arg->payload, arg->payload_size, 1);
 
@@ -469,8 +360,7 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	ret = ret ?: nnaccel_commit(session, arg, &answer);
 	kfree(answer.message);
 	kvfree(answer.large);
-	if (answer.fence)
-		nnaccel_commit_fence_free(answer.fence);
+	dma_fence_put(answer.fence);
 	return ret;
 }
 
@@ -488,7 +378,7 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 		ret = nnaccel_command_prepares(cmd) ? 0 : -EINVAL;
 	if (!ret) {
 		cmd->progress = arg->fence;
-		ret = cmd->abandoned ? -ECANCELED : 0;
+		ret = cmd->ended ? -ECANCELED : 0;
 	}
 	mutex_unlock(&ctx->lock);
 	return ret;

@@ -116,8 +116,8 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->bursts);
-	INIT_LIST_HEAD(&ctx->asyncs);
-	INIT_LIST_HEAD(&ctx->fenced);
+	INIT_LIST_HEAD(&ctx->commands);
+	INIT_LIST_HEAD(&ctx->dead);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	ctx->uid = nnaccel_account_uid(ctx->account);
@@ -148,10 +148,11 @@ static bool nnaccel_context_is_ending(const struct nnaccel_context *ctx)
 /* Commands of rings hold the file, and before 6.7 only this cancels them when the process ends. */
 static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
+	const struct nnaccel_cancel all = { .flags = NNACCEL_CANCEL_ANY };
 	struct nnaccel_context *ctx = file->private_data;
 
 	if (nnaccel_context_is_ending(ctx))
-		nnaccel_async_cancel_all(ctx);
+		nnaccel_uring_cancel_all(ctx, &all);
 	return 0;
 }
 
@@ -162,19 +163,16 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
-	bool signalling;
-	LIST_HEAD(dead);
 
-	signalling = nnaccel_lock_signalling(ctx);
+	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->closed, true);
-	nnaccel_async_fail(ctx, -ECANCELED, &dead);
+	nnaccel_command_fail_all(ctx, -ECANCELED);
 	nnaccel_burst_kill_all(ctx);
 	if (ctx->session) {
 		nnaccel_grant_revoke_fds(ctx->session);
 		wake_up_all(&ctx->session->wait);
 	}
-	nnaccel_unlock_signalling(ctx, signalling);
-	nnaccel_command_put_all(&dead);
+	nnaccel_unlock_commands(ctx);
 
 	nnaccel_object_destroy_all(ctx);
 	nnaccel_engine_remove(ctx);

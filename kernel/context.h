@@ -3,7 +3,6 @@
 #ifndef NNACCEL_CONTEXT_H
 #define NNACCEL_CONTEXT_H
 
-#include <linux/dma-fence.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -68,8 +67,8 @@ enum nnaccel_object_type {
  * @bursts: bursts that are alive
  * @num_bursts: number of bursts, also of dead ones
  * @num_commands: number of commands that wait, are queued or are in flight
- * @asyncs: commands whose end was not reported yet, oldest first
- * @fenced: commands that wait for hardware: FENCED and LOST
+ * @commands: commands that were admitted and have not ended, oldest first, with references
+ * @dead: commands that were finished; nnaccel_unlock_commands() puts them
  * @num_answers: number of answers to fetch, of submissions without a file; poll() reads it without
  *	the lock
  * @num_sessions: number of sessions so far
@@ -114,8 +113,8 @@ struct nnaccel_context {
 	struct list_head bursts;
 	u32 num_bursts;
 	u32 num_commands;
-	struct list_head asyncs;
-	struct list_head fenced;
+	struct list_head commands;
+	struct list_head dead;
 	u32 num_answers;
 	u64 num_sessions;
 	u64 import_bytes;
@@ -137,28 +136,6 @@ struct nnaccel_context {
 };
 
 extern const struct file_operations nnaccel_context_fops;
-
-/*
- * Locks a context to end commands and signal their fences. Lockdep then checks that no holder of
- * the lock waits for memory.
- */
-static inline bool nnaccel_lock_signalling(struct nnaccel_context *ctx)
-	__acquires(&ctx->lock)
-{
-	bool signalling = dma_fence_begin_signalling();
-
-	mutex_lock(&ctx->lock);
-	__acquire(&ctx->lock);
-	return signalling;
-}
-
-static inline void nnaccel_unlock_signalling(struct nnaccel_context *ctx, bool signalling)
-	__releases(&ctx->lock)
-{
-	__release(&ctx->lock);
-	mutex_unlock(&ctx->lock);
-	dma_fence_end_signalling(signalling);
-}
 
 void nnaccel_context_get(struct nnaccel_context *ctx);
 void nnaccel_context_put(struct nnaccel_context *ctx);

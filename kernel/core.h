@@ -17,8 +17,7 @@
  * users is held; see access.c.
  *
  * User memory is not accessed with any of these locks held, because a fault takes mmap_lock.
- * Memory is not allocated with ctx->lock held, nor with a lock that is taken under it. ctx->lock is
- * taken to signal fences, and memory reclaim may wait for a fence.
+ * Memory is not allocated with ctx->lock held, nor with a lock that is taken under it.
  *
  * Lifetimes: "->" is a reference, "...>" is a weak pointer.
  *
@@ -29,17 +28,16 @@
  *   Command -> pools, buffers, model.	Until the worker and the hardware are done with it, even
  *				if its caller gave up.
  *   Command in the state FENCED or LOST -> module.
- *   Caller, session -> command.
- *   Asynchronous command -> context, and the fences and events that it waits for.
- *   Context ...> asynchronous command.	Under ctx->lock; cleared at the command's end.
+ *   Caller, context -> command.	The context's list has a reference from the admission to
+ *				the end. The lists of a session have none.
+ *   Command -> context, and the fences that it waits for.
  *   Submission -> command.	Until its answer is fetched.
- *   Submission -> event.	Until the submission is freed.
+ *   Submission -> the fence of its end, which holds nothing. So the end of a command frees only
+ *				this command, however long a chain of dependencies is.
  *   Command ...> submission.	Under ctx->lock; cleared when the submission ends.
  *   Submission's file -> submission.
  *   Submission's drop work -> submission.	If its file was closed; queued at the command's
  *				end, and ends the submission.
- *   Event -> nothing.		So the end of a command frees only this command, however long a
- *				chain of dependencies is.
  *   Model -> pools of its constants.
  *   Burst's file, command -> burst -> context, model.
  *   Slot of a burst -> pool.	Until the slot is freed or the burst's file is closed.

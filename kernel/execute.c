@@ -214,7 +214,7 @@ int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *c
 			&to->out_driver_ns, err_access);
 	/* Only the last field is missing in the first published version of the structure. */
 	if (ucmd->user_size >= sizeof(*to))
-		unsafe_put_user(measured ? cmd->end_ns - cmd->async->ready_ns : NNACCEL_TIME_NONE,
+		unsafe_put_user(measured ? cmd->end_ns - cmd->ready_ns : NNACCEL_TIME_NONE,
 				&to->out_fenced_ns, err_access);
 	user_write_access_end();
 	return 0;

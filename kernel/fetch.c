@@ -42,17 +42,16 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 		if (other < priority || (before && other == priority))
 			break;
 	}
-	list_add_tail(&cmd->node, at);
+	list_move_tail(&cmd->node, at);
 	cmd->state = NNACCEL_COMMAND_QUEUED;
 }
 
 /**
  * nnaccel_session_queue() - Queues a command behind those of its priority
  * @session: the session; ctx->lock is held
- * @cmd: the command; the session takes over one reference of the caller
+ * @cmd: the admitted command
  */
 void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_command *cmd)
-	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_model *model = cmd->model;
 
@@ -81,7 +80,6 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
  */
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst)
-	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_notice *notice = *from;
 
@@ -130,7 +128,6 @@ static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
 
 /* Publishes the grants of what a command names, as far as there are numbers for them. */
 static void nnaccel_fetch_publish(struct nnaccel_session *session, struct nnaccel_command *cmd)
-	__must_hold(&session->ctx->lock)
 {
 	u32 i;
 
@@ -176,26 +173,19 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 
 /*
  * Puts a command back into the queue because the worker could not be notified. Drops it if it is
- * abandoned, or if its burst is dead and can no longer be announced.
+ * cancelled, or if its burst is dead and can no longer be announced.
  */
 static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
-	struct nnaccel_context *ctx = session->ctx;
-	bool signalling, drop = false;
-
-	signalling = nnaccel_lock_signalling(ctx);
+	mutex_lock(&session->ctx->lock);
 	/* A thread that guessed the cookie may have committed it. */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
-		drop = cmd->abandoned || (cmd->burst && cmd->burst->dead);
-		list_del_init(&cmd->node);
-		if (drop)
+		if (cmd->ended || (cmd->burst && cmd->burst->dead))
 			nnaccel_command_finish(cmd, -ECANCELED);
 		else
 			nnaccel_session_insert(session, cmd, true);
 	}
-	nnaccel_unlock_signalling(ctx, signalling);
-	if (drop)
-		nnaccel_command_put(cmd);
+	nnaccel_unlock_commands(session->ctx);
 }
 
 /* Writes the formats of the formatted pools of a command. */
@@ -320,33 +310,6 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 	return ret;
 }
 
-/* Returns the first command of the queue if its deadline has passed, or NULL. */
-static struct nnaccel_command *nnaccel_fetch_first_expired(struct nnaccel_session *session)
-{
-	struct nnaccel_command *cmd;
-
-	cmd = list_first_entry_or_null(&session->queue, struct nnaccel_command, node);
-	if (cmd && cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
-		return cmd;
-	return NULL;
-}
-
-/* Ends that command, and lets the caller fetch the next one. */
-static int nnaccel_fetch_expire(struct nnaccel_session *session)
-{
-	bool signalling = nnaccel_lock_signalling(session->ctx);
-	struct nnaccel_command *cmd = nnaccel_fetch_first_expired(session);
-
-	if (cmd) {
-		list_del_init(&cmd->node);
-		nnaccel_command_finish(cmd, -ETIME);
-	}
-	nnaccel_unlock_signalling(session->ctx, signalling);
-	if (cmd)
-		nnaccel_command_put(cmd);
-	return -ERESTART;
-}
-
 /* Fetches a notice or else a command. Notices are first, because they free memory. */
 static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 {
@@ -359,12 +322,10 @@ static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
 		ret = -ESHUTDOWN;
 	else if (!list_empty(&session->notices))
 		return nnaccel_fetch_notice(fetch);
-	else if (nnaccel_fetch_first_expired(session))
-		ret = -ERESTART;
 	else if (!list_empty(&session->queue))
 		return nnaccel_fetch_command(fetch);
 	mutex_unlock(&ctx->lock);
-	return ret == -ERESTART ? nnaccel_fetch_expire(session) : ret;
+	return ret;
 }
 
 /**

@@ -172,27 +172,21 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 	return nnaccel_session_ready(session) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/*
- * Fails the commands of @from, except those whose memory devices still write. Moves them to @to for
- * the caller to put.
- */
-static void nnaccel_session_fail_commands(struct list_head *from, struct list_head *to)
+/* Fails the commands of a list, except those whose memory devices still write. */
+static void nnaccel_session_fail_commands(struct list_head *from)
 {
 	struct nnaccel_command *cmd, *next;
 
-	list_for_each_entry_safe(cmd, next, from, node) {
-		if (nnaccel_command_lose(cmd))
-			continue;
-		nnaccel_command_finish(cmd, -EPIPE);
-		list_move_tail(&cmd->node, to);
-	}
+	list_for_each_entry_safe(cmd, next, from, node)
+		if (!nnaccel_command_lose(cmd))
+			nnaccel_command_finish(cmd, -EPIPE);
 }
 
 /*
- * Disconnects a session from its context. Its file may stay open. @dead gets commands to put.
+ * Disconnects a session from its context. Its file may stay open.
  * The engine node is notified first, so that later calls do not get the -EPIPE of this session.
  */
-static void nnaccel_session_disconnect(struct nnaccel_session *session, struct list_head *dead)
+static void nnaccel_session_disconnect(struct nnaccel_session *session)
 	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_context *ctx = session->ctx;
@@ -203,9 +197,8 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session, struct l
 	lockdep_assert_held(&ctx->lock);
 	nnaccel_engine_session_ended(ctx);
 	nnaccel_session_end(session);
-	nnaccel_session_fail_commands(&session->in_flight, dead);
-	nnaccel_session_fail_commands(&session->queue, dead);
-	nnaccel_async_fail(ctx, -EPIPE, dead);
+	nnaccel_session_fail_commands(&session->in_flight);
+	nnaccel_command_fail_all(ctx, -EPIPE);
 	nnaccel_burst_kill_all(ctx);
 	list_for_each_entry_safe(model, next, &session->models, node) {
 		list_del_init(&model->node);
@@ -224,14 +217,11 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session, struct l
 static void nnaccel_session_leave(struct nnaccel_session *session)
 {
 	struct nnaccel_context *ctx = session->ctx;
-	bool signalling;
-	LIST_HEAD(dead);
 
-	signalling = nnaccel_lock_signalling(ctx);
+	mutex_lock(&ctx->lock);
 	if (ctx->session == session)
-		nnaccel_session_disconnect(session, &dead);
-	nnaccel_unlock_signalling(ctx, signalling);
-	nnaccel_command_put_all(&dead);
+		nnaccel_session_disconnect(session);
+	nnaccel_unlock_commands(ctx);
 }
 
 /* Disconnects a session whose worker was killed, once no thread can write, or after a while. */

@@ -13,7 +13,6 @@ struct dma_buf;
 struct file;
 struct mm_struct;
 struct nnaccel_command;
-struct nnaccel_commit_fence;
 struct nnaccel_context;
 struct nnaccel_notice;
 struct nnaccel_pool;
@@ -109,9 +108,8 @@ int nnaccel_session_fetch(const struct nnaccel_fetch *fetch);
 /* ---- commit.c ---- */
 
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd);
-u64 nnaccel_commit_fence_due_ns(const struct nnaccel_command *cmd);
-bool nnaccel_commit_fence_expire(struct nnaccel_command *cmd);
-void nnaccel_commit_fence_free(struct nnaccel_commit_fence *end);
+void nnaccel_commit_fence_check(struct nnaccel_command *cmd);
+void nnaccel_commit_fence_expire(struct nnaccel_command *cmd);
 
 /* ---- grant.c ---- */
 

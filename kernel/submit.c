@@ -3,13 +3,14 @@
  * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
  * A table describes the kinds of work: how a description becomes a command, and how its answer is
- * written. All waits except those of copies are in async.c. So a call submits its work before it
+ * written. All waits except those of copies are in queue.c. So a call submits its work before it
  * waits, and a signal leaves nothing to undo.
  *
  * A SUBMIT that waits has no submission. It makes one if a signal ends its wait.
  */
 
 #include <linux/anon_inodes.h>
+#include <linux/dma-fence.h>
 #include <linux/file.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -120,52 +121,65 @@ static struct nnaccel_submission *to_submission(struct nnaccel_object *obj)
 	return container_of(obj, struct nnaccel_submission, obj);
 }
 
-/* Notifies pollers that a submission has its answer or failed. */
-static void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
+static const char *nnaccel_end_name(struct dma_fence *fence)
 {
-	struct nnaccel_async *async = cmd->async;
+	return "nnaccel";
+}
+
+static const struct dma_fence_ops nnaccel_end_ops = {
+	.get_driver_name = nnaccel_end_name,
+	.get_timeline_name = nnaccel_end_name,
+};
+
+/**
+ * struct nnaccel_end - The end of an execution, for commands that depend on it
+ * @fence: base
+ * @lock: lock of @fence
+ *
+ * It holds no references, so it keeps nothing of the execution alive.
+ */
+struct nnaccel_end {
+	struct dma_fence fence;
+	spinlock_t lock;
+};
+
+static struct dma_fence *nnaccel_end_create(void)
+{
+	struct nnaccel_end *end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
+
+	if (!end)
+		return NULL;
+	/* dma_fence_free() frees it. */
+	BUILD_BUG_ON(offsetof(struct nnaccel_end, fence));
+	spin_lock_init(&end->lock);
+	dma_fence_init(&end->fence, &nnaccel_end_ops, &end->lock, dma_fence_context_alloc(1), 1);
+	return &end->fence;
+}
+
+/**
+ * nnaccel_submission_tell() - Notifies pollers that a submission has its answer or failed
+ * @sub: the submission
+ * @cmd: its command, which has ended; ctx->lock is held
+ */
+void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_command *cmd)
+{
 	struct nnaccel_context *ctx = cmd->ctx;
 
 	lockdep_assert_held(&ctx->lock);
-	if (sub->event) {
-		nnaccel_event_happen(sub->event,
-				     async->error || cmd->status != NNACCEL_STATUS_NONE);
-		if (!sub->closed)
-			return;
-		refcount_inc(&sub->obj.refs);	/* for the work */
-		queue_work(nnaccel_wq, &sub->drop);
+	if (!sub->end) {
+		sub->answered = true;
+		WRITE_ONCE(ctx->num_answers, ctx->num_answers + 1);
+		wake_up_poll(&ctx->answers_wait, EPOLLIN | EPOLLRDNORM);
 		return;
 	}
-	async->answered = true;
-	WRITE_ONCE(ctx->num_answers, ctx->num_answers + 1);
-	wake_up_poll(&ctx->answers_wait, EPOLLIN | EPOLLRDNORM);
-}
-
-/* Implements nnaccel_async.end for submitted commands. */
-static void nnaccel_submission_told(struct nnaccel_command *cmd, int error)
-	__must_hold(&cmd->ctx->lock)
-{
-	struct nnaccel_async *async = cmd->async;
-
-	async->error = error;
-	/* Pairs with the acquire in nnaccel_submission_await(). */
-	smp_store_release(&async->told, true);
-	wake_up(&cmd->wait);
-	if (async->data)
-		nnaccel_submission_tell(async->data, cmd);
-}
-
-/* Cancels a submitted command that has not ended. */
-static void nnaccel_submission_cancel(struct nnaccel_command *cmd)
-{
-	bool drop = false, signalling = nnaccel_lock_signalling(cmd->ctx);
-
-	if (!cmd->async->ended)
-		drop = !nnaccel_async_cancel(cmd);
-	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	if (drop)
-		nnaccel_command_put(cmd);
+	if (cmd->end_error || cmd->status != NNACCEL_STATUS_NONE)
+		dma_fence_set_error(sub->end, -EIO);
+	dma_fence_signal(sub->end);
+	wake_up_poll(&sub->wait, EPOLLIN | EPOLLRDNORM);
+	if (sub->closed) {
+		refcount_inc(&sub->obj.refs);	/* for the work */
+		queue_work(nnaccel_wq, &sub->drop);
+	}
 }
 
 /**
@@ -176,24 +190,20 @@ void nnaccel_submission_end(struct nnaccel_object *obj)
 {
 	struct nnaccel_submission *sub = to_submission(obj);
 	struct nnaccel_context *ctx = obj->ctx;
-	bool drop = false, signalling = nnaccel_lock_signalling(ctx);
-	struct nnaccel_command *cmd = sub->cmd;
+	struct nnaccel_command *cmd;
 
+	mutex_lock(&ctx->lock);
+	cmd = sub->cmd;
 	sub->cmd = NULL;
 	if (cmd) {
-		struct nnaccel_async *async = cmd->async;
-
-		if (!async->ended && cmd->state != NNACCEL_COMMAND_NEW)
-			drop = !nnaccel_async_cancel(cmd);
-		async->data = NULL;
-		if (async->answered)
+		nnaccel_command_cancel(cmd, -ECANCELED);
+		cmd->submission = NULL;
+		if (sub->answered)
 			WRITE_ONCE(ctx->num_answers, ctx->num_answers - 1);
-		async->answered = false;
+		sub->answered = false;
 		nnaccel_command_release(cmd);
 	}
-	nnaccel_unlock_signalling(ctx, signalling);
-	if (drop)
-		nnaccel_command_put(cmd);
+	nnaccel_unlock_commands(ctx);
 	if (cmd)
 		nnaccel_command_put(cmd);
 }
@@ -221,8 +231,7 @@ void nnaccel_submission_release(struct nnaccel_object *obj)
 {
 	struct nnaccel_submission *sub = to_submission(obj);
 
-	if (sub->event)
-		nnaccel_event_put(sub->event);
+	dma_fence_put(sub->end);
 	dma_fence_put(sub->fence);
 	kfree(sub);
 }
@@ -244,16 +253,14 @@ static bool nnaccel_submission_is_devices(const struct nnaccel_command *cmd)
  * @fence: the fence
  */
 void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fence)
-	__must_hold(&cmd->ctx->lock)
 {
-	struct nnaccel_submission *sub = cmd->async->submitted ? cmd->async->data : NULL;
+	struct nnaccel_submission *sub = cmd->submission;
 
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (!sub || !sub->devices)
 		return;
-	sub->fence = dma_fence_get(fence);
-	if (sub->event)
-		nnaccel_event_show_fence(sub->event);
+	WRITE_ONCE(sub->fence, dma_fence_get(fence));
+	wake_up_poll(&sub->wait, EPOLLPRI);
 }
 
 /* Makes a submission with one reference and a reserved id. */
@@ -277,6 +284,7 @@ static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel
 		return ERR_PTR(ret);
 	}
 	kref_get(&cmd->refs);
+	init_waitqueue_head(&sub->wait);
 	INIT_WORK(&sub->drop, nnaccel_submission_dropped);
 	sub->kind = kind;
 	sub->devices = nnaccel_submission_is_devices(cmd);
@@ -303,7 +311,7 @@ static int nnaccel_submission_close(struct inode *inode, struct file *file)
 
 	mutex_lock(&ctx->lock);
 	sub->closed = true;
-	told = sub->cmd && sub->cmd->async->told;
+	told = sub->cmd && sub->cmd->ended;
 	mutex_unlock(&ctx->lock);
 	if (told)
 		nnaccel_submission_remove(sub);
@@ -315,7 +323,9 @@ static __poll_t nnaccel_submission_poll(struct file *file, poll_table *wait)
 {
 	struct nnaccel_submission *sub = file->private_data;
 
-	return nnaccel_event_poll(sub->event, file, wait);
+	poll_wait(file, &sub->wait, wait);
+	return (dma_fence_is_signaled(sub->end) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (READ_ONCE(sub->fence) ? EPOLLPRI : 0);
 }
 
 static void nnaccel_submission_show_fdinfo(struct seq_file *m, struct file *file)
@@ -355,22 +365,21 @@ static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnacce
 }
 
 /**
- * nnaccel_submission_event() - Returns the event of a submission's file
+ * nnaccel_submission_get_end() - Returns the end of the submission of a file
  * @fd: number of the file
  *
- * Return: the event with a reference, or NULL if it is no such file.
+ * Return: a fence with a reference, which only commands may wait for; NULL if it is no such file.
  */
-struct nnaccel_event *nnaccel_submission_event(int fd)
+struct dma_fence *nnaccel_submission_get_end(int fd)
 {
 	struct nnaccel_submission *sub = nnaccel_submission_of_file(NULL, fd);
-	struct nnaccel_event *event;
+	struct dma_fence *end;
 
 	if (IS_ERR(sub))
 		return NULL;
-	event = sub->event;
-	nnaccel_event_get(event);
+	end = dma_fence_get(sub->end);
 	nnaccel_object_put(&sub->obj);
-	return event;
+	return end;
 }
 
 /* Makes the file of a new submission and reserves an fd. */
@@ -382,8 +391,8 @@ static struct file *nnaccel_submission_open(struct nnaccel_submission *sub, u32 
 	ret = nnaccel_object_charge(&sub->obj, NNACCEL_FILE_BYTES);
 	if (ret)
 		return ERR_PTR(ret);
-	sub->event = nnaccel_event_create();
-	if (!sub->event)
+	sub->end = nnaccel_end_create();
+	if (!sub->end)
 		return ERR_PTR(-ENOMEM);
 	*fd = get_unused_fd_flags(flags & NNACCEL_SUBMIT_CLOEXEC ? O_CLOEXEC : 0);
 	if (*fd < 0)
@@ -403,17 +412,8 @@ static int nnaccel_submit_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 id, 
 {
 	struct nnaccel_submit __user *to = ucmd->ubuffer;
 
-	if (!user_write_access_begin(to, sizeof(*to)))
-		return -EFAULT;
-	unsafe_put_user(state, &to->out_state, err_access);
-	unsafe_put_user(id, &to->out_id, err_access);
-	unsafe_put_user(fd, &to->out_fd, err_access);
-	user_write_access_end();
-	return 0;
-
-err_access:
-	user_write_access_end();
-	return -EFAULT;
+	return put_user(state, &to->out_state) || put_user(id, &to->out_id) ||
+	       put_user(fd, &to->out_fd) ? -EFAULT : 0;
 }
 
 /* Submits work without waiting for it. */
@@ -435,9 +435,11 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, const struct nnac
 			return PTR_ERR(file);
 		}
 	}
-	cmd->async->data = sub;
+	cmd->submission = sub;
 	cmd->kept = true;
-	ret = nnaccel_async_admit(cmd);
+	mutex_lock(&cmd->ctx->lock);
+	ret = nnaccel_command_admit(cmd);
+	mutex_unlock(&cmd->ctx->lock);
 	if (ret)
 		goto err_file;
 	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, fd);
@@ -446,7 +448,9 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, const struct nnac
 	if (file)
 		fd_install(fd, file);
 	nnaccel_object_publish(&sub->obj, sub->id);
-	nnaccel_async_advance(cmd);
+	mutex_lock(&cmd->ctx->lock);
+	nnaccel_command_advance(cmd);
+	nnaccel_unlock_commands(cmd->ctx);
 	return 0;
 
 err_file:
@@ -462,13 +466,15 @@ err_file:
 static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
 			       struct nnaccel_command *cmd)
 {
-	struct nnaccel_submission *sub;
-	bool signalling;
+	struct nnaccel_submission *sub = ERR_PTR(-EINTR);
 	int ret;
 
-	sub = nnaccel_submission_create(kind, cmd);
+	if (!fatal_signal_pending(current))
+		sub = nnaccel_submission_create(kind, cmd);
 	if (IS_ERR(sub)) {
-		nnaccel_submission_cancel(cmd);
+		mutex_lock(&cmd->ctx->lock);
+		nnaccel_command_cancel(cmd, -ECANCELED);
+		nnaccel_unlock_commands(cmd->ctx);
 		return PTR_ERR(sub);
 	}
 	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, -1);
@@ -476,50 +482,24 @@ static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, const struct nnaccel_k
 		nnaccel_submission_drop(sub);
 		return ret;
 	}
-	signalling = nnaccel_lock_signalling(cmd->ctx);
-	cmd->async->data = sub;
+	mutex_lock(&cmd->ctx->lock);
+	cmd->submission = sub;
 	nnaccel_command_keep(cmd);
-	if (cmd->async->told)
+	if (cmd->ended)
 		nnaccel_submission_tell(sub, cmd);
-	nnaccel_unlock_signalling(cmd->ctx, signalling);
+	mutex_unlock(&cmd->ctx->lock);
 	nnaccel_object_publish(&sub->obj, sub->id);
 	return 0;
 }
 
 /* Waits until the command has ended. Returns 0, or -ERESTARTSYS if a signal came. */
-static int nnaccel_submission_await(struct nnaccel_command *cmd)
+static int nnaccel_command_await(struct nnaccel_command *cmd)
 {
-	/* Pairs with the release in nnaccel_submission_told(). */
-	long ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->async->told),
+	/* Pairs with the release in nnaccel_command_report(). */
+	long ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->ended),
 					      TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 
 	return ret < 0 ? -ERESTARTSYS : 0;
-}
-
-/* Submits work, waits for the answer and writes it. */
-static int nnaccel_submit_and_wait(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
-				   const struct nnaccel_kind *kind, struct nnaccel_command *cmd)
-{
-	int ret;
-
-	ret = nnaccel_work_reserve(kind, cmd, work);
-	if (ret)
-		return ret;
-	ret = nnaccel_async_start(cmd);
-	if (!ret) {
-		ret = nnaccel_submission_await(cmd);
-		if (!ret)
-			ret = cmd->async->error ?: kind->respond(work, cmd);
-		if (!ret)
-			ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
-	}
-	nnaccel_work_finish(kind, cmd, work, ret);
-	if (ret != -ERESTARTSYS)
-		return ret;
-	if (!fatal_signal_pending(current))
-		return nnaccel_submit_keep(ucmd, kind, cmd);
-	nnaccel_submission_cancel(cmd);
-	return -EINTR;
 }
 
 /* Returns the kind of work, or NULL if the flags or dependencies are invalid for it. */
@@ -540,21 +520,27 @@ static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submi
 	return &nnaccel_kinds[array_index_nospec(arg->kind, ARRAY_SIZE(nnaccel_kinds))];
 }
 
-static int nnaccel_submit(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
-			  const struct nnaccel_kind *kind, struct nnaccel_command *cmd)
+/* Makes the command of a SUBMIT. Returns NULL if the work is already done. */
+static struct nnaccel_command *nnaccel_submit_create(struct nnaccel_context *ctx,
+						     const struct nnaccel_submit *arg,
+						     const struct nnaccel_kind *kind,
+						     struct nnaccel_ucmd *work)
 {
-	const struct nnaccel_submit *arg = ucmd->cmd;
+	struct nnaccel_command *cmd;
 	int ret;
 
-	ret = nnaccel_async_init(cmd, arg->dependencies, arg->num_dependencies);
+	ret = nnaccel_kind_copy(kind, work);
 	if (ret)
-		return ret;
-	cmd->async->submitted = true;
-	cmd->async->end = nnaccel_submission_told;
-	cmd->async->duration_ns = arg->duration_ns;
-	if (arg->flags & NNACCEL_SUBMIT_WAIT)
-		return nnaccel_submit_and_wait(ucmd, work, kind, cmd);
-	return nnaccel_submit_and_leave(ucmd, kind, cmd);
+		return ERR_PTR(ret);
+	cmd = kind->create(ctx, work->cmd);
+	if (IS_ERR_OR_NULL(cmd))
+		return cmd;
+	cmd->duration_ns = arg->duration_ns;
+	ret = nnaccel_command_depend(cmd, arg->dependencies, arg->num_dependencies);
+	if (!ret)
+		return cmd;
+	nnaccel_command_put(cmd);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -575,21 +561,43 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 		.new_fd = -1,
 	};
 	const struct nnaccel_kind *kind = nnaccel_submit_kind(arg);
+	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_command *cmd;
 	int ret;
 
 	if (!kind)
 		return -EINVAL;
-	ret = nnaccel_kind_copy(kind, &work);
-	if (ret)
-		return ret;
-	cmd = kind->create(ucmd->object, work.cmd);
+	cmd = nnaccel_submit_create(ctx, arg, kind, &work);
 	if (IS_ERR(cmd))
 		return cmd == ERR_PTR(-ERESTARTSYS) ? -ERESTARTNOINTR : PTR_ERR(cmd);
 	if (!cmd)
 		return kind->respond(&work, NULL) ?:
 		       nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
-	ret = nnaccel_submit(ucmd, &work, kind, cmd);
+
+	if (!(arg->flags & NNACCEL_SUBMIT_WAIT)) {
+		ret = nnaccel_submit_and_leave(ucmd, kind, cmd);
+		goto out;
+	}
+
+	/* Submit the command and wait for its end. A signal leaves nothing to undo. */
+	ret = nnaccel_work_reserve(kind, cmd, &work);
+	if (ret)
+		goto out;
+	mutex_lock(&ctx->lock);
+	ret = nnaccel_command_admit(cmd);
+	if (!ret)
+		nnaccel_command_advance(cmd);
+	nnaccel_unlock_commands(ctx);
+	ret = ret ?: nnaccel_command_await(cmd);
+
+	/* Write the answer, and then publish what the work made. */
+	ret = ret ?: cmd->end_error;
+	ret = ret ?: kind->respond(&work, cmd);
+	ret = ret ?: nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
+	nnaccel_work_finish(kind, cmd, &work, ret);
+	if (ret == -ERESTARTSYS)
+		ret = nnaccel_submit_keep(ucmd, kind, cmd);
+out:
 	nnaccel_command_put(cmd);
 	return ret;
 }
@@ -598,44 +606,29 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
  * nnaccel_submit_by_ring() - Makes an execution that a ring submits
  * @ctx: the context
  * @from: user address of a struct nnaccel_submit
- * @execute: out: the module's copy of the client's description
- * @to: out: address and size of the description
+ * @work: has room for the copy of the client's description; gets its address and size
  *
  * Return: the execution, not admitted; or an error pointer: -EINVAL, -E2BIG, -EOPNOTSUPP, -EFAULT,
- * or the error of nnaccel_execute_create().
+ * or an error of NNACCEL_SUBMIT.
  */
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
-					       struct nnaccel_execute *execute,
-					       struct nnaccel_ucmd *to)
+					       struct nnaccel_ucmd *work)
 {
-	const struct nnaccel_kind *kind = &nnaccel_kinds[NNACCEL_WORK_EXECUTE];
 	struct nnaccel_submit arg;
 	struct nnaccel_ucmd ucmd = { .ubuffer = u64_to_user_ptr(from), .cmd = &arg };
-	struct nnaccel_command *cmd;
+	const struct nnaccel_kind *kind;
 	int ret;
 
 	ret = nnaccel_copy_struct(&ucmd, sizeof(arg), sizeof(arg));
 	if (ret)
 		return ERR_PTR(ret);
-	if (!nnaccel_submit_kind(&arg) || arg.flags != NNACCEL_SUBMIT_WAIT)
+	kind = nnaccel_submit_kind(&arg);
+	if (!kind || arg.flags != NNACCEL_SUBMIT_WAIT)
 		return ERR_PTR(-EINVAL);
 	if (arg.kind != NNACCEL_WORK_EXECUTE)
 		return ERR_PTR(-EOPNOTSUPP);
-	to->ubuffer = u64_to_user_ptr(arg.work);
-	to->cmd = execute;
-	ret = nnaccel_kind_copy(kind, to);
-	if (ret)
-		return ERR_PTR(ret);
-	cmd = nnaccel_execute_create(ctx, execute);
-	if (IS_ERR(cmd))
-		return cmd;
-	ret = nnaccel_async_init(cmd, arg.dependencies, arg.num_dependencies);
-	if (ret) {
-		nnaccel_command_put(cmd);
-		return ERR_PTR(ret);
-	}
-	cmd->async->duration_ns = arg.duration_ns;
-	return cmd;
+	work->ubuffer = u64_to_user_ptr(arg.work);
+	return nnaccel_submit_create(ctx, &arg, kind, work);
 }
 
 /* ---- WAIT ---- */
@@ -660,65 +653,6 @@ static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
 	return obj ? to_submission(obj) : ERR_PTR(-ENOENT);
 }
 
-/*
- * Returns the command with a reference; the caller is now the only one to wait for it. Returns NULL
- * and the progress if there is no answer yet and the caller does not wait.
- */
-static struct nnaccel_command *nnaccel_wait_begin(struct nnaccel_submission *sub, bool waits,
-						  u32 *progress)
-{
-	struct nnaccel_context *ctx = sub->obj.ctx;
-	struct nnaccel_command *cmd;
-
-	mutex_lock(&ctx->lock);
-	cmd = sub->cmd;
-	if (!cmd) {
-		cmd = ERR_PTR(-ENOENT);
-	} else if (sub->waited) {
-		cmd = ERR_PTR(-EALREADY);
-	} else if (!waits && !cmd->async->told) {
-		*progress = cmd->progress;
-		cmd = NULL;
-	} else {
-		sub->waited = true;
-		kref_get(&cmd->refs);
-	}
-	mutex_unlock(&ctx->lock);
-	return cmd;
-}
-
-static void nnaccel_wait_end(struct nnaccel_submission *sub, struct nnaccel_command *cmd)
-{
-	struct nnaccel_context *ctx = sub->obj.ctx;
-
-	mutex_lock(&ctx->lock);
-	sub->waited = false;
-	mutex_unlock(&ctx->lock);
-	nnaccel_command_put(cmd);
-}
-
-/* Waits for the answer, writes it and ends the submission. */
-static int nnaccel_wait_fetch(struct nnaccel_ucmd *ucmd, struct nnaccel_ucmd *work,
-			      struct nnaccel_submission *sub, struct nnaccel_command *cmd)
-{
-	int ret, error = 0;
-
-	ret = nnaccel_work_reserve(sub->kind, cmd, work);
-	if (ret)
-		return ret;
-	ret = nnaccel_submission_await(cmd);
-	if (!ret) {
-		error = cmd->async->error;
-		if (!error)
-			ret = sub->kind->respond(work, cmd);
-		ret = ret ?: nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE, -error, 0);
-	}
-	nnaccel_work_finish(sub->kind, cmd, work, ret ?: error);
-	if (!ret)
-		nnaccel_submission_remove(sub);
-	return ret;
-}
-
 /**
  * nnaccel_wait_ioctl() - Implements NNACCEL_WAIT
  * @ucmd: the ioctl
@@ -735,29 +669,60 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 		.cmd = ucmd->cmd + sizeof(*arg),
 		.new_fd = -1,
 	};
+	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_submission *sub;
 	struct nnaccel_command *cmd;
-	u32 progress;
-	int ret;
+	bool pending = false;
+	u32 progress = 0;
+	int ret, error;
 
 	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || (arg->id && arg->fd) || arg->__reserved)
 		return -EINVAL;
-	sub = nnaccel_wait_find(ucmd->object, arg);
+	sub = nnaccel_wait_find(ctx, arg);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	ret = nnaccel_kind_copy(sub->kind, &work);
 	if (ret)
-		goto out;
-	cmd = nnaccel_wait_begin(sub, !(arg->flags & NNACCEL_WAIT_NONBLOCK), &progress);
+		goto out_sub;
+
+	/* Become the only call that waits for the command. */
+	mutex_lock(&ctx->lock);
+	cmd = sub->cmd;
 	if (!cmd) {
-		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING, 0, progress);
-	} else if (IS_ERR(cmd)) {
-		ret = PTR_ERR(cmd);
+		ret = -ENOENT;
+	} else if (sub->waited) {
+		ret = -EALREADY;
+	} else if (arg->flags & NNACCEL_WAIT_NONBLOCK && !cmd->ended) {
+		pending = true;
+		progress = cmd->progress;
 	} else {
-		ret = nnaccel_wait_fetch(ucmd, &work, sub, cmd);
-		nnaccel_wait_end(sub, cmd);
+		sub->waited = true;
+		kref_get(&cmd->refs);
 	}
-out:
+	mutex_unlock(&ctx->lock);
+	if (pending)
+		ret = nnaccel_wait_respond(ucmd, NNACCEL_STATE_PENDING, 0, progress);
+	if (pending || ret)
+		goto out_sub;
+
+	/* Wait for its end, write the answer and end the submission. */
+	ret = nnaccel_work_reserve(sub->kind, cmd, &work);
+	if (ret)
+		goto out_waited;
+	ret = nnaccel_command_await(cmd);
+	error = ret ? 0 : cmd->end_error;
+	if (!ret && !error)
+		ret = sub->kind->respond(&work, cmd);
+	ret = ret ?: nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE, -error, 0);
+	nnaccel_work_finish(sub->kind, cmd, &work, ret ?: error);
+	if (!ret)
+		nnaccel_submission_remove(sub);
+out_waited:
+	mutex_lock(&ctx->lock);
+	sub->waited = false;
+	mutex_unlock(&ctx->lock);
+	nnaccel_command_put(cmd);
+out_sub:
 	nnaccel_object_put(&sub->obj);
 	return ret;
 }
@@ -775,10 +740,10 @@ static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission 
 		fence = ERR_PTR(-EOPNOTSUPP);
 	else if (sub->fence)
 		fence = dma_fence_get(sub->fence);
-	else if (!sub->cmd || sub->cmd->async->ended)
+	else if (!sub->cmd || sub->cmd->ended)
 		fence = ERR_PTR(-ENODATA);
 	else
-		fence = ERR_PTR(nnaccel_async_depends(sub->cmd) ? -EBUSY : -EAGAIN);
+		fence = ERR_PTR(nnaccel_command_depends(sub->cmd) ? -EBUSY : -EAGAIN);
 	mutex_unlock(&ctx->lock);
 	return fence;
 }

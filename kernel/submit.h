@@ -5,50 +5,15 @@
 
 #include <linux/nnaccel.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "context.h"
 
 struct dma_fence;
-struct file;
 struct io_uring_cmd;
-struct list_head;
-struct nnaccel_async_wait;
 struct nnaccel_command;
-struct nnaccel_event;
 struct nnaccel_ucmd;
-struct poll_table_struct;
-
-/* ---- async.c ---- */
-
-int nnaccel_async_init(struct nnaccel_command *cmd, u64 fences, u32 num_fences);
-bool nnaccel_async_begun(struct nnaccel_command *cmd, int error);
-void nnaccel_async_free(struct nnaccel_command *cmd);
-int nnaccel_async_admit(struct nnaccel_command *cmd);
-int nnaccel_async_start(struct nnaccel_command *cmd);
-bool nnaccel_async_depends(const struct nnaccel_command *cmd);
-void nnaccel_async_advance(struct nnaccel_command *cmd);
-void nnaccel_async_end(struct nnaccel_command *cmd, int error);
-void nnaccel_async_abandon(struct nnaccel_command *cmd, int error);
-int nnaccel_async_cancel(struct nnaccel_command *cmd);
-void nnaccel_async_cancel_all(struct nnaccel_context *ctx);
-void nnaccel_async_fail(struct nnaccel_context *ctx, int error, struct list_head *dead);
-int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);
-void nnaccel_async_signalled(struct nnaccel_async_wait *wait, bool failed);
-int nnaccel_async_begin(struct nnaccel_command *cmd);
-
-/* ---- event.c ---- */
-
-struct nnaccel_event *nnaccel_event_create(void);
-void nnaccel_event_get(struct nnaccel_event *event);
-void nnaccel_event_put(struct nnaccel_event *event);
-bool nnaccel_event_add_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait);
-bool nnaccel_event_remove_wait(struct nnaccel_event *event, struct nnaccel_async_wait *wait);
-void nnaccel_event_happen(struct nnaccel_event *event, bool failed);
-void nnaccel_event_show_fence(struct nnaccel_event *event);
-bool nnaccel_event_has_failed(struct nnaccel_event *event);
-__poll_t nnaccel_event_poll(struct nnaccel_event *event, struct file *file,
-			    struct poll_table_struct *wait);
 
 /* ---- submit.c ---- */
 
@@ -81,11 +46,15 @@ struct nnaccel_kind {
  * @obj: base object
  * @kind: kind of work
  * @id: its id
- * @event: its end, if it has a file; or NULL
+ * @end: signals at the command's end, for commands that depend on it; NULL without a file; never
+ *	leaves this module
+ * @wait: pollers of its file
  * @devices: only devices access the memory of its command
- * @fence: ctx->lock: the fence that the worker committed for such a command; or NULL
+ * @fence: ctx->lock: the fence that the worker committed for such a command; or NULL; pollers read
+ *	it without the lock
  * @cmd: ctx->lock: its command, with a reference; NULL after its answer was fetched or it was
  *	destroyed
+ * @answered: ctx->lock: it counts in nnaccel_context.num_answers
  * @waited: ctx->lock: a call waits for it or fetches its answer
  * @closed: ctx->lock: its file was closed, so its answer will not be fetched
  * @drop: ends it after its file was closed; queued at the command's end
@@ -94,10 +63,12 @@ struct nnaccel_submission {
 	struct nnaccel_object obj;
 	const struct nnaccel_kind *kind;
 	u32 id;
-	struct nnaccel_event *event;
+	struct dma_fence *end;
+	wait_queue_head_t wait;
 	bool devices;
 	struct dma_fence *fence;
 	struct nnaccel_command *cmd;
+	bool answered;
 	bool waited;
 	bool closed;
 	struct work_struct drop;
@@ -106,16 +77,20 @@ struct nnaccel_submission {
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd);
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
-					       struct nnaccel_execute *execute,
-					       struct nnaccel_ucmd *to);
+					       struct nnaccel_ucmd *work);
 int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd);
 void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fence);
-struct nnaccel_event *nnaccel_submission_event(int fd);
+void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_command *cmd);
+struct dma_fence *nnaccel_submission_get_end(int fd);
 void nnaccel_submission_end(struct nnaccel_object *obj);
 void nnaccel_submission_release(struct nnaccel_object *obj);
 
 /* ---- uring.c ---- */
 
 int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
+void nnaccel_uring_end(struct nnaccel_command *cmd);
+bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd);
+int nnaccel_uring_cancel_all(struct nnaccel_context *ctx, const struct nnaccel_cancel *which);
+int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);
 
 #endif /* NNACCEL_SUBMIT_H */

@@ -18,23 +18,17 @@
  * struct nnaccel_uring - An execution that a ring submitted
  * @ioucmd: the ring's command; its pdu points to this structure
  * @cmd: the execution, with a reference
- * @to: the client's structure
- * @user_size: size of that structure
- * @message_size: size of @message
- * @message: user address for the message
- * @shapes: user address for the shapes
- * @error: 0 if the execution is answered
+ * @tag: the client's name for the execution
+ * @work: the client's structure
+ * @execute: the module's copy of it
  * @pid: process of the submitter if a ring cannot cancel commands; else NULL
  */
 struct nnaccel_uring {
 	struct io_uring_cmd *ioucmd;
 	struct nnaccel_command *cmd;
-	void __user *to;
-	u32 user_size;
-	u32 message_size;
-	u64 message;
-	u64 shapes;
-	int error;
+	u64 tag;
+	struct nnaccel_ucmd work;
+	struct nnaccel_execute execute;
 	struct pid *pid;
 };
 
@@ -68,24 +62,14 @@ static int nnaccel_uring_status(u32 status)
 /* Writes the answer, and returns the result of the completion queue entry. */
 static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 {
-	struct nnaccel_execute execute = {
-		.shapes = uring->shapes,
-		.message = uring->message,
-		.message_size = uring->message_size,
-	};
-	struct nnaccel_ucmd ucmd = {
-		.ubuffer = uring->to,
-		.user_size = uring->user_size,
-		.cmd = &execute,
-	};
+	struct nnaccel_command *cmd = uring->cmd;
 
-	if (uring->error)
-		return uring->error;
+	if (cmd->end_error)
+		return cmd->end_error;
 	/* The task may have exited, and its memory with it. */
-	if (current->mm != uring->cmd->ctx->mm)
+	if (current->mm != cmd->ctx->mm)
 		return -ECANCELED;
-	return nnaccel_execute_respond(&ucmd, uring->cmd) ?:
-	       nnaccel_uring_status(uring->cmd->status);
+	return nnaccel_execute_respond(&uring->work, cmd) ?: nnaccel_uring_status(cmd->status);
 }
 
 /* Runs in the task that submitted it, or in a kworker without its mm. */
@@ -99,26 +83,31 @@ static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int iss
 
 NNACCEL_URING_IN_TASK(nnaccel_uring_in_task, nnaccel_uring_complete)
 
-static void nnaccel_uring_end(struct nnaccel_command *cmd, int error)
+/**
+ * nnaccel_uring_end() - Reports the end of an execution to its ring
+ * @cmd: the execution, whose client was told nothing yet; ctx->lock is held
+ */
+void nnaccel_uring_end(struct nnaccel_command *cmd)
 {
-	struct nnaccel_uring *uring = cmd->async->data;
-
-	uring->error = error;
-	io_uring_cmd_complete_in_task(uring->ioucmd, nnaccel_uring_in_task);
+	io_uring_cmd_complete_in_task(cmd->uring->ioucmd, nnaccel_uring_in_task);
 }
 
-/*
- * Is its process in execve()? That waits, unkillably, for all commands of its rings. If a ring
- * cannot cancel them, only this check can end them.
+/**
+ * nnaccel_uring_must_leave() - Returns whether the process of a ring's execution is in execve()
+ * @cmd: the execution, which has not ended
+ *
+ * execve() waits, unkillably, for all commands of its rings. If a ring cannot cancel them, only this
+ * check can end them.
+ *
+ * Return: true if the process is, or has exited.
  */
-static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
+bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {
-	const struct nnaccel_uring *uring = cmd->async->data;
 	const struct task_struct *task;
 	bool leaves;
 
 	rcu_read_lock();
-	task = pid_task(uring->pid, PIDTYPE_TGID);
+	task = pid_task(cmd->uring->pid, PIDTYPE_TGID);
 	leaves = !task || nnaccel_task_executes(task);
 	rcu_read_unlock();
 	return leaves;
@@ -128,42 +117,35 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
 				unsigned int issue_flags)
 {
 	const struct nnaccel_uring_submit *from = nnaccel_uring_sqe_cmd(ioucmd);
-	struct nnaccel_execute execute;
 	struct nnaccel_uring *uring;
 	struct nnaccel_command *cmd;
-	struct nnaccel_ucmd to = {};
 	int ret;
 
-	/* The client can change the submission queue, so each word is read only once. */
-	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &execute, &to);
-	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
-	uring = kmalloc(sizeof(*uring), GFP_KERNEL_ACCOUNT);
-	if (!uring) {
-		nnaccel_command_put(cmd);
+	uring = kzalloc(sizeof(*uring), GFP_KERNEL_ACCOUNT);
+	if (!uring)
 		return -ENOMEM;
+	uring->work.cmd = &uring->execute;
+	/* The client can change the submission queue, so each word is read only once. */
+	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &uring->work);
+	if (IS_ERR(cmd)) {
+		kfree(uring);
+		return PTR_ERR(cmd);
 	}
-	*uring = (struct nnaccel_uring){
-		.ioucmd = ioucmd,
-		.cmd = cmd,
-		.to = to.ubuffer,
-		.user_size = to.user_size,
-		.message_size = execute.message_size,
-		.message = execute.message,
-		.shapes = execute.shapes,
-	};
-	cmd->async->end = nnaccel_uring_end;
-	cmd->async->data = uring;
-	cmd->async->tag = READ_ONCE(from->tag);
-	if (!NNACCEL_URING_F_CANCEL) {
+	uring->ioucmd = ioucmd;
+	uring->cmd = cmd;
+	uring->tag = READ_ONCE(from->tag);
+	if (!NNACCEL_URING_F_CANCEL)
 		uring->pid = get_pid(task_tgid(current));
-		cmd->async->must_leave = nnaccel_uring_must_leave;
-	}
+	cmd->uring = uring;
 	*nnaccel_uring_pdu(ioucmd) = uring;
 	kref_get(&cmd->refs);
 	/* This must precede the start: the end of the execution frees the request. */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
-	ret = nnaccel_async_start(cmd);
+	mutex_lock(&ctx->lock);
+	ret = nnaccel_command_admit(cmd);
+	if (!ret)
+		nnaccel_command_advance(cmd);
+	nnaccel_unlock_commands(ctx);
 	/* After a successful start nnaccel_uring_complete() ends it, perhaps already. */
 	if (ret) {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
@@ -179,18 +161,57 @@ static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd
  */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {
-	bool signalling, drop = false;
-
 	kref_get(&cmd->refs);
-	signalling = nnaccel_lock_signalling(cmd->ctx);
+	mutex_lock(&cmd->ctx->lock);
 	if (cmd->state == NNACCEL_COMMAND_NEW)
-		cmd->async->ended = true;
-	else if (!cmd->async->ended)
-		drop = !nnaccel_async_cancel(cmd);
-	nnaccel_unlock_signalling(cmd->ctx, signalling);
-	if (drop)
-		nnaccel_command_put(cmd);
+		cmd->ended = true;
+	nnaccel_command_cancel(cmd, -ECANCELED);
+	nnaccel_unlock_commands(cmd->ctx);
 	nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_uring_cancel_all() - Cancels executions that rings submitted
+ * @ctx: the context
+ * @which: all or those with a tag
+ *
+ * Return: the number of cancelled executions, or -ENOENT.
+ */
+int nnaccel_uring_cancel_all(struct nnaccel_context *ctx, const struct nnaccel_cancel *which)
+{
+	struct nnaccel_command *cmd, *next;
+	int cancelled = 0;
+
+	mutex_lock(&ctx->lock);
+	list_for_each_entry_safe(cmd, next, &ctx->commands, all) {
+		if (!cmd->uring || cmd->ended ||
+		    (!(which->flags & NNACCEL_CANCEL_ANY) && cmd->uring->tag != which->tag))
+			continue;
+		nnaccel_command_cancel(cmd, -ECANCELED);
+		cancelled++;
+	}
+	nnaccel_unlock_commands(ctx);
+	return cancelled ?: -ENOENT;
+}
+
+/**
+ * nnaccel_cancel_ioctl() - Implements NNACCEL_CANCEL
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EFAULT.
+ */
+int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_cancel *arg = ucmd->cmd;
+	int ret;
+
+	if (arg->flags & ~NNACCEL_CANCEL_ANY || arg->__reserved)
+		return -EINVAL;
+	ret = nnaccel_uring_cancel_all(ucmd->object, arg);
+	if (ret < 0)
+		return ret;
+	arg->out_cancelled = ret;
+	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
 /**

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nnaccel: the way of a command to its worker. No call drives it. A command waits for dependencies,
+ * for fences of its memory, for a worker and for exporters, and is then queued.
+ */
+
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/ktime.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/sync_file.h>
+#include <linux/wait.h>
+
+#include "buffer.h"
+#include "command.h"
+#include "context.h"
+#include "core.h"
+#include "engine.h"
+#include "memory.h"
+#include "session.h"
+#include "submit.h"
+#include "trace.h"
+
+/* Ends a wait, perhaps with the lock of its fence held. Returns true if it was the last one. */
+static bool nnaccel_command_count_down(struct nnaccel_command *cmd)
+{
+	if (!atomic_dec_and_test(&cmd->unsignalled))
+		return false;
+	if (cmd->num_armed == cmd->num_named)
+		cmd->ready_ns = ktime_get_ns();
+	return true;
+}
+
+static void nnaccel_dependency_signalled(struct nnaccel_dependency *dep, bool failed)
+{
+	/* Fences of the memory may fail. */
+	if (failed && dep < dep->cmd->waits + dep->cmd->num_named)
+		WRITE_ONCE(dep->cmd->failed, true);
+}
+
+static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct nnaccel_dependency *dep = container_of(cb, struct nnaccel_dependency, cb);
+
+	nnaccel_dependency_signalled(dep, fence->error);
+	if (nnaccel_command_count_down(dep->cmd))
+		queue_work(nnaccel_wq, &dep->cmd->ready);
+}
+
+/* Starts the waits before @end. Returns true if they are over; else @ready is queued then. */
+static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
+{
+	struct nnaccel_dependency *dep = cmd->waits + cmd->num_armed;
+
+	atomic_set(&cmd->unsignalled, end - cmd->num_armed + 1);
+	cmd->num_armed = end;
+	kref_get(&cmd->refs);	/* for the work */
+	for (; dep < cmd->waits + end; dep++) {
+		if (!dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback))
+			continue;
+		nnaccel_dependency_signalled(dep, dma_fence_get_status(dep->fence) < 0);
+		atomic_dec(&cmd->unsignalled);
+	}
+	if (!nnaccel_command_count_down(cmd))
+		return false;
+	nnaccel_command_put(cmd);
+	return true;
+}
+
+/**
+ * nnaccel_command_forget_waits() - Ends the waits of a command before it is reported
+ * @cmd: the command; ctx->lock is held
+ *
+ * After that only the work is pending.
+ */
+void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
+{
+	u32 i;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->engine_due_ns)
+		remove_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
+	cmd->engine_due_ns = 0;
+	for (i = 0; i < cmd->num_armed; i++)
+		if (dma_fence_remove_callback(cmd->waits[i].fence, &cmd->waits[i].cb) &&
+		    nnaccel_command_count_down(cmd))
+			queue_work(nnaccel_wq, &cmd->ready);
+}
+
+/**
+ * nnaccel_command_kick() - Lets a work look at a command
+ * @cmd: the command, for which the caller has a reference; its fence's lock may be held
+ */
+void nnaccel_command_kick(struct nnaccel_command *cmd)
+{
+	kref_get(&cmd->refs);	/* for the work */
+	if (!queue_work(nnaccel_wq, &cmd->ready))
+		nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_command_engine_changed() - Advances a command that waits for a worker
+ * @entry: its entry in ctx->changes_wait, whose lock is held; the wait holds the command
+ * @mode: unused
+ * @flags: unused
+ * @key: unused
+ *
+ * Return: 0.
+ */
+int nnaccel_command_engine_changed(struct wait_queue_entry *entry, unsigned int mode, int flags,
+				   void *key)
+{
+	nnaccel_command_kick(container_of(entry, struct nnaccel_command, engine));
+	return 0;
+}
+
+/* Returns 0 if a worker is attached, -EINPROGRESS if one may attach, or an error if none will. */
+static int nnaccel_command_await_engine(struct nnaccel_command *cmd)
+{
+	int ret;
+
+	if (!cmd->engine_due_ns) {
+		cmd->engine_due_ns = U64_MAX;
+		add_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
+	}
+	ret = nnaccel_engine_check_session(cmd, &cmd->engine_due_ns);
+	if (ret != -EINPROGRESS) {
+		cmd->engine_due_ns = 0;
+		remove_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
+	}
+	return ret;
+}
+
+/* Queues the command to its session. After an error the caller must finish it. */
+static int nnaccel_command_queue(struct nnaccel_command *cmd)
+{
+	int ret;
+
+	if (!nnaccel_command_is_served(cmd))
+		return -EPIPE;
+	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+		return -ETIME;
+	ret = nnaccel_buffer_begin_all(cmd);
+	if (ret)
+		return ret;
+	cmd->synced = !nnaccel_command_is_devices(cmd);
+	if (cmd->synced)
+		nnaccel_command_sync_own(cmd, true);
+	cmd->accessed = cmd->num_accessed;
+	nnaccel_session_queue(cmd->ctx->session, cmd);
+	trace_nnaccel_command_queue(cmd);
+	return 0;
+}
+
+/**
+ * nnaccel_command_advance() - Advances a command towards its worker, as far as possible
+ * @cmd: the admitted command; it may end during the call; ctx->lock is held
+ */
+void nnaccel_command_advance(struct nnaccel_command *cmd)
+{
+	u32 named = cmd->num_named;
+	int ret = 0;
+	u64 end;
+
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->state != NNACCEL_COMMAND_WAITING || cmd->accessing ||
+	    atomic_read(&cmd->unsignalled))
+		return;
+
+	/* The dependencies that the client named; the duration begins when they are over. */
+	if (cmd->num_armed < named && !nnaccel_command_arm(cmd, named))
+		goto out_watch;
+	if (READ_ONCE(cmd->failed)) {
+		ret = -EREMOTEIO;
+		goto out_finish;
+	}
+	if (cmd->duration_ns && !check_add_overflow(cmd->ready_ns, cmd->duration_ns, &end) &&
+	    (!cmd->head.deadline_ns || end < cmd->head.deadline_ns))
+		cmd->head.deadline_ns = end;
+
+	/* The fences that the memory had at submission. */
+	if (cmd->num_armed < cmd->num_waits && !nnaccel_command_arm(cmd, cmd->num_waits))
+		goto out_watch;
+
+	/* A worker. */
+	if (nnaccel_command_wants_engine(cmd))
+		ret = nnaccel_command_await_engine(cmd);
+	if (ret == -EINPROGRESS)
+		goto out_watch;
+
+	/* The exporters of the memory; nnaccel_command_begun() goes on. */
+	if (!ret && cmd->foreign && !nnaccel_command_is_devices(cmd)) {
+		nnaccel_command_queue_access(cmd);
+		goto out_watch;
+	}
+
+	ret = ret ?: nnaccel_command_queue(cmd);
+	if (!ret)
+		goto out_watch;
+out_finish:
+	nnaccel_command_finish(cmd, ret);
+	return;
+out_watch:
+	nnaccel_command_watch(cmd);
+}
+
+/**
+ * nnaccel_command_begun() - Queues a command after the exporters of its memory were notified
+ * @cmd: the command
+ * @error: error of an exporter, or 0
+ *
+ * Return: true if the caller must put a reference; false if the command has ended meanwhile, and
+ * the caller must end its access too.
+ */
+bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
+{
+	bool waits;
+
+	mutex_lock(&cmd->ctx->lock);
+	waits = cmd->state == NNACCEL_COMMAND_WAITING;
+	if (waits) {
+		cmd->accessing = false;
+		error = error ?: nnaccel_command_queue(cmd);
+		if (!error) {
+			nnaccel_command_watch(cmd);
+		} else {
+			cmd->accessed = cmd->num_accessed;
+			nnaccel_command_finish(cmd, error);
+		}
+	}
+	nnaccel_unlock_commands(cmd->ctx);
+	return waits;
+}
+
+/**
+ * nnaccel_command_ready() - Advances a command whose waits or whose committed fence have ended
+ * @work: nnaccel_command.ready
+ */
+void nnaccel_command_ready(struct work_struct *work)
+{
+	struct nnaccel_command *cmd = container_of(work, struct nnaccel_command, ready);
+
+	mutex_lock(&cmd->ctx->lock);
+	nnaccel_commit_fence_check(cmd);
+	nnaccel_command_advance(cmd);
+	nnaccel_unlock_commands(cmd->ctx);
+	nnaccel_command_put(cmd);
+}
+
+/**
+ * nnaccel_command_depends() - Returns whether a command waits for a dependency that its client named
+ * @cmd: the command; ctx->lock is held
+ *
+ * Return: true if it does.
+ */
+bool nnaccel_command_depends(const struct nnaccel_command *cmd)
+{
+	lockdep_assert_held(&cmd->ctx->lock);
+	if (cmd->state != NNACCEL_COMMAND_WAITING || cmd->num_armed > cmd->num_named)
+		return false;
+	return cmd->num_armed < cmd->num_named || atomic_read(&cmd->unsignalled);
+}
+
+/* Adds a wait and takes over the reference. Room for a fence of each grant is charged already. */
+static int nnaccel_command_add_wait(struct nnaccel_command *cmd, struct dma_fence *fence,
+				    u32 num_named)
+{
+	int ret = 0;
+
+	if (!cmd->waits) {
+		ret = nnaccel_command_charge(cmd, num_named * NNACCEL_WAIT_BYTES);
+		if (!ret)
+			cmd->waits = kvcalloc(num_named + cmd->head.num_grants, sizeof(*cmd->waits),
+					      GFP_KERNEL_ACCOUNT);
+		if (!cmd->waits) {
+			dma_fence_put(fence);
+			return ret ?: -ENOMEM;
+		}
+	}
+	INIT_LIST_HEAD(&cmd->waits[cmd->num_waits].cb.node);
+	cmd->waits[cmd->num_waits].cmd = cmd;
+	cmd->waits[cmd->num_waits++].fence = fence;
+	return 0;
+}
+
+/**
+ * nnaccel_command_depend() - Adds the fences that a command waits for
+ * @cmd: the command, not admitted yet
+ * @fds: user address of the fds of its dependencies: sync_files and submissions
+ * @num_fds: number of dependencies
+ *
+ * Return: 0, -EINVAL, -EDQUOT, -EFAULT, -ENOMEM.
+ */
+int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
+{
+	const s32 __user *from = u64_to_user_ptr(fds);
+	struct dma_fence *fence;
+	u32 i;
+	int fd, ret;
+
+	for (i = 0; i < num_fds; i++) {
+		if (get_user(fd, from + i))
+			return -EFAULT;
+		fence = sync_file_get_fence(fd) ?: nnaccel_submission_get_end(fd);
+		if (!fence)
+			return -EINVAL;
+		ret = nnaccel_command_add_wait(cmd, fence, num_fds);
+		if (ret)
+			return ret;
+	}
+	cmd->num_named = num_fds;
+	/* Later fences are ignored, because they may wait for this command. */
+	for (i = 0; i < cmd->head.num_grants; i++) {
+		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
+
+		/* Most memory never gets a fence, and then has no list of them. */
+		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
+			continue;
+		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
+					       &fence);
+		if (!ret && fence)
+			ret = nnaccel_command_add_wait(cmd, fence, num_fds);
+		if (ret)
+			return ret;
+	}
+	return nnaccel_command_init_access(cmd);
+}
+
+/**
+ * nnaccel_command_admit() - Admits a command, so that its end will be reported
+ * @cmd: the command; ctx->lock is held; takes a reference, which its end drops
+ *
+ * Return: 0, -ESTALE, -EXFULL, -ECANCELED.
+ */
+int nnaccel_command_admit(struct nnaccel_command *cmd)
+{
+	struct nnaccel_context *ctx = cmd->ctx;
+
+	lockdep_assert_held(&ctx->lock);
+	if (cmd->ended)
+		return -ECANCELED;
+	if (!nnaccel_command_wants_engine(cmd) && !nnaccel_command_is_served(cmd))
+		return -ESTALE;
+	if (ctx->num_commands >= READ_ONCE(nnaccel_max_commands))
+		return -EXFULL;
+	ctx->num_commands++;
+	cmd->counted = true;
+	kref_get(&cmd->refs);
+	cmd->state = NNACCEL_COMMAND_WAITING;
+	list_add_tail(&cmd->all, &ctx->commands);
+	return 0;
+}
