@@ -454,62 +454,47 @@ void nnaccel_buffer_set_grants(struct nnaccel_command *cmd, struct nnaccel_buffe
 }
 
 /**
- * nnaccel_buffer_alloc_create() - Makes a buffer and a command that asks for its layout
- * @ctx: the context
+ * nnaccel_buffer_layout() - Validates the parameters of a buffer
  * @from: the module's copy of the client's struct nnaccel_buffer_alloc
+ * @arrays: out: sizes of the command's arrays
  *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -ESTALE, -EFBIG, -EDQUOT, -ENOSPC,
- * -ENOMEM, -EFAULT.
+ * Return: 0, -EINVAL, -EFBIG.
  */
-struct nnaccel_command *nnaccel_buffer_alloc_create(struct nnaccel_context *ctx, const void *from)
+int nnaccel_buffer_layout(const void *from, struct nnaccel_arrays *arrays)
 {
 	const struct nnaccel_buffer_alloc *arg = from;
-	const struct nnaccel_arrays layout = {
-		.num_grants = 1,
-		.num_roles = arg->num_roles,
-		.max_payload = sizeof(u32),
-	};
-	struct nnaccel_buffer *buffer;
-	struct nnaccel_command *cmd;
-	int ret;
 
 	if (arg->flags || !arg->capacity || !arg->num_roles || arg->num_roles > NNACCEL_MAX_ROLES)
-		return ERR_PTR(-EINVAL);
-	if (!nnaccel_pool_may_have(arg->capacity))
-		return ERR_PTR(-EFBIG);
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_BUFFER, &layout);
-	if (IS_ERR(cmd))
-		return cmd;
-	buffer = nnaccel_buffer_create(ctx, arg->capacity);
-	if (IS_ERR(buffer)) {
-		nnaccel_command_put(cmd);
-		return ERR_CAST(buffer);
-	}
+		return -EINVAL;
+	arrays->num_grants = 1;
+	arrays->num_roles = arg->num_roles;
+	arrays->max_payload = sizeof(u32);
+	return nnaccel_pool_may_have(arg->capacity) ? 0 : -EFBIG;
+}
+
+/**
+ * nnaccel_buffer_build() - Makes a buffer and fills the command that asks for its layout
+ * @cmd: the command
+ * @from: as in nnaccel_buffer_layout()
+ * @arrays: unused
+ *
+ * Return: 0, -EINVAL, -ENOENT, -ESTALE, -EDQUOT, -ENOSPC, -ENOMEM, -EFAULT.
+ */
+int nnaccel_buffer_build(struct nnaccel_command *cmd, const void *from,
+			 struct nnaccel_arrays *arrays)
+{
+	const struct nnaccel_buffer_alloc *arg = from;
+	struct nnaccel_buffer *buffer;
+	int ret;
+
+	buffer = nnaccel_buffer_create(cmd->ctx, arg->capacity);
+	if (IS_ERR(buffer))
+		return PTR_ERR(buffer);
 	ret = nnaccel_buffer_set_roles(buffer, cmd, arg);
 	if (!ret)
 		nnaccel_buffer_set_grants(cmd, buffer, NULL, true);
 	nnaccel_pool_put(&buffer->pool);
-	if (!ret)
-		return cmd;
-	nnaccel_command_put(cmd);
-	return ERR_PTR(ret);
-}
-
-/**
- * nnaccel_buffer_alloc_respond() - Writes the answer for a new buffer to the client
- * @ucmd: the client's structure; has the buffer's id
- * @cmd: the answered command
- *
- * Return: 0 or -EFAULT.
- */
-int nnaccel_buffer_alloc_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
-{
-	struct nnaccel_buffer_alloc *arg = ucmd->cmd;
-
-	arg->out_status = cmd->status;
-	arg->out_buffer = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_id : 0;
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	return ret;
 }
 
 /**

@@ -8,6 +8,7 @@
 
 #include "memory.h"
 
+struct nnaccel_arrays;
 struct nnaccel_command;
 struct nnaccel_context;
 struct nnaccel_copy;
@@ -84,14 +85,15 @@ int nnaccel_buffer_check_answer(const struct nnaccel_command *cmd, u32 status,
 int nnaccel_buffer_add_all(struct nnaccel_command *cmd, u64 ids, u32 n);
 int nnaccel_buffer_set_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg, s64 output);
 int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd);
-struct nnaccel_command *nnaccel_buffer_alloc_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_buffer_alloc_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_buffer_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_buffer_build(struct nnaccel_command *cmd, const void *from,
+			 struct nnaccel_arrays *arrays);
 void nnaccel_buffer_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 /* ---- copy.c ---- */
 
 struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_copy_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_copy_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
 void nnaccel_copy_free(struct nnaccel_copy *copy);
 
 #endif /* NNACCEL_BUFFER_H */

@@ -783,71 +783,50 @@ static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 	return file;
 }
 
-/* Makes the command that announces a burst to the worker. */
-static struct nnaccel_command *nnaccel_burst_command(struct nnaccel_burst *burst)
-{
-	struct nnaccel_model *model = burst->model;
-	struct nnaccel_command *cmd;
-
-	cmd = nnaccel_command_alloc(burst->ctx, NNACCEL_DO_BURST, NULL);
-	if (IS_ERR(cmd))
-		return cmd;
-	nnaccel_burst_get(burst);
-	refcount_inc(&model->obj.refs);
-	cmd->burst = burst;
-	cmd->model = model;
-	cmd->head.model = model->number;
-	cmd->head.priority = model->priority;
-	cmd->head.flags = burst->flags;
-	return cmd;
-}
-
 /**
- * nnaccel_burst_create() - Makes a burst and the command that announces it
- * @ctx: the context
+ * nnaccel_burst_layout() - Validates the parameters of a burst
  * @from: the module's copy of the client's struct nnaccel_burst_create
+ * @arrays: unused
  *
- * The command holds the file of the burst.
- *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EDQUOT, -ENOSPC, -ENOMEM, -ENFILE.
+ * Return: 0 or -EINVAL.
  */
-struct nnaccel_command *nnaccel_burst_create(struct nnaccel_context *ctx, const void *from)
+int nnaccel_burst_layout(const void *from, struct nnaccel_arrays *arrays)
 {
 	const struct nnaccel_burst_create *arg = from;
-	struct nnaccel_command *cmd;
-	struct file *file;
 
-	if (arg->flags & ~(NNACCEL_BURST_CLOEXEC | NNACCEL_BURST_NO_SPIN) || arg->__reserved ||
-	    arg->capacity > NNACCEL_BURST_MAX_CAPACITY)
-		return ERR_PTR(-EINVAL);
-	file = nnaccel_burst_open(ctx, arg);
-	if (IS_ERR(file))
-		return ERR_CAST(file);
-	cmd = nnaccel_burst_command(file->private_data);
-	if (IS_ERR(cmd)) {
-		fput(file);
-		return cmd;
-	}
-	cmd->burst_file = file;
-	cmd->cloexec = arg->flags & NNACCEL_BURST_CLOEXEC;
-	return cmd;
+	return arg->flags & ~(NNACCEL_BURST_CLOEXEC | NNACCEL_BURST_NO_SPIN) || arg->__reserved ||
+	       arg->capacity > NNACCEL_BURST_MAX_CAPACITY ? -EINVAL : 0;
 }
 
 /**
- * nnaccel_burst_respond() - Writes the answer for a new burst to the client
- * @ucmd: the client's structure; has the number of the burst's file
- * @cmd: the answered command that announced the burst
+ * nnaccel_burst_build() - Makes a burst and fills the command that announces it
+ * @cmd: the command; it holds the file of the burst
+ * @from: as in nnaccel_burst_layout()
+ * @arrays: unused
  *
- * Return: 0 or -EFAULT.
+ * Return: 0, -ENOENT, -EDQUOT, -ENOSPC, -ENOMEM, -ENFILE.
  */
-int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+int nnaccel_burst_build(struct nnaccel_command *cmd, const void *from,
+			struct nnaccel_arrays *arrays)
 {
-	struct nnaccel_burst_create *arg = ucmd->cmd;
+	const struct nnaccel_burst_create *arg = from;
+	struct nnaccel_burst *burst;
+	struct file *file;
 
-	arg->out_status = cmd->status;
-	arg->out_fd = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_fd : -1;
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	file = nnaccel_burst_open(cmd->ctx, arg);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	burst = file->private_data;
+	nnaccel_burst_get(burst);
+	refcount_inc(&burst->model->obj.refs);
+	cmd->burst_file = file;
+	cmd->cloexec = arg->flags & NNACCEL_BURST_CLOEXEC;
+	cmd->burst = burst;
+	cmd->model = burst->model;
+	cmd->head.model = burst->model->number;
+	cmd->head.priority = burst->model->priority;
+	cmd->head.flags = burst->flags;
+	return 0;
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/xarray.h>
 
 struct file;
+struct nnaccel_arrays;
 struct nnaccel_command;
 struct nnaccel_context;
 struct nnaccel_model;
@@ -101,8 +102,9 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx);
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
 void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *device_ns);
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
-struct nnaccel_command *nnaccel_burst_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_burst_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_burst_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_burst_build(struct nnaccel_command *cmd, const void *from,
+			struct nnaccel_arrays *arrays);
 void nnaccel_burst_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
 
 #endif /* NNACCEL_BURST_H */

@@ -16,33 +16,22 @@
 #include "model.h"
 #include "trace.h"
 
-/**
- * struct nnaccel_cache_parts - The module's copy of the description of a saved model's parts
- * @parts: model parts, then data parts; allocated
- * @num_model: number of model parts
- * @num_data: number of data parts
- * @num_grants: number of parts with memory
- */
-struct nnaccel_cache_parts {
-	struct nnaccel_cache_part *parts;
-	u32 num_model;
-	u32 num_data;
-	u32 num_grants;
-};
-
-/* Copies the description of the parts. */
-static int nnaccel_cache_copy_parts(struct nnaccel_cache_parts *to, u64 from)
+/* Copies the description of the parts, model parts first, and lays out a command for them. */
+static int nnaccel_cache_layout(u64 from, u32 num_model, u32 num_data,
+				struct nnaccel_arrays *arrays)
 {
-	u32 i;
+	struct nnaccel_cache_part *parts;
+	u32 i, num = num_model + num_data;
 
-	if (to->num_model > NNACCEL_MAX_CACHE_PARTS || to->num_data > NNACCEL_MAX_CACHE_PARTS ||
-	    !(to->num_model + to->num_data))
+	if (num_model > NNACCEL_MAX_CACHE_PARTS || num_data > NNACCEL_MAX_CACHE_PARTS || !num)
 		return -EINVAL;
-	to->parts = nnaccel_copy_in(from, to->num_model + to->num_data, sizeof(*to->parts));
-	if (IS_ERR(to->parts))
-		return PTR_ERR(to->parts);
-	for (i = 0; i < to->num_model + to->num_data; i++)
-		to->num_grants += to->parts[i].pool != 0;
+	parts = nnaccel_copy_in(from, num, sizeof(*parts));
+	if (IS_ERR(parts))
+		return PTR_ERR(parts);
+	for (i = 0; i < num; i++)
+		arrays->num_grants += parts[i].pool != 0;
+	arrays->num_args = num;
+	arrays->copy = parts;
 	return 0;
 }
 
@@ -78,16 +67,15 @@ static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_ar
 }
 
 /* Adds parts to a command with space for them. Returns the number of grants of model parts. */
-static int nnaccel_cache_set_parts(struct nnaccel_command *cmd,
-				   const struct nnaccel_cache_parts *from, u32 prot)
+static int nnaccel_cache_set_parts(struct nnaccel_command *cmd, u32 num_model, u32 num_data,
+				   const struct nnaccel_cache_part *part, u32 prot)
 {
 	u32 i, model_grants = 0;
 	u64 model_bytes = 0;
 	int ret;
 
-	for (i = 0; i < from->num_model + from->num_data; i++) {
-		const struct nnaccel_cache_part *part = &from->parts[i];
-		bool is_model = i < from->num_model;
+	for (i = 0; i < num_model + num_data; i++, part++) {
+		bool is_model = i < num_model;
 
 		if (is_model ? part->length > NNACCEL_MAX_WIRE - model_bytes :
 			       part->offset & ~PAGE_MASK)
@@ -100,163 +88,101 @@ static int nnaccel_cache_set_parts(struct nnaccel_command *cmd,
 			model_grants = cmd->head.num_grants;
 		}
 	}
-	cmd->head.num_inputs = from->num_model;
-	cmd->head.num_outputs = from->num_data;
+	cmd->head.num_inputs = num_model;
+	cmd->head.num_outputs = num_data;
 	return model_grants;
 }
 
-/* Allocates a command with space for the parts. */
-static struct nnaccel_command *nnaccel_cache_alloc(struct nnaccel_context *ctx, u32 kind,
-						   const struct nnaccel_cache_parts *parts,
-						   u32 attributes_size, u32 max_payload)
-{
-	const struct nnaccel_arrays layout = {
-		.num_grants = parts->num_grants,
-		.num_args = parts->num_model + parts->num_data,
-		.attributes_size = attributes_size,
-		.max_payload = max_payload,
-	};
-
-	return nnaccel_command_alloc(ctx, kind, &layout);
-}
-
-static struct nnaccel_command *nnaccel_prepare_cached_build(struct nnaccel_context *ctx,
-							    const void *from,
-							    const struct nnaccel_cache_parts *parts)
-{
-	const struct nnaccel_prepare_cached *arg = from;
-	struct nnaccel_command *cmd;
-	int ret, model_grants;
-
-	cmd = nnaccel_cache_alloc(ctx, NNACCEL_DO_PREPARE_CACHED, parts, arg->attributes_size,
-				  sizeof(struct nnaccel_model_memory));
-	if (IS_ERR(cmd))
-		return cmd;
-	cmd->head.preference = arg->preference;
-	cmd->head.priority = arg->priority;
-	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
-	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
-	model_grants = nnaccel_cache_set_parts(cmd, parts, NNACCEL_PROT_READ);
-	ret = model_grants < 0 ? model_grants :
-				 nnaccel_command_set_attributes(cmd, arg->attributes);
-	return nnaccel_model_create(cmd, model_grants, ret);
-}
-
 /**
- * nnaccel_prepare_cached_create() - Makes the command that prepares a model from saved parts
- * @ctx: the context
+ * nnaccel_prepare_cached_layout() - Validates a preparation from saved parts
  * @from: the module's copy of the client's struct nnaccel_prepare_cached
+ * @arrays: out: sizes of the command's arrays, and the parts
  *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT,
- * -ENOSPC, -EDQUOT, -ENOMEM.
+ * Return: 0, -EINVAL, -EFAULT, -ENOMEM.
  */
-struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ctx,
-						      const void *from)
+int nnaccel_prepare_cached_layout(const void *from, struct nnaccel_arrays *arrays)
 {
 	const struct nnaccel_prepare_cached *arg = from;
-	struct nnaccel_cache_parts parts = {
-		.num_model = arg->num_model_parts,
-		.num_data = arg->num_data_parts,
-	};
-	struct nnaccel_command *cmd;
-	int ret;
 
 	if (arg->flags ||
 	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size))
-		return ERR_PTR(-EINVAL);
-	ret = nnaccel_cache_copy_parts(&parts, arg->parts);
-	if (ret)
-		return ERR_PTR(ret);
-	cmd = nnaccel_prepare_cached_build(ctx, arg, &parts);
-	kvfree(parts.parts);
-	return cmd;
+		return -EINVAL;
+	arrays->attributes_size = arg->attributes_size;
+	arrays->max_payload = sizeof(struct nnaccel_model_memory);
+	return nnaccel_cache_layout(arg->parts, arg->num_model_parts, arg->num_data_parts, arrays);
 }
 
 /**
- * nnaccel_prepare_cached_respond() - Writes the answer for a cached model to the client
- * @ucmd: the client's structure; has the model's id
- * @cmd: the answered command
+ * nnaccel_prepare_cached_build() - Fills the command that prepares a model from saved parts
+ * @cmd: the command
+ * @from: as in nnaccel_prepare_cached_layout()
+ * @arrays: has the parts
  *
- * Return: 0 or -EFAULT.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT, -ENOSPC, -EDQUOT, -ENOMEM.
  */
-int nnaccel_prepare_cached_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+int nnaccel_prepare_cached_build(struct nnaccel_command *cmd, const void *from,
+				 struct nnaccel_arrays *arrays)
 {
-	struct nnaccel_prepare_cached *arg = ucmd->cmd;
-
-	arg->out_status = cmd->status;
-	arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_id : 0;
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-}
-
-static int nnaccel_cache_save_build(struct nnaccel_command *cmd,
-				    const struct nnaccel_cache_save *arg,
-				    const struct nnaccel_cache_parts *parts)
-{
-	struct nnaccel_model *model;
+	const struct nnaccel_prepare_cached *arg = from;
 	int ret;
 
-	ret = nnaccel_cache_set_parts(cmd, parts, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
+	ret = nnaccel_cache_set_parts(cmd, arg->num_model_parts, arg->num_data_parts, arrays->copy,
+				      NNACCEL_PROT_READ);
 	if (ret < 0)
 		return ret;
-	model = nnaccel_model_get(cmd->ctx, arg->model);
-	if (IS_ERR(model))
-		return PTR_ERR(model);
-	cmd->model = model;
-	cmd->head.model = model->number;
-	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
-	return 0;
+	return nnaccel_model_build(cmd, ret, arg->preference, arg->priority, arg->deadline_ns,
+				   arg->attributes);
 }
 
 /**
- * nnaccel_cache_save_create() - Makes the command that saves a model
- * @ctx: the context
+ * nnaccel_cache_save_layout() - Validates the saving of a model
  * @from: the module's copy of the client's struct nnaccel_cache_save
+ * @arrays: out: sizes of the command's arrays, and the parts
  *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT,
- * -ENOMEM, -EDQUOT.
+ * Return: 0, -EINVAL, -EFAULT, -ENOMEM.
  */
-struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, const void *from)
+int nnaccel_cache_save_layout(const void *from, struct nnaccel_arrays *arrays)
 {
 	const struct nnaccel_cache_save *arg = from;
-	struct nnaccel_cache_parts parts = {
-		.num_model = arg->num_model_parts,
-		.num_data = arg->num_data_parts,
-	};
-	struct nnaccel_command *cmd;
-	int ret;
 
 	if (arg->flags || arg->__reserved)
-		return ERR_PTR(-EINVAL);
-	ret = nnaccel_cache_copy_parts(&parts, arg->parts);
-	if (ret)
-		return ERR_PTR(ret);
-	cmd = nnaccel_cache_alloc(ctx, NNACCEL_DO_CACHE_SAVE, &parts, 0,
-				  (parts.num_model + parts.num_data) * sizeof(u64));
-	ret = IS_ERR(cmd) ? PTR_ERR(cmd) : nnaccel_cache_save_build(cmd, arg, &parts);
-	kvfree(parts.parts);
-	if (!ret)
-		return cmd;
-	if (!IS_ERR(cmd))
-		nnaccel_command_put(cmd);
-	return ERR_PTR(ret);
+		return -EINVAL;
+	arrays->max_payload = (arg->num_model_parts + arg->num_data_parts) * sizeof(u64);
+	return nnaccel_cache_layout(arg->parts, arg->num_model_parts, arg->num_data_parts, arrays);
 }
 
 /**
- * nnaccel_cache_save_respond() - Writes the saved sizes to the client
- * @ucmd: the client's structure
+ * nnaccel_cache_save_build() - Fills the command that saves a model
+ * @cmd: the command
+ * @from: as in nnaccel_cache_save_layout()
+ * @arrays: has the parts
+ *
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EACCES, -EFAULT.
+ */
+int nnaccel_cache_save_build(struct nnaccel_command *cmd, const void *from,
+			     struct nnaccel_arrays *arrays)
+{
+	const struct nnaccel_cache_save *arg = from;
+	int ret;
+
+	memcpy(cmd->head.token, arg->token, sizeof(arg->token));
+	ret = nnaccel_cache_set_parts(cmd, arg->num_model_parts, arg->num_data_parts, arrays->copy,
+				      NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+	return ret < 0 ? ret : nnaccel_command_set_model(cmd, arg->model);
+}
+
+/**
+ * nnaccel_cache_save_answer() - Writes the saved sizes to the client
+ * @work: the client's structure
  * @cmd: the answered command
  *
  * Return: 0 or -EFAULT.
  */
-int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+int nnaccel_cache_save_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd)
 {
-	struct nnaccel_cache_save *arg = ucmd->cmd;
+	const struct nnaccel_cache_save *arg = work->cmd;
 
-	arg->out_status = cmd->status;
-	if (cmd->payload_size &&
-	    copy_to_user(u64_to_user_ptr(arg->sizes), cmd->payload, cmd->payload_size))
-		return -EFAULT;
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	return copy_to_user(u64_to_user_ptr(arg->sizes), cmd->payload, cmd->payload_size) ?
+	       -EFAULT : 0;
 }

@@ -256,9 +256,6 @@ static void nnaccel_command_expire(struct work_struct *work)
 	nnaccel_command_put(cmd);
 }
 
-/* Size of the message about a failed fence. */
-#define NNACCEL_FENCE_MESSAGE	48
-
 /* Largest arrays, in bytes, of a command from the cache. */
 #define NNACCEL_SMALL_ARRAYS	384
 
@@ -327,20 +324,17 @@ static void nnaccel_command_place(struct nnaccel_command *cmd, const struct nnac
  * nnaccel_command_alloc() - Allocates a command
  * @ctx: the context
  * @kind: enum nnaccel_cmd_kind
- * @layout: sizes of its arrays, within their limits; NULL if it has none; the arrays are not
- *	initialised
+ * @layout: sizes of its arrays, within their limits; the arrays are not initialised
  *
  * Return: the command with one reference, or an error pointer: -ENOMEM, -EDQUOT.
  */
 struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 kind,
 					      const struct nnaccel_arrays *layout)
 {
-	static const struct nnaccel_arrays none;
 	struct nnaccel_command *cmd;
 	size_t arrays, charge;
 	int ret;
 
-	layout = layout ?: &none;
 	arrays = nnaccel_layout_told(layout) + nnaccel_layout_kept(layout);
 	/* The waits are allocated later. */
 	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
@@ -395,7 +389,6 @@ static void nnaccel_command_free(struct kref *refs)
 		nnaccel_model_put(cmd->model);
 	for (i = 0; i < cmd->head.num_grants; i++)
 		nnaccel_pool_put(cmd->pools[i]);
-	kvfree(cmd->others);
 	if (cmd->payload != cmd->room)
 		kvfree(cmd->payload);
 	kfree(cmd->message);
@@ -757,45 +750,6 @@ bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 	}
 	mutex_unlock(&cmd->ctx->lock);
 	return true;
-}
-
-/**
- * nnaccel_write_message() - Writes the engine's message to the client
- * @from: the message, terminated, or NULL
- * @to: user address of the buffer
- * @size: bytes of the buffer; 0 if there is none
- *
- * Return: 0 or -EFAULT.
- */
-int nnaccel_write_message(const char *from, u64 to, u32 size)
-{
-	char __user *message = u64_to_user_ptr(to);
-	size_t n;
-
-	if (!size)
-		return 0;
-	n = from ? strnlen(from, size - 1) : 0;
-	if ((n && copy_to_user(message, from, n)) || put_user('\0', message + n))
-		return -EFAULT;
-	return 0;
-}
-
-/**
- * nnaccel_command_write_message() - Writes the engine's message about a command to the client
- * @cmd: the answered command
- * @to: user address of the buffer
- * @size: bytes of the buffer; 0 if there is none
- *
- * Return: 0 or -EFAULT.
- */
-int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size)
-{
-	char text[NNACCEL_FENCE_MESSAGE];
-
-	if (!cmd->fence_error)
-		return nnaccel_write_message(cmd->message, to, size);
-	snprintf(text, sizeof(text), "the engine's fence has error %d", cmd->fence_error);
-	return nnaccel_write_message(text, to, size);
 }
 
 /* ---- debugfs ---- */

@@ -20,6 +20,7 @@ struct file;
 struct nnaccel_burst;
 struct nnaccel_context;
 struct nnaccel_copy;
+struct nnaccel_kind;
 struct nnaccel_model;
 struct nnaccel_submission;
 struct nnaccel_ucmd;
@@ -60,6 +61,7 @@ struct nnaccel_engine_wait {
  * @attributes_size: bytes of the client's attributes
  * @num_uses: number of buffers whose use is tracked
  * @max_payload: longest answer in bytes
+ * @copy: copy of an array of the client, which is freed once the command is built
  */
 struct nnaccel_arrays {
 	u32 num_grants;
@@ -68,7 +70,11 @@ struct nnaccel_arrays {
 	u32 attributes_size;
 	u32 num_uses;
 	u32 max_payload;
+	void *copy;
 };
+
+/* The arrays of a command have the wrong sizes, which were corrected. */
+#define NNACCEL_AGAIN	1
 
 /* Longest answer that is stored in the command; longer ones are allocated. */
 #define NNACCEL_SMALL_PAYLOAD	256
@@ -99,6 +105,7 @@ struct nnaccel_dependency {
  * @copy: source or target of a buffer copy, or NULL
  * @start_ns: creation time
  * @end_ns: end time of a measured execution
+ * @kind: kind of work
  * @state: ctx->lock: progress of the command
  * @progress: ctx->lock: last progress of a preparation that the worker reported
  * @expired: ctx->lock: its worker is being killed because it took too long
@@ -155,7 +162,6 @@ struct nnaccel_dependency {
  * @device_ns: time on the device
  * @message: error message with a final 0, or NULL
  * @cached: allocated from the cache of small commands
- * @others: array for @pools and @grants if planes were added
  * @grants: grants of @pools for the worker
  * @args: arguments of an execution
  * @roles: roles of a new buffer
@@ -164,7 +170,7 @@ struct nnaccel_dependency {
  * @told: the rest for the worker: grants, arguments, roles, attributes; @pools, @uses and @room
  *	follow
  *
- * A command is a single allocation, except for long answers and added planes.
+ * A command is a single allocation, except for long answers.
  */
 struct nnaccel_command {
 	struct kref refs;
@@ -172,6 +178,7 @@ struct nnaccel_command {
 	struct nnaccel_context *ctx;
 	struct list_head all;
 	struct list_head node;
+	const struct nnaccel_kind *kind;
 	enum nnaccel_command_state state;
 	struct nnaccel_engine_wait engine_wait;
 	struct file *burst_file;
@@ -230,7 +237,6 @@ struct nnaccel_command {
 	u64 device_ns;
 	char *message;
 	bool cached;
-	void *others;
 	struct nnaccel_grant *grants;
 	struct nnaccel_arg *args;
 	struct nnaccel_cmd_role *roles;
@@ -288,8 +294,6 @@ void nnaccel_command_cancel(struct nnaccel_command *cmd, int error);
 void nnaccel_command_fail_all(struct nnaccel_context *ctx, int error);
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error);
 void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m);
-int nnaccel_write_message(const char *message, u64 to, u32 size);
-int nnaccel_command_write_message(const struct nnaccel_command *cmd, u64 to, u32 size);
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error);
 
 /* ---- queue.c ---- */
@@ -307,14 +311,20 @@ int nnaccel_command_engine_changed(struct wait_queue_entry *entry, unsigned int 
 
 /* ---- query.c ---- */
 
-struct nnaccel_command *nnaccel_query_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_query_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
-struct nnaccel_command *nnaccel_supported_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_supported_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_query_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_query_build(struct nnaccel_command *cmd, const void *from,
+			struct nnaccel_arrays *arrays);
+int nnaccel_query_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
+int nnaccel_supported_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_supported_build(struct nnaccel_command *cmd, const void *from,
+			    struct nnaccel_arrays *arrays);
+int nnaccel_supported_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
 
 /* ---- execute.c ---- */
 
-struct nnaccel_command *nnaccel_execute_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_execute_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_execute_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_execute_build(struct nnaccel_command *cmd, const void *from,
+			  struct nnaccel_arrays *arrays);
+int nnaccel_execute_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
 
 #endif /* NNACCEL_COMMAND_H */

@@ -327,33 +327,31 @@ struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const v
 }
 
 /**
- * nnaccel_copy_respond() - Copies the data that the worker wrote, and answers the client
- * @ucmd: the client's structure
+ * nnaccel_copy_answer() - Copies the data that the worker wrote
+ * @work: the client's structure
  * @cmd: the answered command; NULL if the kernel has copied
  *
  * Return: 0, -EFAULT, -EIO, -EINTR, -ENOMEM; -ERESTARTSYS if a signal came.
  */
-int nnaccel_copy_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+int nnaccel_copy_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd)
 {
-	struct nnaccel_buffer_copy *arg = ucmd->cmd;
+	const struct nnaccel_buffer_copy *arg = work->cmd;
 	struct nnaccel_copy *copy;
 	int ret;
 
-	arg->out_status = cmd ? cmd->status : NNACCEL_STATUS_NONE;
-	if (cmd) {
-		copy = cmd->copy;
-		if (!copy->in && cmd->status == NNACCEL_STATUS_NONE) {
-			copy->data = arg->data;
-			ret = nnaccel_copy_begin_access(copy, cmd->pools[1]->dmabuf) ?:
-			      nnaccel_copy_move(copy);
-			nnaccel_copy_end_access(copy);
-			if (ret)
-				return ret;
-		}
-		mutex_lock(&cmd->ctx->lock);
-		nnaccel_copy_count(copy);
-		mutex_unlock(&cmd->ctx->lock);
+	if (!cmd)
+		return 0;
+	copy = cmd->copy;
+	if (!copy->in && cmd->status == NNACCEL_STATUS_NONE) {
+		copy->data = arg->data;
+		ret = nnaccel_copy_begin_access(copy, cmd->pools[1]->dmabuf) ?:
+		      nnaccel_copy_move(copy);
+		nnaccel_copy_end_access(copy);
+		if (ret)
+			return ret;
 	}
-	return nnaccel_write_message(cmd ? cmd->message : NULL, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	mutex_lock(&cmd->ctx->lock);
+	nnaccel_copy_count(copy);
+	mutex_unlock(&cmd->ctx->lock);
+	return 0;
 }

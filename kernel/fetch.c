@@ -211,18 +211,11 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 {
 	struct nnaccel_cmd __user *to = u64_to_user_ptr(fetch->buffer);
 	u64 deadline_ns = nnaccel_time_to_user(cmd->head.deadline_ns);
-	size_t grants = cmd->head.num_grants * sizeof(*cmd->grants);
-	size_t size = nnaccel_command_size(cmd), rest = size - sizeof(*to) - grants;
+	size_t size = nnaccel_command_size(cmd);
 
-	/* The arrays lie behind the head, except the grants if planes were added. */
-	if (!cmd->others) {
-		if (copy_to_user(to, &cmd->head, size))
-			return -EFAULT;
-	} else if (copy_to_user(to, &cmd->head, sizeof(*to)) ||
-		   copy_to_user(to + 1, cmd->grants, grants) ||
-		   copy_to_user((void __user *)(to + 1) + grants, cmd->args, rest)) {
+	/* The arrays lie behind the head. */
+	if (copy_to_user(to, &cmd->head, size))
 		return -EFAULT;
-	}
 	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
 		return -EFAULT;
 	return nnaccel_fetch_write_formats(cmd, (void __user *)to + ALIGN(size, sizeof(u64))) ?:

@@ -35,6 +35,24 @@ struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id)
 }
 
 /**
+ * nnaccel_command_set_model() - Looks up the model of a command
+ * @cmd: the command
+ * @id: id of the model
+ *
+ * Return: 0 or -ENOENT.
+ */
+int nnaccel_command_set_model(struct nnaccel_command *cmd, u32 id)
+{
+	struct nnaccel_model *model = nnaccel_model_get(cmd->ctx, id);
+
+	if (IS_ERR(model))
+		return PTR_ERR(model);
+	cmd->model = model;
+	cmd->head.model = model->number;
+	return 0;
+}
+
+/**
  * nnaccel_model_put() - Drops a reference; the caller must not hold ctx->lock
  * @model: the model
  */
@@ -135,42 +153,43 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
 }
 
 /**
- * nnaccel_model_create() - Makes the model that a command will prepare
- * @cmd: the command; put on failure
+ * nnaccel_model_build() - Makes the model that a command will prepare, and sets its parameters
+ * @cmd: the command, with its pools
  * @first: index of the first pool that the model keeps
- * @ret: 0, or an earlier error of the command
+ * @preference: enum nnaccel_preference
+ * @priority: enum nnaccel_priority
+ * @deadline_ns: the client's deadline
+ * @attributes: user address of the attributes
  *
  * The model has no id yet.
  *
- * Return: the command, or an error pointer: @ret, -ENOMEM, -ENOSPC, -EDQUOT.
+ * Return: 0, -EFAULT, -ENOMEM, -ENOSPC, -EDQUOT.
  */
-struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, u32 first, int ret)
+int nnaccel_model_build(struct nnaccel_command *cmd, u32 first, u32 preference, u32 priority,
+			u64 deadline_ns, u64 attributes)
 {
 	struct nnaccel_model *model;
+	int ret;
 
+	cmd->head.preference = preference;
+	cmd->head.priority = priority;
+	cmd->head.deadline_ns = nnaccel_time_from_user(deadline_ns);
+	ret = nnaccel_command_set_attributes(cmd, attributes);
 	if (ret)
-		goto err_command;
+		return ret;
 	model = kzalloc(sizeof(*model), GFP_KERNEL_ACCOUNT);
-	ret = -ENOMEM;
 	if (!model)
-		goto err_command;
+		return -ENOMEM;
 	ret = nnaccel_object_init(&model->obj, cmd->ctx, NNACCEL_OBJECT_MODEL);
 	if (ret) {
 		kfree(model);
-		goto err_command;
+		return ret;
 	}
 	cmd->model = model;
-	ret = nnaccel_model_hold_pools(model, cmd, first);
-	if (ret)
-		goto err_command;
-	model->priority = cmd->head.priority;
-	model->preference = cmd->head.preference;
+	model->priority = priority;
+	model->preference = preference;
 	model->serial = atomic64_inc_return(&nnaccel_last_serial);
-	return cmd;
-
-err_command:
-	nnaccel_command_put(cmd);
-	return ERR_PTR(ret);
+	return nnaccel_model_hold_pools(model, cmd, first);
 }
 
 /**
@@ -202,53 +221,41 @@ void nnaccel_model_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cm
 }
 
 /**
- * nnaccel_prepare_create() - Makes the command that prepares a model
- * @ctx: the context
+ * nnaccel_prepare_layout() - Validates a preparation
  * @from: the module's copy of the client's struct nnaccel_prepare
+ * @arrays: out: sizes of the command's arrays
  *
- * Return: the command, or an error pointer: -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, -ENOSPC,
- * -EDQUOT, -ENOMEM.
+ * Return: 0 or -EINVAL.
  */
-struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, const void *from)
+int nnaccel_prepare_layout(const void *from, struct nnaccel_arrays *arrays)
 {
 	const struct nnaccel_prepare *arg = from;
-	const struct nnaccel_arrays layout = {
-		.num_grants = arg->num_pools + 1,
-		.attributes_size = arg->attributes_size,
-		.max_payload = sizeof(struct nnaccel_model_memory),
-	};
-	struct nnaccel_command *cmd;
-	int ret;
 
 	if (arg->flags & ~NNACCEL_PREPARE_KEEP || arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1 ||
 	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size))
-		return ERR_PTR(-EINVAL);
-	cmd = nnaccel_command_alloc(ctx, NNACCEL_DO_PREPARE, &layout);
-	if (IS_ERR(cmd))
-		return cmd;
-	cmd->head.flags = arg->flags;
-	cmd->head.preference = arg->preference;
-	cmd->head.priority = arg->priority;
-	cmd->head.deadline_ns = nnaccel_time_from_user(arg->deadline_ns);
-	ret = nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
-					      arg->wire_length, arg->pools, arg->num_pools) ?:
-	      nnaccel_command_set_attributes(cmd, arg->attributes);
-	return nnaccel_model_create(cmd, 1, ret);
+		return -EINVAL;
+	arrays->num_grants = arg->num_pools + 1;
+	arrays->attributes_size = arg->attributes_size;
+	arrays->max_payload = sizeof(struct nnaccel_model_memory);
+	return 0;
 }
 
 /**
- * nnaccel_prepare_respond() - Writes the answer for a prepared model to the client
- * @ucmd: the client's structure; has the model's id
- * @cmd: the answered command
+ * nnaccel_prepare_build() - Fills the command that prepares a model
+ * @cmd: the command
+ * @from: as in nnaccel_prepare_layout()
+ * @arrays: unused
  *
- * Return: 0 or -EFAULT.
+ * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT, -ENOSPC, -EDQUOT, -ENOMEM.
  */
-int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
+int nnaccel_prepare_build(struct nnaccel_command *cmd, const void *from,
+			  struct nnaccel_arrays *arrays)
 {
-	struct nnaccel_prepare *arg = ucmd->cmd;
+	const struct nnaccel_prepare *arg = from;
 
-	arg->out_status = cmd->status;
-	arg->out_model = cmd->status == NNACCEL_STATUS_NONE ? ucmd->new_id : 0;
-	return nnaccel_command_write_message(cmd, arg->message, arg->message_size) ?:
-	       nnaccel_ucmd_respond(ucmd, sizeof(*arg));
+	cmd->head.flags = arg->flags;
+	return nnaccel_command_set_model_pools(cmd, arg->wire_pool, arg->wire_offset,
+					       arg->wire_length, arg->pools, arg->num_pools) ?:
+	       nnaccel_model_build(cmd, 1, arg->preference, arg->priority, arg->deadline_ns,
+				   arg->attributes);
 }

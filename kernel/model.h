@@ -9,6 +9,7 @@
 
 #include "context.h"
 
+struct nnaccel_arrays;
 struct nnaccel_command;
 struct nnaccel_pool;
 struct nnaccel_session;
@@ -46,23 +47,28 @@ struct nnaccel_model {
 };
 
 struct nnaccel_model *nnaccel_model_get(struct nnaccel_context *ctx, u32 id);
+int nnaccel_command_set_model(struct nnaccel_command *cmd, u32 id);
 void nnaccel_model_put(struct nnaccel_model *model);
 void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m);
 void nnaccel_model_retire(struct nnaccel_object *obj);
 void nnaccel_model_release(struct nnaccel_object *obj);
 
 bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size);
-struct nnaccel_command *nnaccel_model_create(struct nnaccel_command *cmd, u32 first, int ret);
+int nnaccel_model_build(struct nnaccel_command *cmd, u32 first, u32 preference, u32 priority,
+			u64 deadline_ns, u64 attributes);
 void nnaccel_model_publish(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
-struct nnaccel_command *nnaccel_prepare_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_prepare_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_prepare_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_prepare_build(struct nnaccel_command *cmd, const void *from,
+			  struct nnaccel_arrays *arrays);
 
 /* ---- cache.c ---- */
 
-struct nnaccel_command *nnaccel_prepare_cached_create(struct nnaccel_context *ctx,
-						      const void *from);
-int nnaccel_prepare_cached_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
-struct nnaccel_command *nnaccel_cache_save_create(struct nnaccel_context *ctx, const void *from);
-int nnaccel_cache_save_respond(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+int nnaccel_prepare_cached_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_prepare_cached_build(struct nnaccel_command *cmd, const void *from,
+				 struct nnaccel_arrays *arrays);
+int nnaccel_cache_save_layout(const void *from, struct nnaccel_arrays *arrays);
+int nnaccel_cache_save_build(struct nnaccel_command *cmd, const void *from,
+			     struct nnaccel_arrays *arrays);
+int nnaccel_cache_save_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
 
 #endif /* NNACCEL_MODEL_H */

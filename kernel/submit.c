@@ -33,64 +33,115 @@
 /* Bytes that the buffer of an ioctl has left after the structure of SUBMIT or WAIT. */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
 
-#define NNACCEL_KIND(_work, _struct, _last, _prefix, ...)			\
+#define NNACCEL_KIND(_work, _struct, _last, ...)				\
 	[NNACCEL_WORK_##_work] = {						\
 		.size = sizeof(_struct) +					\
 			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_WORK_SIZE),	\
 		.min_size = offsetofend(_struct, _last),			\
-		.create = _prefix##_create,					\
-		.respond = _prefix##_respond,					\
+		.status = offsetof(_struct, out_status),			\
 		__VA_ARGS__							\
 	}
 
-#define NNACCEL_MESSAGE(_struct)	.message_size = offsetof(_struct, message_size)
+#define NNACCEL_MESSAGE(_struct)						\
+	.message = offsetof(_struct, message),					\
+	.message_size = offsetof(_struct, message_size)
+
+#define NNACCEL_BUILT(_command, _prefix)					\
+	.command = NNACCEL_DO_##_command,					\
+	.layout = nnaccel_##_prefix##_layout,					\
+	.build = nnaccel_##_prefix##_build
+
+#define NNACCEL_MAKES(_struct, _result, _publish)				\
+	.result = offsetof(_struct, _result),					\
+	.publish = _publish
 
 static const struct nnaccel_kind nnaccel_kinds[] = {
-	NNACCEL_KIND(QUERY, struct nnaccel_query, out_status, nnaccel_query),
-	NNACCEL_KIND(SUPPORTED, struct nnaccel_supported, __reserved, nnaccel_supported,
-		     NNACCEL_MESSAGE(struct nnaccel_supported)),
-	NNACCEL_KIND(PREPARE, struct nnaccel_prepare, attributes_size, nnaccel_prepare,
+	NNACCEL_KIND(QUERY, struct nnaccel_query, out_status, NNACCEL_BUILT(QUERY, query),
+		     .answer = nnaccel_query_answer),
+	NNACCEL_KIND(SUPPORTED, struct nnaccel_supported, __reserved,
+		     NNACCEL_BUILT(SUPPORTED, supported),
+		     NNACCEL_MESSAGE(struct nnaccel_supported),
+		     .answer = nnaccel_supported_answer),
+	NNACCEL_KIND(PREPARE, struct nnaccel_prepare, attributes_size,
+		     NNACCEL_BUILT(PREPARE, prepare),
 		     NNACCEL_MESSAGE(struct nnaccel_prepare),
-		     .makes_object = true, .publish = nnaccel_model_publish),
+		     NNACCEL_MAKES(struct nnaccel_prepare, out_model, nnaccel_model_publish)),
 	NNACCEL_KIND(PREPARE_CACHED, struct nnaccel_prepare_cached, attributes_size,
-		     nnaccel_prepare_cached,
+		     NNACCEL_BUILT(PREPARE_CACHED, prepare_cached),
 		     NNACCEL_MESSAGE(struct nnaccel_prepare_cached),
-		     .makes_object = true, .publish = nnaccel_model_publish),
-	NNACCEL_KIND(CACHE_SAVE, struct nnaccel_cache_save, __reserved, nnaccel_cache_save,
-		     NNACCEL_MESSAGE(struct nnaccel_cache_save)),
-	NNACCEL_KIND(EXECUTE, struct nnaccel_execute, num_buffers, nnaccel_execute,
-		     NNACCEL_MESSAGE(struct nnaccel_execute)),
-	NNACCEL_KIND(BUFFER_ALLOC, struct nnaccel_buffer_alloc, out_buffer, nnaccel_buffer_alloc,
+		     NNACCEL_MAKES(struct nnaccel_prepare_cached, out_model,
+				   nnaccel_model_publish)),
+	NNACCEL_KIND(CACHE_SAVE, struct nnaccel_cache_save, __reserved,
+		     NNACCEL_BUILT(CACHE_SAVE, cache_save),
+		     NNACCEL_MESSAGE(struct nnaccel_cache_save),
+		     .answer = nnaccel_cache_save_answer),
+	NNACCEL_KIND(EXECUTE, struct nnaccel_execute, num_buffers,
+		     NNACCEL_BUILT(EXECUTE, execute),
+		     NNACCEL_MESSAGE(struct nnaccel_execute),
+		     .answer = nnaccel_execute_answer),
+	NNACCEL_KIND(BUFFER_ALLOC, struct nnaccel_buffer_alloc, out_buffer,
+		     NNACCEL_BUILT(BUFFER, buffer),
 		     NNACCEL_MESSAGE(struct nnaccel_buffer_alloc),
-		     .makes_object = true, .publish = nnaccel_buffer_publish),
-	NNACCEL_KIND(BUFFER_COPY, struct nnaccel_buffer_copy, offset, nnaccel_copy,
-		     NNACCEL_MESSAGE(struct nnaccel_buffer_copy)),
-	NNACCEL_KIND(BURST, struct nnaccel_burst_create, __reserved, nnaccel_burst,
+		     NNACCEL_MAKES(struct nnaccel_buffer_alloc, out_buffer,
+				   nnaccel_buffer_publish)),
+	NNACCEL_KIND(BUFFER_COPY, struct nnaccel_buffer_copy, offset,
+		     .create = nnaccel_copy_create,
+		     NNACCEL_MESSAGE(struct nnaccel_buffer_copy),
+		     .answer = nnaccel_copy_answer),
+	NNACCEL_KIND(BURST, struct nnaccel_burst_create, __reserved,
+		     NNACCEL_BUILT(BURST, burst),
 		     NNACCEL_MESSAGE(struct nnaccel_burst_create),
-		     .makes_file = true, .publish = nnaccel_burst_publish),
+		     NNACCEL_MAKES(struct nnaccel_burst_create, out_fd, nnaccel_burst_publish),
+		     .makes_file = true),
 };
 
 /* Copies the structure of a kind, and checks the fields that an answer to it depends on. */
-static int nnaccel_kind_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work)
+static int nnaccel_work_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work)
 {
 	int ret = nnaccel_copy_struct(work, kind->size, kind->min_size);
 
-	if (!ret && kind->message_size &&
-	    *(u32 *)(work->cmd + kind->message_size) > NNACCEL_MAX_MESSAGE)
+	if (!ret && kind->message && *(u32 *)(work->cmd + kind->message_size) > NNACCEL_MAX_MESSAGE)
 		ret = -EINVAL;
 	return ret;
 }
 
-/* Reserves the id or fd of the object that the answer makes. */
-static int nnaccel_work_reserve(const struct nnaccel_kind *kind, const struct nnaccel_command *cmd,
-				struct nnaccel_ucmd *work)
+/* Makes the command of a kind from the copy of the client's structure. */
+static struct nnaccel_command *nnaccel_work_create(struct nnaccel_context *ctx,
+						   const struct nnaccel_kind *kind,
+						   const void *from)
+{
+	struct nnaccel_arrays arrays = {};
+	struct nnaccel_command *cmd = NULL;
+	int ret;
+
+	if (kind->create)
+		return kind->create(ctx, from);
+	ret = kind->layout(from, &arrays);
+	if (ret)
+		return ERR_PTR(ret);
+	do {
+		cmd = nnaccel_command_alloc(ctx, kind->command, &arrays);
+		if (IS_ERR(cmd))
+			break;
+		ret = kind->build(cmd, from, &arrays);
+		if (!ret)
+			break;
+		nnaccel_command_put(cmd);
+		cmd = ERR_PTR(ret);
+	} while (ret == NNACCEL_AGAIN && !fatal_signal_pending(current));
+	kvfree(arrays.copy);
+	return cmd == ERR_PTR(NNACCEL_AGAIN) ? ERR_PTR(-EINTR) : cmd;
+}
+
+/* Reserves the id or fd of what the answer makes. */
+static int nnaccel_work_reserve(const struct nnaccel_command *cmd, struct nnaccel_ucmd *work)
 {
 	int fd;
 
-	if (kind->makes_object)
-		return nnaccel_object_reserve(cmd->ctx, &work->new_id);
-	if (!kind->makes_file)
+	if (!cmd->kind->publish)
 		return 0;
+	if (!cmd->kind->makes_file)
+		return nnaccel_object_reserve(cmd->ctx, &work->new_id);
 	fd = get_unused_fd_flags(cmd->cloexec ? O_CLOEXEC : 0);
 	if (fd < 0)
 		return fd;
@@ -98,14 +149,54 @@ static int nnaccel_work_reserve(const struct nnaccel_kind *kind, const struct nn
 	return 0;
 }
 
-/* Publishes the new object on success, or else releases its id or fd. */
-static void nnaccel_work_finish(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
-				struct nnaccel_ucmd *work, int ret)
+/**
+ * nnaccel_work_answer() - Writes the answer of a command to the client's structure
+ * @kind: kind of work
+ * @cmd: the answered command; NULL if there was none
+ * @work: the client's structure and the module's copy of it
+ *
+ * Return: 0, -EFAULT, or an error of the kind; nothing is lost.
+ */
+int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
+			struct nnaccel_ucmd *work)
 {
-	if (!kind->publish)
+	u32 status = cmd ? cmd->status : NNACCEL_STATUS_NONE, size, n;
+	const char *from = cmd ? cmd->message : NULL;
+	char __user *message;
+	char text[48];
+	int ret;
+
+	ret = kind->answer ? kind->answer(work, cmd) : 0;
+	if (ret)
+		return ret;
+	*(u32 *)(work->cmd + kind->status) = status;
+	if (kind->makes_file)
+		*(s32 *)(work->cmd + kind->result) = status ? -1 : work->new_fd;
+	else if (kind->result)
+		*(u32 *)(work->cmd + kind->result) = status ? 0 : work->new_id;
+
+	size = kind->message ? *(u32 *)(work->cmd + kind->message_size) : 0;
+	if (size) {
+		if (cmd && cmd->fence_error) {
+			snprintf(text, sizeof(text), "the engine's fence has error %d",
+				 cmd->fence_error);
+			from = text;
+		}
+		message = u64_to_user_ptr(*(u64 *)(work->cmd + kind->message));
+		n = from ? strnlen(from, size - 1) : 0;
+		if ((n && copy_to_user(message, from, n)) || put_user('\0', message + n))
+			return -EFAULT;
+	}
+	return nnaccel_ucmd_respond(work, kind->size);
+}
+
+/* Publishes what the work made on success, or else releases its id or fd. */
+static void nnaccel_work_finish(struct nnaccel_command *cmd, struct nnaccel_ucmd *work, int ret)
+{
+	if (!cmd->kind->publish)
 		return;
 	if (!ret && cmd->status == NNACCEL_STATUS_NONE) {
-		kind->publish(work, cmd);
+		cmd->kind->publish(work, cmd);
 		return;
 	}
 	if (work->new_id)
@@ -264,8 +355,7 @@ void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fe
 }
 
 /* Makes a submission with one reference and a reserved id. */
-static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel_kind *kind,
-							    struct nnaccel_command *cmd)
+static struct nnaccel_submission *nnaccel_submission_create(struct nnaccel_command *cmd)
 {
 	struct nnaccel_submission *sub;
 	int ret;
@@ -286,7 +376,7 @@ static struct nnaccel_submission *nnaccel_submission_create(const struct nnaccel
 	kref_get(&cmd->refs);
 	init_waitqueue_head(&sub->wait);
 	INIT_WORK(&sub->drop, nnaccel_submission_dropped);
-	sub->kind = kind;
+	sub->kind = cmd->kind;
 	sub->devices = nnaccel_submission_is_devices(cmd);
 	sub->cmd = cmd;
 	return sub;
@@ -417,15 +507,14 @@ static int nnaccel_submit_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 id, 
 }
 
 /* Submits work without waiting for it. */
-static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
-				    struct nnaccel_command *cmd)
+static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	u32 flags = ((struct nnaccel_submit *)ucmd->cmd)->flags;
 	struct nnaccel_submission *sub;
 	struct file *file = NULL;
 	int ret, fd = -1;
 
-	sub = nnaccel_submission_create(kind, cmd);
+	sub = nnaccel_submission_create(cmd);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	if (flags & NNACCEL_SUBMIT_FILE) {
@@ -463,14 +552,13 @@ err_file:
 }
 
 /* Keeps the answer for a later WAIT, because a signal ended the wait of the call. */
-static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, const struct nnaccel_kind *kind,
-			       struct nnaccel_command *cmd)
+static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_submission *sub = ERR_PTR(-EINTR);
 	int ret;
 
 	if (!fatal_signal_pending(current))
-		sub = nnaccel_submission_create(kind, cmd);
+		sub = nnaccel_submission_create(cmd);
 	if (IS_ERR(sub)) {
 		mutex_lock(&cmd->ctx->lock);
 		nnaccel_command_cancel(cmd, -ECANCELED);
@@ -529,12 +617,13 @@ static struct nnaccel_command *nnaccel_submit_create(struct nnaccel_context *ctx
 	struct nnaccel_command *cmd;
 	int ret;
 
-	ret = nnaccel_kind_copy(kind, work);
+	ret = nnaccel_work_copy(kind, work);
 	if (ret)
 		return ERR_PTR(ret);
-	cmd = kind->create(ctx, work->cmd);
+	cmd = nnaccel_work_create(ctx, kind, work->cmd);
 	if (IS_ERR_OR_NULL(cmd))
 		return cmd;
+	cmd->kind = kind;
 	cmd->duration_ns = arg->duration_ns;
 	ret = nnaccel_command_depend(cmd, arg->dependencies, arg->num_dependencies);
 	if (!ret)
@@ -571,16 +660,16 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 	if (IS_ERR(cmd))
 		return cmd == ERR_PTR(-ERESTARTSYS) ? -ERESTARTNOINTR : PTR_ERR(cmd);
 	if (!cmd)
-		return kind->respond(&work, NULL) ?:
+		return nnaccel_work_answer(kind, NULL, &work) ?:
 		       nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
 
 	if (!(arg->flags & NNACCEL_SUBMIT_WAIT)) {
-		ret = nnaccel_submit_and_leave(ucmd, kind, cmd);
+		ret = nnaccel_submit_and_leave(ucmd, cmd);
 		goto out;
 	}
 
 	/* Submit the command and wait for its end. A signal leaves nothing to undo. */
-	ret = nnaccel_work_reserve(kind, cmd, &work);
+	ret = nnaccel_work_reserve(cmd, &work);
 	if (ret)
 		goto out;
 	mutex_lock(&ctx->lock);
@@ -592,11 +681,11 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 
 	/* Write the answer, and then publish what the work made. */
 	ret = ret ?: cmd->end_error;
-	ret = ret ?: kind->respond(&work, cmd);
+	ret = ret ?: nnaccel_work_answer(kind, cmd, &work);
 	ret = ret ?: nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
-	nnaccel_work_finish(kind, cmd, &work, ret);
+	nnaccel_work_finish(cmd, &work, ret);
 	if (ret == -ERESTARTSYS)
-		ret = nnaccel_submit_keep(ucmd, kind, cmd);
+		ret = nnaccel_submit_keep(ucmd, cmd);
 out:
 	nnaccel_command_put(cmd);
 	return ret;
@@ -681,7 +770,7 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	sub = nnaccel_wait_find(ctx, arg);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
-	ret = nnaccel_kind_copy(sub->kind, &work);
+	ret = nnaccel_work_copy(sub->kind, &work);
 	if (ret)
 		goto out_sub;
 
@@ -706,15 +795,15 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 		goto out_sub;
 
 	/* Wait for its end, write the answer and end the submission. */
-	ret = nnaccel_work_reserve(sub->kind, cmd, &work);
+	ret = nnaccel_work_reserve(cmd, &work);
 	if (ret)
 		goto out_waited;
 	ret = nnaccel_command_await(cmd);
 	error = ret ? 0 : cmd->end_error;
 	if (!ret && !error)
-		ret = sub->kind->respond(&work, cmd);
+		ret = nnaccel_work_answer(cmd->kind, cmd, &work);
 	ret = ret ?: nnaccel_wait_respond(ucmd, NNACCEL_STATE_DONE, -error, 0);
-	nnaccel_work_finish(sub->kind, cmd, &work, ret ?: error);
+	nnaccel_work_finish(cmd, &work, ret ?: error);
 	if (!ret)
 		nnaccel_submission_remove(sub);
 out_waited:

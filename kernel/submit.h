@@ -12,6 +12,7 @@
 
 struct dma_fence;
 struct io_uring_cmd;
+struct nnaccel_arrays;
 struct nnaccel_command;
 struct nnaccel_ucmd;
 
@@ -21,24 +22,34 @@ struct nnaccel_ucmd;
  * struct nnaccel_kind - A kind of work
  * @size: size of its structure
  * @min_size: size of its first published version
- * @message_size: offset of message_size in the structure; 0 if it has none
- * @makes_object: the answer makes a model or a buffer
- * @makes_file: the answer makes a file
- * @create: makes a command from the module's copy of the structure; NULL if the work is already
- *	done; -ERESTARTSYS if a signal came before anything was done
- * @respond: writes the answer to the client's structure; @cmd is NULL if there was no command; an
- *	error loses nothing; -ERESTARTSYS if a signal came
+ * @command: enum nnaccel_cmd_kind; unused with @create
+ * @status: offset of out_status in the structure
+ * @message: offset of message in the structure; 0 if it has none
+ * @message_size: offset of message_size
+ * @result: offset of the id or fd of what the answer makes; 0 if it makes nothing
+ * @makes_file: the answer makes a file and not an object
+ * @layout: validates the module's copy of the structure, and lays out the arrays of the command
+ * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
+ * @create: makes a command in place of @layout and @build; NULL if the work is already done;
+ *	-ERESTARTSYS if a signal came before anything was done
+ * @answer: writes what only this kind has to the client, and to the module's copy; an error loses
+ *	nothing; -ERESTARTSYS if a signal came; may be NULL
  * @publish: gives the client what the work made, once the answer is written; cannot fail
  */
 struct nnaccel_kind {
 	u32 size;
 	u32 min_size;
+	u32 command;
+	u32 status;
+	u32 message;
 	u32 message_size;
-	bool makes_object;
+	u32 result;
 	bool makes_file;
+	int (*layout)(const void *from, struct nnaccel_arrays *arrays);
+	int (*build)(struct nnaccel_command *cmd, const void *from, struct nnaccel_arrays *arrays);
 	struct nnaccel_command *(*create)(struct nnaccel_context *ctx, const void *from);
-	int (*respond)(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
-	void (*publish)(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd);
+	int (*answer)(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
+	void (*publish)(struct nnaccel_ucmd *work, struct nnaccel_command *cmd);
 };
 
 /**
@@ -74,6 +85,8 @@ struct nnaccel_submission {
 	struct work_struct drop;
 };
 
+int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
+			struct nnaccel_ucmd *work);
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);
 int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd);
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,

@@ -69,7 +69,7 @@ static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 	/* The task may have exited, and its memory with it. */
 	if (current->mm != cmd->ctx->mm)
 		return -ECANCELED;
-	return nnaccel_execute_respond(&uring->work, cmd) ?: nnaccel_uring_status(cmd->status);
+	return nnaccel_work_answer(cmd->kind, cmd, &uring->work) ?: nnaccel_uring_status(cmd->status);
 }
 
 /* Runs in the task that submitted it, or in a kworker without its mm. */
