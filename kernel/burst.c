@@ -45,10 +45,7 @@ static u64 nnaccel_burst_ring_bytes(u32 capacity)
 	return NNACCEL_RING_LINES + nnaccel_burst_lines(capacity) * sizeof(struct nnaccel_line);
 }
 
-/* Bytes charged for the structures of a burst and of a slot. */
-#define NNACCEL_BURST_BYTES	(sizeof(struct nnaccel_burst) + sizeof(struct nnaccel_notice) + \
-				 sizeof(struct xa_node) + \
-				 (1 + NNACCEL_BURST_FILES) * NNACCEL_FILE_BYTES)
+/* Bytes charged for the structures of a slot. */
 #define NNACCEL_SLOT_BYTES	(sizeof(struct nnaccel_slot) + sizeof(struct nnaccel_notice) + \
 				 sizeof(struct xa_node))
 
@@ -59,7 +56,7 @@ static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *
 	nnaccel_pool_put(slot->pool);
 	kfree(slot->notice);
 	kfree(slot);
-	nnaccel_uncharge_kernel(burst->ctx->account, NNACCEL_SLOT_BYTES);
+	nnaccel_uncharge_kernel(burst->obj.ctx->account, NNACCEL_SLOT_BYTES);
 	nnaccel_count(NNACCEL_SLOTS, -1);
 }
 
@@ -71,7 +68,7 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 	u32 index;
 	int ret;
 
-	ret = nnaccel_charge_kernel(burst->ctx->account, NNACCEL_SLOT_BYTES);
+	ret = nnaccel_charge_kernel(burst->obj.ctx->account, NNACCEL_SLOT_BYTES);
 	if (ret)
 		return ERR_PTR(ret);
 	ret = -ENOMEM;
@@ -82,7 +79,7 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 	if (!slot->notice)
 		goto err_slot;
 	slot->prot = arg->prot;
-	slot->pool = nnaccel_pool_get(burst->ctx, arg->pool);
+	slot->pool = nnaccel_pool_get(burst->obj.ctx, arg->pool);
 	if (IS_ERR(slot->pool)) {
 		ret = PTR_ERR(slot->pool);
 		goto err_slot;
@@ -97,9 +94,9 @@ static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 			ret = -ENOSPC;
 		goto err_pool;
 	}
-	mutex_lock(&burst->ctx->lock);
+	mutex_lock(&burst->obj.ctx->lock);
 	slot->number = (++burst->binds & NNACCEL_SLOT_BINDS) << NNACCEL_SLOT_SHIFT | index;
-	mutex_unlock(&burst->ctx->lock);
+	mutex_unlock(&burst->obj.ctx->lock);
 	nnaccel_count(NNACCEL_SLOTS, 1);
 	return slot;
 
@@ -109,7 +106,7 @@ err_slot:
 	kfree(slot->notice);
 	kfree(slot);
 err_charge:
-	nnaccel_uncharge_kernel(burst->ctx->account, NNACCEL_SLOT_BYTES);
+	nnaccel_uncharge_kernel(burst->obj.ctx->account, NNACCEL_SLOT_BYTES);
 	return ERR_PTR(ret);
 }
 
@@ -117,7 +114,7 @@ static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_burst_slot *arg = ucmd->cmd;
 	struct nnaccel_burst *burst = ucmd->object;
-	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_context *ctx = burst->obj.ctx;
 	struct nnaccel_slot *slot;
 	int ret;
 
@@ -144,18 +141,17 @@ static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 
 /* Returns the slot of that number, or NULL. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
-	__must_hold(&burst->ctx->lock)
 {
 	struct nnaccel_slot *slot;
 
-	lockdep_assert_held(&burst->ctx->lock);
+	lockdep_assert_held(&burst->obj.ctx->lock);
 	slot = xa_load(&burst->slots, NNACCEL_SLOT_INDEX(number));
 	return slot && slot->number == number ? slot : NULL;
 }
 
 static int nnaccel_slot_unbind(struct nnaccel_burst *burst, u32 number)
 {
-	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_context *ctx = burst->obj.ctx;
 	struct nnaccel_slot *slot;
 
 	mutex_lock(&ctx->lock);
@@ -215,7 +211,7 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 /*
  * Creates shared memory that stays swappable, because a mapping outlives the burst and its charge.
  */
-static struct file *nnaccel_burst_file(u64 bytes)
+static struct file *nnaccel_burst_shmem(u64 bytes)
 {
 	struct file *file = nnaccel_shmem_file("nnaccel-burst", bytes);
 
@@ -234,7 +230,7 @@ static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 	ret = nnaccel_charge(ctx->account, PAGE_SIZE);
 	if (ret)
 		return ret;
-	file = nnaccel_burst_file(PAGE_SIZE);
+	file = nnaccel_burst_shmem(PAGE_SIZE);
 	if (IS_ERR(file)) {
 		nnaccel_uncharge(ctx->account, PAGE_SIZE);
 		return PTR_ERR(file);
@@ -272,12 +268,12 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	int i, ret;
 
 	bytes = PAGE_SIZE + 2 * PAGE_ALIGN(ring_bytes);
-	ret = nnaccel_charge(burst->ctx->account, bytes);
+	ret = nnaccel_charge(burst->obj.ctx->account, bytes);
 	if (ret)
 		return ret;
 	burst->bytes = bytes;
 	for (i = 0; i < NNACCEL_BURST_FILES; i++) {
-		struct file *file = nnaccel_burst_file(i == NNACCEL_FILE_STATUS ? PAGE_SIZE :
+		struct file *file = nnaccel_burst_shmem(i == NNACCEL_FILE_STATUS ? PAGE_SIZE :
 						       PAGE_ALIGN(ring_bytes));
 		struct page *page;
 
@@ -310,7 +306,7 @@ static void nnaccel_burst_drop_memory(struct nnaccel_burst *burst)
 		if (burst->files[i])
 			fput(burst->files[i]);
 	}
-	nnaccel_uncharge(burst->ctx->account, burst->bytes);
+	nnaccel_uncharge(burst->obj.ctx->account, burst->bytes);
 }
 
 /**
@@ -344,7 +340,7 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 		writable = worker;
 		break;
 	case NNACCEL_BURST_DOORBELL:
-		file = burst->ctx->doorbell;
+		file = burst->obj.ctx->doorbell;
 		writable = !worker;
 		break;
 	default:
@@ -412,7 +408,7 @@ void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *dev
  */
 static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 {
-	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_context *ctx = burst->obj.ctx;
 
 	mutex_lock(&ctx->lock);
 	if (!burst->dead && !(burst->flags & NNACCEL_BURST_NO_SPIN) &&
@@ -425,14 +421,13 @@ static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 }
 
 static void nnaccel_burst_drop_latency(struct nnaccel_burst *burst)
-	__must_hold(&burst->ctx->lock)
 {
-	lockdep_assert_held(&burst->ctx->lock);
+	lockdep_assert_held(&burst->obj.ctx->lock);
 	if (!burst->requests_latency)
 		return;
 	cpu_latency_qos_remove_request(&burst->latency);
 	burst->requests_latency = false;
-	nnaccel_uncharge_latency(burst->ctx->account);
+	nnaccel_uncharge_latency(burst->obj.ctx->account);
 }
 
 static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
@@ -465,23 +460,22 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 }
 
 static void nnaccel_burst_kill(struct nnaccel_burst *burst)
-	__must_hold(&burst->ctx->lock)
 {
-	struct nnaccel_session *session = burst->ctx->session;
+	struct nnaccel_session *session = burst->obj.ctx->session;
 
-	lockdep_assert_held(&burst->ctx->lock);
+	lockdep_assert_held(&burst->obj.ctx->lock);
 	if (list_empty(&burst->node))
 		return;
 	nnaccel_burst_mark_dead(burst);
 	nnaccel_burst_drop_latency(burst);
-	nnaccel_burst_count(burst, &burst->ctx->burst_executions, &burst->ctx->device_ns);
+	nnaccel_burst_count(burst, &burst->obj.ctx->burst_executions, &burst->obj.ctx->device_ns);
 	list_del_init(&burst->node);
 	WRITE_ONCE(burst->dead, true);
 	wake_up_poll(&burst->wait, EPOLLHUP);
 	trace_nnaccel_burst_dead(burst);
 	if (burst->number) {
 		xa_erase(&session->bursts, burst->number);
-		nnaccel_session_notify(session, &burst->notice, NNACCEL_DO_BURST_GONE, 0,
+		nnaccel_session_notify(session, &burst->obj.notice, NNACCEL_DO_BURST_GONE, 0,
 				       burst->number);
 	}
 }
@@ -491,7 +485,6 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
  * @ctx: the context; its lock is held
  */
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
-	__must_hold(&ctx->lock)
 {
 	struct nnaccel_burst *burst, *next;
 
@@ -529,11 +522,10 @@ int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *s
  * Return: 0, or -ECANCELED if the burst has died.
  */
 int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number)
-	__must_hold(&burst->ctx->lock)
 {
-	struct nnaccel_session *session = burst->ctx->session;
+	struct nnaccel_session *session = burst->obj.ctx->session;
 
-	lockdep_assert_held(&burst->ctx->lock);
+	lockdep_assert_held(&burst->obj.ctx->lock);
 	if (burst->dead || burst->number) {
 		if (number)
 			xa_erase(&session->bursts, number);
@@ -546,18 +538,12 @@ int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number)
 }
 
 /**
- * nnaccel_burst_get() - Takes a reference to a burst
- * @burst: the burst
+ * nnaccel_burst_free() - Frees a burst
+ * @obj: the burst, which is dead
  */
-void nnaccel_burst_get(struct nnaccel_burst *burst)
+void nnaccel_burst_free(struct nnaccel_object *obj)
 {
-	kref_get(&burst->refs);
-}
-
-static void nnaccel_burst_free(struct kref *refs)
-{
-	struct nnaccel_burst *burst = container_of(refs, struct nnaccel_burst, refs);
-	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_burst *burst = container_of(obj, struct nnaccel_burst, obj);
 	u64 packets = 0, device_ns = 0;
 
 	trace_nnaccel_burst_destroy(burst);
@@ -567,29 +553,13 @@ static void nnaccel_burst_free(struct kref *refs)
 	nnaccel_burst_drop_memory(burst);
 	nnaccel_model_put(burst->model);
 	xa_destroy(&burst->slots);
-	kfree(burst->notice);
 	kfree(burst);
-	nnaccel_uncharge_kernel(ctx->account, NNACCEL_BURST_BYTES);
-	mutex_lock(&ctx->lock);
-	ctx->num_bursts--;
-	mutex_unlock(&ctx->lock);
-	nnaccel_context_put(ctx);
-	nnaccel_count(NNACCEL_BURSTS, -1);
-}
-
-/**
- * nnaccel_burst_put() - Drops a reference to a burst; the caller must not hold ctx->lock
- * @burst: the burst
- */
-void nnaccel_burst_put(struct nnaccel_burst *burst)
-{
-	kref_put(&burst->refs, nnaccel_burst_free);
 }
 
 static int nnaccel_burst_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_burst *burst = file->private_data;
-	struct nnaccel_context *ctx = burst->ctx;
+	struct nnaccel_context *ctx = burst->obj.ctx;
 	struct nnaccel_slot *slot;
 	unsigned long index;
 
@@ -599,7 +569,7 @@ static int nnaccel_burst_release(struct inode *inode, struct file *file)
 	/* No slot can be looked up any more: a lookup needs the file or the number. */
 	xa_for_each(&burst->slots, index, slot)
 		nnaccel_slot_free(burst, slot);
-	nnaccel_burst_put(burst);
+	nnaccel_object_put(&burst->obj);
 	return 0;
 }
 
@@ -615,7 +585,7 @@ static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct nnaccel_burst *burst = file->private_data;
 
-	if (burst->ctx->mm != current->mm)
+	if (burst->obj.ctx->mm != current->mm)
 		return -EACCES;
 	return nnaccel_burst_map(burst, vma, (u64)vma->vm_pgoff << PAGE_SHIFT, false);
 }
@@ -643,15 +613,15 @@ static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
 	u64 resolves;
 	bool dead, latency;
 
-	mutex_lock(&burst->ctx->lock);
+	mutex_lock(&burst->obj.ctx->lock);
 	slots = burst->num_slots;
 	number = burst->number;
 	resolves = burst->resolves;
 	dead = burst->dead;
 	latency = burst->requests_latency;
-	mutex_unlock(&burst->ctx->lock);
+	mutex_unlock(&burst->obj.ctx->lock);
 
-	seq_printf(m, "nnaccel-client-id:\t%llu\n", burst->ctx->number);
+	seq_printf(m, "nnaccel-client-id:\t%llu\n", burst->obj.ctx->number);
 	seq_printf(m, "nnaccel-burst:\t%u\n", number);
 	seq_printf(m, "nnaccel-burst-state:\t%s\n", dead ? "dead" : "alive");
 	seq_printf(m, "nnaccel-burst-latency-request:\t%d\n", latency);
@@ -674,7 +644,7 @@ static long nnaccel_burst_ioctl(struct file *file, unsigned int cmd, unsigned lo
 {
 	struct nnaccel_burst *burst = file->private_data;
 
-	if (burst->ctx->mm != current->mm)
+	if (burst->obj.ctx->mm != current->mm)
 		return -EACCES;
 	return nnaccel_ioctl(nnaccel_burst_ops, ARRAY_SIZE(nnaccel_burst_ops), burst, cmd, arg);
 }
@@ -691,26 +661,6 @@ static const struct file_operations nnaccel_burst_fops = {
 
 /* ---- creation ---- */
 
-/* Counts and charges a burst, within the limits. */
-static int nnaccel_burst_add(struct nnaccel_burst *burst)
-{
-	struct nnaccel_context *ctx = burst->ctx;
-	int ret;
-
-	ret = nnaccel_charge_kernel(ctx->account, NNACCEL_BURST_BYTES);
-	if (ret)
-		return ret;
-	mutex_lock(&ctx->lock);
-	if (ctx->num_bursts >= READ_ONCE(nnaccel_max_bursts))
-		ret = -ENOSPC;
-	else
-		ctx->num_bursts++;
-	mutex_unlock(&ctx->lock);
-	if (ret)
-		nnaccel_uncharge_kernel(ctx->account, NNACCEL_BURST_BYTES);
-	return ret;
-}
-
 /* Allocates a burst with one reference that is not alive yet. */
 static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 						 const struct nnaccel_burst_create *arg)
@@ -721,33 +671,24 @@ static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 	burst = kzalloc(sizeof(*burst), GFP_KERNEL_ACCOUNT);
 	if (!burst)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&burst->refs);
 	init_waitqueue_head(&burst->wait);
 	INIT_LIST_HEAD(&burst->node);
 	xa_init_flags(&burst->slots, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
-	burst->ctx = ctx;
 	burst->flags = arg->flags & NNACCEL_BURST_NO_SPIN;
 	burst->capacity = arg->capacity ?: NNACCEL_BURST_DEFAULT_CAPACITY;
-	burst->notice = kzalloc(sizeof(*burst->notice), GFP_KERNEL_ACCOUNT);
-	if (!burst->notice) {
-		ret = -ENOMEM;
-		goto err_burst;
-	}
 	burst->model = nnaccel_model_get(ctx, arg->model);
 	if (IS_ERR(burst->model)) {
 		ret = PTR_ERR(burst->model);
 		goto err_burst;
 	}
-	ret = nnaccel_burst_add(burst);
+	ret = nnaccel_object_init(&burst->obj, ctx, NNACCEL_OBJECT_BURST);
 	if (ret)
 		goto err_model;
-	/* From here on nnaccel_burst_put() frees everything. */
-	nnaccel_context_get(ctx);
-	nnaccel_count(NNACCEL_BURSTS, 1);
+	/* From here on the last put frees everything. */
 	trace_nnaccel_burst_create(burst);
 	ret = nnaccel_burst_add_doorbell(ctx) ?: nnaccel_burst_add_memory(burst);
 	if (ret) {
-		nnaccel_burst_put(burst);
+		nnaccel_object_put(&burst->obj);
 		return ERR_PTR(ret);
 	}
 	return burst;
@@ -755,7 +696,6 @@ static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 err_model:
 	nnaccel_model_put(burst->model);
 err_burst:
-	kfree(burst->notice);
 	kfree(burst);
 	return ERR_PTR(ret);
 }
@@ -772,7 +712,7 @@ static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 		return ERR_CAST(burst);
 	file = anon_inode_getfile("[nnaccel-burst]", &nnaccel_burst_fops, burst, O_RDWR);
 	if (IS_ERR(file)) {
-		nnaccel_burst_put(burst);
+		nnaccel_object_put(&burst->obj);
 		return file;
 	}
 	mutex_lock(&ctx->lock);
@@ -817,7 +757,7 @@ int nnaccel_burst_build(struct nnaccel_command *cmd, const void *from,
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	burst = file->private_data;
-	nnaccel_burst_get(burst);
+	refcount_inc(&burst->obj.refs);
 	refcount_inc(&burst->model->obj.refs);
 	cmd->burst_file = file;
 	cmd->cloexec = arg->flags & NNACCEL_BURST_CLOEXEC;

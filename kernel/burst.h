@@ -3,19 +3,18 @@
 #ifndef NNACCEL_BURST_H
 #define NNACCEL_BURST_H
 
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/pm_qos.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "context.h"
+
 struct file;
 struct nnaccel_arrays;
 struct nnaccel_command;
-struct nnaccel_context;
 struct nnaccel_model;
-struct nnaccel_notice;
 struct nnaccel_pool;
 struct nnaccel_session;
 struct nnaccel_ucmd;
@@ -31,8 +30,7 @@ enum nnaccel_burst_file {
 
 /**
  * struct nnaccel_burst - Two rings, and slots that name the memory of requests
- * @refs: references of the file and of the command that announces it
- * @ctx: its context, with a reference
+ * @obj: base object, which has no id; references of the file and of the command that announces it
  * @model: the model that it executes, with a reference
  * @capacity: capacity of a ring in datums
  * @flags: NNACCEL_BURST_NO_SPIN
@@ -50,11 +48,9 @@ enum nnaccel_burst_file {
  * @resolves: number of lookups by the worker
  * @latency: CPU-latency request
  * @requests_latency: @latency is active
- * @notice: notice of its end; NULL once it is posted
  */
 struct nnaccel_burst {
-	struct kref refs;
-	struct nnaccel_context *ctx;
+	struct nnaccel_object obj;
 	struct nnaccel_model *model;
 	u32 capacity;
 	u32 flags;
@@ -71,7 +67,6 @@ struct nnaccel_burst {
 	u64 resolves;
 	struct pm_qos_request latency;
 	bool requests_latency;
-	struct nnaccel_notice *notice;
 };
 
 /**
@@ -90,8 +85,7 @@ struct nnaccel_slot {
 	struct nnaccel_notice *notice;
 };
 
-void nnaccel_burst_get(struct nnaccel_burst *burst);
-void nnaccel_burst_put(struct nnaccel_burst *burst);
+void nnaccel_burst_free(struct nnaccel_object *obj);
 int nnaccel_burst_reserve(struct nnaccel_burst *burst, struct nnaccel_session *session,
 			  u32 *number);
 int nnaccel_burst_announce(struct nnaccel_burst *burst, u32 number);

@@ -382,7 +382,7 @@ static void nnaccel_command_free(struct kref *refs)
 	if (cmd->burst_file)
 		fput(cmd->burst_file);
 	if (cmd->burst)
-		nnaccel_burst_put(cmd->burst);
+		nnaccel_object_put(&cmd->burst->obj);
 	if (cmd->copy)
 		nnaccel_copy_free(cmd->copy);
 	if (cmd->model)

@@ -216,7 +216,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "nnaccel-buffers:\t%u\n", ctx->num_objects[NNACCEL_OBJECT_BUFFER]);
 	seq_printf(m, "nnaccel-copied-in:\t%llu B\n", ctx->copied_in);
 	seq_printf(m, "nnaccel-copied-out:\t%llu B\n", ctx->copied_out);
-	seq_printf(m, "nnaccel-bursts:\t%u\n", ctx->num_bursts);
+	seq_printf(m, "nnaccel-bursts:\t%u\n", ctx->num_objects[NNACCEL_OBJECT_BURST]);
 	seq_printf(m, "nnaccel-commands:\t%u\n", ctx->num_commands);
 	seq_printf(m, "nnaccel-executions:\t%llu\n", ctx->executions);
 	seq_printf(m, "nnaccel-burst-executions:\t%llu\n", burst_executions);
@@ -250,7 +250,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	cmd->import_bytes = ctx->import_bytes;
 	cmd->executions = ctx->executions;
 	cmd->engine_ns = ctx->engine_ns;
-	cmd->bursts = ctx->num_bursts;
+	cmd->bursts = ctx->num_objects[NNACCEL_OBJECT_BURST];
 	cmd->buffers = ctx->num_objects[NNACCEL_OBJECT_BUFFER];
 	mutex_unlock(&ctx->lock);
 	cmd->device = ctx->engine->number;

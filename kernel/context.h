@@ -38,6 +38,7 @@ enum nnaccel_object_type {
 	NNACCEL_OBJECT_POOL,
 	NNACCEL_OBJECT_MODEL,
 	NNACCEL_OBJECT_BUFFER,
+	NNACCEL_OBJECT_BURST,
 	NNACCEL_OBJECT_SUBMISSION,
 	NNACCEL_OBJECT_TYPES
 };
@@ -63,9 +64,8 @@ enum nnaccel_object_type {
  * @session: session of the worker, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id begins
- * @num_objects: number of pools, models, buffers and submissions, also of those without an id
+ * @num_objects: number of objects of each type, also of those without an id and of dead bursts
  * @bursts: bursts that are alive
- * @num_bursts: number of bursts, also of dead ones
  * @num_commands: number of commands that wait, are queued or are in flight
  * @commands: commands that were admitted and have not ended, oldest first, with references
  * @dead: commands that were finished; nnaccel_unlock_commands() puts them
@@ -111,7 +111,6 @@ struct nnaccel_context {
 	u32 next_id;
 	u32 num_objects[NNACCEL_OBJECT_TYPES];
 	struct list_head bursts;
-	u32 num_bursts;
 	u32 num_commands;
 	struct list_head commands;
 	struct list_head dead;
@@ -161,7 +160,7 @@ struct nnaccel_notice {
  * struct nnaccel_object - An object that an id names
  * @refs: reference count; the last reference is dropped with ctx->lock held
  * @ctx: context of the object
- * @type: pool, model, buffer or submission
+ * @type: pool, model, buffer, burst or submission
  * @charged: bytes charged for structures
  * @notice: notice to post at the end; NULL once it is posted, and for a submission
  */

@@ -368,12 +368,12 @@ static int nnaccel_session_map_burst(struct nnaccel_session *session, struct vm_
 	else
 		burst = xa_load(&session->bursts, offset >> NNACCEL_BURST_SHIFT);
 	if (burst)
-		nnaccel_burst_get(burst);
+		refcount_inc(&burst->obj.refs);
 	mutex_unlock(&ctx->lock);
 	if (!burst)
 		return ret;
 	ret = nnaccel_burst_map(burst, vma, offset & (BIT_ULL(NNACCEL_BURST_SHIFT) - 1), true);
-	nnaccel_burst_put(burst);
+	nnaccel_object_put(&burst->obj);
 	return ret;
 }
 

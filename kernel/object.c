@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Ids are
- * reserved first and published last. Dropping the last reference frees an object.
+ * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Bursts have
+ * files in place of ids. Ids are reserved first and published last. Dropping the last reference frees an object.
  */
 
 #include <linux/slab.h>
 
 #include "account.h"
 #include "buffer.h"
+#include "burst.h"
 #include "context.h"
 #include "core.h"
 #include "memory.h"
@@ -26,7 +27,7 @@ static const struct {
 	enum nnaccel_counter counter;
 	/*
 	 * Notifies the worker after the last put, with ctx->lock held. NULL if it does not know the
-	 * type.
+	 * type, or was notified already.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
 	/* Drops what the object holds and frees it, without ctx->lock. */
@@ -45,6 +46,12 @@ static const struct {
 		NNACCEL_FILE_BYTES + NNACCEL_OBJECT_BYTES(struct nnaccel_buffer),
 		NNACCEL_BUFFERS, nnaccel_pool_retire, nnaccel_buffer_release,
 	},
+	[NNACCEL_OBJECT_BURST] = {
+		&nnaccel_max_bursts,
+		(1 + NNACCEL_BURST_FILES) * NNACCEL_FILE_BYTES +
+		NNACCEL_OBJECT_BYTES(struct nnaccel_burst),
+		NNACCEL_BURSTS, NULL, nnaccel_burst_free,
+	},
 	[NNACCEL_OBJECT_SUBMISSION] = {
 		NULL, sizeof(struct nnaccel_submission) + sizeof(struct xa_node),
 		NNACCEL_SUBMISSIONS, NULL, nnaccel_submission_release,
@@ -55,7 +62,7 @@ static const struct {
  * nnaccel_object_init() - Initialises an object in the caller's allocation, with one reference
  * @obj: the object; on failure the caller still owns and frees it
  * @ctx: the context
- * @type: pool, model, buffer or submission
+ * @type: pool, model, buffer, burst or submission
  *
  * Return: 0, -ENOMEM, -ENOSPC if the context has too many of them, or -EDQUOT if the user holds too
  * much.

@@ -268,7 +268,7 @@ DECLARE_EVENT_CLASS(nnaccel_burst,
 				     __field(const void *, burst)
 				     __field(u32, number)
 				     __field(u32, capacity)),
-		    TP_fast_assign(__entry->context = burst->ctx->number;
+		    TP_fast_assign(__entry->context = burst->obj.ctx->number;
 				   __entry->burst = burst;
 				   __entry->number = burst->number;
 				   __entry->capacity = burst->capacity;),
@@ -293,7 +293,7 @@ DECLARE_EVENT_CLASS(nnaccel_slot,
 				     __field(u32, slot)
 				     __field(u32, prot)
 				     __field(const void *, pool)),
-		    TP_fast_assign(__entry->context = burst->ctx->number;
+		    TP_fast_assign(__entry->context = burst->obj.ctx->number;
 				   __entry->number = burst->number;
 				   __entry->slot = slot->number;
 				   __entry->prot = slot->prot;
