@@ -112,10 +112,10 @@ class Faults(OfSources):
 
 
 class ModuleParameters(OfSources):
-    """.. module-parameters:: FILE, what MODULE_PARM_DESC() there says of each parameter"""
+    """.. module-parameters:: FILE, what NNACCEL_PARAM() there says of each parameter"""
 
     def run(self):
-        found = self.find(r'MODULE_PARM_DESC\((\w+),\s*"(.*?)"\);', re.S, 'parameters')
+        found = self.find(r'NNACCEL_PARAM\(\w+, (\w+), [^"]*"(.*?)"\);', re.S, 'parameters')
         return [nodes.definition_list('', *(nodes.definition_list_item(
             '', nodes.term('', '', nodes.literal('', name)),
             nodes.definition('', nodes.paragraph('', text + '.'))) for name, text in found))]

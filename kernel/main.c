@@ -23,92 +23,44 @@
 #include "memory.h"
 #include "session.h"
 
-unsigned int nnaccel_max_devices = 16;
-module_param_named(max_devices, nnaccel_max_devices, uint, 0644);
-MODULE_PARM_DESC(max_devices, "Devices that engines may register, at most 64 (default 16)");
+/* A parameter that can be changed at any time; Documentation/uapi.rst shows this table. */
+#define NNACCEL_PARAM(_type, _name, _value, _text)				\
+	unsigned _type nnaccel_##_name = _value;				\
+	module_param_named(_name, nnaccel_##_name, u##_type, 0644);		\
+	MODULE_PARM_DESC(_name, _text)
 
-unsigned int nnaccel_max_contexts = 256;
-module_param_named(max_contexts, nnaccel_max_contexts, uint, 0644);
-MODULE_PARM_DESC(max_contexts, "Contexts a user may have open (default 256)");
-
-unsigned int nnaccel_max_pools = 4096;
-module_param_named(max_pools, nnaccel_max_pools, uint, 0644);
-MODULE_PARM_DESC(max_pools, "Pools a context may hold (default 4096)");
-
-unsigned int nnaccel_max_models = 1024;
-module_param_named(max_models, nnaccel_max_models, uint, 0644);
-MODULE_PARM_DESC(max_models, "Models a context may hold (default 1024)");
-
-unsigned int nnaccel_max_buffers = 4096;
-module_param_named(max_buffers, nnaccel_max_buffers, uint, 0644);
-MODULE_PARM_DESC(max_buffers, "Buffers of memory domains a context may hold (default 4096)");
-
-unsigned int nnaccel_max_bursts = 1024;
-module_param_named(max_bursts, nnaccel_max_bursts, uint, 0644);
-MODULE_PARM_DESC(max_bursts, "Bursts a context may hold (default 1024)");
-
-unsigned int nnaccel_max_commands = 256;
-module_param_named(max_commands, nnaccel_max_commands, uint, 0644);
-MODULE_PARM_DESC(max_commands, "Commands a context may have in flight (default 256)");
-
-unsigned long nnaccel_max_pool_bytes = 4UL << 30;
-module_param_named(max_pool_bytes, nnaccel_max_pool_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_pool_bytes, "Bytes a pool may have (default 4 GiB)");
-
-unsigned long nnaccel_max_context_bytes;
-module_param_named(max_context_bytes, nnaccel_max_context_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_context_bytes,
-		 "Bytes a context may allocate in all (default an eighth of the memory)");
-
-unsigned long nnaccel_max_user_bytes;
-module_param_named(max_user_bytes, nnaccel_max_user_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_user_bytes,
-		 "Bytes all contexts of a user may allocate (default an eighth of the memory)");
-
-unsigned long nnaccel_max_total_bytes;
-module_param_named(max_total_bytes, nnaccel_max_total_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_total_bytes,
-		 "Bytes all contexts of all users may allocate (default half of the memory)");
-
-unsigned long nnaccel_max_user_kernel_bytes;
-module_param_named(max_user_kernel_bytes, nnaccel_max_user_kernel_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_user_kernel_bytes,
-		 "Bytes that structures of a user's pools, models, buffers, bursts, slots and commands may take (default a 64th of the memory)");
-
-unsigned int nnaccel_max_latency_requests = 4;
-module_param_named(max_latency_requests, nnaccel_max_latency_requests, uint, 0644);
-MODULE_PARM_DESC(max_latency_requests,
-		 "Bursts of a user that may have a CPU-latency request (default 4)");
-
-unsigned int nnaccel_latency_us = 20;
-module_param_named(latency_us, nnaccel_latency_us, uint, 0644);
-MODULE_PARM_DESC(latency_us,
-		 "CPU latency that a burst asks for while it lives, in us (default 20)");
-
-unsigned int nnaccel_engine_wait_ms = 5000;
-module_param_named(engine_wait_ms, nnaccel_engine_wait_ms, uint, 0644);
-MODULE_PARM_DESC(engine_wait_ms, "Longest wait for a worker to attach, in ms (default 5000)");
-
-unsigned int nnaccel_engine_absent_ms = 200;
-module_param_named(engine_absent_ms, nnaccel_engine_absent_ms, uint, 0644);
-MODULE_PARM_DESC(engine_absent_ms, "Longest wait for a broker to appear, in ms (default 200)");
-
-unsigned int nnaccel_deadline_grace_ms = 100;
-module_param_named(deadline_grace_ms, nnaccel_deadline_grace_ms, uint, 0644);
-MODULE_PARM_DESC(deadline_grace_ms,
-		 "How long past its deadline a call waits for the answer, in ms (default 100)");
-
-unsigned int nnaccel_kill_grace_ms = 1000;
-module_param_named(kill_grace_ms, nnaccel_kill_grace_ms, uint, 0644);
-MODULE_PARM_DESC(kill_grace_ms,
-		 "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
-
+NNACCEL_PARAM(int, max_devices, 16, "Devices that engines may register, at most 64 (default 16)");
+NNACCEL_PARAM(int, max_contexts, 256, "Contexts a user may have open (default 256)");
+NNACCEL_PARAM(int, max_pools, 4096, "Pools a context may hold (default 4096)");
+NNACCEL_PARAM(int, max_models, 1024, "Models a context may hold (default 1024)");
+NNACCEL_PARAM(int, max_buffers, 4096,
+	      "Buffers of memory domains a context may hold (default 4096)");
+NNACCEL_PARAM(int, max_bursts, 1024, "Bursts a context may hold (default 1024)");
+NNACCEL_PARAM(int, max_commands, 256, "Commands a context may have in flight (default 256)");
+NNACCEL_PARAM(long, max_pool_bytes, 4UL << 30, "Bytes a pool may have (default 4 GiB)");
+NNACCEL_PARAM(long, max_context_bytes, 0,
+	      "Bytes a context may allocate in all (default an eighth of the memory)");
+NNACCEL_PARAM(long, max_user_bytes, 0,
+	      "Bytes all contexts of a user may allocate (default an eighth of the memory)");
+NNACCEL_PARAM(long, max_total_bytes, 0,
+	      "Bytes all contexts of all users may allocate (default half of the memory)");
+NNACCEL_PARAM(long, max_user_kernel_bytes, 0,
+	      "Bytes that structures of a user's pools, models, buffers, bursts, slots and commands may take (default a 64th of the memory)");
+NNACCEL_PARAM(int, max_latency_requests, 4,
+	      "Bursts of a user that may have a CPU-latency request (default 4)");
+NNACCEL_PARAM(int, latency_us, 20,
+	      "CPU latency that a burst asks for while it lives, in us (default 20)");
+NNACCEL_PARAM(int, engine_wait_ms, 5000,
+	      "Longest wait for a worker to attach, in ms (default 5000)");
+NNACCEL_PARAM(int, engine_absent_ms, 200,
+	      "Longest wait for a broker to appear, in ms (default 200)");
+NNACCEL_PARAM(int, deadline_grace_ms, 100,
+	      "How long past its deadline a call waits for the answer, in ms (default 100)");
+NNACCEL_PARAM(int, kill_grace_ms, 1000,
+	      "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 /* GPU drivers allow a job the same time before they reset. */
-unsigned int nnaccel_fence_bound_ms = 10000;
-module_param_named(fence_bound_ms, nnaccel_fence_bound_ms, uint, 0644);
-MODULE_PARM_DESC(fence_bound_ms,
-		 "How long a command waits for the fence that its worker committed, in ms (default 10000)");
-
+NNACCEL_PARAM(int, fence_bound_ms, 10000,
+	      "How long a command waits for the fence that its worker committed, in ms (default 10000)");
 /* Runs work items that must not run while a fence signals or a lock is held. */
 struct workqueue_struct *nnaccel_wq;
 /* Ends the threads of freed contexts and notifies importers. Its work may allocate and block. */
@@ -225,6 +177,16 @@ static s64 nnaccel_time_offset(void)
 #endif
 }
 
+/* Returns a time less an offset; 0 means none, and 1 is a time before the machine's start. */
+static u64 nnaccel_time_less(u64 ns, s64 offset)
+{
+	if (!ns || !offset)
+		return ns;
+	if (offset > 0)
+		return ns > offset ? ns - offset : 1;
+	return ns > U64_MAX + offset ? U64_MAX : ns - offset;
+}
+
 /**
  * nnaccel_time_from_user() - Converts a time from the caller's CLOCK_MONOTONIC to the kernel's
  * @ns: the time in the caller's time namespace; 0 means none
@@ -233,13 +195,7 @@ static s64 nnaccel_time_offset(void)
  */
 u64 nnaccel_time_from_user(u64 ns)
 {
-	s64 offset = nnaccel_time_offset();
-
-	if (!ns || !offset)
-		return ns;
-	if (offset > 0)
-		return ns > offset ? ns - offset : 1;
-	return ns > U64_MAX + offset ? U64_MAX : ns - offset;
+	return nnaccel_time_less(ns, nnaccel_time_offset());
 }
 
 /**
@@ -250,13 +206,7 @@ u64 nnaccel_time_from_user(u64 ns)
  */
 u64 nnaccel_time_to_user(u64 ns)
 {
-	s64 offset = nnaccel_time_offset();
-
-	if (!ns || !offset)
-		return ns;
-	if (offset < 0)
-		return ns > -offset ? ns + offset : 1;
-	return ns > U64_MAX - offset ? U64_MAX : ns + offset;
+	return nnaccel_time_less(ns, -nnaccel_time_offset());
 }
 
 static struct miscdevice nnaccel_engine_misc = {
