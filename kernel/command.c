@@ -58,7 +58,7 @@ static u64 nnaccel_killed_ns(u64 deadline_ns)
 	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
 }
 
-/* Returns when the client of a command is told that it is late; U64_MAX if never. */
+/* Returns when the client of a command gets its error for being late; U64_MAX if never. */
 static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 {
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
@@ -124,7 +124,7 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	cmd->watched = true;
 	kref_get(&cmd->refs);
 	/* The pending work already owns a reference; drop the extra one. */
-	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns, 0)))
+	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns)))
 		nnaccel_command_put(cmd);
 }
 
@@ -197,6 +197,7 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 {
 	u64 now = ktime_get_ns();
 	bool over = nnaccel_command_over_ns(cmd) <= now;
+	bool lost = cmd->state == NNACCEL_COMMAND_LOST;
 
 	if (nnaccel_command_polls(cmd) && nnaccel_uring_must_leave(cmd)) {
 		nnaccel_command_cancel(cmd, -ECANCELED);
@@ -233,8 +234,8 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 	}
 	/* The worker, the hardware or the exporter may use the rest of its time. */
 	if (nnaccel_command_told_ns(cmd) <= now)
-		nnaccel_command_abandon(cmd, cmd->state == NNACCEL_COMMAND_LOST &&
-					     cmd->bound_ns <= now ? -ENOTRECOVERABLE : -ETIME);
+		nnaccel_command_abandon(cmd, lost && cmd->bound_ns <= now ? -ENOTRECOVERABLE :
+									    -ETIME);
 	nnaccel_command_watch(cmd);
 	return 0;
 }
@@ -621,21 +622,18 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_deadline_left() - Returns the time until a grace period after a deadline is over
+ * nnaccel_deadline_left() - Returns the time until a deadline
  * @deadline_ns: the deadline, in CLOCK_MONOTONIC time
- * @grace_ns: the grace period
  *
  * Return: jiffies, at most MAX_SCHEDULE_TIMEOUT; 0 if the time is over.
  */
-unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns)
+unsigned long nnaccel_deadline_left(u64 deadline_ns)
 {
-	u64 end, now = ktime_get_ns();
+	u64 now = ktime_get_ns();
 
-	if (check_add_overflow(deadline_ns, grace_ns, &end))
-		return MAX_SCHEDULE_TIMEOUT;
-	if (end <= now)
+	if (deadline_ns <= now)
 		return 0;
-	return min_t(u64, nsecs_to_jiffies64(end - now) + 1, MAX_SCHEDULE_TIMEOUT);
+	return min_t(u64, nsecs_to_jiffies64(deadline_ns - now) + 1, MAX_SCHEDULE_TIMEOUT);
 }
 
 /* Reports the end of a command to its client, once; @error is 0 if it is answered. */

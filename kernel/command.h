@@ -111,7 +111,7 @@ struct nnaccel_dependency {
  * @expired: ctx->lock: its worker is being killed because it took too long
  * @counted: ctx->lock: it counts in nnaccel_context.num_commands
  * @kept: ctx->lock: it still counts there until its answer is fetched
- * @submission: ctx->lock: its submission, or NULL
+ * @submission: ctx->lock: its submission, if any
  * @uring: the ring's request for it, or NULL
  * @ended: ctx->lock: its client was told of its end; it can no longer be admitted; waits read it
  *	without the lock
@@ -119,7 +119,7 @@ struct nnaccel_dependency {
  * @ready_ns: when the last dependency ended
  * @duration_ns: longest time after @ready_ns; 0 for no limit
  * @waits: the dependencies that its client named, and then the fences that its memory had at
- *	submission; NULL if there are none
+ *	submission; NULL without either
  * @num_waits: number of @waits
  * @num_named: number of dependencies that its client named
  * @num_armed: ctx->lock: number of waits that were started
@@ -281,7 +281,7 @@ int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u
 int nnaccel_command_set_model_pools(struct nnaccel_command *cmd, u32 wire_pool, u64 offset,
 				    u64 length, u64 ids, u32 num_pools);
 int nnaccel_command_set_attributes(struct nnaccel_command *cmd, u64 from);
-unsigned long nnaccel_deadline_left(u64 deadline_ns, u64 grace_ns);
+unsigned long nnaccel_deadline_left(u64 deadline_ns);
 void nnaccel_command_watch(struct nnaccel_command *cmd);
 void nnaccel_command_bound(struct nnaccel_command *cmd, enum nnaccel_command_state state);
 bool nnaccel_command_lose(struct nnaccel_command *cmd);

@@ -71,60 +71,42 @@ static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 }
 
 /*
- * Validates the sizes of a saved model: only some statuses have them, and they must fit the memory.
+ * Validates the copy of an answer against its command. A payload has the size that the command
+ * asked for, or there is none; only queries may have shorter ones.
  */
-static int nnaccel_commit_check_sizes(const struct nnaccel_command *cmd,
-				      const struct nnaccel_session_commit *arg, const u64 *sizes)
-{
-	bool saved = arg->status == NNACCEL_STATUS_NONE;
-	u32 i;
-
-	if (!saved && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE)
-		return arg->payload_size ? -EINVAL : 0;
-	if (arg->payload_size != cmd->head.max_payload)
-		return -EINVAL;
-	for (i = 0; saved && cmd->head.num_grants && i < arg->payload_size / sizeof(*sizes); i++)
-		if (sizes[i] > cmd->args[i].length)
-			return -EINVAL;
-	return 0;
-}
-
-/* Validates the copy of an answer against its command. */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 				const struct nnaccel_session_commit *arg,
 				const struct nnaccel_answer *answer)
 {
+	u32 i, size = arg->payload_size, max = cmd->head.max_payload;
+	bool flags, success = arg->status == NNACCEL_STATUS_NONE;
 	const void *payload = answer->payload;
-	u32 max = cmd->head.max_payload;
-	bool flags;
+	const u64 *sizes = payload;
 
+	if (size > max || (size && size < max && cmd->head.kind != NNACCEL_DO_QUERY))
+		return -EINVAL;
 	switch (cmd->head.kind) {
-	case NNACCEL_DO_QUERY:
-		return arg->payload_size > max ? -EINVAL : 0;
 	case NNACCEL_DO_SUPPORTED:
-		if (arg->payload_size != max &&
-		    (arg->payload_size || arg->status == NNACCEL_STATUS_NONE))
-			return -EINVAL;
-		flags = answer->large ? answer->flags :
-					nnaccel_payload_is_flags(payload, arg->payload_size);
-		return flags ? 0 : -EINVAL;
+		flags = answer->large ? answer->flags : nnaccel_payload_is_flags(payload, size);
+		return !flags || (size < max && success) ? -EINVAL : 0;
 	case NNACCEL_DO_EXECUTE:
-		if (arg->payload_size != max && arg->payload_size)
-			return -EINVAL;
 		return nnaccel_commit_check_shapes(payload, payload ? cmd->head.num_outputs : 0) ?:
 		       nnaccel_buffer_check_answer(cmd, arg->status, payload);
 	case NNACCEL_DO_PREPARE:
 	case NNACCEL_DO_PREPARE_CACHED:
-		return arg->payload_size && (arg->payload_size != max ||
-					     arg->status != NNACCEL_STATUS_NONE) ? -EINVAL : 0;
+		return size && !success ? -EINVAL : 0;
 	case NNACCEL_DO_BUFFER:
-		if (arg->payload_size != max && arg->payload_size)
-			return -EINVAL;
-		return payload && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
+		return size && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
 	case NNACCEL_DO_CACHE_SAVE:
-		return nnaccel_commit_check_sizes(cmd, arg, payload);
+		/* Sizes come with these statuses only, and saved parts fit their memory. */
+		if (!size != (!success && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE))
+			return -EINVAL;
+		for (i = 0; success && cmd->head.num_grants && i < size / sizeof(*sizes); i++)
+			if (sizes[i] > cmd->args[i].length)
+				return -EINVAL;
+		return 0;
 	default:
-		return arg->payload_size ? -EINVAL : 0;
+		return 0;
 	}
 }
 
@@ -419,7 +401,7 @@ static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
  * does not commit again.
  *
  * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or the error of
- * nnaccel_session_fetch().
+ * nnaccel_fetch_next().
  */
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -448,5 +430,5 @@ int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 		if (put_user(0, &to->cookie))
 			return -EFAULT;
 	}
-	return nnaccel_session_fetch(&fetch);
+	return nnaccel_fetch_next(&fetch);
 }

@@ -218,7 +218,7 @@ static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 		return broker ? -ETIMEDOUT : -ENOTCONN;
 	left = end - now;
 	if (cmd->head.deadline_ns) {
-		left = min(left, nnaccel_deadline_left(cmd->head.deadline_ns, 0));
+		left = min(left, nnaccel_deadline_left(cmd->head.deadline_ns));
 		if (!left)
 			return -ETIME;
 	}

@@ -105,16 +105,6 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
 }
 
-static void nnaccel_fetch_dequeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
-{
-	/* This call needs its own reference: another thread may commit the command meanwhile. */
-	kref_get(&cmd->refs);
-	cmd->fetched_ns = ktime_get_ns();
-	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
-	list_move_tail(&cmd->node, &session->in_flight);
-	trace_nnaccel_command_fetch(cmd);
-}
-
 /* Is nothing to be allocated to grant what a command names? */
 static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
 {
@@ -222,45 +212,6 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	       put_user(cmd->head.size, fetch->out_size);
 }
 
-/* Returns the size that the buffer needs. */
-static int nnaccel_fetch_too_small(const struct nnaccel_fetch *fetch, u32 size)
-{
-	return put_user(size, fetch->out_size) ?: -EMSGSIZE;
-}
-
-/* Fetches the first command of the queue. ctx->lock is held on entry, and released. */
-static int nnaccel_fetch_command(const struct nnaccel_fetch *fetch)
-{
-	struct nnaccel_session *session = fetch->session;
-	struct nnaccel_context *ctx = session->ctx;
-	struct nnaccel_command *cmd;
-	bool granted;
-	u32 size;
-	int ret;
-
-	cmd = list_first_entry(&session->queue, struct nnaccel_command, node);
-	size = nnaccel_command_size(cmd);
-	if (cmd->head.num_formats)
-		size = ALIGN(size, sizeof(u64)) +
-		       cmd->head.num_formats * sizeof(struct nnaccel_format);
-	cmd->head.size = size;
-	if (size > fetch->buffer_size) {
-		mutex_unlock(&ctx->lock);
-		return nnaccel_fetch_too_small(fetch, size);
-	}
-	nnaccel_fetch_dequeue(session, cmd);
-	granted = nnaccel_fetch_is_granted(cmd);
-	if (granted)
-		nnaccel_fetch_publish(session, cmd);
-	mutex_unlock(&ctx->lock);
-	ret = granted ? 0 : nnaccel_fetch_grant(session, cmd);
-	ret = ret ?: nnaccel_fetch_write(fetch, cmd);
-	if (ret)
-		nnaccel_fetch_requeue(session, cmd);
-	nnaccel_command_put(cmd);
-	return ret == -ECANCELED ? -ERESTART : ret;
-}
-
 /* Fetches the first notice. ctx->lock is held on entry, and released. */
 static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 {
@@ -272,7 +223,7 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 
 	if (head.size > fetch->buffer_size) {
 		mutex_unlock(&ctx->lock);
-		return nnaccel_fetch_too_small(fetch, head.size);
+		return put_user(head.size, fetch->out_size) ?: -EMSGSIZE;
 	}
 	notice = list_first_entry(&session->notices, struct nnaccel_notice, node);
 	list_del(&notice->node);
@@ -303,48 +254,79 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 	return ret;
 }
 
-/* Fetches a notice or else a command. Notices are first, because they free memory. */
-static int nnaccel_fetch(const struct nnaccel_fetch *fetch)
-{
-	struct nnaccel_session *session = fetch->session;
-	struct nnaccel_context *ctx = session->ctx;
-	int ret = -EAGAIN;
-
-	mutex_lock(&ctx->lock);
-	if (nnaccel_session_is_over(session))
-		ret = -ESHUTDOWN;
-	else if (!list_empty(&session->notices))
-		return nnaccel_fetch_notice(fetch);
-	else if (!list_empty(&session->queue))
-		return nnaccel_fetch_command(fetch);
-	mutex_unlock(&ctx->lock);
-	return ret;
-}
-
 /**
- * nnaccel_session_fetch() - Gives the worker a notice or a command, and waits for one if needed
+ * nnaccel_fetch_next() - Gives the worker a notice or a command, and waits for one if needed
  * @fetch: the call of the session's worker; its flags and the alignment of its buffer are valid
  *
  * Return: 0, -EAGAIN, -ESHUTDOWN, -EMSGSIZE, -EFAULT, -ENOMEM or -ERESTARTSYS.
  */
-int nnaccel_session_fetch(const struct nnaccel_fetch *fetch)
+int nnaccel_fetch_next(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;
+	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd;
+	bool granted;
+	u32 size;
 	int ret;
 
-	for (;;) {
-		do {
-			ret = nnaccel_fetch(fetch);
-			if (ret == -ERESTART && fatal_signal_pending(current))
-				ret = -ERESTARTSYS;
-		} while (ret == -ERESTART);
-		if (ret != -EAGAIN || fetch->flags & NNACCEL_FETCH_NONBLOCK)
-			break;
+again:
+	ret = 0;
+	if (!(fetch->flags & NNACCEL_FETCH_NONBLOCK))
 		ret = wait_event_interruptible_exclusive(session->wait,
 							 nnaccel_session_ready(session));
-		if (ret)
-			break;
+	if (ret)
+		goto out;
+
+	/* Notices are first, because they free memory. */
+	mutex_lock(&ctx->lock);
+	cmd = list_first_entry_or_null(&session->queue, struct nnaccel_command, node);
+	if (nnaccel_session_is_over(session)) {
+		ret = -ESHUTDOWN;
+	} else if (!list_empty(&session->notices)) {
+		ret = nnaccel_fetch_notice(fetch);
+		goto out;
+	} else if (!cmd) {
+		ret = -EAGAIN;
+	} else {
+		size = nnaccel_command_size(cmd);
+		if (cmd->head.num_formats)
+			size = ALIGN(size, sizeof(u64)) +
+			       cmd->head.num_formats * sizeof(struct nnaccel_format);
+		cmd->head.size = size;
+		ret = size > fetch->buffer_size ? -EMSGSIZE : 0;
 	}
+	if (ret) {
+		mutex_unlock(&ctx->lock);
+		if (ret == -EMSGSIZE && put_user(size, fetch->out_size))
+			ret = -EFAULT;
+		if (ret == -EAGAIN && !(fetch->flags & NNACCEL_FETCH_NONBLOCK))
+			goto again;
+		goto out;
+	}
+
+	/* This call needs its own reference: another thread may commit the command meanwhile. */
+	kref_get(&cmd->refs);
+	cmd->fetched_ns = ktime_get_ns();
+	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
+	list_move_tail(&cmd->node, &session->in_flight);
+	trace_nnaccel_command_fetch(cmd);
+	granted = nnaccel_fetch_is_granted(cmd);
+	if (granted)
+		nnaccel_fetch_publish(session, cmd);
+	mutex_unlock(&ctx->lock);
+
+	ret = granted ? 0 : nnaccel_fetch_grant(session, cmd);
+	ret = ret ?: nnaccel_fetch_write(fetch, cmd);
+	if (ret)
+		nnaccel_fetch_requeue(session, cmd);
+	nnaccel_command_put(cmd);
+	/* A burst that died was not announced; the next command follows. */
+	if (ret == -ECANCELED) {
+		ret = -ERESTARTSYS;
+		if (!fatal_signal_pending(current))
+			goto again;
+	}
+out:
 	/* A wake-up reaches only one thread, so this thread wakes the next one if more is ready. */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);
@@ -355,7 +337,7 @@ int nnaccel_session_fetch(const struct nnaccel_fetch *fetch)
  * nnaccel_session_fetch_ioctl() - Implements NNACCEL_SESSION_FETCH
  * @ucmd: the ioctl
  *
- * Return: -EINVAL, -EACCES, or the result of nnaccel_session_fetch().
+ * Return: -EINVAL, -EACCES, or the result of nnaccel_fetch_next().
  */
 int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
 {
@@ -373,5 +355,5 @@ int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
 		return -EINVAL;
 	if (!nnaccel_session_is_current(fetch.session))
 		return -EACCES;
-	return nnaccel_session_fetch(&fetch);
+	return nnaccel_fetch_next(&fetch);
 }

@@ -139,7 +139,7 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 
 	if (!nnaccel_command_is_served(cmd))
 		return -EPIPE;
-	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns, 0))
+	if (cmd->head.deadline_ns && !nnaccel_deadline_left(cmd->head.deadline_ns))
 		return -ETIME;
 	ret = nnaccel_buffer_begin_all(cmd);
 	if (ret)
@@ -249,7 +249,7 @@ void nnaccel_command_ready(struct work_struct *work)
 }
 
 /**
- * nnaccel_command_depends() - Returns whether a command waits for a dependency that its client named
+ * nnaccel_command_depends() - Returns whether a command waits for a dependency of its client
  * @cmd: the command; ctx->lock is held
  *
  * Return: true if it does.

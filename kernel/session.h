@@ -103,7 +103,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst);
 int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd);
-int nnaccel_session_fetch(const struct nnaccel_fetch *fetch);
+int nnaccel_fetch_next(const struct nnaccel_fetch *fetch);
 
 /* ---- commit.c ---- */
 

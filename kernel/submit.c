@@ -231,7 +231,7 @@ static const struct dma_fence_ops nnaccel_end_ops = {
  */
 struct nnaccel_end {
 	struct dma_fence fence;
-	spinlock_t lock;
+	spinlock_t lock;	/* see above */
 };
 
 static struct dma_fence *nnaccel_end_create(void)

@@ -96,10 +96,10 @@ void nnaccel_uring_end(struct nnaccel_command *cmd)
  * nnaccel_uring_must_leave() - Returns whether the process of a ring's execution is in execve()
  * @cmd: the execution, which has not ended
  *
- * execve() waits, unkillably, for all commands of its rings. If a ring cannot cancel them, only this
- * check can end them.
+ * execve() waits, unkillably, for all commands of its rings. If a ring cannot cancel them, only
+ * this check can end them.
  *
- * Return: true if the process is, or has exited.
+ * Return: true if it is, or if it has exited.
  */
 bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {
@@ -113,7 +113,7 @@ bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 	return leaves;
 }
 
-static int nnaccel_uring_submit(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
+static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
 				unsigned int issue_flags)
 {
 	const struct nnaccel_uring_submit *from = nnaccel_uring_sqe_cmd(ioucmd);
@@ -236,5 +236,5 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 		return -EACCES;
 	if (ioucmd->cmd_op != NNACCEL_SUBMIT)
 		return -ENOTTY;
-	return nnaccel_uring_submit(ctx, ioucmd, issue_flags);
+	return nnaccel_uring_start(ctx, ioucmd, issue_flags);
 }

@@ -110,14 +110,15 @@ bool shown_command(int fd, struct shown *shown)
 	unsigned long long context = (unsigned long long)summary_get(fd, "nnaccel-client-id");
 	struct shown all[64];
 	int n = shown_commands(all, 64);
+	bool found = false;
 
 	for (int i = 0; i < n && i < 64; i++) {
 		if (all[i].context != context)
 			continue;
 		*shown = all[i];
-		return true;
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 static FILE *param_open(const char *name, const char *mode, long long *value)

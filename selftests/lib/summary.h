@@ -45,7 +45,7 @@ struct shown {
 /** shown_commands() - Reads the first @max of those lines; returns how many there are. */
 int shown_commands(struct shown *shown, int max);
 
-/** shown_command() - Reads the first line of a context; false: it has none. */
+/** shown_command() - Reads the line of a context's newest command; false: it has none. */
 bool shown_command(int fd, struct shown *shown);
 
 /** param_get() - Returns a parameter of the module, or -1. */

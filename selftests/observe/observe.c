@@ -67,7 +67,7 @@ static bool write_file(const char *path, const char *text)
 	return written;
 }
 
-/* Checks the line of a context's first command, except its age. */
+/* Checks the line of a context's newest command, except its age. */
 static void expect_shown(struct __test_metadata *_metadata, int fd, const char *state,
 			 const struct nnaccel_cmd *head, const char *flags)
 {
