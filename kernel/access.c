@@ -39,7 +39,7 @@
 
 /**
  * struct nnaccel_access_queue - The threads of a context that call exporters
- * @wq: runs nnaccel_command.access and nnaccel_access_end.work
+ * @wq: runs nnaccel_command.access and nnaccel_late_end.work
  * @free: destroys @wq, which its own threads cannot do
  */
 struct nnaccel_access_queue {
@@ -48,7 +48,7 @@ struct nnaccel_access_queue {
 };
 
 /**
- * struct nnaccel_access_end - An end of an access that its caller could not complete
+ * struct nnaccel_late_end - An end of an access that its caller could not complete
  * @work: calls the exporter until no signal interrupts it
  * @refs: references of the caller and the work
  * @done: the exporter has returned
@@ -57,7 +57,7 @@ struct nnaccel_access_queue {
  * @counted: as in nnaccel_access_begin()
  * @ret: 0 or -EIO
  */
-struct nnaccel_access_end {
+struct nnaccel_late_end {
 	struct delayed_work work;
 	struct kref refs;
 	struct completion done;
@@ -68,12 +68,12 @@ struct nnaccel_access_end {
 };
 
 /**
- * struct nnaccel_fence_wait - A wait for one fence
+ * struct nnaccel_fence_sleeper - A wait for one fence
  * @cb: entry in the fence's list
  * @wait: the waiting thread
  * @done: the fence has signalled
  */
-struct nnaccel_fence_wait {
+struct nnaccel_fence_sleeper {
 	struct dma_fence_cb cb;
 	wait_queue_head_t wait;
 	bool done;
@@ -81,7 +81,7 @@ struct nnaccel_fence_wait {
 
 static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
-	struct nnaccel_fence_wait *wait = container_of(cb, struct nnaccel_fence_wait, cb);
+	struct nnaccel_fence_sleeper *wait = container_of(cb, struct nnaccel_fence_sleeper, cb);
 
 	WRITE_ONCE(wait->done, true);
 	wake_up(&wait->wait);
@@ -90,7 +90,7 @@ static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb
 /* Waits like dma_fence_wait(), but lets the system suspend meanwhile. */
 static int nnaccel_fence_wait(struct dma_fence *fence)
 {
-	struct nnaccel_fence_wait wait = {};
+	struct nnaccel_fence_sleeper wait = {};
 
 	init_waitqueue_head(&wait.wait);
 	if (dma_fence_add_callback(fence, &wait.cb, nnaccel_fence_signalled))
@@ -296,7 +296,7 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
  * Begins or ends an access to a dma-buf of another driver: that of a user, or one that is not
  * @counted and does nothing while there are users. Returns an error of nnaccel_access_error().
  */
-static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
+static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
 	struct nnaccel_cpu_use *use = nnaccel_cpu_use_get(dmabuf, begin);
 	unsigned int refs = 1;
@@ -329,7 +329,7 @@ static int nnaccel_cpu_use(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
 	if (!nnaccel_dmabuf_is_ours(dmabuf))
-		return nnaccel_cpu_use(dmabuf, prot, counted, begin);
+		return nnaccel_cpu_add(dmabuf, prot, counted, begin);
 	if (!counted)
 		return begin ? nnaccel_exporter_begin(dmabuf, prot) :
 			       nnaccel_exporter_end(dmabuf, prot);
@@ -436,13 +436,13 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted)
 
 static void nnaccel_access_end_free(struct kref *refs)
 {
-	kfree(container_of(refs, struct nnaccel_access_end, refs));
+	kfree(container_of(refs, struct nnaccel_late_end, refs));
 }
 
 static void nnaccel_access_end_work(struct work_struct *work)
 {
-	struct nnaccel_access_end *end = container_of(to_delayed_work(work),
-						      struct nnaccel_access_end, work);
+	struct nnaccel_late_end *end = container_of(to_delayed_work(work),
+						      struct nnaccel_late_end, work);
 
 	while ((end->ret = nnaccel_access_once(end->dmabuf, end->prot, end->counted, false)) ==
 	       -EAGAIN)
@@ -468,7 +468,7 @@ static void nnaccel_access_end_work(struct work_struct *work)
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
 		       bool counted)
 {
-	struct nnaccel_access_end *end;
+	struct nnaccel_late_end *end;
 	int ret = nnaccel_access_once(dmabuf, prot, counted, false);
 
 	if (ret != -EAGAIN)
@@ -563,7 +563,7 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		u32 i = cmd->num_accessed;
 
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
-			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
+			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      true);
 		if (ret == -EIO && nnaccel_command_may_lack(cmd, i)) {
 			cmd->grants[i].prot = 0;
@@ -585,7 +585,7 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		/* Skip pools whose begin failed and was tolerated. */
 		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
-			ret = nnaccel_cpu_use(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
+			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      false);
 		if (ret == -EAGAIN)
 			return ret;

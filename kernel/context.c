@@ -236,7 +236,7 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 		nnaccel_engine_want_ahead(ctx);
 	cmd->abi = NNACCEL_ABI_VERSION;
 	cmd->features = 0;
-	cmd->engine = nnaccel_engine_state(ctx);
+	cmd->engine = nnaccel_engine_get_state(ctx);
 	cmd->max_pools = READ_ONCE(nnaccel_max_pools);
 	cmd->max_models = READ_ONCE(nnaccel_max_models);
 	cmd->max_bursts = READ_ONCE(nnaccel_max_bursts);

@@ -235,7 +235,7 @@ static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *
 
 	cmd->uses[0].kind = nnaccel_copy_use(copy);
 	cmd->head.wire_length = copy->length;
-	staging = nnaccel_pool_alloc(cmd->ctx, max_t(u64, copy->length, 1));
+	staging = nnaccel_pool_alloc_hidden(cmd->ctx, max_t(u64, copy->length, 1));
 	if (IS_ERR(staging))
 		return PTR_ERR(staging);
 	nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);

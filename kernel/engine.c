@@ -168,12 +168,12 @@ void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority)
 }
 
 /**
- * nnaccel_engine_state() - Returns the state of a context's engine, for NNACCEL_INFO
+ * nnaccel_engine_get_state() - Returns the state of a context's engine, for NNACCEL_INFO
  * @ctx: the context
  *
  * Return: enum nnaccel_engine_state.
  */
-u32 nnaccel_engine_state(struct nnaccel_context *ctx)
+u32 nnaccel_engine_get_state(struct nnaccel_context *ctx)
 {
 	bool attached;
 

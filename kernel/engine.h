@@ -62,7 +62,7 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx);
 int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
-u32 nnaccel_engine_state(struct nnaccel_context *ctx);
+u32 nnaccel_engine_get_state(struct nnaccel_context *ctx);
 void nnaccel_engine_show(struct seq_file *m);
 struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx);
 

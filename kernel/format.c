@@ -303,7 +303,6 @@ struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file)
  * @format: out: the description
  */
 void nnaccel_picture_tell(struct nnaccel_pool *pool, struct nnaccel_format *format)
-	__must_hold(&pool->obj.ctx->lock)
 {
 	const struct nnaccel_picture *picture = pool->picture;
 	u32 i;

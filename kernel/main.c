@@ -27,7 +27,7 @@
 #define NNACCEL_PARAM(_type, _name, _value, _text)				\
 	unsigned _type nnaccel_##_name = _value;				\
 	module_param_named(_name, nnaccel_##_name, u##_type, 0644);		\
-	MODULE_PARM_DESC(_name, _text)
+	MODULE_INFO(parm, #_name ":" _text)
 
 NNACCEL_PARAM(int, max_devices, 16, "Devices that engines may register, at most 64 (default 16)");
 NNACCEL_PARAM(int, max_contexts, 256, "Contexts a user may have open (default 256)");
@@ -58,9 +58,11 @@ NNACCEL_PARAM(int, deadline_grace_ms, 100,
 	      "How long past its deadline a call waits for the answer, in ms (default 100)");
 NNACCEL_PARAM(int, kill_grace_ms, 1000,
 	      "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
+
 /* GPU drivers allow a job the same time before they reset. */
 NNACCEL_PARAM(int, fence_bound_ms, 10000,
 	      "How long a command waits for the fence that its worker committed, in ms (default 10000)");
+
 /* Runs work items that must not run while a fence signals or a lock is held. */
 struct workqueue_struct *nnaccel_wq;
 /* Ends the threads of freed contexts and notifies importers. Its work may allocate and block. */

@@ -70,7 +70,7 @@ bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool);
 bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool);
 bool nnaccel_pool_may_have(u64 length);
 int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length);
-struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length);
+struct nnaccel_pool *nnaccel_pool_alloc_hidden(struct nnaccel_context *ctx, u64 length);
 void nnaccel_pool_retire(struct nnaccel_object *obj);
 void nnaccel_pool_release(struct nnaccel_object *obj);
 int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd);

@@ -66,7 +66,6 @@ void nnaccel_model_put(struct nnaccel_model *model)
  * @obj: the model; ctx->lock is held
  */
 void nnaccel_model_retire(struct nnaccel_object *obj)
-	__must_hold(&obj->ctx->lock)
 {
 	struct nnaccel_model *model = to_model(obj);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Bursts have
- * files in place of ids. Ids are reserved first and published last. Dropping the last reference frees an object.
+ * files in place of ids. Ids are reserved first and published last. Dropping the last reference
+ * frees an object.
  */
 
 #include <linux/slab.h>

@@ -221,13 +221,13 @@ int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length)
 }
 
 /**
- * nnaccel_pool_alloc() - Allocates a pool without an id
+ * nnaccel_pool_alloc_hidden() - Allocates a pool without an id
  * @ctx: the context
  * @length: length in bytes
  *
  * Return: the pool with one reference, or an error pointer: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length)
+struct nnaccel_pool *nnaccel_pool_alloc_hidden(struct nnaccel_context *ctx, u64 length)
 {
 	struct nnaccel_pool *pool = nnaccel_pool_create(ctx, NULL);
 	int ret;

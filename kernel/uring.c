@@ -69,7 +69,8 @@ static int nnaccel_uring_respond(struct nnaccel_uring *uring)
 	/* The task may have exited, and its memory with it. */
 	if (current->mm != cmd->ctx->mm)
 		return -ECANCELED;
-	return nnaccel_work_answer(cmd->kind, cmd, &uring->work) ?: nnaccel_uring_status(cmd->status);
+	return nnaccel_work_answer(cmd->kind, cmd, &uring->work) ?:
+	       nnaccel_uring_status(cmd->status);
 }
 
 /* Runs in the task that submitted it, or in a kworker without its mm. */
@@ -114,7 +115,7 @@ bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 }
 
 static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
-				unsigned int issue_flags)
+			       unsigned int issue_flags)
 {
 	const struct nnaccel_uring_submit *from = nnaccel_uring_sqe_cmd(ioucmd);
 	struct nnaccel_uring *uring;
