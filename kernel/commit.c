@@ -71,8 +71,8 @@ static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 }
 
 /*
- * Validates the copy of an answer against its command. A payload has the size that the command
- * asked for, or there is none; only queries may have shorter ones.
+ * Validates the copy of an answer against its command. A payload is empty or has the size that the
+ * command asked for; only a query's may be shorter.
  */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 				const struct nnaccel_session_commit *arg,

@@ -32,8 +32,8 @@ struct nnaccel_ucmd;
  * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
  * @create: makes a command in place of @layout and @build; NULL if the work is already done;
  *	-ERESTARTSYS if a signal came before anything was done
- * @answer: writes what only this kind has to the client, and to the module's copy; NULL if that is
- *	nothing; an error loses nothing; -ERESTARTSYS if a signal came
+ * @answer: writes what only this kind has to the client, and to the module's copy, or is NULL. An
+ *	error loses nothing. It is -ERESTARTSYS if a signal came.
  * @publish: gives the client what the work made, once the answer is written; cannot fail
  */
 struct nnaccel_kind {
