@@ -609,26 +609,17 @@ static void nnaccel_burst_show_end(struct seq_file *m, const struct nnaccel_burs
 static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct nnaccel_burst *burst = file->private_data;
-	u32 slots, number;
-	u64 resolves;
-	bool dead, latency;
 
 	mutex_lock(&burst->obj.ctx->lock);
-	slots = burst->num_slots;
-	number = burst->number;
-	resolves = burst->resolves;
-	dead = burst->dead;
-	latency = burst->requests_latency;
-	mutex_unlock(&burst->obj.ctx->lock);
-
 	seq_printf(m, "nnaccel-client-id:\t%llu\n", burst->obj.ctx->number);
-	seq_printf(m, "nnaccel-burst:\t%u\n", number);
-	seq_printf(m, "nnaccel-burst-state:\t%s\n", dead ? "dead" : "alive");
-	seq_printf(m, "nnaccel-burst-latency-request:\t%d\n", latency);
+	seq_printf(m, "nnaccel-burst:\t%u\n", burst->number);
+	seq_printf(m, "nnaccel-burst-state:\t%s\n", burst->dead ? "dead" : "alive");
+	seq_printf(m, "nnaccel-burst-latency-request:\t%d\n", burst->requests_latency);
 	seq_printf(m, "nnaccel-burst-capacity:\t%u\n", burst->capacity);
 	seq_printf(m, "nnaccel-memory-alloc:\t%llu KiB\n", burst->bytes >> 10);
-	seq_printf(m, "nnaccel-slots:\t%u\n", slots);
-	seq_printf(m, "nnaccel-slot-resolves:\t%llu\n", resolves);
+	seq_printf(m, "nnaccel-slots:\t%u\n", burst->num_slots);
+	seq_printf(m, "nnaccel-slot-resolves:\t%llu\n", burst->resolves);
+	mutex_unlock(&burst->obj.ctx->lock);
 	nnaccel_burst_show_end(m, burst, NNACCEL_FILE_REQUESTS, "client");
 	nnaccel_burst_show_end(m, burst, NNACCEL_FILE_RESULTS, "engine");
 }

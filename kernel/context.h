@@ -181,7 +181,7 @@ void nnaccel_object_publish(struct nnaccel_object *obj, u32 id);
 struct nnaccel_object *nnaccel_object_get(struct nnaccel_context *ctx, u32 id,
 					  enum nnaccel_object_type type);
 void nnaccel_object_put(struct nnaccel_object *obj);
-bool nnaccel_object_take(struct nnaccel_object *obj, u32 id);
+int nnaccel_object_destroy(struct nnaccel_context *ctx, u32 id, const struct nnaccel_object *only);
 void nnaccel_object_destroy_all(struct nnaccel_context *ctx);
 int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd);
 

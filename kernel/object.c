@@ -213,25 +213,38 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 	nnaccel_context_put(ctx);
 }
 
-/**
- * nnaccel_object_take() - Removes an object from the table
- * @obj: the object
- * @id: the id of the object
- *
- * Return: true if the caller now owns the table's reference; false if the id no longer names the
- * object.
- */
-bool nnaccel_object_take(struct nnaccel_object *obj, u32 id)
+/* Drops an object that was removed from the table. */
+static void nnaccel_object_drop(struct nnaccel_object *obj)
 {
-	struct nnaccel_context *ctx = obj->ctx;
-	bool found;
+	if (obj->type == NNACCEL_OBJECT_SUBMISSION)
+		nnaccel_submission_end(obj);
+	nnaccel_object_put(obj);
+}
 
+/**
+ * nnaccel_object_destroy() - Removes an object from the table and drops it
+ * @ctx: the context
+ * @id: the id of the object
+ * @only: the object that the id must name; NULL for any
+ *
+ * Return: 0, or -ENOENT if the id does not name the object.
+ */
+int nnaccel_object_destroy(struct nnaccel_context *ctx, u32 id, const struct nnaccel_object *only)
+{
+	struct nnaccel_object *obj;
+
+	/* A reserved id has no object; the call that reserved it still needs it. */
 	xa_lock(&ctx->objects);
-	found = xa_load(&ctx->objects, id) == obj;
-	if (found)
+	obj = xa_load(&ctx->objects, id);
+	if (only && obj != only)
+		obj = NULL;
+	if (obj)
 		__xa_erase(&ctx->objects, id);
 	xa_unlock(&ctx->objects);
-	return found;
+	if (!obj)
+		return -ENOENT;
+	nnaccel_object_drop(obj);
+	return 0;
 }
 
 /**
@@ -245,9 +258,7 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 
 	xa_for_each(&ctx->objects, id, obj) {
 		xa_erase(&ctx->objects, id);
-		if (obj->type == NNACCEL_OBJECT_SUBMISSION)
-			nnaccel_submission_end(obj);
-		nnaccel_object_put(obj);
+		nnaccel_object_drop(obj);
 	}
 	WARN_ON(!xa_empty(&ctx->objects));
 	xa_destroy(&ctx->objects);
@@ -261,20 +272,7 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
  */
 int nnaccel_destroy_ioctl(struct nnaccel_ucmd *ucmd)
 {
-	struct nnaccel_destroy *cmd = ucmd->cmd;
-	struct nnaccel_context *ctx = ucmd->object;
-	struct nnaccel_object *obj;
+	const struct nnaccel_destroy *cmd = ucmd->cmd;
 
-	/* A reserved id has no object; the call that reserved it still needs it. */
-	xa_lock(&ctx->objects);
-	obj = xa_load(&ctx->objects, cmd->id);
-	if (obj)
-		__xa_erase(&ctx->objects, cmd->id);
-	xa_unlock(&ctx->objects);
-	if (!obj)
-		return -ENOENT;
-	if (obj->type == NNACCEL_OBJECT_SUBMISSION)
-		nnaccel_submission_end(obj);
-	nnaccel_object_put(obj);
-	return 0;
+	return nnaccel_object_destroy(ucmd->object, cmd->id, NULL);
 }

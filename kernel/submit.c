@@ -301,9 +301,8 @@ void nnaccel_submission_end(struct nnaccel_object *obj)
 
 static void nnaccel_submission_remove(struct nnaccel_submission *sub)
 {
-	if (nnaccel_object_take(&sub->obj, sub->id))
-		nnaccel_object_put(&sub->obj);
-	nnaccel_submission_end(&sub->obj);
+	if (nnaccel_object_destroy(sub->obj.ctx, sub->id, &sub->obj))
+		nnaccel_submission_end(&sub->obj);
 }
 
 static void nnaccel_submission_dropped(struct work_struct *work)
