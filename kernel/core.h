@@ -49,7 +49,8 @@
  *   Pool -> file.		A dma-buf or a regular file. No other file of this module is
  *				allowed, so files form no cycle.
  *   Context ...> engine.	Engines live as long as the module is loaded.
- *   Engine -> hardware.		Until the broker closes its file or the hardware loses its driver.
+ *   Engine -> hardware.		Until the broker closes its file or the hardware loses its
+ *				driver.
  *   Context, dma-buf -> account -> user.
  *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
  *   Pool -> proxies of its grant.	Until the grant or the session ends; then the work that
