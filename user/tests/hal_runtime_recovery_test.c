@@ -23,6 +23,7 @@
 
 #define DEATHS how_often(3, 2)
 #define CHILDREN how_often(8, 2)
+#define ROOM how_often(64, 2)	/* for workers of a user, in the first tests */
 #define COMPUTING 2		/* threads that execute while the engine is restarted: by name, and not */
 #define COMPILING 2		/* and that compile */
 #define PAUSE_US (useconds_t)how_often(0, 5000)	/* between those of a thread: an emulated CPU has an engine to start */
@@ -78,14 +79,20 @@ static void compile_and_compute(bool by_name)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The first test: there is no engine when the program first asks. */
+/*
+ * The first test: there is no engine when the program first asks. The engine that comes is that of the
+ * next test too.
+ */
 static void test_engine_comes_later(void **state)
 {
+	char command[64];
+
 	(void)state;
 	engine("stop");
 	assert_int_equal(count_devices(), 1);
 	compile_and_compute(false);
-	engine("start");
+	snprintf(command, sizeof(command), "start --max-workers-per-user=%d", ROOM);
+	engine(command);
 	compile_and_compute(false);
 	assert_int_equal(count_devices(), 2);
 	compile_and_compute(true);
@@ -270,15 +277,12 @@ static void end_client(struct client *client)
 /* One process more than its user may have workers: it is on the device once another has gone. */
 static void test_one_client_too_many(void **state)
 {
-	int room = how_often(64, 2);
+	const int room = ROOM;
 	struct client *clients = calloc((size_t)room + 1, sizeof(*clients));
-	char command[64];
 	struct stat node;
 
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
-	snprintf(command, sizeof(command), "restart --max-workers-per-user=%d", room);
-	engine(command);
 	/* Each has the ends of those before it: the last is to be the first that goes on. */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);
@@ -287,17 +291,17 @@ static void test_one_client_too_many(void **state)
 	for (int i = room; i > 0; i--)
 		end_client(&clients[i]);
 	free(clients);
-	engine("restart");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_comes_later),
+		cmocka_unit_test(test_one_client_too_many),
+		/* Ends the engine that has little room. */
+		cmocka_unit_test(test_engine_restarts),
 		cmocka_unit_test(test_worker_dies),
 		cmocka_unit_test(test_forked_children),
-		cmocka_unit_test(test_engine_restarts),
-		cmocka_unit_test(test_one_client_too_many),
 	};
 
 	/* The library waits for another engine for so long; a slow machine starts one slowly. */
