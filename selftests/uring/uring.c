@@ -752,6 +752,7 @@ TEST(ends_of_processes)
 /* A worker that is overdue is killed, although its client has left. */
 TEST(overdue_workers_of_processes_that_ended)
 {
+	long long grace = param_set("kill_grace_ms", 50);
 	struct summary before;
 	int broker = broker_open();
 
@@ -762,6 +763,7 @@ TEST(overdue_workers_of_processes_that_ended)
 			TH_LOG("a process that %s", ending_names[ending]);
 	}
 	EXPECT_TRUE(summary_settles(&before));
+	param_set("kill_grace_ms", grace);
 	close(broker);
 }
 
