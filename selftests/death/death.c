@@ -237,6 +237,8 @@ static int kill_worker(struct __test_metadata *_metadata, FIXTURE_DATA(death) *s
 
 TEST_F(death, of_the_worker)
 {
+	const long long wait = param_get("engine_wait_ms");
+
 	for (enum worker_stage stage = 0; stage < NUM_WORKER_STAGES; stage++) {
 		for (enum request request = 0; request < NUM_REQUESTS; request++) {
 			bool late = stage == WORKER_COMMITTED || request == ASK_NOTHING ||
@@ -249,10 +251,14 @@ TEST_F(death, of_the_worker)
 			/* A worker that has not attached has no model to execute. */
 			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
 				continue;
-			error = kill_worker(_metadata, self, stage, request);
 			/*
 			 * Before the worker attached, the call may still have waited for the offer.
+			 * Then no other worker comes.
 			 */
+			if (stage == WORKER_STARTED)
+				param_set("engine_wait_ms", 100);
+			error = kill_worker(_metadata, self, stage, request);
+			param_set("engine_wait_ms", wait);
 			if (stage == WORKER_STARTED && request != ASK_NOTHING && error == ETIMEDOUT)
 				error = EPIPE;
 			EXPECT_EQ(error, late ? 0 : EPIPE)
