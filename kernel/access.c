@@ -490,12 +490,6 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 
 /* ---- the dma-bufs of a command ---- */
 
-/* Can a command do without pool number @i if its exporter refuses? */
-static bool nnaccel_command_may_lack(const struct nnaccel_command *cmd, u32 i)
-{
-	return cmd->head.kind == NNACCEL_DO_SUPPORTED && i;
-}
-
 /**
  * nnaccel_command_add_fence() - Adds a hardware fence to the memory of a command
  * @cmd: the command of a worker; the caller has a reference
@@ -565,7 +559,8 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      true);
-		if (ret == -EIO && nnaccel_command_may_lack(cmd, i)) {
+		/* SUPPORTED can do without constants, which follow the serialised model. */
+		if (ret == -EIO && cmd->head.kind == NNACCEL_DO_SUPPORTED && i) {
 			cmd->grants[i].prot = 0;
 			ret = 0;
 		}

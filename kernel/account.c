@@ -135,11 +135,12 @@ static kuid_t nnaccel_current_uid(void)
 
 /**
  * nnaccel_account_open() - Makes the account of a new context of the caller
+ * @uid: out: the user that is charged
  *
  * Return: the account with one reference, or an error pointer: -ENOMEM, or -EDQUOT if the user has
  * too many contexts.
  */
-struct nnaccel_account *nnaccel_account_open(void)
+struct nnaccel_account *nnaccel_account_open(kuid_t *uid)
 {
 	struct nnaccel_account *account;
 	struct nnaccel_user *user;
@@ -149,7 +150,8 @@ struct nnaccel_account *nnaccel_account_open(void)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&account->refs);
 	account->unlimited = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-	user = nnaccel_user_open(nnaccel_current_uid(), account->unlimited);
+	*uid = nnaccel_current_uid();
+	user = nnaccel_user_open(*uid, account->unlimited);
 	if (IS_ERR(user)) {
 		kfree(account);
 		return ERR_CAST(user);
@@ -194,17 +196,6 @@ static void nnaccel_account_free(struct kref *refs)
 void nnaccel_account_put(struct nnaccel_account *account)
 {
 	kref_put(&account->refs, nnaccel_account_free);
-}
-
-/**
- * nnaccel_account_uid() - Returns the user id that an account charges
- * @account: the account
- *
- * Return: the user's id.
- */
-kuid_t nnaccel_account_uid(const struct nnaccel_account *account)
-{
-	return account->user->uid;
 }
 
 /**

@@ -12,11 +12,10 @@ struct seq_file;
 /* Bytes charged for a file: the file, its inode and dentry, and the structure of a dma-buf. */
 #define NNACCEL_FILE_BYTES	2048
 
-struct nnaccel_account *nnaccel_account_open(void);
+struct nnaccel_account *nnaccel_account_open(kuid_t *uid);
 void nnaccel_account_close(struct nnaccel_account *account);
 void nnaccel_account_get(struct nnaccel_account *account);
 void nnaccel_account_put(struct nnaccel_account *account);
-kuid_t nnaccel_account_uid(const struct nnaccel_account *account);
 u64 nnaccel_account_bytes(struct nnaccel_account *account);
 void nnaccel_account_show_users(struct seq_file *m);
 int nnaccel_charge(struct nnaccel_account *account, u64 bytes);

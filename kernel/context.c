@@ -102,7 +102,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
-	ctx->account = nnaccel_account_open();
+	ctx->account = nnaccel_account_open(&ctx->uid);
 	if (IS_ERR(ctx->account)) {
 		ret = PTR_ERR(ctx->account);
 		kfree(ctx);
@@ -120,7 +120,6 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&ctx->dead);
 	INIT_LIST_HEAD(&ctx->event);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
-	ctx->uid = nnaccel_account_uid(ctx->account);
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));

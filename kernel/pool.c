@@ -290,15 +290,6 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 	return 0;
 }
 
-static int nnaccel_import_check_dmabuf(const struct nnaccel_pool_import *cmd,
-				       const struct dma_buf *dmabuf)
-{
-	if ((!dmabuf->ops->mmap && !(cmd->flags & NNACCEL_IMPORT_DEVICE)) ||
-	    nnaccel_dmabuf_is_proxy(dmabuf))
-		return -EOPNOTSUPP;
-	return nnaccel_import_check_range(cmd, dmabuf->size);
-}
-
 /*
  * Allows regular files that mmap() can map, with these exceptions. hugetlbfs needs addresses that a
  * session's mmap() does not choose. Files of anonymous inodes may hold other files. Files of sysfs
@@ -327,11 +318,9 @@ static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, s
 
 static int nnaccel_import_check_mode(const struct nnaccel_pool_import *cmd, const struct file *file)
 {
-	if (!(file->f_mode & FMODE_READ))
-		return -EACCES;
-	if (cmd->prot & NNACCEL_PROT_WRITE && !(file->f_mode & FMODE_WRITE))
-		return -EACCES;
-	return 0;
+	fmode_t mode = cmd->prot & NNACCEL_PROT_WRITE ? FMODE_READ | FMODE_WRITE : FMODE_READ;
+
+	return mode & ~file->f_mode ? -EACCES : 0;
 }
 
 static int nnaccel_hold_release(struct inode *inode, struct file *hold)
@@ -390,8 +379,11 @@ struct file *nnaccel_import_get(const struct nnaccel_pool_import *cmd, struct dm
 	if (!IS_ERR(buf)) {
 		*dmabuf = buf;
 		file = buf->file;
-		ret = nnaccel_import_check_mode(cmd, file) ?:
-		      nnaccel_import_check_dmabuf(cmd, buf);
+		ret = nnaccel_import_check_mode(cmd, file);
+		if (!ret && ((!buf->ops->mmap && !(cmd->flags & NNACCEL_IMPORT_DEVICE)) ||
+			     nnaccel_dmabuf_is_proxy(buf)))
+			ret = -EOPNOTSUPP;
+		ret = ret ?: nnaccel_import_check_range(cmd, buf->size);
 	} else {
 		*dmabuf = NULL;
 		file = fget(cmd->fd);

@@ -132,13 +132,6 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 	atomic_dec(&proxy->attached);
 }
 
-/* May an importer map it in this direction? */
-static bool nnaccel_proxy_may_map(const struct nnaccel_proxy *proxy, enum dma_data_direction dir)
-{
-	return proxy->writable || dir == DMA_TO_DEVICE ||
-	       (proxy->trusts && dir == DMA_BIDIRECTIONAL);
-}
-
 /*
  * Dynamic importers map with the reservation object locked; others are not notified. An importer
  * that saw @revoked unset is notified of the revocation afterwards.
@@ -151,7 +144,8 @@ static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 
 	if (READ_ONCE(proxy->revoked))
 		return ERR_PTR(-ENODEV);
-	if (!nnaccel_proxy_may_map(proxy, dir))
+	if (!proxy->writable && dir != DMA_TO_DEVICE &&
+	    !(proxy->trusts && dir == DMA_BIDIRECTIONAL))
 		return ERR_PTR(-EACCES);
 	return nnaccel_dmabuf_is_ours(proxy->memory) ? nnaccel_dmabuf_map(attach, dir) :
 						       nested->table;
