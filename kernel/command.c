@@ -394,8 +394,10 @@ static void nnaccel_command_free(struct kref *refs)
 		kvfree(cmd->payload);
 	kfree(cmd->message);
 	dma_fence_put(cmd->committed.fence);
-	for (i = 0; i < cmd->num_waits; i++)
+	for (i = 0; i < cmd->num_waits; i++) {
 		dma_fence_put(cmd->waits[i].fence);
+		nnaccel_end_put(cmd->waits[i].end);
+	}
 	kvfree(cmd->waits);
 	if (cmd->cached)
 		kmem_cache_free(nnaccel_command_cache, cmd);

@@ -80,15 +80,35 @@ struct nnaccel_arrays {
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
- * struct nnaccel_dependency - A fence that a command waits for
+ * struct nnaccel_end - The end of an execution. It depends on a process, so it is no fence
+ * @refs: references of the submission and of the commands that wait for it
+ * @wait: pollers of the submission's file, and commands that wait for the end
+ * @status: 0 until the end; then 1, or -EIO if there is no successful answer
+ *
+ * It holds no references, so it keeps nothing of the execution alive.
+ */
+struct nnaccel_end {
+	struct kref refs;
+	wait_queue_head_t wait;
+	int status;
+};
+
+/**
+ * struct nnaccel_dependency - A fence or an end that a command waits for
  * @cmd: the command
- * @fence: the fence, with a reference
+ * @fence: the fence, with a reference, or NULL
+ * @end: the end, with a reference, if @fence is NULL
  * @cb: entry in the fence's list until it signals
+ * @entry: entry in the end's queue until it happens
  */
 struct nnaccel_dependency {
 	struct nnaccel_command *cmd;
 	struct dma_fence *fence;
-	struct dma_fence_cb cb;
+	struct nnaccel_end *end;
+	union {
+		struct dma_fence_cb cb;
+		struct wait_queue_entry entry;
+	};
 };
 
 /**
@@ -266,7 +286,7 @@ static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
 }
 
-/* Bytes charged for a command without its arrays, and for a fence that it waits for. */
+/* Bytes charged for a command without its arrays, and for a dependency. */
 #define NNACCEL_COMMAND_BYTES	(sizeof(struct nnaccel_command) + 1024)
 #define NNACCEL_WAIT_BYTES	64
 
@@ -304,6 +324,8 @@ void nnaccel_command_advance(struct nnaccel_command *cmd);
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error);
 bool nnaccel_command_depends(const struct nnaccel_command *cmd);
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd);
+struct nnaccel_end *nnaccel_end_create(void);
+void nnaccel_end_put(struct nnaccel_end *end);
 void nnaccel_command_kick(struct nnaccel_command *cmd);
 void nnaccel_command_ready(struct work_struct *work);
 int nnaccel_command_engine_changed(struct wait_queue_entry *entry, unsigned int mode, int flags,

@@ -30,10 +30,10 @@
  *   Command in the state FENCED or LOST -> module.
  *   Caller, context -> command.	The context's list has a reference from the admission to
  *				the end. The lists of a session have none.
- *   Command -> context, and the fences that it waits for.
+ *   Command -> context, and the fences and ends that it waits for.
  *   Submission -> command.	Until its answer is fetched.
- *   Submission -> the fence of its end, which holds nothing. So the end of a command frees only
- *				this command, however long a chain of dependencies is.
+ *   Submission -> its end, which holds nothing. So the end of a command frees only this
+ *				command, however long a chain of dependencies is.
  *   Command ...> submission.	Under ctx->lock; cleared when the submission ends.
  *   Submission's file -> submission.
  *   Submission's drop work -> submission.	If its file was closed; queued at the command's

@@ -39,13 +39,99 @@ static void nnaccel_dependency_signalled(struct nnaccel_dependency *dep, bool fa
 		WRITE_ONCE(dep->cmd->failed, true);
 }
 
-static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
+static void nnaccel_dependency_over(struct nnaccel_dependency *dep, bool failed)
 {
-	struct nnaccel_dependency *dep = container_of(cb, struct nnaccel_dependency, cb);
-
-	nnaccel_dependency_signalled(dep, fence->error);
+	nnaccel_dependency_signalled(dep, failed);
 	if (nnaccel_command_count_down(dep->cmd))
 		queue_work(nnaccel_wq, &dep->cmd->ready);
+}
+
+static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	nnaccel_dependency_over(container_of(cb, struct nnaccel_dependency, cb), fence->error);
+}
+
+/* Pollers are also woken when the file has a fence. */
+static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int mode, int flags,
+				    void *key)
+{
+	struct nnaccel_dependency *dep = container_of(entry, struct nnaccel_dependency, entry);
+	int status = READ_ONCE(dep->end->status);
+
+	if (status) {
+		list_del_init(&entry->entry);
+		nnaccel_dependency_over(dep, status < 0);
+	}
+	return 0;
+}
+
+/* Starts a wait. Returns false if it is over; then nothing is called. */
+static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
+{
+	struct nnaccel_end *end = dep->end;
+	int status;
+
+	if (dep->fence) {
+		if (!dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback))
+			return true;
+		status = dma_fence_get_status(dep->fence);
+	} else {
+		/* The end is woken with this lock after its status was written. */
+		spin_lock_irq(&end->wait.lock);
+		status = READ_ONCE(end->status);
+		if (!status)
+			__add_wait_queue_entry_tail(&end->wait, &dep->entry);
+		spin_unlock_irq(&end->wait.lock);
+		if (!status)
+			return true;
+	}
+	nnaccel_dependency_signalled(dep, status < 0);
+	return false;
+}
+
+/* Returns true if the wait was pending; then nothing will be called. */
+static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
+{
+	bool pending;
+
+	if (dep->fence)
+		return dma_fence_remove_callback(dep->fence, &dep->cb);
+	spin_lock_irq(&dep->end->wait.lock);
+	pending = !list_empty(&dep->entry.entry);
+	list_del_init(&dep->entry.entry);
+	spin_unlock_irq(&dep->end->wait.lock);
+	return pending;
+}
+
+/**
+ * nnaccel_end_create() - Makes the end of an execution
+ *
+ * Return: the end with one reference, or NULL if there is no memory.
+ */
+struct nnaccel_end *nnaccel_end_create(void)
+{
+	struct nnaccel_end *end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
+
+	if (end) {
+		kref_init(&end->refs);
+		init_waitqueue_head(&end->wait);
+	}
+	return end;
+}
+
+static void nnaccel_end_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct nnaccel_end, refs));
+}
+
+/**
+ * nnaccel_end_put() - Drops a reference to an end
+ * @end: the end, or NULL
+ */
+void nnaccel_end_put(struct nnaccel_end *end)
+{
+	if (end)
+		kref_put(&end->refs, nnaccel_end_free);
 }
 
 /* Starts the waits before @end. Returns true if they are over; else @ready is queued then. */
@@ -56,12 +142,9 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 	atomic_set(&cmd->unsignalled, end - cmd->num_armed + 1);
 	cmd->num_armed = end;
 	kref_get(&cmd->refs);	/* for the work */
-	for (; dep < cmd->waits + end; dep++) {
-		if (!dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback))
-			continue;
-		nnaccel_dependency_signalled(dep, dma_fence_get_status(dep->fence) < 0);
-		atomic_dec(&cmd->unsignalled);
-	}
+	for (; dep < cmd->waits + end; dep++)
+		if (!nnaccel_dependency_start(dep))
+			atomic_dec(&cmd->unsignalled);
 	if (!nnaccel_command_count_down(cmd))
 		return false;
 	nnaccel_command_put(cmd);
@@ -83,8 +166,7 @@ void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 		remove_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
 	cmd->engine_due_ns = 0;
 	for (i = 0; i < cmd->num_armed; i++)
-		if (dma_fence_remove_callback(cmd->waits[i].fence, &cmd->waits[i].cb) &&
-		    nnaccel_command_count_down(cmd))
+		if (nnaccel_dependency_stop(&cmd->waits[i]) && nnaccel_command_count_down(cmd))
 			queue_work(nnaccel_wq, &cmd->ready);
 }
 
@@ -262,10 +344,14 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 	return cmd->num_armed < cmd->num_named || atomic_read(&cmd->unsignalled);
 }
 
-/* Adds a wait and takes over the reference. Room for a fence of each grant is charged already. */
+/*
+ * Adds a wait for a fence or, if that is NULL, for an end, and takes over the reference. Room for a
+ * fence of each grant is charged already.
+ */
 static int nnaccel_command_add_wait(struct nnaccel_command *cmd, struct dma_fence *fence,
-				    u32 num_named)
+				    struct nnaccel_end *end, u32 num_named)
 {
+	struct nnaccel_dependency *dep;
 	int ret = 0;
 
 	if (!cmd->waits) {
@@ -275,12 +361,20 @@ static int nnaccel_command_add_wait(struct nnaccel_command *cmd, struct dma_fenc
 					      GFP_KERNEL_ACCOUNT);
 		if (!cmd->waits) {
 			dma_fence_put(fence);
+			nnaccel_end_put(end);
 			return ret ?: -ENOMEM;
 		}
 	}
-	INIT_LIST_HEAD(&cmd->waits[cmd->num_waits].cb.node);
-	cmd->waits[cmd->num_waits].cmd = cmd;
-	cmd->waits[cmd->num_waits++].fence = fence;
+	dep = &cmd->waits[cmd->num_waits++];
+	dep->cmd = cmd;
+	dep->fence = fence;
+	dep->end = end;
+	if (fence) {
+		INIT_LIST_HEAD(&dep->cb.node);
+	} else {
+		init_waitqueue_func_entry(&dep->entry, nnaccel_dependency_woken);
+		INIT_LIST_HEAD(&dep->entry.entry);
+	}
 	return 0;
 }
 
@@ -295,6 +389,7 @@ static int nnaccel_command_add_wait(struct nnaccel_command *cmd, struct dma_fenc
 int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 {
 	const s32 __user *from = u64_to_user_ptr(fds);
+	struct nnaccel_end *end = NULL;
 	struct dma_fence *fence;
 	u32 i;
 	int fd, ret;
@@ -302,10 +397,12 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 	for (i = 0; i < num_fds; i++) {
 		if (get_user(fd, from + i))
 			return -EFAULT;
-		fence = sync_file_get_fence(fd) ?: nnaccel_submission_get_end(fd);
+		fence = sync_file_get_fence(fd);
 		if (!fence)
+			end = nnaccel_submission_get_end(fd);
+		if (!fence && !end)
 			return -EINVAL;
-		ret = nnaccel_command_add_wait(cmd, fence, num_fds);
+		ret = nnaccel_command_add_wait(cmd, fence, fence ? NULL : end, num_fds);
 		if (ret)
 			return ret;
 	}
@@ -320,7 +417,7 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
 					       &fence);
 		if (!ret && fence)
-			ret = nnaccel_command_add_wait(cmd, fence, num_fds);
+			ret = nnaccel_command_add_wait(cmd, fence, NULL, num_fds);
 		if (ret)
 			return ret;
 	}

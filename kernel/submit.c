@@ -212,41 +212,6 @@ static struct nnaccel_submission *to_submission(struct nnaccel_object *obj)
 	return container_of(obj, struct nnaccel_submission, obj);
 }
 
-static const char *nnaccel_end_name(struct dma_fence *fence)
-{
-	return "nnaccel";
-}
-
-static const struct dma_fence_ops nnaccel_end_ops = {
-	.get_driver_name = nnaccel_end_name,
-	.get_timeline_name = nnaccel_end_name,
-};
-
-/**
- * struct nnaccel_end - The end of an execution, for commands that depend on it
- * @fence: base
- * @lock: lock of @fence
- *
- * It holds no references, so it keeps nothing of the execution alive.
- */
-struct nnaccel_end {
-	struct dma_fence fence;
-	spinlock_t lock;	/* see above */
-};
-
-static struct dma_fence *nnaccel_end_create(void)
-{
-	struct nnaccel_end *end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
-
-	if (!end)
-		return NULL;
-	/* dma_fence_free() frees it. */
-	BUILD_BUG_ON(offsetof(struct nnaccel_end, fence));
-	spin_lock_init(&end->lock);
-	dma_fence_init(&end->fence, &nnaccel_end_ops, &end->lock, dma_fence_context_alloc(1), 1);
-	return &end->fence;
-}
-
 /**
  * nnaccel_submission_tell() - Notifies pollers that a submission has its answer or failed
  * @sub: the submission
@@ -263,10 +228,9 @@ void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_comm
 		wake_up_poll(&ctx->answers_wait, EPOLLIN | EPOLLRDNORM);
 		return;
 	}
-	if (cmd->end_error || cmd->status != NNACCEL_STATUS_NONE)
-		dma_fence_set_error(sub->end, -EIO);
-	dma_fence_signal(sub->end);
-	wake_up_poll(&sub->wait, EPOLLIN | EPOLLRDNORM);
+	WRITE_ONCE(sub->end->status,
+		   cmd->end_error || cmd->status != NNACCEL_STATUS_NONE ? -EIO : 1);
+	wake_up_poll(&sub->end->wait, EPOLLIN | EPOLLRDNORM);
 	if (sub->closed) {
 		refcount_inc(&sub->obj.refs);	/* for the work */
 		queue_work(nnaccel_wq, &sub->drop);
@@ -321,7 +285,7 @@ void nnaccel_submission_release(struct nnaccel_object *obj)
 {
 	struct nnaccel_submission *sub = to_submission(obj);
 
-	dma_fence_put(sub->end);
+	nnaccel_end_put(sub->end);
 	dma_fence_put(sub->fence);
 	kfree(sub);
 }
@@ -350,7 +314,8 @@ void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fe
 	if (!sub || !sub->devices)
 		return;
 	WRITE_ONCE(sub->fence, dma_fence_get(fence));
-	wake_up_poll(&sub->wait, EPOLLPRI);
+	if (sub->end)
+		wake_up_poll(&sub->end->wait, EPOLLPRI);
 }
 
 /* Makes a submission with one reference and a reserved id. */
@@ -373,7 +338,6 @@ static struct nnaccel_submission *nnaccel_submission_create(struct nnaccel_comma
 		return ERR_PTR(ret);
 	}
 	kref_get(&cmd->refs);
-	init_waitqueue_head(&sub->wait);
 	INIT_WORK(&sub->drop, nnaccel_submission_dropped);
 	sub->kind = cmd->kind;
 	sub->devices = nnaccel_submission_is_devices(cmd);
@@ -412,8 +376,8 @@ static __poll_t nnaccel_submission_poll(struct file *file, poll_table *wait)
 {
 	struct nnaccel_submission *sub = file->private_data;
 
-	poll_wait(file, &sub->wait, wait);
-	return (dma_fence_is_signaled(sub->end) ? EPOLLIN | EPOLLRDNORM : 0) |
+	poll_wait(file, &sub->end->wait, wait);
+	return (READ_ONCE(sub->end->status) ? EPOLLIN | EPOLLRDNORM : 0) |
 	       (READ_ONCE(sub->fence) ? EPOLLPRI : 0);
 }
 
@@ -457,16 +421,17 @@ static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnacce
  * nnaccel_submission_get_end() - Returns the end of the submission of a file
  * @fd: number of the file
  *
- * Return: a fence with a reference, which only commands may wait for; NULL if it is no such file.
+ * Return: the end with a reference; NULL if it is no such file.
  */
-struct dma_fence *nnaccel_submission_get_end(int fd)
+struct nnaccel_end *nnaccel_submission_get_end(int fd)
 {
 	struct nnaccel_submission *sub = nnaccel_submission_of_file(NULL, fd);
-	struct dma_fence *end;
+	struct nnaccel_end *end;
 
 	if (IS_ERR(sub))
 		return NULL;
-	end = dma_fence_get(sub->end);
+	end = sub->end;
+	kref_get(&end->refs);
 	nnaccel_object_put(&sub->obj);
 	return end;
 }

@@ -57,9 +57,8 @@ struct nnaccel_kind {
  * @obj: base object
  * @kind: kind of work
  * @id: its id
- * @end: signals at the command's end, for commands that depend on it; NULL without a file; never
- *	leaves this module
- * @wait: pollers of its file
+ * @end: the command's end, for pollers of the file and for commands that depend on it; NULL
+ *	without a file
  * @devices: only devices access the memory of its command
  * @fence: ctx->lock: the fence that the worker committed for such a command; or NULL; pollers read
  *	it without the lock
@@ -74,8 +73,7 @@ struct nnaccel_submission {
 	struct nnaccel_object obj;
 	const struct nnaccel_kind *kind;
 	u32 id;
-	struct dma_fence *end;
-	wait_queue_head_t wait;
+	struct nnaccel_end *end;
 	bool devices;
 	struct dma_fence *fence;
 	struct nnaccel_command *cmd;
@@ -94,7 +92,7 @@ struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 
 int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd);
 void nnaccel_submission_fenced(struct nnaccel_command *cmd, struct dma_fence *fence);
 void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_command *cmd);
-struct dma_fence *nnaccel_submission_get_end(int fd);
+struct nnaccel_end *nnaccel_submission_get_end(int fd);
 void nnaccel_submission_end(struct nnaccel_object *obj);
 void nnaccel_submission_release(struct nnaccel_object *obj);
 
