@@ -86,7 +86,7 @@ static int nnaccel_execute_add_planes(struct nnaccel_command *cmd, struct nnacce
 	}
 	for (i = 0; i < cmd->first_buffer; i++) {
 		for (k = 0; k < nnaccel_pool_num_others(cmd->pools[i]); k++, at++) {
-			struct nnaccel_pool *other = cmd->pools[i]->picture->pools[k];
+			struct nnaccel_pool *other = cmd->pools[i]->image->pools[k];
 
 			refcount_inc(&other->obj.refs);
 			nnaccel_command_set_grant(cmd, at, other, cmd->grants[i].prot);

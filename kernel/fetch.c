@@ -189,7 +189,7 @@ static int nnaccel_fetch_write_formats(const struct nnaccel_command *cmd,
 		if (!nnaccel_pool_is_formatted(cmd->pools[i]))
 			continue;
 		mutex_lock(&cmd->ctx->lock);
-		nnaccel_picture_tell(cmd->pools[i], &format);
+		nnaccel_image_tell(cmd->pools[i], &format);
 		mutex_unlock(&cmd->ctx->lock);
 		if (copy_to_user(to++, &format, sizeof(format)))
 			return -EFAULT;

@@ -58,12 +58,12 @@ static const struct nnaccel_format_info {
 };
 
 /**
- * struct nnaccel_picture_file - A file that contains planes of an image
+ * struct nnaccel_image_file - A file that contains planes of an image
  * @import: the part to import: from the file's start to the end of the last row
  * @file: the file, with a reference
  * @dmabuf: the dma-buf of the file, or NULL
  */
-struct nnaccel_picture_file {
+struct nnaccel_image_file {
 	struct nnaccel_pool_import import;
 	struct file *file;
 	struct dma_buf *dmabuf;
@@ -80,7 +80,7 @@ static const struct nnaccel_format_info *nnaccel_format_find(u32 fourcc)
 }
 
 /* Computes the end of a plane's last row, in bytes of the file. */
-static int nnaccel_plane_end(const struct nnaccel_picture_plane *plane, u64 *end)
+static int nnaccel_plane_end(const struct nnaccel_image_plane *plane, u64 *end)
 {
 	if (plane->stride < plane->row_bytes ||
 	    check_add_overflow(plane->offset, (u64)plane->stride * (plane->rows - 1), end) ||
@@ -90,8 +90,8 @@ static int nnaccel_plane_end(const struct nnaccel_picture_plane *plane, u64 *end
 }
 
 /* Validates a client's description of an image, without its files, and lays out the planes. */
-static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
-				struct nnaccel_picture *picture)
+static int nnaccel_image_init(const struct nnaccel_pool_import *cmd,
+			      struct nnaccel_image *image)
 {
 	const struct nnaccel_format_info *info = nnaccel_format_find(cmd->fourcc);
 	static const struct nnaccel_plane none;
@@ -103,14 +103,14 @@ static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
 	    cmd->height % info->height_multiple ||
 	    (u64)cmd->width * info->pixel_bytes > U32_MAX)
 		return -EINVAL;
-	picture->fourcc = cmd->fourcc;
-	picture->width = cmd->width;
-	picture->height = cmd->height;
-	picture->num_planes = info->num_planes;
-	picture->planes[0].stride = cmd->stride;
-	picture->planes[0].offset = cmd->offset;
-	picture->planes[0].row_bytes = cmd->width * info->pixel_bytes;
-	picture->planes[0].rows = cmd->height;
+	image->fourcc = cmd->fourcc;
+	image->width = cmd->width;
+	image->height = cmd->height;
+	image->num_planes = info->num_planes;
+	image->planes[0].stride = cmd->stride;
+	image->planes[0].offset = cmd->offset;
+	image->planes[0].row_bytes = cmd->width * info->pixel_bytes;
+	image->planes[0].rows = cmd->height;
 	for (i = 1; i < NNACCEL_MAX_PLANES; i++) {
 		const struct nnaccel_plane *from = &cmd->planes[i - 1];
 
@@ -119,10 +119,10 @@ static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
 				return -EINVAL;
 			continue;
 		}
-		picture->planes[i].stride = from->stride;
-		picture->planes[i].offset = from->offset;
-		picture->planes[i].row_bytes = cmd->width / 2 * info->chroma_bytes;
-		picture->planes[i].rows = cmd->height / 2;
+		image->planes[i].stride = from->stride;
+		image->planes[i].offset = from->offset;
+		image->planes[i].row_bytes = cmd->width / 2 * info->chroma_bytes;
+		image->planes[i].rows = cmd->height / 2;
 	}
 	return 0;
 }
@@ -131,22 +131,22 @@ static int nnaccel_picture_init(const struct nnaccel_pool_import *cmd,
  * Looks up the files of all planes. @files gets each file once, and @of gets the file of each
  * plane.
  */
-static int nnaccel_picture_get_files(const struct nnaccel_pool_import *cmd,
-				     const struct nnaccel_picture *picture,
-				     struct nnaccel_picture_file *files, u32 *num, u32 *of)
+static int nnaccel_image_get_files(const struct nnaccel_pool_import *cmd,
+				   const struct nnaccel_image *image,
+				   struct nnaccel_image_file *files, u32 *num, u32 *of)
 {
 	u32 i, k;
 	int ret;
 
 	*num = 0;
-	for (i = 0; i < picture->num_planes; i++) {
-		struct nnaccel_picture_file *file = &files[*num];
+	for (i = 0; i < image->num_planes; i++) {
+		struct nnaccel_image_file *file = &files[*num];
 
 		file->import.prot = cmd->prot;
 		file->import.fd = i ? cmd->planes[i - 1].fd : cmd->fd;
 		if (i && file->import.fd == -1)
 			file->import.fd = cmd->fd;
-		ret = nnaccel_plane_end(&picture->planes[i], &file->import.length);
+		ret = nnaccel_plane_end(&image->planes[i], &file->import.length);
 		if (ret)
 			return ret;
 		file->file = nnaccel_import_get(&file->import, &file->dmabuf);
@@ -166,96 +166,96 @@ static int nnaccel_picture_get_files(const struct nnaccel_pool_import *cmd,
 	return 0;
 }
 
-static void nnaccel_picture_put_files(struct nnaccel_picture_file *files, u32 num)
+static void nnaccel_image_put_files(struct nnaccel_image_file *files, u32 num)
 {
 	while (num)
 		fput(files[--num].file);
 }
 
 /**
- * nnaccel_picture_free() - Frees the image of a formatted pool and puts its other pools
+ * nnaccel_image_free() - Frees the image of a formatted pool and puts its other pools
  * @pool: the pool, formatted or not
  */
-void nnaccel_picture_free(struct nnaccel_pool *pool)
+void nnaccel_image_free(struct nnaccel_pool *pool)
 {
-	struct nnaccel_picture *picture = pool->picture;
+	struct nnaccel_image *image = pool->image;
 	u32 i;
 
-	if (!picture)
+	if (!image)
 		return;
-	for (i = 0; i < picture->num_pools; i++)
-		nnaccel_pool_put(picture->pools[i]);
-	kfree(picture);
+	for (i = 0; i < image->num_pools; i++)
+		nnaccel_pool_put(image->pools[i]);
+	kfree(image);
 }
 
-/* Imports the pools of an image. Takes over @picture and @files, also on failure. */
-static struct nnaccel_pool *nnaccel_picture_import(struct nnaccel_context *ctx,
-						   struct nnaccel_picture *picture,
-						   struct nnaccel_picture_file *files, u32 num,
-						   u32 *id)
+/* Imports the pools of an image. Takes over @image and @files, also on failure. */
+static struct nnaccel_pool *nnaccel_image_import(struct nnaccel_context *ctx,
+						 struct nnaccel_image *image,
+						 struct nnaccel_image_file *files, u32 num,
+						 u32 *id)
 {
 	struct nnaccel_pool *pool, *other;
 	u32 i;
 
 	pool = nnaccel_import(ctx, &files[0].import, files[0].file, files[0].dmabuf, id);
 	if (IS_ERR(pool)) {
-		nnaccel_picture_put_files(files + 1, num - 1);
-		kfree(picture);
+		nnaccel_image_put_files(files + 1, num - 1);
+		kfree(image);
 		return pool;
 	}
-	pool->picture = picture;
+	pool->image = image;
 	for (i = 1; i < num; i++) {
 		other = nnaccel_import(ctx, &files[i].import, files[i].file, files[i].dmabuf,
 				       NULL);
 		if (IS_ERR(other)) {
-			nnaccel_picture_put_files(files + i + 1, num - i - 1);
+			nnaccel_image_put_files(files + i + 1, num - i - 1);
 			nnaccel_object_unreserve(ctx, *id);
 			nnaccel_pool_put(pool);
 			return other;
 		}
-		picture->pools[picture->num_pools++] = other;
+		image->pools[image->num_pools++] = other;
 		nnaccel_dmabuf_add_pool(other);
 	}
 	return pool;
 }
 
 /**
- * nnaccel_picture_import_ioctl() - Implements NNACCEL_POOL_IMPORT of an image
+ * nnaccel_image_import_ioctl() - Implements NNACCEL_POOL_IMPORT of an image
  * @ucmd: the ioctl
  *
  * Return: 0, -EBADF, -EINVAL, -EOPNOTSUPP, -EACCES, -EPERM, -ENOSPC, -ENOMEM, -EFAULT.
  */
-int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd)
+int nnaccel_image_import_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_import *cmd = ucmd->cmd;
-	struct nnaccel_picture_file files[NNACCEL_MAX_PLANES] = {};
+	struct nnaccel_image_file files[NNACCEL_MAX_PLANES] = {};
 	u32 i, id, num, of[NNACCEL_MAX_PLANES];
-	struct nnaccel_picture *picture;
+	struct nnaccel_image *image;
 	struct nnaccel_pool *pool;
 	u64 length = 0;
 	int ret;
 
 	if (cmd->flags || cmd->length || cmd->__reserved)
 		return -EINVAL;
-	picture = kzalloc(sizeof(*picture), GFP_KERNEL_ACCOUNT);
-	if (!picture)
+	image = kzalloc(sizeof(*image), GFP_KERNEL_ACCOUNT);
+	if (!image)
 		return -ENOMEM;
-	ret = nnaccel_picture_init(cmd, picture);
+	ret = nnaccel_image_init(cmd, image);
 	if (ret) {
-		kfree(picture);
+		kfree(image);
 		return ret;
 	}
-	ret = nnaccel_picture_get_files(cmd, picture, files, &num, of);
+	ret = nnaccel_image_get_files(cmd, image, files, &num, of);
 	if (ret) {
-		nnaccel_picture_put_files(files, num);
-		kfree(picture);
+		nnaccel_image_put_files(files, num);
+		kfree(image);
 		return ret;
 	}
-	for (i = 0; i < picture->num_planes; i++) {
-		picture->planes[i].file = of[i];
-		length += (u64)picture->planes[i].row_bytes * picture->planes[i].rows;
+	for (i = 0; i < image->num_planes; i++) {
+		image->planes[i].file = of[i];
+		length += (u64)image->planes[i].row_bytes * image->planes[i].rows;
 	}
-	pool = nnaccel_picture_import(ucmd->object, picture, files, num, &id);
+	pool = nnaccel_image_import(ucmd->object, image, files, num, &id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	cmd->length = length;
@@ -271,7 +271,7 @@ int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd)
  */
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool)
 {
-	return pool->picture;
+	return pool->image;
 }
 
 /**
@@ -282,40 +282,40 @@ bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool)
  */
 u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
 {
-	return pool->picture ? pool->picture->num_pools : 0;
+	return pool->image ? pool->image->num_pools : 0;
 }
 
 /**
  * nnaccel_pool_of_file() - Returns the pool of a plane's file
  * @pool: the pool, formatted or not
- * @file: the value of nnaccel_picture_plane.file
+ * @file: the value of nnaccel_image_plane.file
  *
  * Return: the pool itself, or another one that it holds.
  */
 struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file)
 {
-	return file ? pool->picture->pools[file - 1] : pool;
+	return file ? pool->image->pools[file - 1] : pool;
 }
 
 /**
- * nnaccel_picture_tell() - Describes the layout of a formatted pool for a worker
+ * nnaccel_image_tell() - Describes the layout of a formatted pool for a worker
  * @pool: the pool, granted like the pools of its planes; ctx->lock is held
  * @format: out: the description
  */
-void nnaccel_picture_tell(struct nnaccel_pool *pool, struct nnaccel_format *format)
+void nnaccel_image_tell(struct nnaccel_pool *pool, struct nnaccel_format *format)
 {
-	const struct nnaccel_picture *picture = pool->picture;
+	const struct nnaccel_image *image = pool->image;
 	u32 i;
 
 	lockdep_assert_held(&pool->obj.ctx->lock);
 	*format = (struct nnaccel_format) {
-		.fourcc = picture->fourcc,
-		.width = picture->width,
-		.height = picture->height,
-		.num_planes = picture->num_planes,
+		.fourcc = image->fourcc,
+		.width = image->width,
+		.height = image->height,
+		.num_planes = image->num_planes,
 	};
-	for (i = 0; i < picture->num_planes; i++) {
-		const struct nnaccel_picture_plane *plane = &picture->planes[i];
+	for (i = 0; i < image->num_planes; i++) {
+		const struct nnaccel_image_plane *plane = &image->planes[i];
 		const struct nnaccel_pool *of = nnaccel_pool_of_file(pool, plane->file);
 
 		format->planes[i] = (struct nnaccel_format_plane) {

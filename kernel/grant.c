@@ -219,7 +219,7 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 	memset(&arg->out_format, 0, sizeof(arg->out_format));
 	if (!ret && nnaccel_pool_is_formatted(pool))
-		nnaccel_picture_tell(pool, &arg->out_format);
+		nnaccel_image_tell(pool, &arg->out_format);
 	mutex_unlock(&ctx->lock);
 	arg->out_grant.grant = grants[0];
 	arg->out_grant.prot = prot | nnaccel_pool_prot_flags(pool);

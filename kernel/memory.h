@@ -37,7 +37,7 @@ struct sg_table;
  * @device: only devices can access the memory
  * @offset: offset of the memory in @file, in bytes
  * @length: length of the memory in bytes
- * @picture: layout of the planes; NULL if the pool is not formatted
+ * @image: layout of the planes; NULL if the pool is not formatted
  * @grant: ctx->lock: number of the grant in the session; 0 if none
  * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands have needed so far
  * @proxies: ctx->lock: proxy dma-bufs of the grant, with references: a read-only one and a writable
@@ -56,7 +56,7 @@ struct nnaccel_pool {
 	bool device;
 	u64 offset;
 	u64 length;
-	struct nnaccel_picture *picture;
+	struct nnaccel_image *image;
 	u32 grant;
 	u32 grant_prot;
 	struct dma_buf *proxies[2];
@@ -85,14 +85,14 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 /* ---- format.c ---- */
 
 /**
- * struct nnaccel_picture_plane - A plane of a formatted pool
- * @file: 0 for the pool's own file; n for the file of nnaccel_picture.pools[n - 1]
+ * struct nnaccel_image_plane - A plane of a formatted pool
+ * @file: 0 for the pool's own file; n for the file of nnaccel_image.pools[n - 1]
  * @stride: bytes between the starts of two rows
  * @row_bytes: bytes of the pixels of a row
  * @rows: number of rows
  * @offset: offset of the first row in the file, in bytes
  */
-struct nnaccel_picture_plane {
+struct nnaccel_image_plane {
 	u32 file;
 	u32 stride;
 	u32 row_bytes;
@@ -101,7 +101,7 @@ struct nnaccel_picture_plane {
 };
 
 /**
- * struct nnaccel_picture - The image layout of a formatted pool
+ * struct nnaccel_image - The image layout of a formatted pool
  * @fourcc: format, DRM_FORMAT_*
  * @width: width in pixels
  * @height: height in rows
@@ -110,22 +110,22 @@ struct nnaccel_picture_plane {
  * @num_pools: number of files other than the first
  * @pools: pools of these files, with references and without ids
  */
-struct nnaccel_picture {
+struct nnaccel_image {
 	u32 fourcc;
 	u32 width;
 	u32 height;
 	u32 num_planes;
-	struct nnaccel_picture_plane planes[NNACCEL_MAX_PLANES];
+	struct nnaccel_image_plane planes[NNACCEL_MAX_PLANES];
 	u32 num_pools;
 	struct nnaccel_pool *pools[NNACCEL_MAX_PLANES - 1];
 };
 
-int nnaccel_picture_import_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_image_import_ioctl(struct nnaccel_ucmd *ucmd);
 bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool);
 struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file);
-void nnaccel_picture_tell(struct nnaccel_pool *pool, struct nnaccel_format *format);
-void nnaccel_picture_free(struct nnaccel_pool *pool);
+void nnaccel_image_tell(struct nnaccel_pool *pool, struct nnaccel_format *format);
+void nnaccel_image_free(struct nnaccel_pool *pool);
 
 /* ---- dmabuf.c ---- */
 

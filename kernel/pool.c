@@ -111,7 +111,7 @@ void nnaccel_pool_retire(struct nnaccel_object *obj)
 
 static void nnaccel_pool_free(struct nnaccel_pool *pool)
 {
-	nnaccel_picture_free(pool);
+	nnaccel_image_free(pool);
 	nnaccel_proxy_forget_all(pool);
 	if (pool->hold)
 		fput(pool->hold);
@@ -463,7 +463,7 @@ int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 	u32 id;
 
 	if (cmd->fourcc)
-		return nnaccel_picture_import_ioctl(ucmd);
+		return nnaccel_image_import_ioctl(ucmd);
 	if (cmd->flags & ~NNACCEL_IMPORT_DEVICE ||
 	    memchr_inv(&cmd->fourcc, 0, sizeof(*cmd) - offsetof(typeof(*cmd), fourcc)))
 		return -EINVAL;

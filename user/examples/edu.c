@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An application of the engine of QEMU's PCI device for education: factorials, a picture that
+ * An application of the engine of QEMU's PCI device for education: factorials, an image that
  * the device moves, and a command that it does not finish in time. See
  * Documentation/hardware.rst.
  */
@@ -20,7 +20,7 @@
 #define NUMBERS		13
 #define WIDTH		96
 #define HEIGHT		96
-#define PICTURE		(WIDTH * HEIGHT)
+#define IMAGE		(WIDTH * HEIGHT)
 #define NEVER		UINT32_MAX	/* its factorial takes the device seconds */
 #define TIMEOUT_NS	300000000u
 
@@ -134,69 +134,69 @@ static void count(const ANeuralNetworksDevice *device)
 	ANeuralNetworksCompilation_free(compilation);
 }
 
-/* A file of memory with a picture's room, mapped, and as the NNAPI has it. */
+/* A file of memory with an image's room, mapped, and as the NNAPI has it. */
 static uint8_t *make_memory(ANeuralNetworksMemory **memory)
 {
-	int fd = memfd_create("picture", MFD_CLOEXEC);
+	int fd = memfd_create("image", MFD_CLOEXEC);
 	uint8_t *at = MAP_FAILED;
 
-	if (fd >= 0 && !ftruncate(fd, PICTURE))
-		at = mmap(NULL, PICTURE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0 && !ftruncate(fd, IMAGE))
+		at = mmap(NULL, IMAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	check(at != MAP_FAILED, "no memory");
-	must(ANeuralNetworksMemory_createFromFd(PICTURE, PROT_READ | PROT_WRITE, fd, 0, memory),
+	must(ANeuralNetworksMemory_createFromFd(IMAGE, PROT_READ | PROT_WRITE, fd, 0, memory),
 	     "make memory");
 	close(fd);
 	return at;
 }
 
 /* A disc with a shadow. */
-static void draw(uint8_t *picture)
+static void draw(uint8_t *image)
 {
 	for (int y = 0; y < HEIGHT; y++) {
 		for (int x = 0; x < WIDTH; x++) {
 			int dx = x - WIDTH / 2, dy = y - HEIGHT / 2;
 			int inside = dx * dx + dy * dy < WIDTH * WIDTH / 6;
 
-			picture[y * WIDTH + x] = (uint8_t)(inside ? 128 + dx + dy : 16);
+			image[y * WIDTH + x] = (uint8_t)(inside ? 128 + dx + dy : 16);
 		}
 	}
 }
 
-static void show(const uint8_t *picture)
+static void show(const uint8_t *image)
 {
 	static const char shades[] = " .:-=+*#%@";
 
 	for (int y = 0; y < HEIGHT; y += 6) {
 		for (int x = 0; x < WIDTH; x += 3)
-			putchar(shades[picture[y * WIDTH + x] * 10 / 256]);
+			putchar(shades[image[y * WIDTH + x] * 10 / 256]);
 		putchar('\n');
 	}
 }
 
-static void move_picture(const ANeuralNetworksDevice *device)
+static void move_image(const ANeuralNetworksDevice *device)
 {
 	ANeuralNetworksCompilation *compilation =
-		compile(device, EDU_COPY, ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, PICTURE);
+		compile(device, EDU_COPY, ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, IMAGE);
 	ANeuralNetworksMemory *in, *out;
 	ANeuralNetworksExecution *execution;
 	uint8_t *from = make_memory(&in), *to = make_memory(&out);
 
 	draw(from);
 	must(ANeuralNetworksExecution_create(compilation, &execution), "create an execution");
-	must(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, in, 0, PICTURE),
+	must(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, in, 0, IMAGE),
 	     "set the input");
-	must(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, out, 0, PICTURE),
+	must(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, out, 0, IMAGE),
 	     "set the output");
-	must(ANeuralNetworksExecution_compute(execution), "move the picture");
+	must(ANeuralNetworksExecution_compute(execution), "move the image");
 	show(to);
-	check(!memcmp(from, to, PICTURE), "the picture is another one");
-	printf("a picture of %d bytes was moved by the device\n", PICTURE);
+	check(!memcmp(from, to, IMAGE), "the image is another one");
+	printf("an image of %d bytes was moved by the device\n", IMAGE);
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksMemory_free(in);
 	ANeuralNetworksMemory_free(out);
-	munmap(from, PICTURE);
-	munmap(to, PICTURE);
+	munmap(from, IMAGE);
+	munmap(to, IMAGE);
 }
 
 static void hang(const ANeuralNetworksDevice *device)
@@ -220,7 +220,7 @@ int main(void)
 	const ANeuralNetworksDevice *device = find_device();
 
 	count(device);
-	move_picture(device);
+	move_image(device);
 	hang(device);
 	return 0;
 }

@@ -166,22 +166,22 @@ int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64
 	return error ? error : buffer_new_in(fd, desc, &layout, buffer);
 }
 
-int nna_hardware_buffer_from_planes(const struct nna_hardware_picture *picture,
+int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 				    AHardwareBuffer **buffer)
 {
 	AHardwareBuffer_Desc desc = { .layers = 1 };
 	struct nna_hardware_layout layout;
 	int error;
 
-	if (!picture || !buffer)
+	if (!image || !buffer)
 		return -EINVAL;
-	error = layout_init_picture(picture, &layout);
+	error = layout_init_image(image, &layout);
 	if (error)
 		return error;
-	desc.width = picture->width;
-	desc.height = picture->height;
-	desc.format = layout_find_fourcc(picture->fourcc)->format;
-	desc.usage = picture->usage;
+	desc.width = image->width;
+	desc.height = image->height;
+	desc.format = layout_find_fourcc(image->fourcc)->format;
+	desc.usage = image->usage;
 	return buffer_new(&desc, &layout, buffer);
 }
 
@@ -305,7 +305,7 @@ static bool is_lasting(int fd)
 static int take_handle(const struct handle *handle, const int *fds, size_t num_fds,
 		       AHardwareBuffer **buffer)
 {
-	struct nna_hardware_picture picture = {
+	struct nna_hardware_image image = {
 		.fourcc = handle->layout.fourcc,
 		.width = handle->layout.width,
 		.height = handle->layout.height,
@@ -314,20 +314,20 @@ static int take_handle(const struct handle *handle, const int *fds, size_t num_f
 	};
 
 	if (handle->magic != HANDLE_MAGIC || !num_fds || num_fds > NNA_HARDWARE_PLANES ||
-	    picture.num_planes != num_fds)
+	    image.num_planes != num_fds)
 		return -EINVAL;
 	for (size_t i = 0; i < num_fds; i++)
 		if (!is_lasting(fds[i]))
 			return -EINVAL;
-	if (!picture.fourcc)
+	if (!image.fourcc)
 		return nna_hardware_buffer_from_fd(fds[0], &handle->desc,
 						   handle->layout.planes[0].offset,
 						   handle->layout.planes[0].stride, buffer);
 	for (size_t i = 0; i < num_fds; i++) {
-		picture.planes[i] = handle->layout.planes[i];
-		picture.planes[i].fd = fds[i];
+		image.planes[i] = handle->layout.planes[i];
+		image.planes[i].fd = fds[i];
 	}
-	return nna_hardware_buffer_from_planes(&picture, buffer);
+	return nna_hardware_buffer_from_planes(&image, buffer);
 }
 
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer)

@@ -62,9 +62,9 @@ static inline bool layout_has_cr_first(uint32_t fourcc)
 int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stride,
 		struct nna_hardware_layout *layout, uint64_t *end);
 
-/* Finds the layout of a picture: 0, -EINVAL, -EOPNOTSUPP. */
-int layout_init_picture(const struct nna_hardware_picture *picture,
-			struct nna_hardware_layout *layout);
+/* Finds the layout of an image: 0, -EINVAL, -EOPNOTSUPP. */
+int layout_init_image(const struct nna_hardware_image *image,
+		      struct nna_hardware_layout *layout);
 
 /* Bytes of a plane's file up to the end of its last row; 0: more than a file can have. */
 uint64_t layout_plane_end(const struct nna_hardware_plane *plane);

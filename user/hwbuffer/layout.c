@@ -121,23 +121,23 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 	return 0;
 }
 
-int layout_init_picture(const struct nna_hardware_picture *picture,
-			struct nna_hardware_layout *layout)
+int layout_init_image(const struct nna_hardware_image *image,
+		      struct nna_hardware_layout *layout)
 {
-	const struct hardware_format *format = layout_find_fourcc(picture->fourcc);
+	const struct hardware_format *format = layout_find_fourcc(image->fourcc);
 
-	if (!format || picture->modifier)
+	if (!format || image->modifier)
 		return -EOPNOTSUPP;
-	if (picture->num_planes != format->num_planes ||
-	    picture->usage & AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT ||
-	    !init_planes(format, picture->width, picture->height, layout))
+	if (image->num_planes != format->num_planes ||
+	    image->usage & AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT ||
+	    !init_planes(format, image->width, image->height, layout))
 		return -EINVAL;
 	for (uint32_t i = 0; i < layout->num_planes; i++) {
 		struct nna_hardware_plane *plane = &layout->planes[i];
 
-		plane->fd = picture->planes[i].fd;
-		plane->stride = picture->planes[i].stride;
-		plane->offset = picture->planes[i].offset;
+		plane->fd = image->planes[i].fd;
+		plane->stride = image->planes[i].stride;
+		plane->offset = image->planes[i].offset;
 		if (plane->stride < plane->row_bytes || !layout_plane_end(plane))
 			return -EINVAL;
 	}

@@ -156,7 +156,7 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 }
 
 /*
- * Samples of planes, as the NDK has them: of a picture with two planes, Cb and Cr lie in the second
+ * Samples of planes, as the NDK has them: of an image with two planes, Cb and Cr lie in the second
  * one; NV21 has Cr first. Otherwise a plane is a plane, and YVU420 has Cr first.
  */
 static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_PLANES],

@@ -93,7 +93,7 @@ static int check_part(const struct checking *c)
 	if (a->memory->domain)
 		return memory_check_role(a->memory, c->execution->compilation, a->output,
 					 a->index, &c->operand, a->offset, a->length, c->err);
-	if (!memory_is_picture(a->memory))
+	if (!memory_is_image(a->memory))
 		return memory_check_range(a->memory, a->offset, a->length, c->err);
 	if (a->offset || a->length)
 		return refuse(c,
@@ -101,8 +101,8 @@ static int check_part(const struct checking *c)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* A picture is used whole: its rows are the tensor. */
-static int check_picture(const struct checking *c)
+/* An image is used whole: its rows are the tensor. */
+static int check_image(const struct checking *c)
 {
 	const struct argument *a = c->argument;
 	uint32_t size = operand_size(&c->operand);
@@ -120,8 +120,8 @@ static int check_size(const struct checking *c)
 
 	if (is_omitted(a) || (a->memory && a->memory->domain))
 		return ANEURALNETWORKS_NO_ERROR;
-	if (a->memory && memory_is_picture(a->memory))
-		return check_picture(c);
+	if (a->memory && memory_is_image(a->memory))
+		return check_image(c);
 	if (!a->length)
 		return refuse(c, "a length of 0");
 	return check_length(c);
@@ -138,8 +138,8 @@ static void keep(const struct checking *c, struct request_arg *arg)
 	arg->pointer = a->buffer;
 	arg->offset = a->offset;
 	arg->length = a->length;
-	/* A memory made from a description is used whole, and so is a picture. */
-	if (a->memory && (a->memory->domain || memory_is_picture(a->memory)))
+	/* A memory made from a description is used whole, and so is an image. */
+	if (a->memory && (a->memory->domain || memory_is_image(a->memory)))
 		arg->length = a->memory->size;
 	/* Devices see no padding. */
 	if (operand_size(&c->operand) && arg->length > operand_size(&c->operand))

@@ -459,7 +459,7 @@ static int place_args(struct accel_prepared *accel, struct accel_request *r,
 			to[i].pool = refer_token(r, from[i].memory->domain->token);
 		} else if (from[i].memory) {
 			to[i].offset = from[i].offset;
-			if (memory_is_picture(from[i].memory))
+			if (memory_is_image(from[i].memory))
 				to[i].length = 0;
 			result = refer(accel, r, &from[i], prot, &to[i].pool, err);
 		} else {

@@ -39,7 +39,7 @@ static int create(AHardwareBuffer *buffer, ANeuralNetworksMemory **memory, struc
 	if (!hardware)
 		return rt_out_of_memory(err);
 	nna_hardware_buffer_layout(buffer, &hardware->layout);
-	hardware->is_picture = hardware->layout.fourcc;
+	hardware->is_image = hardware->layout.fourcc;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0) {
 		free(hardware);

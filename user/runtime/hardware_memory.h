@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memories made from an AHardwareBuffer: plain bytes (BLOB), or a picture, which
+ * Memories made from an AHardwareBuffer: plain bytes (BLOB), or an image, which
  * is an argument of executions, whole, and nothing else.
  */
 #ifndef NN_RUNTIME_HARDWARE_MEMORY_H
@@ -13,23 +13,23 @@
 /* The further fields of a memory of a hardware buffer. */
 struct memory_hardware {
 	AHardwareBuffer *buffer;
-	bool is_picture;
+	bool is_image;
 	struct nna_hardware_layout layout;
 };
 
 /* NULL is fine. */
 void hardware_free(struct memory_hardware *hardware);
 
-static inline bool memory_is_picture(const ANeuralNetworksMemory *memory)
+static inline bool memory_is_image(const ANeuralNetworksMemory *memory)
 {
-	return memory->hardware && memory->hardware->is_picture;
+	return memory->hardware && memory->hardware->is_image;
 }
 
 /* The memory as a device reaches it, as memory_import() has it; under the memory's lock. */
 enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
 			       struct nna_memory **imported, struct nn_error *err);
 
-/* memory_begin() and memory_end() of a picture. */
+/* memory_begin() and memory_end() of an image. */
 int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
 		   struct nn_error *err);
 int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *data,

@@ -198,7 +198,7 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 {
 	int result;
 
-	if (memory_is_picture(memory))
+	if (memory_is_image(memory))
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
 			       "the bytes of an image cannot be copied to or from a memory");
 	result = check_access(memory, prot, err);
@@ -235,7 +235,7 @@ int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
 {
 	int result;
 
-	if (memory_is_picture(memory))
+	if (memory_is_image(memory))
 		return hardware_begin(memory, prot & PROT_WRITE, data, err);
 	result = memory_map(memory, prot, data, err);
 	if (result == ANEURALNETWORKS_NO_ERROR && memory->is_dmabuf)
@@ -246,7 +246,7 @@ int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
 int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint8_t *data,
 	       struct nn_error *err)
 {
-	if (memory_is_picture(memory))
+	if (memory_is_image(memory))
 		return hardware_end(memory, written, data, err);
 	if (memory->is_dmabuf)
 		return sync_dmabuf(memory, DMA_BUF_SYNC_END | sync_flags(prot), err);
@@ -287,7 +287,7 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 
 	if (!import)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	if (memory_is_picture(memory))
+	if (memory_is_image(memory))
 		status = hardware_import(memory, device, &import->imported, err);
 	else if (memory->base && memory->fd < 0 &&
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)

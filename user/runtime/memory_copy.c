@@ -158,7 +158,7 @@ static int copy_bytes(const struct contents *source, const struct contents *dest
 	bool reached = false;
 	int result;
 
-	if (memory_is_picture(source->memory) || memory_is_picture(destination->memory))
+	if (memory_is_image(source->memory) || memory_is_image(destination->memory))
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
 			       "the bytes of an image cannot be copied to or from a memory");
 	if (source->size != destination->size)

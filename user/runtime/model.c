@@ -266,7 +266,7 @@ static int set_value_from_memory(ANeuralNetworksModel *model, int32_t index,
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "operand %d: a memory made from a description is no constant",
 			       index);
-	if (memory_is_picture(memory))
+	if (memory_is_image(memory))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "operand %d: an image cannot be a constant", index);
 	result = memory_check_range(memory, offset, length, err);

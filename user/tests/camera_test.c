@@ -144,7 +144,7 @@ static void test_sheet(void **state)
 	};
 	/* Rows of the camera are longer than the frame. */
 	static const struct camera wide = { .width = WIDTH, .height = HEIGHT, .stride = WIDTH + 16 };
-	static uint8_t picture[(WIDTH + 16) * HEIGHT * 3 / 2];
+	static uint8_t image[(WIDTH + 16) * HEIGHT * 3 / 2];
 	static struct glyphs glyphs;
 	struct nn_error err = { "" };
 	struct sheet s;
@@ -162,12 +162,12 @@ static void test_sheet(void **state)
 		uint32_t c = i % 6, x = 8 + i % 4 * (WIDTH + 8), y = 8 + i / 4 * (HEIGHT + 40);
 		uint32_t found[2] = { 0, 0 };
 
-		memset(picture, colours[c].y, sizeof(picture));
-		for (uint32_t k = 0; k < sizeof(picture) / 6; k++) {
-			picture[wide.stride * HEIGHT + 2 * k] = colours[c].cb;
-			picture[wide.stride * HEIGHT + 2 * k + 1] = colours[c].cr;
+		memset(image, colours[c].y, sizeof(image));
+		for (uint32_t k = 0; k < sizeof(image) / 6; k++) {
+			image[wide.stride * HEIGHT + 2 * k] = colours[c].cb;
+			image[wide.stride * HEIGHT + 2 * k + 1] = colours[c].cr;
 		}
-		sheet_put(&s, i, &wide, picture, &glyphs, i == 5 ? -1 : 7, i % 2);
+		sheet_put(&s, i, &wide, image, &glyphs, i == 5 ? -1 : 7, i % 2);
 		assert_pixel(&s, x, y, colours[c].r, colours[c].g, colours[c].b);
 		assert_pixel(&s, x + WIDTH - 1, y + HEIGHT - 1, colours[c].r, colours[c].g, colours[c].b);
 		assert_pixel(&s, x - 1, y, 32, 32, 32);

@@ -19,15 +19,15 @@
 #include "plan/plan.h"
 #include "tests/between.h"
 #include "tools/demo/net_model.h"
-#include "tools/demo/picture.h"
+#include "tools/demo/image.h"
 #include "tools/demo/train.h"
 #include "tools/demo/weights.h"
 
-#define PICTURES	500
-#define MIN_RIGHT	(PICTURES * 95 / 100)
+#define IMAGES	500
+#define MIN_RIGHT	(IMAGES * 95 / 100)
 #define SEED		(TRAIN_SEED + 10)
 
-static void test_same_seed_same_pictures(void **state)
+static void test_same_seed_same_images(void **state)
 {
 	struct random a = { SEED }, b = { SEED }, other = { TRAIN_SEED };
 	struct digit da, db, training;
@@ -67,12 +67,12 @@ static void test_plain_forward_pass(void **state)
 	int right = 0;
 
 	(void)state;
-	for (int i = 0; i < PICTURES; i++) {
+	for (int i = 0; i < IMAGES; i++) {
 		digit_draw(&r, &digit);
 		net_forward(net_weights.params, digit.pixels, &values);
 		right += net_answer(values.out[NET_LAYERS - 1]) == digit.label;
 	}
-	assert_between(right, MIN_RIGHT, PICTURES);
+	assert_between(right, MIN_RIGHT, IMAGES);
 }
 
 static int count_right(const struct net_model *net, const struct nn_plan *plan)
@@ -83,7 +83,7 @@ static int count_right(const struct net_model *net, const struct nn_plan *plan)
 	struct random r = { SEED };
 	int right = 0;
 
-	for (int i = 0; i < PICTURES; i++) {
+	for (int i = 0; i < IMAGES; i++) {
 		struct nn_execution execution = {
 			.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
 		};
@@ -91,7 +91,7 @@ static int count_right(const struct net_model *net, const struct nn_plan *plan)
 		struct digit digit;
 
 		digit_draw(&r, &digit);
-		net_model_put_picture(net, digit.pixels, input);
+		net_model_put_image(net, digit.pixels, input);
 		assert_int_equal(nn_plan_execute(plan, &execution, &err), NN_OK);
 		right += net_model_answer(net, output, &probability) == digit.label;
 	}
@@ -110,7 +110,7 @@ static void run_plan(const struct net_quant *quant)
 	nn_ops_check_model(&net.model, NULL, &err);
 	assert_string_equal(err.message, "");
 	assert_int_equal(nn_plan_create(&net.model, &options, &plan, &err), NN_OK);
-	assert_between(count_right(&net, plan), MIN_RIGHT, PICTURES);
+	assert_between(count_right(&net, plan), MIN_RIGHT, IMAGES);
 	nn_plan_free(plan);
 }
 
@@ -129,18 +129,18 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
-/* Returns what pictures_print() prints of three pictures, two beside each other. */
+/* Returns what images_print() prints of three images, two beside each other. */
 static const char *print(const struct digit *digits, bool ascii)
 {
-	static const struct picture_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };
-	static const struct picture_answer quant8[] = { { 4, 0.25f }, { 5, 0.999f }, { 6, 0 } };
+	static const struct image_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };
+	static const struct image_answer quant8[] = { { 4, 0.25f }, { 5, 0.999f }, { 6, 0 } };
 	static char out[32768];
 	int saved = dup(STDOUT_FILENO), file = memfd_create("out", MFD_CLOEXEC);
 	ssize_t size;
 
 	fflush(stdout);
 	dup2(file, STDOUT_FILENO);
-	pictures_print(digits, float32, quant8, 3, ascii);
+	images_print(digits, float32, quant8, 3, ascii);
 	fflush(stdout);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
@@ -150,8 +150,8 @@ static const char *print(const struct digit *digits, bool ascii)
 	return out;
 }
 
-/* The pixel of column x of all rows of a pair of pictures is of a shade: dark, grey or light. */
-static void test_pictures_are_printed(void **state)
+/* The pixel of column x of all rows of a pair of images is of a shade: dark, grey or light. */
+static void test_images_are_printed(void **state)
 {
 	static const char *const texts[] = {
 		[4] = " is  7     ", [6] = " f32 1  50%", [7] = " q8  4  25%",
@@ -163,7 +163,7 @@ static void test_pictures_are_printed(void **state)
 	const char *out;
 
 	(void)state;
-	/* Pictures of bright pixels above dark ones, then of grey ones. */
+	/* Images of bright pixels above dark ones, then of grey ones. */
 	for (uint32_t i = 0; i < DIGITS_PIXELS; i++) {
 		digits[0].pixels[i] = i / DIGITS_SIZE % 2 ? 0 : 255;
 		digits[1].pixels[i] = i % DIGITS_SIZE ? 255 : 0;
@@ -199,8 +199,8 @@ static void test_pictures_are_printed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_seed_same_pictures),
-		cmocka_unit_test(test_pictures_are_printed),
+		cmocka_unit_test(test_same_seed_same_images),
+		cmocka_unit_test(test_images_are_printed),
 		cmocka_unit_test(test_weights_are_unchanged),
 		cmocka_unit_test(test_training_is_reproducible),
 		cmocka_unit_test(test_plain_forward_pass),

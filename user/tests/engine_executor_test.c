@@ -28,7 +28,7 @@
 #define MAX_SYNCS 16
 
 /* Slots by their index, which are grants of the same number. */
-enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, PICTURE, LATE = 40, NUM_SLOTS };
+enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
 /* The same index once more. */
 #define AGAIN(slot) ((slot) + NNACCEL_BURST_MAX_SLOTS)
@@ -61,13 +61,13 @@ static int resolve(struct nnaccel_session_slot *s)
 		prot = NNACCEL_PROT_READ;
 	else if (index == FOREIGN || index == OTHER_FOREIGN)
 		prot |= NNACCEL_PROT_SYNC;
-	else if (index == PICTURE)
+	else if (index == IMAGE)
 		prot |= NNACCEL_PROT_FORMATTED;
 	s->out_grant.grant = index + (s->slot != index ? NUM_SLOTS : 0);
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
-	/* A picture has two rows of two numbers, four numbers apart, from the third number on. */
-	if (index == PICTURE) {
+	/* An image has two rows of two numbers, four numbers apart, from the third number on. */
+	if (index == IMAGE) {
 		s->out_format.num_planes = 1;
 		s->out_format.planes[0] = (struct nnaccel_format_plane){
 			.grant.grant = s->out_grant.grant,
@@ -414,11 +414,11 @@ static const struct {
 	{ "writes what is read-only", FIRST, READ_ONLY, 0, 8, 0, 8,
 	  NNACCEL_STATUS_INVALID_ARGUMENT },
 	{ "no slot", FIRST, NUM_SLOTS, 0, 8, 0, 8, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "a picture", PICTURE, SECOND, 0, 0, 0, 16, NNACCEL_STATUS_NONE },
-	{ "a part of a picture", PICTURE, SECOND, 0, 8, 0, 16, NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "a picture, and too much", PICTURE, SECOND, 0, 0, 1, PAGE,
+	{ "an image", IMAGE, SECOND, 0, 0, 0, 16, NNACCEL_STATUS_NONE },
+	{ "a part of an image", IMAGE, SECOND, 0, 8, 0, 16, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "an image, and too much", IMAGE, SECOND, 0, 0, 1, PAGE,
 	  NNACCEL_STATUS_INVALID_ARGUMENT },
-	{ "behind its start", PICTURE, SECOND, 8, 0, 0, 16, NNACCEL_STATUS_INVALID_ARGUMENT },
+	{ "behind its start", IMAGE, SECOND, 8, 0, 0, 16, NNACCEL_STATUS_INVALID_ARGUMENT },
 };
 
 static void test_arguments(void **state)
@@ -440,26 +440,26 @@ static void test_arguments(void **state)
 	executor = NULL;
 }
 
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
 	(void)state;
 	begin();
 	for (int i = 0; i < 8; i++)
-		memory[PICTURE][i] = (float)i;
-	request(PICTURE, SECOND);
+		memory[IMAGE][i] = (float)i;
+	request(IMAGE, SECOND);
 	scratch->request.args[0].length = 0;
 	scratch->request.args[1] = (struct nnaccel_arg){ .pool = 1, .length = 16 };
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_memory_equal(memory[SECOND], ((float[]){ 4, 6, 12, 14 }), 16);
-	request(SECOND, PICTURE);
+	request(SECOND, IMAGE);
 	scratch->request.args[0].length = 16;
 	scratch->request.args[1] = (struct nnaccel_arg){ .pool = 1 };
 	engine_state.status = NN_GENERAL_FAILURE;
 	assert_int_equal(run(), NNACCEL_STATUS_GENERAL_FAILURE);
-	assert_memory_equal(memory[PICTURE], ((float[]){ 0, 1, 2, 3, 4, 5, 6, 7 }), 32);
+	assert_memory_equal(memory[IMAGE], ((float[]){ 0, 1, 2, 3, 4, 5, 6, 7 }), 32);
 	engine_state.status = NN_OK;
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
-	assert_memory_equal(memory[PICTURE], ((float[]){ 0, 1, 8, 12, 4, 5, 24, 28 }), 32);
+	assert_memory_equal(memory[IMAGE], ((float[]){ 0, 1, 8, 12, 4, 5, 24, 28 }), 32);
 }
 
 /* ---- memory of devices ---- */
@@ -708,7 +708,7 @@ int main(void)
 		TEST(memory),
 		TEST(results),
 		TEST(arguments),
-		TEST(pictures),
+		TEST(images),
 		TEST(accesses),
 		TEST(freed),
 		TEST(indices),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings of granted memory, and pictures as arguments: a file stands for the session, and this
+ * Mappings of granted memory, and images as arguments: a file stands for the session, and this
  * program is its ioctl().
  */
 #define _GNU_SOURCE
@@ -145,7 +145,7 @@ static void test_whose_memory(void **state)
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
 static struct {
-	struct nnaccel_format format;	/* of every picture */
+	struct nnaccel_format format;	/* of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
 	unsigned int fails_at;		/* the sync of that number, from 1, */
@@ -389,10 +389,10 @@ static void test_sessions(void **state)
 	grants_free(&others[0]);
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
-/* A picture of four planes: the first and the third in its own file, the others in two others. */
-static struct mapping *get_picture(uint32_t prot)
+/* An image of four planes: the first and the third in its own file, the others in two others. */
+static struct mapping *get_image(uint32_t prot)
 {
 	static const uint32_t files[] = { 1, 2, 1, 3 };
 
@@ -407,7 +407,7 @@ static struct mapping *get_picture(uint32_t prot)
 
 static void test_planes(void **state)
 {
-	struct mapping *used = get(2, RW, PAGE), *m = get_picture(RW), *others[2];
+	struct mapping *used = get(2, RW, PAGE), *m = get_image(RW), *others[2];
 
 	(void)state;
 	assert_int_equal(m->format.num_planes, 4);
@@ -425,7 +425,7 @@ static void test_planes(void **state)
 		assert_true(mapping_is_broken(m));
 		atomic_store(&others[i]->broken, false);
 	}
-	/* The picture holds its planes' files. */
+	/* The image holds its planes' files. */
 	grants_put(&grants, used);
 	grants_forget(&grants, 2);
 	grants_forget(&grants, 3);
@@ -435,7 +435,7 @@ static void test_planes(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* A plane whose file cannot be mapped: nothing of the picture stays in use. */
+/* A plane whose file cannot be mapped: nothing of the image stays in use. */
 static void test_missing_plane(void **state)
 {
 	const struct nnaccel_grant grant = {
@@ -445,7 +445,7 @@ static void test_missing_plane(void **state)
 	struct mapping *mapping;
 
 	(void)state;
-	grants_put(&grants, get_picture(RW));
+	grants_put(&grants, get_image(RW));
 	grants_forget(&grants, 1);
 	kernel.format.planes[3].grant.length = INT64_MAX / 2;
 	assert_int_equal(grants_get(&grants, &grant, &kernel.format, &mapping, &err),
@@ -457,7 +457,7 @@ static void test_missing_plane(void **state)
 
 #define END NNACCEL_SYNC_END
 
-/* The requests to the kernel for a picture, of which one may fail. */
+/* The requests to the kernel for an image, of which one may fail. */
 static const struct {
 	const char *name;
 	uint32_t prot, flags;
@@ -492,7 +492,7 @@ static void test_syncs(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(syncs) / sizeof(syncs[0]); i++) {
-		m = get_picture(RW | syncs[i].prot);
+		m = get_image(RW | syncs[i].prot);
 		err.message[0] = '\0';
 		kernel.num_syncs = 0;
 		kernel.fails_at = syncs[i].fails_at;
@@ -510,14 +510,14 @@ static void test_syncs(void **state)
 	}
 }
 
-/* ---- pictures as arguments ---- */
+/* ---- images as arguments ---- */
 
-#define PICTURE_BYTES 64
+#define IMAGE_BYTES 64
 
 #define PLANE(at, step, length, count) \
 	{ .offset = at, .stride = step, .row_bytes = length, .rows = count }
 
-/* Bytes 0 to 63 are in the picture's own file, bytes 64 to 127 in another. */
+/* Bytes 0 to 63 are in the image's own file, bytes 64 to 127 in another. */
 static const struct {
 	const char *name;
 	uint32_t num_planes;
@@ -525,7 +525,7 @@ static const struct {
 	uint8_t others;			/* a bit for each plane that lies in the other file */
 	bool is_dense;			/* nothing is copied */
 	uint8_t pixels[32];		/* which bytes the tensor has, up to a 0 */
-} pictures[] = {
+} images[] = {
 	{ "dense", 1, { PLANE(2, 3, 3, 2) }, 0, true, { 2, 3, 4, 5, 6, 7 } },
 	{ "padded", 1, { PLANE(2, 4, 3, 3) }, 0, false, { 2, 3, 4, 6, 7, 8, 10, 11, 12 } },
 	{ "one padded row", 1, { PLANE(1, 9, 3, 1) }, 0, true, { 1, 2, 3 } },
@@ -542,35 +542,35 @@ static const struct {
 	  { 1, 2, 3, 5 } },
 };
 
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
-	/* A plane that the picture does not have is not looked at. */
+	/* A plane that the image does not have is not looked at. */
 	const struct nnaccel_format_plane no_plane = PLANE(40, 1, 1, 1);
-	uint8_t bytes[2 * PICTURE_BYTES], tensor[32];
-	struct mapping other = { .base = bytes + PICTURE_BYTES };
+	uint8_t bytes[2 * IMAGE_BYTES], tensor[32];
+	struct mapping other = { .base = bytes + IMAGE_BYTES };
 	struct nn_error err = { "" };
 	struct nn_arg arg;
 	void *staged;
 	size_t count;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(pictures) / sizeof(pictures[0]); i++) {
-		struct mapping m = { .base = bytes, .format.num_planes = pictures[i].num_planes };
+	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
+		struct mapping m = { .base = bytes, .format.num_planes = images[i].num_planes };
 
 		for (uint32_t plane = 0; plane < NNACCEL_MAX_PLANES; plane++) {
 			m.format.planes[plane] = no_plane;
-			if (plane < pictures[i].num_planes)
-				m.format.planes[plane] = pictures[i].planes[plane];
-			m.others[plane] = pictures[i].others >> plane & 1 ? &other : NULL;
+			if (plane < images[i].num_planes)
+				m.format.planes[plane] = images[i].planes[plane];
+			m.others[plane] = images[i].others >> plane & 1 ? &other : NULL;
 		}
-		count = strlen((const char *)pictures[i].pixels);
+		count = strlen((const char *)images[i].pixels);
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)k;
 		for (int is_output = 0; is_output < 2; is_output++) {
 			assert_int_equal(rows_begin(&m, is_output, &arg, &staged, &err), NN_OK);
-			if (!staged != pictures[i].is_dense || arg.length != count ||
-			    (!is_output && memcmp(arg.data, pictures[i].pixels, count)))
-				fail_msg("%s", pictures[i].name);
+			if (!staged != images[i].is_dense || arg.length != count ||
+			    (!is_output && memcmp(arg.data, images[i].pixels, count)))
+				fail_msg("%s", images[i].name);
 			/* An input is not written, nor is the output of what failed. */
 			if (staged)
 				memset(staged, 0xee, count);
@@ -584,10 +584,10 @@ static void test_pictures(void **state)
 		memcpy(arg.data, tensor, count);
 		rows_end(&m, true, staged);
 		for (size_t k = 0; k < sizeof(bytes); k++) {
-			const uint8_t *at = k ? memchr(pictures[i].pixels, (int)k, count) : NULL;
+			const uint8_t *at = k ? memchr(images[i].pixels, (int)k, count) : NULL;
 
-			if (bytes[k] != (at ? tensor[at - pictures[i].pixels] : k))
-				fail_msg("%s: byte %zu is %u", pictures[i].name, k, bytes[k]);
+			if (bytes[k] != (at ? tensor[at - images[i].pixels] : k))
+				fail_msg("%s: byte %zu is %u", images[i].name, k, bytes[k]);
 		}
 	}
 }
@@ -625,7 +625,7 @@ int main(void)
 		TEST(planes),
 		TEST(missing_plane),
 		TEST(syncs),
-		TEST(pictures),
+		TEST(images),
 #if !defined(__SANITIZE_ADDRESS__)
 		cmocka_unit_test(test_no_memory_for_rows),
 #endif

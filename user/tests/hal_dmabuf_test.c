@@ -346,7 +346,7 @@ static void test_constants(void **state)
 	expect_counts(0, 1);
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 #define WIDTH	5
 #define HEIGHT	4
@@ -370,7 +370,7 @@ static enum nn_status prepare_identity(struct nna_prepared_model **prepared)
 	return nna_prepare_model(t.device, &b.model, NULL, NULL, prepared, NULL);
 }
 
-static struct nna_memory *import_picture(uint64_t offset, uint32_t stride)
+static struct nna_memory *import_image(uint64_t offset, uint32_t stride)
 {
 	const struct nna_format format = {
 		.size = sizeof(format),
@@ -384,7 +384,7 @@ static struct nna_memory *import_picture(uint64_t offset, uint32_t stride)
 	return m;
 }
 
-static int begin_pictures(void **state)
+static int begin_images(void **state)
 {
 	begin(state);
 	nna_burst_free(t.burst);
@@ -394,8 +394,8 @@ static int begin_pictures(void **state)
 	return 0;
 }
 
-static enum nn_status copy_picture(bool in_burst, struct nna_memory *from, uint64_t length,
-				   struct nna_memory *to)
+static enum nn_status copy_image(bool in_burst, struct nna_memory *from, uint64_t length,
+				 struct nna_memory *to)
 {
 	struct nna_memory *const memories[] = { from, to };
 	const struct nna_argument in = { .pool = 0, .length = length }, out = { .pool = 1 };
@@ -408,55 +408,55 @@ static enum nn_status copy_picture(bool in_burst, struct nna_memory *from, uint6
 }
 
 /* Padding between rows is neither read as pixels nor written. */
-static void check_pictures(bool in_burst, uint32_t stride)
+static void check_images(bool in_burst, uint32_t stride)
 {
 	uint8_t *data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, t.x.buffer, 0);
-	struct nna_memory *from = import_picture(7, stride), *to = import_picture(1001, stride);
+	struct nna_memory *from = import_image(7, stride), *to = import_image(1001, stride);
 
 	assert_ptr_not_equal(data, MAP_FAILED);
 	memset(data, 0xee, LENGTH);
 	for (uint32_t i = 0; i < PIXELS; i++)
 		data[7 + i / WIDTH * stride + i % WIDTH] = (uint8_t)(i + 1);
-	assert_int_equal(copy_picture(in_burst, from, 0, to), NN_OK);
+	assert_int_equal(copy_image(in_burst, from, 0, to), NN_OK);
 	for (uint32_t i = 0; i < HEIGHT * stride; i++) {
 		uint32_t x = i % stride, y = i / stride;
 
 		assert_int_equal(data[1001 + i], x < WIDTH ? y * WIDTH + x + 1 : 0xee);
 	}
 	assert_int_equal(data[1000], 0xee);
-	assert_int_equal(copy_picture(in_burst, from, PIXELS, to), NN_INVALID_ARGUMENT);
+	assert_int_equal(copy_image(in_burst, from, PIXELS, to), NN_INVALID_ARGUMENT);
 	munmap(data, LENGTH);
 	nna_memory_free(from);
 	nna_memory_free(to);
 }
 
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
 	(void)state;
 	for (int in_burst = 0; in_burst < 2; in_burst++) {
-		check_pictures(in_burst, WIDTH);
-		check_pictures(in_burst, WIDTH + 1);
-		check_pictures(in_burst, 100);
+		check_images(in_burst, WIDTH);
+		check_images(in_burst, WIDTH + 1);
+		check_images(in_burst, 100);
 	}
 	/* The exporter was notified of each execution. */
 	expect_counts(6, 6);
 }
 
-static void test_pictures_are_no_constants(void **state)
+static void test_images_are_no_constants(void **state)
 {
-	struct nna_memory *picture = import_picture(0, 100);
+	struct nna_memory *image = import_image(0, 100);
 	struct nna_prepared_model *p;
 	struct nn_error err;
 	int fd;
 
 	(void)state;
-	assert_int_equal(prepare(picture, &p), NN_GENERAL_FAILURE);
-	assert_null(nna_memory_map(picture, &err));
-	assert_int_equal(nna_memory_export(picture, &fd, &err), NN_INVALID_ARGUMENT);
-	nna_memory_free(picture);
+	assert_int_equal(prepare(image, &p), NN_GENERAL_FAILURE);
+	assert_null(nna_memory_map(image, &err));
+	assert_int_equal(nna_memory_export(image, &fd, &err), NN_INVALID_ARGUMENT);
+	nna_memory_free(image);
 }
 
-static void test_wrong_pictures(void **state)
+static void test_wrong_images(void **state)
 {
 	const struct nna_format good = { .size = sizeof(good),
 					 .fourcc = R8, .width = 8, .height = 8, .stride = 8 };
@@ -498,9 +498,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exporter_refuses, begin, end),
 		cmocka_unit_test_setup_teardown(test_exporter_goes_away, begin, end),
 		cmocka_unit_test_setup_teardown(test_constants, begin, end),
-		cmocka_unit_test_setup_teardown(test_pictures, begin_pictures, end),
-		cmocka_unit_test_setup_teardown(test_pictures_are_no_constants, begin, end),
-		cmocka_unit_test_setup_teardown(test_wrong_pictures, begin, end),
+		cmocka_unit_test_setup_teardown(test_images, begin_images, end),
+		cmocka_unit_test_setup_teardown(test_images_are_no_constants, begin, end),
+		cmocka_unit_test_setup_teardown(test_wrong_images, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("memory of other drivers", tests, NULL, NULL);

@@ -287,7 +287,7 @@ static void test_copies(void **state)
 static void test_memories(void **state)
 {
 	const struct nna_format format = { .size = sizeof(format), .fourcc = 1, .width = 1, .height = 1 };
-	struct nna_memory *memory, *part, *constant, *picture, *foreign;
+	struct nna_memory *memory, *part, *constant, *image, *foreign;
 	struct nna_device *other;
 	struct nna_buffer *buffer;
 	int file = fake_file(2 * FAKE_PAGE);
@@ -299,7 +299,7 @@ static void test_memories(void **state)
 	assert_int_equal(nna_memory_import(device, file, PROT_READ | PROT_WRITE, FAKE_PAGE + 100, 16, &part,
 					   &err), NN_OK);
 	assert_int_equal(nna_memory_import(device, file, PROT_READ, 0, 16, &constant, &err), NN_OK);
-	assert_int_equal(nna_memory_import_formatted(device, file, PROT_READ | PROT_WRITE, &format, &picture,
+	assert_int_equal(nna_memory_import_formatted(device, file, PROT_READ | PROT_WRITE, &format, &image,
 						     &err), NN_OK);
 	assert_int_equal(nna_memory_alloc(other, 16, &foreign, &err), NN_OK);
 
@@ -315,11 +315,11 @@ static void test_memories(void **state)
 	assert_int_equal(copy.length, 16);
 	/* A refused copy to a memory does not change the buffer. */
 	assert_int_equal(nna_buffer_copy_to(buffer, constant, &err), NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_buffer_copy_to(buffer, picture, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_copy_to(buffer, image, &err), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_buffer_copy_to(buffer, foreign, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_size(buffer), 16);
 	assert_int_equal(nna_buffer_copy_from(buffer, constant, 0, NULL, &err), NN_OK);
-	assert_int_equal(nna_buffer_copy_from(buffer, picture, 0, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_buffer_copy_from(buffer, image, 0, NULL, &err), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_buffer_size(buffer), 0);
 	assert_int_equal(nna_buffer_copy_from(buffer, constant, 0, NULL, &err), NN_OK);
 	assert_int_equal(nna_buffer_copy_from(buffer, foreign, 0, NULL, &err), NN_INVALID_ARGUMENT);
@@ -327,7 +327,7 @@ static void test_memories(void **state)
 	assert_int_equal(copies, 4);
 
 	nna_memory_free(foreign);
-	nna_memory_free(picture);
+	nna_memory_free(image);
 	nna_memory_free(constant);
 	nna_memory_free(part);
 	nna_memory_free(memory);

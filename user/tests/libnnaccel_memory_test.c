@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks at what libnnaccel asks the kernel for files and pictures. The kernel is this program's.
+ * Looks at what libnnaccel asks the kernel for files and images. The kernel is this program's.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -19,10 +19,10 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* The last requests, and the error of those for pictures. */
+/* The last requests, and the error of those for images. */
 static struct {
 	struct nnaccel_pool_import import;
-	struct nnaccel_pool_import picture;
+	struct nnaccel_pool_import image;
 	int error;
 	unsigned int imports;
 	bool needs_device;		/* no CPU can map it */
@@ -30,18 +30,18 @@ static struct {
 
 static bool answer(unsigned long request, void *arg, int *result)
 {
-	bool is_picture = false;
+	bool is_image = false;
 
 	if (request == NNACCEL_POOL_IMPORT) {
 		asked.imports++;
-		is_picture = ((struct nnaccel_pool_import *)arg)->fourcc;
-		*(is_picture ? &asked.picture : &asked.import) = *(struct nnaccel_pool_import *)arg;
+		is_image = ((struct nnaccel_pool_import *)arg)->fourcc;
+		*(is_image ? &asked.image : &asked.import) = *(struct nnaccel_pool_import *)arg;
 	}
 	*result = -1;
 	errno = asked.error;
 	if (request == NNACCEL_POOL_IMPORT && asked.needs_device && !asked.import.flags)
 		errno = EOPNOTSUPP;
-	else if (!is_picture || !asked.error)
+	else if (!is_image || !asked.error)
 		return false;
 	return true;
 }
@@ -119,7 +119,7 @@ static void test_device_memory(void **state)
 }
 
 /* Each field arrives, and planes up to the first one without a stride. */
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
 	struct nna_memory *memory;
 
@@ -137,18 +137,18 @@ static void test_pictures(void **state)
 		}
 		assert_int_equal(nna_memory_import_formatted(device, 5, PROT_READ | PROT_WRITE, &format,
 							     &memory, &err), NN_OK);
-		assert_int_equal(asked.picture.fd, 5);
-		assert_int_equal(asked.picture.prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
-		assert_int_equal(asked.picture.fourcc, 0x3231564e);
-		assert_int_equal(asked.picture.width, 30);
-		assert_int_equal(asked.picture.height, 20);
-		assert_int_equal(asked.picture.stride, 40);
-		assert_int_equal(asked.picture.offset, 50);
-		assert_int_equal(asked.picture.modifier, 60);
+		assert_int_equal(asked.image.fd, 5);
+		assert_int_equal(asked.image.prot, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+		assert_int_equal(asked.image.fourcc, 0x3231564e);
+		assert_int_equal(asked.image.width, 30);
+		assert_int_equal(asked.image.height, 20);
+		assert_int_equal(asked.image.stride, 40);
+		assert_int_equal(asked.image.offset, 50);
+		assert_int_equal(asked.image.modifier, 60);
 		for (uint32_t k = 0; k < NNACCEL_MAX_PLANES - 1; k++) {
-			assert_int_equal(asked.picture.planes[k].stride, k < planes ? 8 : 0);
-			assert_int_equal(asked.picture.planes[k].fd, k < planes ? 7 + 3 * k : 0);
-			assert_int_equal(asked.picture.planes[k].offset, k < planes ? 9 + 3 * k : 0);
+			assert_int_equal(asked.image.planes[k].stride, k < planes ? 8 : 0);
+			assert_int_equal(asked.image.planes[k].fd, k < planes ? 7 + 3 * k : 0);
+			assert_int_equal(asked.image.planes[k].offset, k < planes ? 9 + 3 * k : 0);
 		}
 		assert_int_equal(nna_memory_size(memory), FAKE_PAGE);
 		assert_null(nna_memory_map(memory, &err));
@@ -157,7 +157,7 @@ static void test_pictures(void **state)
 	}
 }
 
-static void test_refused_pictures(void **state)
+static void test_refused_images(void **state)
 {
 	static const struct {
 		int error;
@@ -204,8 +204,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_files),
 		TEST(test_device_memory),
-		TEST(test_pictures),
-		TEST(test_refused_pictures),
+		TEST(test_images),
+		TEST(test_refused_images),
 	};
 
 	kept_start();

@@ -186,7 +186,7 @@ static void test_exporters(void **state)
 		{ "an end fails", { READ }, 3, EIO, { 0 }, -EIO, "r0 r1 R0 R1 " },
 		{ "the last end fails", { READ }, 4, EIO, { 0 }, -EIO, "r0 r1 R0 R1 " },
 	};
-	const struct nna_hardware_picture picture = {
+	const struct nna_hardware_image image = {
 		.fourcc = 0x3231564e, .width = 4, .height = 2, .num_planes = 2, .usage = CPU_RW,
 		.planes = { { .fd = memfd_create("y", MFD_CLOEXEC), .stride = 4 },
 			    { .fd = memfd_create("uv", MFD_CLOEXEC), .stride = 4 } },
@@ -196,9 +196,9 @@ static void test_exporters(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(ftruncate(picture.planes[i].fd, 4096), 0);
-	assert_int_equal(fstat(picture.planes[0].fd, &st), 0);
-	assert_int_equal(nna_hardware_buffer_from_planes(&picture, &buffer), 0);
+		assert_int_equal(ftruncate(image.planes[i].fd, 4096), 0);
+	assert_int_equal(fstat(image.planes[0].fd, &st), 0);
+	assert_int_equal(nna_hardware_buffer_from_planes(&image, &buffer), 0);
 	sync_calls.first = st.st_ino;
 	sync_calls.is_on = true;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -222,8 +222,8 @@ static void test_exporters(void **state)
 	}
 	sync_calls.is_on = false;
 	AHardwareBuffer_release(buffer);
-	close(picture.planes[0].fd);
-	close(picture.planes[1].fd);
+	close(image.planes[0].fd);
+	close(image.planes[1].fd);
 }
 
 /* A part that is locked lies within the buffer; its bounds may be the buffer's. */
@@ -457,7 +457,7 @@ static void on_all_devices(void (*act)(ANeuralNetworksCompilation *compilation))
 	on_all_devices_with(identity(), act);
 }
 
-static AHardwareBuffer *picture(int fd, uint64_t offset, uint32_t stride)
+static AHardwareBuffer *image(int fd, uint64_t offset, uint32_t stride)
 {
 	const AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM, WIDTH,
 						      HEIGHT);
@@ -477,13 +477,13 @@ static ANeuralNetworksMemory *memory_of(AHardwareBuffer *buffer)
 	return memory;
 }
 
-static void run_pictures(ANeuralNetworksCompilation *compilation, uint32_t stride)
+static void run_images(ANeuralNetworksCompilation *compilation, uint32_t stride)
 {
 	enum { FROM = 8, TO = 2000, SIZE = 4096 };
 	int fd = new_file(SIZE);
 	uint8_t *data = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ANeuralNetworksMemory *from = memory_of(picture(fd, FROM, stride));
-	ANeuralNetworksMemory *to = memory_of(picture(fd, TO, stride));
+	ANeuralNetworksMemory *from = memory_of(image(fd, FROM, stride));
+	ANeuralNetworksMemory *to = memory_of(image(fd, TO, stride));
 	ANeuralNetworksExecution *execution;
 
 	assert_ptr_not_equal(data, MAP_FAILED);
@@ -507,16 +507,16 @@ static void run_pictures(ANeuralNetworksCompilation *compilation, uint32_t strid
 	close(fd);
 }
 
-static void use_pictures(ANeuralNetworksCompilation *compilation)
+static void use_images(ANeuralNetworksCompilation *compilation)
 {
-	run_pictures(compilation, WIDTH * PIXEL);
-	run_pictures(compilation, 64);
+	run_images(compilation, WIDTH * PIXEL);
+	run_images(compilation, 64);
 }
 
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
 	(void)state;
-	on_all_devices(use_pictures);
+	on_all_devices(use_images);
 }
 
 /* ---- planes ---- */
@@ -558,20 +558,20 @@ struct planar {
 	int fds[NNA_HARDWARE_PLANES];
 	uint8_t *data[NNA_HARDWARE_PLANES];	/* of the plane's file */
 	AHardwareBuffer *buffer;
-	struct nna_hardware_picture picture;
+	struct nna_hardware_image image;
 };
 
-/* A picture whose files are all P_GAP. */
+/* An image whose files are all P_GAP. */
 static void planar_open(struct planar *p, const struct plane_case *c, enum places places)
 {
 	uint64_t at = 0;
 
-	p->picture = (struct nna_hardware_picture){
+	p->image = (struct nna_hardware_image){
 		.fourcc = c->fourcc, .width = P_WIDTH, .height = P_HEIGHT,
 		.num_planes = c->num_planes, .usage = CPU_RW,
 	};
 	for (uint32_t i = 0; i < c->num_planes; i++) {
-		struct nna_hardware_plane *plane = &p->picture.planes[i];
+		struct nna_hardware_plane *plane = &p->image.planes[i];
 
 		if (i && places != FILES) {
 			p->fds[i] = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
@@ -593,12 +593,12 @@ static void planar_open(struct planar *p, const struct plane_case *c, enum place
 		if (places == GAPS)
 			at = at % P_FILE;
 	}
-	assert_int_equal(nna_hardware_buffer_from_planes(&p->picture, &p->buffer), 0);
+	assert_int_equal(nna_hardware_buffer_from_planes(&p->image, &p->buffer), 0);
 }
 
 static void planar_close(struct planar *p, enum places places)
 {
-	for (uint32_t i = 0; i < p->picture.num_planes; i++) {
+	for (uint32_t i = 0; i < p->image.num_planes; i++) {
 		if (!i || places == FILES)
 			munmap(p->data[i], P_FILE);
 		close(p->fds[i]);
@@ -607,8 +607,8 @@ static void planar_close(struct planar *p, enum places places)
 
 static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
 {
-	return p->data[plane] + p->picture.planes[plane].offset +
-	       row * p->picture.planes[plane].stride;
+	return p->data[plane] + p->image.planes[plane].offset +
+	       row * p->image.planes[plane].stride;
 }
 
 /* The bytes of the tensor, in their order: sets them to `from` and on, or checks that. */
@@ -629,7 +629,7 @@ static size_t planar_gaps(const struct planar *p, enum places places)
 {
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < (places == FILES ? p->picture.num_planes : 1); i++)
+	for (uint32_t i = 0; i < (places == FILES ? p->image.num_planes : 1); i++)
 		for (size_t k = 0; k < P_FILE; k++)
 			count += p->data[i][k] == P_GAP;
 	return count;
@@ -718,7 +718,7 @@ static void test_lock_planes(void **state)
 					 planar_row(&p, plane, 0)[c->samples[k].offset]);
 			assert_int_equal(planes.planes[k].pixelStride, c->samples[k].step);
 			assert_int_equal(planes.planes[k].rowStride,
-					 p.picture.planes[plane].stride);
+					 p.image.planes[plane].stride);
 		}
 		unlock(again);
 		AHardwareBuffer_release(again);
@@ -746,10 +746,10 @@ static void test_allocate_planes(void **state)
 static void test_wrong_planes(void **state)
 {
 	const uint64_t intel_x_tiled = UINT64_C(1) << 56 | 1, invalid = (UINT64_C(1) << 56) - 1;
-	struct nna_hardware_picture good = {
+	struct nna_hardware_image good = {
 		.fourcc = FOURCC('N', 'V', '1', '2'), .width = 8, .height = 4, .num_planes = 2,
 	};
-	struct nna_hardware_picture wrong[12];
+	struct nna_hardware_image wrong[12];
 	static const int errors[12] = {
 		-EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL,
 		-EINVAL, -EINVAL, -EBADF, -EINVAL,
@@ -871,7 +871,7 @@ int main(void)
 		cmocka_unit_test(test_from_fd),
 		cmocka_unit_test(test_unsealed_memory_is_not_received),
 		cmocka_unit_test(test_sockets),
-		cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_images),
 		cmocka_unit_test(test_planes),
 		cmocka_unit_test(test_lock_planes),
 		cmocka_unit_test(test_allocate_planes),

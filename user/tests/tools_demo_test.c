@@ -164,7 +164,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 	return call("map", error) ? NULL : memory->bytes;
 }
 
-/* Takes a ms more for each picture, and is twice as quick in 8 bits. */
+/* Takes a ms more for each image, and is twice as quick in 8 bits. */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options, struct nna_output_shape *shapes, uint32_t *num_shapes,
 			   struct nna_timing *timing, struct nn_error *error)
@@ -266,7 +266,7 @@ static void test_demo(void **state)
 	(void)state;
 	assert_int_equal(run(tool_demo, DEMO "--count 8 --seed 7"), TOOL_OK);
 	assert_string_equal(said, "");
-	expect("/dev/played: 7-played, type accelerator\n8 pictures of digits, drawn from seed 7 (training had seed 1)\n\n");
+	expect("/dev/played: 7-played, type accelerator\n8 images of digits, drawn from seed 7 (training had seed 1)\n\n");
 	assert_int_equal(lines_with(" is  "), 4);
 	assert_int_equal(lines_with(" f32 "), 4);
 	assert_int_equal(lines_with(" q8  "), 4);
@@ -280,10 +280,10 @@ static void test_demo(void **state)
 	       "Opening the device and its engine took 5.000 ms.\n"
 	       "The module counted 16 executions of this client.\n");
 	assert_int_equal(device.objects, 0);
-	/* Fewer pictures than are shown. */
+	/* Fewer images than are shown. */
 	assert_int_equal(run(tool_demo, DEMO "--count 1"), TOOL_OK);
 	assert_int_equal(lines_with(" is  "), 1);
-	expect("1 pictures of digits, drawn from seed 2026 ");
+	expect("1 images of digits, drawn from seed 2026 ");
 }
 
 static void test_demo_fails(void **state)
@@ -324,7 +324,7 @@ static void test_demo_promises(void **state)
 					   "nnaccel demo: accuracy in quant8 is below 95 %\n");
 	}
 	assert_int_equal(run(tool_demo, "demo --seed 1"), TOOL_USAGE);
-	assert_non_null(strstr(said, "seed 1 drew the training's pictures"));
+	assert_non_null(strstr(said, "seed 1 drew the training's images"));
 }
 
 /* ---- the camera ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel demo: recognises drawn digits on the device, in float32 and in 8
- * bits, and shows pictures, accuracy and times.
+ * bits, and shows images, accuracy and times.
  */
 #include <inttypes.h>
 #include <langinfo.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "demo/digits.h"
 #include "demo/net_model.h"
-#include "demo/picture.h"
+#include "demo/image.h"
 #include "demo/train.h"
 #include "demo/weights.h"
 #include "tool.h"
@@ -21,7 +21,7 @@
 #define DEFAULT_COUNT	500
 #define DEFAULT_SEED	2026
 #define MIN_ACCURACY	95	/* percent */
-#define SHOWN		4	/* pictures, in rows of two */
+#define SHOWN		4	/* images, in rows of two */
 
 #define OUTPUT_OFFSET	4096	/* in the memory of a form: the input comes first */
 
@@ -40,10 +40,10 @@ struct form {
 	struct nna_memory *memory;
 	char *data;
 	uint64_t prepare_ns;
-	uint64_t *execute_ns;		/* one for each picture */
+	uint64_t *execute_ns;		/* one for each image */
 	uint64_t *device_ns;
 	uint32_t right;
-	struct picture_answer shown[SHOWN];
+	struct image_answer shown[SHOWN];
 };
 
 struct demo {
@@ -110,7 +110,7 @@ static void close_form(struct form *f)
 	free(f->device_ns);
 }
 
-/* Recognises picture number `index`. */
+/* Recognises image number `index`. */
 static bool recognise(struct demo *d, struct form *f, const struct digit *digit, uint32_t index)
 {
 	const struct nna_argument input = { .length = net_model_input_size(&f->net) };
@@ -128,11 +128,11 @@ static bool recognise(struct demo *d, struct form *f, const struct digit *digit,
 		.memories = &f->memory,
 	};
 	const struct nna_execute_options options = { .size = sizeof(options), .measure = true };
-	struct picture_answer answer;
+	struct image_answer answer;
 	struct nna_timing timing;
 	uint64_t start;
 
-	net_model_put_picture(&f->net, digit->pixels, f->data);
+	net_model_put_image(&f->net, digit->pixels, f->data);
 	start = clock_ns();
 	if (nna_execute(f->prepared, &request, &options, NULL, NULL, &timing, &d->err))
 		return false;
@@ -205,9 +205,9 @@ static void print_report(struct demo *d)
 
 	printf("%s: %s, type %s\n", d->options.path, d->info.version,
 	       tool_device_type(d->info.type));
-	printf("%u pictures of digits, drawn from seed %" PRIu64 " (training had seed %d)\n\n",
+	printf("%u images of digits, drawn from seed %" PRIu64 " (training had seed %d)\n\n",
 	       d->options.count, d->options.seed, TRAIN_SEED);
-	pictures_print(d->shown, d->forms[0].shown, d->forms[1].shown, shown, d->options.ascii);
+	images_print(d->shown, d->forms[0].shown, d->forms[1].shown, shown, d->options.ascii);
 	printf("                   %13s  %13s\n", d->forms[0].name, d->forms[1].name);
 	printf("right              %13u  %13u\n", d->forms[0].right, d->forms[1].right);
 	printf("accuracy           %11.1f %%  %11.1f %%\n", accuracy(d, 0), accuracy(d, 1));
@@ -301,6 +301,6 @@ int tool_demo(int argc, char **argv)
 	if (status != TOOL_GO_ON)
 		return status;
 	if (options.seed == TRAIN_SEED)
-		return tool_usage("demo", "seed %d drew the training's pictures", TRAIN_SEED);
+		return tool_usage("demo", "seed %d drew the training's images", TRAIN_SEED);
 	return show(&options);
 }

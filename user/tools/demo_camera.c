@@ -112,7 +112,7 @@ static bool learn(struct demo *d)
 /* Each buffer of the camera is a hardware buffer: two planes in one dma-buf. */
 static bool add_frames(struct demo *d)
 {
-	struct nna_hardware_picture picture = {
+	struct nna_hardware_image image = {
 		.fourcc = CAMERA_FOURCC,
 		.width = d->camera.width,
 		.height = d->camera.height,
@@ -122,13 +122,13 @@ static bool add_frames(struct demo *d)
 
 	for (int i = 0; i < CAMERA_BUFFERS; i++) {
 		for (int k = 0; k < 2; k++)
-			picture.planes[k] = (struct nna_hardware_plane){
+			image.planes[k] = (struct nna_hardware_plane){
 				.fd = d->camera.buffers[i],
 				.stride = d->camera.stride,
 				.offset = k ? camera_chroma_offset(&d->camera) : 0,
 			};
-		if (network_add_picture(&d->network, &picture, d->probabilities,
-					sizeof(d->probabilities), &d->err))
+		if (network_add_image(&d->network, &image, d->probabilities,
+				      sizeof(d->probabilities), &d->err))
 			return false;
 	}
 	return true;

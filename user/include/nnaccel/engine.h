@@ -368,7 +368,7 @@ struct nna_engine {
 	/*
 	 * Only devices access the memory of arguments and of buffers, by nna_engine_region_file().
 	 * The kernel then moves no bytes between CPU and devices for it (NNACCEL_ATTACH_DEVICES),
-	 * so `execute` and the functions of `buffers` must not touch it. Pictures whose rows have
+	 * so `execute` and the functions of `buffers` must not touch it. Images whose rows have
 	 * gaps are copied by the CPU, and may be wrong on devices that are not coherent.
 	 */
 	bool only_devices;
@@ -483,7 +483,7 @@ bool nna_engine_end_with_fence(int sync_file);
 /*
  * In an execution: the memory of the client that an argument's `data` lies in, all of it, for an
  * engine that has hardware reach it. It stays mapped, at this place and for further executions,
- * until forget_region(). False: it is the library's copy of a picture.
+ * until forget_region(). False: it is the library's copy of an image.
  */
 bool nna_engine_region(const void *data, struct nna_engine_region *region);
 

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Most planes of a picture. */
+/* Most planes of an image. */
 #define NNA_HARDWARE_PLANES	4
 
 /*
@@ -57,7 +57,7 @@ int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64
  * formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21, YUV420, YVU420 and P010;
  * width and height of the last five are even, YUYV's width is.
  */
-struct nna_hardware_picture {
+struct nna_hardware_image {
 	uint32_t fourcc;	/* DRM_FORMAT_ */
 	uint32_t width;		/* pixels */
 	uint32_t height;
@@ -72,7 +72,7 @@ struct nna_hardware_picture {
  * -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns -EINVAL for an odd
  * size, a stride shorter than a row, a wrong number of planes, or planes that exceed their files.
  */
-int nna_hardware_buffer_from_planes(const struct nna_hardware_picture *picture,
+int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 				    AHardwareBuffer **buffer);
 
 /* The file of its first plane, which stays the buffer's. */

@@ -46,7 +46,7 @@ const char *nna_status_name(enum nn_status status);
  * own. Does not wait for an engine. NN_DEVICE_UNAVAILABLE: no such device, no permission, or another ABI.
  *
  * The path of a socket is a device without the module: an engine that was started with --direct
- * serves it, for tests. It has no fenced executions, io_uring, pictures and dma-bufs (NN_GENERAL_FAILURE
+ * serves it, for tests. It has no fenced executions, io_uring, images and dma-bufs (NN_GENERAL_FAILURE
  * or NN_INVALID_ARGUMENT), and no limits of memory.
  */
 enum nn_status nna_device_open(const char *path, struct nna_device **device,
@@ -144,7 +144,7 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 void nna_memory_free(struct nna_memory *memory);
 uint64_t nna_memory_size(const struct nna_memory *memory);
 
-/* A plane of a picture, after the first. */
+/* A plane of an image, after the first. */
 struct nna_plane {
 	int fd;			/* of the plane's file; -1: the first plane's */
 	uint32_t stride;	/* bytes */
@@ -152,7 +152,7 @@ struct nna_plane {
 };
 
 /*
- * A picture as memory: planes of rows of pixels, `stride` bytes from one to the next.
+ * An image as memory: planes of rows of pixels, `stride` bytes from one to the next.
  * The formats are those of Documentation/memory.rst: of one plane whose pixels are
  * whole bytes, and NV12, NV21, YUV420, YVU420 and P010.
  */

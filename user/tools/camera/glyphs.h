@@ -10,7 +10,7 @@
 
 #include "camera.h"
 
-/* A digit is a cell of the picture; the text is a row of them. */
+/* A digit is a cell of the image; the text is a row of them. */
 #define GLYPH_WIDTH	8
 #define GLYPH_HEIGHT	16
 #define GLYPH_PIXELS	(GLYPH_WIDTH * GLYPH_HEIGHT)

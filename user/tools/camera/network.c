@@ -102,9 +102,9 @@ enum nn_status network_open(struct network *n, const struct nn_model *model, con
 
 void network_close(struct network *n)
 {
-	for (uint32_t i = 0; i < NETWORK_PICTURES; i++) {
+	for (uint32_t i = 0; i < NETWORK_IMAGES; i++) {
 		ANeuralNetworksExecution_free(n->executions[i]);
-		ANeuralNetworksMemory_free(n->pictures[i]);
+		ANeuralNetworksMemory_free(n->images[i]);
 	}
 	ANeuralNetworksBurst_free(n->burst);
 	ANeuralNetworksCompilation_free(n->compilation);
@@ -118,26 +118,26 @@ static int prepare_execution(const struct network *n, uint32_t i, void *output, 
 
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL,
-								     n->pictures[i], 0, 0);
+								     n->images[i], 0, 0);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = ANeuralNetworksExecution_setOutput(execution, 0, NULL, output, size);
 	return result;
 }
 
-enum nn_status network_add_picture(struct network *n, const struct nna_hardware_picture *picture,
-				   void *output, size_t output_size, struct nn_error *err)
+enum nn_status network_add_image(struct network *n, const struct nna_hardware_image *image,
+				 void *output, size_t output_size, struct nn_error *err)
 {
 	AHardwareBuffer *buffer = NULL;
-	uint32_t i = n->num_pictures;
+	uint32_t i = n->num_images;
 	int result;
 
-	if (i == NETWORK_PICTURES)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "network: too many pictures");
-	result = nna_hardware_buffer_from_planes(picture, &buffer);
+	if (i == NETWORK_IMAGES)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "network: too many images");
+	result = nna_hardware_buffer_from_planes(image, &buffer);
 	if (result)
-		return nn_fail(err, NN_GENERAL_FAILURE, "network: a picture: %s",
+		return nn_fail(err, NN_GENERAL_FAILURE, "network: an image: %s",
 			       strerror(-result));
-	result = ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &n->pictures[i]);
+	result = ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &n->images[i]);
 	/* The memory has it. */
 	AHardwareBuffer_release(buffer);
 	if (result == ANEURALNETWORKS_NO_ERROR)
@@ -145,14 +145,14 @@ enum nn_status network_add_picture(struct network *n, const struct nna_hardware_
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = prepare_execution(n, i, output, output_size);
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		return fail("picture", result, err);
-	n->num_pictures++;
+		return fail("image", result, err);
+	n->num_images++;
 	return NN_OK;
 }
 
-enum nn_status network_execute(struct network *n, uint32_t picture, struct nn_error *err)
+enum nn_status network_execute(struct network *n, uint32_t image, struct nn_error *err)
 {
-	int result = ANeuralNetworksExecution_burstCompute(n->executions[picture], n->burst);
+	int result = ANeuralNetworksExecution_burstCompute(n->executions[image], n->burst);
 
 	return result == ANEURALNETWORKS_NO_ERROR ? NN_OK : fail("execution", result, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model on a device of the NNAPI, executed in a burst on pictures that are
+ * A model on a device of the NNAPI, executed in a burst on images that are
  * hardware buffers.
  */
 #ifndef NN_CAMERA_NETWORK_H
@@ -10,19 +10,19 @@
 #include <nnaccel/hardware_buffer.h>
 #include <nnaccel/model.h>
 
-#define NETWORK_PICTURES	8
+#define NETWORK_IMAGES	8
 
 struct network {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksCompilation *compilation;
 	ANeuralNetworksBurst *burst;
-	uint32_t num_pictures;
-	ANeuralNetworksMemory *pictures[NETWORK_PICTURES];
-	ANeuralNetworksExecution *executions[NETWORK_PICTURES];
+	uint32_t num_images;
+	ANeuralNetworksMemory *images[NETWORK_IMAGES];
+	ANeuralNetworksExecution *executions[NETWORK_IMAGES];
 };
 
 /*
- * Builds a model of one subgraph without pools, whose one input is a picture,
+ * Builds a model of one subgraph without pools, whose one input is an image,
  * for the device of that name. NN_DEVICE_UNAVAILABLE: there is no such device, or it does not have
  * all operations. network_close() frees what it holds, also then.
  */
@@ -31,14 +31,14 @@ enum nn_status network_open(struct network *network, const struct nn_model *mode
 void network_close(struct network *network);
 
 /*
- * Makes an execution for a picture; `output` is where its output goes, whenever
- * it is executed. Its number is that of pictures added before.
+ * Makes an execution for an image; `output` is where its output goes, whenever
+ * it is executed. Its number is that of images added before.
  */
-enum nn_status network_add_picture(struct network *network,
-				   const struct nna_hardware_picture *picture, void *output,
-				   size_t output_size, struct nn_error *err);
+enum nn_status network_add_image(struct network *network,
+				 const struct nna_hardware_image *image, void *output,
+				 size_t output_size, struct nn_error *err);
 
-/* Executes the model on a picture, by number, in the burst. */
-enum nn_status network_execute(struct network *network, uint32_t picture, struct nn_error *err);
+/* Executes the model on an image, by number, in the burst. */
+enum nn_status network_execute(struct network *network, uint32_t image, struct nn_error *err);
 
 #endif /* NN_CAMERA_NETWORK_H */

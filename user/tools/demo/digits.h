@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures of digits, drawn by a program: strokes under a random affine
+ * Images of digits, drawn by a program: strokes under a random affine
  * transform, of random thickness, on a noisy ground.
  */
 #ifndef NN_DEMO_DIGITS_H
@@ -19,7 +19,7 @@ struct digit {
 	uint32_t label;			/* 0 to 9 */
 };
 
-/* Draws the next random digit. Equal states of `r` give equal pictures. */
+/* Draws the next random digit. Equal states of `r` give equal images. */
 void digit_draw(struct random *r, struct digit *digit);
 
 #endif /* NN_DEMO_DIGITS_H */

@@ -31,7 +31,7 @@ struct net_layer {
 	uint32_t in_size, in_channels;
 	uint32_t out_size, out_channels;
 	uint32_t filter, stride;
-	uint32_t pad;			/* rows and columns of padding before the picture */
+	uint32_t pad;			/* rows and columns of padding before the image */
 	int32_t activation;
 	uint32_t weights;		/* index of the first parameter */
 	uint32_t num_weights;		/* out, height, width, in; depthwise: height, width, out */
@@ -55,14 +55,14 @@ static inline uint32_t net_out_count(const struct net_layer *layer)
 	return layer->out_size * layer->out_size * layer->out_channels;
 }
 
-/* The rows (or columns) of a layer's filter that lie inside the picture at output `o`. */
+/* The rows (or columns) of a layer's filter that lie inside the image at output `o`. */
 struct net_span {
 	uint32_t first, end;		/* of the filter */
-	uint32_t in;			/* row of the picture under `first` */
+	uint32_t in;			/* row of the image under `first` */
 };
 struct net_span net_span(const struct net_layer *layer, uint32_t o);
 
-/* Runs the network on a picture: `params` is float[NET_PARAMS]. */
+/* Runs the network on an image: `params` is float[NET_PARAMS]. */
 void net_forward(const float *params, const uint8_t *pixels, struct net_values *values);
 
 /* The index of the largest of DIGITS_CLASSES logits or probabilities. */

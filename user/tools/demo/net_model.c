@@ -240,7 +240,7 @@ uint32_t net_model_output_size(const struct net_model *net)
 	return DIGITS_CLASSES * (is_float(net) ? (uint32_t)sizeof(float) : 1);
 }
 
-void net_model_put_picture(const struct net_model *net, const uint8_t *pixels, void *input)
+void net_model_put_image(const struct net_model *net, const uint8_t *pixels, void *input)
 {
 	if (!is_float(net)) {
 		memcpy(input, pixels, DIGITS_PIXELS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The demo's network as a model of the NNAPI, in float32 or quantised to 8
- * bits: one picture in, ten probabilities out.
+ * bits: one image in, ten probabilities out.
  */
 #ifndef NN_DEMO_NET_MODEL_H
 #define NN_DEMO_NET_MODEL_H
@@ -29,10 +29,10 @@ struct net_model {
 /* Builds the model: quantised where `quant` is not NULL. */
 void net_model_init(struct net_model *net, const float *params, const struct net_quant *quant);
 
-/* Bytes of the input and of the output; the input's value for a picture. */
+/* Bytes of the input and of the output; the input's value for an image. */
 uint32_t net_model_input_size(const struct net_model *net);
 uint32_t net_model_output_size(const struct net_model *net);
-void net_model_put_picture(const struct net_model *net, const uint8_t *pixels, void *input);
+void net_model_put_image(const struct net_model *net, const uint8_t *pixels, void *input);
 
 /* The digit that an output means, and its probability. */
 uint32_t net_model_answer(const struct net_model *net, const void *output, float *probability);

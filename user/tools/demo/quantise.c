@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Chooses scales and zero points by the extremes of weights and of the values
- * that pictures of the training give.
+ * that images of the training give.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "quantise.h"
 #include "train.h"
 
-#define CALIBRATION_PICTURES 200
+#define CALIBRATION_IMAGES 200
 
 struct range {
 	float low, high;
@@ -48,13 +48,13 @@ bool net_calibrate(const float *params, struct net_quant *quant)
 {
 	struct range weights[NET_LAYERS] = { 0 }, out[NET_LAYERS] = { 0 };
 	struct net_values *values = malloc(sizeof(*values));
-	struct random pictures = { TRAIN_SEED };
+	struct random images = { TRAIN_SEED };
 	struct digit digit;
 
 	if (!values)
 		return false;
-	for (uint32_t i = 0; i < CALIBRATION_PICTURES; i++) {
-		digit_draw(&pictures, &digit);
+	for (uint32_t i = 0; i < CALIBRATION_IMAGES; i++) {
+		digit_draw(&images, &digit);
 		net_forward(params, digit.pixels, values);
 		for (uint32_t k = 0; k < NET_LAYERS; k++)
 			widen(&out[k], values->out[k], net_out_count(&net_layers[k]));

@@ -26,7 +26,7 @@ struct net_quant {
 
 /*
  * Chooses the scales: of the weights by their extremes, of the layers' outputs
- * by the extremes that training pictures reach. False: no memory.
+ * by the extremes that training images reach. False: no memory.
  */
 bool net_calibrate(const float *params, struct net_quant *quant);
 

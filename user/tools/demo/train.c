@@ -185,7 +185,7 @@ static void adam(struct trainer *t, uint32_t step)
 
 bool train(uint32_t steps, void (*progress)(uint32_t step, double loss), float *params)
 {
-	struct random pictures = { TRAIN_SEED }, weights = { TRAIN_SEED + 1 };
+	struct random images = { TRAIN_SEED }, weights = { TRAIN_SEED + 1 };
 	struct trainer *t = calloc(1, sizeof(*t));
 	double total = 0;
 
@@ -199,7 +199,7 @@ bool train(uint32_t steps, void (*progress)(uint32_t step, double loss), float *
 		for (uint32_t i = 0; i < TRAIN_BATCH; i++) {
 			struct digit digit;
 
-			digit_draw(&pictures, &digit);
+			digit_draw(&images, &digit);
 			net_forward(params, digit.pixels, &t->values);
 			total -= log(loss(t, digit.label) + 1e-30);
 			for (uint32_t k = NET_LAYERS; k-- > 0;)

@@ -10,7 +10,7 @@
 #include "train.h"
 
 #define CHECK_SEED	3
-#define CHECK_PICTURES	2000
+#define CHECK_IMAGES	2000
 
 static void progress(uint32_t step, double loss)
 {
@@ -24,12 +24,12 @@ static double accuracy(const float *params)
 	struct digit digit;
 	uint32_t right = 0;
 
-	for (uint32_t i = 0; i < CHECK_PICTURES; i++) {
+	for (uint32_t i = 0; i < CHECK_IMAGES; i++) {
 		digit_draw(&r, &digit);
 		net_forward(params, digit.pixels, &values);
 		right += net_answer(values.out[NET_LAYERS - 1]) == digit.label;
 	}
-	return 100.0 * right / CHECK_PICTURES;
+	return 100.0 * right / CHECK_IMAGES;
 }
 
 static void write_weights(const float *params, uint64_t probe_hash)
@@ -37,14 +37,14 @@ static void write_weights(const float *params, uint64_t probe_hash)
 	printf("/* SPDX-License-Identifier: MIT */\n"
 	       "/*\n"
 	       " * Parameters of the demo's network. Written by train_digits: %d steps of %d\n"
-	       " * pictures; %.2f %% of %d other pictures right.\n"
+	       " * images; %.2f %% of %d other images right.\n"
 	       " */\n"
 	       "#include \"weights.h\"\n"
 	       "\n"
 	       "const struct net_weights net_weights = {\n"
 	       "\t.hash = UINT64_C(0x%016" PRIx64 "),\n"
 	       "\t.probe_hash = UINT64_C(0x%016" PRIx64 "),\n"
-	       "\t.params = {", TRAIN_STEPS, TRAIN_BATCH, accuracy(params), CHECK_PICTURES,
+	       "\t.params = {", TRAIN_STEPS, TRAIN_BATCH, accuracy(params), CHECK_IMAGES,
 	       net_hash(params), probe_hash);
 	for (uint32_t i = 0; i < NET_PARAMS; i++)
 		printf("%s%.9g,", i % 8 ? " " : "\n\t\t", (double)params[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parameters of the demo's network. Written by train_digits: 16000 steps of 16
- * pictures; 99.40 % of 2000 other pictures right.
+ * images; 99.40 % of 2000 other images right.
  */
 #include "weights.h"
 

@@ -4,9 +4,9 @@
  */
 #include <stdio.h>
 
-#include "picture.h"
+#include "image.h"
 
-#define TEXT_ROW	4	/* of a picture's first line of text */
+#define TEXT_ROW	4	/* of an image's first line of text */
 #define INK		100	/* what a block counts as ink */
 
 static void print_pair(uint8_t above, uint8_t below, bool ascii)
@@ -20,13 +20,13 @@ static void print_pair(uint8_t above, uint8_t below, bool ascii)
 		fputs(blocks[(above > INK) + 2 * (below > INK)], stdout);
 }
 
-static void print_answer(const char *name, const struct picture_answer *a)
+static void print_answer(const char *name, const struct image_answer *a)
 {
 	printf(" %-3s %u %3.0f%%", name, a->digit, (double)a->probability * 100);
 }
 
-static void print_text(uint32_t row, const struct digit *digit, const struct picture_answer *f,
-		       const struct picture_answer *q)
+static void print_text(uint32_t row, const struct digit *digit, const struct image_answer *f,
+		       const struct image_answer *q)
 {
 	switch (row) {
 	case TEXT_ROW:
@@ -43,8 +43,8 @@ static void print_text(uint32_t row, const struct digit *digit, const struct pic
 	}
 }
 
-void pictures_print(const struct digit *digits, const struct picture_answer *float32,
-		    const struct picture_answer *quant8, uint32_t count, bool ascii)
+void images_print(const struct digit *digits, const struct image_answer *float32,
+		  const struct image_answer *quant8, uint32_t count, bool ascii)
 {
 	for (uint32_t first = 0; first < count; first += 2) {
 		for (uint32_t row = 0; row < DIGITS_SIZE / 2; row++) {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Draws images of digits on a terminal, each beside what the network says.
+ */
+#ifndef NN_DEMO_IMAGE_H
+#define NN_DEMO_IMAGE_H
+
+#include <stdbool.h>
+
+#include "digits.h"
+
+struct image_answer {
+	uint32_t digit;
+	float probability;
+};
+
+/*
+ * Prints `count` images, two beside each other, with the answers in float32
+ * and in quant8: in half blocks of Unicode, or in ASCII.
+ */
+void images_print(const struct digit *digits, const struct image_answer *float32,
+		  const struct image_answer *quant8, uint32_t count, bool ascii);
+
+#endif /* NN_DEMO_IMAGE_H */
