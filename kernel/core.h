@@ -60,8 +60,8 @@
  *   Proxy -> the pool's dma-buf, account.
  *   Access work of a command -> command.	Until the exporters have returned.
  *   Access queue of a context -> module.	Until its threads are gone.
- *   Mapping -> file of the pool or the ring.	A mapping does not hold the file of a session or a
- *				burst, so their release is not delayed by it.
+ *   Mapping -> file of the pool or the ring.	A mapping does not hold the file of a session
+ *				or a burst, so their release is not delayed by it.
  *   Open file -> module.
  */
 #ifndef NNACCEL_CORE_H
