@@ -55,8 +55,8 @@
  *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
  *   Pool -> proxies of its grant.	Until the grant or the session ends; then the work that
  *				notifies importers holds them.
- *   Pool -> proxies of ended grants that devices still use.	Until a check finds that none does, or
- *				the pool is freed.
+ *   Pool -> proxies of ended grants that devices still use.	Until a check finds that none
+ *				does, or the pool is freed.
  *   Proxy -> the pool's dma-buf, account.
  *   Access work of a command -> command.	Until the exporters have returned.
  *   Access queue of a context -> module.	Until its threads are gone.

@@ -4,6 +4,8 @@
  * files lie in a folder, its accounts and limits are variables, and the libraries' functions are here.
  */
 #define _GNU_SOURCE
+/* Its headers would define readlink() inline, and clang accepts no second definition. */
+#undef _FORTIFY_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

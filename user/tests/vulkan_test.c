@@ -363,7 +363,7 @@ static void free_arguments(struct arguments *a)
 static struct prepared *must_prepare(const struct nn_model *model)
 {
 	struct nn_error err = { "" };
-	struct prepared *p;
+	struct prepared *p = NULL;
 
 	if (nn_model_check(model, &err) || nn_ops_check_model(model, NULL, &err) ||
 	    prepared_create(gpu, model, &p, &err))
@@ -373,17 +373,18 @@ static struct prepared *must_prepare(const struct nn_model *model)
 
 /* ---- Random graphs ---- */
 
+static void ignore(uint32_t operation, const char *reason)
+{
+	(void)operation;
+	(void)reason;
+}
+
 /* Returns whether the engine supports all operations of the graph. */
 static bool is_supported(void)
 {
 	struct nn_error err = { "" };
 	bool supported[MAX_OPERATIONS];
 
-	void ignore(uint32_t operation, const char *reason)
-	{
-		(void)operation;
-		(void)reason;
-	}
 	if (nn_model_check(&g.model, &err) || nn_ops_check_model(&g.model, NULL, &err) ||
 	    graph_supported(&g.model, &gpu->limits, supported, ignore, &err))
 		fail_msg("%s", err.message);
