@@ -29,6 +29,15 @@
 #include "tools/camera/glyphs.h"
 #include "tools/tool.h"
 
+/* Libraries of sanitizers refer to these. */
+#pragma GCC visibility push(default)
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_poll(struct pollfd *files, nfds_t count, int timeout_ms);
+FILE *__wrap_fopen(const char *path, const char *mode);
+#pragma GCC visibility pop
+
 #define MS UINT64_C(1000000)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -36,7 +45,6 @@
 
 static uint64_t now_ns, tick_ns;	/* it goes on by a tick each time that it is read */
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	(void)clock;
@@ -349,7 +357,6 @@ static struct {
 } camera;
 
 int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
 	int *file = !strcmp(path, "/dev/video1") ? &camera.other : &camera.vivid;
@@ -489,7 +496,6 @@ static int play_camera(int fd, unsigned long request, void *arg)
 	return control(request, arg);
 }
 
-int __wrap_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -504,7 +510,6 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return request == DMA_BUF_IOCTL_SYNC ? 0 : play_camera(fd, request, arg);
 }
 
-int __wrap_poll(struct pollfd *files, nfds_t count, int timeout_ms);
 int __wrap_poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
 	assert_int_equal(count, 1);
@@ -516,7 +521,6 @@ int __wrap_poll(struct pollfd *files, nfds_t count, int timeout_ms)
 /* ---- what the kernel tells ---- */
 
 FILE *__real_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
 	static char lines[512];
