@@ -1147,6 +1147,24 @@ static void test_short_order(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
+/* Parts to concatenate, of which one is missing. */
+static void test_missing_part(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = world();
+	int n;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		tensor(w, TFL_FLOAT32, 2, (const int[]){ i ? 2 : 4, 3 });
+	n = node(w, 2, 1, -1, 0);
+	append(&w->inputs[n], 2);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 0);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
 /* A value of PAD_V2 that has fewer bytes than its type. */
 static void test_short_value(void **state)
 {
@@ -1304,6 +1322,7 @@ int main(void)
 		cmocka_unit_test(test_floor_div),
 		cmocka_unit_test(test_short_order),
 		cmocka_unit_test(test_short_value),
+		cmocka_unit_test(test_missing_part),
 		cmocka_unit_test(test_random_nodes),
 		cmocka_unit_test(test_nothing_is_left),
 	};

@@ -37,7 +37,7 @@ void concatenation_op(struct lowering *t)
 		return refuse(t, "a fused activation");
 	for (uint32_t i = 0; x && i < count && !t->refused; i++) {
 		x[i] = in(t, i);
-		if (tensor_in(t, i)->type == TFL_INT8 && !t->refused && !is_alike(t, x[i], like))
+		if (!t->refused && tensor_in(t, i)->type == TFL_INT8 && !is_alike(t, x[i], like))
 			refuse(t, "input %u has another scale or zero point", i);
 	}
 	if (x && !t->refused)
