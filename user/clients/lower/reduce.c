@@ -133,8 +133,10 @@ uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3])
 
 uint32_t from_start(struct lowering *t, uint32_t at, int64_t size)
 {
-	return selected(t, compared_number(t, NN(LESS), at, 0),
-			with_number(t, NN(ADD), at, (float)size), at);
+	/* Compilers may compute arguments in any order. */
+	uint32_t wrapped = with_number(t, NN(ADD), at, (float)size);
+
+	return selected(t, compared_number(t, NN(LESS), at, 0), wrapped, at);
 }
 
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
