@@ -719,8 +719,9 @@ static void test_memory_fails(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		long blocks, files;
 
-		/* All of them would take minutes. */
-		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37))
+		/* All of them would take minutes, as would a sequence of 256 steps, which allocates for each. */
+		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37) ||
+		    !strncmp(cases[i].graph, "x:f256,", 7))
 			continue;
 		read_case(&c, cases[i].graph, cases[i].outputs);
 		assert_true(use(&c));
