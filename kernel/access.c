@@ -225,15 +225,21 @@ static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 /* Returns the entry of a dma-buf with a reference; NULL if memory is short at a begin. */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
-	struct nnaccel_cpu_use *use, *new;
+	struct nnaccel_cpu_use *use, *new = NULL;
 
-	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
-	if (!new)
-		return NULL;
+retry:
 	mutex_lock(&nnaccel_cpu_uses_lock);
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
+	/* The end of a user finds its entry, and so does a user after the first. */
+	if (!use && !new) {
+		mutex_unlock(&nnaccel_cpu_uses_lock);
+		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
+		if (!new)
+			return NULL;
+		goto retry;
+	}
 	if (!use) {
 		swap(use, new);
 		use->dmabuf = dmabuf;
