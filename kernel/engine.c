@@ -303,6 +303,8 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 		ctx->stage = NNACCEL_STAGE_WANTED;
 		list_add(&ctx->event, &engine->events);
 	}
+	/* Another thread may have found the list empty meanwhile. */
+	wake_up(&engine->events_wait);
 	mutex_unlock(&engine->lock);
 }
 
