@@ -350,7 +350,9 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		nnaccel_uncharge_kernel(ctx->account, charge);
 		return ERR_PTR(-ENOMEM);
 	}
-	/* The arrays need not be cleared: every element is written completely when it is added. */
+	/*
+	 * The arrays are not cleared, because every element is written completely when it is added.
+	 */
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
 	cmd->charged = charge;
@@ -618,7 +620,7 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = false;
-	/* Otherwise its end will uncount it. */
+	/* Otherwise the end of the command uncounts it. */
 	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
 		nnaccel_command_uncount(cmd);
 }
@@ -700,7 +702,8 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_command_cancel() - Ends a command early, or only reports its end if others go on with it
+ * nnaccel_command_cancel() - Ends a command early, or only reports its end if its worker goes on
+ * with it
  * @cmd: the command; nothing is done before it is admitted; ctx->lock is held
  * @error: the error
  */

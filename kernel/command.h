@@ -85,7 +85,7 @@ struct nnaccel_arrays {
  * @wait: pollers of the submission's file, and commands that wait for the end
  * @status: 0 until the end; then 1, or -EIO if there is no successful answer
  *
- * It holds no references, so it keeps nothing of the execution alive.
+ * The structure holds no references, so it keeps nothing of the execution alive.
  */
 struct nnaccel_end {
 	struct kref refs;

@@ -181,7 +181,7 @@ void nnaccel_commit_fence_check(struct nnaccel_command *cmd)
 void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	/* Otherwise it is signalling now, and its callback queues the work. */
+	/* Otherwise the fence is signalling now, and its callback queues the work. */
 	if (dma_fence_remove_callback(cmd->committed.fence, &cmd->committed.cb))
 		nnaccel_commit_fence_end(cmd, -ETIME);
 }
