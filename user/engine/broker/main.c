@@ -63,7 +63,7 @@ static bool take_user(void *into, const char *text, char fault[OPTION_FAULT])
 	return true;
 }
 
-/* As NNACCEL_ENGINE_REGISTER wants it. */
+/* Converts a name to the form that NNACCEL_ENGINE_REGISTER expects. */
 static bool take_name(void *into, const char *text, char fault[OPTION_FAULT])
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");

@@ -185,7 +185,7 @@ void blob_check_run(struct blob_check *check)
 
 /* ---- the end ---- */
 
-/* Whether the index has a plan in this file; -1: it does not say. */
+/* Returns 1 if the index has a plan in this file, 0 if not, and -1 if the query failed. */
 static int is_there(sqlite3_stmt *s, int64_t file)
 {
 	int error;

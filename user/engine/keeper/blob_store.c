@@ -32,7 +32,7 @@ struct blob_store {
 	struct blob_limits limits;
 	int64_t verified[MAX_VERIFIED];
 	unsigned int next_verified;	/* the place of the next one; counts on */
-	int64_t *removed;		/* files whose entries are gone, to be removed */
+	int64_t *removed;		/* files to be removed, whose entries are gone */
 	size_t num_removed, removed_room;
 	uint64_t in_flight;		/* puts that have not ended */
 	int64_t last_file;		/* the greatest number that a file was given */
@@ -84,7 +84,7 @@ static bool finish(struct blob_store *store, sqlite3_stmt *s)
 	return false;
 }
 
-/* The first row of a statement, numbers. False: it has none. */
+/* Reads the numbers of a statement's first row. Returns false if there is no row. */
 static bool ask_row(struct blob_store *store, const char *sql, int64_t number, int64_t *row,
 		    int columns)
 {
@@ -156,8 +156,8 @@ static void remove_file(struct blob_store *store, int64_t file)
 }
 
 /*
- * Has a file removed once the index is committed. If there is no memory it stays, without an
- * entry, until the store is opened again.
+ * Marks a file for removal after the index is committed. If memory runs out, the file stays without
+ * an entry until the store is opened again.
  */
 static void remove_later(struct blob_store *store, int64_t file)
 {
@@ -204,7 +204,7 @@ static int open_file(struct blob_store *store, int64_t file, const struct blob *
 	return -1;
 }
 
-/* One write as a rule; then on the disk, and its name with it. */
+/* Writes a file, usually in one call, and syncs it and its name to the disk. */
 static bool write_file(int folder, int64_t file, const char *bytes, uint64_t size)
 {
 	char name[24];
@@ -212,7 +212,10 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 	int fd;
 
 	file_name(name, file);
-	/* One that an index knew which is gone may be mapped: it is not written again. */
+	/*
+	 * Removes the file: another process may have mapped one that an index named, so it is not
+	 * overwritten.
+	 */
 	unlinkat(folder, name, 0);
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -391,8 +394,8 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 }
 
 /*
- * Entries go, the least recently used first, until what `sums` tells is within limits: it is
- * asked once, however many go.
+ * Removes entries, the least recently used first, until the totals that `sums` selects are within
+ * the limits. The totals are read once, however many entries are removed.
  */
 static bool make_room(struct blob_store *store, const char *sums, const char *first, uint32_t uid,
 		      int64_t max_entries, uint64_t max_bytes, uint64_t size)
@@ -425,9 +428,9 @@ static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
 }
 
 /*
- * Returns a number that no file ever had. It is recorded before the file is made, so that one
- * keeper alone has it. A new index starts with 1, but numbers of the old index may still be in use
- * by puts that run and by verified files. These numbers are skipped.
+ * Returns a number that no file ever had. It is recorded before the file is made, so that no other
+ * keeper uses it. A new index starts with 1, but numbers of the old index may still be in use by
+ * puts that run and by verified files. These numbers are skipped.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -440,7 +443,7 @@ static int64_t next_file(struct blob_store *store)
 	return file;
 }
 
-/* One transaction, unless the caller has begun one. */
+/* Uses a transaction of its own, unless the caller has begun one. */
 static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64_t size)
 {
 	sqlite3 *db = cache_index_db(store->index);
@@ -460,10 +463,10 @@ static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64
 }
 
 /*
- * Adds the entry, unless the index changed since the number was taken: it may be another engine's,
- * or a new one that gave out no such number. If
- * another worker of the user was first with this key, that is no error, because an error would roll
- * back the whole transaction. The engine's own entry replaces an older one.
+ * Adds the entry, unless the index changed since the number was taken. Then the index may be
+ * another engine's, or a new one that did not give out this number. If another worker of the user
+ * was first with this key, that is no error, because an error would roll back the whole
+ * transaction. The engine's own entry replaces an older one.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's own cache: plans that workers made, kept in files of the engine's
- * under a key that is a hash of all that they were made of; and the entries of the
- * engine's own store. Bounded together by number and size, per user and in all; an
- * entry is whole or not there, whenever its maker died.
+ * The engine's own cache: plans that workers made and entries of the engine's own store. A plan's
+ * key is a hash of everything that it was made from. Number and size are limited for each user and
+ * in total. An entry is either complete or absent, even if its writer crashed.
  */
 #ifndef NN_ENGINE_BLOB_STORE_H
 #define NN_ENGINE_BLOB_STORE_H
@@ -21,7 +20,7 @@
 #define BLOB_ALL 1024
 
 struct blob_limits {
-	uint64_t bytes;			/* of all entries; 0: nothing is kept */
+	uint64_t bytes;			/* bytes of all entries together; 0 if nothing is cached */
 	uint64_t bytes_per_user;
 };
 
@@ -29,7 +28,7 @@ struct blob_limits {
 struct blob {
 	uint64_t model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE];
-	bool is_own;			/* of the engine's own store; see cache_index_open() */
+	bool is_own;	/* the entry belongs to the engine's own store; see cache_index_open() */
 };
 
 struct blob_store;
@@ -40,24 +39,23 @@ struct blob_store;
  * blob_store_end() returns the result.
  */
 struct blob_work {
-	bool done;			/* of a get: nothing is left */
+	bool done;			/* a get is finished; no work is left */
 	uint32_t uid;
 	uint8_t key[DIGEST_SIZE];
-	int64_t number;			/* of the entry's file */
+	int64_t number;			/* number of the entry's file */
 	struct blob blob;
 	uint8_t data_hash[DIGEST_SIZE];
-	const void *bytes;		/* of a put; NULL: it is a get */
+	const void *bytes;		/* bytes that a put writes; NULL for a get */
 	int folder;
-	int file;			/* of a get: open for reading; -1: no file */
-	bool right;			/* it was written, or its checksum is right */
-	bool in_flight;			/* of a put: the store counts it */
-	struct blob_check *check;	/* NULL: it is a get or a put */
+	int file;	/* file of a get, open for reading; -1 if there is no file */
+	bool right;			/* the file was written, or its checksum is right */
+	bool in_flight;			/* the store counts this put as running */
+	struct blob_check *check;	/* check that this work runs; NULL for a get or a put */
 };
 
 /*
- * Opens the store beside an index, which has to outlive it: drops entries whose
- * files are gone and files that belong to no entry. NULL, with a log line: it
- * cannot be used.
+ * Opens the store beside an index, which has to outlive it. Removes entries without a file and
+ * files without an entry. Returns NULL, with a log line, if the store cannot be used.
  */
 struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
 				   const struct blob_limits *limits);
@@ -73,23 +71,23 @@ uint64_t blob_store_user_bytes(const struct blob_store *store);
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
 
-/* Ends a put whose transaction was rolled back: no index names it. */
+/* Ends a put whose transaction was rolled back, so that no index names its file. */
 void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 
 /* Drops all entries of a user, or of all: CACHE_ALL_USERS, and counts them. */
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
- * Finds a user's entry: its file, which the caller closes, and its contents. Returns false if
- * there is no such entry. The data part's checksum is compared once while the store is open; if
- * that is still to be done, `work` does it.
+ * Finds a user's entry: its file, which the caller closes, and its contents. Returns false if there
+ * is no such entry. The data part's checksum is compared once while the store is open; `work` does
+ * it if it is not yet done.
  */
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);
 
 /*
- * Returns whether an entry of these sizes could be put there. A plan must not be there yet; the
- * engine's own entry takes the place of an older one.
+ * Returns whether an entry of these sizes can be stored under this key. A plan must not exist yet;
+ * an entry of the engine's own store replaces the older one.
  */
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		      const struct blob *blob);
@@ -111,8 +109,8 @@ void blob_work_run(struct blob_work *work);
 bool blob_store_end(struct blob_store *store, struct blob_work *work);
 
 /*
- * Begins to look whether all is whole, and has a line of each fault written to a file. False, with
- * a log line: it cannot. blob_store_end_check() counts plans and faults in the end.
+ * Begins to check all entries, and writes a line for each fault to a file. Returns false, with a
+ * log line, if that is not possible. blob_store_end_check() counts plans and faults at the end.
  */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work);
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,

@@ -24,8 +24,8 @@
 #define MAX_KNOWN 64
 
 /*
- * which is asked this often: SQLite locks the file to know, and what another connection took away
- * was this engine's own all the same.
+ * The index is counted again at most this often. SQLite locks the file to detect changes, and what
+ * another connection removed was this engine's own anyway.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
@@ -81,13 +81,14 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
-/* A row, and when it was used: a number that only grows. */
+/* A row and the time of its use, as a number that only grows. */
 struct use {
 	uint32_t uid;
 	uint8_t token[CACHE_TOKEN_SIZE];
 	uint8_t hash[DIGEST_SIZE];
 	int64_t used;
-	int64_t file;			/* of a plan, which has neither token nor hash; 0: none */
+	/* File number of a plan, which has neither token nor hash; 0 for other rows. */
+	int64_t file;
 };
 
 /* Hashes of a user. */
@@ -105,14 +106,14 @@ struct cache_index {
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
 	bool in_batch;			/* the transaction is the caller's, */
-	bool batch_failed;		/* and was rolled back: nothing is done until its end */
+	bool batch_failed;	/* the batch was rolled back; calls do nothing until it ends */
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* of all counts */
 	bool counted;			/* the counts are those of the database, */
-	int64_t counted_at;		/* which other connections left with this data_version */
-	int64_t known_at;		/* that the following are good for; */
-	uint64_t asked_ns;		/* when it was asked for the last time */
+	int64_t counted_at;		/* data_version of the database when rows were counted */
+	int64_t known_at;		/* data_version for which the following fields are valid */
+	uint64_t asked_ns;		/* when data_version was read last */
 	struct use known[MAX_KNOWN];
 	unsigned int num_known;
 };
@@ -130,7 +131,10 @@ static void disconnect(struct cache_index *index)
 	index->counted = false;
 }
 
-/* The one number or text that a query has for an answer, NULL: none. SQLITE_OK or an error. */
+/*
+ * Runs a query whose answer is one number or text; NULL if it has no row. Returns SQLITE_OK or an
+ * error.
+ */
 static int ask(sqlite3 *db, const char *query, char **answer)
 {
 	sqlite3_stmt *statement = NULL;
@@ -148,7 +152,10 @@ static int ask(sqlite3 *db, const char *query, char **answer)
 	return error ? error : sqlite3_finalize(statement);
 }
 
-/* SQLITE_OK or an error: a query that failed says nothing of the database. */
+/*
+ * Checks a property of the database by a query. Returns SQLITE_OK or an error, because a query that
+ * failed says nothing about the database.
+ */
 static int answers(sqlite3 *db, const char *query, const char *expected, bool *same)
 {
 	char *answer;
@@ -431,7 +438,9 @@ static int64_t *count_of(struct cache_index *index, uint32_t uid)
 	return &index->counts[index->num_counts++].count;
 }
 
-/* Walks through the database: once, and when another connection has changed it. */
+/*
+ * Counts the rows of the database at the start, and again after another connection has changed it.
+ */
 static bool count_all(struct cache_index *index)
 {
 	int64_t version = run_number(index, DATA_VERSION), *count;
@@ -464,7 +473,7 @@ static void uncount(struct cache_index *index, int64_t *of_user)
 	index->total -= gone;
 }
 
-/* Takes away what is too much, the least recently used first. SQLITE_DONE or an error. */
+/* Removes rows above the limits, the least recently used first. Returns SQLITE_DONE or an error. */
 static int trim(struct cache_index *index, const struct use *use, int64_t *of_user)
 {
 	int error = run(index, TRIM_TOKEN, use, CACHE_INDEX_PER_TOKEN);
@@ -540,7 +549,7 @@ bool cache_index_batch_failed(const struct cache_index *index)
 	return index->batch_failed;
 }
 
-/* Leaves a batch; false: it failed. */
+/* Ends a batch; returns false if it failed. */
 static bool end_batch(struct cache_index *index)
 {
 	const bool failed = index->batch_failed;
@@ -736,7 +745,10 @@ int64_t cache_index_tick(struct cache_index *index)
 	return ++index->last_use;
 }
 
-/* Which ones go first is not worth more tries. In a batch they become part of its transaction. */
+/*
+ * An error is ignored, because it only changes which rows are removed first. In a batch the updates
+ * become part of its transaction.
+ */
 void cache_index_flush(struct cache_index *index)
 {
 	int error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of the compilation cache: which hashes were noted for which token of
- * which user. Durable, in SQLite; bounded, the least recently used goes first.
+ * The index of the compilation cache: which hashes were recorded for which token of which user. It
+ * is durable, in SQLite. If it is full, the least recently used row is removed.
  */
 #ifndef NN_ENGINE_CACHE_INDEX_H
 #define NN_ENGINE_CACHE_INDEX_H
@@ -21,31 +21,33 @@
 struct cache_index;
 
 /*
- * Opens or makes the index in an existing folder. `version` names everything that
- * hashes and plans depend on. If it differs from last time, they are removed, with a
- * log line. `identity` is what the entries of the engine's own store depend on, "": it
- * has no store; entries of another identity are removed. A damaged index is renamed
- * and replaced, with a log line. Returns NULL, with a log line, if the folder cannot be
- * used.
+ * Opens or makes the index in an existing folder. `version` names everything that hashes and plans
+ * depend on. If it differs from last time, they are removed, with a log line. `identity` names what
+ * the entries of the engine's own store depend on, or is "" if it has no store. Entries of another
+ * identity are removed. A damaged index is renamed and replaced, with a log line. Returns NULL,
+ * with a log line, if the folder cannot be used.
  */
 struct cache_index *cache_index_open(const char *folder, const char *version,
 				     const char *identity);
 void cache_index_close(struct cache_index *index);
 
 /*
- * Calls between these are one transaction. cache_index_commit() returns false if nothing of it was
- * done; the log says why.
+ * Calls between these two are one transaction. cache_index_commit() returns false if it was rolled
+ * back; the log says why.
  */
 bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
 
-/* Whether an error has rolled it back already: nothing is done before cache_index_commit(). */
+/*
+ * Returns whether an error has already rolled the batch back. Then calls do nothing until
+ * cache_index_commit().
+ */
 bool cache_index_batch_failed(const struct cache_index *index);
 
 /* Forgets a user's hashes, or all: CACHE_ALL_USERS, and counts them. */
 bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count);
 
-/* Writes what each user has, as keeper_message.h tells, and counts the users. */
+/* Writes what each user has in the format of keeper_message.h, and counts the users. */
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
 
 /*
@@ -73,8 +75,8 @@ struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
 
 /*
- * Whether the index is still of this version: another engine, which began while this
- * one's workers had not ended yet, may have emptied it.
+ * Returns whether the index still has this version. Another engine that started before this one's
+ * workers ended may have emptied it.
  */
 bool cache_index_is_current(struct cache_index *index);
 

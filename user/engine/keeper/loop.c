@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The keeper's process. One thread reads requests and sends answers, and waits for nothing else.
- * Three others do everything that may wait for a disk. The first changes the index and the names
- * of files; it takes all waiting requests at a time and commits once for them. The second writes
- * plans. The third reads plans to compare their checksums. A worker has one request at a time. If
- * requests queue for a plan's thread, users take turns.
+ * Three other threads do everything that may wait for a disk. The first changes the index and the
+ * names of files; it takes all waiting requests at a time and commits once for them. The second
+ * writes plans. The third reads plans to compare their checksums. A worker has one request at a
+ * time. If requests queue for a plan's thread, users take turns.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +29,10 @@
 /* Idle for so long, the index writes what can wait. */
 #define FLUSH_S 1
 
-/* Stores of a user: so many at once, and one more each time that this has passed. */
+/*
+ * A user may store this many entries at once, and one more each time that the following interval
+ * has passed.
+ */
 #define STORE_BURST 32
 #define STORE_NS UINT64_C(100000000)
 
@@ -46,7 +49,10 @@ enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 /* Who does what. */
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
-/* The stages of a request in the index. A plan passes both: the index is its first and last step. */
+/*
+ * The stages of a request in the index. A plan passes through both, because its first and its last
+ * step change the index.
+ */
 enum stage { BEGIN, FINISH };
 
 struct task {
@@ -55,29 +61,30 @@ struct task {
 	uint32_t uid;
 	struct message request;
 	enum stage stage;
-	enum queue_kind to;		/* INDEX: it is done, if `ended` */
+	enum queue_kind to;	/* queue for the task; INDEX if it is done and `ended` is set */
 	bool ended;
 	struct message answer;
-	int file;			/* that is sent with it, -1: none */
+	int file;			/* file that is sent with the answer, or -1 */
 	struct blob_work work;
-	void *bytes;			/* of a plan that is written */
+	void *bytes;			/* contents of a plan that is written */
 };
 
 /* A worker, or an administrator. */
 struct client {
 	uint32_t uid;
 	bool is_admin;
-	bool is_busy;			/* with its task; poll() does not look at it */
-	int memory;			/* that it writes a plan to, -1: none */
-	struct message made_for;	/* what asked for it */
+	bool is_busy;	/* a task is running for this client; poll() does not watch it */
+	int memory;			/* memory that the client writes a plan to, or -1 */
+	struct message made_for;	/* request that the memory was made for */
 	struct task task;
 };
 
 /* A user's budget. */
 struct user {
 	uint32_t uid;
-	uint64_t stores_paid_ns;	/* when all of its stores are there again */
-	uint64_t bytes_paid_ns;		/* the same of bytes */
+	/* When the user may store the full number of entries again. */
+	uint64_t stores_paid_ns;
+	uint64_t bytes_paid_ns;		/* when the user may store the full number of bytes again */
 };
 
 struct queue {
@@ -90,14 +97,14 @@ struct queue {
 
 struct keep {
 	struct cache_index *index;
-	struct blob_store *plans;	/* NULL: none are kept */
-	int work_end;			/* tells the first thread of it */
+	struct blob_store *plans;	/* store of plans; NULL if plans are not cached */
+	int work_end;			/* eventfd that reports finished work to the first thread */
 	struct pollfd *fds;
 	struct client **clients;	/* clients[i] is behind fds[i]; the first are unused */
 	size_t count, room;
 	struct user *users;
 	size_t num_users, user_room;
-	pthread_mutex_t lock;		/* of the queues, `done` and `stop` */
+	pthread_mutex_t lock;		/* protects the queues, `done` and `stop` */
 	struct queue queues[QUEUES];
 	struct task *done;
 	bool stop;
@@ -110,7 +117,7 @@ static bool is_paid(const struct user *user, uint64_t now)
 	return user->stores_paid_ns <= now && user->bytes_paid_ns <= now;
 }
 
-/* A user's place; NULL: there is no memory. */
+/* Returns the entry of a user, or NULL if memory runs out. */
 static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 {
 	size_t kept = 0, room;
@@ -136,7 +143,10 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 	return &k->users[k->num_users++];
 }
 
-/* Takes `price`, `most` or less, of what is paid back in time. False: too much was taken lately. */
+/*
+ * Charges `price`, or `most` if that is less, to a budget that refills over time. Returns false if
+ * too much was charged lately.
+ */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 {
 	uint64_t debt = *paid_ns > now ? *paid_ns - now : 0;
@@ -178,7 +188,7 @@ static void give_plan(struct task *t)
 	t->file = t->work.file;
 }
 
-/* The file of a plan, for reading; one that was not verified yet is first. */
+/* Looks up a plan's file for reading. A file that was not verified yet is verified first. */
 static void get_plan(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_NO;
@@ -245,7 +255,7 @@ static void clear_user(struct keep *k, struct task *t)
 		t->answer.kind = CACHE_YES;
 }
 
-/* A file that tells what each user has. */
+/* Makes a file that lists what each user has. */
 static void show_users(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -372,7 +382,10 @@ static struct task *run_transaction(struct keep *k, struct task *batch)
 		t = t->next;
 	begun = t && cache_index_begin(k->index);
 	for (t = batch; t; t = t->next) {
-		t->ended = t->stage == FINISH;	/* for what follows: it came a second time */
+		/*
+		 * The entry was already verified or written when the task came back to this stage.
+		 */
+		t->ended = t->stage == FINISH;
 		ask_index(k, t);
 		if (begun && cache_index_batch_failed(k->index)) {
 			rest = t->next;
@@ -402,7 +415,7 @@ static void run_batch(struct keep *k, struct task *batch)
 
 /* ---- threads ---- */
 
-/* The next one that is not of the user who was served last, if there is such a one. */
+/* Takes the next task of a user other than the one served last, if there is one. */
 static struct task *take_turn(struct queue *q)
 {
 	struct task **link = &q->first, *t;
@@ -559,7 +572,7 @@ static void drop_memory(struct client *c)
 	c->memory = -1;
 }
 
-/* The broker has the socket too: closing it would not show at the other end. */
+/* The broker holds the socket too, so closing it here would not end the connection. */
 static void drop_client(struct keep *k, size_t i)
 {
 	drop_memory(k->clients[i]);
@@ -571,7 +584,9 @@ static void drop_client(struct keep *k, size_t i)
 	k->clients[i] = k->clients[k->count];
 }
 
-/* Takes over a worker from the broker. False: the end has come. */
+/*
+ * Takes over a worker's socket from the broker. Returns false when the broker has closed its end.
+ */
 static bool take_client(struct keep *k)
 {
 	struct message message;
@@ -600,7 +615,7 @@ static void take_admin(struct keep *k)
 
 /* ---- requests ---- */
 
-/* False: the worker is gone, or does not read. */
+/* Returns false if the worker is gone or does not read its answers. */
 static bool answer(struct keep *k, size_t i, struct task *t)
 {
 	bool sent = message_send(k->fds[i].fd, &t->answer, t->file);
@@ -625,7 +640,9 @@ static int make_memory(const struct message *sizes)
 	return memory;
 }
 
-/* A plan that is wanted: memory for it, if its user has not stored too much lately. */
+/*
+ * Answers a request to store a plan with memory for it, unless the user has stored too much lately.
+ */
 static void give_memory(struct keep *k, struct client *c)
 {
 	struct task *t = &c->task;
@@ -701,7 +718,7 @@ static void set_busy(struct keep *k, size_t i, bool is_busy)
 	k->fds[i].fd = ~k->fds[i].fd;
 }
 
-/* Answers a request, or has it worked for. False: the worker is gone. */
+/* Answers a request, or queues it for a thread. Returns false if the worker is gone. */
 static bool serve_request(struct keep *k, size_t i, const struct message *request)
 {
 	struct client *c = k->clients[i];
@@ -767,7 +784,7 @@ static void end_work(struct keep *k)
 	}
 }
 
-/* Answers one request. False: the worker is gone, or is not to be listened to. */
+/* Reads and answers one request. Returns false if the worker is gone or sent an invalid message. */
 static bool serve_client(struct keep *k, size_t i)
 {
 	struct client *c = k->clients[i];
@@ -784,13 +801,16 @@ static bool serve_client(struct keep *k, size_t i)
 
 /* ---- the loop ---- */
 
-/* One request of each in turn. */
+/* Serves one request of each client in turn. */
 static void keep_loop(struct keep *k)
 {
 	for (;;) {
 		if (poll(k->fds, k->count, -1) <= 0)
 			continue;
-		/* Backwards: one that goes makes the last take its place. */
+		/*
+		 * The loop runs backwards, because the last client takes the place of one that
+		 * leaves.
+		 */
 		for (size_t i = k->count; --i >= FIRST_CLIENT;)
 			if (k->fds[i].revents && !serve_client(k, i))
 				drop_client(k, i);

@@ -14,13 +14,13 @@
 struct keep;
 
 /*
- * Starts the threads. `plans` NULL: none are kept. `listener`: where administrators connect,
- * -1: nowhere. NULL, with a log line: it cannot be.
+ * Starts the threads. If `plans` is NULL, no plans are cached. `listener` is the socket for
+ * administrators, or -1. Returns NULL, with a log line, on failure.
  */
 struct keep *keep_begin(int broker, int listener, struct cache_index *index,
 			struct blob_store *plans);
 
-/* Serves until the broker ends it, or is gone. It finishes the work that it began. */
+/* Serves until the broker ends the process or exits. Finishes the work that it began. */
 void keep_run(struct keep *keep);
 
 #endif /* NN_ENGINE_KEEPER_LOOP_H */

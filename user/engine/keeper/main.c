@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnaccel-keeper: holds the index of the compilation cache and the plans that the engine keeps.
- * The broker starts it; it reads what workers send and touches nothing but its folder.
+ * nnaccel-keeper: holds the index of the compilation cache and the plans that the engine keeps. The
+ * broker starts it; it reads what workers send and accesses only its own folder.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,10 @@
 #include "kit/broker/keeper.h"
 #include "kit/cache/keeper_message.h"
 
-/* The end comes from the broker: what it passed before is served first. */
+/*
+ * Signals are ignored: the broker ends this process, after everything that it passed before is
+ * served.
+ */
 static void set_up_process(void)
 {
 	umask(0077);
@@ -80,7 +83,7 @@ int keeper_main(int argc, char **argv)
 	if (limits.bytes)
 		plans = blob_store_open(index, o.folder, &limits);
 	listener = listen_in(o.folder);
-	/* Threads are made between: no more can be afterwards. */
+	/* Threads are created between the two steps, because the filter forbids it afterwards. */
 	keep = !sandbox_keep_folder(o.folder) ? NULL :
 	       keep_begin(KEEPER_BROKER_FD, listener, index, plans);
 	if (!keep || !sandbox_filter_calls())

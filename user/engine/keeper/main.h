@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nnaccel-keeper, as a function: tests are keepers, too.
- */
+/* nnaccel-keeper as a function, so that tests can run keepers too. */
 #ifndef NN_ENGINE_KEEPER_MAIN_H
 #define NN_ENGINE_KEEPER_MAIN_H
 

@@ -8,6 +8,8 @@
 
 int main(int argc, char **argv)
 {
-	/* Nothing of this process is needed that a handler of its exit could do. */
+	/*
+	 * The process ends at once, because nothing that a handler of exit() does is needed here.
+	 */
 	_exit(keeper_main(argc, argv));
 }

@@ -18,7 +18,7 @@
 #include "engine/keeper/sandbox.h"
 #include "kit/api/log.h"
 
-/* All that the first version knows: what it does not know is left alone. */
+/* Everything that Landlock's first version knows; later rights are not restricted. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
 /* The accesses that are allowed in the folder and the one below. */

@@ -8,13 +8,16 @@
 #include <stdbool.h>
 
 /*
- * Privileges, and by Landlock all files but those in the folder and those that are open. Counts
- * for threads that are made later. False, with a log line; where the kernel has no Landlock that
- * part is left out, with a log line.
+ * Drops privileges, and by Landlock the access to all files except the folder and files that are
+ * open. It applies to later threads too. Returns false, with a log line, on failure. A kernel
+ * without Landlock skips that part, with a log line.
  */
 bool sandbox_keep_folder(const char *folder);
 
-/* All system calls that the keeper does not make, in all threads. False, with a log line. */
+/*
+ * Forbids all system calls that the keeper does not make, in all threads. Returns false, with a log
+ * line, on failure.
+ */
 bool sandbox_filter_calls(void);
 
 #endif /* NN_ENGINE_KEEPER_SANDBOX_H */

@@ -8,7 +8,7 @@
 #include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 
-/* One operation, in the table from its registration on. */
+/* An operation; it is in the table once it is registered. */
 struct plugin_op {
 	struct nn_op op;
 	const struct nna_engine_plugin_operation *operation;
