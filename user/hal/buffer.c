@@ -22,8 +22,8 @@
 
 struct nna_buffer {
 	struct nna_device *device;
-	atomic_uint users;		/* references: the handle, and each execution in flight */
-	uint32_t token;			/* in the device's table */
+	atomic_uint users;	/* number of references: the handle, and each execution in flight */
+	uint32_t token;			/* token of the buffer in the device's table */
 	uint32_t num_roles;
 	struct nnaccel_role *roles;
 
@@ -31,9 +31,11 @@ struct nna_buffer {
 	pthread_mutex_t lock;
 	uint32_t kernel_id;
 	uint64_t capacity;
-	const struct nn_device_extension_item *type;	/* as in a signature's operand */
-	struct nn_operand initial;	/* of all roles and the description; without extras */
-	struct nn_operand current;	/* with the shape of the current contents */
+	/* Type of the device's extension, as in a signature's operand; NULL for a type of NNAPI. */
+	const struct nn_device_extension_item *type;
+	/* The operand of all roles and the description, without extras. */
+	struct nn_operand initial;
+	struct nn_operand current;	/* the operand with the shape of the current contents */
 	bool initialised;
 };
 
@@ -284,7 +286,7 @@ static uint32_t unit_of(const struct nna_buffer *b)
 	return b->type ? b->type->element_size : 1;
 }
 
-/* Returns the initial size: that of the shape, or a few elements if it is open. */
+/* Returns the initial size: that of the shape, or of a few elements if the shape is open. */
 static uint64_t first_capacity(const struct nna_buffer *b)
 {
 	struct nn_operand least = b->initial;

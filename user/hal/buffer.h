@@ -33,8 +33,8 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 			      struct nn_error *err);
 
 /*
- * Records the contents of outputs after an execution, by its shapes. *again: a buffer of open size
- * was too small and has grown; uses->ids has its new id.
+ * Records the contents of outputs after an execution, by its shapes. Sets *again if a buffer of
+ * open size was too small and has grown; uses->ids has its new id.
  */
 void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *request,
 		     enum nn_status status, const struct nnaccel_shape *shapes,

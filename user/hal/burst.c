@@ -39,7 +39,7 @@ struct nna_burst {
 	struct region status, requests, results, doorbell;
 	struct nna_slots slots;
 
-	atomic_flag busy;		/* its holder owns the fields that follow */
+	atomic_flag busy;		/* set by the thread that owns the following fields */
 	bool broken;			/* the rings are out of step and unusable */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
@@ -288,7 +288,7 @@ static enum nn_status reserve_all(struct nna_burst *b, const struct nna_request 
 	return NN_OK;
 }
 
-/* Binds a memory to a slot at its first use. False: the memory gets no slot. */
+/* Binds a memory to a slot at its first use. Returns false if the memory gets no slot. */
 static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *slot)
 {
 	struct nnaccel_burst_slot bind = {
@@ -323,7 +323,7 @@ static bool get_slots(struct nna_burst *b, const struct nna_request *r)
 	return true;
 }
 
-/* Sends the request. False: the rings cannot carry it, and nothing was sent. */
+/* Sends the request. Returns false if the rings cannot carry it; then nothing was sent. */
 static bool send_request(struct nna_burst *b, const struct nna_request *r, bool measure)
 {
 	const struct nn_request request = {
@@ -396,8 +396,8 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 }
 
 /*
- * Executes through the rings; *sent: they accepted the request. Otherwise NN_OK means: use the
- * ioctl.
+ * Executes through the rings. Sets *sent if they accepted the request; otherwise NN_OK tells the
+ * caller to use the ioctl.
  */
 static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
 			      bool *sent, struct nna_output_shape *shapes, uint32_t *num_shapes,

@@ -248,7 +248,7 @@ static enum nn_status check_parts(const struct parts *parts, struct nn_error *er
 }
 
 /*
- * Gets the parts into memory of this process. No byte at all means that compilation was deferred.
+ * Gets the parts into memory of this process. If all parts are empty, compilation was deferred.
  * `err` must not be NULL, and stays empty on success.
  */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,

@@ -12,8 +12,8 @@ enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *ca
 			      struct nn_error *err);
 
 /*
- * Saves a prepared model; err says why not. *put_off: there is nothing to save before the first
- * execution, which is no failure.
+ * Saves a prepared model; `err` says why it failed. Sets *put_off if there is nothing to save
+ * before the first execution, which is no failure.
  */
 enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			      bool *put_off, struct nn_error *err);

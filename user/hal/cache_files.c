@@ -104,8 +104,8 @@ static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_
 }
 
 /*
- * Locks the files in one order, always, so that two processes cannot wait for each other. A writer
- * first locks the data for reading: they may be unchanged.
+ * Locks the files always in the same order, so that two processes cannot wait for each other. A
+ * writer first locks the data files for reading, because they may already have the right contents.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err)
@@ -161,7 +161,7 @@ static bool holds(const struct nna_cache_files *files, uint32_t i,
 	return true;
 }
 
-/* Each step is on the disk before the next. */
+/* Each step is on the disk before the next one begins. */
 static bool empty(int fd)
 {
 	return !ftruncate(fd, 0) && !fdatasync(fd);
@@ -174,8 +174,8 @@ static bool write_file(int fd, const struct nna_cache_bytes *part)
 }
 
 /*
- * The first file goes first and comes last: at no moment, that of a power failure included, is it
- * there beside others that are not its own.
+ * The first file is emptied first and written last. So it never exists beside files of another
+ * entry, even after a power failure.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err)

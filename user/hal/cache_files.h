@@ -17,7 +17,8 @@
 /* Model files come first. */
 struct nna_cache_files {
 	uint32_t num_model, count;
-	int fds[NNA_MAX_CACHE_FILES];	/* open files of our own, so that their locks are too */
+	/* Open files of this process alone, so that the locks are its own too. */
+	int fds[NNA_MAX_CACHE_FILES];
 	uint64_t sizes[NNA_MAX_CACHE_FILES];
 };
 
@@ -31,10 +32,10 @@ struct nna_cache_bytes {
 int nna_cache_file(const struct nna_cache *cache, uint32_t i);
 
 /*
- * Opens and locks the files of an entry, for reading unless `writes`. NN_INVALID_ARGUMENT: wrong
- * files, none, or more than 32 of a kind; NN_GENERAL_FAILURE: other processes keep them locked.
- * nna_cache_files_close() must follow. It ends the locks unless another reference holds the open
- * files, as a pool of the kernel does.
+ * Opens and locks the files of an entry, for reading unless `writes`. Returns NN_INVALID_ARGUMENT
+ * for wrong files, no files, or more than 32 of a kind, and NN_GENERAL_FAILURE if other processes
+ * keep them locked. nna_cache_files_close() must follow. It ends the locks unless another reference
+ * holds the open files, as a pool of the kernel does.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err);
@@ -42,8 +43,8 @@ void nna_cache_files_close(struct nna_cache_files *files);
 
 /*
  * Writes all parts of an entry that was opened for writing. A data file that already has these
- * bytes stays, even if a loaded model keeps it locked. If writing fails, the entry is left
- * empty: its first file is.
+ * bytes stays, even if a loaded model keeps it locked. If writing fails, the entry is left empty,
+ * because its first file is empty.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err);

@@ -245,8 +245,8 @@ void nna_device_expect_worker(struct nna_device *device)
 }
 
 /*
- * Under info_lock. Returns whether to query the engine again for information of the `of`th worker,
- * 0: none. Without an engine, known information stays.
+ * Called under info_lock. Returns whether to query the engine again for information about worker
+ * number `of` (0 if there is none). Without an engine, known information stays.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

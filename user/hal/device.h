@@ -20,14 +20,14 @@ struct nna_extensions {
 	struct nna_extensions *older;
 	struct nn_device_extension *list;
 	uint32_t count;
-	uint32_t size;			/* of the engine's answer that it was made from */
+	uint32_t size;	/* size of the engine's answer from which the list was made */
 	uint8_t answer[];
 };
 
 struct nna_device {
 	int fd;
 	struct direct *direct;	/* NULL: the module's device */
-	pid_t process;		/* that opened the device: see nna_device_is_ours() */
+	pid_t process;		/* process that opened the device; see nna_device_is_ours() */
 	/* references: the handle, and each memory, buffer, prepared model and burst */
 	atomic_uint users;
 
@@ -37,27 +37,31 @@ struct nna_device {
 	 */
 	pthread_mutex_t info_lock;	/* held during queries */
 	atomic_uint worker;		/* number of the worker expected now, from 1 */
-	uint32_t info_of;		/* that gave the information; 0: not known yet */
+	/* Number of the worker that gave the information; 0 if it is not known yet. */
+	uint32_t info_of;
 	uint32_t extensions_of;
 	struct nn_device_info info;
-	struct nna_extensions *extensions;	/* the newest; NULL: not known yet */
+	struct nna_extensions *extensions;	/* the newest list; NULL if it is not known yet */
 
-	/* By token, from 1; NULL: free. No other lock is held when this one is taken. */
+	/*
+	 * Indexed by token, from 1; free places are NULL. No other lock is held when this one is
+	 * taken.
+	 */
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;
 	uint32_t buffers_size;
-	uint32_t first_free;		/* all earlier places are used */
+	uint32_t first_free;		/* first free place; all earlier places are used */
 
 	/* Answers of fenced executions. No other lock is held when this one is taken. */
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 
-	pthread_mutex_t bursts_lock;	/* no other lock is held when it is taken */
+	pthread_mutex_t bursts_lock;	/* no other lock is held when this one is taken */
 	struct nna_burst *bursts;
 	struct nna_watcher watcher;	/* notices bursts that end */
 };
 
-/* ioctl() of the device: 0, or -1 with errno. */
+/* Calls ioctl() of the device. Returns 0, or -1 with errno. */
 int nna_device_call(const struct nna_device *device, unsigned long request, void *arg);
 
 struct nna_device *nna_device_get(struct nna_device *device);
@@ -70,7 +74,7 @@ void nna_device_put(struct nna_device *device);
  */
 bool nna_device_is_ours(const struct nna_device *device);
 
-/* To be called before a call that may get this context a new worker. */
+/* Call this before a call that may give this context a new worker. */
 void nna_device_expect_worker(struct nna_device *device);
 
 /* Returns whether there is a deadline and it has passed. */

@@ -23,7 +23,10 @@
 #include "hal/direct.h"
 #include "ring/ring.h"
 
-/* The module's defaults: after these times a late execution returns, and its worker is killed. */
+/*
+ * The module's defaults: a late execution returns after the first time, and its worker is killed
+ * after the second.
+ */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S
 
@@ -37,8 +40,8 @@ struct object {
 	struct object *next;
 	uint32_t id;
 	enum object_kind kind;
-	bool has_id;			/* it is not destroyed yet */
-	unsigned int uses;		/* references: its id, models, slots and commands */
+	bool has_id;			/* the object is not destroyed yet */
+	unsigned int uses;	/* number of references: its id, models, slots and commands */
 	/* the session that knows the pool, or has the model or layout */
 	uint32_t session;
 	/* a pool */
@@ -62,13 +65,13 @@ struct object {
 struct call {
 	struct call *next;
 	struct nnaccel_cmd head;
-	struct object **objects;	/* of the grants; held */
+	struct object **objects;	/* objects of the grants, with a reference each */
 	struct nnaccel_grant *grants;
 	struct nnaccel_arg *args;
 	struct nnaccel_cmd_role *roles;
 	const void *attributes;
 	bool is_done, is_abandoned;
-	int error;			/* an errno, or 0: there is an answer */
+	int error;			/* errno, or 0 if there is an answer */
 	struct direct_answer answer;
 	uint8_t *payload;		/* malloc()ed, behind a struct direct_answer */
 };
@@ -81,7 +84,7 @@ struct slot {
 struct burst {
 	struct burst *next;
 	uint32_t number, session;
-	int fd, alive;			/* ends of a pipe: fd tells EPOLLHUP once `alive` is closed */
+	int fd, alive;	/* ends of a pipe: fd reports EPOLLHUP once `alive` is closed */
 	int file;			/* of the regions */
 	struct nnaccel_burst_status *status;
 	struct slot *slots;
@@ -90,18 +93,18 @@ struct burst {
 
 struct direct {
 	struct sockaddr_un address;
-	pid_t process;			/* that opened it: a forked child is refused */
+	pid_t process;	/* process that opened the device; calls of a forked child are refused */
 	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t changed;
 	uint32_t session;		/* number of the connection, from 1 */
 	bool is_connected, is_ending;
 	int commands, memory;		/* -1: never connected */
-	bool has_reader;		/* that is to be joined */
+	bool has_reader;		/* the reader thread exists and must be joined */
 	pthread_t reader;
 	uint64_t cookies, executions;
 	uint32_t ids, burst_numbers;
 	struct object *objects;
-	struct call *calls;		/* that wait for answers */
+	struct call *calls;		/* calls that wait for answers */
 	struct burst *bursts;
 	int doorbell;			/* -1: none yet */
 };

@@ -18,7 +18,7 @@ struct direct;
 struct direct *direct_open(const char *path);
 void direct_close(struct direct *d);
 
-/* ioctl() of a device: 0, or -1 with errno. */
+/* Calls ioctl() of a device. Returns 0, or -1 with errno. */
 int direct_call(struct direct *d, unsigned long request, void *arg);
 
 /* ioctl(), mmap() and close() of a burst, by the number of its file. */

@@ -9,7 +9,7 @@
 
 /*
  * Clears the reason of an earlier call. Each exported function does this first, also when it is
- * called internally, so nothing may have failed before.
+ * called internally, so it must not be called after a failure.
  */
 static inline void nna_error_clear(struct nn_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The steps that synchronous, fenced and submitted executions share: begin (check and hold),
- * translate, submit, read back, end (release). Each kind submits in its own way.
+ * translate, submit, read back, end (release). Only submitting differs between them.
  */
 #ifndef NN_HAL_EXECUTE_H
 #define NN_HAL_EXECUTE_H
@@ -34,8 +34,8 @@ struct nna_call {
 };
 
 /*
- * Copies a caller's request and options (NULL: the defaults) to this library's versions, before
- * anything else. NN_INVALID_ARGUMENT: their size is not valid.
+ * Copies a caller's request and options (NULL: the defaults) to this library's versions. Call it
+ * first. Returns NN_INVALID_ARGUMENT if their size is not valid.
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
@@ -58,8 +58,8 @@ enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execut
 
 /*
  * Returns the status of a call whose ioctl returned `error` (an errno, 0: the engine answered), and
- * records the buffers' contents. *again: a buffer has grown; the call can be submitted again
- * unchanged. `was_past`: the deadline had passed before the submission.
+ * records the buffers' contents. Sets *again if a buffer has grown; the call can then be submitted
+ * again unchanged. `was_past` says that the deadline had passed before the submission.
  */
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
@@ -81,7 +81,7 @@ void nna_call_end(struct nna_call *call);
 enum nn_status nna_set_args(const struct nna_request *request, struct nnaccel_arg *args,
 			    struct nn_error *err);
 
-/* Converts the shapes of a result; NN_GENERAL_FAILURE: they are not valid. */
+/* Converts the shapes of a result. Returns NN_GENERAL_FAILURE if they are not valid. */
 enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
 			      struct nna_output_shape *shapes, struct nn_error *err);
 

@@ -21,7 +21,7 @@ struct end {
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/* An answer that was fetched, because the kernel returns it only once. */
+/* An answer that was fetched. It is stored because the kernel returns it only once. */
 struct nna_fence {
 	struct nna_fence *next;
 	int fd;			/* the file that the answer was fetched by */
@@ -30,7 +30,7 @@ struct nna_fence {
 
 /*
  * Gets the shape of an output from the request and the model; from the request alone if the model
- * is not known. NN_INVALID_ARGUMENT: it is not complete.
+ * is not known. Returns NN_INVALID_ARGUMENT if the shape is not complete.
  */
 static enum nn_status declared_shape(const struct nna_prepared_model *p,
 				     const struct nna_argument *a, uint32_t index,

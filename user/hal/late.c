@@ -25,10 +25,10 @@ struct nna_late {
 	_Atomic(uint64_t) executions;
 	/* the execution after which to save; NEVER while a thread saves */
 	_Atomic(uint64_t) next;
-	bool is_last;			/* set only by the thread: it saves the tuned model */
+	bool is_last;	/* set only by the thread: this save is of the tuned model */
 	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_t thread;
-	pid_t process;			/* that has the thread: a forked child does not */
+	pid_t process;	/* process that has the thread; a forked child does not have it */
 	bool has_thread;
 };
 
@@ -71,7 +71,10 @@ static void *save(void *arg)
 	    !reason.message[0])
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (put_off) {
-		/* The execution has only begun, behind a fence: a later one may find a plan. */
+		/*
+		 * The execution has only begun, because it waits for a fence. The plan may exist at
+		 * a later execution.
+		 */
 		atomic_store(&late->next, atomic_load(&late->executions) + 1);
 		return NULL;
 	}

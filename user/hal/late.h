@@ -8,8 +8,8 @@
 #include "prepare.h"
 
 /*
- * Duplicates an entry's handles for a model. put_off: nothing was saved, because the engine
- * compiles at the first execution. If memory runs out, nothing is saved later.
+ * Duplicates an entry's handles for a model. `put_off` says that nothing was saved, because the
+ * engine compiles at the first execution. If memory runs out, nothing is saved later.
  */
 void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 		    bool put_off);

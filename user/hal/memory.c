@@ -114,8 +114,8 @@ static enum nn_status check_prot(const char *what, int prot, struct nn_error *er
 }
 
 /*
- * Converts the errno of a rejected import. It is not a caller's mistake: the device cannot access
- * the memory.
+ * Converts the errno of a rejected import. The caller made no mistake: the device cannot access the
+ * memory.
  */
 static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
 				  struct nn_error *err)
@@ -151,7 +151,7 @@ enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, ui
 	m->is_imported = true;
 	m->offset = before;
 	error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
-	/* It may be a dma-buf that CPUs cannot map, for an engine that does not need to. */
+	/* The memory may be a dma-buf that CPUs cannot map, for an engine that maps no memory. */
 	if (error == EOPNOTSUPP) {
 		i.flags = NNACCEL_IMPORT_DEVICE;
 		error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);

@@ -9,18 +9,18 @@
 
 struct nna_memory {
 	struct nna_device *device;
-	atomic_uint users;		/* references: the handle, and each execution in flight */
+	atomic_uint users;	/* number of references: the handle, and each execution in flight */
 	uint32_t pool;
 	bool is_imported;
 	int prot;			/* of <sys/mman.h> */
-	atomic_bool has_slots;		/* may be in the slots of a burst */
-	uint64_t offset;		/* of the memory's first byte in the pool */
+	atomic_bool has_slots;		/* the memory may be in the slots of a burst */
+	uint64_t offset;		/* offset of the memory's first byte in the pool */
 	uint64_t size;
-	/* an image, always used whole: the size is that of its rows */
+	/* the memory is an image, which is always used whole; the size is that of its rows */
 	bool is_formatted;
 
 	pthread_mutex_t map_lock;
-	void *map;			/* of the whole pool, or NULL */
+	void *map;			/* mapping of the whole pool, or NULL */
 };
 
 struct nna_memory *nna_memory_get(struct nna_memory *memory);

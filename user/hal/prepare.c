@@ -319,13 +319,13 @@ static bool wants_keep(const struct nna_prepare_options *options)
 
 struct nna_preparation {
 	struct nna_device *device;	/* held */
-	uint32_t id;			/* of the submission; 0: it has ended, or was never submitted */
+	uint32_t id;	/* id of the submission; 0 if it has ended or was never submitted */
 	int error;			/* an errno that it ended with, or 0 */
 	bool was_past;			/* the deadline, at the start */
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];
 	struct nna_prepare_options options;
-	struct nna_cache cache;		/* of the options, if they have one */
+	struct nna_cache cache;		/* cache of the options, if they have one */
 	struct nna_signature *signature;
 };
 
@@ -434,7 +434,7 @@ static enum nn_status make_signature(struct nna_device *device, const struct nn_
 	const struct nn_device_extension *extensions = NULL;
 	uint32_t count = 0;
 
-	/* Without them nothing is known of their types, and only buffers ask. */
+	/* Without extensions only their types are unknown, and only buffers need these. */
 	if (nna_signature_needs_extensions(model))
 		nna_device_get_extensions(device, &extensions, &count, NULL);
 	*signature = nna_signature_create(model, extensions, count);
@@ -512,7 +512,7 @@ enum nn_status nna_preparation_finish(struct nna_preparation *p,
 	if (status)
 		return status;
 	status = nna_prepared_model_new(p->device, p->work.out_model, &p->options, prepared, err);
-	/* Now the model is given or gone. */
+	/* From here on the model is handed over or destroyed. */
 	p->error = ENOENT;
 	if (status)
 		return status;
@@ -549,7 +549,7 @@ void nna_preparation_free(struct nna_preparation *p)
 	if (p->id)
 		nna_drop(p->device, p->id);
 	else if (!p->error && !p->work.out_status)
-		nna_drop(p->device, p->work.out_model);	/* it was not taken */
+		nna_drop(p->device, p->work.out_model);	/* the model was not handed over */
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
 	free(p);

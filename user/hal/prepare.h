@@ -12,14 +12,14 @@ struct nna_prepared_model {
 	struct nna_device *device;
 	uint32_t id;
 	bool low_power;
-	/* NULL: not known, because the model came from a cache */
+	/* signature of the model; NULL if the model came from a cache */
 	struct nna_signature *signature;
-	struct nna_late *late;		/* NULL: nothing will be saved later */
+	struct nna_late *late;		/* deferred save; NULL if nothing will be saved later */
 };
 
 /*
- * Copies a caller's options (NULL: the defaults) to this library's version. NN_INVALID_ARGUMENT:
- * their size or a value is not valid.
+ * Copies a caller's options (NULL: the defaults) to this library's version. Returns
+ * NN_INVALID_ARGUMENT if their size or a value is not valid.
  */
 enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
 					const struct nna_prepare_options *options,

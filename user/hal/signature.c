@@ -56,7 +56,10 @@ static const struct nn_device_extension_item *find_type(const struct nn_device_e
 	return NULL;
 }
 
-/* Returns the device's description of a type, by its name in the model; NULL: it has none. */
+/*
+ * Returns the device's description of a type, by its name in the model; NULL if there is no such
+ * type.
+ */
 static const struct nn_device_extension_item *
 find_extension_type(const struct nn_model *model, const struct nn_device_extension *extensions,
 		    uint32_t num_extensions, int32_t type)

@@ -13,7 +13,7 @@
 struct nna_signature_operand {
 	/*
 	 * The device's description of an extension's type. `operand` then counts each element as
-	 * one byte: a TENSOR_QUANT8_ASYMM or a BOOL. NULL: a type of NNAPI.
+	 * one byte: a TENSOR_QUANT8_ASYMM or a BOOL. It is NULL for a type of NNAPI.
 	 */
 	const struct nn_device_extension_item *type;
 	struct nn_operand operand;
@@ -26,8 +26,8 @@ struct nna_signature {
 };
 
 /*
- * Copies the model's signature, with the extensions of its device, which must outlive it. NULL: out
- * of memory. nna_signature_free() accepts NULL.
+ * Copies the model's signature, with the extensions of its device, which must outlive it. Returns
+ * NULL if memory runs out. nna_signature_free() accepts NULL.
  */
 struct nna_signature *nna_signature_create(const struct nn_model *model,
 					   const struct nn_device_extension *extensions,

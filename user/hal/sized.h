@@ -17,7 +17,7 @@
 /*
  * Copies a caller's structure into this library's version, with zeros where the caller's ends.
  * `what` names it. Returns NN_INVALID_ARGUMENT if it is shorter than `least`, longer than
- * NNA_MAX_STRUCT, or not zero where this library's version ends.
+ * NNA_MAX_STRUCT, or not zero beyond this library's version.
  */
 enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
 			       const char *what, struct nn_error *err);

@@ -25,7 +25,10 @@ void nna_slots_destroy(struct nna_slots *slots)
 	pthread_mutex_destroy(&slots->lock);
 }
 
-/* Returns the place of a memory, or the one that ends the search. There is always a free one. */
+/*
+ * Returns the memory's place in the table, or the free place that ends the search. There is always
+ * a free one.
+ */
 static struct nna_slot *search(const struct nna_slots *slots, const struct nna_memory *memory)
 {
 	uint32_t mask = slots->size - 1;

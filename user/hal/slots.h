@@ -19,8 +19,9 @@ struct nna_slot {
 };
 
 struct nna_slots {
-	pthread_mutex_t lock;		/* for changes of the table */
-	struct nna_slot *table;		/* by memory; after a collision the next free place */
+	pthread_mutex_t lock;		/* held while the table is changed */
+	/* Slots by memory; after a collision a slot is in the next free place. */
+	struct nna_slot *table;
 	uint32_t size;			/* a power of two, or 0 */
 	uint32_t taken;			/* places that hold or held a memory */
 	uint32_t count;			/* places that hold a memory */
@@ -29,7 +30,7 @@ struct nna_slots {
 void nna_slots_init(struct nna_slots *slots);
 void nna_slots_destroy(struct nna_slots *slots);
 
-/* Only one thread at a time may find and add, with a memory that exists. */
+/* Only one thread at a time may find or add slots, and the memory must exist. */
 bool nna_slots_find(const struct nna_slots *slots, const struct nna_memory *memory,
 		    uint32_t *slot);
 /* Adds a memory; false: out of memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submits work to the engine through the kernel and gets its answer: one system call, unless a
- * signal comes.
+ * Submits work to the engine through the kernel and gets its answer. This takes one system call,
+ * unless a signal comes.
  */
 #include <errno.h>
 

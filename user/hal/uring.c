@@ -16,7 +16,7 @@
 struct nna_submission {
 	struct nna_prepared_model *prepared;
 	struct nna_execute_options options;
-	struct nna_request request;	/* its arrays belong to this library */
+	struct nna_request request;	/* the request; this library owns its arrays */
 	struct nna_call call;
 	bool was_past;			/* the deadline had passed when the entry was prepared */
 	struct nnaccel_submit submit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: one thread per device that waits for bursts to die, which the kernel reports by
- * EPOLLHUP. It wakes the threads that wait for their rings.
+ * The watcher: one thread per device that waits until a burst ends, which the kernel reports by
+ * EPOLLHUP. It wakes the threads that wait for the burst's rings.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: one thread per device that waits for bursts to die, which the kernel reports by
- * EPOLLHUP. It wakes the threads that wait for their rings.
+ * The watcher: one thread per device that waits until a burst ends, which the kernel reports by
+ * EPOLLHUP. It wakes the threads that wait for the burst's rings.
  */
 #ifndef NN_HAL_WATCHER_H
 #define NN_HAL_WATCHER_H
@@ -15,7 +15,7 @@ struct nna_device;
 struct nna_watcher {
 	pthread_t thread;
 	pid_t process;		/* a forked child has no such thread */
-	int epoll;		/* -1: no thread yet */
+	int epoll;		/* epoll file of the watcher; -1 if there is no thread yet */
 	int stop;		/* eventfd */
 };
 
