@@ -219,7 +219,8 @@ struct nnaccel_cpu_use {
 	int error;
 };
 
-static DEFINE_MUTEX(nnaccel_cpu_uses_lock);	/* innermost; no memory is allocated with it held */
+/* The innermost lock; no memory is allocated while it is held. */
+static DEFINE_MUTEX(nnaccel_cpu_uses_lock);
 static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 
 /* Returns the entry of a dma-buf with a reference; NULL if memory is short at a begin. */
@@ -299,8 +300,8 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 }
 
 /*
- * Begins or ends an access to a dma-buf of another driver: that of a user, or one that is not
- * @counted and does nothing while there are users. Returns an error of nnaccel_access_error().
+ * Begins or ends an access to a dma-buf of another driver. An access that is not @counted does
+ * nothing while a user accesses the dma-buf. Returns an error of nnaccel_access_error().
  */
 static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
@@ -385,7 +386,9 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return -ENOMEM;
-	/* A rescuer is not wanted: it would run several works in turn, behind one that blocks. */
+	/*
+	 * The workqueue has no rescuer: it would run several works in turn, behind one that blocks.
+	 */
 	queue->wq = alloc_workqueue("nnaccel-%llu", WQ_UNBOUND, NNACCEL_ACCESS_THREADS,
 				    ctx->number);
 	if (!queue->wq) {

@@ -93,7 +93,7 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		user->refs++;
 		user->contexts++;
 	} else {
-		/* A user without references is the new one: max_contexts is 0. */
+		/* A user without references was just added: max_contexts is 0. */
 		if (!user->refs) {
 			hash_del(&user->node);
 			nnaccel_count(NNACCEL_USERS, -1);

@@ -652,7 +652,7 @@ static const struct file_operations nnaccel_burst_fops = {
 
 /* ---- creation ---- */
 
-/* Allocates a burst with one reference that is not alive yet. */
+/* Allocates a burst with one reference. It is not alive yet. */
 static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 						 const struct nnaccel_burst_create *arg)
 {

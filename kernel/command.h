@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: what a worker is asked to do. */
+/* nnaccel: commands to workers. */
 #ifndef NNACCEL_COMMAND_H
 #define NNACCEL_COMMAND_H
 

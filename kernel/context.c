@@ -134,7 +134,10 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* Does the process end? Each thread may have its own table of files, so the table cannot tell. */
+/*
+ * Returns whether the process ends. Each thread may have its own table of files, so the table
+ * cannot tell.
+ */
 static bool nnaccel_context_is_ending(const struct nnaccel_context *ctx)
 {
 	if (!(current->flags & PF_EXITING))

@@ -21,7 +21,7 @@
  *
  * Waits call it without ctx->lock.
  *
- * Return: true if it can, or if the session is over.
+ * Return: true if the session has work, or if it is over.
  */
 bool nnaccel_session_ready(const struct nnaccel_session *session)
 {
@@ -116,7 +116,7 @@ static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
 	return !cmd->burst;
 }
 
-/* Publishes the grants of what a command names, as far as there are numbers for them. */
+/* Publishes the grants of what a command names, if numbers were reserved for them. */
 static void nnaccel_fetch_publish(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	u32 i;

@@ -192,7 +192,7 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
  * Besides the limit, the array of pages must fit vmalloc(), and a grant must fit its range of
  * mmap() offsets.
  *
- * Return: true if it can.
+ * Return: true if a pool may have this length.
  */
 bool nnaccel_pool_may_have(u64 length)
 {

@@ -320,7 +320,7 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 			return new;
 		mutex_lock(&ctx->lock);
 	}
-	/* Another thread may have been faster, or the session may have ended. */
+	/* Another thread may have made the proxy meanwhile, or the session may have ended. */
 	if (nnaccel_session_is_over(session)) {
 		dmabuf = ERR_PTR(-ESHUTDOWN);
 	} else {

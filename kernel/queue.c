@@ -106,7 +106,7 @@ static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
 /**
  * nnaccel_end_create() - Makes the end of an execution
  *
- * Return: the end with one reference, or NULL if there is no memory.
+ * Return: the end with one reference, or NULL if memory ran out.
  */
 struct nnaccel_end *nnaccel_end_create(void)
 {
@@ -134,7 +134,10 @@ void nnaccel_end_put(struct nnaccel_end *end)
 		kref_put(&end->refs, nnaccel_end_free);
 }
 
-/* Starts the waits before @end. Returns true if they are over; else @ready is queued then. */
+/*
+ * Starts the waits before @end. Returns true if they are over; otherwise @ready is queued when they
+ * are.
+ */
 static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 {
 	struct nnaccel_dependency *dep = cmd->waits + cmd->num_armed;

@@ -421,7 +421,7 @@ static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnacce
  * nnaccel_submission_get_end() - Returns the end of the submission of a file
  * @fd: number of the file
  *
- * Return: the end with a reference; NULL if it is no such file.
+ * Return: the end with a reference; NULL if the file is not that of a submission.
  */
 struct nnaccel_end *nnaccel_submission_get_end(int fd)
 {

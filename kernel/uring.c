@@ -140,7 +140,7 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	cmd->uring = uring;
 	*nnaccel_uring_pdu(ioucmd) = uring;
 	kref_get(&cmd->refs);
-	/* This must precede the start: the end of the execution frees the request. */
+	/* The request is marked before the start, because the end of the execution frees it. */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
 	mutex_lock(&ctx->lock);
 	ret = nnaccel_command_admit(cmd);
