@@ -13,7 +13,10 @@
 /* Returns how many files an engine asks for. */
 uint32_t files_count(const struct nna_engine *engine);
 
-/* Opens all files, in the order of the list. False, with a log line: one cannot be opened. */
+/*
+ * Opens all files, in the order of the list. Returns false, with a log line, if one cannot be
+ * opened.
+ */
 bool files_open(const struct nna_engine *engine);
 
 #endif /* NN_KIT_FILES_H */

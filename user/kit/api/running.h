@@ -14,10 +14,10 @@
 struct running {
 	const struct grants *grants;
 	struct mapping **pools;
-	struct buffer **buffers;	/* of each pool, or NULL */
+	struct buffer **buffers;	/* buffer of each pool, or NULL */
 	uint32_t num_pools;
 	bool may_have_fence;
-	int fence;			/* from the engine, or -1 */
+	int fence;			/* fence from the engine, or -1 */
 };
 
 /* Sets the execution of this thread; NULL: none. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The engine's own store: entries of the keeper's, under hashes of the engine's keys.
- */
+/* The engine's own store: entries that the keeper holds under hashes of the engine's keys. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

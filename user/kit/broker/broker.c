@@ -64,7 +64,7 @@ enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
 	struct worker *next;
-	struct spawned process;		/* all files -1: threads serve */
+	struct spawned process;	/* process of the worker; all its files are -1 if threads serve */
 	struct thread_client *threads;	/* NULL: a process serves */
 	struct cgroup_leaf leaf;
 	enum worker_state state;
@@ -95,7 +95,7 @@ struct broker {
 	/* when to look at the waiting contexts; NEVER: after an event */
 	uint64_t look_at_ns;
 	struct worker *workers;
-	struct backoff starts;		/* of workers without plug-ins */
+	struct backoff starts;		/* backoff for workers without plug-ins */
 	uint64_t plugins_at_ns;		/* no worker with plug-ins starts before this time */
 	bool ready;			/* some worker has been ready */
 	bool stop;
@@ -426,8 +426,9 @@ static void worker_said(struct broker *b, struct worker *w)
 /* ---- contexts ---- */
 
 /*
- * Moves a ready worker to a leaf of its user's and passes the session of a context to it. NULL:
- * no worker takes it. One that has died is of no use; one that cannot be moved is ready still.
+ * Moves a ready worker to a leaf of its user and passes the session of a context to it. Returns
+ * NULL if no worker takes the session. A worker that has died is of no use; one that cannot be
+ * moved stays ready.
  */
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
 				   struct cgroup_leaf *leaf)
@@ -443,7 +444,7 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 		if (!error && spawned_pass_session(&w->process, session))
 			return w;
 		w->state = DYING;
-		spawned_kill(&w->process);	/* if it is not dead already */
+		spawned_kill(&w->process);	/* kill the worker unless it is already dead */
 		/* The killed worker owns this leaf, so the next one needs a new leaf. */
 		if (!error && cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine,
 						     waiter->context, leaf))
@@ -454,7 +455,8 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 
 /*
  * Gives a context a worker. If there can be no cgroup for it, the context is refused before it has
- * a session, because a session ends with the file of it. NULL: it gets none now, or waiter->reason.
+ * a session, because a session ends with the file of it. Returns NULL if the context gets no worker
+ * now, or never, with waiter->reason set.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -748,13 +750,13 @@ static void dispatch(struct broker *b, const struct watch *what)
 	}
 }
 
-/* Waits for something to happen, and looks at all that did. */
+/* Waits for events, and handles all that came. */
 static void take_events(struct broker *b, int timeout_ms)
 {
 	struct epoll_event event;
 	int n = 1;
 
-	/* One event at a time: dealing with it may free what another is about. */
+	/* Handles one event at a time, because its handler may free the object of another one. */
 	for (int i = 0; i < MAX_EVENTS && n == 1 && !b->stop; i++) {
 		n = epoll_wait(b->epoll, &event, 1, i ? 0 : timeout_ms);
 		if (n == 1)
@@ -798,7 +800,7 @@ static void end_workers(struct broker *b)
 		} else {
 			log_warning("%s: does not end", w->name);
 			w->leaf.name[0] = '\0';
-			w->threads = NULL;	/* they end with this process */
+			w->threads = NULL;	/* the threads end with this process */
 		}
 		worker_free(b, w);
 	}

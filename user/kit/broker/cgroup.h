@@ -11,13 +11,14 @@
 #include <sys/types.h>
 
 struct cgroup_options {
-	uint64_t max_memory;		/* bytes of a worker, 0: no limit */
-	uint64_t user_memory;		/* bytes of all workers of a user, 0: no limit */
-	unsigned int cpu_weight;	/* of a worker among those of its user, 1 to 10000 */
-	unsigned int low_cpu_weight;	/* the same, while all its models have low priority */
-	unsigned int user_cpu_weight;	/* of a user's workers among all */
+	uint64_t max_memory;		/* memory limit of a worker in bytes; 0 for no limit */
+	uint64_t user_memory;	/* memory limit of all workers of a user in bytes; 0 for no limit */
+	/* CPU weight of a worker among those of its user, 1 to 10000. */
+	unsigned int cpu_weight;
+	unsigned int low_cpu_weight;	/* its CPU weight while all its models have low priority */
+	unsigned int user_cpu_weight;	/* CPU weight of a user's workers among all users */
 	unsigned int max_pids;		/* of a worker */
-	unsigned int user_workers;	/* that a user may have */
+	unsigned int user_workers;	/* number of workers that a user may have */
 	/* a client's own memory limit does not apply to its worker */
 	bool no_client_limit;
 };
@@ -26,12 +27,12 @@ struct cgroup_options {
 
 /* A worker's cgroup. */
 struct cgroup_leaf {
-	char name[CGROUP_NAME_SIZE];	/* a path below the base; empty: none */
+	char name[CGROUP_NAME_SIZE];	/* path below the base; empty if there is none */
 	int fd;				/* the folder; cgroup_leaf_close() closes it */
 };
 
 struct cgroup {
-	int base;			/* the delegated folder, -1: none */
+	int base;			/* folder that was delegated, or -1 */
 	unsigned int serial;
 	struct cgroup_options options;
 };
@@ -60,7 +61,7 @@ const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engi
 
 /*
  * Moves a worker from its leaf to another one, which it then owns. Returns 0, or an errno with a
- * log line. ESRCH: the worker has died; any other: it stays in its leaf.
+ * log line. ESRCH says that the worker has died; with any other errno it stays in its leaf.
  */
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
 		     struct cgroup_leaf *to);

@@ -22,7 +22,9 @@
 
 #define UNKNOWN "the memory limit of its cgroup is not known: "
 
-/* Reads the limit of one folder. False: the folder is gone, or its limit cannot be read. */
+/*
+ * Reads the limit of one folder. Returns false if the folder is gone or its limit cannot be read.
+ */
 static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 {
 	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

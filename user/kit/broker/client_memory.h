@@ -17,7 +17,7 @@ struct client_memory {
 
 /*
  * Reads the limit of the process that opened a context of `engine`; cgroups are mounted at `mount`.
- * Returns NULL, or what is missing: then the limit is unknown, and the client may have any.
+ * Returns NULL, or what is missing; then the client's limit is unknown.
  */
 const char *client_memory_find(const char *mount, int engine, uint64_t context,
 			       struct client_memory *memory);

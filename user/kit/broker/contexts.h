@@ -15,13 +15,17 @@
  */
 int context_next(int node, const char *device, struct nnaccel_engine_next *next);
 
-/* Returns a context's session, which the caller closes; -1: the context is gone, or an error. */
+/*
+ * Returns a context's session, which the caller closes; -1 if the context is gone or the call
+ * fails.
+ */
 int context_session(int node, uint64_t context);
 
 /*
  * Gets the process that opened a context, 0 if nnacceld's PID namespace has no number for it.
- * False: the process has ended or executed another program, or the module cannot report it. If this
- * call gives the same answer before and after /proc is read, the data read belongs to that process.
+ * Returns false if the process has ended or executed another program, or if the module cannot
+ * report it. If this call gives the same answer before and after /proc is read, the data read
+ * belongs to that process.
  */
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 

@@ -43,12 +43,13 @@ struct host {
 	struct keeper keeper;
 	int listener, signals;		/* -1: none */
 	struct client *clients;		/* [max] */
-	struct pollfd *fds;		/* of the signals, the listener, and each client's end */
+	/* Files for poll(): the signals, the listener, and each client's end. */
+	struct pollfd *fds;
 	unsigned int count, max;
 	unsigned int number;		/* number of the next client */
 };
 
-/* Opens a socket; it gets its name only after it listens. */
+/* Opens a socket. It gets its final name only after it listens. */
 static bool listen_at(struct host *h, const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -173,7 +173,7 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 	return false;
 }
 
-/* Reaps the keeper if it has ended. True: it has ended, or there was none. */
+/* Reaps the keeper if it has ended. Returns true if no keeper runs. */
 static bool reap(struct keeper *keeper)
 {
 	siginfo_t info = { 0 };
@@ -202,7 +202,10 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 	return keeper->socket >= 0 && message_send(keeper->socket, &serve, worker);
 }
 
-/* Passes the process' own socket to a new keeper, or closes it, so that its other end sees that. */
+/*
+ * Passes this process' own socket to a new keeper. Otherwise closes the socket, so that its other
+ * end sees that.
+ */
 static void pass_own(struct keeper *keeper)
 {
 	if (keeper->own < 0 || keeper_pass(keeper, keeper->own, geteuid()))

@@ -18,17 +18,17 @@
 
 /* Arguments of the keeper; keeper_rows lists those that it gets. */
 struct keeper_options {
-	const char *folder;		/* of the index; NULL: no cache */
+	const char *folder;		/* folder of the index; NULL if there is no cache */
 	const char *version;		/* version of the index; keeper_start() sets it */
-	const char *identity;		/* of the engine's own store; NULL: it has none */
+	const char *identity;	/* identity of the engine's own store; NULL if it has none */
 	struct {
 		uint64_t bytes;		/* 0: no plans are stored */
 		uint64_t bytes_per_user;
-	} plans;			/* of the engine's own cache */
+	} plans;			/* limits of the engine's own cache */
 	enum log_level log_level;
 	const char *program;		/* NULL: the installed nnaccel-keeper */
 	const char *engine;		/* identity of the engine; NULL or "": no cache */
-	const struct spawn_plugins *plugins;	/* of workers; NULL: none */
+	const struct spawn_plugins *plugins;	/* plug-ins that workers load, or NULL */
 };
 
 #define KEEPER_WORDS 6
@@ -37,17 +37,17 @@ extern const struct option_row keeper_rows[KEEPER_WORDS + 1];
 struct keeper {
 	struct keeper_options options;
 	pid_t pid;			/* 0: none */
-	int pidfd;			/* -1: none; readable when it has ended */
+	int pidfd;	/* pidfd of the keeper, or -1; readable when the keeper has ended */
 	int socket;			/* -1: none */
-	int own;			/* keeper_connect()'s end of the broker; -1: none */
+	int own;			/* the broker's end of keeper_connect()'s socket, or -1 */
 	int program;
 	char version[160];		/* version of the index */
 	uint64_t started_ns;
 };
 
 /*
- * Starts the keeper once its folder exists and is writable. False: there is no keeper; a log line
- * says why unless no cache is wanted.
+ * Starts the keeper once its folder exists and is writable. Returns false if there is no keeper; a
+ * log line says why unless no cache is wanted.
  */
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
@@ -66,8 +66,8 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 int keeper_connect(struct keeper *keeper);
 
 /*
- * Reaps a keeper that has ended, as its pidfd shows, and starts another, at most every 10 s. True:
- * a new keeper runs, which knows no worker yet. Does not wait.
+ * Reaps a keeper that has ended, as its pidfd shows, and starts another, at most every 10 s.
+ * Returns true if a new keeper runs; it knows no worker yet. Does not wait.
  */
 bool keeper_revive(struct keeper *keeper);
 

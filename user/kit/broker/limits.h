@@ -50,10 +50,10 @@ struct limits_user {
 	unsigned int workers;
 	unsigned int crashes;		/* in a row */
 	uint64_t last_crash_ns;
-	uint64_t until_ns;		/* no worker before this time, after crashes */
+	uint64_t until_ns;	/* the user gets no worker before this time, after crashes */
 	/* when the burst of new workers is available again in full */
 	uint64_t starts_paid_ns;
-	uint64_t refusals_paid_ns;	/* the same for refusals */
+	uint64_t refusals_paid_ns;	/* when the full number of refusals is available again */
 	uint64_t logged_ns;		/* time of the last logged refusal */
 	unsigned int unlogged;		/* refusals since */
 	uint64_t served_ns;		/* time of its last new worker */
@@ -61,10 +61,10 @@ struct limits_user {
 };
 
 struct limits {
-	unsigned int max_workers;	/* of all users but root */
+	unsigned int max_workers;	/* limit of the workers of all users except root */
 	unsigned int max_workers_per_user;
 	unsigned int starts_per_s;	/* new workers of a user per second after its burst */
-	unsigned int workers;		/* that count towards max_workers */
+	unsigned int workers;		/* number of workers that count towards max_workers */
 	unsigned int num_users, max_users;
 	struct limits_user *users;
 };
@@ -81,7 +81,7 @@ void limits_free(struct limits *limits);
  */
 int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *later_ns);
 
-/* Counts a worker for a user if it may have one; returns as limits_ask() does. */
+/* Counts a worker for a user if limits_ask() allows it; returns the same values. */
 int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
@@ -93,7 +93,7 @@ uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint6
 /* Returns the number of a user's workers. */
 unsigned int limits_workers(const struct limits *limits, uint32_t uid);
 
-/* Returns when a user got its last worker; 0: never, or it is forgotten. */
+/* Returns when a user got its last worker; 0 if it never got one or is forgotten. */
 uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 
 /* Returns whether a user had few new workers lately, so that it may get the last idle worker. */

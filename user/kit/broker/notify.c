@@ -43,7 +43,7 @@ void notify_ready(void)
 	notify("READY=1");
 }
 
-/* Returns the number in an environment variable, 0: it has no number. */
+/* Returns the number in an environment variable, or 0 if it has none. */
 static uint64_t number_of(const char *name)
 {
 	const char *text = getenv(name);
@@ -57,7 +57,7 @@ static uint64_t number_of(const char *name)
 	return errno || *end ? 0 : value;
 }
 
-/* Returns the watchdog's interval in ms; 0: the manager does not watch this process. */
+/* Returns the watchdog's interval in ms; 0 if the manager does not watch this process. */
 static uint64_t interval_ms(void)
 {
 	uint64_t pid = number_of("WATCHDOG_PID"), us = number_of("WATCHDOG_USEC");
@@ -70,7 +70,7 @@ static uint64_t interval_ms(void)
 
 int notify_alive(int timeout_ms)
 {
-	static uint64_t next_ms;	/* 0: not sent yet */
+	static uint64_t next_ms;	/* time of the next message; 0 if none was sent yet */
 	uint64_t interval = interval_ms(), now, left;
 
 	if (!interval)

@@ -15,21 +15,24 @@ struct client_threads;
 struct engine_options {
 	const char *device;
 	const char *name;		/* device name that the engine registers */
-	const char *version;		/* of the device, for the kernel to show */
+	const char *version;		/* version of the device, shown by the kernel */
 	uint32_t type;			/* enum nn_device_type */
 	unsigned int idle;		/* processes to keep ready */
 	unsigned int max;		/* clients at a time */
 	unsigned int max_per_user;
 	unsigned int rate;		/* new clients of a user a second, after a burst */
-	/* program -1: it has not been opened yet, nor plug-ins found */
+	/*
+	 * spawner of workers; its program is -1 until it is opened, and plug-ins are not yet found
+	 */
 	struct spawner spawner;
 	struct keeper_options keeper;
 	struct extensions extensions;	/* re-read when the folder changes */
-	const struct cgroup_options *cgroup;	/* NULL: workers have no cgroups of their own */
+	/* Limits of cgroups; NULL if workers have no cgroups of their own. */
+	const struct cgroup_options *cgroup;
 	const struct nna_engine *engine;	/* an engine of the kit, or NULL */
 	/* socket to serve clients at, without the module; or NULL */
 	const char *direct;
-	/* serves clients by threads; NULL: processes serve them */
+	/* functions that serve clients by threads; NULL if processes serve them */
 	const struct client_threads *threads;
 };
 

@@ -46,7 +46,7 @@ void reread_init(struct reread *r, const struct extensions *e)
 		r->groups = inotify_add_watch(r->changes, GROUPS_FOLDER, GROUPS_EVENTS);
 }
 
-/* In the groups' folder only one file matters. */
+/* Only one file of the groups' folder is watched. */
 static bool matters(const struct reread *r, const struct inotify_event *event)
 {
 	return event->wd != r->groups || (event->len && !strcmp(event->name, GROUPS_FILE));

@@ -12,11 +12,13 @@
 #define REREAD_MAX (NNA_ENGINE_MAX_PLUGINS * 256 + 16)
 
 struct reread {
-	int changes;			/* to be polled: something changed; -1: not watched */
+	/* Watches for changes; ready for reading if something changed; -1 if nothing is watched. */
+	int changes;
 	int groups;			/* the watch of the folder with the system's groups */
-	int answer;			/* to be polled while a process examines; else -1 */
+	int answer;	/* answer of a running examination, ready for poll(); otherwise -1 */
 	pid_t pid;
-	uint64_t at_ns;			/* when to look, once changes have settled; 0: never */
+	/* When to examine, once changes have settled; 0 if there is nothing to examine. */
+	uint64_t at_ns;
 	size_t size;
 	char text[REREAD_MAX];
 };
@@ -27,13 +29,15 @@ void reread_init(struct reread *reread, const struct extensions *extensions);
 /* Notes changes. */
 void reread_changed(struct reread *reread);
 
-/* Starts an examining process if it is time. True: reread->answer is to be polled. */
+/*
+ * Starts an examining process if it is time. Returns true if the caller must poll reread->answer.
+ */
 bool reread_start(struct reread *reread, const struct extensions *extensions,
 		  const struct spawner *spawner);
 
 /*
- * Reads of the answer. True: the answer is complete, and the extensions are updated; the caller
- * then closes reread->answer and sets it to -1.
+ * Reads a part of the answer. Returns true if the answer is complete and the extensions are
+ * updated; the caller then closes reread->answer and sets it to -1.
  */
 bool reread_read(struct reread *reread, struct extensions *extensions);
 

@@ -12,12 +12,12 @@
 
 /* Options for starting workers. */
 struct spawner {
-	const char *path;		/* of the program; NULL: the installed nnaccel-worker */
+	const char *path;	/* path of the program; NULL for the installed nnaccel-worker */
 	int program;			/* the same, O_PATH */
-	uid_t uid;			/* that workers run as */
+	uid_t uid;			/* user id that workers run as */
 	gid_t gid;
 	struct worker_options options;	/* spawn sets options.uid and .gid */
-	bool allow_none;		/* allow ISOLATE_NONE if nothing else works */
+	bool allow_none;		/* allow ISOLATE_NONE if no stronger isolation works */
 };
 
 /* Plug-ins that a worker is to load. */
@@ -25,7 +25,7 @@ struct spawn_plugins {
 	const char *folder;
 	char **files;			/* names in it, and a NULL */
 	unsigned int count;
-	bool probe;			/* only to test the last one */
+	bool probe;			/* start the worker only to test the last plug-in */
 };
 
 /* A started worker. */

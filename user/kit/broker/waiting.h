@@ -14,7 +14,7 @@
 enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* users that had few workers lately */
-	/* of these, the user's only context, or one that waited long */
+	/* of the waiting contexts, the user's only one, or one that waited long */
 	WAITING_ALONE,
 };
 
@@ -30,7 +30,7 @@ struct waiter {
 	bool is_second;
 	uint64_t since_ns;
 	int error;			/* 0, or the errno of its refusal */
-	const char *reason;		/* for the log; NULL: from the errno */
+	const char *reason;		/* reason for the log; NULL to log the errno */
 	uint64_t refuse_at_ns;		/* time of its refusal */
 };
 
@@ -42,7 +42,7 @@ struct waiting {
 /* Adds a context; returns false if out of memory. */
 bool waiting_add(struct waiting *waiting, const struct waiter *waiter);
 
-/* Removes a context; does nothing if it does not wait. */
+/* Removes a context; does nothing if the context does not wait. */
 void waiting_remove(struct waiting *waiting, uint64_t context);
 void waiting_clear(struct waiting *waiting);
 

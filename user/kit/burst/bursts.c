@@ -46,9 +46,9 @@ struct idler {
 };
 
 /*
- * The list holds a reference to its bursts, and so does each caller of a burst's executor. The
- * engine may be slow, so that no thread calls it under the lock. The last reference is dropped
- * under the lock, and the burst is freed without it.
+ * The list holds a reference to its bursts, and so does each caller of a burst's executor. No
+ * thread calls the engine under the lock, because the engine may be slow. The last reference is
+ * dropped under the lock, and the burst is freed without it.
  */
 struct burst {
 	struct burst *next;		/* in the list */
@@ -224,8 +224,8 @@ static bool take_out(struct bursts *bursts, struct burst *burst)
 }
 
 /*
- * Takes the scratch that was used last, because it is still in the caches. NULL: none is large
- * enough.
+ * Takes the scratch that was used last, because it is still in the caches. Returns NULL if none is
+ * large enough.
  */
 static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
 {
@@ -292,7 +292,7 @@ static struct burst *dequeue(struct bursts *bursts)
 	return burst;
 }
 
-/* Leaves a burst to the watcher; if a request came meanwhile, the burst is queued at once. */
+/* Leaves a burst to the watcher. If a request came meanwhile, the burst is queued at once. */
 static void park(struct bursts *bursts, struct burst *burst)
 {
 	if (nn_ring_park(&burst->ring))
@@ -470,7 +470,10 @@ static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, 
 	return send_result(burst, scratch, NN_RING_FOREVER);
 }
 
-/* Returns how long to linger: not at all if no other thread is idle, so that one can wake up. */
+/*
+ * Returns how long to wait for the next request. This is 0 if no other thread is idle, so that one
+ * becomes free.
+ */
 static uint64_t linger_until(struct bursts *bursts)
 {
 	return atomic_load(&bursts->idle) ? clock_ns() + LINGER_NS : 0;

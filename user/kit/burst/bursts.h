@@ -33,7 +33,7 @@ struct region {
 struct bursts {
 	struct grants *grants;
 	struct models *models;
-	bool ended;			/* under the lock: threads are to end */
+	bool ended;			/* the threads must end; protected by the lock */
 	uint64_t spin_ns;		/* longest spin of a wait */
 	unsigned int max_spinning;	/* bursts that may spin at a time */
 	atomic_uint serving;		/* bursts that have a thread */

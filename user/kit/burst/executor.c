@@ -71,7 +71,7 @@ static void tell_shapes(struct scratch *s)
 	}
 }
 
-/* Takes the engine's new form of the model, if it has replaced the one of the last request. */
+/* Takes the engine's new form of the model if it has replaced the form of the last request. */
 static void renew_form(struct executor *executor)
 {
 	models_put_form(executor->models, executor->loaded, executor->form);

@@ -14,19 +14,19 @@
  * thread that serves the burst uses it.
  */
 struct scratch {
-	struct scratch *next;		/* for a list of its owner */
+	struct scratch *next;		/* next scratch in the owner's list */
 	uint32_t capacity;
 	bool has_accesses;		/* a slot is memory of another driver */
 	struct nnaccel_datum *datums;
-	struct nn_request request;	/* its arrays have room for `capacity` elements, */
+	struct nn_request request;	/* request whose arrays have room for `capacity` elements */
 	struct nn_result result;
 	struct nn_error err;		/* of the result */
-	uint64_t device_ns;		/* of the execution; 0: not known */
-	struct mapping **mappings;	/* and so have these */
+	uint64_t device_ns;		/* device time of the execution; 0 if it is not known */
+	struct mapping **mappings;	/* mappings, with room for `capacity` elements */
 	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
 	struct nn_arg *args;
-	uint32_t *arg_slots;		/* of each argument; 0: it is omitted */
-	void **staged;			/* of each argument; see rows.h */
+	uint32_t *arg_slots;		/* slot of each argument; 0 if it is omitted */
+	void **staged;			/* staged rows of each argument; see rows.h */
 	struct nn_output_shape *shapes;
 };
 
@@ -42,15 +42,15 @@ struct executor {
 	struct grants *grants;
 	struct loaded_model *loaded;
 	struct form *form;		/* the model's form in the last request */
-	const struct nna_engine_burst *of_engine;	/* its functions, or NULL */
+	const struct nna_engine_burst *of_engine;	/* the engine's own functions, or NULL */
 	void *own;			/* the engine's executor */
-	uint32_t burst;			/* whose slots are in `places` */
-	const uint32_t *devices;	/* of the burst's status page */
+	uint32_t burst;			/* burst whose slots are in `places` */
+	const uint32_t *devices;	/* device word of the burst's status page */
 	uint64_t misses;		/* slots that the kernel had to resolve */
 	/*
-	 * Not held while a model runs. Held while the engine adds a slot, so that the slot is
-	 * removed afterwards and not meanwhile. An engine that hangs there blocks only its own
-	 * burst and the threads that free slots of it.
+	 * Not held while a model runs. Held while the engine adds a slot, so that the slot is not
+	 * removed before it is added. An engine that hangs there blocks only its own burst and the
+	 * threads that free slots of it.
 	 */
 	pthread_mutex_t lock;
 	struct slot_place *places;	/* by NNACCEL_SLOT_INDEX() */
@@ -68,7 +68,7 @@ void executor_free(struct executor *executor);
 
 /*
  * Finds the memory of each slot of a request, for mappings[num_slots], and keeps it mapped until
- * the slot is freed. executor_put_memory() ends the use of it, if that returned NN_OK.
+ * the slot is freed. After NN_OK, executor_put_memory() ends the use.
  */
 enum nn_status executor_get_memory(struct executor *executor, const struct nn_request *request,
 				   struct mapping **mappings, struct nn_error *err);
@@ -78,8 +78,9 @@ void executor_put_memory(struct executor *executor);
 void executor_forget(struct executor *executor, uint32_t slot);
 
 /*
- * Runs scratch->request and leaves scratch->result. All that the client wrote is checked; results
- * are those of the ordinary path. Only one thread at a time may call this.
+ * Runs scratch->request and leaves scratch->result. Everything that the client wrote is checked.
+ * The results are the same as those of an execution by ioctl. Only one thread at a time may call
+ * this.
  */
 void executor_run(struct executor *executor, struct scratch *scratch);
 

@@ -15,8 +15,8 @@
 
 struct cache_client {
 	pthread_mutex_t lock;	/* held from a request to its answer */
-	int socket;		/* -1: the keeper is gone, or there was none */
-	uint32_t serial;	/* of the last request */
+	int socket;	/* socket to the keeper; -1 if the keeper is gone or there was none */
+	uint32_t serial;	/* serial number of the last request */
 };
 
 /* Initialises the client. socket -1: the worker has no cache. */
@@ -26,7 +26,10 @@ bool cache_client_init(struct cache_client *client, int socket);
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
-/* Looks a hash up. NN_GENERAL_FAILURE: it was not stored for this token and this client's user. */
+/*
+ * Looks a hash up. Returns NN_GENERAL_FAILURE if it was not stored for this token and this client's
+ * user.
+ */
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
@@ -34,10 +37,13 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 struct kept_parts {
 	void *base;		/* NULL: none */
 	size_t model_size, data_size;
-	uint8_t hash[DIGEST_SIZE];	/* of the model part */
+	uint8_t hash[DIGEST_SIZE];	/* hash of the model part */
 };
 
-/* Gets an entry; kept_parts_unmap() unmaps it. NN_GENERAL_FAILURE: there is no such entry. */
+/*
+ * Gets an entry; kept_parts_unmap() unmaps it. Returns NN_GENERAL_FAILURE if there is no such
+ * entry.
+ */
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct kept_parts *plan, struct nn_error *err);
 void kept_parts_unmap(struct kept_parts *plan);
@@ -47,14 +53,14 @@ struct cache_entry {
 	const uint8_t *key;
 	/* the entry belongs to the engine's own store, and replaces an older one */
 	bool is_own;
-	size_t model_size, data_size;	/* of the data part: whole pages of BLOB_PAGE */
+	size_t model_size, data_size;	/* the data part has whole pages of BLOB_PAGE */
 	/* Writes the data part, then the model part. */
 	void (*write)(const struct cache_entry *entry, char *bytes);
 };
 
 /*
- * Stores an entry. NN_GENERAL_FAILURE: it is not stored, because a plan is stored already or the
- * keeper cannot; NN_RESOURCE_EXHAUSTED_TRANSIENT: the client's user stores too much at a time.
+ * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is stored already or the keeper fails, and
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user stores too much at a time.
  */
 enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
 				 struct nn_error *err);

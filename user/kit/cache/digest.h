@@ -12,8 +12,8 @@
 #define DIGEST_SIZE 32
 
 /*
- * Loads the algorithm. To be called once before the other functions, and before the filter of
- * system calls, because libcrypto reads its configuration. This function is not thread-safe; the
+ * Loads the algorithm. Call it once before the other functions, and before the filter of system
+ * calls is loaded, because libcrypto reads its configuration. This function is not thread-safe; the
  * others are.
  */
 bool digest_init(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper of the compilation cache, as the broker starts it and administrators reach it: they
+ * The messages of the keeper of the compilation cache: the broker starts it, and administrators
  * connect to a socket in its folder.
  */
 #ifndef NN_KIT_KEEPER_MESSAGE_H
@@ -19,7 +19,7 @@
 
 /* The head of the report that CACHE_SHOW returns; rows follow. */
 struct cache_report {
-	char version[160];		/* of the index; empty: none yet */
+	char version[160];		/* version of the index; empty if there is none yet */
 };
 
 struct cache_report_user {

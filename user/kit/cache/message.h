@@ -33,13 +33,13 @@ enum message_way {
 enum message_kind {
 	/* A worker asks the keeper: */
 	CACHE_STORE = 1,	/* store `hash` for `token`, durably */
-	CACHE_QUERY = 2,	/* is `hash` stored for `token`? */
-	/* and for the engine's own cache, with the key of an entry in `token`, */
+	CACHE_QUERY = 2,	/* ask whether `hash` is stored for `token` */
+	/* requests to the engine's own cache, with the key of an entry in `token`: */
 	CACHE_GET = 3,		/* get the entry; its file comes with the answer */
 	CACHE_NEW = 4,		/* get memory to write an entry of these sizes to */
-	CACHE_DONE = 5,		/* that memory is written and unmapped */
+	CACHE_DONE = 5,		/* the memory is written and unmapped */
 	CACHE_DROP = 6,		/* remove the useless entry */
-	CACHE_NEW_OWN = 7,	/* as NEW, for an entry of the engine's own store */
+	CACHE_NEW_OWN = 7,	/* like NEW, for an entry of the engine's own store */
 	/* The keeper answers: */
 	/* stored or known. GET: sizes, with the data part first, and `hash` */
 	CACHE_YES = 11,
@@ -47,9 +47,9 @@ enum message_kind {
 	CACHE_FAILED,		/* the index or its disk failed */
 	CACHE_LATER,		/* this user stores too often */
 	/* The broker tells a worker: */
-	WORKER_GO = 21,		/* its user ids are mapped */
+	WORKER_GO = 21,		/* the worker's user ids are mapped */
 	WORKER_SESSION,		/* serve the session that comes with this */
-	/* and the worker the broker: */
+	/* messages of a worker to the broker: */
 	WORKER_READY,		/* it is sandboxed */
 	/* The broker tells the keeper: */
 	KEEPER_SERVE,		/* serve user `uid` on the socket that comes with this */
@@ -69,7 +69,7 @@ enum message_kind {
 /* Fields that a kind does not use are 0. */
 struct message {
 	uint32_t kind;			/* enum message_kind */
-	uint32_t serial;		/* of a request and its answer */
+	uint32_t serial;		/* serial number of a request and of its answer */
 	uint8_t token[CACHE_TOKEN_SIZE];
 	uint8_t hash[DIGEST_SIZE];
 	union {
@@ -82,14 +82,14 @@ struct message {
 /* Parses `size` bytes. Returns false unless they are a message with this direction. */
 bool message_parse(const void *bytes, size_t size, enum message_way way, struct message *message);
 
-/* Sends a message, with a file unless that is -1. Does not wait; false: errno is set. */
+/* Sends a message, with a file unless that is -1. Does not wait. Returns false with errno. */
 bool message_send(int socket, const struct message *message, int file);
 
 /*
- * Receives a message as recvmsg() with those flags. *file is the file that came with it, for the
- * caller to close, or -1; it has the first free number. If several files came, all are closed; with
- * a NULL `file` one is closed too. Returns 1, 0 at the end of the socket, or -1 with errno, EPROTO
- * for an invalid message.
+ * Receives a message as recvmsg() with those flags. Sets *file to the file that came with it, which
+ * the caller closes, or to -1; the file has the first free number. If several files came, all are
+ * closed; with a NULL `file` one is closed too. Returns 1, 0 at the end of the socket, or -1 with
+ * errno, EPROTO for an invalid message.
  */
 int message_receive(int socket, enum message_way way, int flags, struct message *message,
 		    int *file);

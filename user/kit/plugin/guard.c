@@ -58,7 +58,7 @@ static struct timespec to_time(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* Stops the thread for good: never returns to the interrupted code. */
+/* Stops the thread for good: it never returns to the interrupted code. */
 static void on_stop(int signal)
 {
 	static uint32_t never;

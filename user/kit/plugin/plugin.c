@@ -23,7 +23,7 @@ struct plugin {
 	struct nnx_extension descriptor;	/* fields beyond its version are 0 */
 	uint64_t version;
 	uint16_t prefix;		/* in this process */
-	struct nn_device_extension_item *items;	/* for the answer to clients */
+	struct nn_device_extension_item *items;	/* items of the answer to clients */
 	struct nna_engine_plugin_operation *operations;	/* the OEM's last */
 	uint32_t num_operations;
 };

@@ -16,7 +16,7 @@
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;
-	struct form **forms;		/* of these, held as well */
+	struct form **forms;		/* forms of these models, each with a reference */
 	struct nna_engine_role *roles;	/* for the engine */
 	uint32_t count;			/* of all three */
 };

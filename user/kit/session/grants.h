@@ -24,18 +24,19 @@ struct mapping {
 	size_t mapped;		/* length in whole pages */
 	uint32_t grant;
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
-	struct nnaccel_format format;	/* with NNACCEL_PROT_FORMATTED; else 0 */
-	struct mapping *others[NNACCEL_MAX_PLANES];	/* of planes in other files, or NULL */
-	bool is_foreign;	/* another driver's memory, or a plane of it */
+	struct nnaccel_format format;	/* format with NNACCEL_PROT_FORMATTED; otherwise 0 */
+	/* Mappings of planes in other files, or NULL. */
+	struct mapping *others[NNACCEL_MAX_PLANES];
+	bool is_foreign;	/* the memory, or a plane of it, is another driver's */
 	unsigned int users;
-	bool stale;		/* not to be used again */
+	bool stale;		/* the mapping must not be used again */
 	bool leaves;		/* a thread notifies the engine, then unmaps it */
 	atomic_bool broken;
 	atomic_bool told;	/* the engine knows it */
 };
 
 struct grants {
-	struct grants *next;	/* for the process' list */
+	struct grants *next;	/* next structure in the process' list */
 	const struct nna_engine *engine;
 	int session;
 	pthread_mutex_t lock;	/* protects the list and all but `broken` of its entries */

@@ -353,7 +353,10 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 		free(form);
 }
 
-/* Under all.lock. Gives a model another form, and holds the model. NULL: the model is gone. */
+/*
+ * Called under all.lock. Gives a model another form, and returns the model with a reference; NULL
+ * if the model is gone.
+ */
 static struct loaded_model *exchange(struct models *models, const void *prepared,
 				     struct form *better, struct form **old)
 {

@@ -16,9 +16,10 @@
 #include "kit/session/command.h"
 #include "kit/session/grants.h"
 
-/* The engine's form of a model: the first, or one that replaced another. */
+/* A form of a model: the one first prepared, or one that the engine replaced it with. */
 struct form {
-	void *prepared;			/* NULL: not prepared yet, or released */
+	/* The engine's prepared model; NULL before it is prepared and after it is released. */
+	void *prepared;
 	unsigned int users;
 };
 
@@ -28,10 +29,12 @@ struct loaded_model {
 	uint64_t number;
 	unsigned int users;
 	struct nn_model *model;		/* NULL: the plan was loaded */
-	struct nn_attributes *attributes;	/* of extensions, or NULL; outlives all forms */
+	/* Attributes of extensions, or NULL; they outlive all forms. */
+	struct nn_attributes *attributes;
 	struct form first;
-	_Atomic(struct form *) form;	/* for executions that begin now; NULL until models_add() */
-	bool is_kept;			/* in the engine's own cache */
+	/* Form for executions that begin now; NULL until models_add(). */
+	_Atomic(struct form *) form;
+	bool is_kept;			/* the model is in the engine's own cache */
 	uint8_t key[DIGEST_SIZE];	/* its key there */
 	struct kept_parts kept;		/* the cache entry that it was loaded from, if any */
 	struct mapping **pools;		/* NULL entries: cannot be mapped */
@@ -41,11 +44,11 @@ struct loaded_model {
 };
 
 struct models {
-	struct models *next;		/* for the process' list */
+	struct models *next;		/* next structure in the process' list */
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
-	struct cache_files files;	/* that an entry of the client's cache has */
+	struct cache_files files;	/* files of the client's cache entry */
 	bool lazy;			/* models are compiled at their first execution */
 	pthread_mutex_t lock;		/* protects the list, users and forms of its entries, and keys */
 	struct loaded_model *list;
@@ -72,8 +75,8 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
 
 /*
- * Handles NNACCEL_DO_PREPARE_CACHED: prepares a model from saved parts. NN_GENERAL_FAILURE: the
- * keeper does not know the parts, or they are damaged.
+ * Handles NNACCEL_DO_PREPARE_CACHED: prepares a model from saved parts. Returns NN_GENERAL_FAILURE
+ * if the keeper does not know the parts or they are damaged.
  */
 enum nn_status models_prepare_cached(struct models *models, const struct command *command,
 				     struct nn_error *err);
@@ -109,13 +112,13 @@ void models_keep_again(struct models *models, struct loaded_model *loaded);
 enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
 			   uint64_t offset, size_t length, void **copy, struct nn_error *err);
 
-/* That of the wire form. */
+/* Copies a model's serialised form. */
 enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
 				struct nn_error *err);
 
 /*
- * Maps the grants from `first` on. Without need_all a pool that cannot be mapped is left
- * out: only operations that read it suffer.
+ * Maps the grants from `first` on. Without need_all, a pool that cannot be mapped is skipped, so
+ * only operations that read it are affected.
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
@@ -132,7 +135,7 @@ enum nn_status models_take_attributes(struct models *models, const struct comman
 enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err);
 
-/* Extensions of a model: what is wrong with them is logged. */
+/* Checks the extensions of a model, and logs what is wrong with them. */
 enum nn_status models_check(const struct models *models, const struct nn_model *model,
 			    struct nn_error *err);
 
@@ -155,7 +158,7 @@ void models_put(struct models *models, struct loaded_model *loaded);
 struct form *models_form(struct models *models, struct loaded_model *loaded);
 void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
 
-/* NNACCEL_DO_FORGET_MODEL: the model goes now, or after its last execution. */
+/* Handles NNACCEL_DO_FORGET_MODEL: frees the model now, or after its last execution. */
 void models_forget(struct models *models, uint64_t number);
 
 /* NN_GENERAL_FAILURE where the file behind one of the mappings became shorter. */

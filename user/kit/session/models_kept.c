@@ -19,7 +19,8 @@ struct keep_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
-	struct loaded_model *loaded;	/* compiled from a copy, referenced; NULL: not yet */
+	/* Model compiled from a copy, with a reference; NULL until it is compiled. */
+	struct loaded_model *loaded;
 };
 
 /* Calls a function for each constant in a pool. */
@@ -234,7 +235,7 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 	return mappings_check(source->pools, source->num_pools, err);
 }
 
-/* Makes the model from the copy and compiles it at once, because it is cached at once. */
+/* Makes the model from the copy. It is compiled at once, because it is cached at once. */
 static enum nn_status compile_copy(struct models *models, const struct command *command,
 				   const struct keep_work *work, struct loaded_model *loaded,
 				   struct nn_error *err)
@@ -310,7 +311,9 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	if (!source)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
-	/* Another client of this user may have cached a model that this client may not use. */
+	/*
+	 * Another client of this user may have cached a model that is not allowed to this client.
+	 */
 	if (!status)
 		status = models_check(models, source->model, err);
 	if (!status)
@@ -339,7 +342,7 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 		*out = work;
 	else
 		work_free(models, work);
-	/* Without the copy that caching needs, memory may suffice. */
+	/* Caching needs a copy; memory may suffice without it. */
 	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
 

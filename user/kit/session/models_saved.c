@@ -10,7 +10,7 @@
 #include "kit/cache/digest.h"
 #include "kit/session/models.h"
 
-/* The sizes of several parts are hashed, too: no byte moves from one to another. */
+/* The sizes of the parts are hashed too, so that bytes cannot move from one part to another. */
 static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t count,
 				 uint8_t hash[DIGEST_SIZE], struct nn_error *err)
 {

@@ -32,7 +32,7 @@ struct memory_args {
 	struct mapping *const *pools;
 	uint32_t num_inputs, count;
 	struct nn_arg *args;		/* the resulting arguments */
-	void **staged;			/* of each argument; see rows_begin() */
+	void **staged;			/* staged rows of each argument; see rows_begin() */
 };
 
 /*

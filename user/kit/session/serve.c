@@ -232,18 +232,21 @@ struct job {
 	struct loaded_model *loaded;
 	struct form *form;		/* that it executes */
 	struct mapping **pools;
-	struct buffer **buffers;	/* of each pool in the engine's layout */
-	void **staged;			/* of each argument; see rows.h */
+	struct buffer **buffers;	/* buffer of each pool in the engine's layout */
+	void **staged;			/* staged rows of each argument; see rows.h */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
-	struct nnaccel_shape *payload;	/* as long as the command asks */
-	struct nn_attributes *attributes;	/* of the execution, or NULL */
+	struct nnaccel_shape *payload;	/* answer, as long as the command asks */
+	struct nn_attributes *attributes;	/* attributes of the execution, or NULL */
 	/* the last output is for the operations' times, see model/times.h */
 	bool has_times;
 	struct running running;
 };
 
-/* Allocates all arrays in one block. Pointers and shapes are 0: an engine may not set all. */
+/*
+ * Allocates all arrays in one block. Pointers and shapes begin as 0, because an engine may not set
+ * all of them.
+ */
 static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
 {
 	size_t num_args = (size_t)head->num_inputs + head->num_outputs;
@@ -353,8 +356,8 @@ static void answer_shapes(struct server *server, struct answer *answer,
 }
 
 /*
- * Finds the room behind the head in the last output. False: it has none, is not aligned, or cannot
- * be accessed by CPUs.
+ * Finds the room behind the head in the last output. Returns false if there is none, if it is not
+ * aligned, or if CPUs cannot access it.
  */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
@@ -682,8 +685,9 @@ static void fail_command(struct guard_job *job, const char *reason)
 }
 
 /*
- * Serves the command in the room. Returns the size of the next one if it came with the commit, else
- * 0. Only executions fetch with the commit, because other commands leave work to be done first.
+ * Serves the command in the room. Returns the size of the next command if it came with the commit,
+ * otherwise 0. Only executions fetch with the commit, because other commands leave work to be done
+ * first.
  */
 static size_t serve_one(struct server *server, struct room *room, size_t size)
 {
@@ -820,7 +824,7 @@ void server_abandon(struct server *server)
 	grants_revoke(&server->grants);
 	bursts_revoke(&server->bursts);
 	session_abandon(server->session);
-	/* Do this last: it calls the engine, which may hang. */
+	/* This comes last, because it calls the engine, which may hang. */
 	grants_sweep(&server->grants);
 }
 

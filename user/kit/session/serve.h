@@ -27,10 +27,10 @@ struct due {
 struct shared {
 	atomic_bool ended;
 	atomic_bool revoked;		/* threads' writes no longer reach the client's memory */
-	int gone;			/* eventfd: readable after the end */
+	int gone;			/* eventfd that becomes readable at the end */
 	pthread_mutex_t lock;
 	struct due *due;		/* under the lock */
-	int changed;			/* eventfd: an earlier deadline was added */
+	int changed;	/* eventfd that reports that an earlier deadline was added */
 };
 
 struct server {

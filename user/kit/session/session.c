@@ -36,7 +36,7 @@ struct direct {
 	struct known *known;
 };
 
-/* All direct sessions of this process. Without one the lock is not taken. */
+/* All direct sessions of this process. If there is none, the lock is not taken. */
 static struct {
 	atomic_uint count;
 	pthread_mutex_t lock;
@@ -194,7 +194,7 @@ static int find_slot(struct direct *d, struct nnaccel_session_slot *s)
 
 /* ---- commands ---- */
 
-/* Under the lock. Takes the next command: 0, or -1 with errno. */
+/* Takes the next command, under the lock. Returns 0, or -1 with errno. */
 static int take(struct direct *d, void *buffer, uint32_t room, uint32_t *size)
 {
 	ssize_t n = recv(d->commands, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
@@ -297,7 +297,7 @@ static int call_direct(struct direct *d, unsigned long request, void *arg)
 	case NNACCEL_SESSION_SLOT:
 		return find_slot(d, arg);
 	}
-	/* All memory is files. */
+	/* A direct session has only memory in files, so there is nothing to sync. */
 	errno = EOPNOTSUPP;
 	return -1;
 }

@@ -23,7 +23,7 @@ void session_abandon(int session);
 
 /*
  * Makes a session from a connection's sockets; the first one is its number. The session owns both.
- * False: out of memory, and both are closed.
+ * If memory runs out, it closes both and returns false.
  */
 bool session_begin_direct(int commands, int memory);
 

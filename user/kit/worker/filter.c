@@ -68,7 +68,7 @@ static const struct rule rules[] = {
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
-	ANY(getcpu),		/* if the vDSO lacks it */
+	ANY(getcpu),		/* allowed because the vDSO may lack it */
 	ANY(clock_gettime),
 	ANY(getrandom),
 	ANY(sysinfo),		/* qsort() calls it for large arrays */

@@ -25,7 +25,8 @@
 
 struct worker {
 	struct server server;
-	pthread_barrier_t barrier;	/* passed twice: threads are made; session is attached */
+	/* Passed twice: after the threads are made, and after the session is attached. */
+	pthread_barrier_t barrier;
 };
 
 __attribute__((noreturn)) static void fail(const char *what)

@@ -60,7 +60,7 @@ static void keep_folder(const char *from, const char *to)
 /* Replaces the root by a read-only tmpfs with only `plugins` of the old root, if not NULL. */
 static void empty_root(enum isolation isolation, const char *plugins)
 {
-	/* Any existing directory will do; the broker needs /proc, so it exists. */
+	/* Any existing directory will do. /proc exists, because the broker needs it. */
 	const char *place = "/proc";
 
 	/* Files in the new root need ids that this namespace maps. */

@@ -167,7 +167,7 @@ static bool await_end(struct thread_client *c)
 	return true;
 }
 
-/* Waits for the threads; false: one still runs at that time. */
+/* Waits for the threads; returns false if one still runs at that time. */
 static bool await_threads(struct thread_client *c, uint64_t until_ns)
 {
 	struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };

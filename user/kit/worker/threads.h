@@ -34,7 +34,7 @@ void thread_client_stop(struct thread_client *client);
 /* Frees a client that has ended. */
 void thread_client_free(struct thread_client *client);
 
-/* The same functions for the broker, which is also in programs without an engine. */
+/* Functions of this file for the broker, which is also in programs without an engine. */
 struct client_threads {
 	bool (*init)(const struct nna_engine *engine, int cache);
 	struct thread_client *(*start)(const struct nna_engine *engine, int session, int cache,

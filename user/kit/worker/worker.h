@@ -19,7 +19,10 @@
 #define WORKER_PROGRAM "nnaccel-worker"
 #define WORKER_NAME "nnacceld-worker"
 
-/* In place of options: the program writes the identity that its plans depend on, and ends. */
+/*
+ * An argument in place of options: the program writes the identity that its plans depend on, and
+ * ends.
+ */
 #define WORKER_IDENTIFY "--identify"
 
 /* Longest identity, with its NUL. */
@@ -28,16 +31,20 @@
 /* Files that a worker has, besides an empty input and output and its log. */
 #define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* once received */
-#define WORKER_FILE_FD 5	/* of a cached plan, until it is mapped; if there is a cache */
-#define WORKER_ENGINE_FD 6	/* and further ones: files of the engine's own */
+#define WORKER_FILE_FD 5	/* file of a cached plan until it is mapped, if there is a cache */
+#define WORKER_ENGINE_FD 6	/* this and following numbers are files of the engine's own */
 
-/* Exit codes. 0: the context is gone, or the broker went before there was a context. */
+/*
+ * Exit codes. 0 means that the context is gone, or that the broker ended before there was a
+ * context.
+ */
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
 	WORKER_EXIT_BUS_ERROR = 2,
-	WORKER_EXIT_REFUSED = 3,	/* only when testing plug-ins: the last one was rejected */
-	WORKER_EXIT_WAITS = 4,		/* a probe: the plug-in needs a missing extension */
-	WORKER_EXIT_SLOW = 5,		/* a probe: it did not end within WORKER_PROBE_S */
+	/* The last plug-in was rejected; only when plug-ins are tested. */
+	WORKER_EXIT_REFUSED = 3,
+	WORKER_EXIT_WAITS = 4,		/* the plug-in of a probe needs a missing extension */
+	WORKER_EXIT_SLOW = 5,	/* the plug-in of a probe did not end within WORKER_PROBE_S */
 	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; with a log line */
 };
 
@@ -48,9 +55,9 @@ enum {
 enum isolation {
 	/* Own user, pid, mount, net, ipc, uts and cgroup namespaces. */
 	ISOLATE_USERNS = 0,
-	/* The same without a user namespace; needs root, which the worker gives up. */
+	/* Like ISOLATE_USERNS without a user namespace; needs root, which the worker gives up. */
 	ISOLATE_ROOT = 1,
-	/* No namespace: only seccomp protects the file system. */
+	/* Without a namespace only seccomp protects the file system. */
 	ISOLATE_NONE = 2,
 };
 
@@ -58,15 +65,15 @@ enum isolation {
 struct worker_options {
 	enum isolation isolation;
 	enum log_level log_level;
-	uid_t uid;			/* in the worker's user namespace */
+	uid_t uid;			/* user id in the worker's user namespace */
 	gid_t gid;
-	uint64_t max_memory;		/* bytes of private memory, 0: no limit */
+	uint64_t max_memory;		/* limit of private memory in bytes; 0 for no limit */
 	bool lazy;			/* models are compiled at their first execution */
-	bool keep_all;			/* models are kept for clients that do not ask for it, too */
+	bool keep_all;	/* models are cached also for clients that do not ask for it */
 	bool cache;			/* there is a keeper of the compilation cache */
-	const char *plugins;		/* their folder, NULL: none */
-	bool probe;			/* load the plug-ins and end: see WORKER_EXIT_REFUSED */
-	unsigned int plugin_s;		/* time limit of a plug-in's function, 0: none */
+	const char *plugins;		/* folder of the plug-ins, or NULL */
+	bool probe;			/* load the plug-ins and end; see WORKER_EXIT_REFUSED */
+	unsigned int plugin_s;	/* time limit in seconds of a plug-in's function; 0 for no limit */
 };
 
 /* Room for the words of all options. */
