@@ -246,7 +246,7 @@ void nna_device_expect_worker(struct nna_device *device)
 
 /*
  * Called under info_lock. Returns whether to query the engine again for information about worker
- * number `of` (0 if there is none). Without an engine, known information stays.
+ * number `of` (0 without a worker). Without an engine, known information stays.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

@@ -27,7 +27,7 @@ struct cgroup_options {
 
 /* A worker's cgroup. */
 struct cgroup_leaf {
-	char name[CGROUP_NAME_SIZE];	/* path below the base; empty if there is none */
+	char name[CGROUP_NAME_SIZE];	/* path below the base; may be empty */
 	int fd;				/* the folder; cgroup_leaf_close() closes it */
 };
 

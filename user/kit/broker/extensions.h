@@ -10,7 +10,7 @@
 #include "kit/broker/spawn.h"
 
 struct extensions {
-	const char *folder;	/* folder from the options, or the default; NULL if there is none */
+	const char *folder;	/* folder from the options, or the default; NULL without plug-ins */
 	bool is_default;		/* then it may be missing */
 	const char *group;		/* name or number */
 	bool has_group;			/* the group exists, and its id is */

@@ -12,7 +12,7 @@
 #define REREAD_MAX (NNA_ENGINE_MAX_PLUGINS * 256 + 16)
 
 struct reread {
-	/* Watches for changes; ready for reading if something changed; -1 if nothing is watched. */
+	/* Watches for changes, ready for reading after one; -1 without watches. */
 	int changes;
 	int groups;			/* the watch of the folder with the system's groups */
 	int answer;	/* answer of a running examination, ready for poll(); otherwise -1 */

@@ -19,7 +19,7 @@
 
 /* The head of the report that CACHE_SHOW returns; rows follow. */
 struct cache_report {
-	char version[160];		/* version of the index; empty if there is none yet */
+	char version[160];		/* version of the index; empty before the index exists */
 };
 
 struct cache_report_user {

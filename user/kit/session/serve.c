@@ -356,7 +356,7 @@ static void answer_shapes(struct server *server, struct answer *answer,
 }
 
 /*
- * Finds the room behind the head in the last output. Returns false if there is none, if it is not
+ * Finds the room behind the head in the last output. Returns false if the room is missing or not
  * aligned, or if CPUs cannot access it.
  */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)

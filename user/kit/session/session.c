@@ -36,7 +36,7 @@ struct direct {
 	struct known *known;
 };
 
-/* All direct sessions of this process. If there is none, the lock is not taken. */
+/* All direct sessions of this process. Without one, the lock is not taken. */
 static struct {
 	atomic_uint count;
 	pthread_mutex_t lock;
