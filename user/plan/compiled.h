@@ -25,10 +25,10 @@ enum place_kind {
 
 struct place {
 	enum place_kind kind;
-	uint32_t index;			/* of the input or output */
+	uint32_t index;			/* number of the input or output */
 	const void *constant;
-	uint32_t root;			/* the operand in whose memory it lies: itself mostly */
-	size_t delta;			/* from where that begins */
+	uint32_t root;			/* operand in whose memory this one lies; usually itself */
+	size_t delta;			/* offset of this operand in that memory */
 	uint32_t first;			/* steps between which an operand of the arena is needed */
 	uint32_t last;
 	size_t offset;			/* in the arena */
@@ -37,18 +37,19 @@ struct place {
 struct compiled_step {
 	const struct nn_op *op;
 	const struct nn_operation *operation;
-	uint32_t index;			/* of the operation, for messages */
-	int32_t activation;		/* one that was fused into it, or 0: as the model says */
+	uint32_t index;			/* number of the operation, for messages */
+	/* Activation that was fused into the operation, or 0 for the model's own. */
+	int32_t activation;
 	uint32_t activation_input;	/* input of the operation that has the activation's code */
-	uint32_t input;			/* operand that it reads in place of its own input 0 */
-	uint32_t output;		/* operand that it writes in place of its own output 0 */
-	bool is_gone;			/* another step does its work, or it is not needed */
-	bool is_identity;		/* it writes what it reads, bit by bit */
+	uint32_t input;	/* operand that the step reads in place of its own input 0 */
+	uint32_t output;	/* operand that the step writes in place of its own output 0 */
+	bool is_gone;	/* another step does this one's work, or its result is unused */
+	bool is_identity;		/* the output has the same bits as the input */
 	bool is_padded;			/* a PAD was folded into it, of this many elements: */
 	uint32_t border[4];		/* left, right, top, bottom */
-	_Atomic(uint32_t) threads;	/* that run its kernel; 0: as many as there are */
-	void *state;			/* of the plan's step */
-	struct nn_ready ready;		/* without a kernel: the reference kernel */
+	_Atomic(uint32_t) threads;	/* number of threads for this step's kernel; 0 for all */
+	void *state;			/* state of the plan's step */
+	struct nn_ready ready;		/* used by a step without a kernel: the reference kernel */
 };
 
 struct tuning;
@@ -56,13 +57,14 @@ struct frozen_place;
 
 struct compiled {
 	const struct nn_plan *plan;
-	const struct nn_subgraph *main;	/* what is computed; of a thawed plan its arguments alone */
+	/* Subgraph that is computed; a loaded serialised plan has only its arguments. */
+	const struct nn_subgraph *main;
 	uint32_t max_inputs;		/* of a step */
 	uint32_t max_outputs;
 	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
 	struct place *places;		/* place[num_operands]; of a thawed plan NULL: */
-	const struct frozen_place *frozen;	/* of the operands that are no arguments */
+	const struct frozen_place *frozen;	/* places of the operands that are no arguments */
 	const char *data;		/* the data part of a thawed plan */
 	uint32_t *borrowers;		/* operands that lie in memory of the caller */
 	uint32_t num_borrowers;
@@ -72,7 +74,8 @@ struct compiled {
 	uint32_t num_owned;
 	const void *packed;
 	size_t packed_size;
-	bool packed_is_mapped;		/* and somebody else's, as are those of plan->weights */
+	/* The packed weights are another owner's memory, as are those of plan->weights. */
+	bool packed_is_mapped;
 	uint64_t choice;		/* hash of which kernel runs what, of how many bytes */
 	size_t owned_size;
 	size_t arena_size;
@@ -81,7 +84,7 @@ struct compiled {
 	_Atomic(size_t) run_memory;	/* the most that reference kernels asked for so far */
 	_Atomic(uint64_t) kept;		/* bytes of all contexts */
 	uint32_t threads;
-	struct tuning *tuning;		/* NULL: nothing is to be measured */
+	struct tuning *tuning;		/* tuning of the plan; NULL if nothing is to be measured */
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* the unused ones */
 };
 
@@ -92,10 +95,11 @@ struct packed_weights {
 };
 
 /*
- * Compiles a plan's main subgraph for so many threads: one, or at least as many as threads_start()
- * tells. NULL where the model has control flow or shapes that are only known when it runs, or for
- * want of memory. With `weights` nothing is packed or computed, no constant of a pool is read, and
- * it is NULL also if the weights are too few or a kernel is chosen by the values of a pool.
+ * Compiles a plan's main subgraph for one thread, or for at least as many as threads_start()
+ * returns. Returns NULL if the model has control flow or shapes that are only known when it runs,
+ * or if memory runs out. With `weights` nothing is packed or computed, and no constant of a pool is
+ * read. Then it also returns NULL if the weights are too few, or if a kernel is chosen by values of
+ * a pool.
  */
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
 				 uint32_t threads, const struct packed_weights *weights);
@@ -106,16 +110,16 @@ uint32_t compiled_threads(uint32_t preference);
 void compiled_free(struct compiled *c);
 
 /*
- * Folds what two steps do into one: PAD into the window that reads it, DEQUANTIZE
- * and QUANTIZE, or two TRANSPOSEs, into nothing. By operand: constants' values, and the
- * step + 1 that writes it. `inputs` and `outputs` are scratch for a run.
+ * Folds PAD into the window that reads its result, and removes pairs that undo each other:
+ * DEQUANTIZE and QUANTIZE, or two TRANSPOSEs. By operand: the values of constants, and the step + 1
+ * that writes it. `inputs` and `outputs` are scratch for a run.
  */
 void compiled_fold(struct compiled *c, void *const *data, const uint32_t *producers,
 		   struct nn_tensor *inputs, struct nn_tensor *outputs);
 
 /*
- * Lets operands share memory where a step would only copy, and drops such steps.
- * The kinds of places, constants and roots (each its own) are set.
+ * Lets operands share memory where a step would only copy, and drops such steps. Before the call,
+ * kinds of places, constants and roots must be set, with each operand as its own root.
  */
 void compiled_alias(struct compiled *c, uint32_t operands);
 

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 #include "plan/run/value.h"
 
-/* In place of a name of kernels: the plan is interpreted. */
+/* Name of kernels for a plan that is interpreted. */
 #define NO_KERNELS "none"
 
 /* An operation made ready to run. */
@@ -17,8 +17,8 @@ struct step {
 	const struct nn_operation *operation;
 	const uint32_t *releases;	/* temporaries that are not needed after this step */
 	uint32_t num_releases;
-	void *state;			/* what op->compile made, or NULL */
-	struct section *section;	/* that begins with it, or NULL */
+	void *state;			/* state that op->compile made, or NULL */
+	struct section *section;	/* section that begins with this step, or NULL */
 };
 
 /* A subgraph made ready to run. */
@@ -28,7 +28,7 @@ struct graph {
 	struct value *initial;		/* value[num_operands]: declarations and constants */
 	uint32_t *outputs;		/* uint32_t[num_operands]: position as output + 1, or 0 */
 	uint32_t *releases;		/* the lists of all steps */
-	uint32_t max_inputs;		/* of any of its operations */
+	uint32_t max_inputs;		/* largest number of inputs of an operation */
 	uint32_t max_outputs;
 };
 
@@ -38,32 +38,33 @@ struct thawed;
 
 struct nn_plan {
 	const struct nn_model *model;	/* NULL, as are graphs, in a thawed plan */
-	struct nn_model *owned;		/* the same where the plan made it, else NULL */
-	struct nn_model *bases[2];	/* what that refers to, where the plan made it too */
+	struct nn_model *owned;		/* the model, if the plan made it; otherwise NULL */
+	/* Models that `owned` refers to, if the plan made them too. */
+	struct nn_model *bases[2];
 	const struct nn_attributes *attributes;	/* the caller's, or NULL */
-	uint64_t deadline_ns;		/* of compiling it, 0: none */
+	uint64_t deadline_ns;		/* deadline of compiling the plan; 0 for no deadline */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
-	struct lazy *lazy;		/* of a lazy plan: what is executed in its place */
-	struct thawed *thawed;		/* of one that was loaded from its frozen form */
-	struct sections *sections;	/* NULL: it has none */
-	struct weights *weights;	/* where packed ones are kept that other plans share, or NULL */
-	struct heaps *heaps;		/* of executions that are interpreted */
+	struct lazy *lazy;		/* of a lazy plan: the plan that is executed in its place */
+	struct thawed *thawed;	/* parts of a plan that was loaded from its serialised form */
+	struct sections *sections;	/* sections of the plan; NULL if it has no sections */
+	struct weights *weights;	/* packed weights shared with other plans, or NULL */
+	struct heaps *heaps;		/* heaps of executions that are interpreted */
 };
 
-/* One execution: what holds for every subgraph that it enters. */
+/* One execution: the state that all its subgraphs share. */
 struct run {
 	const struct nn_plan *plan;
-	uint64_t number;		/* of the execution, where the plan has sections */
+	uint64_t number;		/* number of the execution, if the plan has sections */
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;
-	struct nn_times *times;		/* of the main subgraph's operations, or NULL */
-	struct heap *heap;		/* for all memory of this execution */
+	struct nn_times *times;		/* times of the main subgraph's operations, or NULL */
+	struct heap *heap;		/* heap for all memory of this execution */
 	struct nn_error *err;
 };
 
-/* One subgraph that is being run. */
+/* One subgraph while it runs. */
 struct frame {
 	struct run *run;
 	const struct graph *graph;
@@ -79,13 +80,13 @@ struct frame {
 /* NN_INVALID_ARGUMENT, or NN_MISSED_DEADLINE_PERSISTENT. */
 enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err);
 
-/* A plan that is interpreted: nn_plan_create() without compiling. */
+/* Makes a plan that is interpreted: nn_plan_create() without compiling. */
 enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			   struct nn_plan **plan, struct nn_error *err);
 
 /*
- * A plan that is compiled as a whole, and shares its packed weights there where `weights` is not
- * NULL. NULL: that cannot be, or there is no memory.
+ * Makes a plan that is compiled as a whole. If `weights` is not NULL, its packed weights are shared
+ * there. Returns NULL if the model cannot be compiled or memory runs out.
  */
 struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
 			     struct weights *weights);
@@ -106,32 +107,32 @@ static inline uint32_t value_length(const struct nn_arg *arg)
 enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_execution *e,
 			       struct value *inputs, struct nn_error *err);
 
-/* Tells the shapes; NN_OUTPUT_INSUFFICIENT_SIZE where some output did not get its data. */
+/* Reports the shapes. Returns NN_OUTPUT_INSUFFICIENT_SIZE if an output did not get its data. */
 enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
 				struct nn_error *err);
 
 /*
- * Runs a subgraph: `inputs` are read only and stay the caller's, `results` are
- * written on success only and own their memory, but where `args` holds it.
+ * Runs a subgraph. `inputs` are only read and stay the caller's. `results` are written only on
+ * success, and own their memory unless it is memory of `args`.
  */
 enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
 			    const struct nn_arg *args, struct value *results);
 
 /*
  * Gives an operand that an operation writes a finished value, which must own its memory. It is
- * moved, and also copied to the caller's memory if the operand is an output of the model. Fails
- * where the shape is not as declared.
+ * moved, and also copied to the caller's memory if the operand is an output of the model. Fails if
+ * the shape is not as declared.
  */
 enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
 			    struct value *result);
 
 /*
- * Gives an output whose shape is known its memory: the caller's where a kernel can write it. False:
- * out of memory.
+ * Gives an output of known shape its memory, which is the caller's if a kernel can write it.
+ * Returns false if memory runs out.
  */
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
-/* Makes a finished value an operand's, and copies it to the caller where it lies elsewhere. */
+/* Makes a finished value an operand's, and copies it to the caller if it lies in other memory. */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 
 /* Fails a step: "subgraph 0, operation 3 (ADD): <message>". */
@@ -143,8 +144,8 @@ enum nn_status run_if(struct frame *f, const struct step *step);
 enum nn_status run_while(struct frame *f, const struct step *step);
 
 /*
- * Does the work of nn_plan_execute() if compiled_execute() does not take the arguments: says what
- * is wrong with them, or runs the plan on aligned copies.
+ * Does the work of nn_plan_execute() if compiled_execute() does not take the arguments: reports
+ * what is wrong with them, or runs the plan on aligned copies.
  */
 enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e,
 			      struct nn_error *err);
@@ -155,10 +156,16 @@ enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void lazy_free(struct lazy *lazy);
 
-/* The plan to execute, made now if it was put off: the plan itself if it is not lazy. */
+/*
+ * Returns the plan to execute: the plan itself if it is not lazy, otherwise the plan in its place,
+ * which is made now if necessary.
+ */
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
-/* Does what lazy_get() does, but nothing is made: a lazy plan that was put off is itself. */
+/*
+ * Returns the same plan as lazy_get(), but makes none: a lazy plan that was not executed yet is
+ * returned itself.
+ */
 const struct nn_plan *lazy_plan(const struct nn_plan *plan);
 
 #endif /* NN_PLAN_INTERNAL_H */

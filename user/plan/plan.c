@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of a checked model: finds each operation's code, and what each
- * step may free after it.
+ * Makes a plan of a checked model: finds each operation's code, and which operands each step may
+ * free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +98,8 @@ static void release_operations(const struct graph *g)
 }
 
 /*
- * Lists, for each step, the temporaries that it is the last one to touch.
- * `last` is scratch: uint32_t[num_operands].
+ * Lists, for each step, the temporaries whose last user it is. `last` is scratch:
+ * uint32_t[num_operands].
  */
 static void list_releases(struct graph *g, uint32_t *last)
 {
@@ -201,7 +201,10 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 	return NN_OK;
 }
 
-/* Passes that make a model another that computes the same, in their order; NULL: unchanged. */
+/*
+ * Passes that turn a model into an equivalent one, in their order. They return NULL if nothing
+ * changed.
+ */
 enum { FLOAT32, NHWC, FLOAT16, REWRITES };
 
 static const struct {
@@ -213,7 +216,7 @@ static const struct {
 	[FLOAT16] = { "float16", plan_float16 },
 };
 
-/* The plan of a model that was made another for the kernels' sake; NULL: none that is compiled. */
+/* Makes the plan of a rewritten model; returns NULL if it cannot be compiled. */
 static struct nn_plan *create_rewritten(const struct nn_model *model,
 					const struct nn_plan_options *options,
 					struct weights *weights)
@@ -300,7 +303,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 	status = plan_check_options(options, err);
 	if (!status)
 		status = plan_create(model, options, plan, err);
-	/* Without memory for sections it is interpreted. */
+	/* If memory for sections is missing, the plan is interpreted. */
 	if (!status && compile)
 		sections_create(*plan, options);
 	return status;

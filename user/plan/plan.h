@@ -10,36 +10,34 @@
 
 struct nn_plan;
 
-/* Preference: takes one thread; the others take as many as the process has. */
+/* Preference for one thread; other preferences take all threads of the process. */
 #define NN_PREFER_LOW_POWER 0
 
 struct nn_plan_options {
 	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	/*
-	 * For tests and comparisons: the inner loops of the kernels by name
-	 * (nn_plan_kernels_at() tells their names), or "none" for a plan that is
-	 * interpreted. NULL: the best that the CPU has.
+	 * For tests and comparisons: the kernels' inner loops by name (see nn_plan_kernels_at()),
+	 * or "none" to interpret the plan. NULL takes the best that the CPU has.
 	 */
 	const char *kernels;
-	bool lazy;			/* compile at the first execution, not before */
+	bool lazy;			/* compile at the first execution */
 	/*
-	 * Bytes that all plans of a model's sections may keep. The least recently used ones are
-	 * dropped for it, but those in use stay. 0: 256 MiB.
+	 * Limit in bytes of all cached plans of a model's sections (0: 256 MiB). If it is exceeded,
+	 * the least recently used plans that are not in use are freed.
 	 */
 	uint64_t sections_bytes;
 	/*
-	 * NULL, or what operations of extensions are told when they are compiled and in
-	 * each execution: stays the caller's and outlives the plan.
+	 * Attributes for operations of extensions, passed when they are compiled and in each
+	 * execution; or NULL. They stay the caller's and must outlive the plan.
 	 */
 	const struct nn_attributes *attributes;
 };
 
 /*
- * Makes a plan. `model` must have passed nn_model_check() and
- * nn_ops_check_model(), with its pools mapped; it and its pools stay the
- * caller's and must outlive the plan. Pools may be memory that others write:
- * values that steer addresses are copied before they are checked.
+ * Makes a plan. `model` must have passed nn_model_check() and nn_ops_check_model(), with its pools
+ * mapped; the model and its pools stay the caller's and must outlive the plan. Other processes may
+ * write pools, so values that become addresses are copied before they are checked.
  *
  * NN_MISSED_DEADLINE_PERSISTENT when the deadline is past already, NN_INVALID_ARGUMENT for an
  * operation that no executor has, NN_OUT_OF_MEMORY.
@@ -48,15 +46,14 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 			      struct nn_plan **plan, struct nn_error *err);
 
 /*
- * Runs a plan. Any number of threads may run one plan at a time. Checks the
- * arguments against the model: counts, dimensions, lengths,
- * omitted ones.
+ * Runs a plan. Any number of threads may run one plan at a time. Checks the arguments against the
+ * model: counts, dimensions, lengths, and which are omitted.
  *
- * NN_OUTPUT_INSUFFICIENT_SIZE: some output was too small; shapes tell all true
- * shapes, and which. NN_MISSED_DEADLINE_TRANSIENT (PERSISTENT when it was past
- * at the call): checked before every operation and in loops.
- * NN_INVALID_ARGUMENT for wrong arguments, NN_GENERAL_FAILURE for an operation
- * that failed; outputs are then undefined.
+ * Returns NN_OUTPUT_INSUFFICIENT_SIZE if an output was too small; `shapes` then has all true shapes
+ * and which outputs were too small. Returns NN_MISSED_DEADLINE_PERSISTENT if the deadline was past
+ * at the call, and NN_MISSED_DEADLINE_TRANSIENT if it passed later. It is checked before every
+ * operation and in loops. Returns NN_INVALID_ARGUMENT for wrong arguments and NN_GENERAL_FAILURE if
+ * an operation failed; outputs are then undefined.
  */
 enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *execution,
 			       struct nn_error *err);
@@ -64,36 +61,40 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 /* Whether this CPU runs the kernels of that name; "none" always. */
 bool nn_plan_has_kernels(const char *name);
 
-/* The names of those that this CPU runs, the best first; NULL: beyond the last one. */
+/*
+ * Returns the names of the instruction sets that this CPU runs, the best first; NULL beyond the
+ * last one.
+ */
 const char *nn_plan_kernels_at(uint32_t index);
 
-/* Bytes that a plan keeps besides its model, and that each execution at a time takes. */
+/* Bytes that a plan keeps besides its model, and bytes that each concurrent execution takes. */
 struct nn_plan_memory {
 	uint64_t weights;		/* packed weights and computed constants, as of now */
-	uint64_t execution;		/* arena and scratch memory, as of now; 0: depends on what runs */
+	/* Arena and scratch memory now; 0 if it depends on the executions. */
+	uint64_t execution;
 };
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 
 /*
- * A plan on paper, in two parts. The model part is all that steers an execution: operations,
- * operands, shapes, quantisation, the constants whose values steer addresses, which kernels run and
- * how their weights are packed. The data part is the values of the other constants and the packed
- * weights: any bytes written there change the values of outputs and nothing else.
+ * A saved plan, in two parts. The model part has everything that determines addresses and control
+ * flow: operations, operands, shapes, quantisation, constants whose values become addresses, which
+ * kernels run and how their weights are packed. The data part has the values of the other constants
+ * and the packed weights. Bytes changed there can change only the values of outputs.
  */
 struct nn_plan_image {
 	void *model;
 	size_t model_size;
-	size_t data_size;		/* a multiple of NN_PLAN_DATA_ALIGN; 0: no data part */
-	struct nn_plan_pieces *pieces;	/* what the data part is made of */
+	size_t data_size;	/* size, a multiple of NN_PLAN_DATA_ALIGN; 0 without a data part */
+	struct nn_plan_pieces *pieces;	/* pieces of the data part */
 };
 
 /* Alignment of the data part in memory, and granule of its size: pages of a file. */
 #define NN_PLAN_DATA_ALIGN 4096
 
 /*
- * Makes a plan's model part and tells the size of its data part, which
- * nn_plan_image_data() writes: all of its bytes. The image is valid as long as the
- * plan, the model and its pools are. Any number of threads may run the plan meanwhile.
+ * Makes a plan's model part and returns the size of its data part, which nn_plan_image_data()
+ * writes completely. The image is valid as long as the plan, the model and its pools are. Any
+ * number of threads may run the plan meanwhile.
  *
  * A plan that was loaded can be saved again. NN_OUT_OF_MEMORY; NN_GENERAL_FAILURE
  * for a plan that cannot be saved, or not yet, with the reason.
@@ -107,30 +108,32 @@ void nn_plan_image_free(struct nn_plan_image *image);
 
 /*
  * Makes a plan of its two parts. The model part must not change during the call and may be freed
- * after it; it is checked like a model of an unknown caller. The data part stays the caller's and
- * outlives the plan; others may write it at any time. Only its first bytes are read before an
- * execution; they tell whether it belongs to the model part. A size of 0 needs no data part.
+ * after it; it is checked like a model of an untrusted caller. The data part stays the caller's and
+ * must outlive the plan; other processes may write it at any time. Only its first bytes, which say
+ * whether it belongs to the model part, are read before an execution. A size of 0 needs no data
+ * part.
  *
- * NN_GENERAL_FAILURE with the reason for parts that are damaged, do not belong together or come
- * from another build or another CPU. NN_INVALID_ARGUMENT for a data part that is not aligned, and
- * for options as in nn_plan_create(). Else NN_MISSED_DEADLINE_PERSISTENT or NN_OUT_OF_MEMORY.
+ * Returns NN_GENERAL_FAILURE with the reason if parts are damaged, do not belong together, or come
+ * from another build or another CPU. Returns NN_INVALID_ARGUMENT for a data part that is not
+ * aligned, and for options as in nn_plan_create(). Other errors are NN_MISSED_DEADLINE_PERSISTENT
+ * and NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
 			    size_t data_size, const struct nn_plan_options *options,
 			    struct nn_plan **plan, struct nn_error *err);
 
 /*
- * The same, of a model part in memory from malloc(), which is the plan's from then on,
- * and freed where it fails.
+ * Does the same with a model part in memory from malloc(). The plan owns it from then on; on
+ * failure it is freed.
  */
 enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, size_t data_size,
 			     const struct nn_plan_options *options, struct nn_plan **plan,
 			     struct nn_error *err);
 
 /*
- * The model that a plan runs: of a loaded one it belongs to the plan, and of one
- * with float16 operands it may be another that computes the same. NULL: most loaded ones
- * have none, but only what their kernels need.
+ * Returns the model that a plan runs, or NULL: most loaded plans have only what their kernels need.
+ * The model of a loaded plan belongs to the plan. For float16 operands it may be an equivalent
+ * other model.
  */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 
@@ -138,20 +141,21 @@ const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 bool nn_plan_has_extensions(const struct nn_plan *plan);
 
 /*
- * The arguments of executions: inputs, outputs, and the operands that these name. The model's main
- * subgraph may hold nothing else.
+ * Returns the arguments of executions: inputs, outputs, and their operands. Other fields of the
+ * main subgraph may be empty.
  */
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
 /*
- * One number for all that saved plans depend on besides their models: this build's formats,
- * operations and kernels, and which kernels this CPU runs.
+ * Returns one number for everything that saved plans depend on besides their models: this build's
+ * formats, operations and kernels, and which kernels this CPU runs.
  */
 uint64_t nn_plan_fingerprint(void);
 
 /* The state of a plan. */
 enum nn_plan_stage {
-	NN_PLAN_PUT_OFF,		/* lazy, and not executed yet: cannot be saved */
+	/* The plan is lazy and was not executed yet, so it cannot be saved. */
+	NN_PLAN_PUT_OFF,
 	NN_PLAN_READY,			/* compiled, or interpreted for good */
 	NN_PLAN_TUNED,
 };
@@ -159,8 +163,9 @@ enum nn_plan_stage {
 /*
  * A plan tunes itself when it is hot. At most NN_PLAN_TUNING of the executions that follow
  * NN_PLAN_HOT measure for every step whether all threads or the caller's alone are faster, then
- * whether the plan as a whole is. Only then does it run so from then on. Its results stay the same;
- * the measurements are saved with it. A plan of one thread has nothing to be tuned.
+ * whether the plan as a whole is. The plan keeps the change only if it became faster as a whole.
+ * Its results stay the same; the measurements are saved with it. A plan of one thread is never
+ * tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
@@ -168,9 +173,9 @@ enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 #define NN_PLAN_TUNING 48
 
 /*
- * Makes the threads that all plans of this process share, one a CPU besides the
- * caller's. A process that may make none later calls it before; else the first
- * plan that wants them makes them.
+ * Makes the threads that all plans of this process share, one a CPU besides the caller's. A process
+ * that may not create threads later calls this before. Otherwise the first plan that needs threads
+ * creates them.
  */
 void nn_plan_start_threads(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ARGMAX and ARGMIN of floats and bytes, sixteen rows beside each other: along the last axis
- * squares of them are transposed first.
+ * ARGMAX and ARGMIN of floats and bytes, for sixteen adjacent rows at a time. Along the last axis,
+ * squares of rows are transposed first.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define ROWS NN_SQUARE		/* beside each other */
 #define FOURS (ROWS / 4)	/* vectors of their floats */
-#define MAX_BYTES 256		/* of an axis whose indices are bytes themselves */
+#define MAX_BYTES 256		/* largest axis whose indices fit in bytes */
 
 struct arg {
 	bool is_float;
@@ -76,8 +76,8 @@ struct best_f32 {
 };
 
 /*
- * The form in which the largest is looked for: NaN is below everything. NaN is not larger than
- * anything, so it is looked for only if the smallest is wanted.
+ * Converts a number to the form whose largest value is searched. NaN is below everything here. NaN
+ * is not larger than anything, so it is looked for only if the smallest is wanted.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
 {
@@ -116,7 +116,10 @@ static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct a
 	}
 }
 
-/* Sixteen rows follow one another along the last axis, else they are neighbours. */
+/*
+ * The sixteen rows follow one another if the last axis is reduced; otherwise they are adjacent
+ * columns.
+ */
 static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, const float *x,
 					  int32_t *out)
 {
@@ -231,7 +234,10 @@ static int32_t find_one_q8(const struct arg *a, const uint8_t *x)
 static void find_rows(const struct arg *a, const char *x, size_t step, size_t count, int32_t *out)
 {
 	const size_t element = a->is_float ? sizeof(float) : 1;
-	/* A square of rows that are shorter than it is would read beyond them. */
+	/*
+	 * Rows shorter than a square cannot be transposed in squares, because that would read
+	 * beyond them.
+	 */
 	const bool beside = count >= ROWS &&
 			    (a->inner > 1 || a->size >= (a->is_float ? 4 : NN_SQUARE)) &&
 			    (a->is_float || a->size <= MAX_BYTES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D of bytes for one instruction set; included after q8_pairs.h, or after wide_q8.h by
- * who defines what that asks for.
+ * AVERAGE_POOL_2D of bytes for one instruction set. It is included after q8_pairs.h, or after
+ * wide_q8.h by a file that defines the macros that this header lists.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -21,7 +21,10 @@ static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average
 	return sum;
 }
 
-/* Sums of flipped bytes to means, rounded, halves away from zero: floats are exact enough for these. */
+/*
+ * Turns sums of flipped bytes into means that are rounded half away from zero; floats are exact
+ * enough for these.
+ */
 static inline ALWAYS_INLINE TARGET sums_q8 mean_q8(sums_q8 sum, int32_t count, uint8_t flip)
 {
 	typedef float quotients __attribute__((vector_size(4 * LANES)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL of floats: columns of the second factor are packed, a panel at a
- * time, while it runs.
+ * BATCH_MATMUL of floats. Columns of the second factor are packed while it runs, one panel at a
+ * time.
  */
 #include <math.h>
 
@@ -10,7 +10,7 @@
 
 enum { X, Y };
 
-/* False: a copy that is too large. */
+/* Returns false if a copy is too large. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct nn_matmul *m = state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL of signed bytes: columns of the second factor are packed like
- * weights, a panel at a time, while it runs.
+ * BATCH_MATMUL of signed bytes. Columns of the second factor are packed like weights while it runs,
+ * one panel at a time.
  */
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
@@ -10,7 +10,7 @@
 
 enum { X, Y };
 
-#define MAX_DEPTH (1 << 13)	/* so that sums keep within 30 bits */
+#define MAX_DEPTH (1 << 13)	/* limit that keeps sums within 30 bits */
 
 struct matmul_q8 {
 	struct nn_matmul shape;
@@ -18,11 +18,11 @@ struct matmul_q8 {
 	int32_t x_zero;
 	int32_t y_zero;
 	struct nn_multiplier multiplier;
-	/* Parts of the scratch memory, of which a panel is the first: bytes. */
+	/* Sizes in bytes of the parts of the scratch memory; the first part is a panel. */
 	size_t panel_size;
 	/* copy of the first factor's rows; 0 if it is read in place */
 	size_t rows_size;
-	size_t columns_size;		/* of a panel that is transposed */
+	size_t columns_size;		/* size of a panel that is transposed */
 };
 
 #define NN_STATE struct matmul_q8
@@ -37,7 +37,7 @@ static bool copies_rows(const struct matmul_q8 *m)
 	return m->shape.transpose_x || !nn_gemm_takes_rows(&m->gemm);
 }
 
-/* False: it is too deep, or a copy is too large. */
+/* Returns false if the depth or a copy is too large. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct matmul_q8 *m = state;

@@ -131,7 +131,9 @@ static bool takes_type(const struct nn_ready *ready, int32_t type, enum nn_binar
 	       type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-/* False: the CPU has no loop for such numbers, or elements of a row are no neighbours. */
+/*
+ * Returns false if the CPU has no loop for such numbers, or if elements of a row are not adjacent.
+ */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct binary *s = state;
@@ -163,7 +165,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	s->q8.operation = operations[i].operation;
 	activation = operations[i].clamps ? nn_run_int(r, ACTIVATION, 0) : 0;
-	/* No activation at all lets infinity pass, which the activation "none" does not. */
+	/*
+	 * A loop without any activation lets infinity pass, which the activation "none" does not.
+	 */
 	if (s->number != NN_IN_BYTES ? operations[i].clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
 			  !prepare_q8(r, &s->q8, activation))
@@ -216,7 +220,7 @@ static void run_rows_f32(const struct nn_kernel_call *call, const struct binary 
 	}
 }
 
-/* As many rows at a time as follow one another. */
+/* Computes as many rows at a time as follow one another. */
 static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			size_t rows)
 {

@@ -14,7 +14,7 @@
 
 typedef BITS bits_f32 __attribute__((vector_size(sizeof(VF))));
 
-/* a where the mask is set, else b. */
+/* Takes a where the mask is set, otherwise b. */
 static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
 {
 	return (VF)((mask & (bits_f32)a) | (~mask & (bits_f32)b));
@@ -31,7 +31,7 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return x * y;
 	case NN_BINARY_DIV:
 		return x / y;
-	/* Both return y if either is NaN, and x may be. */
+	/* Both instructions return y if either is NaN, and x may be NaN. */
 	case NN_BINARY_MAX:
 		return choose_f32((bits_f32)(x != x), x, MAX(x, y));
 	case NN_BINARY_MIN:

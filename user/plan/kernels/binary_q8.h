@@ -94,7 +94,7 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 	}
 }
 
-/* Compiled once for each operation, and for inputs of which one is the same all along. */
+/* Compiled once for each operation, and again for inputs of which one is constant along the row. */
 static inline ALWAYS_INLINE TARGET void rows_of_q8(enum nn_binary operation,
 						   const struct nn_binary_q8 *b,
 						   const struct factors_q8 *f)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums and extremes of pixels of bytes and tables of them for one instruction set,
- * in loops that compilers make vectors of, and with arithmetic and means their part of the table;
- * included after binary_q8.h and average_q8.h. The including file may define macros
- * for vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16
- * repeats 16 bytes. FIND_BYTES looks up entries of these. CHOOSE_BYTES takes bytes of a second vector
- * if those of a third one have their highest bit set.
+ * Loops on bytes for one instruction set: sums and extremes of pixels, and tables; compilers
+ * vectorise them. With arithmetic and means, they are a part of the instruction set's table. The
+ * file is included after binary_q8.h and average_q8.h. The including file may define macros for
+ * vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16 repeats
+ * 16 bytes. FIND_BYTES looks up entries of these. CHOOSE_BYTES takes bytes of a second vector if
+ * those of a third one have their highest bit set.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"
@@ -22,7 +22,7 @@ static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 			wide_q8 sum = { 0 };
 			int16_t values[WIDTH];
 
-			/* At most 128 * 255: in 16 bits. */
+			/* The sum is at most 128 * 255, which fits in 16 bits. */
 			for (size_t i = first; i < end; i++)
 				sum += load_wide(x + i * stride + c, count, flip, 0);
 			memcpy(values, &sum, sizeof(values));

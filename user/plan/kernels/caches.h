@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sizes that kernels assume of a CPU's caches. They are the same for every CPU; `compute
- * --calibrate` shows them beside what the machine has.
+ * The sizes of a CPU's caches that kernels assume. They are the same for every CPU; `compute
+ * --calibrate` shows them beside the machine's own.
  */
 #ifndef NN_PLAN_KERNELS_CACHES_H
 #define NN_PLAN_KERNELS_CACHES_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that stay in the first level while others pass: half of one of 48 KiB. */
+/* Bytes that stay in the first-level cache while others pass: half of a cache of 48 KiB. */
 #define NN_NEAR_BYTES (24 * 1024)
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functions of cells of quantised LSTMs, for one instruction set, bit for bit what ops/quant.h
- * computes. It is included after wide_q8.h; the includer defines TARGET, LANES and DOT as
- * q8_pairs.h tells, MULTIPLY_Q15, which is nn_srdhm16() of two vectors whose lanes are not both the
- * least number, and multiply_q31(), which is nn_srdhm() with a factor of 0 or more. DOT may add any
+ * computes. It is included after wide_q8.h; the includer defines TARGET, LANES and DOT as in
+ * q8_pairs.h, MULTIPLY_Q15, which is nn_srdhm16() of two vectors whose lanes are not both the least
+ * number, and multiply_q31(), which is nn_srdhm() with a factor of 0 or more. DOT may add any
  * products, as long as each is in one sum.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(MULTIPLY_Q15) || !defined(TARGET) || \
@@ -40,7 +40,7 @@ static inline ALWAYS_INLINE TARGET four sum_four_q16(const sums_q8 sums[4])
 	return x[0] + x[1] + (x[2] + x[3]);
 }
 
-/* Up to four rows, of which each can be read up to a multiple of WIDTH: there x is 0. */
+/* Multiplies up to four rows. Each can be read up to a multiple of WIDTH, and x is 0 there. */
 static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d,
 						      const uint8_t *weights, size_t stride,
 						      int32_t *to, size_t rows)
@@ -69,7 +69,7 @@ static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d
 		to[i] = (int32_t)((d->add ? (uint32_t)to[i] : 0) + sums[i]);
 }
 
-/* One of the last rows, whose end is copied. */
+/* Multiplies one of the last rows, whose end is copied. */
 static TARGET void dot_last_q16(const struct nn_dots_q16 *d, size_t row)
 {
 	const uint8_t *weights = d->weights + row * d->depth;
@@ -180,7 +180,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 choose_q15(wide_q8 mask, wide_q8 yes,
 	return (mask & yes) | (~mask & no);
 }
 
-/* A half of x, and a quarter: halves away from zero. */
+/* Return half of x and a quarter of it; halves of the last place are rounded away from zero. */
 static inline ALWAYS_INLINE TARGET wide_q8 half_q15(wide_q8 x)
 {
 	return (x >> 1) - (wide_q8)((x & 1) > -(wide_q8)(x < 0));
@@ -200,7 +200,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 	wide_q8 tail = MULTIPLY_Q15(quarter_q15(x4) + x3, splat_q15(Q15(715827883)));
 
 	tail = term + MULTIPLY_Q15(term, x + half_q15(tail + x2));
-	/* It is positive, or too large by one. */
+	/* The value is positive, or too large by one. */
 	return choose_q15((wide_q8)(tail < 0), splat_q15(INT16_MAX), tail);
 }
 

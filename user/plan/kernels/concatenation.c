@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONCATENATION: rows of each input, one after the other; bytes of another scale than the
- * output's by a table of 256, which the reference kernel makes.
+ * CONCATENATION: copies rows of each input, one after the other. Bytes whose scale differs from the
+ * output's go through a table of 256 entries, which the reference kernel makes.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 
 struct input {
 	size_t row;			/* bytes */
-	size_t at;			/* where its rows begin in the output's */
-	bool is_same;			/* its bytes are copied */
+	size_t at;			/* where the input's rows begin in the output's */
+	bool is_same;			/* the bytes are copied unchanged */
 };
 
 struct concatenation {

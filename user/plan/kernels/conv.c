@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONV_2D as a matrix product: of the input as it lies where the window is one pixel, else of
- * windows that are copied side by side. For floats of many channels the taps of the filter are
- * parts of the product: only what is partly outside the image is copied, and what is wholly outside
- * is not multiplied.
+ * CONV_2D as a matrix product. If the window is one pixel, the product reads the input where it
+ * lies. Otherwise windows are copied side by side. For floats of many channels the taps of the
+ * filter are parts of the product. Then only taps partly outside the image are copied, and taps
+ * wholly outside are not multiplied.
  */
 #include <string.h>
 
@@ -19,9 +19,9 @@ enum { X, FILTER, BIAS };
 #define MIN_BLOCK_ROWS 14
 #define CHUNK 16			/* bytes that are copied at a time */
 #define MAX_FEW 256			/* bytes that are not worth a call of memcpy() */
-#define MIN_PART 16			/* channels of a tap that is worth a part of its own */
+#define MIN_PART 16	/* fewest channels of a tap that is worth a part of its own */
 #define MAX_PARTS 64
-#define PART_BLOCK_ROWS 84		/* of a task: a multiple of all tiles */
+#define PART_BLOCK_ROWS 84		/* rows of a task: a multiple of all tiles */
 
 struct conv {
 	struct nn_gemm gemm;
@@ -156,8 +156,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 }
 
 /*
- * The number of windows, of those from row `y` and column `x` of an image on, that are inside, with
- * CHUNK bytes behind each of their rows.
+ * Returns the number of windows inside the image, beginning with the one at row `y` and column `x`,
+ * that have CHUNK bytes behind each of their rows.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {
@@ -165,7 +165,7 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 	int64_t last = y + (int64_t)(h->filter - 1) * h->dilation, most = (int64_t)w->in;
 	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
 
-	/* There are behind rows that are not the last one of the image. */
+	/* Rows other than the image's last one have these bytes behind them. */
 	if (last + 1 >= h->in || most * pixel < CHUNK)
 		most -= (CHUNK + pixel - 1) / pixel;
 	most -= w->filter;
@@ -175,8 +175,8 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 }
 
 /*
- * Copies windows that are inside, from the one that begins at `from` on. Few bytes go
- * in whole chunks, of which the end is overwritten by what follows.
+ * Copies windows that are inside the image, from the one that begins at `from`. Short rows are
+ * copied in whole chunks, whose end is overwritten by the next row.
  */
 static inline ALWAYS_INLINE char *copy_inside(const struct conv *c, bool few, const char *from,
 					      size_t count, char *to)
@@ -247,10 +247,10 @@ static void copy_windows(const struct conv *c, const char *in, size_t first, siz
 	}
 }
 
-/* Some output pixels that follow one another, which may go on in the next line or image. */
+/* Some consecutive output pixels, which may continue in the next line or image. */
 struct pixels {
 	size_t count;
-	int64_t x[MIN_BLOCK_ROWS];	/* where the window begins */
+	int64_t x[MIN_BLOCK_ROWS];	/* first column of the window */
 	int64_t y[MIN_BLOCK_ROWS];
 	const char *image[MIN_BLOCK_ROWS];
 	bool one_line;
@@ -292,7 +292,10 @@ static const char *tap_of(const struct conv *c, const struct pixels *p, size_t p
 	return p->image[pixel] + ((size_t)y * c->in.w + (size_t)x) * c->in.c * c->gemm.element;
 }
 
-/* The part of a tap: where it lies, or a copy with 0 for what is outside. False: all is. */
+/*
+ * Finds the part of a tap: the input itself, or a copy with 0 outside the image. Returns false if
+ * all of it is outside.
+ */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
 		      char *copy, struct nn_gemm_part *part)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D of more outputs than inputs, in parts
- * that are matrix products of their own. A part is a group's channels, the outputs that the same
- * taps reach, or what becomes of one input channel.
+ * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D of more outputs than inputs, computed
+ * in parts that are matrix products of their own. A part is the channels of a group, the outputs
+ * that the same taps reach, or the outputs of one input channel.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
 #define MAX_SPARSE 16			/* the stride of few taps */
-#define MAX_PHASES 4096			/* one stride times the other: as many parts */
+#define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
 #define MIN_BLOCK_ROWS 14
 /* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
 #define MIN_MULTIPLIER_F32 8
@@ -26,10 +26,10 @@ enum { X, FILTER, BIAS, SHAPE };
  */
 #define MAX_EXPANDED 4
 
-/* Outputs of a part along one axis, and the inputs that they see. */
+/* Outputs of a part along one axis, and the inputs that they read. */
 struct span {
 	uint32_t count;			/* outputs */
-	uint32_t first;			/* where the first one goes, and how far apart they are */
+	uint32_t first;	/* position of the first output, and distance between them */
 	uint32_t step;
 	uint32_t taps;
 	uint32_t filter_first;		/* the filter's taps that these are */
@@ -44,9 +44,9 @@ struct part {
 	struct span w;
 	uint32_t in_channel;		/* the first one */
 	uint32_t out_channel;
-	struct nn_gemm gemm;		/* whose columns are output channels */
+	struct nn_gemm gemm;		/* product whose columns are output channels */
 	size_t packed;			/* offset of its weights */
-	uint32_t first_task;		/* of the part behind, if this one has no rows */
+	uint32_t first_task;	/* first task; that of the next part if this one has no rows */
 };
 
 struct parts {
@@ -57,23 +57,24 @@ struct parts {
 	uint32_t depth;			/* input channels of a part */
 	uint32_t width;			/* output channels of a part */
 	uint32_t filter_w;
-	uint32_t expanded;		/* outputs of an input channel: filters become those of all channels */
+	/* Outputs of an input channel, if filters are expanded to all channels. */
+	uint32_t expanded;
 	/* Elements of the filter between those of two outputs, and of two taps. */
 	size_t filter_step;
 	size_t tap_step;
 	size_t copy_size;		/* bytes of the largest block's windows; of its result */
 	size_t result_size;
-	size_t filter_size;		/* of the largest part's filters */
+	size_t filter_size;		/* size of the largest part's filters */
 	uint8_t padding;		/* each byte of an element outside the image */
 	bool in_order;			/* the outputs of a part are pixels in their order */
-	bool is_single;			/* each sees one pixel, in the same order */
+	bool is_single;			/* each output reads one pixel, in the same order */
 	bool packs;			/* each run packs the filters */
 	struct nn_gemm gemm;		/* the numbers that all parts compute in */
 	uint32_t count;
 	struct part parts[];
 };
 
-#define MAX_SAVED 32			/* parts of a step that is saved */
+#define MAX_SAVED 32			/* maximum number of parts of a saved step */
 
 /* Outputs of a transposed convolution see only what is in the image, so that any window is fine. */
 #define NN_STATE struct parts
@@ -104,8 +105,9 @@ static struct span window_span(const struct nn_axis *a)
 }
 
 /*
- * Outputs `phase`, `phase` + stride ... as the input sees them, less what is lost in front. If the
- * stride is longer than the filter no input reaches some: they have a tap outside the image.
+ * Finds outputs `phase`, `phase` + stride ... and the inputs that they read, without those before
+ * the image. If the stride is longer than the filter, no input reaches some outputs: these have a
+ * tap outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -132,7 +134,7 @@ static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 	return span;
 }
 
-/* Parts that are groups of channels, each `depth` of the input and `width` of the output. */
+/* Makes each part a group of channels: `depth` of the input and `width` of the output. */
 static void set_groups(struct parts *s)
 {
 	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
@@ -147,7 +149,10 @@ static void set_groups(struct parts *s)
 	}
 }
 
-/* Parts of outputs that the same taps reach: as many as one stride times the other. */
+/*
+ * Makes each part the outputs that the same taps reach. Their number is the product of both
+ * strides.
+ */
 static void set_phases(struct parts *s)
 {
 	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
@@ -170,7 +175,7 @@ static void set_parts(struct parts *s)
 		set_phases(s);
 }
 
-/* Makes the state one of so many parts. NULL: no memory. */
+/* Allocates the state for this number of parts. Returns NULL if memory runs out. */
 static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 {
 	struct parts *s;
@@ -184,7 +189,7 @@ static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 
 /*
  * All read the window again, as the shape rule did, which found no fault. Each input channel of a
- * depthwise convolution is a group, or if they are few all are one.
+ * depthwise convolution is a group; if they are few, all together are one group.
  */
 static struct parts *group_parts(struct nn_run *r, struct nn_ready *ready)
 {
@@ -266,7 +271,7 @@ static struct parts *phase_parts(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Preparing ---- */
 
-/* An operation as one of its parts sees it. */
+/* The operation as one of its parts sees it. */
 struct view {
 	struct nn_run run;
 	struct nn_tensor inputs[MAX_INPUTS];
@@ -324,7 +329,7 @@ static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 }
 
-/* False: the CPU does not compute in such numbers, or the parts are not alike. */
+/* Returns false if the CPU does not compute in such numbers, or if the parts differ in kind. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct parts *s = state;
@@ -355,7 +360,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return ready->tasks;
 }
 
-/* Whether the product takes what a part has of weights and biases. */
+/* Returns whether the product accepts the weights and biases of a part. */
 static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
 			 const struct part *p)
 {
@@ -401,7 +406,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Packing ---- */
 
-/* The taps of a part's filters, one after the other. */
+/* Copies the taps of a part's filters, one after the other. */
 static void gather_filter(const struct parts *s, const struct part *p, const char *filter,
 			  char *to)
 {
@@ -491,7 +496,10 @@ static inline void copy_strided(char *to, const char *from, ptrdiff_t step, uint
 		memcpy(to, from, size);
 }
 
-/* The taps of a window's row that is in the image; mostly all of them are, of one channel or some. */
+/*
+ * Copies the taps of a window's row that is in the image. Usually these are all taps, of one
+ * channel or of some.
+ */
 static void copy_row(const struct parts *s, const struct part *p, const char *row, int64_t x,
 		     char *to)
 {
@@ -545,7 +553,7 @@ static void copy_result(const struct parts *s, const struct part *p, const struc
 	       s->width * element);
 }
 
-/* The part that a task belongs to: the last one whose first task is not behind it. */
+/* Returns the part that a task belongs to: the last one whose first task is at or before it. */
 static const struct part *find_part(const struct parts *s, uint32_t task)
 {
 	uint32_t first = 0, end = s->count;

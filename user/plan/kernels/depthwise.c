@@ -14,7 +14,7 @@
 
 enum { X, FILTER, BIAS };
 
-#define MAX_HEIGHT 32		/* of a filter, and its width */
+#define MAX_HEIGHT 32		/* largest height of a filter, and largest width */
 #define TASKS_PER_THREAD 4
 #define MIN_SHARED 30000	/* outputs that are worth a second thread */
 #define MAX_ROW (UINT64_C(1) << 36)	/* bytes of input with its padding */
@@ -64,7 +64,7 @@ static bool read_window(struct nn_run *r, const struct nn_window_args *args, str
 	       !nn_window_infer(r, args, &d->window);
 }
 
-/* As many channels as leave the input rows of a window in the first-level cache. */
+/* Returns how many channels leave the input rows of a window in the first-level cache. */
 static size_t block_f32(const struct depthwise *d)
 {
 	size_t pixels = (size_t)d->window.h.filter * d->window.w.in;
@@ -135,7 +135,7 @@ static void divide(struct depthwise *d, struct nn_ready *ready)
 	ready->tasks = (uint32_t)((rows + d->task_rows - 1) / d->task_rows);
 }
 
-/* False: the CPU does not compute in such numbers, or a row is too long. */
+/* Returns false if the CPU does not compute in such numbers, or if a row is too long. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct depthwise *d = state;

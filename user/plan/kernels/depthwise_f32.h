@@ -9,7 +9,7 @@
 #error "depthwise_f32.h needs: CLAMP LANES LOAD LOAD_SOME MADD NUM SPLAT STORE STORE_SOME TARGET VF"
 #endif
 
-/* The stretch of output columns whose windows lie inside the row: [first, last). */
+/* Finds the output columns [first, last) whose windows lie inside the row. */
 static void inside_f32(const struct nn_depthwise_f32 *d, size_t *first, size_t *last)
 {
 	ptrdiff_t reach = (ptrdiff_t)((d->width - 1) * d->dilation) + 1 - d->head;
@@ -37,9 +37,9 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 /* The width of the filters that matter, and output columns that are summed together. */
 #define FAST_F32 3
 #define COLUMNS_F32 4
-#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* what these read of a row, if they are near */
+#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* elements that adjacent columns read */
 
-/* One row of a fast filter, for a few windows; those that are near share what they read. */
+/* Sums one row of a fast filter for a few windows; adjacent windows share their inputs. */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,
 						     const VF w[FAST_F32], VF acc[COLUMNS_F32])
@@ -60,8 +60,8 @@ static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, s
 }
 
 /*
- * Columns [first, last), at least COLUMNS_F32, of windows that have `height` rows
- * from `row` on, and all columns, inside the image: a vector of channels from `c`.
+ * Sums columns [first, last), at least COLUMNS_F32, for a vector of channels from `c`. Their
+ * windows have `height` rows from `row` on, and all columns, inside the image.
  */
 static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
 						  bool near, size_t row, size_t c, size_t first,
@@ -135,7 +135,7 @@ static TARGET void far_2_f32(const struct nn_depthwise_f32 *d, size_t row, size_
 	inner_f32(d, FAST_F32 - 1, false, row, c, first, last);
 }
 
-/* One output column, of which `taps` taps from `first` on are inside: `count` channels. */
+/* Sums one output column for `count` channels; `taps` taps from `first` on are inside the image. */
 static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32 *d, size_t x,
 						   size_t first, size_t taps, size_t c,
 						   size_t count)
@@ -159,13 +159,13 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 		  count);
 }
 
-/* One tap of a window: its first channel, and that of the filter. */
+/* One tap of a window: its first channel, and the filter's. */
 struct tap_f32 {
 	const NUM *in;
 	const NUM *w;
 };
 
-/* Most taps of a window of a fast filter at the image's edge; fewer are those of a corner. */
+/* Maximum number of taps of a window of a fast filter at the image's edge; a corner has fewer. */
 #define EDGE_F32 6
 #define CORNER_F32 4
 
@@ -194,7 +194,10 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 	return c;
 }
 
-/* Does what edge_f32() does, for a window of `taps` taps from `first` on, if it is small enough. */
+/*
+ * Computes the same as edge_f32() for a window of `taps` taps from `first` on. Works only if the
+ * window is small enough.
+ */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)
 {
@@ -243,7 +246,9 @@ static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t
 typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
 			  size_t last);
 
-/* For two or three rows of a fast filter inside the image, of which `row` is the first one. */
+/*
+ * Finds the loop for two or three rows of a fast filter inside the image, whose first one is `row`.
+ */
 static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
 {
 	bool near = d->stride == d->dilation;

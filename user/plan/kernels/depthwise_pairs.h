@@ -8,13 +8,17 @@
 #error "depthwise_pairs.h needs: DOT HIGH_PAIRS LANES LOW_PAIRS TARGET WIDE_OF_BYTES WIDE_OF_SIGNED WIDTH"
 #endif
 
-/* Vectors of channels that are done for all output columns: their weights stay in the first level. */
+/*
+ * Vectors of channels that are computed for all output columns, so that their weights stay in the
+ * first-level cache.
+ */
 #define DEPTHWISE_BLOCKS 8
 
 /* State that all blocks of a row share. */
 struct taps_q8 {
 	const struct nn_depthwise_q8 *d;
-	const uint8_t **at;	/* where the taps of a column are; two and two are a pair */
+	/* Places of the taps of a column; two consecutive ones are a pair. */
+	const uint8_t **at;
 	size_t pairs;
 	size_t step;		/* bytes from a column's taps to those of the next one */
 };
@@ -73,7 +77,7 @@ static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t,
 			 count);
 }
 
-/* Does what run_block_pairs() does, for channels [c, end). */
+/* Computes the same as run_block_pairs() for channels [c, end). */
 static inline ALWAYS_INLINE TARGET void run_blocks_pairs(const struct taps_q8 *t, int columns,
 							 size_t from, size_t c, size_t end,
 							 bool is_signed, const char *block,
@@ -106,8 +110,8 @@ static TARGET void run_two_columns(const struct taps_q8 *t, size_t from, size_t 
 }
 
 /*
- * The taps of output column `x`; those of padding are at `padding`. One more, which is of no weight
- * where it makes a pair.
+ * Finds the taps of output column `x`; those of padding are at `padding`. An odd number of taps
+ * gets one more, whose weight is 0, to complete the pair.
  */
 static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
 		      const uint8_t **taps)

@@ -29,8 +29,8 @@ struct depthwise_q8_layout {
 	size_t groups;		/* groups of four rows of the filter */
 	size_t blocks;
 	size_t block_size;	/* bytes */
-	size_t packed;		/* all of the parameters */
-	size_t columns;		/* of input that an output row meets, padding included */
+	size_t packed;		/* size of all packed parameters */
+	size_t columns;		/* columns of input that an output row reads, with padding */
 	size_t phase;		/* bytes from phase to phase of the stride */
 	size_t plane;		/* bytes from plane to plane of the scratch memory */
 	size_t group_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolution with AVX-512 VNNI, whose instruction sums four products: four rows of
- * the window's column, so these are interleaved first.
+ * Int8 depthwise convolution with AVX-512 VNNI. Its instruction sums four products, so four rows of
+ * the window's column are interleaved first.
  */
 #if defined(__x86_64__)
 
@@ -71,7 +71,10 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 			bool inside = x >= 0 && x < (ptrdiff_t)d->in_width;
 			size_t length = 1;
 
-			/* Without phases neighbours are neighbours: one stretch. */
+			/*
+			 * Without phases, adjacent outputs read adjacent inputs, so they are one
+			 * stretch.
+			 */
 			if (inside && d->stride == 1 && d->channels == d->padded) {
 				length = d->in_width - (size_t)x;
 				if (length > l->columns - at)
@@ -104,7 +107,7 @@ struct row {
 
 struct sums {
 	i32x16 acc[NN_DEPTHWISE_PLANES];
-	i32x16 ones[NN_DEPTHWISE_PLANES];	/* of the input, for the filter's zero point */
+	i32x16 ones[NN_DEPTHWISE_PLANES];	/* sums of the input, for the filter's zero point */
 };
 
 /* Filters of three columns and up to four rows are the ones that matter. */

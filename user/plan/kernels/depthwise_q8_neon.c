@@ -49,8 +49,8 @@ static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 }
 
 /*
- * Columns [first, last), at least COLUMNS, of windows that have `height` rows from `row` on, and
- * all columns, inside the image: eight channels from `c` on.
+ * Sums columns [first, last), at least COLUMNS, for eight channels from `c` on. Their windows have
+ * `height` rows from `row` on, and all columns, inside the image.
  */
 static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int height,
 					   int stride, bool is_signed, bool positive, size_t row,
@@ -79,7 +79,7 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 		for (int j = 0; j < FAST; j++)
 			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
 	}
-	/* Else a compiler adds them up again for each row. */
+	/* Without unrolling, a compiler adds them up again for each row. */
 	UNROLL
 	for (int n = 0; n < reach; n++) {
 		offsets[n] = (size_t)n * channels;
@@ -148,10 +148,12 @@ INNER(near_3_signed, 3, 1, true)
 INNER(far_2_signed, 2, 2, true)
 INNER(far_3_signed, 3, 2, true)
 
-/* For two or three rows of a fast filter inside the image, of which `row` is the first one. */
+/*
+ * Finds the loop for two or three rows of a fast filter inside the image, whose first one is `row`.
+ */
 static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 {
-	/* By sign, stride, whether three rows are inside, and what is positive. */
+	/* Indexed by sign, by stride, by whether three rows are inside, and by what is positive. */
 	static inner_fn *const all[2][2][2][2] = {
 		{ { { near_2, near_2_positive }, { near_3, near_3_positive } },
 		  { { far_2, far_2_positive }, { far_3, far_3_positive } } },
@@ -205,7 +207,7 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 	q8_store_sums(out, x, y, multiplier, shift, false, &bounds, count);
 }
 
-/* The taps of output column `x` that are inside the image: what is padding counts for nothing. */
+/* Finds the taps of output column `x` that are inside the image; padding adds nothing. */
 static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_tap *taps)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -224,7 +226,7 @@ static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_
 	return count;
 }
 
-/* Most taps of a window of a fast filter at the image's edge; fewer are those of a corner. */
+/* Maximum number of taps of a window of a fast filter at the image's edge; a corner has fewer. */
 #define EDGE 6
 #define CORNER 4
 
@@ -302,7 +304,7 @@ static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
 	}
 }
 
-/* The stretch of output columns whose windows lie inside the row: [first, last). */
+/* Finds the output columns [first, last) whose windows lie inside the row. */
 static void find_inside(const struct nn_depthwise_q8 *d, size_t *first, size_t *last)
 {
 	const ptrdiff_t reach = (ptrdiff_t)((d->width - 1) * d->dilation) + 1 - d->head;

@@ -16,8 +16,8 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define SOME_ROWS 84		/* that are quantised and multiplied at a time: six tiles */
-#define SOME_COLUMNS 256	/* whose sums are near when they become floats */
+#define SOME_ROWS 84		/* rows that are quantised and multiplied at a time: six tiles */
+#define SOME_COLUMNS 256	/* columns whose sums are still cached when they become floats */
 #define LANES 16		/* channels of a loop that compilers make vectors of */
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
@@ -25,13 +25,14 @@ enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
 struct dynamic {
 	enum kind kind;
 	enum nn_dynamic_form form;
-	struct nn_gemm gemm;		/* of a depthwise convolution: of rows and columns only */
+	/* Product; of a depthwise convolution only rows and columns are set. */
+	struct nn_gemm gemm;
 	struct nn_image in;		/* of a convolution */
 	struct nn_window window;
 	bool is_window;			/* rows of the product are windows of several pixels */
 	/* Parts of the scratch memory, in bytes, which come in this order. */
 	size_t rows_size;
-	size_t lines_size;		/* of an image, quantised */
+	size_t lines_size;		/* size of an image's quantised lines */
 	size_t sums_size;
 };
 
@@ -56,7 +57,7 @@ static const struct nn_field fields[] = {
 struct columns {
 	const float *scales;
 	const float *biases;
-	const int32_t *sums;		/* of the weights less their zero point */
+	const int32_t *sums;		/* sums of the weights without their zero point */
 };
 
 static size_t padded(size_t columns)
@@ -95,7 +96,7 @@ static void read_fully_connected(const struct nn_run *r, struct dynamic *d)
 	d->gemm.depth = r->inputs[WEIGHTS].dims[1];
 }
 
-/* One matrix of weights for all batches. */
+/* Reads a BATCH_MATMUL with one matrix of weights for all batches. */
 static bool read_matmul(const struct nn_run *r, struct dynamic *d)
 {
 	const struct nn_tensor *x = &r->inputs[X], *y = &r->inputs[WEIGHTS];
@@ -226,7 +227,7 @@ static void pack_columns(const struct nn_run *r, const struct dynamic *d,
 	}
 }
 
-/* Each tap of all channels, less the zero point. */
+/* Packs each tap of all channels, without the zero point. */
 static void pack_taps(const struct dynamic *d, const struct nn_tensor *weights, int16_t *to)
 {
 	const size_t taps = taps_of(d), channels = padded(d->gemm.columns);
@@ -272,7 +273,7 @@ struct quantiser {
 	const float *x;
 	size_t length;			/* of one */
 	size_t count;
-	size_t index;			/* of which `how` holds; SIZE_MAX: of none yet */
+	size_t index;	/* index of the row that `how` describes; SIZE_MAX if it is not set yet */
 	enum nn_dynamic_form form;
 	struct nn_dynamic how;
 };

@@ -30,7 +30,7 @@ static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, si
 	return of_task;
 }
 
-/* NN_BINARY_POW: vectors of doubles took as long as the C library's function. */
+/* NN_BINARY_POW calls the C library, because vectors of doubles took as long. */
 static inline void nn_pow_f32(const struct nn_binary_f32 *b)
 {
 	const float *x = b->a, *y = b->b;

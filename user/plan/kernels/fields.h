@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field tables: which numbers of a kernel's state are saved, in their order, and what must hold
- * of them. From a table follow saving a step, restoring it from numbers that anybody may have
- * written, and which inputs it reads. Each number is a word of 32 bits.
+ * Field tables list the numbers of a kernel's state that are saved, their order, and their allowed
+ * values. Three things follow from a table: saving a step, restoring it from untrusted numbers, and
+ * which inputs the step reads. Each number is a word of 32 bits.
  *
  * A table is a list of the rows below. It begins with "#define NN_STATE", which names the structure
  * whose fields the rows name, and ends with END. A row may use what earlier rows restored.
@@ -16,11 +16,11 @@
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
-/* A number in a state. An element of an array: that which EACH is at. */
+/* A number in a state, or the element of an array at EACH's index. */
 struct nn_ref {
 	uint16_t at;
-	uint8_t size;			/* 1, 4 or 8 bytes; 0: there is no number */
-	uint8_t step;			/* from an element to the next one, else 0 */
+	uint8_t size;			/* 1, 4 or 8 bytes; 0 if there is no number */
+	uint8_t step;	/* distance from one element to the next; 0 without an array */
 };
 
 enum nn_field_rule {
@@ -31,20 +31,26 @@ enum nn_field_rule {
 
 #define NN_MAX_FACTORS 4
 
-/* A product of fields: what it is at most, or elements of an input that are read or of an output. */
+/*
+ * A product of fields: an upper bound of it, or the number of an operand's elements that are read
+ * or written.
+ */
 struct nn_span {
 	bool is_output;
 	bool is_each;			/* the operand's position moves with EACH */
-	uint8_t position;		/* of the operand, or what is added to `base` */
+	uint8_t position;	/* position of the operand, or number that is added to `base` */
 	uint8_t num_axes;		/* unless `count` is there */
 	struct nn_ref base;
-	struct nn_ref element;		/* which digit of `sizes` is an element's size */
+	struct nn_ref element;		/* digit of `sizes` that selects an element's size */
 	union {
 		uint32_t sizes;		/* bytes, four bits each */
 		uint32_t most;
 	};
 	struct nn_ref factors[NN_MAX_FACTORS + 1];
-	/* Axes: their dimensions are factors; or with steps what these lead to is added. */
+	/*
+	 * Axes: their dimensions are factors. With steps, the distances that they reach are added
+	 * instead.
+	 */
 	struct nn_ref count;
 	struct nn_ref dims;
 	struct nn_ref steps;
@@ -60,7 +66,7 @@ struct nn_field {
 			uint32_t span;	/* the largest is low + span */
 		} word;
 		struct {
-			uint32_t mask;	/* of values; 0: all except 0 */
+			uint32_t mask;	/* bits of allowed values; 0 for all values except 0 */
 			uint32_t skip;	/* rows that follow */
 		} when;
 		float most;
@@ -97,14 +103,14 @@ struct nn_field {
 	.rule = kind, .count = number, .ref = reference,				\
 	.word = { (uint32_t)(least), (uint32_t)(most_) - (uint32_t)(least) } }
 
-/* A number in [least, most], as many of them from a field on, or one of each element. */
+/* A number in [least, most], as many of them from a field on, or one for each element. */
 #define WORD(field, least, most) NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF(field), least, most)
 #define RUN(field, number, least, most) \
 	NN_WORDS_OF(NN_RULE_WORD, number, NN_REF(field), least, most)
 #define WORD_EACH(array, field, least, most)						\
 	NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF_EACH(array, field), least, most)
 
-/* A dimension: positive, and a step from one to another is an int32_t. */
+/* A dimension, which is positive, and a step between elements, which is an int32_t. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
 /* A number of elements or bytes that spans bound. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
@@ -113,7 +119,7 @@ struct nn_field {
 #define FLIP(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 0x80, 0x80)
 /* The value of a struct nn_multiplier. */
 #define MULTIPLIER(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 1 << 30, INT32_MAX)
-/* Any float, or one from -limit to limit. */
+/* Any float, or one in [-limit, limit]. */
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
 #define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .count = 1, .ref = NN_REF(field), .most = limit }
 
@@ -157,8 +163,8 @@ struct nn_field {
 #define CHECK(field, function) { .rule = NN_RULE_CHECK, .ref = NN_REF(field), .check = function }
 
 /*
- * An image and a window over it, whose axes have the image's height and width. For WINDOW_REACHES
- * each window reaches into the image.
+ * An image and a window over it, whose axes are the image's height and width. With WINDOW_REACHES,
+ * each window must reach into the image.
  */
 #define IMAGE_WINDOW(image, window) DIMENSION(image.n), DIMENSION(image.c),		\
 	RUN(window.h.in, 5, 1, INT32_MAX), WORD(window.h.head, 0, INT32_MAX - 1),	\
@@ -170,18 +176,18 @@ struct nn_field {
 /* Room for a product of elements in an operand. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
-/* The same where one factor is of EACH's element. */
+/* Like SPAN, with one factor from EACH's element. */
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
-/* The same for the product of an output's dimensions, and for the last element of an input. */
+/* Like SPAN, for the product of an output's dimensions and for the last element of an input. */
 #define SPAN_AXES(operand, element, number, dims_)					\
 	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))
 #define REACH(operand, element, number, dims_, steps_, ...)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__), number,	\
 		.dims = NN_REF_EACH(dims_,), .steps = NN_REF_EACH(steps_,))
 
-/* For REACH: how many axes there are. */
+/* Number of axes, for REACH. */
 #define AXES(field) .count = NN_REF(field)
 #define AXES_OF(number) .num_axes = number
 
@@ -196,7 +202,7 @@ struct nn_field {
 #define SIZE(bytes) .sizes = bytes
 #define SIZE_BY(field, digits) .element = NN_REF(field), .sizes = digits
 #define FLOATS SIZE(sizeof(float))
-/* By an enum nn_number, or a flag that is set for floats. */
+/* The size by an enum nn_number, or by a flag that is set for floats. */
 #define NUMBERS(field) SIZE_BY(field, 0x241)
 
 /* ---- What follows from a table ---- */
@@ -219,15 +225,18 @@ static inline uint64_t nn_times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Writes the words of a step. Returns their number; 0: it cannot be saved. */
+/* Writes the words of a step. Returns their number; 0 if the step cannot be saved. */
 uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS]);
 
-/* The inputs that a step reads when it runs; 0: they are too many for a saved step. */
+/*
+ * Returns a bit for each input that a step reads when it runs; 0 if a saved step cannot have that
+ * many.
+ */
 uint64_t nn_step_reads(const struct nn_ready *ready);
 
 /*
- * Restores a step from words that anybody may have written: fills `state`, of state_size zeros, and
- * all of `ready` but `kernel`, `state` and `reads`. False unless the step keeps within `bounds`, its
+ * Restores a step from untrusted words: fills `state`, of state_size zeros, and all of `ready`
+ * except `kernel`, `state` and `reads`. Returns false unless the step stays within `bounds`, its
  * packed weights and its scratch memory for all bytes that these may hold.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,

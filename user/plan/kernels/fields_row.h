@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row of a field table: the only code that reads words that anybody may have written. It is
- * inline, so that a kernel that networks have in many steps can walk its own table as constants.
+ * One row of a field table. Only this code reads the untrusted words. It is inline, so that a
+ * kernel that networks have in many steps can walk its own table as constants.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_ROW_H
 #define NN_PLAN_KERNELS_FIELDS_ROW_H
@@ -18,13 +18,16 @@ struct nn_walk {
 	const struct nn_kernel *kernel;
 	uint32_t *to;
 	const uint32_t *from;
-	const uint32_t *end;		/* of the words, or of the room for them */
+	const uint32_t *end;		/* end of the words, or of the room for them */
 	uint32_t index;			/* the element that EACH is at */
 	const struct nn_bounds *bounds;
 	uint64_t reads;
 };
 
-/* Walks rows up to the last one. False: they cannot be written, or hold what is not allowed. */
+/*
+ * Walks rows up to the last one. Returns false if they cannot be written, or hold values that are
+ * not allowed.
+ */
 bool nn_walk_rows(struct nn_walk *w, const struct nn_field *rows, char *state, enum nn_aim aim);
 
 static inline ALWAYS_INLINE char *nn_place(const struct nn_walk *w, char *state, struct nn_ref ref)
@@ -109,7 +112,10 @@ static inline ALWAYS_INLINE uint64_t nn_product(const struct nn_walk *w, char *s
 	return product;
 }
 
-/* Multiplies by the dimensions of axes, or adds what they lead to; UINT64_MAX if that is too large. */
+/*
+ * Multiplies by the dimensions of axes, or adds the distances that they reach; UINT64_MAX if that
+ * is too large.
+ */
 uint64_t nn_add_axes(const struct nn_walk *w, char *state, const struct nn_span *s, uint64_t elements);
 
 _Static_assert(offsetof(struct nn_bounds, output) == NN_SAVED_INPUTS * sizeof(struct nn_room) &&
@@ -140,7 +146,7 @@ static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, co
 	return nn_times(elements, element) <= room->bytes && element <= room->align;
 }
 
-/* Does what a row asks for. *skip is how many rows behind it are not to be walked. */
+/* Does what a row asks for. Sets *skip to the number of following rows that are skipped. */
 static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_field *f, char *state,
 					     enum nn_aim aim, uint32_t *skip)
 {

@@ -13,8 +13,8 @@ enum { X, WEIGHTS, BIAS, ACTIVATION };
 /* Weights are read packed, packed at each run, or plain. */
 enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
-#define MAX_ROWS 56	/* of a block: they stay in the cache while the weights pass */
-#define MAX_PLAIN_ROWS 4	/* for which packing takes longer than it saves */
+#define MAX_ROWS 56	/* rows of a block, which stay in the cache while the weights pass */
+#define MAX_PLAIN_ROWS 4	/* number of rows for which packing takes longer than it saves */
 
 struct fully {
 	struct nn_gemm gemm;
@@ -123,7 +123,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 	if (!nn_gemm_takes_rows(g))
 		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
-	/* Rows that are made wide are never copied: the scratch memory is free. */
+	/* Rows that are widened are never copied, so the scratch memory is free for them. */
 	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0],
 		    scratch);
 }

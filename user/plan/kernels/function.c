@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of each element alone: activations and the like of floats, CAST from float16 to float32
- * and back, QUANTIZE of floats, and DEQUANTIZE to them of bytes of one scale.
+ * Functions of single elements: activations and similar ones of floats, CAST between float16 and
+ * float32, QUANTIZE of floats, and DEQUANTIZE of bytes with one scale.
  */
 #include "ops/float16.h"
 #include "ops/quant.h"
@@ -124,7 +124,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       complete(f, ready);
 }
 
-/* As the larger of each and of what is below all; of NaN that is NaN. */
+/* Takes the larger of each number and the lower bound; this keeps NaN. */
 static void clamp_halves(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
 			 uint16_t *out, size_t count)
 {

@@ -7,15 +7,15 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define TASKS_PER_THREAD 4	/* so that threads that are slowed down leave some to others */
+#define TASKS_PER_THREAD 4	/* more than one, so that slow threads leave some to others */
 /*
- * The least work of a task that is worth a second thread, which is about five microseconds:
- * multiplications for each lane of a vector, or bytes of weights, whose reading takes the time if
- * there are few rows.
+ * The least work, about five microseconds, for which a second thread pays. It is counted in
+ * multiplications for each lane of a vector. With few rows it is counted in bytes of weights,
+ * because reading these takes the time.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000
-#define PACK_COLUMNS 64		/* that a task packs: a multiple of all panels */
+#define PACK_COLUMNS 64		/* columns that a task packs: a multiple of all panels */
 
 static size_t divide(size_t a, size_t b)
 {
@@ -90,7 +90,10 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 	       NN_Q8_WIDE_ROWS * nn_q8_wide_stride(g->depth) * sizeof(int16_t);
 }
 
-/* What `count` blocks of a whole have, a multiple of `unit`; it may take fewer of them. */
+/*
+ * Returns the size of one of `count` blocks of a whole, as a multiple of `unit`; so there may be
+ * fewer blocks.
+ */
 static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 {
 	size_t block;
@@ -104,8 +107,8 @@ static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 }
 
 /*
- * Cuts a product in as many blocks as are wanted, if it has so many, from `*row_blocks` of rows on:
- * so that the least is read, as each block reads its rows and its columns.
+ * Cuts a product in the wanted number of blocks if possible, with at least `*row_blocks` of rows.
+ * Each block reads its rows and columns, so blocks are shaped to read the least.
  */
 static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size_t *row_blocks,
 		     size_t *column_blocks)
@@ -181,7 +184,10 @@ static void pack_bias_f32(const float *bias, size_t count, size_t valid, float *
 		to[c] = bias && c < valid ? bias[c] : 0;
 }
 
-/* The width of the panel of the columns that are left, and how many of it are there. */
+/*
+ * Returns the width of the panel for the columns that are left; sets how many of its columns are
+ * used.
+ */
 static size_t panel_f32(size_t lanes, size_t left, size_t *valid)
 {
 	size_t count = left > lanes ? NN_PANEL_VECTORS * lanes : lanes;
@@ -243,8 +249,8 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 }
 
 /*
- * Columns [first, first + count) of bytes, whose parameters are read a panel at a time. Without
- * `r` they are for sums: without a bias, for bytes that are unsigned and have no zero point.
+ * Packs columns [first, first + count) of bytes, whose parameters are read a panel at a time.
+ * Without `r` they are packed for sums: without a bias, for unsigned bytes without a zero point.
  */
 static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
 			    const struct nn_gemm *g, const struct nn_isa *isa, size_t first,
@@ -382,7 +388,7 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 	multiply(ready, g, &gemm);
 }
 
-/* To bytes, or to sums. */
+/* Runs an int8 product whose results are bytes or sums. */
 static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		   const struct block *b, const void *a, void *c, int32_t *sums, size_t stride,
 		   void *scratch)

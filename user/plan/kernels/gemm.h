@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A matrix product with weights that are packed, in all kinds of numbers: packing,
- * and running a part of its rows and columns.
+ * A matrix product with packed weights, for all kinds of numbers: packing, and running a part of
+ * its rows and columns.
  */
 #ifndef NN_PLAN_KERNELS_GEMM_H
 #define NN_PLAN_KERNELS_GEMM_H
@@ -21,13 +21,13 @@ static inline bool nn_has_constants(const struct nn_run *r)
 
 struct nn_gemm {
 	enum nn_number number;
-	bool sums;			/* of bytes: nn_gemm_run_sums() runs it */
+	bool sums;			/* an int8 product that nn_gemm_run_sums() runs */
 	size_t rows;
 	size_t columns;
 	size_t depth;
 	size_t element;			/* bytes */
 	size_t a_stride;		/* elements from row to row, where rows are copied */
-	size_t c_stride;		/* of the result, which is columns at first */
+	size_t c_stride;	/* distance between rows of the result; at first its columns */
 	float low;
 	float high;
 	uint8_t a_flip;			/* of bytes */
@@ -42,14 +42,14 @@ struct nn_gemm {
 };
 
 /*
- * Takes the product of rows of input 0 with the rows of input 1, with input 2 as
- * bias, if the types, the weights and the CPU allow it. rows, columns and depth
- * are set by the caller.
+ * Prepares the product of the rows of input 0 with the rows of input 1, with input 2 as bias.
+ * Returns false if the types, the weights or the CPU do not allow it. The caller sets rows, columns
+ * and depth.
  */
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g);
 
-/* What follows from the kind of numbers, where rows, columns and depth are set. */
+/* Sets the fields that depend on the kind of numbers, once rows, columns and depth are set. */
 void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number);
 
 /* The fields of the numbers that it computes in: a range, or what bytes need. */
@@ -60,8 +60,8 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 	     OUTPUT_DIFFERENCES(gemm.out))
 
 /*
- * The same for the numbers of its fields. False: it is too large, or the CPU does not compute in
- * them.
+ * Does the same for the kind of numbers in its fields. Returns false if the product is too large,
+ * or if the CPU does not compute in such numbers.
  */
 bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa);
 
@@ -78,13 +78,16 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
 /*
- * Packs columns [first, first + count), both multiples of the widest panel but for the end of
- * all columns. False: a bias that the product does not take.
+ * Packs columns [first, first + count). Both are multiples of the widest panel, except at the end
+ * of all columns. Returns false for a bias that the product does not accept.
  */
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed);
 
-/* In how many tasks weights are packed that are no constants, and one of those. */
+/*
+ * Returns the number of tasks for packing weights that are no constants; the second function runs
+ * one of them.
+ */
 uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g);
 bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
 		       uint32_t task, void *packed);
@@ -97,21 +100,21 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 		 uint32_t column_block, const void *a, void *c, void *scratch);
 
 /*
- * Packs weights whose columns lie as rows of `depth` bytes for sums: without a bias, for bytes of a
- * that are unsigned and have no zero point.
+ * Packs weights, whose columns lie as rows of `depth` bytes, for sums: without a bias, for bytes of
+ * a that are unsigned and have no zero point.
  */
 void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 		       const struct nn_isa *isa, void *packed);
 
 /*
- * Sums products of `rows` rows of uint8 and of columns [first, first + columns), of which `first` is a
- * multiple of the widest panel: see struct nn_gemm_q8.
+ * Sums products of `rows` rows of uint8 with columns [first, first + columns). `first` is a
+ * multiple of the widest panel; see struct nn_gemm_q8.
  */
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
 		      void *scratch);
 
-/* The columns of a block: the first one, and how many. */
+/* Returns the first column of a block, and how many columns it has. */
 size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first);
 
 /*

@@ -3,7 +3,8 @@
  * Matrix product of floats for one instruction set. The includer defines TARGET, LANES, ROWS, VF,
  * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX, and CLAMP and MADD_LANE, which takes one
  * lane of a vector, if it has instructions for them. For other numbers than float it defines NUM,
- * and SUM_MOST: how many products at most are summed before their sum is added to the result's.
+ * and SUM_MOST, the maximum number of products that are summed before this sum is added to the
+ * result.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \
@@ -78,7 +79,7 @@ static inline ALWAYS_INLINE TARGET void add_splits_f32(int vectors,
 	}
 }
 
-/* One row of a times one panel. */
+/* Multiplies one row of a with one panel. */
 static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gemm_f32 *g,
 						const NUM *a, const NUM *w, NUM *c,
 						size_t columns)
@@ -132,7 +133,7 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 		}									\
 	} while (0)
 
-/* As many steps of the depth as there are, of rows that are read by vectors; returns their depth. */
+/* Multiplies as many steps of the depth as rows can be read in vectors for; returns their depth. */
 static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const NUM *a,
 						    size_t stride, size_t depth, const NUM *w,
 						    VF acc[ROWS][NN_PANEL_VECTORS])
@@ -183,7 +184,7 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 						 size_t stride, size_t depth, const NUM *w,
 						 VF acc[ROWS][NN_PANEL_VECTORS])
 {
-	/* Every third row has a pointer: the others are one index away. */
+	/* Every third row has a pointer; the addresses of the other rows are one index away. */
 	const NUM *base[(ROWS + 2) / 3];
 	size_t k = steps_f32(rows, vectors, a, stride, depth, w, acc);
 
@@ -210,7 +211,10 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 
 #ifdef SUM_MOST
 
-/* Ends the sums of a piece of the depth. Totals stay in memory: there are no registers for both. */
+/*
+ * Ends the sums of a piece of the depth. The totals stay in memory, because registers do not
+ * suffice for both.
+ */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],
 						      VF acc[ROWS][NN_PANEL_VECTORS])
@@ -227,8 +231,8 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 
 /*
  * Adds elements [first, first + depth) of the depth, in pieces of SUM_MOST. Which elements are
- * summed together does not depend on the parts that they come in, as these depend on how rows
- * are divided. `piece` is the one that acc is the sum of.
+ * summed together must not depend on the parts, because the parts depend on how rows are divided.
+ * acc is the sum of `piece`.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,
@@ -258,7 +262,10 @@ static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, cons
 	part_f32(rows, vectors, a, stride, depth, w + (first) * (size_t)(vectors * LANES), acc)
 #endif
 
-/* `rows` of a times one panel of `vectors`; both constants, so that nothing is left of the loops. */
+/*
+ * Multiplies `rows` rows of a with one panel of `vectors`. Both numbers are constants, so that
+ * compilers unroll the loops completely.
+ */
 static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool parts,
 						 const struct nn_gemm_f32 *g, size_t row,
 						 const NUM *panel, NUM *c, size_t columns)
@@ -313,7 +320,7 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 		store_tile_f32(vectors, low, high, acc[i], c + (size_t)i * c_stride, columns);
 }
 
-/* As many tiles as there are from `row` on; returns the row behind them. */
+/* Computes as many tiles as fit from `row` on; returns the row behind them. */
 static inline ALWAYS_INLINE TARGET size_t all_tiles_f32(int rows, int vectors, bool parts,
 							const struct nn_gemm_f32 *g, size_t row,
 							const NUM *w, NUM *c, size_t columns)
@@ -344,7 +351,7 @@ static const struct {
 	uint8_t rows;
 	uint8_t vectors;
 	size_t (*fn[2])(const struct nn_gemm_f32 *g, size_t row, const NUM *w, NUM *c,
-			size_t columns);	/* by whether there are parts */
+			size_t columns);	/* indexed by whether the rows come in parts */
 } tiles_f32[] = { TILES(TILE_F32_ENTRY) };
 
 static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w,
@@ -356,7 +363,10 @@ static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, co
 		row_f32(NN_PANEL_VECTORS, g, g->a, w, c, columns);
 }
 
-/* All rows against one panel, the largest tiles first whose rows the first level holds. */
+/*
+ * Multiplies all rows with one panel. It takes the largest tiles whose rows fit in the first-level
+ * cache first.
+ */
 static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w, NUM *c,
 		      size_t columns)
 {

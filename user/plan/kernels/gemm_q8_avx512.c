@@ -23,7 +23,7 @@
 #define STORE_TWO q8_store_two
 #define PRODUCT nn_gemm_q8_avx512
 
-/* Rows that are summed at a time: a lane each. */
+/* Rows that are summed at a time, one in each lane. */
 #define SUM_ROWS 16
 
 /* Rows whose corrections are computed at a time. */
@@ -39,7 +39,7 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 /* The sums of sixteen vectors, each in the lane of its number. */
 static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 {
-	/* In each part of 128 bits: two sums of two vectors, then one of four. */
+	/* Each part of 128 bits first has two sums of two vectors, then one sum of four. */
 	UNROLL
 	for (int i = 0; i < 8; i++)
 		x[i] = (i32x16)_mm512_unpacklo_epi32((__m512i)x[2 * i], (__m512i)x[2 * i + 1]) +
@@ -80,9 +80,7 @@ static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, si
 	memcpy(corrections, &sums[0], sizeof(sums[0]));
 }
 
-/*
- * Does what correct_rows() does, for up to BLOCK rows; fewer than SUM_ROWS are summed one by one.
- */
+/* Corrects up to BLOCK rows, as correct_rows() does; fewer than SUM_ROWS are summed one by one. */
 static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
 			  int32_t *corrections)
 {

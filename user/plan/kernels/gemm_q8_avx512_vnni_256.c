@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with the instructions of AVX-512 VNNI on 256 bits, by which CPUs without
- * AVX-VNNI run and measure what those with it would.
+ * Int8 matrix product with the instructions of AVX-512 VNNI on 256 bits. It lets CPUs without
+ * AVX-VNNI test and measure what those with it run.
  */
 #if defined(__x86_64__)
 

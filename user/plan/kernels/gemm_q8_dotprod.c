@@ -12,7 +12,7 @@
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 7			/* of a tile of one panel, and of two */
+#define ROWS 7			/* rows of a tile of one panel, and of a tile of two */
 #define ROWS_TWO 6
 #define GROUP 4
 
@@ -100,7 +100,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed,
 	q8_panel_store(p, rows, eights, positive, acc);
 }
 
-/* All rows, the largest tiles first. */
+/* Multiplies all rows, the largest tiles first. */
 static inline ALWAYS_INLINE void run_panel(bool is_signed, bool positive, struct q8_panel p,
 					   size_t rows)
 {

@@ -12,9 +12,9 @@
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 8			/* of a tile of one panel, and of two */
+#define ROWS 8			/* rows of a tile of one panel, and of a tile of two */
 #define ROWS_TWO 6
-#define PAIRS (ROWS / 2)	/* of rows; in a vector is the one's group, then the other's */
+#define PAIRS (ROWS / 2)	/* pairs of rows; a vector has a group of each */
 #define GROUP 8
 
 /* The two groups of a pair of rows. */
@@ -76,7 +76,10 @@ static inline ALWAYS_INLINE void add_group(int pairs, int eights, bool is_signed
 	}
 }
 
-/* `rows` is even, or 1: then the other row of the pair is the same, and its sums are dropped. */
+/*
+ * Multiplies `rows` rows, an even number or 1. A single row is paired with itself, and the second
+ * sums are dropped.
+ */
 static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, bool positive,
 					  const struct q8_panel *p)
 {
@@ -134,7 +137,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, 
 	q8_panel_store(p, rows, eights, positive, sums);
 }
 
-/* All rows, the largest tiles first. */
+/* Multiplies all rows, the largest tiles first. */
 static inline ALWAYS_INLINE void run_panel(bool is_signed, bool positive, struct q8_panel p,
 					   size_t rows)
 {

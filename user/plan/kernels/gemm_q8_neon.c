@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with NEON alone: sixteen elements of depth of a row and a column at a time,
- * whose products are summed in pairs.
+ * Int8 matrix product with NEON alone. It takes sixteen elements of depth of a row and a column at
+ * a time, and sums their products in pairs.
  */
 #if defined(__aarch64__)
 
@@ -16,8 +16,8 @@
 #define GROUP NN_Q8_SIGNED_GROUP
 
 /*
- * Two products are summed in 16 bits, which they fit unless all four factors are -128. FLIPPED:
- * rows are unsigned, and become signed.
+ * Two products are summed in 16 bits, where they fit unless all four factors are -128. With
+ * FLIPPED, unsigned rows become signed.
  */
 enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 
@@ -39,7 +39,7 @@ static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
 }
 
-/* One group of `rows` rows times one of eight columns. */
+/* Multiplies one group of `rows` rows with a group of eight columns. */
 static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x16_t x[ROWS],
 					   const uint8_t *w, int32x4_t acc[ROWS][8])
 {
@@ -56,7 +56,10 @@ static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x
 		}
 		b = two[j % 2];
 
-		/* Step by step for all rows: a CPU that runs them in order would wait for each. */
+		/*
+		 * The steps of all rows are interleaved, because an in-order CPU would wait for
+		 * each.
+		 */
 		UNROLL
 		for (int i = 0; i < rows; i++)
 			products[i] = vmull_s8(vget_low_s8(x[i]), vget_low_s8(b));
@@ -114,7 +117,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 	q8_panel_store(p, rows, 1, positive, sums);
 }
 
-/* All rows, the largest tiles first. */
+/* Multiplies all rows, the largest tiles first. */
 static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, struct q8_panel p,
 					   size_t rows)
 {

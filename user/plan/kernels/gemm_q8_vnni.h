@@ -28,11 +28,11 @@
 
 typedef int32_t sums_q8 __attribute__((vector_size(WIDTH)));
 
-/* A tile: where its rows begin, what it makes of them. */
+/* A tile: where its rows begin, and where its results go. */
 struct tile {
 	const struct nn_gemm_q8 *g;
 	const uint8_t *a;
-	const int32_t *corrections;	/* for each row, the part that b's zero point takes away */
+	const int32_t *corrections;	/* for each row, the correction for b's zero point */
 	const void *panel;
 	uint8_t *c;
 	int32_t *sums;			/* NULL: bytes are wanted */
@@ -157,7 +157,10 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 		}
 		return;
 	}
-	/* All before the first is stored, which may change scales as far as a compiler knows. */
+	/*
+	 * All are loaded before the first result is stored, because for a compiler the store may
+	 * change scales.
+	 */
 	UNROLL
 	for (int v = 0; v < vectors; v++) {
 		UNROLL

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * INSTANCE_NORMALIZATION of floats: in NHWC a vector of channels of an image at a time; in NCHW
- * each channel is an image.
+ * INSTANCE_NORMALIZATION of floats. In NHWC it takes a vector of channels of an image at a time; in
+ * NCHW each channel is an image.
  */
 #include "ops/image.h"
 #include "plan/kernels/fields.h"

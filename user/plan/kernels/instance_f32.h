@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels of an image less their mean, by their deviation, and columns by their norm, for one
- * instruction set; included like, and after, elementwise_f32.h, by who also defines SQRT.
+ * Normalises channels of an image by mean and deviation, and columns by their norm, for one
+ * instruction set. It is included after elementwise_f32.h and in the same way; the includer also
+ * defines SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(SPLAT) || \
     !defined(SQRT) || !defined(TARGET) || !defined(VF)

@@ -39,10 +39,13 @@ static bool runs_avx2(void)
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* Not all compilers ask for it by name. Asked once: in a virtual machine the hypervisor answers. */
+/*
+ * The CPU is asked directly, because not all compilers know the feature's name. It is asked once,
+ * because in a virtual machine the hypervisor answers.
+ */
 static bool runs_avx_vnni(void)
 {
-	static atomic_int known;	/* 0: not yet, 1: no, 2: yes */
+	static atomic_int known;	/* 0 if not asked yet, 1 for no, 2 for yes */
 	int answer = atomic_load_explicit(&known, memory_order_relaxed);
 	uint32_t a = 0, b, c, d;
 
@@ -54,7 +57,7 @@ static bool runs_avx_vnni(void)
 	return answer == 2;
 }
 
-/* In place of it: the same on 256 bits. */
+/* Returns whether the same loops on 256 bits can stand in for it. */
 static bool runs_vnni_256(void)
 {
 	return runs_vnni() && !runs_avx_vnni();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inner loops of the fast kernels, once for each instruction set that they
- * are written for, and the layouts of packed weights that they read.
+ * The inner loops of the fast kernels, once for each instruction set, and the layouts of packed
+ * weights that they read.
  */
 #ifndef NN_PLAN_KERNELS_ISA_H
 #define NN_PLAN_KERNELS_ISA_H
@@ -14,7 +14,7 @@
 #include "ops/image.h"
 #include "plan/kernels/caches.h"
 
-/* Most lanes of a vector of 32 bits, of any instruction set. */
+/* Maximum number of 32-bit lanes in a vector of any instruction set. */
 #define NN_MAX_LANES 16
 
 /* Vectors side by side in a panel of packed weights. */
@@ -32,14 +32,15 @@ struct nn_gemm_part {
 };
 
 /*
- * c = clamp(a * b + bias), b and bias packed. Panels are of 2 * lanes columns;
- * the last one is of `lanes` where no more are left. A float panel is the bias
- * of its columns, then a row of columns for each element of depth. All numbers are fp32, or for
- * gemm_f16 fp16, of which a vector has twice as many.
+ * c = clamp(a * b + bias), b and bias packed. Panels have 2 * lanes columns; the last one has
+ * `lanes` if no more are left. A float panel is the bias of its columns, then a row of columns for
+ * each element of depth. All numbers are fp32. For gemm_f16 they are fp16, and a vector has twice
+ * as many.
  */
 struct nn_gemm_f32 {
 	size_t rows;
-	bool one_row;			/* in all: sums are cut, however the rows are divided */
+	/* The product has one row in total: sums are cut the same way however rows are divided. */
+	bool one_row;
 	size_t columns;
 	size_t depth;
 	const void *a;
@@ -62,7 +63,7 @@ struct nn_q8_scale {
 	int32_t bias[NN_MAX_LANES];
 	int32_t multiplier[NN_MAX_LANES];
 	int32_t shift[NN_MAX_LANES];
-	int64_t round_even[NN_MAX_LANES / 2];	/* of channels 0, 2, ... */
+	int64_t round_even[NN_MAX_LANES / 2];	/* rounding terms of channels 0, 2, ... */
 	int64_t round_odd[NN_MAX_LANES / 2];
 };
 
@@ -72,7 +73,10 @@ static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 	return (vectors * lanes + NN_MAX_LANES - 1) / NN_MAX_LANES * sizeof(struct nn_q8_scale);
 }
 
-/* One vector of the panel: its lanes are there if a vector of lanes [0, `lanes`) has them. */
+/*
+ * Returns the scales of one vector of the panel. Vectors with fewer than NN_MAX_LANES lanes share a
+ * structure; the pointer is offset so that index 0 is the first lane.
+ */
 static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t lanes,
 						       size_t vector)
 {
@@ -97,11 +101,10 @@ static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
 }
 
 /*
- * The same of bytes: a unsigned, or signed where a_flip is 0x80; b signed. Rows
- * of a can be read up to a multiple of NN_Q8_GROUP; what is beyond depth does
- * not count. A panel is the scales of its vectors (2 or 1), then for each four elements of
- * depth four bytes a column. In panels of two vectors columns are ordered as
- * nn_q8_column() tells.
+ * Like nn_gemm_f32, for bytes: a is unsigned, or signed if a_flip is 0x80; b is signed. Rows of a
+ * can be read up to a multiple of NN_Q8_GROUP; bytes beyond the depth meet weights of 0. A panel is
+ * the scales of its vectors (2 or 1), then for each four elements of depth four bytes a column. In
+ * panels of two vectors columns are ordered as nn_q8_column() tells.
  */
 struct nn_gemm_q8 {
 	size_t rows;
@@ -110,16 +113,16 @@ struct nn_gemm_q8 {
 	const uint8_t *a;
 	size_t a_stride;
 	uint8_t a_flip;
-	int32_t b_zero;			/* of the packed bytes */
-	int32_t a_zero;			/* of pairs: of the bytes after the flip */
-	int16_t *wide;			/* of pairs: scratch memory, NN_Q8_WIDE_ROWS rows */
+	int32_t b_zero;			/* zero point of the packed bytes */
+	int32_t a_zero;			/* in pairs: zero point of the bytes after the flip */
+	int16_t *wide;			/* in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
 	const void *panels;
 	uint8_t *c;
 	size_t c_stride;
 	struct nn_q8_output out;
 	/*
-	 * Not NULL: where sums go instead, neither scaled nor made bytes. There are as many rows
-	 * of them as of c, `sums_stride` apart, each with room for whole panels.
+	 * If not NULL, sums are written here, without being scaled or becoming bytes. There are as
+	 * many rows of them as of c, `sums_stride` apart. Each row has room for whole panels.
 	 */
 	int32_t *sums;
 	size_t sums_stride;
@@ -156,8 +159,8 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
  */
 struct nn_q8_spares {
 	uint32_t count;
-	uint32_t too_many;		/* others may saturate, too: each is added in two halves */
-	uint32_t places[];		/* in depth, multiples of NN_Q8_GROUP */
+	uint32_t too_many;	/* others may saturate too, so each is added in two halves */
+	uint32_t places[];		/* places in the depth, multiples of NN_Q8_GROUP */
 };
 
 static inline size_t nn_q8_most_spares(size_t depth)
@@ -192,7 +195,10 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 /* Rows of a that are made 16 bits wide at a time, */
 #define NN_Q8_WIDE_ROWS 24
 
-/* and how far apart they are: never so that lines of all of them share a set of the first level. */
+/*
+ * Returns the distance between wide rows. It is chosen so that lines of all rows do not share a set
+ * of the first-level cache.
+ */
 static inline size_t nn_q8_wide_stride(size_t depth)
 {
 	const size_t stride = (depth + 1) / NN_Q8_PAIR * NN_Q8_PAIR;
@@ -207,17 +213,18 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 }
 
 /*
- * In eights, for arm64: a panel is the parameters of eight columns, then for each group of `group`
- * bytes of depth those of each column. Weights are unsigned where a is, else signed as a is; in
- * groups of NN_Q8_SIGNED_GROUP always signed, and an unsigned a becomes so. Padding is 0.
+ * The layout "in eights", for arm64: a panel has the parameters of eight columns, then for each
+ * group of `group` bytes of depth those of each column. Weights are unsigned if a is, and signed if
+ * a is. In groups of NN_Q8_SIGNED_GROUP they are always signed, and an unsigned a is made signed.
+ * Padding is 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 
 struct nn_q8_eight {
 	int32_t bias[8];
 	int32_t multiplier[8];
-	int32_t shift[8];		/* to the left: 0 or less */
-	int32_t has_least;		/* whether two weights, half a group apart, are -128 */
+	int32_t shift[8];		/* shift to the left: 0 or negative */
+	int32_t has_least;		/* not 0 if two weights, half a group apart, are -128 */
 	int32_t padding[3];
 };
 
@@ -235,7 +242,7 @@ static inline size_t nn_q8_taps_size(size_t taps)
 	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
 }
 
-/* One of these, in its scratch memory: where it lies, and its weights from the first tap's on. */
+/* A tap in the scratch memory: its place, and its weights from the first tap's on. */
 struct nn_q8_tap {
 	const uint8_t *in;
 	size_t weights;
@@ -243,10 +250,10 @@ struct nn_q8_tap {
 
 /*
  * One output row of a depthwise convolution with multiplier 1: the first `count` channels. rows[i]
- * is the input row of tap i of the height, NULL if that is padding. Numbers are floats, or halves.
+ * is the input row of tap i of the height, or NULL if it is padding. Numbers are fp32 or fp16.
  */
 struct nn_depthwise_f32 {
-	size_t channels;		/* from pixel to pixel */
+	size_t channels;		/* distance between pixels, in channels */
 	size_t count;
 	size_t height;			/* of the filter */
 	size_t width;
@@ -263,12 +270,14 @@ struct nn_depthwise_f32 {
 	float high;
 };
 
-/* Four planes: a vector of 64 channels is one of 16 of each plane; see depthwise_q8. */
+/*
+ * Number of planes. A vector of 64 channels has one vector of 16 in each plane; see depthwise_q8.
+ */
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * The same of bytes. Packed as depthwise_q8.h tells. In pairs they are panels of two vectors of
- * channels, whose depth are the taps row by row; in eights, as they tell.
+ * Like nn_depthwise_f32, for bytes. Packed as in depthwise_q8.h. The layout "in pairs" has panels
+ * of two vectors of channels, whose depth is the taps row by row. For "in eights", see above.
  */
 struct nn_depthwise_q8 {
 	size_t channels;
@@ -282,8 +291,8 @@ struct nn_depthwise_q8 {
 	ptrdiff_t head;
 	const uint8_t *const *rows;
 	uint8_t in_flip;
-	uint8_t in_zero;		/* of the bytes after the flip */
-	int32_t filter_zero;		/* of the packed bytes */
+	uint8_t in_zero;		/* zero point of the bytes after the flip */
+	int32_t filter_zero;		/* zero point of the packed bytes */
 	const uint8_t *packed;
 	uint8_t *scratch;
 	uint8_t *out;
@@ -294,7 +303,7 @@ struct nn_depthwise_q8 {
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
-/* out[i] = clamp(a[i] operation b[i]), or of one a or one b for all; of floats, or of halves. */
+/* out[i] = clamp(a[i] operation b[i]). One a or one b may serve all i. Numbers are fp32 or fp16. */
 struct nn_binary_f32 {
 	enum nn_binary operation;
 	size_t count;
@@ -331,16 +340,16 @@ struct nn_q8_factor {
 /* Bits that sums have more than bytes. */
 #define NN_Q8_SUM_BITS 20
 
-/* Whether it halves, as in a sum for the input of the larger scale: exactly, with those bits. */
+/* Returns whether a sum halves the input of the larger scale exactly, with those bits. */
 static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 {
 	return f->value == 1 << 30 && !f->shift;
 }
 
 /*
- * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic: sums are of both inputs at a
- * common scale, with NN_Q8_SUM_BITS more. `flip` makes all bytes unsigned; zeros and bounds are
- * those then.
+ * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic. A sum adds both inputs at a
+ * common scale, with NN_Q8_SUM_BITS more bits. `flip` makes all bytes unsigned; zero points and
+ * bounds are those of flipped bytes.
  */
 struct nn_binary_q8 {
 	enum nn_binary operation;
@@ -348,17 +357,17 @@ struct nn_binary_q8 {
 	size_t count;			/* of a row */
 	const uint8_t *a;
 	const uint8_t *b;
-	size_t a_stride;		/* from row to row; 0: one row for all */
+	size_t a_stride;		/* distance between rows; 0 if one row serves all */
 	size_t b_stride;
-	bool one_a;			/* one element for all of a row */
+	bool one_a;			/* one element serves a whole row */
 	bool one_b;
 	uint8_t *out;
 	uint8_t flip;
 	int32_t a_zero;
 	int32_t b_zero;
-	struct nn_q8_factor a_factor;	/* of sums, and of what PRELU lets pass */
+	struct nn_q8_factor a_factor;	/* factor of sums, and of the values that PRELU passes */
 	struct nn_q8_factor b_factor;	/* of sums */
-	struct nn_q8_factor out_factor;	/* of a sum or a product */
+	struct nn_q8_factor out_factor;	/* factor of a sum or a product */
 	struct nn_q8_output output;
 };
 
@@ -384,8 +393,8 @@ struct nn_dequantize_f32 {
 };
 
 /*
- * out[i] = (sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i] within bounds. All but `out` can
- * be read up to a multiple of NN_MAX_LANES.
+ * out[i] = (sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i] within bounds. All
+ * arrays except `out` can be read up to a multiple of NN_MAX_LANES.
  */
 struct nn_dynamic_sums {
 	size_t count;
@@ -413,7 +422,7 @@ struct nn_pool_f32 {
 	size_t row_stride;		/* elements */
 	size_t rows;
 	size_t columns;
-	size_t channels;		/* that is also from pixel to pixel */
+	size_t channels;		/* number of channels, and distance between pixels */
 	float count;
 	float low;
 	float high;
@@ -431,30 +440,31 @@ struct nn_average_q8 {
 	size_t row_stride;
 	size_t rows;
 	size_t columns;
-	size_t channels;		/* that is also from pixel to pixel */
+	size_t channels;		/* number of channels, and distance between pixels */
 	uint8_t flip;
-	struct nn_q8_output out;	/* zero: 0, for that of the input is the output's */
+	/* Zero: 0, because the input's zero point is the output's. */
+	struct nn_q8_output out;
 	uint8_t *to;
 };
 
-/* A row of an image of another size: each element is the sum of four with weights. */
+/* A row of an image of another size. Each element is a weighted sum of four. */
 struct nn_blend {
 	bool is_byte;			/* else float */
 	uint8_t flip;			/* 0x80: of signed bytes */
 	size_t width;			/* pixels */
 	size_t channels;
 	const struct nn_source *x;	/* of each pixel */
-	float weight;			/* of the second row; the first one has the rest of 1 */
-	const void *rows[2];		/* of the input, the upper one first */
+	float weight;			/* weight of the second row; the first one has 1 - weight */
+	const void *rows[2];		/* rows of the input, the upper one first */
 	void *out;
 };
 
-/* out = (in - mean) * gamma / sqrt(variance + epsilon) + beta, of each channel of one image. */
+/* out = (in - mean) * gamma / sqrt(variance + epsilon) + beta, for each channel of one image. */
 struct nn_instance_f32 {
 	const float *in;
 	float *out;
 	size_t pixels;
-	size_t channels;		/* that is also from pixel to pixel */
+	size_t channels;		/* number of channels, and distance between pixels */
 	float gamma;
 	float beta;
 	float epsilon;
@@ -468,12 +478,12 @@ struct nn_instance_f32 {
 
 struct nn_dots_q16 {
 	size_t rows;
-	size_t depth;			/* of a row, and to the next one */
+	size_t depth;			/* length of a row, and distance to the next one */
 	const uint8_t *weights;
 	uint8_t flip;			/* 0x80: of signed bytes */
 	int32_t zero;			/* after the flip */
 	const int16_t *x;
-	bool add;			/* to what is in sums */
+	bool add;			/* add to the numbers in sums */
 	int32_t *sums;
 };
 
@@ -500,14 +510,14 @@ struct nn_squash_q16 {
 	int16_t *out;
 };
 
-/* `count` elements of each column, one column after the other, become a row. */
+/* Reduces `count` elements of each column; the results of all columns are a row. */
 enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_PROD, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
 struct nn_reduce_f32 {
 	enum nn_reduction reduction;	/* MAX, MIN or PROD */
 	const float *in;
 	size_t count;
-	size_t columns;			/* that is also from one element to the next */
+	size_t columns;			/* number of columns, and distance between elements */
 	float *out;
 };
 
@@ -521,13 +531,13 @@ struct nn_norm_f32 {
 	float least;
 };
 
-/* The divisor of an element: the base alone is written, or it is a power of the base. */
+/* The divisor of an element: either the base is written, or a power of the base divides. */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
 /*
- * Elements, each by a power of bias + alpha * the sum of the squares of itself and of those
- * around it, `step` apart.
+ * Divides elements by a power of bias + alpha * the sum of squares. The sum is over the element and
+ * its neighbours, `step` apart.
  */
 struct nn_response_f32 {
 	const float *in;
@@ -566,7 +576,7 @@ struct nn_run;
 /* An instruction set's int8 and uint8 GEMM: a layout of packed weights (pack_q8.h), and its loop. */
 struct nn_gemm_config {
 	uint32_t lanes;			/* columns that lie together, */
-	uint32_t group;			/* and elements of depth */
+	uint32_t group;			/* size of a group of elements of depth */
 	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
 	bool widens;			/* rows of a become 16 bits wide, in scratch memory */
 	bool splits;			/* fours are followed by struct nn_q8_spares */
@@ -577,7 +587,9 @@ struct nn_gemm_config {
 	void (*run)(const struct nn_gemm_q8 *g);
 };
 
-/* The same of depthwise convolutions, whose pointers are not set when they are packed. */
+/*
+ * Like nn_gemm_config, for depthwise convolutions, whose pointers are not set when they are packed.
+ */
 struct nn_depthwise_config {
 	uint32_t lanes;
 	/* Sets the bytes of packed parameters, and of scratch memory. */
@@ -592,7 +604,7 @@ struct nn_depthwise_config {
 struct nn_isa {
 	const char *name;
 	uint32_t lanes;			/* of float */
-	uint32_t tile_rows;		/* of the largest tile of gemm_f32 */
+	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
 	void (*binary_f32)(const struct nn_binary_f32 *b);
@@ -617,12 +629,15 @@ struct nn_isa {
 	void (*rows_f32)(const struct nn_rows_f32 *p);
 	/* The sum of `count` elements in a row. */
 	float (*sum_row_f32)(const float *x, size_t count);
-	/* The same of halves; NULL if they are computed as floats. */
+	/* Like gemm_f32, for fp16; NULL if fp16 is computed as floats. */
 	void (*gemm_f16)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	struct nn_gemm_config gemm_q8;
-	/* The same for sums alone, if another is faster with few large weights; without `run`: gemm_q8. */
+	/*
+	 * Like gemm_q8, for sums alone, if another function is faster with few large weights.
+	 * Without `run`, gemm_q8 is used.
+	 */
 	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;
 	void (*binary_q8)(const struct nn_binary_q8 *b);
@@ -640,10 +655,13 @@ struct nn_isa {
 	void (*squash_q16)(const struct nn_squash_q16 *s);
 };
 
-/* The inner loops of that name, or with NULL the best, that this CPU runs; NULL: it does not. */
+/*
+ * Returns the inner loops with that name, or with NULL the best ones that this CPU runs. Returns
+ * NULL if this CPU does not run them.
+ */
 const struct nn_isa *nn_isa_find(const char *name);
 
-/* The sets that this CPU runs, the best first; NULL: beyond the last one. */
+/* Returns the instruction sets that this CPU runs, the best first; NULL beyond the last one. */
 const struct nn_isa *nn_isa_at(size_t index);
 
 #endif /* NN_PLAN_KERNELS_ISA_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops on halves, for arm64 CPUs that compute in them. Sums of 64 products at most are added
- * to one another. The sum of 1024 random products is off by 0.14 % of its usual size so, and would
- * be by 0.47 % in one go.
+ * Inner loops on fp16, for arm64 CPUs that compute in it. At most 64 products are summed before
+ * their sum is added to others. So the error of a sum of 1024 random products is 0.14 % of its
+ * usual size; summed in one sequence it would be 0.47 %.
  */
 #if defined(__aarch64__)
 
-/* gcc moves the products of a row side by side, of which each waits for the one before. */
+/* gcc would move the products of a row together, and each would wait for the one before. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -33,7 +33,7 @@
 #ifdef __clang__
 #define MADD_LANE(a, lane, b, c) vfmaq_laneq_f16(c, b, a, lane)
 #else
-/* With the intrinsic gcc 12 makes two instructions, one of which fills a vector with the lane. */
+/* With the intrinsic, gcc 12 makes two instructions, one of which fills a vector with the lane. */
 #define MADD_LANE(a, lane, b, c) ({							\
 	float16x8_t sum_ = c;								\
 	__asm__("fmla %0.8h, %1.8h, %2.h[" #lane "]" : "+w"(sum_) : "w"(b), "x"(a));	\
@@ -52,7 +52,7 @@ static inline ALWAYS_INLINE float16x8_t load_some(const float16_t *p, size_t n)
 {
 	float16x8_t v = vdupq_n_f16(0);
 
-	/* From the last one on, so that each moves those behind it. */
+	/* From the last to the first, because each moves those behind it. */
 	while (n-- > 0)
 		v = vsetq_lane_f16(p[n], vextq_f16(v, v, 7), 0);
 	return v;

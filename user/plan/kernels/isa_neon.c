@@ -23,7 +23,10 @@
 #define MADD_LANE(a, lane, b, c) vfmaq_laneq_f32(c, b, a, lane)
 #define ADD(a, b) vaddq_f32(a, b)
 #define SQRT(a) vsqrtq_f32(a)
-/* The second one where either is NaN, as on x86, which takes an instruction more than a clamp. */
+/*
+ * Returns the second number if either is NaN, as on x86. This takes one instruction more than a
+ * clamp.
+ */
 #define MIN(a, b) smaller(a, b)
 #define MAX(a, b) larger(a, b)
 #define CLAMP(x, low, high) vminq_f32(high, vmaxq_f32(low, x))

@@ -40,7 +40,7 @@ static inline void store(float *p, vector v, size_t n)
 	memcpy(p, &v, n * sizeof(*p));
 }
 
-/* a if it is smaller, else b. */
+/* Takes a if it is smaller, otherwise b. */
 static inline vector select_smaller(vector a, vector b)
 {
 	typedef int32_t mask __attribute__((vector_size(16)));

@@ -64,7 +64,7 @@ typedef int16_t wide_q8 __attribute__((vector_size(16)));
 #define MULTIPLY_Q15(a, b) ((wide_q8)_mm_mulhrs_epi16((__m128i)(a), (__m128i)(b)))
 #define MULTIPLY_EVEN(a, b) _mm_mul_epi32((__m128i)(a), (__m128i)(b))
 
-/* One count for all is the rule, but there is no instruction for several. */
+/* Usually one shift count serves all lanes; there is no instruction for several. */
 static inline ALWAYS_INLINE TARGET __m128i shift_right(__m128i x, const int32_t *shifts)
 {
 	const __m128i counts = _mm_loadu_si128((const __m128i *)shifts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fast kernel: an operation of known shapes made ready to run, with its
- * weights packed if they are constants. One table of them, a file a family.
+ * A fast kernel: an operation of known shapes made ready to run, with its weights packed if they
+ * are constants. One table lists all kernels; each family has a file.
  */
 #ifndef NN_PLAN_KERNELS_KERNEL_H
 #define NN_PLAN_KERNELS_KERNEL_H
@@ -37,7 +37,7 @@ static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number nu
 	return number == NN_IN_HALVES ? 2 * (size_t)isa->lanes : isa->lanes;
 }
 
-/* Most 32-bit numbers that a step is saved as, and inputs and outputs that it may have then. */
+/* Maximum number of 32-bit words of a saved step, and of its inputs and outputs. */
 #define NN_SAVED_WORDS 128
 #define NN_SAVED_INPUTS 61
 #define NN_SAVED_OUTPUTS 6
@@ -50,16 +50,23 @@ static inline size_t nn_kernel_aligned(size_t size)
 	return round_up(size, NN_KERNEL_ALIGN);
 }
 
-/* One operation made ready. The function that prepares it fills all but `isa` and `threads`. */
+/*
+ * One operation made ready. The function that prepares it fills all fields except `isa` and
+ * `threads`.
+ */
 struct nn_ready {
 	const struct nn_isa *isa;
-	uint32_t threads;		/* that will share its tasks */
+	uint32_t threads;		/* threads that will share the tasks */
 	const struct nn_kernel *kernel;
 	void *state;			/* the kernel's own, from calloc(); freed with the plan */
-	uint64_t reads;			/* tensor inputs whose values it depends on */
+	uint64_t reads;			/* bits of the tensor inputs whose values it depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	const void *packed;		/* in a run of weights that are no constants: of that run */
-	uint32_t pack_tasks;		/* 0: weights are constants, and packed once; else: */
+	const void *packed;	/* packed weights; if weights are no constants, those of this run */
+	/*
+	 * Number of tasks that pack the weights in each run; 0 if weights are constants, packed
+	 * once.
+	 */
+	uint32_t pack_tasks;
 					/* each run packs them, in so many tasks */
 	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
 	uint32_t tasks;
@@ -70,13 +77,13 @@ struct nn_kernel_call {
 	const struct nn_ready *ready;
 	const void *const *inputs;	/* NULL where omitted */
 	void *const *outputs;
-	uint32_t threads;		/* that may share what a task itself cuts in parts */
+	uint32_t threads;		/* threads that may share what one task divides itself */
 };
 
 /* The memory of a step that came from a file and is not trusted. */
 struct nn_room {
 	uint64_t bytes;
-	uint32_t align;			/* its address is a multiple of that; 0: no memory */
+	uint32_t align;			/* alignment of the address; 0 if no memory is needed */
 };
 
 /* Rooms beyond the kernel's `inputs` and `more_outputs` may hold anything. */
@@ -91,28 +98,29 @@ struct nn_kernel {
 	/* The operations that prepare() looks at: NN_TAKES() or NN_TAKES_ROWS(). */
 	const int32_t *codes;
 	uint32_t num_codes;
-	uint32_t code_step;		/* from a code to the next one, in bytes */
+	uint32_t code_step;		/* bytes from one operation code to the next */
 	/*
 	 * Takes one of these operations, whose shapes are inferred, and whose constant inputs alone
 	 * have data; input 0 and output 0 have elements. ready->state is zeros, state_size of them.
-	 * False: not one for this kernel, or no memory; its reference kernel then runs.
+	 * Returns false if this kernel cannot run it or memory runs out; the reference kernel then
+	 * runs.
 	 *
-	 * A plan that is loaded runs it on weights that were packed before. So the packed form
-	 * depends on types, shapes, scalars and `isa` only, not on `threads`, and of tensors it
-	 * reads values only of those that it names in `reads`, also where it then does not take the
-	 * operation.
+	 * A loaded plan runs the operation on weights that were packed earlier. So the packed form
+	 * may depend only on types, shapes, scalars and `isa`, not on `threads`. prepare() reads
+	 * values only of tensors that it names in `reads`, also if it then rejects the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*
-	 * Packs weights that are constants: writes packed_size bytes, aligned to 64. False: no
-	 * memory, or a constant that is refused. NULL: task 0 of pack_task() does, without scratch.
+	 * Packs weights that are constants: writes packed_size bytes, aligned to 64. Returns false
+	 * if memory runs out or a constant is rejected. If it is NULL, task 0 of pack_task() packs
+	 * them, without scratch memory.
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/*
-	 * Packs a part of weights that are no constants, with tensors that all have data. Any
-	 * of these tasks may run at a time; run() comes after them. False: values that the
-	 * kernel does not take; the reference kernel then runs instead. In a step that was
-	 * restored, tensors have nothing but data, and it takes all values.
+	 * Packs a part of weights that are no constants, with tensors that all have data. Any of
+	 * these tasks may run at a time; run() comes after them. Returns false for values that the
+	 * kernel cannot handle; the reference kernel then runs instead. In a restored step, tensors
+	 * have only data, and all values must be accepted.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
@@ -120,21 +128,25 @@ struct nn_kernel {
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*
 	 * The fields of `state` that are saved (fields.h), so that a plan is loaded without being
-	 * compiled. NULL: a step cannot be saved. A step reads the inputs that spans of the table
-	 * name. All of them have values that become neither an address, a size nor a choice. One that
-	 * was omitted has an address in a restored step, so that a field has to tell.
+	 * compiled. It is NULL if a step cannot be saved. A step reads the inputs that spans of the
+	 * table name. Their values must not become an address, a size or a choice. An omitted input
+	 * has an address in a restored step, so a field must record that it was omitted.
 	 */
 	const struct nn_field *fields;
-	/* Walks them to restore a state: nn_restore_rows() of the table. NULL: it need not be as fast. */
+	/*
+	 * Walks the fields to restore a state: nn_restore_rows() of the table. NULL if speed does
+	 * not matter.
+	 */
 	bool (*restore)(struct nn_walk *w, void *state);
 	/*
-	 * Fills what follows from the fields: the rest of `state`, and of `ready` all that prepare()
-	 * fills except `kernel`, `state` and `reads`. False: the CPU cannot run it, or a size is too
-	 * large.
+	 * Fills what follows from the fields: the rest of `state`, and of `ready` all that
+	 * prepare() fills except `kernel`, `state` and `reads`. Returns false if the CPU cannot run
+	 * it, or if a size is too large.
 	 */
 	bool (*complete)(void *state, struct nn_ready *ready);
-	uint32_t inputs;		/* of a step that was restored, at most: NN_SAVED_INPUTS or fewer */
-	uint32_t more_outputs;		/* likewise, besides the first one */
+	/* Maximum number of inputs of a restored step: NN_SAVED_INPUTS or fewer. */
+	uint32_t inputs;
+	uint32_t more_outputs;		/* maximum number of outputs besides the first one */
 	size_t state_size;
 };
 
@@ -157,16 +169,19 @@ const struct nn_kernel nn_kernel_##which = {						\
 /* Makes ready->state `size` zeros, where state_size is too little. False: no memory. */
 bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
 
-/* The kernels by number, the same in one build; NULL: beyond the last one. */
+/* Returns a kernel by its number, which is fixed in one build; NULL beyond the last one. */
 const struct nn_kernel *nn_kernel_at(uint32_t number);
 
-/* The first kernel that takes the operation; false: none does. */
+/* Finds the first kernel that takes the operation; returns false if none does. */
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready);
 
 /* Packs weights that are constants; see nn_kernel.pack. */
 bool nn_kernel_pack(struct nn_run *r, const struct nn_ready *ready, void *packed);
 
-/* The first one that takes an operation has it: what takes few goes before what takes more. */
+/*
+ * The first kernel that takes an operation gets it, so specialised kernels come before general
+ * ones.
+ */
 #define NN_KERNELS(K)									\
 	K(arg) K(batch_matmul) K(batch_matmul_q8) K(table) K(binary) K(concatenation)	\
 	K(conv) K(depthwise) K(conv_parts) K(dynamic) K(fully_connected) K(function)	\

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * L2_NORMALIZATION: of floats a row divided by its norm, of bytes multiplied by the fixed-point
- * inverse of it. Along another axis than the last one columns are done beside each other; int8
- * columns are transposed to rows, and back.
+ * L2_NORMALIZATION: a row of floats is divided by its norm, and an int8 row is multiplied by the
+ * norm's fixed-point inverse. If the axis is not the last one, adjacent columns are computed
+ * together; int8 columns are transposed to rows, and back.
  */
 #include <math.h>
 
@@ -14,19 +14,19 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 
-#define BLOCK_COLUMNS 64	/* that are done beside each other */
+#define BLOCK_COLUMNS 64	/* adjacent columns that are computed together */
 #define MAX_TURNED (1 << 14)	/* bytes of a column that is transposed */
 #define LEAST_NORM 1e-6f
-#define ONE 128			/* what 1 is as a byte, less the zero point of the output */
-#define CONSTANT 255		/* a byte that is ONE, less CONSTANT_ZERO */
+#define ONE 128			/* the value 1 as a byte, without the output's zero point */
+#define CONSTANT 255		/* a byte that is ONE, without CONSTANT_ZERO */
 #define CONSTANT_ZERO (CONSTANT - ONE)
 
 struct l2 {
 	bool is_float;
-	struct nn_q8 q;			/* of the input's bytes */
+	struct nn_q8 q;			/* quantisation of the input's bytes */
 	size_t outer;			/* rows, or matrices whose columns are normalised */
 	size_t size;			/* elements of a row, or of a column */
-	size_t inner;			/* columns of a matrix; 1: rows are normalised */
+	size_t inner;			/* columns of a matrix; 1 if rows are normalised */
 	/* A block is a row or some columns. A task has task_blocks of them. */
 	size_t matrix_blocks;
 	size_t task_blocks;
@@ -40,7 +40,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* False: columns of bytes that are too long. */
+/* Returns false for columns of bytes that are too long. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct l2 *l = state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If elements of the axis lie apart by a
- * vector or more, that number of them is done at once. Else rows are copied between zeros, so that
- * all elements have as many neighbours.
+ * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If elements of the axis are a vector or
+ * more apart, whole vectors are computed at once. Otherwise rows are copied between zeros, so that
+ * all elements have the same number of neighbours.
  */
 #include <math.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 
 #define MAX_COPY (1 << 16)	/* floats of a row between zeros */
-#define MAX_COLUMNS 512		/* that are done at a time: their neighbours stay in the cache */
+#define MAX_COLUMNS 512		/* columns at a time, whose neighbours stay cached */
 
 struct response {
-	struct nn_response_f32 f32;	/* what holds for all elements */
+	struct nn_response_f32 f32;	/* parameters for all elements */
 	float beta;
-	size_t rows;			/* that the tensor consists of: before the axis */
+	size_t rows;			/* number of rows of the tensor, before the axis */
 	size_t size;			/* of the axis */
 	size_t inner;			/* elements from one of the axis to the next */
 	size_t radius;
@@ -27,7 +27,7 @@ struct response {
 	size_t task_rows;
 	size_t task_columns;
 	uint32_t column_tasks;
-	size_t copy;			/* floats of a row between zeros; 0: it is not copied */
+	size_t copy;			/* floats of a row between zeros; 0 if it is not copied */
 };
 
 static enum nn_response_power power_of(float beta)
@@ -45,7 +45,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* False: rows are too long to be copied. */
+/* Returns false if rows are too long to be copied. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct response *s = state;
@@ -92,7 +92,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Some elements, of which f32 tells all but what is done with the base. */
+/* Computes some elements: f32 computes the base, and this function its power. */
 static void respond(const struct response *s, const struct nn_isa *isa,
 		    const struct nn_response_f32 *f32)
 {

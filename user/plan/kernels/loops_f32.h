@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All inner loops on floats for one instruction set, and their part of its table. The includer
- * defines what the files below ask for.
+ * defines the macros that the files below list.
  */
 #if !defined(LANES) || !defined(ROWS)
 #error "loops_f32.h needs: LANES ROWS"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: what follows the
+ * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: the work after the
  * products of recurrent.c.
  */
 #include <math.h>
@@ -13,8 +13,8 @@
 #include "plan/kernels/recurrent.h"
 
 /*
- * Gates lie side by side in this order: without an input gate the first three do.
- * Packed is the projection behind what recurrent.c packs.
+ * Gates lie side by side in this order; without an input gate only the first three do. The packed
+ * projection follows what recurrent.c packs.
  */
 static const enum nn_lstm_gate order[] = {
 	NN_LSTM_CELL, NN_LSTM_FORGET, NN_LSTM_OUTPUT, NN_LSTM_INPUT,
@@ -25,11 +25,11 @@ struct lstm {
 	struct nn_lstm_cell cell;
 	struct nn_recurrent recurrent;
 	bool has_projection_bias;
-	uint32_t states;		/* the first output of states, or 0: no output is a state */
-	size_t projection;		/* where its weights begin, in floats */
+	uint32_t states;	/* the first output of states, or 0 if no output is a state */
+	size_t projection;		/* where the projection's weights begin, in floats */
 };
 
-/* One cell, or one forwards and one backwards. */
+/* One cell, or one that runs forwards and one that runs backwards. */
 struct cells {
 	uint32_t count;
 	struct lstm lstm[2];
@@ -99,7 +99,10 @@ struct work {
 	float *gated;			/* [batch, units] */
 };
 
-/* Divides it; with a base of NULL it only counts. Returns the bytes that it takes. */
+/*
+ * Divides the memory at `base`; if that is NULL, only counts. Returns the bytes that the parts
+ * take.
+ */
 static size_t divide(const struct nn_lstm_cell *c, float *base, struct work *w)
 {
 	const size_t part = nn_kernel_aligned((size_t)c->batch * c->units * sizeof(float));
@@ -304,7 +307,7 @@ static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, ui
 				  call->inputs[weights_of(l, gate, NN_LSTM_BIAS)], 1, c->units);
 }
 
-/* One batch's row of gates, from sums to the next cell state and the gated output. */
+/* Turns one batch's row of gates from sums into the next cell state and the gated output. */
 static void run_row(const struct nn_kernel_call *call, const struct lstm *l, float *gates,
 		    float *cell, float *gated)
 {

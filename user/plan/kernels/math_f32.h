@@ -16,8 +16,8 @@
 #define EXP_HIGH 88.7228f	/* above, infinite */
 
 /*
- * e^x to one unit in the last place, of x between the bounds above: 2^n times a
- * polynomial of what is left of x, at most half of ln 2. NaN passes.
+ * e^x to one unit in the last place, for x between the bounds above. It is 2^n times a polynomial
+ * of the rest of x, which is at most half of ln 2. NaN passes.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
@@ -99,9 +99,12 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);
 }
 
-#define SIN_HIGH 8192.0f	/* above, what is left of x loses digits */
+#define SIN_HIGH 8192.0f	/* for larger numbers the reduction by pi loses digits */
 
-/* sin x, of x within that: what is left of x less a multiple of pi, in three parts, by a polynomial. */
+/*
+ * sin x, for x within that bound: a multiple of pi, in three parts, is subtracted from x, and the
+ * rest goes into a polynomial.
+ */
 static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
 {
 	const VF rounder = SPLAT(0x1.8p23f);
@@ -223,7 +226,7 @@ static inline ALWAYS_INLINE TARGET bool has_large_f32(const float *x, size_t cou
 	return any;
 }
 
-/* The library has arguments that are large, a few with what is beside them. */
+/* Calls the C library for large arguments: for the few vectors that have any. */
 static inline ALWAYS_INLINE TARGET void map_sin_f32(const struct nn_unary_f32 *u)
 {
 	for (size_t first = 0; first < u->count; first += SIN_COUNT) {
@@ -276,7 +279,7 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 	}
 }
 
-/* NaN may come out as something smaller: the sum of exponentials still has it. */
+/* NaN may come out as a smaller number, but the sum of exponentials still has it. */
 static TARGET float largest_f32(const float *x, size_t count)
 {
 	float lanes[LANES], largest = x[0];

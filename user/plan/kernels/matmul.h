@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The factors of BATCH_MATMUL, in any numbers: matrices, and batches of them that may be repeated.
- * A task has a panel of columns of one product.
+ * A task computes a panel of columns of one product.
  */
 #ifndef NN_PLAN_KERNELS_MATMUL_H
 #define NN_PLAN_KERNELS_MATMUL_H
@@ -11,7 +11,7 @@
 
 #define NN_MATMUL_AXES 2
 
-/* Most elements of a factor that is copied before it is read. */
+/* Maximum number of elements of a factor that is copied before it is read. */
 #define NN_MATMUL_COPY ((size_t)1 << 20)
 
 struct nn_matmul {
@@ -28,10 +28,10 @@ struct nn_matmul {
 	size_t steps_y[NN_MATMUL_AXES];
 };
 
-/* Reads the shapes of a BATCH_MATMUL; false: too many axes. */
+/* Reads the shapes of a BATCH_MATMUL; returns false for too many axes. */
 bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 
-/* Its fields, of a product of floats or of bytes. */
+/* Fields of a product of floats or of bytes. */
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 

@@ -70,7 +70,10 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 {
 	const struct nn_multiplier *m = &q->multipliers[index];
 	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
-	/* Rows of padding in a group count too: as the input's zero, times the filter's. */
+	/*
+	 * Rows of padding in a group count as well, as the product of the input's zero and the
+	 * filter's.
+	 */
 	int32_t filled = (int32_t)((l->groups * 4 - d->height) * d->width);
 	int32_t bias = q->bias[index] - d->in_zero * (sum - d->filter_zero * filled);
 	int64_t round = nn_q8_round(shift);

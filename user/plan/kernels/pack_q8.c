@@ -15,13 +15,13 @@
 /* Squares whose bytes can be summed in 16 bits. */
 #define MAX_SQUARES 32
 
-/* What makes bytes of weights unsigned, 128 more than what is packed. */
+/* Returns the bits that make bytes of weights unsigned: 128 more than the packed ones. */
 static uint8_t unsigned_flip(const struct nn_pack_q8 *p)
 {
 	return (uint8_t)nn_q8_signed(p->weights, 0x80);
 }
 
-/* Of columns from `first` on: how many there are, up to COLUMNS. */
+/* Returns how many columns there are from `first` on, up to COLUMNS. */
 static size_t count_columns(const struct nn_pack_q8 *p, size_t first)
 {
 	size_t left = p->columns > first ? p->columns - first : 0;
@@ -59,13 +59,13 @@ static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 
 
 /* ---- Bytes ---- */
 
-/* Sums the bytes of each element, as long as they fit 16 bits. */
+/* Sums the bytes of each element, as long as the sums fit in 16 bits. */
 static inline four sum_halves(four x)
 {
 	return (x & 0x00ff00ff) + (x >> 8 & 0x00ff00ff);
 }
 
-/* As many whole squares of four columns as there are; returns the depth that is done. */
+/* Packs as many whole squares of four columns as there are; returns the depth that was packed. */
 static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size_t group,
 			   uint8_t *to, uint32_t sums[COLUMNS])
 {
@@ -140,7 +140,7 @@ static bool saturates(const int8_t *bytes, size_t count)
 	return any[0] | any[1];
 }
 
-/* Halves fours that may saturate, as far as there is room for the other halves. */
+/* Halves groups of four weights that may saturate, as far as there is room for the other halves. */
 static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *fours,
 			struct nn_q8_spares *spares)
 {
@@ -228,7 +228,7 @@ static inline void store_rows(uint8_t *to, size_t group, four x)
 	memcpy(to + group, &second, sizeof(second));
 }
 
-/* Two columns: a pair of the one, then a pair of the other; of the first four pairs, of the last. */
+/* Interleaves pairs of two columns: the first four pairs, or the last four. */
 static inline four mix_low(four a, four b)
 {
 	return (four)__builtin_shufflevector((eight_pairs)a, (eight_pairs)b,
@@ -323,7 +323,7 @@ static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group,
 {
 	const bool flips = group == NN_Q8_SIGNED_GROUP && p->x->type == NN_TENSOR_QUANT8_ASYMM;
 	const bool is_signed = flips || p->x->type != NN_TENSOR_QUANT8_ASYMM;
-	/* What makes bytes signed as the input's are. */
+	/* Makes bytes signed as the input's are. */
 	const uint8_t flip = unsigned_flip(p) ^ (is_signed ? 0x80 : 0);
 	const int32_t zero = nn_q8_signed_zero(p->weights) + (is_signed ? 0 : 128);
 	const uint8_t *from = column(p, index);

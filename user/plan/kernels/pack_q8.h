@@ -23,7 +23,7 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 void nn_pack_pairs(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 
-/* The layouts that isa.h tells: four bytes a column, pairs of 16 bits, or eight columns. */
+/* The layouts that isa.h describes: four bytes a column, pairs of 16 bits, or eight columns. */
 #define NN_GEMM_FOURS(width) .lanes = width, .group = NN_Q8_GROUP, .pads_rows = true,	\
 			     .size = nn_fours_size, .pack = nn_pack_fours
 #define NN_GEMM_SPLIT_FOURS(width) NN_GEMM_FOURS(width), .splits = true
@@ -34,7 +34,7 @@ void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, 
 /* Parameters of a channel, whose accumulators want `bias` besides, in a place of its panel. */
 void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place);
 
-/* Does what nn_pack_scale() does, in lane `lane` of eight. */
+/* Does the same as nn_pack_scale() in lane `lane` of eight. */
 void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 		   struct nn_q8_eight *eight, size_t lane);
 
@@ -45,7 +45,7 @@ typedef bool nn_depthwise_pack(const struct nn_depthwise_config *c, const struct
 nn_depthwise_sizes nn_depthwise_sizes_planes, nn_depthwise_sizes_pairs, nn_depthwise_sizes_eights;
 nn_depthwise_pack nn_depthwise_pack_planes, nn_depthwise_pack_pairs, nn_depthwise_pack_eights;
 
-/* The same of depthwise convolutions; planes are those of depthwise_q8.h. */
+/* The layout of depthwise convolutions in the planes of depthwise_q8.h. */
 #define NN_DEPTHWISE_IN_PLANES \
 	.sizes = nn_depthwise_sizes_planes, .pack = nn_depthwise_pack_planes
 #define NN_DEPTHWISE_PAIRS(width) \

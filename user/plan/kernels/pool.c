@@ -13,7 +13,7 @@
 struct pool {
 	enum nn_pooling kind;
 	bool is_float;
-	bool clamps;			/* bytes: other than to what the type holds */
+	bool clamps;			/* int8: clamps to a range smaller than the type's */
 	struct nn_image in;
 	struct nn_window window;
 	float low;
@@ -25,7 +25,7 @@ struct pool {
 
 #define MAX_PIXELS (1 << 23)	/* the sum of as many bytes fits into an int32_t */
 
-/* Without dilations each window has a pixel of the image, which may be its only one. */
+/* Without dilation each window has a pixel of the image; it may be the only one. */
 #define NN_STATE struct pool
 static const struct nn_field fields[] = {
 	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),
@@ -168,7 +168,7 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 	}
 }
 
-/* The result is where it belongs while it grows: it begins as the first pixel. */
+/* The result is built in place, and begins as the first pixel. */
 static void max_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		   const uint8_t *in, uint8_t *out)
 {

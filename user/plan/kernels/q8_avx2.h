@@ -54,7 +54,7 @@ q8_store_two_avx2(uint8_t *out, __m256i x, __m256i y, const struct nn_q8_output 
 		memcpy(out, &bytes, count);
 }
 
-/* The same of one vector, whose columns are in order. */
+/* Does the same for one vector, whose columns are in order. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 void
 q8_store_one_avx2(uint8_t *out, __m256i x, const struct nn_q8_output *o, size_t count)
 {

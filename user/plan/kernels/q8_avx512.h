@@ -12,8 +12,8 @@
 #include "plan/kernels/unroll.h"
 
 /*
- * Accumulators: of __m512i, whose elements are of 64 bits, gcc keeps two copies
- * where it adds products to 32 bits, and runs out of registers.
+ * Accumulators. With __m512i, whose elements have 64 bits, gcc keeps two copies when products are
+ * added to 32 bits, and runs out of registers.
  */
 typedef int32_t i32x16 __attribute__((vector_size(64)));
 
@@ -46,7 +46,7 @@ q8_scale_load(const struct nn_q8_scale *s)
 /*
  * With acc doubled the product's upper half is acc * multiplier / 2^31. The rounding terms hold
  * half of its last place, and half of the shift's. Negative ties of the shift still have to be
- * rounded away from zero, unless all that is negative becomes the same byte.
+ * rounded away from zero, unless all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,
@@ -66,8 +66,8 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 }
 
 /*
- * Scaled values of two vectors of a row to the bytes of up to 32 columns: packing
- * puts the columns of a panel in order.
+ * Packs scaled values of two vectors of a row to the bytes of up to 32 columns; packing puts the
+ * columns of a panel in order.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,
 							       const struct nn_q8_output *o,

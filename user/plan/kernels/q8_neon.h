@@ -6,7 +6,7 @@
 #ifndef NN_PLAN_KERNELS_Q8_NEON_H
 #define NN_PLAN_KERNELS_Q8_NEON_H
 
-/* Without it gcc copies sums from register to register in every step of a product. */
+/* Without this, gcc copies sums from register to register in every step of a product. */
 #ifndef __clang__
 #pragma GCC optimize("rename-registers")
 #endif
@@ -32,11 +32,11 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 }
 
 /*
- * Facts that hold for all channels of an output, in registers. Values are counted from the lower
- * bound on until they are bytes: those below it saturate, and bytes need no sign.
+ * Values that hold for all channels of an output, in registers. Results are counted from the lower
+ * bound until they become bytes: smaller ones saturate, and bytes need no sign.
  */
 struct q8_bounds {
-	int16x8_t zero;		/* from the lower bound */
+	int16x8_t zero;		/* zero point, counted from the lower bound */
 	uint8x16_t high;	/* likewise */
 	uint8x16_t low;
 };
@@ -90,7 +90,7 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 
 /* Memory from which the last elements of a row's depth are read, fewer than 16. */
 struct q8_tail {
-	size_t depth;		/* of the row, without them */
+	size_t depth;		/* depth of the row, without padding */
 	size_t count;
 	/* the read begins before the tail; `order` moves its bytes into place */
 	bool back;
@@ -148,10 +148,7 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 	return vaddvq_s32(sum);
 }
 
-/*
- * The part that b's zero point takes away from each row. Unsigned bytes may be summed as signed
- * ones.
- */
+/* The correction of each row for b's zero point. Unsigned bytes may be summed as signed ones. */
 static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
 				   size_t rows, const struct q8_tail *t, int32_t *corrections)
 {
@@ -172,8 +169,8 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 #define Q8_ROWS 8
 
 /*
- * Rows times one panel or two: all in values of its own, which no store changes as far as a
- * compiler knows.
+ * The arguments of rows times one or two panels. They are copied to local values, because for a
+ * compiler a store could change them.
  */
 struct q8_panel {
 	const uint8_t *a;
@@ -239,7 +236,10 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 	p->corrections += rows;
 }
 
-/* Rows times a panel, or two if more than eight columns are left and it takes two. */
+/*
+ * Multiplies rows with a panel, or with two if more than eight columns are left and the function
+ * takes two.
+ */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
 /* Defines such a function out of run_panel(), for a kind of products. */
@@ -249,13 +249,13 @@ static void name(const struct q8_panel *p, size_t rows)				\
 	run_panel(kind, positive, *p, rows);					\
 }
 
-/* Which function takes it; `positive` as nn_q8_is_positive() tells. */
+/* Chooses the function for a product; `positive` is nn_q8_is_positive()'s result. */
 typedef q8_panel_fn *q8_choose_fn(const struct nn_gemm_q8 *g, const struct nn_q8_eight *eight,
 				  bool positive);
 
 /*
- * All rows times all panels, in blocks of rows, and `most` panels at a time. `flips`: rows of
- * unsigned bytes become signed ones in the product.
+ * Multiplies all rows with all panels, in blocks of rows, and up to `most` panels at a time. With
+ * `flips`, unsigned bytes of rows become signed in the product.
  */
 static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
 					       size_t most, bool flips, q8_choose_fn *choose)
@@ -364,7 +364,7 @@ static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int ro
 				     8 * (size_t)eights);
 		return;
 	}
-	/* In memory: which row it is then is no constant. */
+	/* The values stay in memory, because the row's number is no constant then. */
 	UNROLL
 	for (int i = 0; i < rows; i++) {
 		UNROLL

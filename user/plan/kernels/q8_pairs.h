@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix products for instruction sets without VNNI: values become 16 bits wide, rows before
- * and weights when they are loaded, and products are summed in pairs. The includer defines TARGET,
- * LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds neighbours, LOW_PAIRS and
- * HIGH_PAIRS, which interleave 16 bits of two vectors (of each four lanes apart), and the functions
- * scale_q8() and store_q8().
+ * Int8 matrix products for instruction sets without VNNI: values are widened to 16 bits and
+ * products are summed in pairs. Rows are widened in advance, and weights when they are loaded. The
+ * includer defines TARGET, LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds
+ * neighbours, LOW_PAIRS and HIGH_PAIRS, which interleave 16 bits of two vectors (of each four lanes
+ * apart), and the functions scale_q8() and store_q8().
  */
 #if !defined(DOT) || !defined(LANES) || !defined(Q8_ROWS) || !defined(TARGET)
 #error "q8_pairs.h needs: DOT LANES Q8_ROWS TARGET"
@@ -18,8 +18,9 @@
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
 /*
- * A row of `depth` values, and one more if that is odd, which meets weights of 0. Returns what the
- * row's sums begin with besides the bias, as packed weights keep their zero point.
+ * Widens a row of `depth` values. If the depth is odd, one more value follows, which meets weights
+ * of 0. Returns the number that the row's sums begin with besides the bias, because packed weights
+ * keep their zero point.
  */
 static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
 {
@@ -106,7 +107,10 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 		}
 		return;
 	}
-	/* All before the first is stored, which may change scales as far as a compiler knows. */
+	/*
+	 * All are loaded before the first result is stored, because for a compiler the store may
+	 * change scales.
+	 */
 	UNROLL
 	for (int v = 0; v < NN_PANEL_VECTORS; v++) {
 		UNROLL
@@ -131,8 +135,8 @@ static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, c
 }
 
 /*
- * The rows of the tile that begins at row `*i`, or before it: a tile of rows that were done takes less time
- * than three rows alone.
+ * Returns the rows of the tile that begins at row `*i` or before it. Computing rows twice in a full
+ * tile takes less time than three rows alone.
  */
 static size_t tile_rows(size_t rows, size_t *i)
 {

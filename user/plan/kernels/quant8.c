@@ -35,7 +35,7 @@ bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t d
 {
 	const int32_t *bias = (const int32_t *)r->inputs[BIAS].data + first;
 
-	/* The values that were checked are packed, because others may write the bias meanwhile. */
+	/* The checked values are packed, because other processes may change the bias meanwhile. */
 	memcpy(q->bias, bias, count * sizeof(*bias));
 	for (size_t i = 0; i < count; i++)
 		if (!holds(q->bias[i], depth))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Quantised bytes as the inner loops want them: unsigned inputs, signed
- * weights, and parameters of output channels.
+ * Quantised bytes as the inner loops expect them: unsigned inputs, signed weights, and parameters
+ * of output channels.
  */
 #ifndef NN_PLAN_KERNELS_QUANT8_H
 #define NN_PLAN_KERNELS_QUANT8_H
@@ -11,14 +11,14 @@
 #include "plan/kernels/isa.h"
 
 /*
- * Reads what holds for all of `channels` output channels whose accumulators sum `depth` products.
- * False if the inner loops' arithmetic does not hold: a factor of 1 or more, or accumulators that
- * may exceed 30 bits. nn_q8_channels() finds that out if the bias is no constant.
+ * Reads the parameters that `channels` output channels share, whose accumulators sum `depth`
+ * products. Returns false if the inner loops' arithmetic is not exact: a factor of 1 or more, or
+ * accumulators that may exceed 30 bits. nn_q8_channels() finds that out if the bias is no constant.
  */
 bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
 		   struct nn_q8_output *out);
 
-/* Most channels that are read at a time: those of the widest panel. */
+/* Maximum number of channels that are read at a time: those of the widest panel. */
 #define NN_Q8_CHANNELS (NN_PANEL_VECTORS * NN_MAX_LANES)
 
 /* Parameters of some output channels. */
@@ -31,13 +31,16 @@ struct nn_q8_channels {
 bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
 		    struct nn_q8_channels *q);
 
-/* XOR with it makes a byte of a tensor a signed one: the weights of the inner loops. */
+/*
+ * Returns the bits for XOR that turn a tensor's byte into a signed one, as the weights of the inner
+ * loops are.
+ */
 static inline int8_t nn_q8_signed(const struct nn_tensor *t, uint8_t byte)
 {
 	return (int8_t)(byte ^ (t->type == NN_TENSOR_QUANT8_ASYMM ? 0x80 : 0));
 }
 
-/* Its zero point then. */
+/* Returns the zero point of the signed bytes. */
 static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 {
 	return t->zero_point - (t->type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: products of weights where they lie, which need not be
- * constant, and the gates in vectors of 16 bits. Bit for bit what ops/ computes.
+ * QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM. The products read weights where they lie, so these need
+ * not be constant. The gates are computed in vectors of 16 bits. Results have the same bits as
+ * those of ops/.
  */
 #include <string.h>
 
@@ -10,8 +11,8 @@
 #include "plan/run/threads.h"
 
 #define MIN_SHARED 1000000	/* products that are worth a second thread */
-#define MAX_DEPTH (1 << 15)	/* so that sums keep within 32 bits */
-#define BLOCK_ROWS 64		/* of a gate that a task multiplies */
+#define MAX_DEPTH (1 << 15)	/* limit that keeps sums within 32 bits */
+#define BLOCK_ROWS 64		/* rows of a gate that a task multiplies */
 
 struct lstm {
 	struct nn_qlstm cell;
@@ -21,7 +22,7 @@ struct lstm {
 	bool has_projection_bias;
 };
 
-#define MAX_SHIFT 2048		/* of a factor, and the least: sums have as many bits */
+#define MAX_SHIFT 2048		/* maximum and minimum shift of a factor; sums have as many bits */
 #define MIN_SHIFT (-31)
 
 #define ZERO(field) WORD(field, INT8_MIN, UINT8_MAX)
@@ -83,7 +84,7 @@ static const struct nn_field fields[] = {
 struct work {
 	int16_t *x;			/* less the zero point, with zeros behind */
 	int16_t *h;
-	int16_t *hidden;		/* what is projected, likewise */
+	int16_t *hidden;		/* numbers to be projected, also padded */
 	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
 	int16_t *squashed;		/* [units] */
 	int32_t *sums;			/* [gates, units], or [outputs] */
@@ -102,15 +103,18 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 	return part;
 }
 
-/* Divides it; with a base of NULL it only counts. Returns the bytes that it takes. */
+/*
+ * Divides the memory at `base`; if that is NULL, only counts. Returns the bytes that the parts
+ * take.
+ */
 static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
 {
 	const size_t units = c->units, depth = c->outputs > c->size ? c->outputs : c->size;
 	size_t at = 0, most = NN_QLSTM_GATES * padded(units);
 
 	/*
-	 * Each vector has room for the longer of both, because QUANTIZED_16BIT_LSTM divides them
-	 * so.
+	 * Each vector has room for the longer of the two divisions, because QUANTIZED_16BIT_LSTM
+	 * divides them differently.
 	 */
 	w->x = take(base, &at, depth, sizeof(*w->x));
 	w->h = take(base, &at, depth, sizeof(*w->h));
@@ -238,7 +242,7 @@ static void multiply(const struct product *p, uint32_t gate, size_t first, size_
 	scale(isa, d.sums, NULL, &c->recurrent[gate], true, values, count);
 }
 
-/* Does what multiply() does, for QUANTIZED_16BIT_LSTM, whose sums wrap and are scaled once. */
+/* Does the same as multiply() for QUANTIZED_16BIT_LSTM, whose sums wrap and are scaled once. */
 static void multiply_16bit(const struct product *p, uint32_t gate, size_t first, size_t count)
 {
 	const struct lstm *l = p->l;
@@ -346,7 +350,7 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l,
 	narrow(w->h, c->state_zero, c->projection_limit, c->outputs, out);
 }
 
-/* One row of the batch, whose products with the weights are there. */
+/* Computes one row of the batch after its products with the weights. */
 static void step(const struct nn_kernel_call *call, const struct lstm *l,
 		 const struct work *w, const int16_t *state, int16_t *next, int8_t *out)
 {
@@ -378,13 +382,13 @@ static void step(const struct nn_kernel_call *call, const struct lstm *l,
 		project(call, l, w, hidden, out);
 }
 
-/* nn_srdhm16() of numbers that are not both the least one. */
+/* nn_srdhm16() of two numbers, unless both are the least one. */
 static int32_t multiply_q15(int32_t a, int32_t b)
 {
 	return (a * b + (1 << 14)) >> 15;
 }
 
-/* Does what multiply_q15() does, for QUANTIZED_16BIT_LSTM. */
+/* Does the same as step() for QUANTIZED_16BIT_LSTM. */
 static void step_16bit(const struct nn_kernel_call *call, const struct nn_qlstm *c,
 		       const struct work *w, const int16_t *state, int16_t *next, uint8_t *out)
 {

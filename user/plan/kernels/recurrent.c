@@ -6,10 +6,10 @@
 #include "plan/kernels/recurrent.h"
 #include "plan/run/threads.h"
 
-#define MAX_ROWS 56		/* of inputs that are multiplied at a time */
-#define MIN_SHARED 200000	/* products that are worth a thread that is awake */
-#define MIN_WAKING 2000000	/* and one that sleeps */
-#define MIN_PACKED_ROWS 8	/* that are worth packing weights of one run */
+#define MAX_ROWS 56		/* rows of inputs that are multiplied at a time */
+#define MIN_SHARED 200000	/* products for which a thread that is awake pays */
+#define MIN_WAKING 2000000	/* products for which waking a thread pays */
+#define MIN_PACKED_ROWS 8	/* rows for which packing the weights of one run pays */
 
 #define NN_STATE struct nn_recurrent
 const struct nn_field nn_recurrent_fields[] = {
@@ -98,12 +98,15 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 /* The memory of a run, which is in one piece. */
 struct work {
 	float *products;		/* [chunk, batch, gates, units]: of the inputs */
-	float *more;			/* the same of the auxiliary input */
+	float *more;			/* sums of the auxiliary input */
 	float *gates;			/* [batch, gates, units] */
 	float *hidden[2];		/* [batch, outputs] */
 };
 
-/* Divides it; with a base of NULL it only counts. Returns the floats that it takes. */
+/*
+ * Divides the memory at `base`; if that is NULL, only counts. Returns the floats that the parts
+ * take.
+ */
 static size_t divide(const struct nn_recurrent *l, float *base, struct work *w)
 {
 	const size_t batch = l->sequence.batch, rows = l->chunk * batch * l->width;
@@ -146,7 +149,7 @@ void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const fl
 struct product {
 	const struct nn_isa *isa;
 	const struct nn_recurrent *l;
-	struct nn_gemm_f32 gemm;	/* of the first gate */
+	struct nn_gemm_f32 gemm;	/* product of the first gate */
 	size_t panels_size;		/* floats of the weights of one */
 	uint32_t blocks;		/* of a gate */
 	size_t block_columns;
@@ -257,7 +260,7 @@ const float *nn_recurrent_run(const struct nn_kernel_call *call, const struct nn
 	const float *packed = (const float *)call->ready->packed + l->packed;
 	const float *recurrent = packed + l->gates * (l->input_size + l->aux_packed_size);
 	const float *hidden = call->inputs[l->state];
-	uint32_t first = 0;		/* step of those whose inputs are multiplied */
+	uint32_t first = 0;		/* first step of those whose inputs are multiplied */
 	struct work w;
 
 	divide(l, scratch, &w);

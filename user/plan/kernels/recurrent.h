@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts that recurrent layers of floats share. The products of many steps' inputs are made at a
- * time, then step by step those of the state, of one gate or of several side by side.
+ * Parts that recurrent layers of floats share. The products of several steps' inputs are computed
+ * at a time. Then the products of the state follow step by step, for one gate or for several side
+ * by side.
  */
 #ifndef NN_PLAN_KERNELS_RECURRENT_H
 #define NN_PLAN_KERNELS_RECURRENT_H
@@ -12,13 +13,16 @@
 
 #define NN_RECURRENT_GATES 4
 
-/* One gate's inputs by position: weights with a bias, of the state, of the auxiliary input. */
+/*
+ * Positions of one gate's inputs: weights with a bias, weights of the state, weights of the
+ * auxiliary input.
+ */
 struct nn_gate_weights {
 	uint32_t input;
 	uint32_t recurrent;
 	uint32_t aux;
 	uint32_t bias;
-	bool has_bias;			/* else the sums begin at 0 */
+	bool has_bias;			/* if false, sums begin at 0 */
 };
 
 /*
@@ -30,39 +34,40 @@ struct nn_recurrent {
 	uint32_t gates;
 	struct nn_gate_weights weights[NN_RECURRENT_GATES];
 	uint32_t units;			/* of a gate */
-	uint32_t outputs;		/* of the state, which is what goes out */
-	uint32_t x;			/* which input the sequence is, */
-	uint32_t aux;			/* and the auxiliary one with weights of its own; 0: none */
+	uint32_t outputs;		/* size of the state, which is also the output */
+	uint32_t x;			/* position of the input sequence */
+	/* Position of the auxiliary sequence with its own weights; 0 if there is no such input. */
+	uint32_t aux;
 	uint32_t aux_size;
-	uint32_t state;			/* which input the first state is */
+	uint32_t state;			/* position of the first state */
 	bool backward;
-	bool is_alone;			/* no other cell runs beside it */
-	bool single;			/* it is one step, whose state is not an output sequence */
+	bool is_alone;			/* no other cell runs beside this one */
+	bool single;	/* the layer has one step, and its state is not an output sequence */
 	bool packs;			/* each run packs the weights */
-	uint32_t out;			/* the output of the sequence: columns of its rows */
+	uint32_t out;			/* columns of the output sequence's rows */
 	uint32_t column;
 	uint32_t columns;
 
 	uint32_t chunk;			/* steps whose inputs are multiplied at a time */
 	size_t width;			/* floats of a row of gates */
-	size_t packed;			/* where its weights begin, in floats; and those of a gate: */
+	size_t packed;	/* where the weights begin, in floats; and those of a gate: */
 	size_t input_size;
 	size_t aux_packed_size;
 	size_t recurrent_size;
 };
 
 /*
- * Sets ready->pack_tasks if weights are no constants. False: packing them in each run takes longer
- * than it is worth, or there is nothing to do.
+ * Sets ready->pack_tasks if weights are no constants. Returns false if packing them in each run
+ * would not pay, or if there is nothing to do.
  */
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 
-/* All fields, except `gates` and `weights`. */
+/* All fields except `gates` and `weights`. */
 extern const struct nn_field nn_recurrent_fields[];
 
 /*
- * Adds its packed weights to those of `ready`, and fills what follows from its fields, `gates` and
- * `weights`. False: its columns are not among those of the output.
+ * Adds the layer's packed weights to those of `ready`, and sets the fields that depend on its
+ * fields, `gates` and `weights`. Returns false if its columns are not among the output's.
  */
 bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 

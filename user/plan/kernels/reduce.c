@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * MEAN and the REDUCE_ operations along axes that are neighbours: of columns beside each other, or
- * of rows.
- */
+/* MEAN and the REDUCE_ operations along adjacent axes: of adjacent columns, or of rows. */
 #include <string.h>
 
 #include "ops/axis.h"
@@ -18,15 +15,15 @@ enum { X, AXES };
 struct reduce {
 	enum nn_reduction reduction;
 	bool is_float;
-	bool is_bool;			/* bytes, of which others than 0 are alike */
+	bool is_bool;			/* bytes whose values other than 0 are equal */
 	uint8_t flip;			/* makes of bytes unsigned ones of which the largest is wanted */
 	size_t outer;			/* rows, or matrices of columns */
 	size_t count;			/* elements that become one */
-	size_t stride;			/* from one of them to the next: that many columns */
+	size_t stride;			/* distance between elements: that number of columns */
 	size_t task_outer;
 };
 
-/* The axes that are reduced, except those of one element: [first, end). */
+/* Finds the reduced axes, without those of one element: [first, end). */
 static bool read_axes(const struct nn_run *r, uint32_t *first, uint32_t *end)
 {
 	const struct nn_tensor *x = &r->inputs[X];
@@ -75,7 +72,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* False: there is no loop for it. Only floats are summed or multiplied. */
+/* Returns false if there is no loop for it. Only floats are summed or multiplied. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;

@@ -10,7 +10,7 @@
 
 #include <float.h>
 
-#define REDUCE_VECTORS 4	/* of a row, that do not wait for each other */
+#define REDUCE_VECTORS 4	/* vectors of a row that do not wait for each other */
 
 static inline ALWAYS_INLINE TARGET VF combine_f32(enum nn_reduction reduction, VF a, VF b)
 {
@@ -46,8 +46,8 @@ static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reductio
 }
 
 /*
- * A row. Which NaN passes depends on the order, and 0 times infinity is 0: a row that may have such
- * is done once more.
+ * Reduces a row. The order decides which NaN passes, and 0 times infinity must be 0, so a row that
+ * may contain these is computed again.
  */
 static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
 							size_t count)

@@ -8,9 +8,9 @@
 #error "rows_f32.h needs: LANES LOAD MADD SPLAT TARGET VF"
 #endif
 
-#define ROWS_COLUMNS 4		/* of the product that are summed at a time */
+#define ROWS_COLUMNS 4		/* columns of the product that are summed at a time */
 
-/* One row of a times `count` rows of b, a constant. */
+/* Multiplies one row of a with `count` rows of b, where `count` is a constant. */
 static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, size_t row,
 						 size_t column, size_t count)
 {
@@ -36,7 +36,7 @@ static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, si
 			sums[i] = MADD(load_f32(a + whole, p->depth - whole),
 				       load_f32(b + i * p->depth + whole, p->depth - whole), sums[i]);
 		sum = add_lanes_f32(sums[i]) + p->bias[column + i];
-		/* In this order NaN passes. */
+		/* In this order of operands NaN passes. */
 		sum = sum < p->low ? p->low : sum;
 		p->c[row * p->c_stride + column + i] = sum > p->high ? p->high : sum;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF of floats with constant features: their product with the input, then a pass over
- * the memory that sums and moves it.
+ * SVDF of floats with constant features: their product with the input, then one pass that sums the
+ * memory and moves it.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of one byte, arithmetic with a constant among them: a table of 256, which the reference kernel makes.
+ * Functions of one byte, and arithmetic with a constant, by a table of 256 entries that the
+ * reference kernel computes.
  */
 #include <string.h>
 
@@ -30,7 +31,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Arithmetic of bytes with a constant of one element is a function of one byte, too. */
+/* Arithmetic of bytes with a constant of one element is a function of one byte too. */
 static const struct {
 	int32_t code;
 	bool is_arithmetic;
@@ -46,7 +47,7 @@ static bool is_with_constant(const struct nn_run *r)
 	       r->inputs[1].rank <= r->inputs[0].rank;
 }
 
-/* Writes what becomes of each byte; false where the operation fails. */
+/* Computes the result for each byte; returns false if the operation fails. */
 static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
 {
 	struct nn_tensor in[MAX_INPUTS], out = r->outputs[0];
@@ -85,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		return false;
 	while (functions[i].code != r->op->code)
 		i++;
-	/* Only pack() reads what a constant holds. */
+	/* Only pack() reads a constant's values. */
 	if (functions[i].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
 	t->count = nn_tensor_count(&r->inputs[0]);

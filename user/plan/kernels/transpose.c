@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes: in rows where the last axis
- * stays, else in squares, or in vectors where these are narrow.
+ * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes. If the last axis stays, whole rows
+ * are copied. Otherwise squares are transposed, or vectors if the squares would be narrow.
  */
 #include <string.h>
 
@@ -13,12 +13,12 @@
 /* Axes of the output, neighbours joined, by how many elements the input moves along each. */
 struct transpose {
 	size_t element;			/* bytes */
-	uint32_t count;			/* of axes: at least 1 */
+	uint32_t count;			/* number of axes, at least 1 */
 	size_t dims[NN_MAX_RANK];
 	size_t steps[NN_MAX_RANK];
 	size_t strides[NN_MAX_RANK];	/* of the output */
 	uint32_t unit;			/* the axis along which the input is contiguous */
-	size_t task_rows;		/* of the first axis */
+	size_t task_rows;		/* rows of the first axis */
 };
 
 #define NN_STATE struct transpose
@@ -117,8 +117,8 @@ struct part {
 	char *out;
 	size_t rows;
 	size_t columns;
-	size_t step;			/* of the input, from column to column */
-	size_t stride;			/* of the output, from row to row */
+	size_t step;			/* distance between columns of the input */
+	size_t stride;			/* distance between rows of the output */
 };
 
 #define TURN(name, type)								\
@@ -147,9 +147,9 @@ TURN(turn_4, uint32_t)
 /* ---- Few columns ---- */
 
 /*
- * Images to NHWC and channels that are shuffled have two to four columns, whose rows are put
- * together in vectors. If a row has three columns it writes a fourth, which the next one
- * overwrites: the last rows are left to others.
+ * Images to NHWC and shuffled channels have two to four columns, whose rows are assembled in
+ * vectors. A row of three columns also writes a fourth one, which the next row overwrites; so the
+ * last rows are copied by another function.
  */
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
@@ -174,7 +174,7 @@ static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
 	return out;
 }
 
-/* Both return how many rows they moved; `columns` is a constant in each call. */
+/* Both functions return how many rows they moved; `columns` is a constant in each call. */
 static inline size_t few_1(const struct part *p, size_t columns)
 {
 	const uint8_t *in = (const uint8_t *)p->in;
@@ -220,7 +220,7 @@ static inline size_t few_4(const struct part *p, size_t columns)
 }
 
 /*
- * Does what few_4() does, for two columns, 16 / `element` rows at a time; the last ones may be
+ * Does the same as few_4() for two columns, 16 / `element` rows at a time; the last ones may be
  * moved twice.
  */
 static inline size_t pairs(const struct part *p, size_t element)

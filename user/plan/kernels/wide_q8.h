@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Vectors of bytes in 16 bits. The includer defines TARGET, LANES (of 32 bits) and the type
- * wide_q8. If the compiler does not make one instruction of each it defines WIDE_OF_BYTES and
- * WIDE_OF_SIGNED, which widen bytes and bytes with a sign, LOAD_BYTES and STORE_BYTES.
+ * wide_q8. If the compiler needs several instructions for an operation, the includer defines
+ * WIDE_OF_BYTES and WIDE_OF_SIGNED, which widen bytes and bytes with a sign, LOAD_BYTES and
+ * STORE_BYTES.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "wide_q8.h needs: LANES TARGET"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operands that lie in the memory of others: steps that only change a shape, join
- * what can be written side by side, or split what lies so, cost nothing.
+ * Places operands in the memory of others. Steps that only change a shape then cost nothing, nor do
+ * steps that join operands written side by side or split one into such.
  */
 #include <string.h>
 
@@ -122,7 +122,10 @@ static bool split(struct compiled *c, const struct compiled_step *step)
 	return true;
 }
 
-/* Whether the axis that a scalar names is the first one of more than one element, or before it. */
+/*
+ * Returns whether the axis that a scalar names is the first one of more than one element, or before
+ * it.
+ */
 static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t operand)
 {
 	const struct nn_tensor *t = &c->tensors[operand];
@@ -142,7 +145,9 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	if (step->is_identity || nn_traits(step->op->code)->only_reshapes)
 		return share(c, step->input, step->output);
 	switch (step->op->code) {
-	/* These operations lay parts side by side along an axis. Their operands differ in order. */
+	/*
+	 * These operations join parts side by side along an axis. Their operands differ in order.
+	 */
 	case NN_OP_CONCATENATION:
 		return is_outermost(c, o->inputs[count - 1], step->output) &&
 		       join(c, step, 0, count - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiles a plan: infers every shape, computes what is constant, folds and fuses
- * operations, chooses kernels and packs their weights.
+ * Compiles a plan: infers every shape, computes constants, folds and fuses operations, chooses
+ * kernels and packs their weights.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,14 @@
 struct compiler {
 	struct compiled *c;
 	const struct nn_subgraph *s;
-	void **data;			/* by operand: of constants */
-	uint32_t *producers;		/* by operand: step + 1 that writes it, or 0 */
-	void *zeros;			/* stands for values that are not known yet */
+	void **data;			/* values of constants, by operand */
+	uint32_t *producers;	/* by operand: number of the step that writes it + 1, or 0 */
+	void *zeros;			/* zeros in place of values that are not known yet */
 	size_t zeros_size;
 	struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
-	const struct packed_weights *weights;	/* NULL: they are to be packed */
+	/* Weights packed earlier; NULL if they are to be packed. */
+	const struct packed_weights *weights;
 };
 
 static const struct nn_operand *operand_of(const struct compiler *k, uint32_t index)
@@ -253,7 +254,9 @@ static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 	       from->zero_point == to->zero_point;
 }
 
-/* Gives the activation `step` to the operation before it; false: it stays. */
+/*
+ * Fuses the activation `step` into the operation before it; returns false if that is not possible.
+ */
 static bool fuse(struct compiler *k, const struct compiled_step *step)
 {
 	struct compiled_step *before;
@@ -412,7 +415,7 @@ static bool packs_once(const struct compiled_step *step)
 	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
 }
 
-/* Tells each kernel where its packed weights are, or will be. */
+/* Sets where each kernel's packed weights are or will be. */
 static void place_weights(struct compiled *c, const char *next)
 {
 	c->packed = next;
@@ -442,12 +445,12 @@ static const void *pack_shared(const struct compiled *c, const struct nn_ready *
 /* Packing of all steps; each thread has tensors of its own. */
 struct packing {
 	const struct compiler *k;
-	struct nn_tensor *inputs;	/* by thread: max_inputs + 1 */
+	struct nn_tensor *inputs;	/* max_inputs + 1 tensors for each thread */
 	struct nn_tensor *outputs;
 	_Atomic(bool) failed;
 };
 
-/* The last steps of networks have the most weights: they are begun first. */
+/* The last steps of networks have the most weights, so they are packed first. */
 static void pack_step(void *arg, uint32_t task, uint32_t thread)
 {
 	struct packing *p = arg;
@@ -498,7 +501,7 @@ static bool pack_weights(struct compiler *k)
 	return fine && !p.failed;
 }
 
-/* Uses weights that were packed before; whether they were packed for this is another's to say. */
+/* Uses weights that were packed earlier; the caller checks that they belong to this model. */
 static bool adopt_weights(struct compiler *k)
 {
 	struct compiled *c = k->c;
@@ -537,7 +540,7 @@ static const struct {
 	bool (*run)(struct compiler *k);
 } passes[] = {
 	{ "constants", set_constants },
-	{ "shapes", add_operations },	/* and what is computed from constants */
+	{ "shapes", add_operations },	/* and the operations computed from constants */
 	{ "fold", fold_steps },
 	{ "fuse", fuse_activations },
 	{ "places", place_operands },
@@ -555,7 +558,7 @@ static bool compile(struct compiler *k)
 		if (!k->weights)
 			plan_dump_compiled(passes[i].name, k->c);
 	}
-	/* Loading has to be quick: the first execution gets the memory. */
+	/* Loading must be quick, so the first execution allocates the memory. */
 	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows what each pass over a model or a plan left, for who works on the passes. Models and
+ * Shows what each pass over a model or a plan left, for developers of the passes. Models and
  * compiled plans are lists of nodes here.
  */
 #define _GNU_SOURCE
@@ -14,7 +14,7 @@
 
 enum format { NOTHING, TEXT, DOT };
 
-/* Either a main subgraph, or a plan that is compiled. */
+/* Either a main subgraph, or a compiled plan. */
 struct shown {
 	FILE *to;
 	enum format format;
@@ -188,7 +188,7 @@ static void print_dot(const struct shown *d, const char *pass)
 	fputs("}\n", d->to);
 }
 
-/* Whole, and in one write: other threads prepare models too. */
+/* The text is printed whole in one write, because other threads prepare models too. */
 static void print(struct shown *d, const char *pass)
 {
 	char *text = NULL;

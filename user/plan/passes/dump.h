@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shows what each pass over a model or a plan left, for who works on the passes.
- */
+/* Shows what each pass over a model or a plan left, for developers of the passes. */
 #ifndef NN_PLAN_DUMP_H
 #define NN_PLAN_DUMP_H
 
 #include "plan/compiled.h"
 
 /*
- * With NNACCEL_PLAN_DUMP=text in the environment, a list of the operations on standard error,
- * after a line with the pass's name; with NNACCEL_PLAN_DUMP=dot a graph for Graphviz. Otherwise
- * nothing.
+ * With NNACCEL_PLAN_DUMP=text in the environment, prints a list of the operations on standard
+ * error, after a line with the pass's name. With NNACCEL_PLAN_DUMP=dot, prints a graph for
+ * Graphviz. Otherwise does nothing.
  */
 void plan_dump_model(const char *pass, const struct nn_model *model);
 void plan_dump_compiled(const char *pass, const struct compiled *c);

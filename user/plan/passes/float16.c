@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Convolutions and what surrounds them in float16, for CPUs that compute in it.
- */
+/* Computes convolutions and the operations around them in float16, for CPUs that have it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +14,10 @@ enum { X, WEIGHTS, BIAS };
 
 /* Facts of an operand. */
 struct fact {
-	uint32_t half;			/* the float16 one of the same value, or NONE */
+	uint32_t half;			/* the float16 operand with the same value, or NONE */
 	uint32_t readers;		/* operations in float16 that read it */
-	bool is_constant;		/* it, or what it was converted from */
+	/* The operand, or the one that it was converted from, is constant. */
+	bool is_constant;
 	bool is_half;			/* an operation in float16 writes it */
 };
 
@@ -107,8 +106,8 @@ static void choose(struct narrow *w, uint32_t index)
 }
 
 /*
- * Chooses matrix products, the operations that read their results, and those whose results only
- * they read. Returns false if there is no product.
+ * Chooses matrix products, operations that read their results, and operations whose results only
+ * chosen ones read. Returns false if there is no product.
  */
 static bool choose_all(struct narrow *w)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * float16 models as float32 ones: every kernel computes in float32 anyway.
- */
+/* Turns float16 models into float32 ones, because every kernel computes in float32 anyway. */
 #include <string.h>
 
 #include "model/operand.h"
@@ -28,17 +26,19 @@ static bool needs_cast(const struct nn_operand *o)
 		o->lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-/* Whether it is the operation that converts, and rounding to float16 is what it is for. */
+/* Returns whether the operation converts in order to round to float16. */
 static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
 	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
 }
 
-/* Whether it would compute something else in float32, or is not the NNAPI's. */
+/*
+ * Returns whether the operation would compute something else in float32, or is not one of NNAPI's.
+ */
 static bool sees_types(const struct nn_op *op)
 {
-	/* Nothing is known of an OEM's operation. */
+	/* The semantics of an OEM's operation are unknown. */
 	return nn_traits(op->code)->sees_types || op->code == NN_OP_OEM || op->version;
 }
 
@@ -180,6 +180,6 @@ struct nn_model *plan_float32(const struct nn_model *model)
 	w->facts = w->r.facts;
 	widen_operands(w, model);
 	widen_operations(w, s);
-	/* An operation that takes float16 only, if there is one. */
+	/* NULL if an operation takes float16 only. */
 	return rewrite_end(&w->r);
 }

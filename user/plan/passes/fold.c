@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folds steps of a compiled plan: PAD into a window's own padding, DEQUANTIZE and
- * QUANTIZE to what it was before, and TRANSPOSE there and back, into nothing.
+ * Folds steps of a compiled plan: PAD into a window's own padding, and pairs that undo each other
+ * (DEQUANTIZE and QUANTIZE, two TRANSPOSEs) into nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
-/* Scales of which 255 times one is neither infinite nor rounded for want of exponents. */
+/* Least scale for which 255 times the scale is exact: smaller ones lack exponent bits. */
 #define MIN_SCALE 1e-30f
 #define MAX_SCALE 1e30f
 
@@ -57,7 +57,8 @@ static bool is_transpose(const struct compiled_step *step)
 /* ---- PAD ---- */
 
 /*
- * The border that a PAD puts around axes `first`, rows, and `first` + 1; false: around others too.
+ * Reads the border that a PAD adds around axis `first`, the rows, and axis `first` + 1. Returns
+ * false if it adds one around other axes too.
  */
 static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
 			uint32_t border[4])
@@ -83,8 +84,8 @@ static bool has_value(const struct compiled_step *pad)
 }
 
 /*
- * The value that a PAD writes, in units of the scale: 0, or PAD_V2's value; false: that is not
- * known.
+ * Reads the value that a PAD writes, in units of the scale: 0, or PAD_V2's value. Returns false if
+ * it is not known.
  */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
@@ -149,7 +150,10 @@ static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 			tensors[i].type = NN_TENSOR_FLOAT32;
 }
 
-/* Whether a step with its border takes what a PAD reads, and writes what it did before. */
+/*
+ * Returns whether a step with this border accepts the PAD's input and writes the same output as
+ * before.
+ */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {
 	const struct nn_tensor *out = &f->c->tensors[step->output];
@@ -200,8 +204,8 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 /* ---- DEQUANTIZE and QUANTIZE ---- */
 
 /*
- * n * s / s, where n has eight bits and s is a scale, is off by less than 255 * 2^-22: it rounds to
- * n.
+ * n * s / s, for n of eight bits and a scale s, has an error of less than 255 * 2^-22, so it rounds
+ * to n.
  */
 static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
 {
@@ -215,7 +219,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
-	/* The one undoes what the other does. */
+	/* Returns whether the two operations undo each other. */
 	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||
@@ -257,7 +261,7 @@ static bool keeps_order(const struct folding *f, const struct compiled_step *bef
 	return true;
 }
 
-/* Whether a step may become nothing: both operands can lie in one place. */
+/* Returns whether a step can be removed, because both operands can lie in one place. */
 static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 {
 	enum nn_lifetime lifetime = operand_of(f, from)->lifetime;

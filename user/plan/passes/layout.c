@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lays out the operands of a compiled plan in one arena: those that are not
- * needed at the same time may share memory. The largest operands are placed first.
+ * Lays out the operands of a compiled plan in one arena. Operands that are not needed at the same
+ * time may share memory. The largest operands are placed first.
  */
 #include <stdlib.h>
 

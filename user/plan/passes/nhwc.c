@@ -10,14 +10,14 @@
 
 #define NONE UINT32_MAX
 #define WANTED_SHAPE 3		/* the input that is the shape of an output */
-#define VALUE_SIZE 32		/* of the largest constant that is added: paddings */
+#define VALUE_SIZE 32		/* size of the largest constant that is added */
 
-/* By axis of one order, that of the other. */
+/* For each axis in one order, the axis in the other order. */
 static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
 /* Facts of an operand. "There" means that the operand exists in NCHW. */
 struct fact {
-	uint32_t twin;			/* what it is in NHWC, or NONE */
+	uint32_t twin;			/* the operand's version in NHWC, or NONE */
 	uint32_t wanted;		/* operations that want it in NHWC */
 	uint32_t reader;		/* the last operation that reads it, or NONE */
 };
@@ -25,12 +25,16 @@ struct fact {
 struct turned {
 	struct rewrite r;
 	struct fact *facts;
-	uint32_t permutations[2];	/* operands: to NHWC, to NCHW; or NONE */
+	/* Operands with the permutations to NHWC and to NCHW, or NONE. */
+	uint32_t permutations[2];
 };
 
 /* ---- What can be turned ---- */
 
-/* The value of a constant list of so many integers, or NULL: its operation says what is wrong. */
+/*
+ * Returns the value of a constant list of that many integers, or NULL; then its operation reports
+ * the fault.
+ */
 static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {
 	return nn_operand_value_of_count(model, o, NN_TENSOR_INT32, count, NULL);
@@ -43,7 +47,8 @@ static bool has_wanted_shape(const struct nn_operation *o)
 }
 
 /*
- * The input in which an operation on images says NCHW; NONE: no such input, or it cannot be turned.
+ * Returns the input in which an operation on images names NCHW, or NONE if there is no such input
+ * or the operation cannot be transposed.
  */
 static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
 {
@@ -62,7 +67,10 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 	return value && *value ? input : NONE;
 }
 
-/* Whether an operation on NCHW images has a kernel for those: it is turned where its image is. */
+/*
+ * Returns whether an operation has kernels for NCHW images too; it is transposed only if its image
+ * is.
+ */
 static bool takes_both(const struct nn_operation *o)
 {
 	return nn_traits(o->type)->takes_nchw;
@@ -79,7 +87,7 @@ static bool is_known_image(const struct nn_operand *o)
 	return o->rank == 4 && o->dims[0] && o->dims[1] && o->dims[2] && o->dims[3];
 }
 
-/* Whether a constant has one element, or one for each channel of an image in NCHW. */
+/* Returns whether a constant has one element, or one for each channel of an image in NCHW. */
 static bool is_by_channel(const struct nn_model *model, const struct nn_operand *o)
 {
 	uint32_t count = 1;
@@ -93,8 +101,8 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
 }
 
 /*
- * Whether arithmetic of two operands is done in NHWC: both are images that are turned, or
- * the one is and the other is a constant by channel.
+ * Returns whether arithmetic of two operands is computed in NHWC. Then both are transposed images,
+ * or one is and the other is a constant by channel.
  */
 static bool is_turned_arithmetic(const struct turned *w, const struct nn_model *model,
 				 const struct nn_operation *o)
@@ -130,12 +138,12 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		return false;
 	if (nn_traits(o->type)->elementwise == 1)
 		return is_turned(w, o->inputs[0]);
-	/* Its lists have an element for each axis, in the order of the layout. */
+	/* The lists of SLICE have an element for each axis, in the order of the layout. */
 	if (o->type == NN_OP_SLICE)
 		return is_turned(w, o->inputs[0]) && ints_of(model, &operands[o->inputs[1]], 4) &&
 		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
-	/* It has any number of images, and its axis behind them. */
+	/* CONCATENATION has any number of images, followed by its axis. */
 	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
@@ -174,7 +182,7 @@ static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint
 
 static void add_permutation(struct turned *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* This pass adds it. */
+	/* This pass adds the operation. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
@@ -251,7 +259,7 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));
-		/* One that is wrong stays so. */
+		/* A wrong axis stays unchanged. */
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
@@ -319,7 +327,10 @@ struct shuffle {
 	uint32_t columns;
 };
 
-/* The one operation that reads what `o` writes, and nothing else before; else NULL. */
+/*
+ * Returns the only operation that reads the output of `o`, if it reads it as its input 0; otherwise
+ * NULL.
+ */
 static const struct nn_operation *only_reader(const struct turned *w, const struct nn_model *model,
 					      const struct nn_operation *o)
 {
@@ -403,7 +414,7 @@ static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	/* This pass adds it. */
+	/* This pass adds the operation. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 

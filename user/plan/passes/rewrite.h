@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one subgraph that is rewritten: its operands stay, more are added behind them, and its
+ * A model of one subgraph that is rewritten. Its operands stay, new ones are appended, and its
  * operations are added one by one.
  */
 #ifndef NN_PLAN_REWRITE_H
@@ -8,7 +8,10 @@
 
 #include <nnaccel/model.h>
 
-/* At the beginning of one block of memory, so that nn_model_free() frees all of it. */
+/*
+ * The structure is at the beginning of one block of memory, so that nn_model_free() frees all of
+ * it.
+ */
 struct rewrite {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -16,9 +19,10 @@ struct rewrite {
 	struct nn_operation *operations;
 	uint32_t *indices;		/* where the next operation's operands go */
 	uint8_t *bytes;			/* of constants */
-	uint32_t first_operands;	/* of the model that is rewritten; by each of those: */
-	bool *is_there;			/* it keeps its writer or its value */
-	void *facts;			/* of a pass, zeroed */
+	/* First operand of each of the original model's operations. */
+	uint32_t first_operands;
+	bool *is_there;			/* the operand keeps its writer or its value */
+	void *facts;			/* facts of a pass, zeroed at the start */
 };
 
 /* Sizes of a pass's structure, which begins with struct rewrite, and of its facts of an operand. */
@@ -39,32 +43,33 @@ uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 
 /*
- * Counts the readers of operands again, and empties those that are not there: temporaries without a
- * writer. The model if it passes all checks; else it is freed and NULL.
+ * Counts the readers of operands again, and empties temporaries without a writer. Returns the model
+ * if it passes all checks; otherwise frees it and returns NULL.
  */
 struct nn_model *rewrite_end(struct rewrite *w);
 
 /*
- * The passes that rewrite a model. Each makes a new model, which refers to `model`, so that must
- * outlive it. nn_model_free() frees the new one. NULL: there is nothing to do, or no memory.
+ * The passes that rewrite a model. Each makes a new model, which refers to `model`, so `model` must
+ * outlive it. nn_model_free() frees the new one. NULL means that there is nothing to do, or that
+ * memory ran out.
  */
 
 /*
- * Computes in float16 what kernels compute faster so: convolutions, FULLY_CONNECTED, and operations
- * next to them that would else need conversions. CAST operations convert what others read or write
- * in float32.
+ * Computes in float16 the operations that kernels compute faster so: convolutions, FULLY_CONNECTED,
+ * and neighbours that would otherwise need conversions. CAST operations convert the operands that
+ * other operations read or write in float32.
  */
 struct nn_model *plan_float16(const struct nn_model *model);
 
 /*
- * Computes the same in float32, in which kernels compute anyway. CAST operations convert float16
- * inputs, outputs and constants. NULL also if something cannot be converted.
+ * Computes the same in float32, which kernels use internally anyway. CAST operations convert
+ * float16 inputs, outputs and constants. Returns NULL also if an operand cannot be converted.
  */
 struct nn_model *plan_float32(const struct nn_model *model);
 
 /*
- * Computes the same on NHWC images, which have fast kernels. TRANSPOSE operations turn those of NCHW,
- * as few as will do: what follows one another stays turned.
+ * Computes the same on NHWC images, which have fast kernels. TRANSPOSE operations convert NCHW
+ * images, as few as possible: a chain of operations stays in NHWC.
  */
 struct nn_model *plan_nhwc(const struct nn_model *model);
 
