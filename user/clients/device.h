@@ -15,7 +15,7 @@ enum { MAX_DEVICES = 8 };
 struct devices {
 	const ANeuralNetworksDevice *list[MAX_DEVICES];
 	uint32_t count;
-	_Atomic(int) dynamic;		/* result of devices_have_dynamic() + 1; 0: not called */
+	_Atomic(int) dynamic;	/* result of devices_have_dynamic() + 1; 0 before it is called */
 };
 
 /* Adds the device of that name, once. Returns false if no device has it. */

@@ -12,7 +12,7 @@
 #include <android/NeuralNetworks.h>
 #include <nnaccel/operation.h>
 
-/* The last input except other extensions' own: see Documentation/extensions.rst. */
+/* The last input, unless it is another extension's own; see Documentation/extensions.rst. */
 enum dynamic_form { DYNAMIC_TENSOR, DYNAMIC_ROWS, DYNAMIC_ROWS_ASYMMETRIC };
 
 /* Returns whether the devices support such an operation, the error function (ERF) and GELU. */

@@ -14,18 +14,19 @@ struct options {
 	char *device;			/* NULL: the plug-in's choice */
 	char *cache_dir;		/* NULL: compilations are not cached */
 	char *cache_token;		/* NULL: from the contents of a partition */
-	char *runtime;			/* the runtime's name in messages; NULL: the default */
-	char *model;			/* the model's name in messages; NULL: none */
-	char *report;			/* a file, see report.h; NULL: do not write one */
+	char *runtime;			/* the runtime's name in messages; NULL for the default */
+	char *model;			/* the model's name in messages, or NULL */
+	char *report;	/* file of the report, see report.h; NULL: do not write one */
 	int32_t preference;		/* PreferenceCode */
 	int32_t priority;		/* PriorityCode */
 	bool allow_fp16;
 	bool burst;
 	bool disallow_cpu;
-	uint32_t num_threads;		/* 1: the device computes on one; 0: not given */
+	uint32_t num_threads;	/* with 1 the device computes on one thread; 0 if not given */
 	uint32_t max_partitions;	/* 0: any number */
 	uint32_t min_work;		/* least work of a partition that is not the whole graph */
-	uint32_t max_shapes;		/* to keep compiled; 0: the plug-in has no such option */
+	/* Number of shapes that stay compiled; 0 if the plug-in has no such option. */
+	uint32_t max_shapes;
 	uint32_t verbosity;
 };
 
@@ -38,7 +39,7 @@ void options_init(struct options *options);
  */
 bool options_set(struct options *options, const char *name, const char *value,
 		 char error[OPTIONS_ERROR_SIZE]);
-/* Returns the PreferenceCode: plans that prefer low power compute on one thread. */
+/* Returns the PreferenceCode. Plans that prefer low power compute on one thread. */
 int32_t options_preference(const struct options *options);
 void options_free(struct options *options);
 

@@ -202,7 +202,7 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		wanted[keep[i]] = true;
-	/* Operations are in order: consumers of an output come later. */
+	/* Operations are in order, so consumers of an output come later. */
 	for (uint32_t i = b->operation_count; i--;) {
 		const struct operation operation = b->operations[i];
 		bool used = false;
@@ -281,7 +281,10 @@ static int number_of(struct making *m, uint32_t index, uint32_t *number)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The numbers of operands that come in and go out, for free(); NULL if there is no memory. */
+/*
+ * Returns the numbers of the input and output operands, to be freed by free(); NULL if memory runs
+ * out.
+ */
 static int numbers_of(struct making *m, uint32_t in_count, const uint32_t *in, uint32_t out_count,
 		      const uint32_t *out, uint32_t **numbers)
 {

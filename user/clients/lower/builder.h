@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of the NNAPI in the making. Operands and operations are recorded, and can be undone to a
- * mark. They become an ANeuralNetworksModel as a whole or, to ask a device about them, in part. If
- * memory runs out, all later calls fail, and `failed` is set.
+ * A model of the NNAPI under construction. Operands and operations are recorded, and can be undone
+ * to a mark. They become an ANeuralNetworksModel as a whole or, to ask a device about them, in
+ * part. If memory runs out, all later calls fail, and `failed` is set.
  */
 #ifndef NN_LOWER_BUILDER_H
 #define NN_LOWER_BUILDER_H
@@ -24,11 +24,12 @@ struct operand {
 	int32_t zero;
 	const float *scales;		/* per channel of dimension `channel`; of the arena */
 	uint32_t channel;
-	const void *data;		/* of a constant; of the arena or the graph */
+	const void *data;		/* data of a constant; memory of the arena or the graph */
 	size_t size;
 	bool in_file;			/* the data may be in a memory of struct constants */
 	bool omitted;			/* a constant without a value */
-	uint32_t view_of;		/* the operand + 1 that has the same elements; 0: none */
+	/* Number + 1 of the operand that has the same elements; 0 for no view. */
+	uint32_t view_of;
 };
 
 struct operation {
@@ -45,7 +46,7 @@ struct builder {
 	uint32_t *refs;
 	uint32_t operand_count, operation_count, ref_count;
 	uint32_t operand_room, operation_room, ref_room;
-	uint32_t node;			/* whose operations are recorded */
+	uint32_t node;			/* node whose operations are recorded */
 	struct chunk *arena;
 	bool failed;
 };
@@ -84,7 +85,10 @@ bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
 /* Drops operations whose outputs are not needed; `keep` lists the operands that are. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 
-/* Returns for each operand whether an operation reads it, for free(); NULL: out of memory. */
+/*
+ * Returns for each operand whether an operation reads it, to be freed by free(); NULL if memory
+ * runs out.
+ */
 bool *builder_used(const struct builder *b);
 
 /* Adds the whole model to a hash; constants of files only if `all`. */

@@ -15,14 +15,14 @@
 #define CONSTANTS_LEAST 1024
 
 struct constants {
-	bool placeholders;		/* values do not matter: zeros replace them */
-	uint64_t size;			/* of the largest placeholder */
+	bool placeholders;		/* values do not matter, so zeros replace them */
+	uint64_t size;			/* size of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;
 	uintptr_t start, end;		/* the mapping of the memory; for placeholders sizes */
 };
 
-/* Finds a value in a memory; NULL: it is in no memory. */
+/* Finds a value in a memory; returns NULL if it is in no memory. */
 const ANeuralNetworksMemory *constants_find(struct constants *constants, const void *data,
 					    uint64_t size, uint64_t *offset);
 void constants_free(struct constants *constants);

@@ -131,7 +131,7 @@ uint32_t round_of(struct lowering *t, uint32_t x)
 			selected(t, compared_number(t, NN(EQUAL), rest, 0.5f), even, high));
 }
 
-/* Returns 1 where x > 0, -1 where x < 0, and 0 elsewhere. */
+/* Returns 1 if x > 0, -1 if x < 0, and 0 otherwise. */
 uint32_t sign_of(struct lowering *t, uint32_t x)
 {
 	uint32_t above = compared_number(t, NN(GREATER), x, 0);

@@ -151,7 +151,7 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 {
 	uint64_t count = 1;
 
-	/* More than fit 32 bits are no operand, and may not wrap. */
+	/* Dimensions above 32 bits cannot be operands, and must not wrap. */
 	for (uint32_t i = 0; i < rank; i++)
 		count = count > UINT32_MAX ? count : count * dims[i];
 	return count;

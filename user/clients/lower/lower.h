@@ -19,7 +19,7 @@
 
 enum { MAX_RANK = 8 };
 
-/* A shape: rank -1 is unknown, a dimension of -1 is too. */
+/* A shape. A rank of -1 is unknown, and so is a dimension of -1. */
 struct shape {
 	int rank;
 	int64_t dims[MAX_RANK];
@@ -37,7 +37,7 @@ struct lowering {
 	uint64_t work;			/* multiplications; for other nodes elements */
 	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
-	const struct devices *devices;	/* to query; NULL: assume none */
+	const struct devices *devices;	/* devices to query; NULL: assume none */
 	/* From the node's row in the plug-in's table. */
 	int32_t code;			/* OperationCode */
 	function *function;
@@ -57,14 +57,19 @@ const char *nnapi_type_name(int32_t type);
 
 /* ---- shapes ---- */
 
-/* Elements of a shape that is known; -1: not known, or more than fit 31 bits. */
+/*
+ * Returns the number of elements of a known shape; -1 if it is unknown or needs more than 31 bits.
+ */
 int64_t shape_count(const struct shape *shape);
 bool shape_known(const struct shape *shape);
 /* The shape of an operand for a value of this shape. */
 uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
 /* The shape around an axis: [before, the axis, behind]. */
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
-/* The shape of an operand with an axis: flat(), or around(). Returns where the axis is then. */
+/*
+ * Returns the shape of an operand with an axis, made by flat() or around(), and the place of the
+ * axis.
+ */
 uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
 /* Returns the shape of two broadcast operands; rejects incompatible shapes. */
 struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b);
@@ -153,7 +158,7 @@ uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Emits an elementwise operation with broadcasting, to a given shape, as ranks may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
-/* Does the same; the result is like the operand `like`, unless it is bool. */
+/* Does the same as broadcast(), but the result is like the operand `like`, unless that is bool. */
 uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 			uint32_t b, const struct shape *bs, const struct shape *shape,
 			uint32_t like);

@@ -125,7 +125,7 @@ void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, u
  * axis has a place for each axis behind `batch` ones, which both inputs share.
  */
 void set_lines(struct lowering *t, uint32_t at, int64_t batch);
-/* Sums each element and those before it, or with `is_ahead` those behind it, along an axis. */
+/* Sums each element and those before it along an axis; with `is_ahead`, those behind it. */
 uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
 		bool is_exclusive, bool is_ahead);
 /* Computes SOFTMAX or LOG_SOFTMAX along one of three axes. */

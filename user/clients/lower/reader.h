@@ -17,7 +17,7 @@ uint32_t float_in(struct lowering *t, uint32_t index);
 /* Returns input `index` as a number for arithmetic: float or int32. */
 uint32_t number_in(struct lowering *t, uint32_t index);
 
-/* Returns the number of elements of a constant input; -1: it is not constant, or missing. */
+/* Returns the number of elements of a constant input; -1 if it is missing or not constant. */
 int64_t constant_count(struct lowering *t, uint32_t index);
 /* Reads constant numbers to memory of the builder; rejects other inputs. */
 int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count);

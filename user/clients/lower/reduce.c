@@ -201,7 +201,7 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 				     (float)step);
 		sum = sum == NO_OPERAND ? column : arithmetic(t, NN(ADD), sum, column);
 	}
-	/* Each place is in its batch. */
+	/* Places are counted within each batch. */
 	type.dims[0] = rows;
 	first = builder_alloc(t->b, rows * sizeof(*first));
 	for (uint32_t i = 0; first && i < rows; i++)
@@ -233,7 +233,7 @@ uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int a
 	x = view(t, x, 3, dims);
 	if (is_exclusive)
 		x = shifted(t, x, dims, 1, is_ahead);
-	/* Each step doubles the number of elements that a sum is of. */
+	/* Each step doubles the number of elements that a sum covers. */
 	for (uint32_t by = 1; by < dims[1] && !t->refused; by *= 2)
 		x = arithmetic(t, NN(ADD), x, shifted(t, x, dims, by, is_ahead));
 	t->work += (uint64_t)shape_count(shape);

@@ -21,7 +21,7 @@ static void set_port(struct port *port, uint32_t index, int type, const struct s
 }
 
 /*
- * Returns an operand that an operation of its own writes: not an input, a constant or another
+ * Returns an operand that has its own operation as writer: not an input, a constant or another
  * output.
  */
 static uint32_t written(struct lowering *t, uint32_t operand, const uint32_t *others,

@@ -11,27 +11,27 @@
 
 /* An input or output of the model, and its source or target. */
 struct port {
-	uint32_t index;			/* of the run's inputs or outputs */
+	uint32_t index;			/* number of the run's input or output */
 	int type;			/* enum onnx_type */
 	struct shape shape;
 	int64_t count;
 	size_t size;			/* bytes in the model */
-	void *data;			/* of a constant output, of the output's type */
+	void *data;			/* data of a constant output, in the output's type */
 };
 
 struct compiled {
 	const struct options *options;
-	struct shape *shapes;		/* of all inputs of runs that it is compiled for */
-	ANeuralNetworksModel *model;	/* NULL: no operations are left */
+	struct shape *shapes;		/* shapes of all inputs, for which the model is compiled */
+	ANeuralNetworksModel *model;	/* compiled model; NULL if no operations are left */
 	ANeuralNetworksCompilation *compilation;
 	struct port *in, *out;
 	uint32_t in_count, out_count;
 	pthread_mutex_t lock;		/* protects the bursts */
-	ANeuralNetworksBurst **bursts;	/* free ones; there are at most as many as runs */
+	ANeuralNetworksBurst **bursts;	/* free bursts, at most as many as runs */
 	uint32_t burst_count, burst_room;
 	uint32_t users;			/* runs; under the program's lock */
-	bool stands_in;			/* for the CPU, in place of failed devices */
-	bool dropped;			/* removed from the list: its last user frees it */
+	bool stands_in;			/* compiled for the CPU, which replaces failed devices */
+	bool dropped;			/* removed from the list; the last user frees it */
 	struct compiled *next;
 };
 

@@ -54,7 +54,7 @@ struct chain {
 	const struct node *cast, *mul;	/* NULL: the product is in float */
 	const struct node *scale;	/* the product of the scales */
 	struct dynamic_node what;
-	/* the last node that is taken: the product, the Mul, or an Add after it */
+	/* last node of the pattern: the product, the Mul, or an Add after it */
 	const struct node *last;
 };
 
@@ -244,7 +244,10 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 	return x;
 }
 
-/* Reads one zero point, or one per channel; missing ones are 0. False: their number is wrong. */
+/*
+ * Reads one zero point, or one per channel; missing ones are 0. Returns false if their number is
+ * wrong.
+ */
 static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_t channels,
 		       int32_t *zeros)
 {

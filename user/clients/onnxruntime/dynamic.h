@@ -2,10 +2,10 @@
 /*
  * Dynamically quantised models. The pattern is DynamicQuantizeLinear, MatMulInteger or ConvInteger
  * with constant weights, Cast, Mul by the product of both scales and, optionally, Add of a constant
- * bias. ONNX Runtime's optimiser writes MatMulIntegerToFloat for all but the first of them, and
- * DynamicQuantizeMatMul for all. The pattern becomes one operation of the project's own extension, or a
- * float operation with dequantised weights. The nodes of GELU are another pattern, and become one
- * operation if devices have it.
+ * bias. ONNX Runtime's optimiser replaces all of them by DynamicQuantizeMatMul, or all except the
+ * first by MatMulIntegerToFloat. The pattern becomes one operation of the project's own extension,
+ * or a float operation with dequantised weights. The nodes of GELU are another pattern, and become
+ * one operation if devices have it.
  */
 #ifndef NN_ORT_DYNAMIC_H
 #define NN_ORT_DYNAMIC_H
@@ -15,10 +15,11 @@
 /* The role of a node in such a pattern. */
 struct dynamic_node {
 	enum { NO_PART, SILENT, LAST } part;	/* the last node stands for the pattern */
-	const struct node *quantise;		/* or the first node of GELU */
+	/* First node of the pattern: DynamicQuantizeLinear, or the first node of GELU. */
+	const struct node *quantise;
 	const struct node *product;		/* NULL: GELU; the fields that follow belong to the last node */
 	uint32_t scales;			/* the value of the weights' scales */
-	uint32_t zeros;				/* and of their zero points, or NO_VALUE */
+	uint32_t zeros;				/* value of the zero points, or NO_VALUE */
 	uint32_t bias;				/* the value, or NO_VALUE */
 };
 

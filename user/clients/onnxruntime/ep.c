@@ -15,13 +15,14 @@ const char said_by[] = "onnxruntime: ";
 
 struct ep {
 	struct ort_ep api;		/* the first field: ONNX Runtime has a pointer to it */
-	const struct ort *ort;		/* of the factory, which lives longer */
+	const struct ort *ort;		/* functions of the factory, which lives longer */
 	char *name;
 	struct options options;
 	struct devices devices;
 	bool compiled;			/* a graph has parts of this provider */
 	bool told;			/* the number of nodes was reported */
-	uint32_t nodes, taken, parts, numbers;	/* of the graphs so far; numbers: of parts */
+	/* Counters of the graphs so far; numbers: of parts. */
+	uint32_t nodes, taken, parts, numbers;
 };
 
 /* ONNX Runtime's handle of a program. */
@@ -108,15 +109,16 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 }
 
 /*
- * Returns whether a graph is left. The body of a Loop or a Scan, which runs often, has inputs; a branch
- * of If has none. Up to 1.24, ONNX Runtime gives parts of two graphs of a model one name, and fails.
+ * Returns whether a graph is left to ONNX Runtime. The body of a Loop or a Scan, which runs often,
+ * has inputs; a branch of If has none. Up to 1.24, ONNX Runtime gives parts of two graphs of a
+ * model one name, and fails.
  */
 static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_node)
 {
 	return ep->ort->names_parts ? is_in_node && graph->in_count : is_in_node || ep->compiled;
 }
 
-/* Reports once how many nodes are where, or writes the list of them. The main graph is the last. */
+/* Logs once how many nodes run where, or writes the list of them. The main graph comes last. */
 static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions,
 		 bool is_last)
 {

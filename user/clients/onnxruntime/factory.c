@@ -58,7 +58,7 @@ static OrtStatus *validate_compiled(OrtEpFactory *factory,
 	(void)devices;
 	(void)count;
 	(void)info;
-	*compatibility = 0;		/* not applicable: there are no compiled models */
+	*compatibility = 0;		/* not applicable, because there are no compiled models */
 	return NULL;
 }
 
@@ -202,7 +202,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const struct ort_api_b
 
 	(void)logger;
 	*count = 0;
-	/* Without the interface no status can be made: return no factory. */
+	/* Without the interface no status can be made, so no factory is returned. */
 	if (!factory || !ort_load(&factory->ort, base)) {
 		fprintf(stderr, "nnaccel: onnxruntime: version %s has not the interface of 1.%d\n",
 			base->GetVersionString(), ORT_VERSION);

@@ -14,8 +14,8 @@
 
 struct value {
 	char *name;
-	int type;			/* enum onnx_type; ONNX_NONE: not a tensor */
-	struct shape shape;		/* as inferred by ONNX Runtime */
+	int type;			/* an enum onnx_type; ONNX_NONE if it is not a tensor */
+	struct shape shape;		/* shape as ONNX Runtime inferred it */
 	uint32_t symbols[MAX_RANK];	/* a hash of the name of each unknown dimension, or 0 */
 	const void *data;		/* of a constant */
 	size_t size;
@@ -24,13 +24,13 @@ struct value {
 	uint32_t consumers;		/* number of node inputs in this graph that use it */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */
-	bool is_outer;			/* it belongs to an enclosing graph */
+	bool is_outer;			/* the value belongs to an enclosing graph */
 };
 
 struct attribute {
 	char *name;
-	int64_t *ints;			/* also of an integer */
-	float *floats;			/* also of a float */
+	int64_t *ints;			/* integers of the attribute; also a single one */
+	float *floats;			/* floats of the attribute; also a single one */
 	/* strings, each with its zero; count is the total of bytes */
 	char *string;
 	size_t count;
@@ -47,7 +47,7 @@ struct node {
 	int version;			/* first operator set with this definition */
 	uint32_t index;
 	uint32_t in_count, out_count, attribute_count;
-	uint32_t *in, *out;		/* numbers of values; NO_VALUE: omitted */
+	uint32_t *in, *out;		/* numbers of values; NO_VALUE for omitted ones */
 	struct attribute *attributes;
 	bool has_graphs;		/* control flow */
 };
@@ -61,7 +61,7 @@ struct graph {
 	uint32_t *in, *out;
 	uint32_t value_count, node_count, in_count, out_count;
 	uint32_t value_room;
-	bool is_inner;			/* it is the graph of a node */
+	bool is_inner;			/* the graph belongs to a node of another graph */
 	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
 };
 
@@ -79,7 +79,9 @@ const struct attribute *node_attribute(const struct node *node, const char *name
 int64_t node_int(const struct node *node, const char *name, int64_t otherwise);
 float node_float(const struct node *node, const char *name, float otherwise);
 const char *node_string(const struct node *node, const char *name, const char *otherwise);
-/* Returns the elements of a tensor of this type that has exactly `count` of them, else NULL. */
+/*
+ * Returns the elements of a tensor of this type that has exactly `count` of them, otherwise NULL.
+ */
 const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count);
 
 /* Returns the bytes of an element; 0: no fixed size, or an unknown type. */

@@ -79,7 +79,7 @@ enum onnx_type {
 
 /* The calls by name. */
 struct ort {
-	/* Parts of two graphs of a model have names that differ: from 1.25 on. */
+	/* parts of two graphs of a model get different names, since 1.25 */
 	bool names_parts;
 #define CALL(index, result, name, parameters) result (*name) parameters;
 #define EP_CALL CALL

@@ -24,7 +24,7 @@ struct cost {
 /* Shapes are tried with small numbers, and with numbers that are as large as windows want them. */
 enum { ROUNDS = 2, LARGE = ROUNDS };
 
-/* Returns a number for an unknown dimension: the same for the same name. */
+/* Returns a number for an unknown dimension; dimensions of the same name get the same number. */
 static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, bool is_large,
 			       int round)
 {
@@ -104,7 +104,10 @@ static bool has_unknown(const struct graph *graph)
 	return false;
 }
 
-/* Rejects the other nodes of a dynamically quantised pattern too. False: the node is in none. */
+/*
+ * Rejects the other nodes of a dynamically quantised pattern too. Returns false if the node is in
+ * no pattern.
+ */
 static bool withdraw(const struct translation *t, uint32_t index, struct cost *costs, char **why)
 {
 	const struct node *quantise = t->dynamic[index].quantise;
@@ -189,7 +192,7 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 	}
 }
 
-/* Moves a node that dequantises to its consumer's part, because fused with it it costs nothing. */
+/* Moves a node that dequantises to its consumer's part, because fusing the two makes it free. */
 static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
 	for (uint32_t i = graph->node_count; i--;) {
@@ -308,7 +311,7 @@ static void choose(const struct graph *graph, const struct options *options,
 	}
 }
 
-/* Returns the number of nodes that are taken; -1: there is no memory. */
+/* Returns the number of nodes that are claimed; -1 if memory runs out. */
 static int64_t try_all(const struct graph *graph, const struct devices *devices, int first,
 		       struct cost *costs, char **why)
 {

@@ -14,7 +14,7 @@
 struct partitions {
 	uint32_t count;
 	int32_t *of;			/* part of each node; -1: ONNX Runtime's */
-	char **why;			/* reason for -1; NULL: claimed, or out of memory */
+	char **why;	/* reason for -1; NULL if the node is claimed, or if memory ran out */
 	uint32_t node_count;
 };
 
@@ -24,8 +24,9 @@ bool partition(const struct graph *graph, const struct options *options,
 void partitions_free(struct partitions *partitions);
 
 /*
- * Lists the claimed nodes in the file of clients/report.h; write errors leave it incomplete. Numbers
- * of parts begin with `others`; the file has those below already. -1: it is new.
+ * Lists the claimed nodes in the file of clients/report.h; write errors leave it incomplete.
+ * Numbers of parts begin with `others`, because the file already has the lower ones. -1 begins a
+ * new file.
  */
 void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
 		  const struct devices *devices, int others);

@@ -16,7 +16,10 @@ enum { REASON = 512 };			/* maximum of a log line */
 
 #define MOST_PAUSE_NS (60 * NS_PER_S)
 
-/* A compilation in progress, without the program's lock. Other runs of these shapes wait for it. */
+/*
+ * A compilation in progress. The program's lock is not held, and other runs of these shapes wait
+ * for it.
+ */
 struct making {
 	const struct shape *shapes;
 	struct making *next;
@@ -26,7 +29,8 @@ struct program {
 	const struct ort *ort;
 	const struct options *options;
 	const struct devices *devices;
-	struct devices cpu;		/* replaces failed devices; empty: not allowed */
+	/* CPU device that replaces failed devices; empty if that is not allowed. */
+	struct devices cpu;
 	struct graph *graph;
 	uint32_t *in, *out;		/* values of the run's inputs and outputs */
 	uint32_t in_count, out_count;
@@ -35,8 +39,8 @@ struct program {
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
 	bool on_cpu;			/* the devices failed, */
-	uint64_t again_ns;		/* and are tried again at this time */
-	/* the last pause; 0: a run on the devices has succeeded since */
+	uint64_t again_ns;		/* time at which the devices are tried again */
+	/* length of the last pause; 0 if a run on the devices has succeeded since */
 	_Atomic uint64_t pause_ns;
 };
 
@@ -88,12 +92,12 @@ static void log_reason(enum nna_log_level level, const char *reason)
 }
 
 /*
- * Uses the CPU in place of the devices for a pause, which grows each time. Reports it as the NNAPI
+ * Uses the CPU in place of the devices for a pause, which grows each time. Logs this as the NNAPI
  * does for programs that name no device.
  */
 static void go_to_cpu(struct program *p, int result, const char *reason)
 {
-	static atomic_uint said;	/* by result, for all programs */
+	static atomic_uint said;	/* results that were logged, for all programs */
 	char names[256];
 	bool is_new;
 
@@ -241,7 +245,10 @@ static void shrink(struct program *p)
 	}
 }
 
-/* Finds the compilation for these shapes and moves it to the front; NULL: none. Under the lock. */
+/*
+ * Finds the compilation for these shapes and moves it to the front; NULL if there is no such one.
+ * Under the lock.
+ */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
 	struct compiled **at = &p->compiled, *c;
@@ -309,7 +316,7 @@ static struct compiled *acquire(struct run *run)
 	pthread_mutex_lock(&p->lock);
 	if (p->on_cpu && clock_ns() >= p->again_ns)
 		return_to_devices(p);
-	/* If the other compilation failed, this run tries itself and gets its own message. */
+	/* If the other compilation failed, this run compiles itself and gets its own message. */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
 	c = take_compiled(p, run->shapes);
@@ -461,7 +468,7 @@ static void widen(struct run *run, const struct compiled *c)
 	}
 }
 
-/* Returns a ResultCode; -1: it failed earlier, with a message. */
+/* Returns a ResultCode; -1 if it failed earlier, with a message. */
 static int execute(struct run *run, struct compiled *c)
 {
 	ANeuralNetworksExecution *execution = NULL;

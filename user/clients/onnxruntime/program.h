@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A part of a graph that the device computes. It is compiled for the shapes of its inputs: at once
- * if they are known, otherwise at their first run. The compilations of the latest shapes are kept.
- * Many threads may run a program; each run has its own execution.
+ * if they are known, otherwise at their first run. The compilations of the latest shapes are
+ * cached. Many threads may run a program; each run has its own execution.
  */
 #ifndef NN_ORT_PROGRAM_H
 #define NN_ORT_PROGRAM_H

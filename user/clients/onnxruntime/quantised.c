@@ -358,7 +358,10 @@ bool same_quantisation(struct lowering *t, uint32_t index)
 
 /* ---- weights ---- */
 
-/* Reads the zero point of weights: one, or `count` equal ones; false: different or unknown. */
+/*
+ * Reads the zero point of weights, which is one number or `count` equal ones; returns false if they
+ * differ or are unknown.
+ */
 static bool weight_zero(struct lowering *t, uint32_t value, int type, int64_t count,
 			int32_t *zero)
 {

@@ -2,7 +2,8 @@
 /*
  * Quantised models: QuantizeLinear and DequantizeLinear around an operator. If all float inputs of
  * a node are dequantised and its output is only quantised, it becomes one operation on 8-bit
- * tensors. Otherwise the two are separate operations, with the same result.
+ * tensors. Otherwise QuantizeLinear and DequantizeLinear are separate operations, with the same
+ * result.
  */
 #ifndef NN_ORT_QUANTISED_H
 #define NN_ORT_QUANTISED_H
@@ -43,7 +44,7 @@ bool same_quantisation(struct lowering *t, uint32_t index);
 
 /* Weights with their quantisation: int8 per channel of dimension `axis` or per tensor, or uint8. */
 struct weights {
-	const void *elements;		/* as many as `shape` has */
+	const void *elements;		/* elements, as many as `shape` has */
 	int type;			/* ONNX_INT8 or ONNX_UINT8 */
 	const float *scales;		/* one, or `count` */
 	int64_t scale_count;

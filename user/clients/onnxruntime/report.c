@@ -88,7 +88,10 @@ static uint64_t multiply_adds(const struct graph *graph, const struct node *node
 	case ATTENTION:
 		if (!is_microsoft(node, "Attention"))
 			return (elements(in) + elements(out)) * dimension(weights, weights->rank - 2);
-		/* These weights are those of Q, K and V side by side; Q and K have one width. */
+		/*
+		 * The columns of these weights are Q, K and V side by side; Q and K have the same
+		 * width.
+		 */
 		width = (dimension(weights, 1) - dimension(out, 2)) / 2;
 		return elements(in) * dimension(weights, 1) +
 		       (dimension(in, 0) * dimension(in, 1) * width + elements(out)) * dimension(in, 1);

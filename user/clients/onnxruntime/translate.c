@@ -107,7 +107,7 @@ static const void *narrowed(struct lowering *t, const int64_t *data, int64_t cou
 	int32_t *narrow = builder_alloc(t->b, (size_t)count * sizeof(*narrow));
 
 	for (int64_t i = 0; narrow && i < count; i++) {
-		/* Only "to the end" of a slice has such numbers, which ints_in() reads. */
+		/* Numbers this large mean only "to the end" of a slice, which ints_in() reads. */
 		if (data[i] > INT32_MAX || data[i] < INT32_MIN) {
 			refuse(t, "a constant, %lld, does not fit int32", (long long)data[i]);
 			return NULL;

@@ -12,7 +12,7 @@
 
 struct dynamic_node;
 
-/* The inputs of a QLinear operator: each tensor has a scale and a zero point behind it. */
+/* The inputs of a QLinear operator. A scale and a zero point follow each tensor. */
 struct qlinear {
 	uint32_t first;			/* the first tensor */
 	uint32_t out;			/* the output's scale */
@@ -20,27 +20,27 @@ struct qlinear {
 
 /* The state of a value while a graph is translated. */
 struct translated {
-	bool ready;			/* its shape is known; it is constant or has an operand */
+	bool ready;	/* its shape is known, and it is constant or has an operand */
 	struct shape shape;
 	uint32_t operand;		/* constants and inputs get it at their first use */
-	/* elements of a constant, in the value's ONNX type; else NULL */
+	/* elements of a constant, in the value's ONNX type; otherwise NULL */
 	const void *data;
 	bool quantised;			/* scale and zero point are known */
 	float scale;
 	int32_t zero;
-	bool elided;			/* only its quantised form is computed */
+	bool elided;			/* only the quantised form of the value is computed */
 };
 
 struct translation {
-	struct lowering l;		/* the first field: see onnx() */
+	struct lowering l;	/* the first field, because onnx() converts pointers to it */
 	const struct graph *graph;
 	struct translated *values;
 	const struct node *node;
 	bool *done;			/* nodes that were translated as part of another */
-	struct dynamic_node *dynamic;	/* by node: see dynamic.h */
+	struct dynamic_node *dynamic;	/* for each node; see dynamic.h */
 	const struct qlinear *qlinear;	/* NULL: the node is of another kind */
 	bool is_wide;			/* float16 is float32 inside of the node */
-	uint32_t quantised_out;		/* of a node in quantised form: see quantised.h */
+	uint32_t quantised_out;	/* quantised output of a node in quantised form; see quantised.h */
 };
 
 static inline struct translation *onnx(const struct lowering *t)
@@ -86,7 +86,7 @@ static inline int op_set(struct lowering *t)
 int type_in(struct lowering *t, uint32_t index);
 
 /*
- * Reads constants, and is the only way to do so. data_of_count() returns the elements of an input
+ * Reads constants; other code must not read them. data_of_count() returns the elements of an input
  * that is a constant of this type with exactly `count` elements. It returns NULL for any other
  * input, and rejects the node with what the input is and what is needed.
  */
@@ -96,8 +96,8 @@ const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t
 /* Reads constant floats to memory of the builder. */
 float *floats_in(struct lowering *t, uint32_t index, int64_t *count);
 /*
- * Reads a list that older operator sets have as an attribute, newer ones as an input; NULL:
- * neither.
+ * Reads a list that older operator sets have as an attribute and newer ones as an input; NULL if
+ * both are missing.
  */
 int64_t *ints_of(struct lowering *t, uint32_t index, const char *attribute, int64_t *count);
 
@@ -120,7 +120,7 @@ struct translation *translation_new(const struct graph *graph, struct builder *b
 void translation_free(struct translation *t);
 /* Describes an input of the graph, before nodes are translated. */
 void translation_input(struct translation *t, uint32_t value, const struct shape *shape);
-/* Translates a node; false: rejected, with t->reason, and nothing is recorded. */
+/* Translates a node. If it is rejected, returns false, sets t->reason, and records nothing. */
 bool translate_node(struct translation *t, const struct node *node);
 /* Returns the translator of an operator, or NULL and a reason. */
 translator *translator_of(struct lowering *t, const struct node *node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Diagnostics of support libraries: callbacks for each finished compilation and execution, with the
- * facts that Android's telemetry has.
+ * facts that Android's telemetry expects.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -251,7 +251,10 @@ static type execution_##name(execution_info *info)					\
 	return value;									\
 }
 
-/* The answers: their type, ours and the table's name of the function, and for both kinds the value. */
+/*
+ * Getters of the results: their type, our function and its name in the table, and for both kinds
+ * the value.
+ */
 #define FOR_BOTH(X)									\
 	X(int32_t, session_id, getSessionId, session_id())				\
 	X(int64_t, version, getNnApiVersion, ANeuralNetworks_getRuntimeFeatureLevel())	\

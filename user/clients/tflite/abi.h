@@ -60,14 +60,14 @@ struct tfl_floats {
 struct tfl_affine {
 	struct tfl_floats *scale;
 	struct tfl_ints *zero_point;
-	int32_t dimension;		/* of the scales, if there are several */
+	int32_t dimension;		/* axis of the scales, if there are several */
 };
 
 struct tfl_delegate;
 
 struct tfl_tensor {
 	int type;
-	void *contents;			/* of a constant, only for data_of_count(): see graph.h */
+	void *contents;	/* data of a constant; only data_of_count() may read it, see graph.h */
 	struct tfl_ints *dims;
 	struct {
 		float scale;

@@ -12,7 +12,7 @@
 
 const char said_by[] = "";
 
-#define MIN_WORK 4096		/* of a partition that is not the whole graph */
+#define MIN_WORK 4096		/* minimum work of a partition that is not the whole graph */
 
 /* Finds the devices that the options name. False, with a sentence in `error`: one is missing. */
 static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])

@@ -22,7 +22,7 @@ struct delegate {
 	struct tfl_delegate base;	/* TensorFlow Lite's view */
 	struct options options;
 	struct devices devices;
-	_Atomic(int) minor;		/* of TensorFlow Lite 2 that calls; 0: it does not say */
+	_Atomic(int) minor;	/* minor version of TensorFlow Lite 2 that calls; 0 if unknown */
 	bool all_devices;		/* NNAPI chooses, and its CPU replaces a failed device */
 
 	/* protects the buffers, which several interpreters may use */
@@ -36,7 +36,7 @@ struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE]);
 void delegate_destroy(struct delegate *delegate);
 
-/* Returns the memory of a handle; NULL: there is no such handle. */
+/* Returns the memory of a handle; NULL if the handle is unknown. */
 ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
 
 /*
@@ -48,15 +48,15 @@ ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, si
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 
 /*
- * Returns why the runtime that calls cannot be trusted: its version, or a member of a structure
- * that holds what it cannot. NULL: it can. Plans are read only after that.
+ * Returns why the calling runtime cannot be trusted: its version, or a structure's member with an
+ * impossible value. Returns NULL if it can be trusted. Plans are read only afterwards.
  */
 const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context,
 			  char text[OPTIONS_ERROR_SIZE]);
 
 /*
- * Wraps the functions of a node whose outputs have shapes that follow from computed values; with
- * `is_value`, of one that computes such a value, and computes it now. False: that is not possible.
+ * Wraps the functions of a node whose output shapes depend on computed values. With `is_value` the
+ * node computes such a value, which is computed now. Returns false if that is not possible.
  */
 bool fold_node(struct tfl_context *context, struct tfl_node *node,
 	       struct tfl_registration *registration, bool is_value);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lets TensorFlow Lite know early what follows from the shapes of its inputs. Models compute the
- * shape of a RESHAPE from a SHAPE. Versions up to 2.14 do so only when they run, and know no shape
- * of what is behind it before. Later versions compute such values when they prepare. The functions
- * of these nodes are wrapped so that the earlier versions do that, too.
+ * shape of a RESHAPE from a SHAPE. Versions up to 2.14 do so only when they run, so shapes behind
+ * the RESHAPE are unknown before. Later versions compute such values when they prepare. The
+ * functions of these nodes are wrapped so that earlier versions do that too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "clients/tflite/delegate.h"
 #include "clients/tflite/operations.h"
 
-/* The functions of a node that is wrapped: its user_data. */
+/* The original functions of a wrapped node, kept in its user_data. */
 struct wrapped {
 	void *user_data;
 	int (*prepare)(struct tfl_context *context, struct tfl_node *node);
 	int (*invoke)(struct tfl_context *context, struct tfl_node *node);
 	void (*free)(struct tfl_context *context, void *buffer);
-	bool is_shape;			/* its value follows from the shapes of its inputs */
-	bool is_value;			/* it is computed as soon as its inputs are constant */
+	bool is_shape;			/* the value depends only on the shapes of its inputs */
+	bool is_value;	/* the value is computed as soon as its inputs are constant */
 };
 
 static int call(int (*original)(struct tfl_context *context, struct tfl_node *node),
@@ -53,7 +53,7 @@ static int keep(struct tfl_context *context, int index)
 	return context->resize_tensor(context, t, dims);
 }
 
-/* Computes a node's value. Its temporary tensors have no memory yet, as long as it prepares. */
+/* Computes a node's value while it prepares, when its temporary tensors have no memory yet. */
 static int compute(struct tfl_context *context, struct tfl_node *node)
 {
 	const struct wrapped *w = node->user_data;
@@ -85,8 +85,8 @@ static int compute(struct tfl_context *context, struct tfl_node *node)
 }
 
 /*
- * Prepares a node. Values that were computed early look like constants of the file meanwhile, as
- * some versions of some operations know no others.
+ * Prepares a node. Meanwhile, values that were computed early look like constants of the file,
+ * because some operations of some versions accept nothing else.
  */
 static int prepare_early(struct tfl_context *context, struct tfl_node *node)
 {

@@ -340,7 +340,7 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 	if (!t->refused && tensor->bytes != builder_size(&type))
 		refuse(t, "a constant of %zu bytes that should be %zu", tensor->bytes,
 		       builder_size(&type));
-	/* Other memory than that of the file may move when TensorFlow Lite prepares again. */
+	/* Memory outside of the file may move when TensorFlow Lite prepares again. */
 	return type.in_file ? constant_bytes(t, &type, tensor->contents) :
 			      constant_copy(t, &type, tensor->contents);
 }

@@ -17,7 +17,7 @@ struct graph_port {
 	/* a variable tensor's new value, which is copied back to it */
 	bool state;
 	bool shared;			/* a state that is also an output of its node */
-	/* the tensor of that output, if other nodes read it; or NO_TENSOR */
+	/* tensor of the output that other nodes read too; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
 	uint32_t size;
@@ -26,11 +26,11 @@ struct graph_port {
 struct delegate;
 
 struct graph {
-	struct lowering l;		/* the first field: see tfl() */
+	struct lowering l;		/* the first field, because tfl() converts pointers to it */
 	struct builder b;
 	struct tfl_context *context;
-	uint32_t *operand_of;		/* by tensor; NO_OPERAND: not used yet */
-	bool *produced;			/* by tensor: a node of the graph writes it */
+	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND if it is not used yet */
+	bool *produced;			/* for each tensor: a node of the graph writes it */
 	struct graph_port *states;
 	uint32_t num_states;
 
@@ -39,8 +39,8 @@ struct graph {
 	uint32_t first;			/* its first operation */
 	bool dequantises;		/* compilation converts the node's weights to float32 */
 	bool take_int16;		/* the node's converter accepts int16 tensors */
-	bool take_int64;		/* and int64 tensors, as int32 */
-	bool is_checked;		/* of int64 inputs, the low 32 bits are enough */
+	bool take_int64;		/* int64 tensors are accepted too, as int32 */
+	bool is_checked;		/* the low 32 bits of int64 inputs suffice */
 };
 
 static inline struct graph *tfl(const struct lowering *t)
@@ -49,8 +49,8 @@ static inline struct graph *tfl(const struct lowering *t)
 }
 
 /*
- * Initialises a graph, which must not be moved. False: out of memory; graph_free() must follow
- * anyway.
+ * Initialises a graph, which must not be moved. Returns false if memory runs out; graph_free() must
+ * follow anyway.
  */
 bool graph_init(struct graph *g, struct tfl_context *context, struct delegate *delegate);
 void graph_free(struct graph *g);
@@ -64,7 +64,9 @@ uint32_t out_count(const struct lowering *t);
 /* Returns the node's parameters, in its operation's structure. */
 const void *params(const struct lowering *t);
 
-/* Returns whether the value is constant: in the model file, or computed as long as shapes stay. */
+/*
+ * Returns whether the value is constant: it is in the model file, or stays as long as shapes stay.
+ */
 bool tensor_is_constant(const struct tfl_tensor *tensor);
 /* Returns whether TensorFlow Lite has computed all outputs of a node, and whenever shapes change. */
 bool node_is_folded(const struct tfl_context *context, const struct tfl_node *node);
@@ -77,7 +79,7 @@ uint32_t dim(const struct tfl_tensor *tensor, int i);
 struct shape shape_of(const struct tfl_tensor *tensor);
 
 /*
- * Reads a constant, and is the only way to do so. Returns the elements of a tensor that is a
+ * Reads a constant; other code must not read them. Returns the elements of a tensor that is a
  * constant of this type with exactly `count` elements. For any other tensor it returns NULL, and
  * rejects the node with what it is and what is needed.
  */

@@ -29,12 +29,12 @@ struct kernel {
 	int *outputs;			/* tensors that the rest of the graph reads */
 	int num_outputs;
 
-	/* all below is of one shape, and freed with its model */
-	struct graph graph;		/* with constants that the compilation points to */
-	struct constants constants;	/* in the model file */
+	/* The fields below belong to one shape, and are freed with its model. */
+	struct graph graph;		/* graph with constants that the compilation points to */
+	struct constants constants;	/* constants in the model file */
 	ANeuralNetworksModel *model;
 	bool built;
-	bool is_idle;			/* there is nothing to compute, so no model */
+	bool is_idle;			/* there is nothing to compute, so there is no model */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
 	int *shapes;			/* ranks and dimensions that it was built for */
@@ -44,7 +44,10 @@ struct kernel {
 	ANeuralNetworksBurst *burst;
 	ANeuralNetworksExecution *execution;
 	struct place *places;		/* by port */
-	/* by port: memory that receives a new state, or has an int64 tensor as int32; or NULL */
+	/*
+	 * for each port: memory that receives a new state, or holds an int64 tensor as int32; or
+	 * NULL
+	 */
 	char **own;
 };
 
@@ -110,7 +113,7 @@ static void add_port(struct kernel *k, int tensor)
 	};
 }
 
-/* Finds an output that is a state: it is received once, and copied to both. */
+/* Finds an output that is also a state: it is received once, and copied to both tensors. */
 static bool is_state(struct graph *g, int tensor)
 {
 	for (uint32_t i = 0; i < g->num_states; i++)

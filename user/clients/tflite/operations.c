@@ -8,17 +8,17 @@ struct row {
 	translator *translate;		/* NULL: NNAPI cannot express it */
 	function *function;
 	int32_t code;			/* OperationCode, if the translator has several */
-	/* of the main input; 0: the types that the operations support */
+	/* types of the main input; 0 for the types that the operations support */
 	uint32_t types;
 	uint8_t data;			/* the main input */
 	uint8_t min_inputs, max_inputs;
-	bool params;			/* has parameters, which are mandatory */
+	bool params;			/* the node has parameters, which are mandatory */
 	bool optional;			/* inputs below min_inputs may be absent */
 	bool raw;			/* quantised values are moved, so they need no scale */
 	bool any;			/* output 0 has another type than the main input */
-	bool pair;			/* all inputs are of one type */
+	bool pair;			/* all inputs have one type */
 	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */
-	/* reason that NNAPI cannot express it; NULL: it has no such operation */
+	/* reason that NNAPI cannot express it; NULL if NNAPI lacks the operation */
 	const char *why;
 };
 

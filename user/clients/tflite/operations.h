@@ -17,35 +17,38 @@ enum {
 	TFL_OP_Convolution2DTransposeBias,
 };
 
-/* Returns the code of a node's operation; -1: it has no row. */
+/* Returns the code of a node's operation; -1 if it has no row. */
 int32_t operation_code(const struct tfl_registration *registration);
 
-/* Returns a name such as "RESHAPE"; NULL: there is no such code. */
+/* Returns a name such as "RESHAPE"; NULL for an unknown code. */
 const char *operation_name(int32_t code);
 
-/* Returns why NNAPI cannot express it; NULL: it can, or it has no such operation. */
+/* Returns why NNAPI cannot express the operation; NULL if it can, or if it lacks the operation. */
 const char *operation_why(int32_t code);
 
-/* Converts g->node of this code; false: rejected, with g->l.reason, and nothing is recorded. */
+/*
+ * Converts g->node of this code. If it is rejected, returns false, sets g->l.reason, and records
+ * nothing.
+ */
 bool operation_convert(struct graph *g, int32_t code, int index);
 
 /* When the shapes of a node's outputs are known. */
 enum lateness {
 	IN_TIME,
-	LATE_BY_SHAPES,			/* when it has run, but they follow from other shapes */
-	LATE,				/* when it has run */
+	LATE_BY_SHAPES,	/* known when the operation has run, but computable from other shapes */
+	LATE,				/* known when the operation has run */
 };
 
-/* `shapes`: by tensor, whether its value follows from shapes; NULL: none does. */
+/* `shapes` says for each tensor whether its value depends on shapes only; NULL: on none. */
 enum lateness operation_lateness(const struct graph *g, int32_t code, const bool *shapes);
 
 /*
- * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself does not have: a
+ * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself lacks. It is a
  * function of struct tfl_registration.
  */
 int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *node);
 
-/* The translators: convert/ has a file for each group. */
+/* The translators. convert/ has a file for each group. */
 #define OP(name, translate, ...) translator translate;
 #include "clients/tflite/operations.def"
 

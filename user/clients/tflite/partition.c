@@ -9,9 +9,9 @@
 struct choice {
 	struct tfl_context *context;
 	struct delegate *delegate;
-	struct candidate *nodes;	/* in the order of the plan */
+	struct candidate *nodes;	/* in the order of the execution plan */
 	int count;
-	bool *dynamic;			/* by tensor: its shape is known only at run time */
+	bool *dynamic;			/* for each tensor: its shape is known only at run time */
 };
 
 static void leave(struct choice *c, struct candidate *n, const char *why)
@@ -120,8 +120,8 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n, co
 }
 
 /*
- * If shapes follow from values, and those from other shapes, lets TensorFlow Lite compute them when
- * it prepares. It does not prepare what is behind a tensor whose shape it knows later.
+ * Lets TensorFlow Lite compute values early if shapes depend on them and they depend on other
+ * shapes. TensorFlow Lite does not prepare nodes behind a tensor whose shape it learns later.
  */
 static bool fold_shapes(struct choice *c)
 {
@@ -395,7 +395,7 @@ static bool choose_partitions(struct choice *c, int *kept)
 	return true;
 }
 
-/* Reports how many nodes are where: at verbosity 1, and whenever the model has a name. */
+/* Logs how many nodes run where: at verbosity 1, and whenever the model has a name. */
 static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 {
 	const struct options *o = &d->options;

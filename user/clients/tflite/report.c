@@ -33,7 +33,7 @@ static const struct tfl_tensor *tensor_of(const struct tfl_context *c, const str
 	return list && at < list->size && list->data[at] >= 0 ? &c->tensors[list->data[at]] : NULL;
 }
 
-/* Counts a recurrent operation: each matrix multiplies each step of the input. */
+/* Counts the work of a recurrent operation: each matrix multiplies each step of the input. */
 static uint64_t recurrent(const struct tfl_context *c, const struct tfl_node *node)
 {
 	const struct tfl_tensor *in = tensor_of(c, node->inputs, 0);

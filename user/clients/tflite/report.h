@@ -18,7 +18,7 @@ struct candidate {
 	bool taken;
 	bool dequantises;		/* compilation converts its weights to float32 */
 	uint64_t work;
-	/* the reason to leave it; NULL: claimed, or out of memory */
+	/* the reason to leave the node; NULL if it is claimed, or if memory ran out */
 	char *why;
 };
 

@@ -14,7 +14,7 @@ enum { LEAST_MINOR = 4, MOST_NODES = 1 << 24, MOST_DIMS = 1 << 8, LAST_TYPE = 63
 /* TensorFlow Lite may be linked with the program. */
 __attribute__((weak)) const char *TfLiteVersion(void);
 
-/* Returns the version that the library of a function says; NULL: it says none. */
+/* Returns the version of a function's library; NULL if the library does not have one. */
 static const char *version_of(const void *function)
 {
 	const char *(*version)(void) = TfLiteVersion, *found;

@@ -11,8 +11,8 @@ static void set(struct lowering *t, uint32_t x)
 }
 
 /*
- * Translates an activation between two 8-bit tensors: with one scale as an operation, with two
- * scales as the fused activation of an ADD with zero.
+ * Translates an activation between two 8-bit tensors. If their scales are equal it is an operation;
+ * otherwise it is the fused activation of an ADD with zero.
  */
 static bool quantised_activation(struct lowering *t, int32_t type, int32_t fused)
 {
@@ -115,7 +115,7 @@ void leaky_relu_op(struct lowering *t)
 	set(t, with_number(t, NN(PRELU), x, attr_float(t, "alpha", 0.01f)));
 }
 
-/* Only the slope may be broadcast, not the input. */
+/* The slope may be broadcast, but the input may not. */
 void prelu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *slope = shape_in(t, 1);

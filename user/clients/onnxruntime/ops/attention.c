@@ -8,10 +8,10 @@
 #include <string.h>
 
 struct attention {
-	/* groups: heads of K and V, each shared by several heads of Q */
+	/* groups: number of heads of K and V, each shared by several heads of Q */
 	uint32_t batch, heads, groups;
 	uint32_t rows, past, columns;	/* positions of Q, of the past, of K with the past */
-	uint32_t depth, width;		/* of a head of Q and K, and of V */
+	uint32_t depth, width;		/* size of a head of Q and K, and of V */
 };
 
 /* Returns an input of three or four dimensions as [batch, heads, positions, depth]. */
@@ -62,7 +62,7 @@ static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32
 	return x;
 }
 
-/* Returns numbers to add: 0 where a position is visible, and `unseen` elsewhere. */
+/* Returns numbers to add: 0 if a position is visible, and `unseen` otherwise. */
 static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const struct shape *shape,
 		       float unseen)
 {
@@ -85,7 +85,7 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		of = (struct shape){ 2, { a->rows, a->columns } };
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
-		/* Each row has a visible position, so that no sum of exponentials is 0. */
+		/* Each row has a visible position, so no sum of exponentials is 0. */
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 	}
@@ -190,7 +190,7 @@ void attention_op(struct lowering *t)
 
 /* ---- com.microsoft ---- */
 
-/* Hides positions by an int32 mask: 1 for each that is visible, or lengths. */
+/* Hides positions by an int32 mask: 1 for each visible position, or lengths. */
 static uint32_t add_padding(struct lowering *t, const struct attention *a, uint32_t x,
 			    const struct shape *shape, uint32_t index)
 {
@@ -240,7 +240,7 @@ static void attend(struct lowering *t, const struct attention *a, uint32_t q, ui
 	set_heads(t, a, head_product(t, a, x, v, a->columns, a->width, false));
 }
 
-/* One product has Q, K and V side by side. Its bias is input 2. */
+/* One product computes Q, K and V side by side. Its bias is input 2. */
 void packed_attention_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *weights = shape_in(t, 1);
@@ -368,7 +368,7 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 	return view(t, x, 4, (uint32_t[]){ dims[0], 1, dims[2], half });
 }
 
-/* Rotates: the two halves of x are the coordinates of points in a plane. */
+/* Rotates points in a plane: the two halves of x are their coordinates. */
 static void turn(struct lowering *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
 {
 	const struct shape all = { 4, { dims[0], dims[1], dims[2], half } };

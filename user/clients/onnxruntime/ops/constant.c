@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators that are computed when the graph is translated: shapes, and arithmetic on them. */
+/* Operators whose results are computed during translation: shapes, and arithmetic on them. */
 #include "ops.h"
 
 #include <string.h>

@@ -230,7 +230,8 @@ void qlinear_conv_op(struct lowering *t)
 
 /* ---- transposed ---- */
 
-enum { MOST_GROUPS = 64 };		/* each is a convolution of its own */
+/* Maximum number of groups, each of which is a convolution of its own. */
+enum { MOST_GROUPS = 64 };
 
 /* Computes padding, which follows from the output's size if that is given. */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)

@@ -8,7 +8,8 @@
 struct loss {
 	uint32_t batch, classes, rest;
 	uint32_t dims[3];		/* of the input */
-	uint32_t chosen;		/* bool, of the input's shape: the element's class */
+	/* Bool tensor of the input's shape that marks the element's class. */
+	uint32_t chosen;
 };
 
 static bool read_loss(struct lowering *t, struct loss *l)
@@ -38,7 +39,10 @@ static bool read_loss(struct lowering *t, struct loss *l)
 	return !t->refused;
 }
 
-/* Selects the value in `x` of each element's class: [batch, 1, rest], 0 without a class. */
+/*
+ * Selects the value in `x` of each element's class: [batch, 1, rest]. The value is 0 without a
+ * class.
+ */
 static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };

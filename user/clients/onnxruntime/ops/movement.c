@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-/* The operand to move: 8-bit numbers if input and output have the same scale, else the input. */
+/*
+ * The operand to move: 8-bit numbers if input and output have the same scale, otherwise the input.
+ */
 struct moved {
 	bool quantised;
 	bool is_bool;			/* x is its float form */

@@ -326,7 +326,7 @@ void lrn_op(struct lowering *t)
 			   scalar_int(t, 1)), shape);
 }
 
-/* Operator set 13 normalises along one axis, earlier ones over all axes from one on. */
+/* Operator set 13 normalises along one axis; earlier ones over all axes from a given one on. */
 void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

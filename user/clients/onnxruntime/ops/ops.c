@@ -34,7 +34,7 @@ static const struct op {
 #include "clients/lower/functions.def"
 };
 
-/* Functions whose parts are too coarse in float16. */
+/* Functions whose intermediate results are too coarse in float16. */
 static function *const wide[] = { function_Acos, function_Asin, function_Atan, function_Cos,
 				  function_Erf };
 

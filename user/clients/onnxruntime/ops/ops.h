@@ -37,7 +37,7 @@ enum { MOST_FOLDED = 1 << 16 };		/* elements; the device computes larger ones */
 
 /*
  * Constant folding while a graph is translated. Returns the elements of an input if it is a small
- * constant, else NULL; `size` is that of an element.
+ * constant, otherwise NULL; `size` is an element's size.
  */
 const void *small_data_in(struct lowering *t, uint32_t index, size_t *size);
 /* Picks the elements at these places of an axis; `data` and `shape` become the result's. */

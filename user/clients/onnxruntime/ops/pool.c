@@ -27,7 +27,10 @@ static int elements_of_window(const struct window *w, int64_t at, bool padded)
 	return count;
 }
 
-/* Pools the middle one of three axes: element k of each window, for each k, by MAXIMUM or ADD. */
+/*
+ * Pools the middle one of three axes: combines element k of each window, for each k, by MAXIMUM or
+ * ADD.
+ */
 static uint32_t pooled_axis(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			    const struct window *w, int32_t code)
 {
@@ -69,12 +72,12 @@ static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			 constant(t, x, 3, (uint32_t[]){ 1, w->out[0], 1 }, parts), &line, &all);
 }
 
-/* The most elements of a window along an axis: each of them is an operation. */
+/* Maximum number of elements of a window along an axis; each is an operation. */
 #define MOST_ELEMENTS 64
 
 /*
  * Pools one axis after the other: three dimensions, dilated windows, and LpPool. A maximum of
- * maxima is the maximum; a number of elements is the product of those of the axes.
+ * maxima is the maximum; the number of elements is the product of the axes' numbers.
  */
 static void pool_by_axes(struct lowering *t)
 {

@@ -12,7 +12,7 @@ enum { MAX_STEPS = 256 };
 
 struct recurrent {
 	uint32_t steps, batch, inputs, units, directions;
-	bool batch_first, backward;	/* backward: the only direction */
+	bool batch_first, backward;	/* backward: the layer runs only backwards */
 	uint32_t gates;
 	uint32_t x;
 };
@@ -172,7 +172,9 @@ static uint32_t joined(struct lowering *t, uint32_t a, uint32_t b, uint32_t befo
 	return concatenated(t, x, 2, &shape, 1, a);
 }
 
-/* Sets the outputs of each direction: all states, the last one, and of LSTM the last cell. */
+/*
+ * Sets the outputs of each direction: all states, the last one, and for LSTM the last cell state.
+ */
 static void set_outputs(struct lowering *t, const struct recurrent *r, uint32_t out[2][3])
 {
 	uint32_t size = r->batch * r->units;
@@ -221,7 +223,7 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 					      omitted(t, r->x, 1);
 	for (int i = 0; i < 4; i++)
 		ins[count++] = bias(t, r, direction, order[i]);
-	/* There is no projection. */
+	/* ONNX has no projection. */
 	ins[count++] = omitted(t, r->x, 2);
 	ins[count++] = omitted(t, r->x, 1);
 	ins[count++] = state(t, r, 5, direction);
@@ -295,7 +297,7 @@ static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t 
 }
 
 struct gru {
-	uint32_t inputs[3];		/* of all steps, multiplied by the weights, with biases */
+	uint32_t inputs[3];	/* inputs of all steps, multiplied by the weights, with biases */
 	uint32_t weights[3], biases[3];	/* of the state */
 };
 

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-/* Reads the axes of a node. Without axes it is all of them, or none with noop_with_empty_axes. */
+/*
+ * Reads the axes of a node. Without axes it reduces all of them, or none with noop_with_empty_axes.
+ */
 static bool read_axes(struct lowering *t, const struct shape *shape, bool *marked)
 {
 	int64_t count = 0, *axes = ints_of(t, 1, "axes", &count);

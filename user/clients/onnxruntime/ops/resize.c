@@ -17,7 +17,9 @@ enum coordinates {
 	HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC,
 	TF_CROP_AND_RESIZE
 };
-/* BEFORE_11: ONNX Runtime rounds up if an axis shrinks, else down. There was no nearest_mode. */
+/*
+ * BEFORE_11: ONNX Runtime rounds up if an axis shrinks, otherwise down. There was no nearest_mode.
+ */
 enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL, BEFORE_11 };
 
 struct resize {
@@ -373,7 +375,7 @@ void upsample_op(struct lowering *t)
 
 /* ---- GridSample ---- */
 
-/* Along one axis, both neighbours of each place, or the nearest element, and their weights. */
+/* For each place along one axis: both neighbours, or the nearest element, and their weights. */
 struct neighbours {
 	uint32_t at[2], weight[2];
 	int count;

@@ -126,7 +126,7 @@ static bool check_image(struct lowering *t, const struct tfl_tensor *x, const st
 	return !t->refused;
 }
 
-/* Transposes a depthwise filter to one of groups: by channel. */
+/* Converts a depthwise filter to a filter of groups, by transposing the channels. */
 static uint32_t by_channel(struct lowering *t, struct operand type)
 {
 	const uint32_t channels = type.dims[3], taps = type.dims[1] * type.dims[2];
@@ -196,7 +196,7 @@ void depthwise_op(struct lowering *t)
 
 /*
  * Translates a transposed convolution of input `image`. The windows of `steps` places reach beyond
- * the output: half of that is cut off at the head, the rest at the tail.
+ * the output: half of the excess is cut off at the head, the rest at the tail.
  */
 static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t bias, int activation)
 {

@@ -114,8 +114,8 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 
 /*
  * NNAPI's QUANTIZED_16BIT_LSTM is this kernel with two matrices for each gate. The reference
- * concatenates them with the recurrent weights first, but the data before the state. So the first
- * columns, which multiply the data, are the recurrent weights there.
+ * concatenates the recurrent weights before the others, but the data before the state. So the first
+ * columns, which multiply the data, are what it calls the recurrent weights.
  */
 static void basic_quantised(struct lowering *t)
 {
@@ -177,7 +177,7 @@ static const struct tfl_tensor *intermediate(const struct lowering *t, int i)
 	return &tfl(t)->context->tensors[list->data[i]];
 }
 
-/* Returns the scale of an intermediate result; NULL zero_point: it must be 0. */
+/* Returns the scale of an intermediate result. If zero_point is NULL, the zero point must be 0. */
 static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 {
 	const struct tfl_tensor *tensor = intermediate(t, i);

@@ -9,7 +9,7 @@
 /* An operation in construction. */
 struct cell {
 	uint32_t in[64], out[8], ins, outs;
-	uint32_t place[2];		/* of the node's outputs among `out` */
+	uint32_t place[2];		/* place of the node's outputs among `out` */
 };
 
 static void append(struct cell *c, uint32_t operand)

@@ -219,7 +219,7 @@ void broadcast_to_op(struct lowering *t)
 	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
 }
 
-/* Shapes are constant in a partition: it is compiled again for other shapes. */
+/* Shapes are constant in a partition, which is compiled again for other shapes. */
 void shape_op(struct lowering *t)
 {
 	const struct tfl_ints *dims = tensor_in(t, 0)->dims;
@@ -324,7 +324,10 @@ void embedding_lookup_op(struct lowering *t)
 	set(t, 0, EMIT(t, NN(EMBEDDING_LOOKUP), out_like(t, 0), in(t, 0), in(t, 1)));
 }
 
-/* Checks that keys ascend: the interfaces may find different ones among equal or unsorted keys. */
+/*
+ * Checks that keys ascend, because with equal or unsorted keys the interfaces may find different
+ * ones.
+ */
 static bool are_ascending(struct lowering *t, const struct tfl_tensor *keys)
 {
 	const uint64_t count = tensor_count(keys);
@@ -465,7 +468,7 @@ void reverse_op(struct lowering *t)
 
 /*
  * Reverses the first elements of an axis, as many as input 1 says for each place along another one.
- * Both axes become rows, which a GATHER takes: of place s of n it takes n - 1 - s if s < n, else s.
+ * Both axes become rows for a GATHER: for place s of n it reads n - 1 - s if s < n, otherwise s.
  */
 void reverse_sequence_op(struct lowering *t)
 {
