@@ -50,7 +50,7 @@ static bool lives_with(const struct value *a, const struct value *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Puts a value at the lowest place where nothing lies that is needed meanwhile. */
+/* Puts a value at the lowest place that no value needed at the same time uses. */
 static void place(struct graph *g, const uint32_t *placed, uint32_t count, struct value *v)
 {
 	bool moved = true;

@@ -16,7 +16,7 @@ struct capabilities {
 
 /*
  * Reads the figures of the GPU's driver from a file of `folder`, or measures and writes them there.
- * NULL: there is no folder. A failure to write is ignored.
+ * If `folder` is NULL, there is no file. A failure to write is ignored.
  */
 enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 				struct capabilities *capabilities, struct nn_error *err);

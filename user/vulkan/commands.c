@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records commands. Most dispatches need what the one before wrote: a barrier is before each.
+ * Records commands. Most dispatches read the output of the one before, so a barrier is before each.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>

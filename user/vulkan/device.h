@@ -21,7 +21,7 @@ struct gpu_name {
 	char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
 	char uuid[GPU_UUID_TEXT];
 	bool is_software;
-	char lack[64];			/* of what the engine needs; empty: nothing */
+	char lack[64];	/* missing feature that the engine needs; empty if it has all */
 };
 
 /* Variants of shaders that a GPU may have. */
@@ -45,7 +45,8 @@ struct gpu {
 	uint32_t uses;			/* variants that are quicker there */
 	uint32_t references;		/* under the lock of device.c */
 	bool is_lost;			/* atomic */
-	pthread_mutex_t lock;		/* of the pool and the pipelines; a compiler may take long */
+	/* Protects the pool and the pipelines; a compiler may hold it for long. */
+	pthread_mutex_t lock;
 	pthread_mutex_t queue_lock;	/* of the queue */
 	VkCommandPool pool;
 	struct pipelines *pipelines;
@@ -55,26 +56,27 @@ struct gpu {
 int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
 
 /*
- * Opens the GPU whose name contains `wanted`, or whose UUID it is. NULL means the first one that
- * is hardware, "software" the first software driver. NN_DEVICE_UNAVAILABLE with the reason.
+ * Opens the GPU whose name contains `wanted`, or whose UUID it is. NULL means the first one that is
+ * hardware, "software" the first software driver. Returns NN_DEVICE_UNAVAILABLE with the reason if
+ * there is none.
  */
 enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
 
-/* Everything that was made on a GPU holds it. */
+/* Takes a reference to a GPU. Everything that was made on a GPU holds one. */
 struct gpu *gpu_hold(struct gpu *gpu);
 void gpu_release(struct gpu *gpu);
 
 /*
- * Returns the status for what a Vulkan call returned, with `what` as the reason. After
+ * Returns the status for a result of a Vulkan call, with `what` as the reason. After
  * VK_ERROR_DEVICE_LOST the GPU is lost: nothing more runs on it, and it has to be opened again.
  */
 enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct nn_error *err);
 bool gpu_is_lost(struct gpu *gpu);
 
-/* Waits until the GPU does nothing more; one that is lost does nothing. */
+/* Waits until the GPU is idle; a lost GPU is. */
 void gpu_wait(struct gpu *gpu);
 
-/* A buffer with memory of its own; `base` is NULL where the host does not reach it. */
+/* A buffer with its own memory; `base` is NULL if the host cannot reach it. */
 struct gpu_buffer {
 	VkBuffer buffer;
 	VkDeviceMemory memory;

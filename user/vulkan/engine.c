@@ -17,7 +17,7 @@ static struct {
 	const char *wanted;
 	const char *folder;
 	struct gpu *gpu;		/* under the lock */
-	uint32_t stored;		/* the same: pipelines of it that the store has */
+	uint32_t stored;		/* number of this GPU's pipelines that the store has */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vulkan_engine_choose(const char *wanted, const char *folder)
@@ -28,7 +28,7 @@ void vulkan_engine_choose(const char *wanted, const char *folder)
 
 /* ---- Pipelines in the engine's store ---- */
 
-/* They depend on this build's shaders, the driver and the GPU. */
+/* Pipelines depend on this build's shaders, the driver and the GPU. */
 static int key_of(const struct gpu *gpu, char key[256])
 {
 	char build[BUILD_ID_TEXT];
@@ -105,7 +105,7 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 	return status;
 }
 
-/* The power that a GPU takes is not known: it is that of the CPU for as long. */
+/* The power that a GPU takes is not known; the CPU's power is assumed for the same time. */
 static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 {
 	static const int32_t types[] = {

@@ -44,8 +44,8 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Puts the axes of two chains over the same elements on those of both. False: they are too
- * different. A chain of one axis reads each tensor as it lies.
+ * Expresses two chains over the same elements by the axes of both. Returns false if they differ too
+ * much. A chain of one axis reads each tensor as it lies.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {
@@ -176,7 +176,7 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 		if (!before || before->shader != SHADER_elementwise || !exchange(&exchanged_next))
 			return;
 	}
-	/* The operands of both are there where the second one was. */
+	/* When the second dispatch runs, the operands of both exist. */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];
 		*next = *before;

@@ -131,7 +131,7 @@ uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element)
 
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count)
 {
-	/* Each dimension may have 65535 of them. */
+	/* Each dimension may have at most 65535 groups. */
 	const uint32_t x = count < 32768 ? (uint32_t)count : 32768;
 	struct dispatch d = { .shader = shader, .operation = l->index, .cost = count };
 
@@ -218,7 +218,10 @@ void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_
 
 /* ---- Running the shape rule ---- */
 
-/* A scalar, or a tensor whose values tell a shape: a copy, as others may write the original. */
+/*
+ * Copies a scalar, or a tensor whose values determine a shape, because other processes may write
+ * the original.
+ */
 static enum nn_status copy_value(struct lower *l, uint32_t i, struct nn_tensor *t)
 {
 	const struct nn_operand *o = operand_of(l, false, i);
@@ -416,7 +419,7 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 	return status;
 }
 
-/* All arguments have a value, also those that no operation uses. */
+/* All arguments get a value, also those that no operation uses. */
 static enum nn_status take_arguments(struct graph *g, struct nn_error *err)
 {
 	const struct nn_subgraph *main = &g->model->subgraphs[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model as a list of dispatches: what each shader reads and writes, and where that lies in one
- * buffer. Nothing here calls Vulkan.
+ * A model as a list of dispatches: which values each shader reads and writes, and where they lie in
+ * one buffer. Nothing here calls Vulkan.
  */
 #ifndef NN_VULKAN_GRAPH_H
 #define NN_VULKAN_GRAPH_H
@@ -36,7 +36,7 @@ struct gather_params { GATHER_PARAMS };
 struct quantise_params { QUANTISE_PARAMS };
 
 struct dispatch {
-	enum shader shader;		/* SHADERS: it was fused with another */
+	enum shader shader;	/* shader of the dispatch; SHADERS if it was fused into another */
 	uint32_t constants[SHADER_CONSTANTS];
 	uint32_t groups[3];
 	uint32_t tensors[TENSORS];	/* values, or NO_VALUE */
@@ -51,7 +51,7 @@ struct dispatch {
 		struct resize_params resize;
 		struct gather_params gather;
 		struct quantise_params quantise;
-		uint32_t at[TENSORS];	/* all begin with these */
+		uint32_t at[TENSORS];	/* all parameters begin with these offsets */
 	} params;
 };
 
@@ -64,7 +64,7 @@ struct index_check {
 /* The buffer begins with the parameters of the dispatches, then constants, then the rest. */
 struct graph {
 	const struct nn_model *model;
-	struct nn_tensor *tensors;	/* by operand: as the shape rules have them */
+	struct nn_tensor *tensors;	/* tensor of each operand, as the shape rules describe it */
 	uint32_t *operand_values;	/* by operand */
 	struct value *values;
 	uint32_t num_values;
@@ -95,7 +95,7 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 			       void (*refused)(uint32_t operation, const char *reason),
 			       struct nn_error *err);
 
-/* Gives each value its place: temporaries that are not needed at the same time share theirs. */
+/* Gives each value its place; temporaries that are not needed at the same time share places. */
 enum nn_status arena_plan(struct graph *graph, uint64_t alignment, struct nn_error *err);
 
 /* Joins chains of elementwise dispatches, and activations with the products before them. */

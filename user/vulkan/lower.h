@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An operation becomes dispatches: what the functions of the table in operations.c are given, and
- * what they call.
+ * An operation becomes dispatches. This header has the arguments of the functions in operations.c's
+ * table, and the functions that they call.
  */
 #ifndef NN_VULKAN_LOWER_H
 #define NN_VULKAN_LOWER_H
@@ -14,14 +14,14 @@ struct lower {
 	struct graph *graph;
 	const struct nn_operation *operation;
 	uint32_t index;			/* of the operation */
-	uint32_t argument;		/* of the row in the table */
-	struct nn_run run;		/* its shapes are known; float16 is float32 there */
+	uint32_t argument;		/* argument of the row in the table */
+	struct nn_run run;	/* the operation with known shapes; float16 is float32 there */
 	bool out_of_memory;
 };
 
 typedef enum nn_status lower_fn(struct lower *l);
 
-/* A row of the table: an operation, the types of an input it is supported with, its function. */
+/* A row of the table: an operation, the types of the input that it supports, its function. */
 struct vulkan_op {
 	int32_t code;
 	uint32_t types;			/* NN_T() */
@@ -45,21 +45,23 @@ uint32_t lower_output_type(const struct lower *l, uint32_t output);
 uint32_t lower_input(struct lower *l, uint32_t input);
 uint32_t lower_output(struct lower *l, uint32_t output);
 
-/* A constant of malloc()ed memory, which becomes the graph's; NULL: there was none. */
+/*
+ * Adds a constant of malloc()ed memory, which the graph owns from then on; NULL if memory ran out.
+ */
 uint32_t lower_constant(struct lower *l, void *data, uint64_t size, uint32_t element);
 uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
 
 /* A dispatch without tensors, of one invocation for each of `count` elements. */
 struct dispatch lower_linear(const struct lower *l, enum shader shader, uint64_t count);
-/* Does what lower_linear() does, with a work group for each. */
+/* Does the same as lower_linear(), with a work group for each element. */
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count);
 
 /* Adds a dispatch. */
 enum nn_status lower_add(struct lower *l, const struct dispatch *d);
 
 /*
- * Returns a table of what the reference computes of bytes: input 0 of `inputs` stands for each
- * byte. With `arity` 2, input 1 does as well. NULL: no memory, or the operation fails.
+ * Returns a table of the reference's results for bytes: input 0 of `inputs` stands for each byte.
+ * With `arity` 2, input 1 does as well. Returns NULL if memory runs out or the operation fails.
  */
 void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_inputs,
 		  uint32_t arity);

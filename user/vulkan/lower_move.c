@@ -93,7 +93,7 @@ static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), &dense, lower_output(l, 0), view);
 }
 
-/* The same bytes are the output's, unless both are arguments of the model. */
+/* The output has the same bytes, without a copy, unless both are arguments of the model. */
 enum nn_status lower_reshape(struct lower *l)
 {
 	struct nn_strided all;
@@ -206,7 +206,7 @@ enum nn_status lower_strided_slice(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Puts input 0 into a tensor of another shape, where the other elements have one value. */
+/* Puts input 0 into a tensor of another shape, whose other elements have one value. */
 static enum nn_status put_into(struct lower *l, const void *value, uint32_t to,
 			       const struct nn_tensor *shape, const int32_t *at)
 {
@@ -349,7 +349,7 @@ static struct nn_strided batch_view(const struct nn_tensor *big, const struct ax
 	return view;
 }
 
-/* With a border the image is copied into a temporary first. */
+/* If there is a border, the image is first copied into a temporary. */
 enum nn_status lower_batch_space(struct lower *l)
 {
 	const struct axes a = axes_of(l, l->argument ? 3 : 2);

@@ -47,7 +47,10 @@ enum nn_status lower_resize(struct lower *l)
 	return lower_add(l, &d);
 }
 
-/* Indices that are constants are checked now, those that are arguments in each execution. */
+/*
+ * Indices that are constants are checked now; those that are arguments are checked in each
+ * execution.
+ */
 static enum nn_status check_indices(struct lower *l, uint32_t input, uint32_t count, uint32_t limit)
 {
 	const struct nn_subgraph *main = &l->graph->model->subgraphs[0];

@@ -17,7 +17,7 @@
 /* Elements of a row of SOFTMAX of bytes: the sum of their exponentials fits 32 bits. */
 #define MAX_SOFTMAX 4096
 
-/* Rows along an axis of input 0: their size, their distance, and how many there are. */
+/* Returns the rows along an axis of input 0: their size, their distance, and their number. */
 static struct rows_params rows_along(const struct nn_tensor *in, uint32_t axis)
 {
 	struct rows_params p = { .size = in->dims[axis] };

@@ -76,7 +76,10 @@ static bool is_dynamic(const struct lower *l)
 	return is_float(l) && l->run.inputs[FILTER].type != NN_TENSOR_FLOAT32;
 }
 
-/* For each channel, a scale of a dynamic product, or a multiplier and a shift of bytes. */
+/*
+ * Sets, for each channel, a scale of a dynamic product, or a multiplier and a shift of an int8
+ * product.
+ */
 static void set_scales(struct lower *l, struct dispatch *d, uint32_t channels)
 {
 	struct nn_multiplier *multipliers;

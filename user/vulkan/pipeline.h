@@ -26,7 +26,7 @@ uint32_t pipelines_count(const struct gpu *gpu);
 
 /*
  * Begins with pipelines that were made before, as pipelines_save() returned them. Returns false if
- * they are damaged, or of another GPU or driver.
+ * they are damaged, or from another GPU or driver.
  */
 bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
 

@@ -28,16 +28,16 @@ struct prepared {
 	struct graph graph;
 	struct gpu_buffer memory;
 	struct gpu_buffer staging;
-	struct transfer *transfers;	/* of inputs, then of outputs */
+	struct transfer *transfers;	/* transfers of inputs, then of outputs */
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
 	VkFence fence;
 
-	pthread_mutex_t lock;		/* of all below, and of an execution */
+	pthread_mutex_t lock;		/* protects all fields below, and an execution */
 	struct commands commands;
-	bool is_running;		/* after a deadline: the fence has not signalled */
+	bool is_running;		/* a deadline passed, and the fence has not signalled yet */
 	uint32_t tunings;
-	uint64_t cost;			/* of a submission, at most */
+	uint64_t cost;			/* maximum cost of a submission */
 };
 
 static const struct nn_subgraph *main_of(const struct prepared *p)
@@ -402,7 +402,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 	return status;
 }
 
-/* Waits for other executions; false: the deadline has passed. */
+/* Waits for other executions; returns false if the deadline has passed. */
 static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 {
 	const struct timespec until = { (time_t)(deadline_ns / NS_PER_S),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model that is ready to run on a GPU: its memory there, and its commands, which are recorded once.
+ * A model that is ready to run on a GPU: its memory there, and its commands, which are recorded
+ * once.
  */
 #ifndef NN_VULKAN_PREPARED_H
 #define NN_VULKAN_PREPARED_H
@@ -16,9 +17,9 @@ struct prepared;
 struct prepared_facts {
 	uint64_t weights;		/* bytes of constants on the GPU */
 	uint64_t temporaries;		/* bytes of all other values there */
-	uint64_t unshared;		/* what these would take if none shared its place */
+	uint64_t unshared;		/* bytes of the values if none shared its place */
 	uint32_t dispatches;
-	uint32_t submissions;		/* of an execution, as of now */
+	uint32_t submissions;		/* submissions of an execution now */
 };
 
 /* Makes it; the model outlives it. The GPU is held. */
@@ -26,8 +27,8 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 			       struct prepared **prepared, struct nn_error *err);
 
 /*
- * Runs it, one execution at a time. Once the deadline passes or `gone` (a file, or -1) is
- * readable, no further submission follows.
+ * Runs the model, one execution at a time. After the deadline passes or `gone` (a file, or -1)
+ * becomes readable, no further submission follows.
  */
 enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution, int gone,
 				struct nn_error *err);

@@ -136,8 +136,8 @@
 	int high_q;
 
 /*
- * Rows: `outer` times `inner` of them, of `size` elements that are `inner` apart; REDUCE has axes
- * instead, those kept first.
+ * Rows: `outer` times `inner` rows of `size` elements that are `inner` apart. REDUCE has axes
+ * instead, those that stay first.
  */
 #define ROWS_PARAMS									\
 	uint at[TENSORS];								\
