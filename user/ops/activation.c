@@ -52,9 +52,9 @@ static void map_float(const struct nn_run *r, float (*fn)(float x, float alpha),
 
 /* Parameters of a quantised function; the input's value is in units of its scale. */
 struct quantised {
-	struct nn_multiplier in;	/* for LOGISTIC and TANH */
+	struct nn_multiplier in;	/* multiplier of the input for LOGISTIC and TANH */
 	int32_t radius;
-	struct nn_multiplier relu;	/* for HARD_SWISH: 16 bits */
+	struct nn_multiplier relu;	/* multiplier of 16 bits for HARD_SWISH */
 	struct nn_multiplier out;
 };
 
@@ -178,7 +178,7 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
-	/* With a radius of 0 only the input 0 is computed, which needs no factor. */
+	/* With a radius of 0, only the input 0 is computed, and it needs no factor. */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
 	map_q8(r, k->on_q8, &p);

@@ -189,7 +189,7 @@ static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uin
 	qsort(list, k, sizeof(*list), compare_candidates);
 }
 
-/* Inserts an element into a sorted list; it replaces the last one, which is not above it. */
+/* Inserts an element into a sorted list in place of the last one, which is not above it. */
 static void insert(struct candidate *list, uint32_t last, double value, uint32_t index)
 {
 	uint32_t at = last;

@@ -93,7 +93,9 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 
 	if (status)
 		return status;
-	/* In a linked operation, the backward cell has the size of the auxiliary input. */
+	/*
+	 * In a linked operation, the backward cell reads the auxiliary input, so it has that size.
+	 */
 	bw_s = s;
 	bw_s.size = bw.size;
 	x = nn_sequence_read(r, 0, &s);

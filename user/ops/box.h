@@ -41,8 +41,8 @@ static inline float nn_largest(float a, float b)
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
 
 /*
- * Moves a box's center by delta[0..1] of its size, resizes it by the
- * exponentials of delta[2..3], and clips it to an image of that size.
+ * Returns a box whose center is moved by delta[0..1] of its size, whose size is multiplied by the
+ * exponentials of delta[2..3], and which is clipped to an image of that size.
  */
 struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width);
 

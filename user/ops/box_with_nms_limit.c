@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much, and of these
+ * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much, and from these
  * the best of each image.
  */
 #include <math.h>
@@ -80,8 +80,8 @@ static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 }
 
 /*
- * Keeps the best `limit` of a list, in the list's order. `best` has room for all of them. `is_best`
- * has a flag for each box, false before and after.
+ * Keeps the best `limit` of a list, in the list's order. `best` has room for the whole list.
+ * `is_best` has a flag for each box, which is false before and after.
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)

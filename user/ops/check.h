@@ -19,12 +19,12 @@
 /* Types by reference to inputs, alone or combined with a set. */
 #define NN_SAME (1u << 31)		/* the type of input 0, */
 #define NN_SAME_1 (1u << 30)		/* of input 1, */
-#define NN_SAME_2 (1u << 29)		/* or of input 2 */
+#define NN_SAME_2 (1u << 29)		/* type of input 2 */
 /* scalar FLOAT16 if input 0 is TENSOR_FLOAT16, else FLOAT32 */
 #define NN_SCALAR_OF (1u << 28)
 /* the type of input 0 if float, else TENSOR_QUANT16_ASYMM */
 #define NN_BOX_OF (1u << 27)
-#define NN_ANCHOR_OF (1u << 26)		/* the same with TENSOR_QUANT16_SYMM */
+#define NN_ANCHOR_OF (1u << 26)		/* like NN_BOX_OF, with TENSOR_QUANT16_SYMM */
 
 /* A scalar operand of one type. */
 #define NN_SCALAR_INT { NN_T(NN_INT32), 0, 0 }

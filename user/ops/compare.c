@@ -40,8 +40,8 @@ OPERATOR(less_equal, <=)
 struct kernels {
 	nn_row_fn *on_float;
 	nn_row_fn *on_int;
-	nn_row_fn *on_bool;		/* also for unsigned values with equal quantisation */
-	nn_row_fn *on_signed;		/* for signed values with equal quantisation */
+	nn_row_fn *on_bool;	/* rows of bool, and of unsigned values with equal quantisation */
+	nn_row_fn *on_signed;		/* rows of signed values with equal quantisation */
 	nn_row_fn *on_q8;
 };
 
@@ -61,7 +61,7 @@ static enum nn_status execute(struct nn_run *r)
 		nn_broadcast(r, k->on_bool, NULL);
 		break;
 	default:
-		/* With huge scales, different stored values may both be infinite, so equal. */
+		/* With huge scales, different stored values may both be infinite and thus equal. */
 		if (nn_tensor_quantised_alike(&r->inputs[0], &r->inputs[1]) &&
 		    r->inputs[0].scale < 1e30f) {
 			nn_broadcast(r, r->inputs[0].type == NN_TENSOR_QUANT8_ASYMM ? k->on_bool :

@@ -11,8 +11,8 @@
 
 /* A contiguous stretch of input elements, and the start of the matching filter elements. */
 struct nn_stretch {
-	size_t in;		/* from the group's first channel in the image */
-	size_t filter;		/* from the start of a filter */
+	size_t in;		/* offset from the group's first channel in the image */
+	size_t filter;		/* offset from the start of a filter */
 	size_t length;
 };
 

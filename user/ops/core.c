@@ -22,13 +22,16 @@ struct block {
 struct scratch {
 	struct block *blocks;
 	void *result;
-	const struct nn_tensor *inputs;	/* the caller's, while converted ones replace them */
-	bool is_kept;			/* in the caller's memory */
+	const struct nn_tensor *inputs;	/* the caller's inputs, or converted ones in their place */
+	bool is_kept;			/* the data are in the caller's memory */
 };
 
 #define ALIGNMENT 64
 
-/* Takes a part of the caller's memory, or returns NULL if it is too small; records the need. */
+/*
+ * Takes a part of the caller's memory, or returns NULL if that is too small. Records the size that
+ * is needed.
+ */
 static void *take(const struct nn_run *r, size_t bytes)
 {
 	struct nn_run_memory *m = r->memory;
@@ -245,8 +248,8 @@ static bool is_supported(const struct nn_subgraph *s, const struct nn_operation 
 }
 
 /*
- * Finds the operations of the main subgraph that can be executed: all operations in their subgraphs
- * must be known. `good` starts out true and is lowered until nothing changes.
+ * Finds the operations of the main subgraph that can be executed: those whose subgraphs have only
+ * known operations. `good` starts out true and is lowered until nothing changes.
  */
 static void find_supported(const struct nn_model *model, bool *good, bool *supported)
 {

@@ -64,12 +64,12 @@ struct job {
 	float threshold;		/* of scores */
 	float scales[4];		/* of deltas */
 	const float *scores;		/* of the image */
-	const float *deltas;		/* the same, `delta_size` of each anchor */
+	const float *deltas;		/* deltas, `delta_size` of them for each anchor */
 	size_t delta_size;
 	const float *anchor_boxes;
 	float *best;			/* best score of each anchor */
 	uint32_t *good;			/* anchors whose best score is above the threshold */
-	struct nn_box *boxes;		/* of anchors that were placed */
+	struct nn_box *boxes;		/* boxes of anchors that were placed */
 	bool *is_placed;
 	float *room;			/* for nms */
 	size_t num_good;
@@ -207,8 +207,8 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 
 /*
  * Detects class by class; a detection is numbered by class and anchor. Once the outputs are full, a
- * later detection needs a score above the worst of them. One with less does not suppress better
- * ones either.
+ * later detection needs a score above the worst of them. A detection with less does not suppress
+ * better ones either.
  */
 static void detect_regular(struct job *j)
 {
@@ -243,7 +243,9 @@ static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 	nn_candidates_best(j->ranked, j->classes - 1, most);
 }
 
-/* Detects all classes together: anchors compete by their best class, and their next ones follow. */
+/*
+ * Detects all classes together. Anchors compete by their best class; the next best classes follow.
+ */
 static void detect_fast(struct job *j, uint32_t most)
 {
 	uint32_t classes = most < j->classes - 1 ? most : j->classes - 1;

@@ -154,7 +154,7 @@ static enum nn_status check_filter(const struct nn_check *c, uint8_t rank)
 
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
-	/* It is the second of a convolution's own arguments. */
+	/* The operand is the second of the convolution's own arguments. */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }
 

@@ -9,7 +9,8 @@
 
 /* Forms of quantisation; each is that of a runtime. */
 enum nn_dynamic_form {
-	NN_DYNAMIC_TENSOR,	/* one range for all, to uint8: DynamicQuantizeLinear of ONNX */
+	/* One range for the whole tensor, to uint8: DynamicQuantizeLinear of ONNX. */
+	NN_DYNAMIC_TENSOR,
 	NN_DYNAMIC_ROWS,	/* a range per row or image, to int8 without a zero point, */
 	/* and with one: TensorFlow Lite's hybrid kernels do either */
 	NN_DYNAMIC_ROWS_ASYMMETRIC,
@@ -33,7 +34,9 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 /* Returns the quantisation of numbers in a range. */
 struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high);
 
-/* Added to a number away from zero, nearly a half rounds it; the rest is then cut off. */
+/*
+ * Nearly a half. It is added to a number away from zero, and the fraction is cut off: this rounds.
+ */
 #define NN_DYNAMIC_HALF 0x1.fffffep-2f
 
 /* Returns the number that makes a byte of a rounded one, if it is added. */

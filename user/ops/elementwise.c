@@ -80,7 +80,7 @@ static enum nn_status execute_int(struct nn_run *r, nn_row_fn *fn)
 
 /* Parameters of a quantised kernel. */
 struct quantised {
-	int32_t terms_a[256];		/* by stored value: its term in a sum */
+	int32_t terms_a[256];		/* term of each stored value in a sum */
 	int32_t terms_b[256];
 	struct nn_q8 a;			/* for products */
 	struct nn_q8 b;

@@ -44,7 +44,10 @@ uint16_t nn_float_to_half(float value)
 	if (magnitude >= 0x477ff000)	/* rounds beyond the largest half */
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
-		/* Subnormal: adding 1/2 keeps 24 - 14 bits, which the processor rounds. */
+		/*
+		 * The result is subnormal: adding 1/2 keeps 24 - 14 bits, which the processor
+		 * rounds.
+		 */
 		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
 
 		return sign | (uint16_t)(shifted - 0x3f000000);
@@ -60,7 +63,7 @@ uint16_t nn_float_to_half(float value)
 #define LANES 8
 #define TARGET __attribute__((target("avx2,f16c")))
 
-/* Both return the number of converted elements, a multiple of eight. */
+/* Both functions return the number of converted elements, a multiple of eight. */
 static TARGET size_t eights_to_floats(const char *halves, float *floats, size_t count)
 {
 	size_t i = 0;
@@ -82,7 +85,7 @@ static TARGET size_t eights_to_halves(const float *floats, char *halves, size_t 
 	return i;
 }
 
-/* Returns whether the CPU converts eight at a time: every one with AVX2 does. */
+/* Returns whether the CPU converts eight numbers at a time; every CPU with AVX2 does. */
 static bool converts_eights(void)
 {
 	__builtin_cpu_init();

@@ -26,7 +26,7 @@ struct result {
 
 /* The inputs as float and NHWC, and room for the proposals of an image. */
 struct job {
-	struct nn_image shape;		/* of the scores: c is the number of anchors */
+	struct nn_image shape;		/* shape of the scores; c is the number of anchors */
 	const float *scores;
 	const float *deltas;
 	const struct nn_box *anchors;

@@ -21,7 +21,7 @@ struct nn_image nn_image_of(const struct nn_tensor *t, bool nchw);
 /* Sets an output's rank to 4 with these sizes. */
 void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image);
 
-/* Returns an input's elements as NHWC: its own data or a copy. NULL: out of memory. */
+/* Returns an input's elements as NHWC: its own data or a copy. Returns NULL if memory runs out. */
 const void *nn_image_input(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
 /* Returns memory to write an output as NHWC; its contents are undefined. NULL: out of memory. */
@@ -34,7 +34,7 @@ void nn_image_finish(const struct nn_tensor *t, bool nchw, const void *nhwc);
 struct nn_source {
 	uint32_t low;
 	uint32_t high;
-	float weight;		/* of high; low has 1 - weight */
+	float weight;		/* weight of `high`; `low` has 1 - weight */
 };
 
 /* The four pixels around a point: offsets of their first elements in an NHWC image, and weights. */

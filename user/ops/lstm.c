@@ -88,7 +88,7 @@ static enum nn_status execute_lstm(struct nn_run *r)
 				r->num_outputs > 1 ? r->outputs[2].data : NULL);
 }
 
-/* Inputs 1 to 22 of both: weights, states, activation and clips. */
+/* Inputs 1 to 22 of both operations: weights, states, activation and clips. */
 #define CELL_RULES NN_LSTM_CELL_RULES(1), [STATE_H ... STATE_C] = { NN_SAME, 2, 2 },	\
 		   [ACTIVATION] = NN_SCALAR_INT, [CELL_CLIP ... PROJECTION_CLIP] = NN_SCALAR_FLOAT
 

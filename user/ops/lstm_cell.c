@@ -191,8 +191,9 @@ static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const 
 }
 
 /*
- * One step: from x [batch, size], aux (or NULL), h [batch, outputs] and cell state s [batch, units]
- * to next_h and next_s. These may not overlap h but may be s. `scratch` has room for all gates.
+ * Computes one step, from x [batch, size], aux (or NULL), h [batch, outputs] and cell state s
+ * [batch, units] to next_h and next_s. next_h must not overlap h; next_s may be s. `scratch` has
+ * room for all gates.
  */
 static void step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,
 		 const float *aux, const float *h, const float *s, float *next_h, float *next_s,

@@ -27,16 +27,16 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 #define FEW 16			/* maximum number for insertion sort */
 
 /*
- * A partially sorted list. Candidates up to an end come before those after it. The last of `ends`
- * is the nearest one. The part before `sorted` is in order.
+ * A partially sorted list. `ends` divides it into parts, of which earlier ones have better
+ * candidates. The last of `ends` is the nearest one. The part before `sorted` is in order.
  */
 struct order {
 	struct nn_candidate *list;
-	size_t at;			/* of the next candidate */
+	size_t at;			/* position of the next candidate */
 	size_t sorted;
 	size_t ends[MAX_ENDS];
 	size_t num_ends;
-	size_t budget;			/* of candidates to divide, before all are sorted instead */
+	size_t budget;	/* candidates that may still be divided before all are sorted instead */
 };
 
 _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
@@ -81,7 +81,7 @@ static size_t divide(struct nn_candidate *list, size_t count)
 	if (is_before(c, a))
 		swap(a, c);
 	pivot = *c;
-	/* Move each as one word: loading a word right after storing its parts is slow. */
+	/* Moves each as one word, because loading a word right after storing its parts is slow. */
 	for (size_t i = 0; i + 1 < count; i++) {
 		struct nn_candidate x;
 		uint64_t whole;
@@ -255,8 +255,8 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 }
 
 /*
- * Compares a candidate with the kept ones only when it is the best that is left: no other score can
- * increase meanwhile.
+ * Compares a candidate with the selected ones only when it is the best that is left, because no
+ * other score can increase meanwhile.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Non-maximum suppression: of boxes that overlap, the one with the best score is kept.
+ * Non-maximum suppression: from a set of overlapping boxes, the one with the best score is
+ * selected.
  */
 #ifndef NN_OPS_NMS_H
 #define NN_OPS_NMS_H
@@ -11,9 +12,9 @@
 
 #include "ops/box.h"
 
-/* Effect on the score of a box that overlaps a better one: values of the NNAPI. */
+/* Effect on the score of a box that overlaps a better one. Values are the NNAPI's. */
 enum nn_nms_kernel {
-	NN_NMS_DISCARD = -1,	/* not an NNAPI value: the box is dropped from the threshold on */
+	NN_NMS_DISCARD = -1,	/* not an NNAPI value: from the threshold on the box is dropped */
 	NN_NMS_HARD = 0,	/* the score becomes 0 from the threshold on */
 	NN_NMS_LINEAR = 1,	/* the score is multiplied by 1 - overlap from the threshold on */
 	NN_NMS_GAUSSIAN = 2,	/* the score decreases by overlap and sigma */
@@ -24,11 +25,11 @@ struct nn_nms {
 	float threshold;	/* of the overlap */
 	float sigma;
 	float floor;		/* boxes whose score falls below are dropped */
-	int32_t limit;		/* maximum number of kept boxes; negative: all */
+	int32_t limit;		/* maximum number of selected boxes; negative for no limit */
 	size_t most;		/* NN_NMS_DISCARD: number of best boxes to examine; 0: all */
 	/*
-	 * NN_NMS_DISCARD: NULL, or computes a box when it is first examined, best first. False:
-	 * there is no box.
+	 * With NN_NMS_DISCARD it may be a function that computes a box when the box is first
+	 * examined, best first; or NULL. Returns false if there is no box.
 	 */
 	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
 	const void *context;

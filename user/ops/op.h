@@ -42,8 +42,11 @@ struct nn_tensor {
 	void *data;			/* NULL: omitted, or an output in the shape rule; */
 					/* aligned to the element for all but foreign memory */
 	bool omitted;
-	bool is_model_output;		/* type, scale and zero point must equal the model's; a */
-					/* temporary takes what the shape rule computes */
+	/*
+	 * The type, scale and zero point must equal the model's. For a temporary the shape rule
+	 * sets them.
+	 */
+	bool is_model_output;
 };
 
 /* Memory for nn_run_alloc() that its owner keeps between runs. */
@@ -56,8 +59,8 @@ struct nn_run_memory {
 
 /*
  * One operation at run time. Inputs whose values determine addresses (all scalars, and the
- * operation's `steering` ones) are in private memory, which does not change between the shape rule
- * and the kernel.
+ * operation's `steering` inputs) are in private memory, which does not change between the shape
+ * rule and the kernel.
  */
 struct nn_run {
 	const struct nn_op *op;
@@ -70,16 +73,16 @@ struct nn_run {
 	const uint32_t *border;
 	void *state;			/* result of op->compile, or NULL */
 	const struct nn_attributes *plan_attributes;	/* NULL, or attributes for extensions */
-	const struct nn_attributes *attributes;		/* the same, of this execution */
-	struct nn_run_memory *memory;	/* that nn_run_alloc() uses first, or NULL */
+	const struct nn_attributes *attributes;		/* attributes of this execution */
+	struct nn_run_memory *memory;	/* memory that nn_run_alloc() uses first, or NULL */
 	void *scratch;			/* list of nn_run_alloc()'s blocks */
 	struct nn_error *err;
 };
 
 /* Inputs that may have a dimension of size zero. */
 enum nn_zero_sized {
-	NN_ZERO_NONE,		/* none: the operation fails */
-	NN_ZERO_ALLOWED,	/* all that the shape rule accepts */
+	NN_ZERO_NONE,		/* the operation fails for a dimension of 0 */
+	NN_ZERO_ALLOWED,	/* allowed wherever the shape rule accepts it */
 };
 
 struct nn_rule;
@@ -94,7 +97,7 @@ static inline bool nn_has_input(uint64_t set, uint32_t index)
 
 struct nn_op {
 	int32_t code;
-	uint64_t version;		/* of a registered operation: version of its code; else 0 */
+	uint64_t version;		/* version of a registered operation's code; otherwise 0 */
 	const char *name;		/* NNAPI's name: "CONV_2D" */
 	enum nn_zero_sized zero_sized;
 	uint64_t omissible;		/* inputs that may be omitted */
@@ -120,8 +123,8 @@ struct nn_op {
 	uint8_t num_outputs;
 
 	/*
-	 * Checks what these rules leave open; may be NULL. It runs after them, and needs no values
-	 * and no producers. Returns NN_OK or NN_INVALID_ARGUMENT.
+	 * Checks what these rules do not cover; may be NULL. It runs after them, and needs no
+	 * values and no producers. Returns NN_OK or NN_INVALID_ARGUMENT.
 	 */
 	enum nn_status (*check)(const struct nn_check *c);
 
@@ -139,7 +142,7 @@ struct nn_op {
 	const void *kernels;
 
 	/*
-	 * May be NULL: precomputes the part that is the same in every execution of an operation.
+	 * Precomputes the part that is the same in every execution of an operation; may be NULL.
 	 * The model is checked, and its pools are mapped; release frees the result. `attributes`
 	 * are those of nn_run.plan_attributes.
 	 */
@@ -161,8 +164,9 @@ const struct nn_op nn_op_##which = {				\
 
 /*
  * Registers an operation that is not in the table, from any thread: an extension's, under its
- * prefix in this process, or NN_OP_OEM. It must stay valid for the life of the process.
- * NN_INVALID_ARGUMENT: the code is taken; NN_RESOURCE_EXHAUSTED_PERSISTENT: there are too many.
+ * prefix in this process, or NN_OP_OEM. The structure must stay valid for the life of the process.
+ * Returns NN_INVALID_ARGUMENT if the code is taken, and NN_RESOURCE_EXHAUSTED_PERSISTENT if there
+ * are too many.
  */
 enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
 
@@ -213,14 +217,14 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 
 /*
  * Checks the signatures of all operations of all subgraphs of a model that nn_model_check()
- * accepted. If `supported` is not NULL, sets it for each operation of the main subgraph to whether
- * it can be executed; unknown operations are then no error.
+ * accepted. If `supported` is not NULL, it gets a flag for each operation of the main subgraph:
+ * whether it can be executed. Unknown operations are then no error.
  */
 enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err);
 
 /*
- * Run an operation in two halves, with everything common to all operations. They reject omitted
+ * Run an operation in two halves: the work that all operations have in common. They reject omitted
  * operands and zero sizes, merge outputs with the model's declarations, and convert float16.
  *
  * nn_op_infer() sets the outputs' shapes. The caller then sets their data (at least the element

@@ -89,7 +89,7 @@ static enum nn_status execute_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* MIRROR_PAD's mode: 0 mirrors without the edge, 1 repeats it. */
+/* mode of MIRROR_PAD: 0 mirrors without the edge, 1 repeats it */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -145,7 +145,7 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* As in the NNAPI, the paddings' rank is checked at their use. */
+/* As in the NNAPI, the paddings' rank is checked when they are used. */
 NN_OPERATION(PAD,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),

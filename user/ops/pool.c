@@ -79,7 +79,7 @@ struct job {
 	int32_t low_q8;
 	int32_t high_q8;
 	struct nn_q8 q;
-	int64_t *sums;			/* of quantised averages, one per channel */
+	int64_t *sums;			/* sums of quantised averages, one for each channel */
 };
 
 /* Computes one output pixel from the cells at `in`. */
@@ -100,7 +100,7 @@ static uint8_t clamp_q8(const struct job *j, int64_t value)
 	return (uint8_t)(value < j->low_q8 ? j->low_q8 : value > j->high_q8 ? j->high_q8 : value);
 }
 
-/* Does something with channel `c` of each pixel `x` of the cells. */
+/* Runs statements on channel `c` of each pixel `x` of the cells. */
 #define EACH(type, ...)									\
 	for (size_t y = 0; y < cells->h; y++) {						\
 		const type *restrict x = (const type *)in + y * cells->stride;		\

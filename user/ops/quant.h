@@ -70,7 +70,7 @@ void nn_quant_inverse_sqrt(int32_t v, int32_t *value, int32_t *shift);
 /* Returns the range of stored values of an 8-bit quantised type. */
 void nn_quant_range(int32_t type, int32_t *low, int32_t *high);
 
-/* Returns the stored value of a real one: rounded half away from zero, and saturated. */
+/* Returns the stored value of a real number: rounded half away from zero, and saturated. */
 int32_t nn_quantize(float real, float scale, int32_t zero_point, int32_t low, int32_t high);
 
 /* Returns whether two 8-bit tensors have the same quantisation. */

@@ -12,7 +12,10 @@
 #include "ops/lstm_cell.h"
 #include "ops/quantized_lstm.h"
 
-/* Its inputs go together as those of the float cell, whose places they have, but layer_norm's. */
+/*
+ * The inputs except layer_norm belong together like those of the float cell, and have the same
+ * positions.
+ */
 static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
 	const struct nn_tensor *x = &r->inputs[NN_QLSTM_INPUT];

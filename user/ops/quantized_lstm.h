@@ -25,7 +25,7 @@ enum {
 	NN_Q16_LSTM_STATE_C = 13, NN_Q16_LSTM_STATE_H = 14, NN_Q16_LSTM_INPUTS = 15,
 };
 
-/* Its inputs and outputs: real = (q - 128) / 128; its cell state: real = q / 2^11. */
+/* Inputs and outputs of this cell: real = (q - 128) / 128. Its cell state: real = q / 2^11. */
 #define NN_Q16_LSTM_ZERO 128
 
 struct nn_qlstm {
@@ -33,7 +33,7 @@ struct nn_qlstm {
 	bool cifg, peephole, projection, normalized;
 	int32_t cell_shift;		/* the cell state's scale is 2^cell_shift */
 	int32_t input_zero, state_zero, hidden_zero;
-	int32_t cell_limit, projection_limit;	/* for clipping; 0: no limit */
+	int32_t cell_limit, projection_limit;	/* limits for clipping; 0 for no limit */
 	struct nn_multiplier input[NN_QLSTM_GATES], recurrent[NN_QLSTM_GATES];
 	struct nn_multiplier peep[NN_QLSTM_GATES], norm[NN_QLSTM_GATES];
 	struct nn_multiplier hidden, project;

@@ -24,10 +24,10 @@ void nn_recurrent_multiply(const float *weights, const float *x, float *out, uin
 /* Returns the data of an input as floats; NULL if it is omitted. */
 const float *nn_recurrent_input(const struct nn_run *r, uint32_t index);
 
-/* Fails unless a present input has exactly these dimensions (`d1` of 0: it is a vector). */
+/* Fails unless a present input has exactly these dimensions. With `d1` of 0 it is a vector. */
 enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1);
 
-/* The same of several inputs: by position. */
+/* Dimensions of an input by its position, for checks of several inputs. */
 struct nn_dims {
 	uint32_t index, d0, d1;
 };
@@ -38,7 +38,7 @@ enum nn_status nn_recurrent_all_dims(const struct nn_run *r, uint32_t count,
 	nn_recurrent_all_dims(r, sizeof((struct nn_dims[]){ __VA_ARGS__ }) /		\
 			      sizeof(struct nn_dims), (const struct nn_dims[]){ __VA_ARGS__ })
 
-/* Sets an output's dimensions; `d2` of 0: two of them. */
+/* Sets an output's dimensions; with `d2` of 0 there are two. */
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2);
 
 /* A sequence [T, B, I] or [B, T, I], with strides to walk it in time order. */
@@ -64,15 +64,15 @@ enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool ti
 				 struct nn_sequence *s);
 
 /*
- * Reads the shape of an auxiliary sequence beside `s`, with the same steps and batches and its own
- * size. If the sequence is omitted, its shape is that of `s`.
+ * Reads the shape of an auxiliary sequence beside `s`, which has the same steps and batches but its
+ * own size. If the sequence is omitted, its shape is that of `s`.
  */
 enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
 				     const struct nn_sequence *s, struct nn_sequence *aux);
 
 /*
- * Returns the sequence in time-major order: the input itself, or a transposed copy. NULL: out of
- * memory.
+ * Returns the sequence in time-major order: the input itself, or a transposed copy. Returns NULL if
+ * memory runs out.
  */
 const float *nn_sequence_read(struct nn_run *r, uint32_t index, const struct nn_sequence *s);
 

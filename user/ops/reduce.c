@@ -55,7 +55,7 @@ static enum nn_status infer_reduce(struct nn_run *r)
 
 /*
  * Transposes the reduced axes to the end, so that each output element's inputs are a row of *row
- * elements; NULL: out of memory.
+ * elements. Returns NULL if memory runs out.
  */
 static const void *reduced_last(struct nn_run *r, uint32_t *row)
 {

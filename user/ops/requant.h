@@ -11,7 +11,8 @@
 
 /*
  * Checks input 0, input 1 (filter), input 2 (bias) and output 0: types, and the ranks of filter and
- * bias. `channel_dim` is the dimension of a filter quantised per channel; negative: not possible.
+ * bias. `channel_dim` is the dimension of a filter quantised per channel; negative if that is not
+ * allowed.
  */
 enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 			       int32_t channel_dim);

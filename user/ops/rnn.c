@@ -15,7 +15,7 @@ struct cell {
 
 	/* Set when the shape is read. */
 	uint32_t batch, size, units;
-	uint32_t aux_size;		/* of the input of the auxiliary weights */
+	uint32_t aux_size;		/* size of the input of the auxiliary weights */
 };
 
 /* Positions of BIDIRECTIONAL_SEQUENCE_RNN's other inputs. */
@@ -109,7 +109,7 @@ static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 	return NN_OK;
 }
 
-/* RNN is a sequence of one step, whose outputs are both what it comes to. */
+/* RNN is a sequence of one step; its state is both of its outputs. */
 static enum nn_status infer_rnn(struct nn_run *r)
 {
 	struct cell c;
@@ -144,8 +144,8 @@ static enum nn_status execute_rnn(struct nn_run *r)
 }
 
 /*
- * Reads both cells, the sequence and the auxiliary sequence. With auxiliary weights both cells get the
- * auxiliary input as well; without them it replaces the backward cell's input.
+ * Reads both cells, the sequence and the auxiliary sequence. With auxiliary weights both cells also
+ * get the auxiliary input. Without them it replaces the backward cell's input.
  */
 static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct cell *bw,
 				struct nn_sequence *s, struct nn_sequence *aux_s)

@@ -41,12 +41,13 @@ struct roi {
 	struct nn_image out;
 	float height_scale;
 	float width_scale;
-	uint32_t height_samples;	/* ROI_ALIGN only; 0: as many as there are pixels */
+	/* Number of samples, ROI_ALIGN only; 0 for as many as there are pixels. */
+	uint32_t height_samples;
 	uint32_t width_samples;
 	const float *boxes;
 	const int32_t *batches;
 	size_t element;			/* bytes */
-	const void *data;		/* of the images, NHWC; set by run_regions() */
+	const void *data;		/* pixels of the images in NHWC; set by run_regions() */
 };
 
 static enum nn_status read_at_least(const struct nn_run *r, uint32_t index, int32_t least,
@@ -120,7 +121,10 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 	return status;
 }
 
-/* Reads region `i`, scaled to its image. False: it is not valid, or outside of the image. */
+/*
+ * Reads region `i`, scaled to its image. Returns false if the region is not valid or lies outside
+ * of the image.
+ */
 static bool read_region(const struct roi *v, uint32_t i, struct region *g)
 {
 	const float *box = v->boxes + (size_t)4 * i;
@@ -212,7 +216,7 @@ struct align {
 	uint32_t *acc;			/* quantised, one per channel */
 	struct nn_q8 in_q8;
 	struct nn_q8 out_q8;
-	double scale;			/* of a quantised sum, before the division by samples */
+	double scale;	/* scale of a quantised sum, before the division by the number of samples */
 };
 
 /* Floats are exact here: the sum of four products has 18 bits. */
@@ -403,7 +407,7 @@ static enum nn_status execute_pooling(struct nn_run *r)
 	return columns ? run_regions(r, &v, pool_region, &columns) : NN_OUT_OF_MEMORY;
 }
 
-/* The first inputs of both: images, regions and their images' indices. */
+/* The first inputs of both operations: images, regions and their images' indices. */
 #define REGIONS { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, \
 		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT
 

@@ -70,7 +70,7 @@ static struct divisor divisor_of(uint64_t sum)
 	};
 }
 
-/* Computes nn_rdp() of nn_srdhm() for non-negative numbers: both round half up then. */
+/* Computes nn_rdp() of nn_srdhm() for non-negative numbers, for which both round half up. */
 static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 {
 	uint32_t product = (uint32_t)(((uint64_t)by->reciprocal * exponential + (1 << 30)) >> 31);
@@ -85,7 +85,10 @@ static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8
 	return (uint8_t)(max - (value ^ s->flip));
 }
 
-/* A lane with fewer elements than values divides each element, not each value. */
+/*
+ * In a lane with fewer elements, each element is divided; in longer lanes, each of the 256 values
+ * is.
+ */
 #define FEW 256
 
 /* The loops without table lookups are vectorised. */

@@ -10,11 +10,14 @@
 struct nn_softmax_q8 {
 	/* 0x80 for signed types, so that the order is that of the values */
 	uint8_t flip;
-	int32_t exponentials[256];	/* by distance from the maximum, without integer bits */
-	int32_t parts[256];		/* the same with the integer bits of their sum */
+	/* Exponential for each distance from the maximum, without integer bits. */
+	int32_t exponentials[256];
+	int32_t parts[256];		/* the same number with the integer bits of the sum */
 };
 
-/* Computes the factor of distances: beta times the input's scale. False: it is too small. */
+/*
+ * Computes the factor of distances, beta times the input's scale. Returns false if it is too small.
+ */
 bool nn_softmax_q8_factor(const struct nn_tensor *in, float beta, struct nn_multiplier *factor);
 
 /* Fills the tables, from a factor of nn_softmax_q8_factor(). */

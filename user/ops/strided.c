@@ -26,7 +26,7 @@ void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t)
 		nn_strided_axis(view, t->dims[i], nn_strided_step(t, i));
 }
 
-/* Drops axes of one element and merges adjacent ones; false: there are no elements. */
+/* Drops axes of one element and merges adjacent ones; returns false if there are no elements. */
 static bool merge_axes(const struct nn_strided *view, struct nn_strided *merged)
 {
 	*merged = (struct nn_strided){ .offset = view->offset };

@@ -12,15 +12,15 @@
 enum nn_border {
 	NN_BORDER_NONE,
 	NN_BORDER_ZERO,		/* of zeros */
-	NN_BORDER_LEAST,	/* of values not above any of the image */
+	NN_BORDER_LEAST,	/* a border of values that are not above any of the image */
 };
 
 struct nn_traits {
 	int32_t code;
 
 	/*
-	 * The arguments of a window (window.h): the number of tensors before them, and of the
-	 * operation's own. They determine the positions of activation and layout.
+	 * The arguments of a window (window.h): the number of tensors before them, and the number
+	 * of the operation's own arguments. They determine the positions of activation and layout.
 	 */
 	struct {
 		uint8_t tensors;
@@ -31,22 +31,22 @@ struct nn_traits {
 	int8_t activation;		/* a fused activation, which may be NONE */
 	int8_t layout;			/* the flag for images in NCHW */
 
-	/* The operation is the fused activation of this FuseCode of NNAPI; 0: it is not one. */
+	/* The FuseCode of NNAPI that this operation is as a fused activation; 0 for none. */
 	uint8_t fused_code;
 
 	/* Each output element depends on one element of each of the first `elementwise` inputs. */
 	uint8_t elementwise;
 
 	/*
-	 * In float16: it is a GEMM-like operation that kernels compute, or it is neutral: either
-	 * type works with at most a rounding more.
+	 * Kernels compute this operation in float16 as a product; or the operation is neutral: it
+	 * works in either type with at most one more rounding.
 	 */
 	bool is_narrow_product;
 	bool is_neutral;
 
 	/*
 	 * Its inputs that determine addresses do not affect its shape, and zeros are valid. They
-	 * may be unknown until it runs, when it copies and checks them.
+	 * may be unknown until the operation runs; then it copies and checks them.
 	 */
 	bool steers_no_shape;
 	/* the values of its other inputs determine the output's shape */
@@ -55,7 +55,8 @@ struct nn_traits {
 	bool sees_types;		/* the result depends on the type of the same values */
 	bool only_reshapes;		/* the output has the bytes of input 0 */
 	enum nn_border border;
-	bool pads;			/* adds a border to input 0: widths, and the value or 0 */
+	/* It adds a border to input 0: the widths are input 1, and the value is an input or 0. */
+	bool pads;
 	bool is_random;			/* see nn_op_varies() */
 
 	bool takes_nchw;		/* kernels take images in NCHW as well as NHWC */
@@ -65,8 +66,8 @@ struct nn_traits {
 const struct nn_traits *nn_traits(int32_t code);
 
 /*
- * Returns whether an operation may compute different results from the same inputs: it is random, or
- * an extension's.
+ * Returns whether an operation may compute different results from the same inputs: if it is random,
+ * or an extension's.
  */
 bool nn_op_varies(const struct nn_op *op);
 

@@ -81,7 +81,7 @@ enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_
 
 /*
  * Returns how far windows of size `extent` reach past the end of `size`, for as many windows as
- * SAME padding needs at `stride`; negative if they do not.
+ * SAME padding needs at `stride`; negative if they end before it.
  */
 static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 {

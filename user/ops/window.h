@@ -31,7 +31,8 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 
 /*
  * Do the same for an operation with the positions in its traits. The number of inputs shows whether
- * the padding is explicit. If it fits both forms, a flag at the implicit form's position decides.
+ * the padding is explicit. If that number fits both forms, a flag at the implicit form's position
+ * decides.
  */
 struct nn_window_args nn_window_check_args(const struct nn_check *c);
 struct nn_window_args nn_window_run_args(const struct nn_run *r);
@@ -40,14 +41,14 @@ struct nn_window_args nn_window_run_args(const struct nn_run *r);
 enum nn_window_form {
 	NN_WINDOW_FLAG,			/* the NCHW flag, always */
 	NN_WINDOW_FLAG_OPTIONAL,
-	NN_WINDOW_DILATIONS_OPTIONAL,	/* besides the flag, which is optional too */
+	NN_WINDOW_DILATIONS_OPTIONAL,	/* dilations are optional, like the flag */
 };
 
 /* Checks the number of inputs and outputs and the types of all scalars of `args`. */
 enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_args *args,
 			       enum nn_window_form form);
 
-/* One axis of a window. */
+/* Parameters of a window along one axis. */
 struct nn_axis {
 	uint32_t in;		/* size of the input */
 	uint32_t out;		/* size of the output */
@@ -65,7 +66,7 @@ struct nn_window {
 /*
  * Reads and checks paddings, strides and dilations, and computes the outputs' sizes from `in` and
  * `filter`, which the caller has set on both axes. `r->border` is NULL, or padding that a PAD
- * operation would have added to the input before: left, right, top, bottom. All of the padding must
+ * operation would have added to the input before: left, right, top, bottom. The total padding must
  * be smaller than the filter.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
