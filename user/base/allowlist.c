@@ -26,7 +26,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Ends each line where it ends; blanks at its end go. */
+/* Terminates each line at its end, without trailing blanks. */
 static void split(struct allowlist_file *f)
 {
 	f->text[f->size] = '\0';
@@ -71,7 +71,7 @@ static void refresh(struct allowlist_file *f)
 	fd = exists ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return;
-	/* The state of the file that is read, not of an earlier one. */
+	/* The state is that of the file being read, not of an earlier one. */
 	f->exists = !fstat(fd, &f->seen) && S_ISREG(f->seen.st_mode);
 	if (f->exists)
 		read_text(f, fd);
@@ -124,7 +124,10 @@ static size_t match(const char *path, const char *prefix)
 	return length + 1;
 }
 
-/* The longest prefix that a path has, of those configured or, where none is, the usual ones. */
+/*
+ * Returns the length of the longest prefix of the path. The prefixes are those configured or, if
+ * none is, the usual ones.
+ */
 static size_t longest(const struct allowlist_file *config, const char *key,
 		      const char *const *usual, size_t count, const char *path)
 {
@@ -181,7 +184,10 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Units write what would mean something else in their names as \xHH. */
+/*
+ * Decodes characters of a unit's name that are written as \xHH because they would have a meaning
+ * there.
+ */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -262,7 +268,7 @@ bool allowlist_service_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 	return true;
 }
 
-/* By a line "label LABEL". A profile of AppArmor counts while it is enforced. */
+/* Checks for a line "label LABEL". A profile of AppArmor counts only while it is enforced. */
 static bool lists_label(const struct allowlist_file *list, const char *label)
 {
 	size_t length = strcspn(label, "\n");
@@ -280,7 +286,7 @@ static bool lists_label(const struct allowlist_file *list, const char *label)
 	return false;
 }
 
-/* By what neither the program nor its path has a say in. */
+/* Checks the application's name and label, which neither the program nor its path can change. */
 static bool lists_application(const struct allowlist_file *list,
 			      const struct allowlist_program *program)
 {

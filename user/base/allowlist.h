@@ -14,10 +14,10 @@
 /* A file that is read again when it changes. All fields except the path begin as zero. */
 struct allowlist_file {
 	const char *path;
-	bool known;			/* it was looked for: */
+	bool known;			/* the file was looked for; fields of its state are valid */
 	bool exists;
 	struct stat seen;
-	char *text;			/* its lines, each terminated */
+	char *text;			/* lines of the file, each terminated */
 	size_t size;
 };
 
@@ -29,17 +29,17 @@ struct allowlist {
 /* A program. NULL means that a field is not known. The kernel tells all but script and name. */
 struct allowlist_program {
 	const char *path;	/* of its executable */
-	const char *script;	/* of the file that the executable interprets */
-	const char *cgroup;	/* its path, as /proc/self/cgroup has it */
-	const char *label;	/* of its security module, as /proc/self/attr/current has it */
-	const char *name;	/* that it gives itself */
+	const char *script;	/* script that the executable interprets */
+	const char *cgroup;	/* path of its cgroup, as in /proc/self/cgroup */
+	const char *label;	/* label of its security module, as in /proc/self/attr/current */
+	const char *name;	/* name that the program gives itself */
 };
 
 /*
  * Returns whether a program may use extensions; *reason says why it may not. A line must name it,
  * and it must lie under a trusted prefix. If a program of the system runs the script of an
- * application that is listed by its name or label, the script must lie there. Reads the files if
- * they changed. One thread at a time.
+ * application that is listed by its name or label, the script must lie under such a prefix. Reads
+ * the files if they changed. Only one thread at a time may call this.
  */
 bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,
 		      const char **reason);
@@ -48,7 +48,7 @@ bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_progra
  * Returns whether a line names the program's service or its label. The system's service manager
  * names the service, which no user and no container below another service can choose. The security
  * module sets the label. Reads the list if it changed. A list that others than root or this
- * process's user may write admits no program. One thread at a time.
+ * process's user may write admits no program. Only one thread at a time may call this.
  */
 bool allowlist_admits_service(struct allowlist *allowlist, const char *cgroup, const char *label);
 
@@ -57,8 +57,8 @@ bool allowlist_admits_service(struct allowlist *allowlist, const char *cgroup, c
 /*
  * Finds the name that the service manager gives to the innermost unit of a cgroup. It is the
  * application's id of a unit "app-[LAUNCHER-]ID[-RANDOM].scope" or
- * "app-[LAUNCHER-]ID[@RANDOM].service" of any manager, else the name of a service of the system's
- * manager. Returns false if there is no such name.
+ * "app-[LAUNCHER-]ID[@RANDOM].service" of any manager, or otherwise the name of a service of the
+ * system's manager. Returns false if there is no such name.
  */
 bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client and an engine without the module between them. The client's library does what the
+ * A connection of a client and an engine without the module. The client's library does what the
  * module does, and speaks to the engine's kit by two sockets of packets.
  *
  * The client connects the first socket. It carries commands, as NNACCEL_SESSION_FETCH writes
@@ -17,7 +17,10 @@ enum direct_kind {
 	DIRECT_HELLO = 1,
 	/* Memory of a grant comes with this, from `offset` of its file on. */
 	DIRECT_GRANT,
-	/* The regions of a burst come with this, at their offsets; of burst 0: the doorbell. */
+	/*
+	 * The regions of a burst come with this message, at their offsets. For burst 0 it is the
+	 * doorbell.
+	 */
 	DIRECT_BURST,
 	/* A slot of a burst stands for the grant from now on. */
 	DIRECT_SLOT,
@@ -26,7 +29,7 @@ enum direct_kind {
 /* Fields that a kind does not use are 0. */
 struct direct_message {
 	__u32 kind;
-	__u32 error;		/* 0; EUSERS: too many clients */
+	__u32 error;		/* 0, or EUSERS if there are too many clients */
 	__u32 burst;
 	__u32 slot;
 	struct nnaccel_grant grant;

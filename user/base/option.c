@@ -14,7 +14,7 @@
 
 #define MAX_ROWS 64
 
-/* getopt_long() returns this for the first row; it takes rows of one value for one option. */
+/* getopt_long() returns this number for the first row, and the next numbers for the next rows. */
 #define FIRST_ROW 256
 
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)

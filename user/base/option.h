@@ -17,11 +17,11 @@
 enum option_kind {
 	OPTION_END,
 	OPTION_FLAG,		/* a bool, which becomes true */
-	OPTION_STOP,		/* the same, and nothing behind it is read: --help */
-	OPTION_TEXT,		/* a const char *, not empty */
+	OPTION_STOP,	/* like OPTION_FLAG, and the following arguments are not read: --help */
+	OPTION_TEXT,		/* a const char * that is not empty */
 	OPTION_UINT,		/* an unsigned int in [min, max] */
 	OPTION_UINT64,		/* a uint64_t, times `unit` (0: 1) */
-	OPTION_CALL,		/* what `take` makes of it */
+	OPTION_CALL,		/* a value that `take` converts */
 };
 
 /*
@@ -30,8 +30,9 @@ enum option_kind {
  */
 struct option_row {
 	const char *name;	/* without "--" */
-	const char *value;	/* the value's name in --help; NULL: the option takes no value */
-	const char *help;	/* '\n' separates its lines; NULL: the next row's text covers both */
+	const char *value;	/* name of the value in --help; NULL if the option has no value */
+	/* Help text; '\n' separates its lines. It is NULL if the next row's text covers both. */
+	const char *help;
 	enum option_kind kind;
 	size_t offset;
 	uint64_t min, max, unit;
@@ -56,9 +57,9 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 		char fault[OPTION_FAULT]);
 
 /*
- * Writes values as words that option_read() reads the same values from: "--name=value", in `text`.
+ * Writes values as words "--name=value" in `text`, from which option_read() reads the same values.
  * Rows of these kinds have a word: flags that are true, texts that are not NULL, and numbers
- * without a unit. Returns how many there are, -1: they need more than `size` bytes.
+ * without a unit. Returns the number of words, or -1 if they need more than `size` bytes.
  */
 int option_write(const struct option_row *rows, const void *from, char *text, size_t size,
 		 char **words);

@@ -33,7 +33,7 @@ bool packet_send(int socket, const void *bytes, size_t size, int file)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
 }
 
-/* Takes the file out of a message that carries one. Others, and several of them, are closed. */
+/* Takes the file out of a message with one file. Files of other messages are closed. */
 static int take_file(struct msghdr *message)
 {
 	int files[sizeof(union file_room) / sizeof(int)], file = -1;

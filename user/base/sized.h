@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures that begin with their size: those of an older header are shorter, those of a newer one
- * longer. Elements of arrays have none of their own: they never grow, or the call has their size.
+ * Structures that begin with their size. Structures of an older header are shorter, and those of a
+ * newer one longer. Elements of arrays have no size of their own: they never grow, or the call has
+ * their size.
  */
 #ifndef NN_BASE_SIZED_H
 #define NN_BASE_SIZED_H
@@ -11,7 +12,7 @@
 /* The size of a structure whose last field is this one. */
 #define SIZE_WITH(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* Whether a structure that somebody else filled in has a field. */
+/* Whether a structure from another program has a field. */
 #define HAS_FIELD(structure, field) \
 	((structure)->size >= SIZE_WITH(__typeof__(*(structure)), field))
 

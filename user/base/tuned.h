@@ -5,7 +5,7 @@
 #ifndef NN_BASE_TUNED_H
 #define NN_BASE_TUNED_H
 
-/* Executions after which an engine has tuned a model for certain, if it ever does. */
+/* Executions after which an engine has certainly tuned a model, if it tunes at all. */
 #define TUNED_EXECUTIONS 150
 
 #endif /* NN_BASE_TUNED_H */

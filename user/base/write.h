@@ -13,8 +13,8 @@
 
 /*
  * Writes `size` bytes to a regular file or memfd from offset `at` on; the file's position stays.
- * One write as a rule: the kernel takes up to 2 GiB at a time. False: errno says why, and a part
- * may be written.
+ * Usually this is one write, because the kernel takes up to 2 GiB at a time. Returns false with
+ * errno; a part may be written then.
  */
 static inline bool write_at(int fd, const void *bytes, size_t size, off_t at)
 {

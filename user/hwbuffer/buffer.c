@@ -72,7 +72,7 @@ int buffer_new(const AHardwareBuffer_Desc *desc, const struct nna_hardware_layou
 	return error;
 }
 
-/* Does what buffer_new() does, if all planes lie in one file. */
+/* Does the same as buffer_new() if all planes lie in one file. */
 static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 			 struct nna_hardware_layout *layout, AHardwareBuffer **buffer)
 {
@@ -81,7 +81,7 @@ static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 	return buffer_new(desc, layout, buffer);
 }
 
-/* Memory of the device: its dma-buf lives without the context that made it. */
+/* Allocates memory of the device. Its dma-buf outlives the context that made it. */
 static int allocate_on_device(uint64_t size, int *fd)
 {
 	struct nna_device *device = NULL;
@@ -301,7 +301,7 @@ static bool is_lasting(int fd)
 	return !fstat(fd, &st) && !S_ISREG(st.st_mode);
 }
 
-/* Makes the buffer that a handle describes, as if it were said to one of the functions above. */
+/* Makes the buffer that a handle describes, with the same checks as the functions above. */
 static int take_handle(const struct handle *handle, const int *fds, size_t num_fds,
 		       AHardwareBuffer **buffer)
 {

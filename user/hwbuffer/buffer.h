@@ -15,14 +15,14 @@
 /* A file that planes lie in. */
 struct hardware_file {
 	int fd;
-	size_t size;			/* to the end of the last row in it */
+	size_t size;			/* size up to the end of the last row */
 	char *map;			/* or NULL */
 };
 
 struct AHardwareBuffer {
 	atomic_uint users;
 	AHardwareBuffer_Desc desc;
-	struct nna_hardware_layout layout;	/* its fds are those of files */
+	struct nna_hardware_layout layout;	/* layout whose fds are those of files */
 	uint32_t num_files;
 	struct hardware_file files[NNA_HARDWARE_PLANES];
 	uint32_t file_of[NNA_HARDWARE_PLANES];	/* of each plane */
@@ -38,10 +38,10 @@ struct hardware_format {
 	uint32_t format;		/* AHARDWAREBUFFER_FORMAT_ */
 	uint32_t fourcc;		/* DRM_FORMAT_; 0: BLOB */
 	uint32_t num_planes;
-	uint8_t pixel_bytes;		/* of the first plane */
+	uint8_t pixel_bytes;		/* bytes of a pixel in the first plane */
 	uint8_t multiple_x, multiple_y;	/* width and height are multiples of these */
-	uint8_t chroma_bytes;		/* of two pixels beside each other, in each other plane */
-	bool cr_first;			/* of the two colours */
+	uint8_t chroma_bytes;		/* bytes of two adjacent pixels in each other plane */
+	bool cr_first;			/* Cr comes before Cb */
 };
 
 /* The format that allocate gives to AHARDWAREBUFFER_FORMAT_, or that of a fourcc; or NULL. */
@@ -56,8 +56,8 @@ static inline bool layout_has_cr_first(uint32_t fourcc)
 }
 
 /*
- * Finds the layout of a description, in one file. `stride` is bytes, or 0. 0 or -EINVAL; *end:
- * bytes of the file up to the end of the last row.
+ * Finds the layout of a description, in one file. `stride` is in bytes, or 0. Returns 0 or -EINVAL,
+ * and sets *end to the bytes of the file up to the end of the last row.
  */
 int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stride,
 		struct nna_hardware_layout *layout, uint64_t *end);
@@ -70,8 +70,8 @@ int layout_init_image(const struct nna_hardware_image *image,
 uint64_t layout_plane_end(const struct nna_hardware_plane *plane);
 
 /*
- * A buffer with one reference, and with fds of its own for those of the layout. 0, -ENOMEM, -EBADF,
- * -EINVAL: a plane ends beyond its file.
+ * Makes a buffer with one reference, and with its own fds for the layout's. Returns 0, -ENOMEM,
+ * -EBADF, or -EINVAL if a plane ends beyond its file.
  */
 int buffer_new(const AHardwareBuffer_Desc *desc, const struct nna_hardware_layout *layout,
 	       AHardwareBuffer **buffer);

@@ -108,7 +108,7 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 	for (uint32_t i = 0; i < layout->num_planes; i++) {
 		struct nna_hardware_plane *plane = &layout->planes[i];
 
-		/* Half of the pixels beside each other, of chroma_bytes a pair. */
+		/* Half of the adjacent pixels, with chroma_bytes for each pair. */
 		plane->stride = (uint32_t)(i ? row_stride / 2 * format->chroma_bytes /
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;

@@ -103,7 +103,10 @@ static int begin(AHardwareBuffer *b, uint64_t flags, void *data[NNA_HARDWARE_PLA
 	return error;
 }
 
-/* The flags of DMA_BUF_IOCTL_SYNC for a usage; 0: none of the CPU's, or others besides. */
+/*
+ * Returns the flags of DMA_BUF_IOCTL_SYNC for a usage; 0 if the CPU does not use it, or if other
+ * bits are set.
+ */
 static uint64_t sync_flags(uint64_t usage)
 {
 	const uint64_t cpu = AHARDWAREBUFFER_USAGE_CPU_READ_MASK |
@@ -156,8 +159,9 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 }
 
 /*
- * Samples of planes, as the NDK has them: of an image with two planes, Cb and Cr lie in the second
- * one; NV21 has Cr first. Otherwise a plane is a plane, and YVU420 has Cr first.
+ * Describes samples of planes like the NDK. In an image with two planes, Cb and Cr lie in the
+ * second one; NV21 has Cr first. Otherwise each plane is described by itself, and YVU420 has Cr
+ * first.
  */
 static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_PLANES],
 			AHardwareBuffer_Planes *out)
@@ -170,7 +174,8 @@ static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_
 		.planes = { { data[0], l->pixel_bytes, l->planes[0].stride } },
 	};
 	for (uint32_t i = 1; i < out->planeCount; i++) {
-		uint32_t nth = cr_first ? 3 - i : i;	/* of the two in the buffer's order */
+		/* Position of this colour in the buffer's order. */
+		uint32_t nth = cr_first ? 3 - i : i;
 		uint32_t of = l->num_planes == 2 ? 1 : nth;
 		uint8_t *first = data[of];
 

@@ -23,7 +23,10 @@ enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t in
 		       index, c->model->subgraphs[c->at].operations[index].type, reason);
 }
 
-/* Checks the list of a subgraph's inputs or outputs: each has that lifetime and is listed once. */
+/*
+ * Checks the list of a subgraph's inputs or outputs: each has the right lifetime and is listed
+ * once.
+ */
 static enum nn_status check_list(const struct nn_model_checker *c, const char *what,
 				 uint32_t lifetime, const uint32_t *list, uint32_t count)
 {
@@ -132,8 +135,8 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 struct visit {
 	uint32_t parent;	/* the subgraph that led here */
 	uint32_t next;		/* operand to look at next */
-	uint32_t height;	/* of the subgraphs below, this one included */
-	bool open;		/* on the path from the root to the current subgraph */
+	uint32_t height;	/* height of the tree of subgraphs below, with this one */
+	bool open;		/* the subgraph is on the path from the root to the current one */
 };
 
 /* Leaves a subgraph after all its references were followed. */

@@ -10,7 +10,7 @@
 /* State of an operand while its subgraph is checked. */
 struct nn_operand_use {
 	uint32_t consumers;	/* seen so far */
-	bool listed;		/* as an input or output of the subgraph */
+	bool listed;		/* the operand is listed as an input or output of the subgraph */
 	bool written;
 };
 
@@ -19,7 +19,7 @@ struct nn_model_checker {
 	struct nn_error *err;
 	uint32_t at;			/* the current subgraph */
 	struct nn_operand_use *uses;	/* nn_operand_use[most operands of a subgraph] */
-	uint8_t prefixes[8192];		/* bit set: the extension prefix is listed */
+	uint8_t prefixes[8192];		/* bit set of the extension prefixes that are listed */
 };
 
 /* Checks the table of extensions and fills `prefixes` from it. */

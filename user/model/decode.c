@@ -19,7 +19,7 @@ struct section {
 
 struct reader {
 	struct section sections[W_POOLS];	/* those with records */
-	/* The other sections are copied whole; these point to their next unused part. */
+	/* The other sections are copied whole. These pointers point to the next unused part. */
 	const uint32_t *indices;
 	const float *scales;
 	const uint8_t *bytes;
@@ -96,7 +96,7 @@ static void lay_out(const struct wire_header *h, struct layout *l)
 	l->names = place(&l->size, (uint64_t)h->num_bytes + h->num_extensions, 1);
 }
 
-/* Reads the next record of a section; false: there is no more. */
+/* Reads the next record of a section; returns false at the end. */
 static bool next_record(struct reader *r, enum wire_section section, void *record, size_t size)
 {
 	struct section *s = &r->sections[section];
@@ -195,7 +195,7 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	struct wire_subgraph wire;
 	uint32_t i;
 
-	/* There is one record per subgraph: both come from one count. */
+	/* There is one record for each subgraph, because both come from one count. */
 	next_record(r, W_SUBGRAPHS, &wire, sizeof(wire));
 	g->num_operands = wire.num_operands;
 	g->num_operations = wire.num_operations;

@@ -7,7 +7,7 @@
 
 #include "device_read.h"
 
-#define MAX_CACHE_FILES 32	/* of a kind, by the HAL */
+#define MAX_CACHE_FILES 32	/* maximum number of cache files of a kind, by the HAL */
 #define MAX_FEATURE_LEVEL 8
 
 /* Checks for a terminated, printable, non-empty version with only zeros behind it. */

@@ -50,7 +50,7 @@ static void add_subgraph(struct totals *t, const struct nn_subgraph *g)
 	}
 }
 
-/* Makes a model's header; false: the model is too large for its fields. */
+/* Makes a model's header; returns false if the model is too large for its fields. */
 static bool make_header(const struct nn_model *model, struct wire_header *h,
 			uint64_t start[W_END + 1])
 {

@@ -27,8 +27,8 @@ struct nn_extension {
 
 /*
  * Registers an extension for the life of the process, from any thread; *extension must stay valid.
- * NN_INVALID_ARGUMENT: the name is registered already, under *prefix;
- * NN_RESOURCE_EXHAUSTED_PERSISTENT: there are NN_MAX_EXTENSIONS already.
+ * Returns NN_INVALID_ARGUMENT if the name is registered already, under *prefix, and
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT if there are NN_MAX_EXTENSIONS already.
  */
 enum nn_status nn_extension_register(const struct nn_extension *extension, uint16_t *prefix,
 				     struct nn_error *err);
@@ -44,8 +44,8 @@ const struct nn_type_info *nn_extension_type_info(int32_t type);
 
 /*
  * Maps the codes of a newly decoded model to the prefixes of this process; nn_model_decode() calls
- * this. Without registered extensions it does nothing. NN_INVALID_ARGUMENT names an unregistered
- * extension, a repeated name, or an unlisted prefix.
+ * this. Without registered extensions it does nothing. Returns NN_INVALID_ARGUMENT for an
+ * unregistered extension, a repeated name, or an unlisted prefix.
  */
 enum nn_status nn_model_resolve_extensions(struct nn_model *model, struct nn_error *err);
 

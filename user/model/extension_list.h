@@ -27,7 +27,7 @@ struct extension_record {
 };
 
 struct extension_item {
-	uint32_t element_size;		/* bytes; 0: an operation */
+	uint32_t element_size;		/* size in bytes; 0 for an operation */
 	uint16_t code;
 	uint8_t is_tensor;
 	uint8_t reserved;		/* 0 */

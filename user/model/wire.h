@@ -17,7 +17,7 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * The order alone determines each place: there are no offsets to check, nothing overlaps, and a
+ * The order alone determines each place. So there are no offsets to check, nothing overlaps, and a
  * model has exactly one serialised form.
  */
 #ifndef NN_MODEL_WIRE_H
@@ -32,7 +32,7 @@
 struct wire_header {
 	uint32_t magic;
 	uint32_t version;
-	uint64_t size;		/* of the whole serialised form */
+	uint64_t size;		/* size of the whole serialised form */
 	uint64_t values_size;
 	uint32_t flags;
 	uint32_t num_subgraphs;
@@ -103,8 +103,8 @@ enum wire_section {
 };
 
 /*
- * Computes the start of each section from the counts of a header. False: the total does not fit 64
- * bits.
+ * Computes the start of each section from the counts of a header. Returns false if the total does
+ * not fit in 64 bits.
  */
 bool wire_layout(const struct wire_header *h, uint64_t start[W_END + 1]);
 
