@@ -13,7 +13,7 @@ _Static_assert(offsetof(struct nnaccel_datum_request, size) ==
 
 #define TEXT_BYTES sizeof(((struct nnaccel_datum *)NULL)->u.text)
 
-/* The room that is left to write; end: one behind the last. */
+/* The room that is left for writing; `end` is one past the last datum. */
 struct writer {
 	struct nnaccel_datum *next;
 	struct nnaccel_datum *end;
@@ -131,7 +131,7 @@ static inline bool put_shape(struct writer *w, const struct nnaccel_shape *shape
 	return put_dims(w, NNACCEL_DATUM_SHAPE_DIMENSION, shape->dims, shape->rank);
 }
 
-/* As much of the text as there is room for. */
+/* Writes as much of the text as there is room for. */
 static void put_message(struct writer *w, const char *text)
 {
 	size_t left = strnlen(text, NNACCEL_MAX_MESSAGE);
@@ -171,7 +171,10 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 	return head->u.result.size;
 }
 
-/* The data that are left to read; end: one behind the last. why: the first fault, or NULL. */
+/*
+ * The data that are left for reading; `end` is one past the last datum. `why` is the first fault,
+ * or NULL.
+ */
 struct reader {
 	const struct nnaccel_datum *next;
 	const struct nnaccel_datum *end;
@@ -361,7 +364,7 @@ static inline bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 	return take_dims(r, NNACCEL_DATUM_SHAPE_DIMENSION, shape->rank, shape->dims);
 }
 
-/* All that is left of the packet is text: without a 0 in it, and all 0 behind it. */
+/* Reads a text that takes the rest of the packet: no 0 may be inside, and only 0 behind it. */
 static bool take_message(struct reader *r, char *message)
 {
 	const struct nnaccel_datum *datum;

@@ -33,17 +33,17 @@ struct nn_request {
 #define NN_RESULT_MESSAGE (NNACCEL_MAX_MESSAGE + 1)
 struct nn_result {
 	uint32_t status;	/* enum nnaccel_status */
-	uint32_t num_outputs;	/* shapes: all outputs', or 0 if they are unknown */
+	uint32_t num_outputs;	/* `shapes` has all outputs' shapes; 0 if they are unknown */
 	uint64_t device_ns;
 	uint64_t driver_ns;
 	struct nnaccel_shape *shapes;
 	uint32_t max_outputs;
-	char *message;		/* what is wrong; "": nothing, or nothing is said. NULL to encode none */
+	char *message;		/* the fault, "" without a fault or text. NULL: encode no message */
 };
 
 /*
  * Writes a packet into datums[room] and returns its length in datums. Returns 0 if it does not fit,
- * or if an offset or a length is 4 GiB or more; the ordinary path takes it then. A message is
+ * or if an offset or a length is 4 GiB or more; the caller then uses the ioctl. A message is
  * truncated to the room.
  */
 uint32_t nn_request_encode(const struct nn_request *request, struct nnaccel_datum *datums,
@@ -52,10 +52,10 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 			  uint32_t room);
 
 /*
- * Reads a packet of `count` datums. NULL, or what is wrong with it: then nothing of the output
- * may be used. Checked: every kind, count, flag and rank, that unused bytes are 0, that each
- * operand's pool is one of the packet's, that the packet ends where it says. Not checked, for
- * they are not in it: slots, ranges inside pools, what the model wants.
+ * Reads a packet of `count` datums. Returns NULL, or what is wrong with the packet; then the output
+ * must not be used. It checks every kind, count, flag and rank, that unused bytes are 0, that each
+ * operand's pool belongs to the packet, and that the packet ends where it says. It cannot check
+ * what is not in the packet: slots, ranges inside pools, and the model's requirements.
  */
 const char *nn_request_parse(const struct nnaccel_datum *datums, uint32_t count,
 			     struct nn_request *request);

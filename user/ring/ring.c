@@ -4,7 +4,7 @@
  * the other end.
  *
  * No wake is lost, because both sides do two things with a full barrier between. The sleeper sets
- * its flag, then reads the word that it waits for; the futex does that, and sleeps only if the word
+ * its flag, then reads the word that it waits for: the futex reads the word, and sleeps only if it
  * is unchanged. The waker writes the word, then reads the flag. user/ring/model checks this.
  */
 #include "base/clock.h"
@@ -172,8 +172,8 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 }
 
 /*
- * Wakes the other end by what it says it sleeps on. first: the word of the packet that was sent,
- * NULL: lines were freed only.
+ * Wakes the other end according to what it sleeps on. `first` is the word of the packet that was
+ * sent; NULL if lines were only freed.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
 {
@@ -187,7 +187,7 @@ static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *fi
 	}
 }
 
-/* Wakes the other end if it sleeps until a packet or room comes. */
+/* Wakes the other end if it sleeps until a packet or room arrives. */
 static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 {
 	uint32_t waiting;
@@ -201,7 +201,7 @@ static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 
 /* ---- sending ---- */
 
-/* True where `need` lines are free; looks at the other end's word only where it must. */
+/* Returns OK if `need` lines are free; reads the other end's word only if necessary. */
 static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 {
 	uint32_t used = ring->tx_sent - ring->tx_freed;
@@ -240,9 +240,9 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 }
 
 /*
- * Writes all lines, the first one last, and its sequence after all else: an end that sees the
- * sequence sees the packet. The other end reads the first line while it waits. Writing it at once
- * spares a second transfer of its cache line. Returns the sequence's word.
+ * Writes all lines, the first one last, and its sequence after everything else, so an end that sees
+ * the sequence sees the packet. The other end reads the first line while it waits. Writing it at
+ * once spares a second transfer of its cache line. Returns the sequence's word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)
@@ -279,7 +279,7 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 	result = find_room(ring, need);
 	if (result)
 		return result;
-	/* It counts before the packet is visible, so that the receiver finds it counted. */
+	/* The packet is counted before it is visible, so that the receiver finds it counted. */
 	count(&ring->map.mine->packets);
 	look_for_sleeper(ring, write_packet(ring, datums, n));
 	ring->tx_sent += need;
@@ -368,8 +368,8 @@ static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnacce
 }
 
 /*
- * Fetches the lines of the next packet to be sent, because most packets are answered or followed by
- * another. It leaves out the first line, which the other end reads while it waits.
+ * Fetches the lines of the next packet to be sent, because an answer or another packet usually
+ * follows. It does not fetch the first line, which the other end reads while it waits.
  */
 static void claim_lines(const struct nn_ring *ring)
 {
@@ -427,8 +427,8 @@ void nn_ring_break(struct nn_ring *ring)
 /* ---- waiting ---- */
 
 /*
- * Looks for a packet without reading the clock. A look fetches the line that the other end is
- * about to write: without a pause between them they hold it up.
+ * Looks for a packet without reading the clock. Each look fetches the line that the other end is
+ * about to write. Without a pause between looks, that would delay the other end.
  */
 static bool look_blindly(const struct nn_ring *ring)
 {
@@ -440,7 +440,7 @@ static bool look_blindly(const struct nn_ring *ring)
 	return false;
 }
 
-/* Looks a few times; true: a packet is there. */
+/* Looks a few times; returns true if a packet arrived. */
 static bool look(const struct nn_ring *ring)
 {
 	for (int i = 0; i < LOOKS_PER_TIME; i++) {
@@ -466,7 +466,7 @@ static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 	} while (!found && !nn_ring_is_dead(ring) && now_ns < until_ns);
 }
 
-/* Sleeps until a packet is there or time is up; true: it was. */
+/* Sleeps until a packet arrives or time is up; returns true if a packet arrived. */
 static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 {
 	bool late = false;
@@ -482,7 +482,7 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 	return late;
 }
 
-/* One step of a wait that began at start_ns: a sleep or a spin, as the plan has it. */
+/* Makes one step of a wait that began at start_ns: a sleep or a spin, as planned. */
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)
 {

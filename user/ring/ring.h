@@ -17,9 +17,9 @@
 /* The result of a call on an end. */
 enum nn_ring_result {
 	NN_RING_OK = 0,
-	NN_RING_AGAIN,		/* no packet is there, or no room for one; or time is up */
+	NN_RING_AGAIN,		/* no packet, or no room for one; or the time is up */
 	NN_RING_TOO_BIG,	/* the packet is longer than the ring, or has no datum */
-	NN_RING_BROKEN,		/* what the other end wrote cannot be a ring: give the burst up */
+	NN_RING_BROKEN,		/* the other end's data cannot be a ring: give the burst up */
 	NN_RING_DEAD,		/* the status page says that the burst is dead */
 };
 
@@ -40,18 +40,18 @@ struct nn_ring_map {
 };
 
 /*
- * One end. One thread at a time uses it; only nn_ring_interrupt() may be called by another. Callers
+ * One end of a burst. Only one thread at a time uses it, except for nn_ring_interrupt(). Callers
  * may use `slice_ns`, and may set the budget of `waiter` between calls; other members are private.
  */
 struct nn_ring {
 	struct nn_ring_map map;
 	struct nn_waiter waiter;	/* for packets */
 	uint64_t slice_ns;		/* longest sleep between two looks at the status page */
-	uint32_t tx_line;		/* where the next packet goes, and which time round */
+	uint32_t tx_line;		/* line of the next packet to send; counts all rounds */
 	uint32_t tx_lap;
 	uint32_t tx_sent;		/* lines sent */
-	uint32_t tx_freed;		/* of these, lines that the other end is known to have read */
-	uint32_t rx_line;		/* where the next packet will be, and which time round */
+	uint32_t tx_freed;	/* number of sent lines that the other end is known to have read */
+	uint32_t rx_line;		/* line of the next packet to receive; counts all rounds */
 	uint32_t rx_lap;
 	uint32_t rx_taken;		/* lines read */
 	bool owes_wake;			/* freed lines since it last checked for a waiting sender */
@@ -63,8 +63,8 @@ size_t nn_ring_bytes(uint32_t capacity);
 uint32_t nn_ring_lines(uint32_t capacity);
 
 /*
- * Begins an end on rings that are still unused. spin_ns: longest spin of a wait, see
- * nn_spin_budget(). Returns NN_RING_BROKEN if the map's sizes are wrong.
+ * Begins an end on unused rings. `spin_ns` is the longest spin of a wait, see nn_spin_budget().
+ * Returns NN_RING_BROKEN if the map's sizes are wrong.
  */
 enum nn_ring_result nn_ring_init(struct nn_ring *ring, const struct nn_ring_map *map,
 				 uint64_t spin_ns);
@@ -77,8 +77,8 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 				     uint32_t count);
 
 /*
- * The same, but waits for room. until_ns: CLOCK_MONOTONIC time at which it gives up with AGAIN;
- * NN_RING_FOREVER: when the burst dies only.
+ * Does the same as nn_ring_try_send(), but waits for room. `until_ns` is the CLOCK_MONOTONIC time
+ * at which it returns AGAIN; with NN_RING_FOREVER it returns only if the burst dies.
  */
 #define NN_RING_FOREVER UINT64_MAX
 enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
@@ -93,8 +93,8 @@ enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_dat
 					uint32_t *count);
 
 /*
- * Does what nn_ring_try_receive() does, but waits: spins and sleeps as ring->waiter has learned.
- * until_ns: as in send.
+ * Does the same as nn_ring_try_receive(), but waits: it spins and sleeps as ring->waiter has
+ * learned. `until_ns` is as for sending.
  */
 enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 				    uint32_t *count, uint64_t until_ns);
@@ -118,14 +118,14 @@ void nn_ring_break(struct nn_ring *ring);
 void nn_ring_interrupt(struct nn_ring *ring);
 
 /*
- * Worker only. While a burst is parked, its client rings the context's doorbell, so that one thread
- * sleeps on any number of bursts. The function nn_ring_park() returns false if a packet arrived
- * meanwhile or the burst is dead; the end is not parked then. A parked end must be unparked before
+ * Only for workers. While a burst is parked, its client rings the context's doorbell, so that one
+ * thread can sleep on any number of bursts. nn_ring_park() returns false if a packet arrived
+ * meanwhile or the burst is dead; then the end is not parked. A parked end must be unparked before
  * its next use. The caller parks an end and adds it to the thread's list under one lock.
  *
- * The thread calls seen = nn_doorbell_read(). Under that lock, if nn_ring_has_packet() or
- * nn_ring_is_dead() is true of an end, it unparks the end and hands it to a thread of its own.
- * Without the lock it calls nn_doorbell_wait(seen).
+ * The thread first calls seen = nn_doorbell_read(). Under that lock it then unparks each end for
+ * which nn_ring_has_packet() or nn_ring_is_dead() is true, and hands it to another thread. Finally
+ * it calls nn_doorbell_wait(seen) without the lock.
  */
 bool nn_ring_park(struct nn_ring *ring);
 void nn_ring_unpark(struct nn_ring *ring);

@@ -12,24 +12,26 @@
 /* The longest spin. Longer wishes are cut to it. */
 #define MAX_SPIN_US 100000
 
-/* Timed sleeps are this late until one was seen: the kernel's slack and a wake. */
+/* Assumed lateness of timed sleeps until one was measured: the kernel's slack and a wake-up. */
 #define FIRST_LATE_NS 65000
 
 /* Longer delays had another cause, and count as this one. */
 #define MAX_LATE_NS 1000000
 
-/* Time that is always left between a timed sleep and what it waits for. */
+/* Time that always stays between a timed sleep and the event that it waits for. */
 #define MARGIN_NS 2000
 
-/* Waits that sleep before one tries a spin in their stead: at first, and when that keeps failing. */
+/*
+ * Waits that sleep before one tries a spin in their place: at first, and when that keeps failing.
+ */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
-/* Waits that only sleep once others wanted the CPU: at first, and when they always do. */
+/* Waits that only sleep after others wanted the CPU: at first, and when others always do. */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
 
-/* The longest spin at the end of a long wait: a part of the wait, and a number of budgets. */
+/* Longest spin at the end of a long wait: a part of the wait, and a number of budgets. */
 #define TAIL_PART 4
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
@@ -79,7 +81,7 @@ static uint64_t lead_ns(const struct nn_waiter *waiter)
 	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
 }
 
-/* Longest spin after a timed sleep: a long wait is worth more of it. */
+/* Returns the longest spin after a timed sleep; it is longer for a long wait. */
 static uint64_t tail_ns(const struct nn_waiter *waiter)
 {
 	uint64_t part = waiter->mean_ns / TAIL_PART, most = TAIL_BUDGETS(waiter->budget_ns);
@@ -160,8 +162,9 @@ static void learn_next(struct nn_waiter *waiter, uint64_t took_ns)
 }
 
 /*
- * If a probe succeeded, forgets the times of sleeps. Half of its time is taken for the next spin,
- * because this one may include the other end's wake. Otherwise the next probe comes later.
+ * If a probe succeeded, forgets the times of sleeps. Half of the probe's time becomes the estimate
+ * of the next spin, because this time may include the other end's wake-up. Otherwise the next probe
+ * comes later.
  */
 static void learn_probe(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
@@ -180,7 +183,7 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
 	enum way way = choose(waiter);
 
-	/* Waits while others have the CPU say nothing about the other end. */
+	/* Waits while others use the CPU say nothing about the other end. */
 	if (waiter->yields) {
 		waiter->yields--;
 		return;
@@ -211,7 +214,7 @@ void nn_waiter_held_up(struct nn_waiter *waiter)
 	waiter->held_up = true;
 }
 
-/* One that is later than was thought costs more than some that are earlier. */
+/* A sleep that ends later than assumed costs more than several that end earlier. */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)
 {
 	if (late_ns > MAX_LATE_NS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How to wait: learns how long the other end takes, and says whether to spin, to sleep and then
- * spin for the tail, or to sleep. Knows nothing of rings.
+ * spin for the tail, or to sleep. This file does not depend on rings.
  */
 #ifndef NN_RING_WAITING_H
 #define NN_RING_WAITING_H
@@ -9,28 +9,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Longest spin where neither the environment nor the caller says otherwise. */
+/* Longest spin if neither the environment nor the caller sets another one. */
 #define NN_SPIN_DEFAULT_US 200
 
 /*
- * Returns the longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, else `wanted_us`,
- * or the default if that is negative. Returns 0 with low_power, or if one CPU is online. Call it
- * before the process enters a sandbox, because it asks the system for the number of CPUs.
+ * Returns the longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, otherwise
+ * `wanted_us`, or the default if that is negative. Returns 0 with low_power, or if only one CPU is
+ * online. Call it before the process enters a sandbox, because it asks the system for the number of
+ * CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
 /* What was learned. All private but budget_ns. */
 struct nn_waiter {
 	uint64_t budget_ns;	/* longest spin of a short wait */
-	uint64_t mean_ns;	/* how long waits take */
-	uint64_t deviation_ns;	/* how far they are from the mean, on average */
-	uint64_t late_ns;	/* how late a timed sleep ends */
+	uint64_t mean_ns;	/* mean time of waits */
+	uint64_t deviation_ns;	/* mean distance of waits from that mean */
+	uint64_t late_ns;	/* lateness of a timed sleep */
 	uint32_t samples;
 	uint32_t sleeps;	/* waits that only slept, since a spin was tried in their stead */
-	uint32_t probe;		/* how many of these there are before a spin is tried */
+	uint32_t probe;		/* number of sleeping waits before a spin is tried */
 	bool held_up;		/* the wait that goes on was */
 	uint32_t yields;	/* waits that will only sleep, as others want the CPU */
-	uint32_t next_yields;	/* as many, the next time that they do */
+	/* Number of sleeping waits the next time that others want the CPU. */
+	uint32_t next_yields;
 };
 
 /*
@@ -51,7 +53,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
 /* A wait took this long, and slept or only spun. */
 void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept);
 
-/* The wait that goes on was held up in its spin: see NN_HELD_UP_NS. */
+/* Reports that the current wait was delayed in its spin: see NN_HELD_UP_NS. */
 void nn_waiter_held_up(struct nn_waiter *waiter);
 
 /* A timed sleep ended this much after its time. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ONNX Runtime: programs reach all of it through OrtGetApiBase(). Ours gives out copies of the
- * runtime's table in which sessions are made with the provider of libnnaccel_onnxruntime.so.
+ * ONNX Runtime. Programs reach all of it through OrtGetApiBase(). This library's OrtGetApiBase()
+ * returns copies of the runtime's table in which sessions are made with the provider of
+ * libnnaccel_onnxruntime.so.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -17,14 +18,15 @@
 
 #define NAME "nnaccel"			/* of the provider */
 #define PLUGIN "libnnaccel_onnxruntime.so"
-#define MAX_CALLS 1024			/* more than any table has */
+#define MAX_CALLS 1024			/* more entries than any table has */
 
 #define CREATE(index, name, parameters, arguments, path)
 #define RUN(index, name, parameters, arguments)
 #define PROVIDER(index, name, parameters, arguments, what)
 #define CALL(index, result, name, parameters) result (*name) parameters;
 static struct {
-	const struct ort_api_base *base;	/* the runtime's; NULL: none was met */
+	/* Base of the runtime's interface; NULL until a runtime is found. */
+	const struct ort_api_base *base;
 	struct ort_api_base ours;
 	bool is_new;				/* it takes plug-ins */
 	char version[64];			/* "onnxruntime 1.23.2" */
@@ -45,14 +47,17 @@ struct table {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table *tables;		/* under the lock; never freed */
-/* The plug-in is registered under it. The runtime then calls OrtGetApiBase(), which takes the other. */
+/*
+ * Held while the plug-in is registered. The runtime then calls OrtGetApiBase(), which takes the
+ * other lock.
+ */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- sessions ---- */
 
 /* A session in the making. */
 struct start {
-	OrtSessionOptions *own;		/* with the provider; NULL: the program's are used */
+	OrtSessionOptions *own;	/* options with the provider; NULL: the program's are used */
 	const char *model;
 };
 
@@ -95,7 +100,7 @@ static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const ch
 		found = !status && find_device(env, &device, &status);
 	}
 	pthread_mutex_unlock(&registering);
-	/* A device that is not there is an error of its own: NULL is no device. */
+	/* A missing device is an error of its own: NULL stands for no device. */
 	if (status)
 		return status;
 	return ort.SessionOptionsAppendExecutionProvider_V2(options, env, &device, found, names, values, 3);
@@ -218,7 +223,7 @@ static void release_options(OrtSessionOptions *options)
 /* ---- tables ---- */
 
 struct extent {
-	uintptr_t at, end;		/* end: of the segment that holds `at`; 0: none was found */
+	uintptr_t at, end;	/* end of the segment that holds `at`; 0 if none was found */
 };
 
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -238,8 +243,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Returns how many calls to copy. The table grows with each release, and nothing tells its end. Data of
- * the runtime that follows it is copied as well, and never looked at.
+ * Returns how many calls to copy. The table grows with each release, and its end is unknown. Data
+ * of the runtime that follows the table is copied as well, and never used.
  */
 static size_t calls_of(const void *theirs)
 {
@@ -305,7 +310,10 @@ static const char *get_version(void)
 	return ort.base->GetVersionString();
 }
 
-/* Whether the runtime has plug-in providers: it is asked by its version, as GetApi() complains. */
+/*
+ * Returns whether the runtime has plug-in providers. It is decided by its version, because GetApi()
+ * prints a complaint.
+ */
 static bool takes_plugins(const char *version)
 {
 	int major = 0, minor = 0;
@@ -314,7 +322,7 @@ static bool takes_plugins(const char *version)
 	       (major > 1 || (major == 1 && minor >= ORT_VERSION));
 }
 
-/* Keeps what the library needs of the first runtime that it meets. */
+/* Stores what the library needs from the first runtime that it finds. */
 static void meet(const struct ort_api_base *base)
 {
 	const char *version = base->GetVersionString();

@@ -29,7 +29,7 @@ static struct function {
 
 #define NUM_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-/* The C library's own; it has this version since the architecture has one. */
+/* Returns the C library's dlsym(), whose symbol has this version on the architecture. */
 static dlsym_fn *true_dlsym(void)
 {
 #ifdef __aarch64__
@@ -49,7 +49,7 @@ static dlsym_fn *true_dlsym(void)
 
 static struct function *find(const char *name)
 {
-	/* Names of both runtimes begin with one of two letters: most others end here. */
+	/* Names of both runtimes begin with one of two letters, so most other names end here. */
 	if (*name != 'O' && *name != 'T')
 		return NULL;
 	for (size_t i = 0; i < NUM_FUNCTIONS; i++)
@@ -93,7 +93,10 @@ void *dlsym(void *restrict handle, const char *restrict name)
 	struct function *function = handle == RTLD_NEXT || !run_device() ? NULL : find(name);
 	void *found;
 
-	/* The answer may depend on the caller: this is a jump, with the return address of the caller. */
+	/*
+	 * The answer may depend on the caller, so this is a jump that keeps the caller's return
+	 * address.
+	 */
 	if (!function)
 		return true_dlsym()(handle, name);
 	found = true_dlsym()(handle, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library that `nnaccel run` loads into a program: settings, messages, and the functions that it stands
- * before.
+ * The library that `nnaccel run` loads into a program: settings, messages, and the functions that
+ * it replaces.
  */
 #ifndef NN_RUN_H
 #define NN_RUN_H
@@ -13,7 +13,7 @@
 #define RUN_EXPORT __attribute__((visibility("default")))
 
 /* The tool sets these in the environment. */
-#define RUN_DEVICE "NNACCEL_RUN_DEVICE"		/* a name; unset: the library does nothing */
+#define RUN_DEVICE "NNACCEL_RUN_DEVICE"	/* name of the device; if unset, the library does nothing */
 #define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"	/* a model that cannot reach it is an error */
 #define RUN_REPORT "NNACCEL_RUN_REPORT"		/* reasons, and the runs at the end */
 #define RUN_STATE "NNACCEL_RUN_STATE"		/* a file: /proc/PID/fd/N of the tool's program */
@@ -24,13 +24,13 @@ const char *run_device(void);
 /* Whether the environment has a variable of RUN_. */
 bool run_set(const char *name);
 
-/* Prints "nnaccel run: ..." to the standard error, and remembers that something was said. */
+/* Prints "nnaccel run: ..." to the standard error, and remembers that a message was printed. */
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Remembers, for the program's end, that a plug-in says what it took. */
 void run_reached(void);
 
-/* The path of a plug-in, which lies beside this library; false: too long. */
+/* Finds the path of a plug-in, which lies beside this library; returns false if it is too long. */
 bool run_plugin(const char *name, char *path, size_t size);
 
 /* The last part of a path. */
@@ -43,10 +43,10 @@ const char *run_base_name(const char *path);
  */
 void *run_real(const void *caller, const char *name);
 
-/* Notes a text about an object of a runtime, by its address. False: there is no memory. */
+/* Stores a text for an object of a runtime, by its address. Returns false if memory runs out. */
 bool run_note(const void *object, const char *text);
 void run_forget(const void *object);
-/* False: there is no note. */
+/* Reads the text of an object; returns false if it has none. */
 bool run_noted(const void *object, char *text, size_t size);
 
 /* Begins to count the runs of a session or interpreter for the report, if one is wanted. */

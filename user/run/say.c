@@ -27,8 +27,8 @@ struct note {
 };
 
 struct model {
-	const void *object;		/* the last that was made at this address comes first */
-	pid_t pid;			/* a child of it does not report its runs */
+	const void *object;		/* the latest object made at this address comes first */
+	pid_t pid;	/* process that loaded it; a child does not report its runs */
 	uint64_t runs, ns;
 	struct model *next;
 	char name[256];
@@ -73,7 +73,7 @@ void run_say(const char *format, ...)
 	vsnprintf(line + length, sizeof(line) - length - 1, format, args);
 	va_end(args);
 	strcat(line, "\n");
-	/* There is no other place for a message that cannot be written. */
+	/* A message that cannot be written is lost, because there is no other place for it. */
 	(void)!write(STDERR_FILENO, line, strlen(line));
 	run_reached();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TensorFlow Lite's C interface: an interpreter gets the delegate of libnnaccel_tflite.so when it is
- * made. An interpreter of the C++ interface is only noticed.
+ * TensorFlow Lite's C interface: an interpreter gets the delegate of libnnaccel_tflite.so when it
+ * is made. An interpreter of the C++ interface is only detected.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
