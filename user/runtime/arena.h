@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is allocated piece by piece and freed as a whole: the arrays of
- * models, plans and steps.
+ * Memory that is allocated piece by piece and freed as a whole, for the arrays of models, plans and
+ * steps.
  */
 #ifndef NN_RUNTIME_ARENA_H
 #define NN_RUNTIME_ARENA_H

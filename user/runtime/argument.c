@@ -52,7 +52,10 @@ static int check_type(struct checking *c)
 	result = operand_from_type(a->type, &given, c->err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
-	/* As on Android, the model's code, scale and zero point hold, and the type's are ignored. */
+	/*
+	 * As on Android, code, scale and zero point of the model are used, and those of the type
+	 * are ignored.
+	 */
 	if (!operand_is_tensor(&c->operand))
 		return ANEURALNETWORKS_NO_ERROR;
 	if (c->operand.rank && c->operand.rank != given.rank)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice of a device for each operation: the cheapest of those that execute
- * it, by the performance entry of the type of its first input.
+ * The choice of a device for each operation: the one that executes it at the lowest cost. Costs
+ * come from the performance entry of the type of its first input.
  */
 #include "runtime/assign.h"
 
@@ -17,7 +17,7 @@ struct costs {
 	const struct nn_model *model;
 	const struct nn_device_info *info;
 	uint32_t preference;
-	double *subgraphs;	/* by subgraph, NAN: not computed yet */
+	double *subgraphs;	/* cost of each subgraph; NAN if it is not computed yet */
 };
 
 static double figure(const struct costs *c, const struct nn_performance *performance)
@@ -40,7 +40,7 @@ static double operand_cost(const struct costs *c, int32_t type)
 static double operation_cost(struct costs *c, const struct nn_subgraph *subgraph,
 			     const struct nn_operation *operation);
 
-/* Each subgraph's cost is computed once, however often it is referred to. */
+/* Each subgraph's cost is computed once, however often the subgraph is referenced. */
 static double subgraph_cost(struct costs *c, const struct nn_subgraph *from, uint32_t operand)
 {
 	uint32_t at = from->operands[operand].location.offset + 1;
@@ -86,7 +86,10 @@ static bool has_unknown_size(const struct nn_subgraph *subgraph,
 	return false;
 }
 
-/* Returns whether it is control flow over operands of unknown size. The CPU takes that if it may. */
+/*
+ * Returns whether the operation is control flow over operands of unknown size. Then the CPU
+ * executes it, if allowed.
+ */
 static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_operation *operation)
 {
 	return (operation->type == NN_OP_IF || operation->type == NN_OP_WHILE) &&
@@ -95,9 +98,9 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 
 /* An operation, while devices are asked in turn. */
 struct choice {
-	double cost;		/* INFINITY: no device yet */
-	bool settled;		/* the CPU takes it, even if others could */
-	bool taken;		/* by another device than the CPU */
+	double cost;		/* lowest cost so far; INFINITY without a device */
+	bool settled;		/* the CPU executes it, even if other devices could */
+	bool taken;		/* a device other than the CPU executes it */
 };
 
 static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t index,
@@ -116,7 +119,7 @@ static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t
 			continue;
 		cost = operation_cost(c, main, &main->operations[i]);
 		choice->settled = is_cpu && is_for_cpu(main, &main->operations[i]);
-		/* If costs are equal, the CPU takes it, or else the first device. */
+		/* If costs are equal, the CPU executes it, or else the first device. */
 		if (choice->settled || cost < choice->cost ||
 		    (is_cpu && cost <= choice->cost)) {
 			choice->cost = cost;
@@ -150,7 +153,7 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 	return failure;
 }
 
-/* Says which operations the CPU gets only because no other device takes them. */
+/* Logs which operations the CPU gets only because all other devices reject them. */
 static void say_refused(const struct nn_subgraph *main, const ANeuralNetworksDevice *const *devices,
 			uint32_t num_devices, const struct choice *choices)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice of a device for each operation, by what devices support and by
- * the performance that they tell.
+ * The choice of a device for each operation, by the operations that devices support and the
+ * performance that they report.
  */
 #ifndef NN_RUNTIME_ASSIGN_H
 #define NN_RUNTIME_ASSIGN_H

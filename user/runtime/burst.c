@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Bursts: who may use one and when, and their channels to the devices.
- */
+/* Bursts: who may use one and when, and their channels to the devices. */
 #include "runtime/burst.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts: executions of one compilation, one at a time, with what they need
- * kept from each to the next.
+ * Bursts: executions of one compilation, one at a time. Their resources are kept from one execution
+ * to the next.
  */
 #ifndef NN_RUNTIME_BURST_H
 #define NN_RUNTIME_BURST_H
@@ -15,7 +15,8 @@ struct ANeuralNetworksBurst {
 	atomic_flag busy;
 
 	/* The thread that holds the lock owns the fields below. */
-	struct request *requests;	/* of each step; with a channel where its device has one */
+	/* Request of each step, with a channel if its device has one. */
+	struct request *requests;
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 	struct arena arena;
 };

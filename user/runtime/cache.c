@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Compilation caching: which files hold what was prepared of a step, and
- * preparing from them.
- */
+/* Compilation caching: names of the files for a prepared step, and preparing from them. */
 #define _GNU_SOURCE
 #include "runtime/cache.h"
 
@@ -20,7 +17,7 @@
 #define MAX_FILES 32		/* of each kind */
 #define FILE_MODE 0600
 
-/* File names: two letters for each byte of the token, the kind, a number. */
+/* File names have two letters for each byte of the token, then the kind and a number. */
 enum kind { MODEL = '1', DATA = '2' };
 
 /* The open files of an entry. */
@@ -43,7 +40,8 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 	sha256_init(&s);
 	sha256_add(&s, cache->token, ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN);
 	for (uint32_t i = 0; step->operations && i < count; i++) {
-		const uint32_t at[] = { 0, step->operations[i] };	/* of the main model */
+		/* Operation of the main model. */
+		const uint32_t at[] = { 0, step->operations[i] };
 
 		sha256_add(&s, at, sizeof(at));
 	}
@@ -112,7 +110,7 @@ static bool is_empty(const struct entry *e)
 	return true;
 }
 
-/* An entry in files that the application has opened: duplicates of them. */
+/* Makes an entry of duplicates of files that the application has opened. */
 static bool dup_entry(struct entry *e, const struct cache_options *cache,
 		      const struct nn_device_info *info)
 {
@@ -171,7 +169,7 @@ static const char *where(const struct cache_options *cache)
 	return cache->dir ? cache->dir : "the files given";
 }
 
-/* On a thread of libnnaccel. */
+/* Called on a thread of libnnaccel. */
 static void log_late(const char *reason)
 {
 	if (reason[0])
@@ -189,13 +187,13 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	int result;
 
 	if (!open_entry(e, cache, device_info(device), 0)) {
-		/* A missing entry is no error: the first compilation creates it. */
+		/* A missing entry is not an error, because the first compilation creates it. */
 		if (errno != ENOENT)
 			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", where(cache),
 				strerrordesc_np(errno));
 		return false;
 	}
-	/* Files that were given empty are such an entry too. */
+	/* Files that the application gave empty count as a missing entry too. */
 	if (cache->fds && is_empty(e)) {
 		close_entry(e);
 		return false;

@@ -23,15 +23,15 @@ enum { MODEL, DATA };		/* files of an entry */
 
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
-/* Bytes of data that are read and hashed at a time, by any thread: they are in its cache then. */
+/* Bytes of data that a thread reads and hashes at a time, so that they are still in its cache. */
 #define CHUNK (UINT64_C(256) << 10)
 
-/* It detects accidents only, because the application may change its own files. */
+/* The hash only detects accidents, because the application may change its own files. */
 struct file_header {
 	uint64_t magic;
 	uint64_t data_size;
 	uint64_t model_hash;		/* nn_fingerprint64() of the model part */
-	uint64_t data_hash;		/* the same of the hashes of the data's chunks */
+	uint64_t data_hash;		/* hash of the hashes of the data's chunks */
 };
 
 /* Reads `size` bytes of a file from `from` on. */
@@ -57,7 +57,7 @@ static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from
 
 /* Data in chunks. */
 struct chunks {
-	int fd;				/* from which they are read first; -1: they are there */
+	int fd;	/* file that chunks are first read from; -1 if they were read already */
 	char *data;
 	uint64_t size;
 	uint64_t *hashes;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Cache files of the device nnapi-reference: plans that were saved, with hashes
- * that tell every kind of damage.
- */
+/* Cache files of the device nnapi-reference: saved plans, with hashes that detect every damage. */
 #ifndef NN_RUNTIME_CACHE_CPU_H
 #define NN_RUNTIME_CACHE_CPU_H
 
@@ -20,9 +17,9 @@ enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache
 			      struct nn_error *err);
 
 /*
- * Loads what was saved. Everything is read into memory of our own, since a mapped
- * file that somebody cuts short would end the application. NN_GENERAL_FAILURE: it
- * is damaged, or of another build or model.
+ * Loads a saved plan. Everything is read into private memory, because truncating a mapped file
+ * would end the application. Returns NN_GENERAL_FAILURE if the plan is damaged, or if it belongs to
+ * another build or model.
  */
 enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_plan_options *options,
 			      struct cpu_cached *cached, struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilations: what is asked for before finishing, finishing with its fallback
- * to the CPU, and what may be asked afterwards.
+ * Compilations: their settings before finishing, finishing with the fallback to the CPU, and
+ * queries afterwards.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -22,7 +22,7 @@
 #include "runtime/operand.h"
 #include "runtime/trace.h"
 
-/* A cache line: kernels and copies like arguments that begin and end with one. */
+/* A cache line, because kernels and copies prefer arguments that begin and end with one. */
 #define PREFERRED_ALIGNMENT 64
 
 uint64_t deadline_after(uint64_t duration_ns)
@@ -362,7 +362,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return rt_end(result, &err);
 }
 
-/* All devices here like the same alignment, of any input and output. */
+/* All devices here prefer the same alignment for every input and output. */
 static int get_preferred(const ANeuralNetworksCompilation *compilation, uint32_t index,
 			 bool output, uint32_t *bytes, struct nn_error *err)
 {

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Compilations: a model, the devices and wishes it is compiled for, and the
- * partition that finishing leaves.
- */
+/* Compilations: a model, its devices and settings, and the partition that finishing makes. */
 #ifndef NN_RUNTIME_COMPILATION_H
 #define NN_RUNTIME_COMPILATION_H
 
 #include "runtime/partition.h"
 
 struct ANeuralNetworksCompilation {
-	atomic_uint references;		/* the application, and what was made of it */
-	uint64_t serial;		/* of all compilations of this process, from 1 */
+	/* Number of references: the application, and objects made from this. */
+	atomic_uint references;
+	uint64_t serial;	/* serial number among all compilations of this process, from 1 */
 	const ANeuralNetworksModel *model;
 	const ANeuralNetworksDevice **devices;
 	uint32_t num_devices;
-	bool is_explicit;		/* the application named the devices: no fallback */
+	bool is_explicit;	/* the application named the devices, so there is no fallback */
 	int32_t preference;
 	int32_t priority;
 	uint64_t timeout_ns;		/* 0: none */
-	char *cache_dir;		/* ends in '/'; NULL: none */
-	int *cache_fds;			/* in its stead, duplicates of our own; NULL: none */
+	char *cache_dir;		/* folder, which ends in '/'; NULL without one */
+	int *cache_fds;			/* duplicated cache files in place of a folder, or NULL */
 	uint32_t num_cache_fds;
 	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 	struct nn_attributes attributes;
@@ -29,13 +27,16 @@ struct ANeuralNetworksCompilation {
 	struct partition partition;
 };
 
-/* As model_get(): executions, bursts and descriptions of memories hold their compilation. */
+/*
+ * Takes a reference, as model_get() does. Executions, bursts and descriptions of memories hold one.
+ */
 ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation);
 void compilation_put(const ANeuralNetworksCompilation *compilation);
 
 /*
- * Caching in open files in place of a folder: model files, then data files, as many as the only
- * device has. They are duplicated. BAD_DATA for others, BAD_STATE once it is finished.
+ * Sets open cache files in place of a folder: model files, then data files, as many as the only
+ * device has. They are duplicated. Returns BAD_DATA for another number of files or devices, and
+ * BAD_STATE once the compilation is finished.
  */
 int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
 				uint32_t num_model, const int *data_fds, uint32_t num_data,
@@ -45,7 +46,7 @@ int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const i
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 			    struct nn_error *err);
 
-/* True where the model has an operation of a vendor: then the CPU never steps in. */
+/* Returns whether the model has an operation of a vendor; then there is no fallback to the CPU. */
 bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
 /* True when the application named exactly one device. */

@@ -14,7 +14,7 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* Pauses between looks for a device that was not there: the first, and the longest. */
+/* Pauses between searches for a missing device: the first, and the longest. */
 #define FIRST_PAUSE_NS UINT64_C(100000000)
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
@@ -31,7 +31,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t pause_ns;
 	uint64_t next_ns;
-	uint32_t process;		/* that these pauses are of */
+	uint32_t process;		/* process whose pauses these are */
 	struct nn_error missing;	/* why there was none at first */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -108,8 +108,8 @@ static void open_devices(void)
 }
 
 /*
- * Looks for accelerators if it is time; where none is there, in a forked child that has not looked
- * yet, and at once if that is asked for, too.
+ * Searches for accelerators if it is time. If none is known, it also searches in a forked child
+ * that has not searched yet, and with `at_once` always.
  */
 static void find_devices(bool at_once)
 {
@@ -155,7 +155,7 @@ const char *device_missing(void)
 	return count_accels() ? NULL : list.missing.message;
 }
 
-/* Does not look for devices: an index is of the list that device_count() counted. */
+/* Does not search for devices: an index refers to the list that device_count() counted. */
 const ANeuralNetworksDevice *device_at(uint32_t index)
 {
 	const ANeuralNetworksDevice *devices[DEVICE_MAX];

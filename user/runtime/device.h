@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices: the list of them, and what the runtime asks of each: which operations, to prepare a
- * graph, to execute it.
+ * Devices: the list of them, and the functions that the runtime calls for each: supported
+ * operations, preparing a graph, executing it.
  */
 #ifndef NN_RUNTIME_DEVICE_H
 #define NN_RUNTIME_DEVICE_H
@@ -19,7 +19,7 @@ struct prepare_options {
 	uint32_t preference;		/* PreferenceCode */
 	uint32_t priority;		/* 0 low, 1 medium, 2 high */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	const struct nn_attributes *attributes;	/* of the device's extensions, or NULL */
+	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
 };
 
 struct trace_run;
@@ -43,9 +43,9 @@ struct request {
 	uint64_t deadline_ns;			/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;
 	bool measure;
-	const struct nn_attributes *attributes;	/* of the device's extensions, or NULL */
-	struct channel *channel;		/* of a burst; NULL: none */
-	struct trace_run *trace;		/* NULL, or what the device is to tell, too */
+	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
+	struct channel *channel;		/* channel of a burst, or NULL */
+	struct trace_run *trace;	/* times that the device is to report too, or NULL */
 
 	/* What comes back. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */
@@ -64,12 +64,12 @@ struct prepared_role {
 	struct prepared *prepared;
 	uint32_t index;
 	bool output;
-	float frequency;		/* in (0, 1], of the executions */
+	float frequency;		/* performance of the executions, in (0, 1] */
 };
 
 struct memory_domain;
 
-/* A burst's way to what was prepared; each device's is its own. */
+/* A burst's connection to a prepared model; each kind of device has its own. */
 struct channel;
 
 /* Functions that may fail return a ResultCode. The graph must outlive its prepared models. */
@@ -77,11 +77,14 @@ struct device_ops {
 	/* supported[i] for each operation of the main subgraph. */
 	int (*get_supported)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			     bool *supported, struct nn_error *err);
-	/* Saves it too where `cache` is not NULL; that may fail without a failure here. */
+	/*
+	 * Prepares a graph, and also saves it if `cache` is not NULL. A failure to save is not a
+	 * failure of this call.
+	 */
 	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
 		       const struct prepare_options *options, const struct nna_cache *cache,
 		       struct prepared **prepared, struct nn_error *err);
-	/* Only for devices whose info has numbers of cache files. */
+	/* Only for devices whose info gives numbers of cache files. */
 	int (*prepare_cached)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			      const struct prepare_options *options,
 			      const struct nna_cache *cache, struct prepared **prepared,
@@ -105,8 +108,8 @@ struct device_ops {
 			 struct nn_error *err);
 	void (*free)(struct prepared *prepared);
 	/*
-	 * A channel for one execution at a time, which in the steady state allocates
-	 * nothing; NULL where the device has none. To be freed before the prepared.
+	 * Opens a channel for one execution at a time. It allocates nothing in the steady state,
+	 * and must be freed before the prepared model. NULL if the device has no channels.
 	 */
 	int (*open_channel)(struct prepared *prepared, struct channel **channel,
 			    struct nn_error *err);
@@ -135,7 +138,7 @@ struct device_facts {
 
 struct ANeuralNetworksDevice {
 	const char *name;
-	const char *path;		/* of its node; NULL: the CPU */
+	const char *path;		/* path of the device's node; NULL for the CPU */
 	const struct device_ops *ops;
 	struct accel_handle *handle;	/* NULL: the CPU */
 	_Atomic(struct device_facts *) facts;	/* the newest */
@@ -152,30 +155,32 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
 }
 
 /*
- * Fills in a device. Returns false with a reason in err if there is no device. `wait`: wait for an
- * engine that is just starting, as long as the kernel does.
+ * Fills in a device. Returns false with a reason in err if there is no device. With `wait`, waits
+ * for an engine that is just starting, as long as the kernel does.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,
 			 bool wait, struct nn_error *err);
 
-/* Asks the engine again what it says of the device, if it may be another than before. */
+/*
+ * Asks the engine again for the device's properties, if the engine may be another one than before.
+ */
 void device_nnaccel_refresh(ANeuralNetworksDevice *device);
 void device_refresh(void);
 
-/* Around a fork: no other thread is at the list of devices then, so that a child can use it. */
+/* Called around a fork. No other thread then uses the list of devices, so a child can use it. */
 void device_lock_list(void);
 void device_unlock_list(void);
 
 /*
- * All devices in the order in which they were found, the CPU last. Devices that were not there are
- * looked for again, after growing pauses; once there, they stay in the list.
+ * All devices in the order in which they were found, the CPU last. Missing devices are searched
+ * again, after growing pauses; once found, they stay in the list.
  */
 uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);
 const ANeuralNetworksDevice *device_cpu(void);
 
-/* Returns why there is no device except the CPU, as found at the first look; NULL: there is one. */
+/* Returns why the first search found no device except the CPU; NULL if it found one. */
 const char *device_missing(void);
 
 #define DEVICE_MAX (NNA_MAX_DEVICES + 1)
@@ -188,7 +193,7 @@ static inline bool device_is_cpu(const ANeuralNetworksDevice *device)
 	return !device->handle;
 }
 
-/* UNEXPECTED_NULL or BAD_DATA unless the list has devices of ours, each once. */
+/* Returns UNEXPECTED_NULL or BAD_DATA unless the list has valid devices, each once. */
 int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t count,
 		      struct nn_error *err);
 

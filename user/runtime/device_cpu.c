@@ -21,7 +21,7 @@ struct cpu_prepared {
 	struct nn_model model;		/* the graph's, with its pools mapped */
 	struct nn_pool *pools;
 	struct nn_plan *plan;
-	struct cpu_cached cached;	/* of a plan from the cache: the memory that it lies in */
+	struct cpu_cached cached;	/* for a plan from the cache: the memory that it lies in */
 };
 
 /* Finds memories with constants that the CPU cannot map, and returns their number. */
@@ -96,8 +96,8 @@ static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, 
 }
 
 /*
- * Begins to access the memory of the constants. They must not change from then on, so the access
- * ends when the plan is made, though the plan goes on reading them.
+ * Begins to access the memory of the constants. They must not change from then on. So the access
+ * ends when the plan is made, though the plan still reads them.
  */
 static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {
@@ -224,7 +224,7 @@ static int begin_args(const struct request_arg *from, uint32_t count, int prot, 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Ends the access that begin_args() began; where it did not, the data are NULL. */
+/* Ends the access that begin_args() began; if it began none, the data are NULL. */
 static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
 		   bool written, struct nn_error *err)
 {

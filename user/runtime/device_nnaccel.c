@@ -22,7 +22,7 @@
 /* Arguments in staging memory begin at multiples of a cache line. */
 #define STAGING_ALIGN 64
 
-/* A model whose worker keeps dying is prepared again after pauses: the first, and the longest. */
+/* Pauses before a model whose worker keeps dying is prepared again: the first, and the longest. */
 #define FIRST_PAUSE_NS NS_PER_S
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
@@ -46,8 +46,8 @@ struct accel_prepared {
 	struct nna_prepared_model *model;
 	uint32_t process;		/* handle_process() of `device` */
 	uint32_t generation;		/* counts how often it was prepared again */
-	atomic_bool has_no_times;	/* its engine does not tell when operations ran */
-	uint64_t pause_ns;		/* since the last time, if nothing has succeeded since */
+	atomic_bool has_no_times;	/* the engine does not report when operations ran */
+	uint64_t pause_ns;		/* length of the last pause; 0 after a success */
 	uint64_t next_ns;		/* not again before */
 	atomic_bool has_served;		/* an execution of this generation has succeeded */
 
@@ -64,22 +64,22 @@ struct accel_request {
 	struct nna_argument *outputs;
 	struct nna_memory **memories;
 	uint32_t num_memories;
-	uint32_t *tokens;		/* of buffers in the device's own memory */
+	uint32_t *tokens;		/* tokens of buffers in the device's own memory */
 	uint32_t num_tokens;
-	struct nna_memory *staging;	/* is memories[0], if it is needed */
+	struct nna_memory *staging;	/* staging memory, if needed; it is memories[0] */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
 	bool has_times;			/* the last output receives the times of the operations */
 };
 
 struct channel {
-	struct nna_burst *burst;	/* NULL: executions go the ordinary way */
-	uint32_t generation;		/* of what was prepared that `burst` is of */
-	struct accel_request request;	/* its arrays and staging memory are kept */
+	struct nna_burst *burst;	/* the burst; NULL if executions use the ioctl */
+	uint32_t generation;	/* generation of the prepared model that `burst` belongs to */
+	struct accel_request request;	/* request whose arrays and staging memory are reused */
 	struct arena arena;
 };
 
-/* `need_all`: else what cannot be reached is NULL. */
+/* Imports the pools of a graph. Without `need_all`, memory that the device cannot reach is NULL. */
 static int import_pools(struct nna_device *device, const struct graph *graph, bool need_all,
 			struct nna_memory ***memories, struct nn_error *err)
 {
@@ -258,8 +258,8 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 
 /*
  * Prepares a model again whose generation `dead` is lost, unless another thread did. If the model
- * has not executed since the last time, it may kill its workers, so it has to pause. Without an
- * engine there is no pause, because the question whether there is one costs little.
+ * has not executed since the last time, it may be what kills its workers, so this pauses first.
+ * Without an engine there is no pause, because asking for one costs little.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -293,7 +293,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 /* A use of what was prepared, called with accel->life held for reading. */
 typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
 
-/* Uses it, and if it is dead prepares it again and uses it once more. */
+/* Uses the prepared model. If it is lost, prepares it again and uses it once more. */
 static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_t deadline_ns,
 	       struct nn_error *err)
 {
@@ -357,7 +357,7 @@ static bool init_request(struct accel_request *r, uint32_t num_inputs, uint32_t 
 	return r->inputs && r->outputs && r->memories && r->tokens && r->shapes;
 }
 
-/* Staging memory of this size: what the request has of it already, or new. */
+/* Returns staging memory of this size: the request's memory, or new one. */
 static int get_staging(struct accel_prepared *accel, uint64_t size, struct accel_request *r,
 		       struct nn_error *err)
 {
@@ -438,7 +438,7 @@ static void number_tokens(const struct accel_request *r, const struct request_ar
 			to[i].pool += r->num_memories;
 }
 
-/* Places arguments: those by pointer one after the other in staging memory, from *at. */
+/* Places arguments given by pointer one after the other in staging memory, from *at. */
 static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		      const struct request_arg *from, uint32_t count, int prot, uint64_t *at,
 		      struct nna_argument *to, struct nn_error *err)
@@ -490,7 +490,7 @@ static void place_times(const struct request *request, struct accel_request *r, 
 	memset(r->base + at, 0, sizeof(struct times_head));
 }
 
-/* Copies them once, because the engine may write them at any time. */
+/* Copies the times once, because the engine may write them at any time. */
 static void fetch_times(const struct request *request, const struct accel_request *r)
 {
 	const uint8_t *from = r->base + r->outputs[request->num_outputs].offset;
@@ -629,7 +629,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 	else
 		status = nna_execute(accel->model, &nna_request, &options, r->shapes, &num_shapes,
 				     &timing, err);
-	/* An engine that does not know what is asked for has done nothing. */
+	/* An engine that does not support the requested times has done nothing. */
 	if (r->has_times && status == NN_INVALID_ARGUMENT) {
 		accel->has_no_times = true;
 		r->has_times = false;
@@ -650,7 +650,8 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 
 /*
  * Frees staging memory instead of reusing it if the execution failed: a worker that missed the
- * deadline may still write there. A too small output is an answer, after which nothing is written.
+ * deadline may still write there. An output that is too small is an answer, and after an answer the
+ * worker writes nothing.
  */
 static void drop_written_late(struct nna_memory **staging, int result)
 {
@@ -661,7 +662,7 @@ static void drop_written_late(struct nna_memory **staging, int result)
 	*staging = NULL;
 }
 
-/* With arrays and staging memory that are given back. */
+/* Executes with arrays and staging memory that are freed afterwards. */
 static int execute_single(struct accel_prepared *accel, struct request *request,
 			  struct nn_error *err)
 {
@@ -683,7 +684,7 @@ static int execute_single(struct accel_prepared *accel, struct request *request,
 	return result;
 }
 
-/* A channel to what was prepared last; where it cannot have one, executions go the ordinary way. */
+/* Opens a channel to the current prepared model. If that fails, executions use the ioctl. */
 static void renew_channel(struct accel_prepared *accel, struct channel *channel)
 {
 	struct nn_error reason = { "" };
@@ -876,7 +877,7 @@ static bool is_repeated(const struct prepared_role *roles, uint32_t index)
 	return i < index;
 }
 
-/* Nothing that roles are of is replaced between the two. */
+/* No model of the roles is replaced between these two calls. */
 static void hold_roles(const struct prepared_role *roles, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -953,7 +954,7 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	result = allocate(device, roles, count, domain, &reason);
 	release_roles(roles, count);
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* Their worker is one and the same, and dead: so are they. */
+		/* All have the same worker, which is dead, so all of them are lost. */
 		for (uint32_t i = 0; i < count; i++) {
 			bool first = true;
 
@@ -990,7 +991,7 @@ static bool is_same(const struct device_facts *a, const struct device_facts *b)
 	       !memcmp(&a->info, &b->info, sizeof(a->info));
 }
 
-/* False: the device does not tell, and what was known of it stays. */
+/* Returns false if the device does not answer; the known facts then stay. */
 static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, struct nn_error *err)
 {
 	struct device_facts *facts = calloc(1, sizeof(*facts)), *last = atomic_load(&device->facts);
@@ -1008,7 +1009,9 @@ static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, str
 		return status == NN_OK;
 	}
 	facts->older = last;
-	/* Two threads may both have asked: those of the one that comes second are the newest. */
+	/*
+	 * Two threads may have asked at the same time. The facts of the later one are the newest.
+	 */
 	while (!atomic_compare_exchange_weak(&device->facts, &facts->older, facts))
 		;
 	return true;
@@ -1043,7 +1046,7 @@ static void read_name(struct nna_device_entry *entry)
 	for (uint32_t i = 0; i < count && i < NNA_MAX_DEVICES; i++)
 		if (!strcmp(entries[i].path, entry->path))
 			*entry = entries[i];
-	/* Without sysfs its name is unknown. */
+	/* Without sysfs the name is unknown. */
 	if (!entry->name[0])
 		strcpy(entry->name, "nnaccel");
 }

@@ -9,18 +9,17 @@
 #include "runtime/memory_desc.h"
 
 /*
- * Asks the one device that has all roles for memory: domain->buffer. Returns NO_ERROR
- * without a buffer if the device has no memory of its own, OP_FAILED if several devices
- * or none have the roles, or the device's error.
+ * Asks the one device that has all roles for memory, which becomes domain->buffer. Returns NO_ERROR
+ * without a buffer if the device has no memory of its own, OP_FAILED if several devices or none
+ * have the roles, or the device's error.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);
 
 /*
- * Gives a request memory of this process in the place of device memory: a copy of
- * what inputs hold, and room for outputs, whose shapes must be known (OP_FAILED).
- * To be followed by domain_unbounce(), which with `success` writes the outputs
- * back and lets the request have what it had; it takes *saved.
+ * Replaces device memory in a request by memory of this process: a copy of the inputs, and room for
+ * outputs, whose shapes must be known (OP_FAILED). domain_unbounce() must follow. With `success` it
+ * writes the outputs back; then it restores the request, and frees *saved.
  */
 struct bounce;
 int domain_bounce(struct request *request, struct bounce **saved, struct nn_error *err);

@@ -243,7 +243,10 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	job->execution = execution;
 	job->deadline_ns = deadline_after(execution->timeout_ns);
 	job->duration_ns = duration_ns;
-	/* One reference for the application, one for the thread, which may be done first. */
+	/*
+	 * The application has one reference, and the thread has the other, because either may end
+	 * first.
+	 */
 	atomic_fetch_add(&job->event->references, 1);
 	*event = job->event;
 	error = start_thread(job);
@@ -271,8 +274,8 @@ static bool has_succeeded(const ANeuralNetworksEvent *event)
 }
 
 /*
- * The fences of dependencies, and in *count how many there are. NULL: one has none but is to
- * be waited for or has failed, or there is no memory.
+ * Returns the fences of dependencies, and in *count their number. Returns NULL if a dependency
+ * without a fence is unfinished or has failed, or if memory ran out.
  */
 static int *get_fences(const ANeuralNetworksEvent *const *dependencies, uint32_t *count)
 {

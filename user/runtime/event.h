@@ -9,16 +9,17 @@
 
 struct ANeuralNetworksEvent {
 	int fence;			/* sync_file, the file of an execution, or -1 */
-	uint32_t process;		/* handle_process() of the one that made it */
+	uint32_t process;		/* value of handle_process() in the process that made it */
 	const ANeuralNetworksDevice *device;	/* the fence is the file of its execution; or NULL */
-	ANeuralNetworksExecution *execution;	/* under the lock; NULL: it knows of its end */
-	pthread_t thread;		/* without a fence: runs the execution */
+	/* Protected by the lock; NULL once the execution knows of its end. */
+	ANeuralNetworksExecution *execution;
+	pthread_t thread;		/* thread that runs the execution, if there is no fence */
 	atomic_uint references;		/* the application's, its execution's, dependents' */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	int sync_file;			/* under the lock, like the rest: of hardware's fence, or -1 */
-	bool has_asked;			/* for it: the answer stays */
+	int sync_file;	/* protected by the lock: file of the hardware's fence, or -1 */
+	bool has_asked;			/* the application asked for it, so it stays open */
 	bool has_ended;
 	int result;
 	struct nn_error reason;

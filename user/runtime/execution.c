@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Executions: configuring one, the four ways of running it, and asking for its
- * shapes and times afterwards.
- */
+/* Executions: setting one up, the four ways of running it, and its shapes and times afterwards. */
 #include "runtime/execution.h"
 
 #include <stdlib.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Executions: a compilation's arguments, the states of running, and what is
- * known afterwards.
- */
+/* Executions: a compilation's arguments, the states of running, and the results. */
 #ifndef NN_RUNTIME_EXECUTION_H
 #define NN_RUNTIME_EXECUTION_H
 
@@ -45,23 +42,24 @@ struct ANeuralNetworksExecution {
 	struct nn_output_shape *shapes;	/* [num_outputs], of NO_ERROR and INSUFFICIENT_SIZE */
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
-	uint64_t fenced_in_driver_us;	/* from the last dependency's end */
+	uint64_t fenced_in_driver_us;	/* time since the last dependency's end */
 	uint64_t deadline_ns;
-	ANeuralNetworksEvent *event;	/* of its last fence, held: ends it; or NULL */
-	enum execution_way way;		/* how it was started last, */
-	uint64_t started_ns;		/* and when, if that is watched */
+	/* Event of the last fence, with a reference; NULL without a fence. */
+	ANeuralNetworksEvent *event;
+	enum execution_way way;		/* how it was last started */
+	uint64_t started_ns;		/* and when, if a trace or a report wants the time */
 	uint64_t traced;		/* trace_async_begin() of a fenced one */
 };
 
 /*
- * OP_FAILED where a memory made from a description is used as an input but holds
- * nothing, or something of another shape.
+ * Returns OP_FAILED if an input is memory made from a description that is empty, or whose contents
+ * have another shape.
  */
 int execution_check_memories(const ANeuralNetworksExecution *execution, struct nn_error *err);
 
 /*
- * Runs a started execution to its end, by a deadline (CLOCK_MONOTONIC, 0: none),
- * and returns its result. `burst`: one of its compilation that is locked, or NULL.
+ * Runs a started execution to its end, by a deadline (CLOCK_MONOTONIC, 0: none), and returns its
+ * result. `burst` is a locked burst of its compilation, or NULL.
  */
 int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		  uint64_t deadline_ns, struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: what devices have, whether this program may use it, and what
- * models say of it.
+ * Vendor extensions: which ones devices have, whether this program may use them, and which ones
+ * models use.
  */
 #define _GNU_SOURCE
 #include "runtime/extension.h"
@@ -20,14 +20,14 @@
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
-/* The name that a program gives itself: for tests, and where the configuration trusts it. */
+/* Name that a program gives itself: for tests, and if the configuration trusts it. */
 #define APP_NAME "NNACCEL_APP_NAME"
 
 /* ---- permission ---- */
 
 /*
- * A line of a file of the kernel's that begins so, after that; else NULL. `text` has room for it,
- * and ends where the file does.
+ * Returns the rest of a line that begins with this prefix in a file of the kernel, or NULL. `text`
+ * has room for the file.
  */
 static const char *read_line(const char *path, const char *start, char *text, int size)
 {
@@ -64,7 +64,7 @@ static char *find_script(void)
 	return path;
 }
 
-/* It is called for each use, and reads both files again if they changed. */
+/* Called for each use. Reads both files again if they changed. */
 static bool is_admitted(const char **reason)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -162,7 +162,7 @@ static int get_prefix(const char *name, uint16_t *prefix, struct nn_error *err)
 	if (nn_extension_register(extension, prefix, err) == NN_OK)
 		return ANEURALNETWORKS_NO_ERROR;
 	free(extension);
-	/* Another thread was first. */
+	/* Another thread registered it first. */
 	return *prefix ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_BAD_DATA;
 }
 
@@ -365,7 +365,9 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 	if (strcmp(extensionName, NN_OWN_EXTENSION))
 		return rt_end(get_code(extensionName, operationCodeWithinExtension, type, &err),
 			      &err);
-	/* It is for all programs and devices: those that lack an operation do not support it. */
+	/*
+	 * The operation is known to all programs and devices; those that lack it do not support it.
+	 */
 	*type = NN_OWN_PREFIX << 16 | operationCodeWithinExtension;
 	return ANEURALNETWORKS_NO_ERROR;
 }

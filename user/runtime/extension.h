@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: what devices have, whether this program may use it, and what
- * models say of it.
+ * Vendor extensions: which ones devices have, whether this program may use them, and which ones
+ * models use.
  */
 #ifndef NN_RUNTIME_EXTENSION_H
 #define NN_RUNTIME_EXTENSION_H
@@ -26,8 +26,8 @@ int extension_check_type(int32_t type, struct nn_error *err);
 int extension_check_operation(int32_t type, struct nn_error *err);
 
 /*
- * Lists the extensions that a graph uses, for nn_model.extensions; false: there is
- * no memory.
+ * Lists the extensions that a graph uses, for nn_model.extensions; returns false if memory runs
+ * out.
  */
 bool extension_list_used(const struct nn_subgraph *subgraphs, uint32_t count,
 			 struct arena *arena, struct nn_model *model);

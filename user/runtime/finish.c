@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finishing a model: topological order, one flat graph with the referenced
- * models, large constants in one shared memory, the check of the whole.
+ * Finishing a model: topological order, one flat graph with the referenced models, large constants
+ * in one shared memory, and the check of the whole model.
  */
 #include "base/round.h"
 #include "runtime/finish.h"
@@ -19,11 +19,13 @@
 /* Large constants begin at multiples of a cache line. */
 #define CONSTANT_ALIGN 64
 
-/* The state of sorting: operations that wait for an operand, and how many each waits for. */
+/*
+ * The state of sorting: operations that wait for an operand, and how many operands each waits for.
+ */
 struct sorting {
-	uint32_t *first;	/* by operand: its first consumer in `consumers` */
+	uint32_t *first;	/* first consumer of each operand, in `consumers` */
 	uint32_t *consumers;	/* operations, by operand */
-	uint32_t *missing;	/* by operation: inputs that are not written yet */
+	uint32_t *missing;	/* number of inputs of each operation that are not written yet */
 	bool *written;		/* by operand */
 };
 
@@ -134,8 +136,8 @@ static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Copies the constants that callers kept into one memory, the last pool of the model. Threads share
- * the work if there is more than a chunk, because most of the time goes to page faults.
+ * Copies the constants whose memory callers keep into one memory, the last pool of the model. If
+ * there is more than a chunk, threads share the work, because most of the time goes to page faults.
  */
 static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 {
@@ -175,7 +177,7 @@ struct building {
 	uint32_t num_subgraphs;
 	uint32_t num_pools;
 	uint64_t values_size;
-	uint32_t *child_at;	/* by child: its subgraph, counted without the main one */
+	uint32_t *child_at;	/* subgraph of each child, counted without the main one */
 };
 
 static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
@@ -191,7 +193,7 @@ static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
 	return i;
 }
 
-/* Appends values at a multiple of 8, where they keep the alignment that they had. */
+/* Appends values at a multiple of 8, so that they keep their alignment. */
 static uint64_t add_values(struct building *b, const uint8_t *values, uint64_t size)
 {
 	uint64_t at = round_up(b->values_size, 8);
@@ -234,7 +236,7 @@ static bool add_child(struct building *b, const struct nn_model *child,
 	return true;
 }
 
-/* A model that is referenced twice is there once. */
+/* A model that is referenced twice becomes one subgraph. */
 static bool add_children(struct building *b)
 {
 	const ANeuralNetworksModel *model = b->model;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finishing a model: operations into an executable order, referenced models and
- * constants merged into one graph, and the check of the whole.
+ * Finishing a model: operations in an executable order, referenced models and constants merged into
+ * one graph, and the check of the whole model.
  */
 #ifndef NN_RUNTIME_FINISH_H
 #define NN_RUNTIME_FINISH_H

@@ -21,7 +21,7 @@ static atomic_uint forks;
 /* Protects handles. Held through a fork, so that no thread of the parent's has it in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* In this order, because handles are opened while the list is filled. */
+/* The locks are taken in this order, because handles are opened while the list is filled. */
 static void before_fork(void)
 {
 	device_lock_list();
@@ -56,7 +56,10 @@ int handle_get(struct accel_handle *handle, struct nna_device **device, struct n
 
 	pthread_mutex_lock(&lock);
 	if (handle->device && handle->process != handle_process()) {
-		/* The parent's goes on being open there; memories and models here keep it too. */
+		/*
+		 * The parent's handle stays open in the parent; memories and models here keep it
+		 * open too.
+		 */
 		nna_device_close(handle->device);
 		handle->device = NULL;
 	}

@@ -12,12 +12,15 @@
 
 #include <nnaccel/nnaccel.h>
 
-/* Zeroed: not open. One lock in handle.c protects all handles, so that a child can have it. */
+/*
+ * Zeroed, it is not open. One lock in handle.c protects all handles, so that a forked child can
+ * hold it.
+ */
 struct accel_handle {
-	const char *path;		/* of its node; NULL: NNA_DEVICE_PATH */
+	const char *path;		/* path of the node; NULL for NNA_DEVICE_PATH */
 	struct nna_device *device;	/* NULL: not open */
 	uint32_t process;		/* handle_process() when it was opened */
-	uint64_t missed_ns;		/* when its engine was first missed; 0: it is there */
+	uint64_t missed_ns;	/* when its engine was first missing; 0 while the engine is there */
 };
 
 /* A number that a forked child does not share with its parent. Costs no system call. */
@@ -29,7 +32,7 @@ uint32_t handle_process(void);
  */
 int handle_get(struct accel_handle *handle, struct nna_device **device, struct nn_error *err);
 
-/* Closes it; what was made with it keeps it open. */
+/* Closes the handle; objects made with it keep the device open. */
 void handle_close(struct accel_handle *handle);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memories made from an AHardwareBuffer: plain bytes (BLOB), or an image, which
- * is an argument of executions, whole, and nothing else.
+ * Memories made from an AHardwareBuffer: plain bytes (BLOB), or an image, which can only be used
+ * whole and as an argument of executions.
  */
 #ifndef NN_RUNTIME_HARDWARE_MEMORY_H
 #define NN_RUNTIME_HARDWARE_MEMORY_H

@@ -12,8 +12,8 @@
 
 /* Why the CPU computes without having been asked for. */
 enum fall_back {
-	FALL_BACK_NO_DEVICE,		/* there is no other */
-	FALL_BACK_REFUSED,		/* no other takes an operation */
+	FALL_BACK_NO_DEVICE,		/* there is no other device */
+	FALL_BACK_REFUSED,		/* no other device supports an operation */
 	FALL_BACK_COMPILE,		/* it cannot compile, */
 	FALL_BACK_EXECUTE,		/* or execute */
 	FALL_BACK_WHOLE,		/* a step failed on the CPU, too */
@@ -21,7 +21,7 @@ enum fall_back {
 };
 
 /*
- * Says it, printf-like: as a note the first time that it happens for this reason with this
+ * Logs a fallback to the CPU, printf-like: as a note the first time for this reason and this
  * ResultCode, and as a warning from then on.
  */
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
@@ -37,10 +37,10 @@ int rt_result(enum nn_status status);
 int rt_fail(struct nn_error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Does what rt_fail() does, for an allocation that failed. */
+/* Does the same as rt_fail(), for an allocation that failed. */
 int rt_out_of_memory(struct nn_error *err);
 
-/* Does what rt_fail() does, for a failure whose reason another library left in err. */
+/* Does the same as rt_fail(), for a failure whose reason another library left in err. */
 int rt_fail_status(struct nn_error *err, enum nn_status status);
 
 /*

@@ -212,7 +212,7 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	return result;
 }
 
-/* Tells the exporter of a dma-buf; at the start it waits for other drivers' fences. */
+/* Notifies the exporter of a dma-buf; at the start this waits for other drivers' fences. */
 static int sync_dmabuf(const ANeuralNetworksMemory *memory, uint64_t flags, struct nn_error *err)
 {
 	struct dma_buf_sync sync = { flags };
@@ -254,8 +254,8 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 }
 
 /*
- * Makes a private memory a file that is mapped where the memory was: those who read it notice
- * nothing. Called with the lock held.
+ * Turns private memory into a file that is mapped at the same address, which readers do not notice.
+ * Called with the lock held.
  */
 static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 {
@@ -293,7 +293,7 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)
 		status = NN_OUT_OF_MEMORY;
 	else
-		/* As with mmap(), what can be written can be read. */
+		/* As with mmap(), write access includes read access. */
 		status = nna_memory_import(device, memory->fd, memory->prot | PROT_READ,
 					   memory->offset, memory->size, &import->imported, err);
 	if (status) {

@@ -14,10 +14,10 @@
 /* A use that a memory was made for: input or output `index` of a compilation. */
 struct memory_role {
 	const ANeuralNetworksCompilation *compilation;	/* held by the description */
-	uint64_t serial;		/* the compilation's: no other ever has it */
+	uint64_t serial;	/* serial number of the compilation, which no other one ever gets */
 	uint32_t index;
 	bool output;
-	float frequency;		/* in (0, 1], of its executions */
+	float frequency;		/* performance of its executions, in (0, 1] */
 };
 
 /* The further fields of a memory that was made from a description. */
@@ -25,16 +25,17 @@ struct memory_domain {
 	struct nn_operand operand;	/* type, and the dimensions that it was made with */
 	uint32_t num_roles;
 	struct memory_role *roles;
-	struct nna_buffer *buffer;	/* of the device that has its roles; NULL: shared memory */
-	struct nna_device *device;	/* that one; the buffer keeps it */
+	/* Memory of the device that has its roles; NULL for shared memory. */
+	struct nna_buffer *buffer;
+	struct nna_device *device;	/* device of the buffer, which keeps it open */
 	uint32_t token;			/* stands for it in requests to that device */
 
 	/* Under the memory's lock. */
 	bool initialised;
-	struct nn_operand current;	/* with the dimensions of what was written last */
+	struct nn_operand current;	/* operand with the dimensions of the current contents */
 };
 
-/* A memory as one device reaches it. A forked child has other handles of the same devices. */
+/* A memory imported to one device. A forked child has other handles of the same devices. */
 struct memory_import {
 	struct memory_import *next;
 	struct nna_device *device;	/* `imported` keeps it */
@@ -42,7 +43,7 @@ struct memory_import {
 };
 
 struct ANeuralNetworksMemory {
-	int fd;				/* -1: it has none, or none yet */
+	int fd;	/* file of the memory; -1 if there is no file, or none yet */
 	int prot;
 	size_t offset;
 	size_t size;
@@ -51,9 +52,9 @@ struct ANeuralNetworksMemory {
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
-	bool has_pages;			/* that is of pages_alloc() */
-	bool is_dmabuf;			/* once mapped: its exporter must be notified of accesses */
-	struct memory_import *imports;	/* of the devices that needed it */
+	bool has_pages;			/* the memory came from pages_alloc() */
+	bool is_dmabuf;	/* known once mapped: the exporter must be notified of accesses */
+	struct memory_import *imports;	/* imports of the devices that needed it */
 };
 
 /* Takes the fd over, in failure too. */
@@ -94,13 +95,16 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
 		 struct nn_error *err);
 
-/* Ends it; `written`: the data are new. UNMAPPABLE: they did not get there. */
+/*
+ * Ends an access; `written` says that the data changed. Returns UNMAPPABLE if the changed data
+ * could not be written back.
+ */
 int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint8_t *data,
 	       struct nn_error *err);
 
 /*
- * The memory as the device reaches it, for the accesses of `prot`; UNMAPPABLE where it does
- * not, or not for those. Made once for each device, too.
+ * Imports the memory to a device for the accesses of `prot`, once for each device. Returns
+ * UNMAPPABLE if the device cannot reach it, or not for these accesses.
  */
 int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copying one memory to another: ordinary ones byte by byte, those made from
- * descriptions with their shapes.
+ * Copying one memory to another: ordinary ones byte by byte, and those made from descriptions with
+ * their shapes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static int write_device(const struct contents *destination, const void *from,
 						    destination->operand.dims, err));
 }
 
-/* From one device's memory to another's, or to other memory of it. */
+/* Copies from one device's memory to another's, or to other memory of the same device. */
 static int copy_through_host(const struct contents *source, const struct contents *destination,
 			     struct nn_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of memories: roles are added and have to agree; and the state of
- * memories that were made from one. They are of the one device that has all roles,
- * or shared memory, which every device reaches.
+ * Descriptions of memories: roles are added and have to agree; and the state of memories made from
+ * a description. This memory is on the one device that has all roles, or is shared memory, which
+ * every device reaches.
  */
 #include "runtime/memory_desc.h"
 
@@ -201,7 +201,7 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 		return NULL;
 	}
 	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
-	/* The memory does not hold compilations: it knows them by their serial numbers. */
+	/* The memory holds no reference to compilations; it knows them by their serial numbers. */
 	for (uint32_t i = 0; i < desc->num_roles; i++)
 		domain->roles[i].compilation = NULL;
 	domain->num_roles = desc->num_roles;

@@ -12,10 +12,14 @@ struct ANeuralNetworksMemoryDesc {
 	bool finished;
 	uint32_t num_roles;
 	struct memory_role *roles;
-	struct nn_operand operand;	/* of all roles; before the first: only dimensions */
+	/* Operand of all roles; before the first role it has only dimensions. */
+	struct nn_operand operand;
 };
 
-/* BAD_DATA unless a memory may be that argument: a role it has, used whole, of its shape. */
+/*
+ * Returns BAD_DATA unless a memory may be that argument: it must have this role, be used whole, and
+ * have this shape.
+ */
 int memory_check_role(const ANeuralNetworksMemory *memory,
 		      const ANeuralNetworksCompilation *compilation, bool output, uint32_t index,
 		      const struct nn_operand *operand, size_t offset, size_t length,

@@ -474,8 +474,8 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 }
 
 /*
- * Gives plain temporaries the lifetime of a list, whose indices are valid; those before a
- * failing one keep it.
+ * Gives plain temporaries the lifetime of a list with valid indices. If one fails, those before it
+ * keep the new lifetime.
  */
 static int identify(ANeuralNetworksModel *model, const char *what, enum nn_lifetime lifetime,
 		    uint32_t count, const uint32_t *list, struct nn_error *err)

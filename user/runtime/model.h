@@ -14,16 +14,17 @@
 #include "runtime/arena.h"
 #include "runtime/memory.h"
 
-/* The input of a compilation by a device: a model, and the memory of each of its pools. */
+/* The input of a device's compilation: a model, and the memory of each of its pools. */
 struct graph {
 	struct nn_model model;			/* the pools have no base */
 	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
 };
 
 struct ANeuralNetworksModel {
-	atomic_uint references;			/* the application, and what was made of it */
+	/* Number of references: the application, and objects made from this. */
+	atomic_uint references;
 	bool finished;
-	bool invalid;				/* finishing failed: only to be freed */
+	bool invalid;	/* finishing failed, so the model can only be freed */
 	bool relaxed;
 
 	uint32_t num_operands;
@@ -35,13 +36,14 @@ struct ANeuralNetworksModel {
 	size_t values_size;
 
 	struct nn_operand *operands;
-	const void **large_values;		/* by operand: value to be copied by finish */
-	struct nn_operation *operations;	/* in the order of being added */
+	const void **large_values;	/* for each operand: the value that finishing will copy */
+	struct nn_operation *operations;	/* operations in the order of being added */
 	const uint32_t *inputs;
 	const uint32_t *outputs;
 	uint8_t *values;			/* small constants */
 	ANeuralNetworksMemory **memories;	/* by location.pool */
-	const ANeuralNetworksModel **children;	/* by location.offset of NN_SUBGRAPH */
+	/* Models, indexed by location.offset of NN_SUBGRAPH. */
+	const ANeuralNetworksModel **children;
 	const struct nn_subgraph **child_graphs;
 	struct arena arena;			/* index lists, scales; the graph */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One observer of compilations and executions that end: the diagnostics of the support library.
+ * One observer of finished compilations and executions, for the diagnostics of the support library.
  */
 #ifndef NN_RUNTIME_OBSERVER_H
 #define NN_RUNTIME_OBSERVER_H
@@ -9,14 +9,17 @@
 
 struct observer {
 	void (*compiled)(const ANeuralNetworksCompilation *compilation, int result, uint64_t ns);
-	/* On the thread that ends it; execution->result is known. */
+	/* Called on the thread that ends the execution; execution->result is known. */
 	void (*executed)(const ANeuralNetworksExecution *execution, uint64_t ns);
 };
 
-/* From now on its functions are called; NULL: none are. It stays the caller's. */
+/*
+ * Sets the observer, whose functions are called from now on; NULL for none. The structure stays the
+ * caller's.
+ */
 void observer_set(const struct observer *observer);
 
-/* Tell it, if there is one. */
+/* Notify the observer, if there is one. */
 void observer_compiled(const ANeuralNetworksCompilation *compilation, int result, uint64_t begin_ns);
 void observer_executed(const ANeuralNetworksExecution *execution);
 

@@ -9,7 +9,7 @@
 #include "runtime/extension.h"
 #include "runtime/log.h"
 
-/* Types that are not listed have neither scale nor zero point. */
+/* Types without a row have neither scale nor zero point. */
 static const struct {
 	bool quantised;
 	int32_t min_zero_point;
@@ -22,7 +22,10 @@ static const struct {
 	[NN_TENSOR_QUANT16_ASYMM] = { true, 0, 65535 },
 };
 
-/* Returns whether any scale is valid here: operations check biases, and nothing checks OEM types. */
+/*
+ * Returns whether any scale is valid here, because operations check biases, and nothing checks OEM
+ * types.
+ */
 static bool any_quant(int32_t type)
 {
 	return type == NN_TENSOR_INT32 || type == NN_OEM_SCALAR || type == NN_TENSOR_OEM_BYTE;

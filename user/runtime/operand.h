@@ -18,10 +18,10 @@ int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand 
 bool operand_is_extension(int32_t type);
 bool operand_is_tensor(const struct nn_operand *operand);
 
-/* An operand that an operation has to write: neither given nor constant. */
+/* Returns whether an operation has to write the operand: it is neither an input nor a constant. */
 bool operand_is_written(const struct nn_operand *operand);
 
-/* nn_operand_size() of an operand that was checked: 0 when unknown. */
+/* Returns nn_operand_size() of a checked operand; 0 if it is unknown. */
 uint32_t operand_size(const struct nn_operand *operand);
 
 /* A tensor whose rank or any dimension is not known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Partitions: groups the operations of each device into steps, makes a graph of
- * each step, and has the devices prepare them.
+ * Partitions: groups the operations of each device into steps, makes a graph of each step, and lets
+ * the devices prepare them.
  */
 #include "base/round.h"
 #include "runtime/partition.h"
@@ -56,8 +56,8 @@ static uint32_t next_device(const struct dividing *d)
 }
 
 /*
- * Gives a step everything that is or becomes ready for its device: one pass
- * does, as operations are in an executable order. Returns how many.
+ * Gives a step everything that is or becomes ready for its device. One pass suffices, because
+ * operations are in an executable order. Returns how many operations were added.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
 {
@@ -93,7 +93,7 @@ static bool start_dividing(struct dividing *d, struct arena *arena)
 	return true;
 }
 
-/* Operands that cross steps live in memory that is laid out now: their size must be known. */
+/* Operands that cross steps live in memory that is laid out now, so their size must be known. */
 static int place_crossing(struct dividing *d, struct nn_error *err)
 {
 	struct partition *p = d->partition;
@@ -220,8 +220,8 @@ static bool start_step(struct step_building *b)
 }
 
 /*
- * The graph of a step: a main subgraph of its own, all else (referenced
- * subgraphs, values, pools) shared with the whole.
+ * Builds the graph of a step: its own main subgraph; everything else (referenced subgraphs, values,
+ * pools) is shared with the whole graph.
  */
 static bool build_step(struct dividing *d, uint32_t index)
 {

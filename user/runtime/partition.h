@@ -15,10 +15,11 @@ struct step {
 	struct graph graph;
 	const uint32_t *inputs;		/* operands of the whole graph */
 	const uint32_t *outputs;
-	const uint32_t *operations;	/* of the whole graph; NULL: all of them */
+	const uint32_t *operations;	/* operations of the whole graph; NULL for all of them */
 	struct prepared *prepared;
-	struct prepared *fallback;	/* on the CPU, once it was needed; under the lock */
-	struct trace_step *trace;	/* of the report, or NULL */
+	/* The step prepared on the CPU, once it was needed; protected by the lock. */
+	struct prepared *fallback;
+	struct trace_step *trace;	/* row of the report, or NULL */
 };
 
 /* The place of an operand of the whole graph while steps run. */
@@ -31,7 +32,7 @@ enum place_kind {
 struct place {
 	enum place_kind kind;
 	uint32_t index;			/* of the argument */
-	uint64_t offset;		/* in the execution's memory for temporaries */
+	uint64_t offset;		/* offset in the execution's memory for temporaries */
 };
 
 struct partition {
@@ -42,17 +43,17 @@ struct partition {
 	uint64_t temporaries_size;
 	struct prepare_options options;
 	pthread_mutex_t lock;
-	struct prepared *fallback;	/* the whole on the CPU, once it was needed */
+	/* The whole graph prepared on the CPU, once it was needed. */
+	struct prepared *fallback;
 	struct arena arena;
 };
 
 struct cache_options;
 
 /*
- * Divides a graph among devices by their performance and prepares every step,
- * from its cache entry where `cache` is not NULL and there is one.
- * BAD_DATA: no device executes some operation; else what a device answered.
- * `partition` is only valid, and to be freed, after success.
+ * Divides a graph among devices by their performance and prepares every step, from its cache entry
+ * if `cache` is not NULL and an entry exists. Returns BAD_DATA if no device executes an operation,
+ * or the error of a device. `partition` is valid, and must be freed, only after success.
  */
 int partition_create(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		     uint32_t num_devices, const struct prepare_options *options,
@@ -60,7 +61,7 @@ int partition_create(const struct graph *graph, const ANeuralNetworksDevice *con
 		     struct partition *partition, struct nn_error *err);
 void partition_free(struct partition *partition);
 
-/* Gives a request the arrays that a step needs; false: there is no memory. */
+/* Gives a request the arrays that a step needs; returns false if memory runs out. */
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
 
 /* A step, or (step NULL) the whole, made ready for the CPU when first needed. */

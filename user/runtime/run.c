@@ -22,7 +22,7 @@ struct nn_operand execution_output(const ANeuralNetworksExecution *execution, ui
 	const struct request_arg *arg = &execution->outputs[index];
 	struct nn_operand operand = *model_output(execution->compilation->model, index);
 
-	/* The argument's shape, if it has one, is the model's or completes it. */
+	/* If the argument has a shape, it equals or completes the model's. */
 	if (arg->rank) {
 		operand.rank = arg->rank;
 		memcpy(operand.dims, arg->dims, sizeof(operand.dims));
@@ -118,7 +118,7 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 	return taken != ANEURALNETWORKS_NO_ERROR ? taken : result;
 }
 
-/* Does what run_request() does, on the CPU, which does not reach the memory of devices. */
+/* Does the same as run_request(), on the CPU, which cannot reach the memory of devices. */
 static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *step,
 		      struct prepared *prepared, struct request *request, struct nn_error *err)
 {
@@ -169,7 +169,7 @@ static void fill_request(const ANeuralNetworksExecution *execution,
 	request->attributes = attributes_given(&execution->attributes);
 }
 
-/* Limits that the application set hold for the CPU as well: no second try beyond them. */
+/* Limits set by the application hold for the CPU as well, so there is no second try beyond them. */
 static bool may_fall_back(const ANeuralNetworksExecution *execution, const struct step *step,
 			  int result)
 {

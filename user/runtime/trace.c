@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events, in the JSON array of the Trace Event format, a line each: a file that ends anywhere can be read.
- * The engine is a process of its own there, with a thread for each of ours, because its own numbers are
- * not known here.
+ * The events, in the JSON array of the Trace Event format, one in each line, so that a file that
+ * ends anywhere can be read. The engine is a process of its own there. It gets a thread for each
+ * thread of this process, because its own numbers are not known here.
  */
 #define _GNU_SOURCE
 #include "runtime/trace.h"
@@ -27,7 +27,7 @@
 #include "runtime/partition.h"
 #include "runtime/trace_report.h"
 
-/* More than any process's number: what the engine's is made of ours with. */
+/* Larger than any process's number; added to this process's number, it is the engine's. */
 #define ENGINE_PID (1 << 23)
 #define LINE_ROOM 2048
 #define TEXT_ROOM 512
@@ -42,7 +42,7 @@ static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	uint32_t process, engine;	/* that was named last, see current() */
+	uint32_t process, engine;	/* process named last, see current() */
 	uint64_t last_number;
 } out;
 
@@ -85,7 +85,10 @@ static bool write_all(int fd, const char *text, size_t size)
 	return true;
 }
 
-/* Other processes append to the same file. It is open only here, because a program may close all files. */
+/*
+ * Other processes append to the same file. It is open only during this call, because a program may
+ * close all its files.
+ */
 static bool append(const char *text, size_t size)
 {
 	char path[PATH_MAX];
@@ -395,7 +398,7 @@ static void put_engine(const char *device, const struct trace_run *run)
 	put_end(true, run->engine_end_ns, device);
 }
 
-/* All of it at once, in the order in which it happened on each thread. */
+/* Writes everything at once, in the order in which it happened on each thread. */
 static void put_execution(const struct step *step, const char *device, const struct trace_run *run,
 			  uint64_t begin_ns, uint64_t end_ns, int result)
 {

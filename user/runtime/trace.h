@@ -13,7 +13,7 @@
 /* The events, the report, and the observer (observer.h). */
 enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
 
-/* The set of those that are wanted: 0 as a rule, which costs an execution a branch. */
+/* Set of the wanted kinds. Usually it is 0, so that an execution costs one branch. */
 extern int trace_watches __attribute__((visibility("hidden")));
 
 static inline bool trace_is_on(void)
@@ -38,7 +38,8 @@ void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Writes that something begins and ends, on any thread. Returns a number for its end; 0: no trace.
+ * Writes that something begins or ends, on any thread. The first function returns a number for the
+ * end, or 0 without a trace.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
@@ -46,11 +47,14 @@ void trace_async_end(const char *name, uint64_t number, int result);
 /* Writes to the file what has been gathered. */
 void trace_flush(void);
 
-/* A device fills it in an execution, by struct request. Times are CLOCK_MONOTONIC; 0: not known. */
+/*
+ * A device fills this in during an execution, by struct request. Times are CLOCK_MONOTONIC; 0 if
+ * not known.
+ */
 struct trace_run {
 	uint64_t submitted_ns;		/* to another process, */
 	uint64_t answered_ns;
-	uint64_t engine_begin_ns;	/* where it ran then */
+	uint64_t engine_begin_ns;	/* where it ran in the engine */
 	uint64_t engine_end_ns;
 	uint64_t copied_in;		/* bytes */
 	uint64_t copied_out;
@@ -61,12 +65,15 @@ struct trace_run {
 struct trace_step;
 struct step;
 
-/* NULL: no report is wanted, or there is no memory. Steps of a model follow each other. */
+/*
+ * Returns a new step of the report; NULL if no report is wanted or memory runs out. Steps of a
+ * model follow each other.
+ */
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 
 /*
- * Executes a request that is watched: of a step, or of the whole (NULL), on the device that it is for or
- * on another, which is the CPU.
+ * Executes a request that is watched, of a step or of the whole model (NULL), on its own device or
+ * on the CPU.
  */
 int trace_execute(const struct step *step, struct prepared *prepared, struct request *request,
 		  struct nn_error *err);

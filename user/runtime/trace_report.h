@@ -18,7 +18,7 @@ void trace_report_add(struct trace_step *step, bool in_place, const struct trace
 /* Writes it to standard error. */
 void trace_report_print(void);
 
-/* In a forked child: what its parent did is not the child's. */
+/* Called in a forked child, because the parent's work is not the child's. */
 void trace_report_forget(void);
 
 #endif /* NN_RUNTIME_TRACE_REPORT_H */
