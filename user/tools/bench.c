@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel bench: measures a model on the device and, in the same run, on the runtime's own CPU, and
- * compares what both compute. Each measurement is a process of its own, as runtimes keep threads and memory.
+ * compares their results. Each measurement is a process of its own, because runtimes keep threads
+ * and memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +29,10 @@ enum { SHELL_NOT_FOUND = 127 };
 
 enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 };
 
-/* More than this is wrong: of floats, as a share of the largest value; of bytes, in their steps. */
+/*
+ * Larger differences are wrong: for floats, as a share of the largest value; for bytes, in
+ * quantisation steps.
+ */
 #define MOST_APART 1e-3
 enum { MOST_STEPS = 8 };
 
@@ -46,7 +50,7 @@ struct arguments {
 };
 
 struct difference {
-	double apart;			/* of floats, as a share of the largest */
+	double apart;			/* difference of floats, as a share of the largest */
 	unsigned int steps;		/* of 8-bit integers */
 	uint64_t others;		/* other elements that differ */
 	bool shape;			/* outputs are not of one size or type */
@@ -72,7 +76,8 @@ struct bench {
 	const struct arguments *a;
 	const char *model;
 	struct results *r;
-	double expected_s, begun_s;	/* for the bar: of all; when it began */
+	/* For the progress bar: expected time of all; when it began. */
+	double expected_s, begun_s;
 };
 
 static double seconds(void)
@@ -101,7 +106,10 @@ static void clear_bar(void)
 
 /* ---- processes ---- */
 
-/* Waits for a process, with the bar. False: it failed, and said so in the results. */
+/*
+ * Waits for a process, and shows the progress bar. Returns false if it failed; the results then
+ * have the reason.
+ */
 static bool await(const struct bench *b, pid_t pid, const char *what)
 {
 	int status = -1;
@@ -270,7 +278,7 @@ static bool time_run(const struct bench *b, struct runtime *runtime, enum side s
 	return true;
 }
 
-/* Both sides by turns, so that what else the machine does slows both. */
+/* Measures both sides in turns, so that other load on the machine slows both. */
 static bool measure_latency(const struct bench *b, enum side side)
 {
 	struct runtime *runtimes[SIDES] = { open_side(b, DEVICE, 1), open_side(b, CPU, 1) };
@@ -334,7 +342,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* A client: a process with threads, each of which has the model. */
+/* Runs a client: a process with threads, each of which has the model. */
 static void be_client(const struct bench *b, enum side side, unsigned int num_threads)
 {
 	struct caller caller = { b, side };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cache: what the engine's compilation cache holds, how large it is, whether it is whole,
- * and emptying it. Asks the engine's keeper; where none runs, the index is opened where it lies.
+ * nnaccel cache: shows what the engine's compilation cache holds and how large it is, checks it,
+ * and empties it. It asks the engine's keeper; if none runs, it opens the index in its folder.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cdi: describes the devices for containers, as the Container Device Interface has it:
- * the nodes, and the libraries that reach them, which a container has from its host.
+ * nnaccel cdi: describes the devices for containers in the format of the Container Device
+ * Interface: the nodes, and the libraries for them, which a container gets from its host.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,7 +35,7 @@ static void print_node(const char *name, bool first)
 	printf("%s{\"path\": \"/dev/%s\", \"permissions\": \"rw\"}", first ? "" : ", ", name);
 }
 
-/* Each device by its number, and all of them. */
+/* Lists each device by its number, and all of them together. */
 static void print_devices(struct dirent **names, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -50,7 +50,7 @@ static void print_devices(struct dirent **names, int count)
 	puts("]}}");
 }
 
-/* The file that a function comes from is mounted where programs look for it. */
+/* Mounts the file that a function comes from, where programs look for it. */
 static bool print_mount(const void *function, bool first)
 {
 	char *real;

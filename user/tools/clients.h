@@ -10,7 +10,7 @@
 
 #define CLIENT_NAME_SIZE 16
 
-/* One file of a process: what its fdinfo says, to be read from the beginning. */
+/* A function for one file of a process; it reads the file's fdinfo from the beginning. */
 typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
 
 /* Shows `fn` all files of the device that this user may look at; false without /proc. */

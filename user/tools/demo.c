@@ -23,7 +23,7 @@
 #define MIN_ACCURACY	95	/* percent */
 #define SHOWN		4	/* images, in rows of two */
 
-#define OUTPUT_OFFSET	4096	/* in the memory of a form: the input comes first */
+#define OUTPUT_OFFSET	4096	/* in the memory of a form, where the input comes first */
 
 struct options {
 	const char *path;
@@ -40,7 +40,7 @@ struct form {
 	struct nna_memory *memory;
 	char *data;
 	uint64_t prepare_ns;
-	uint64_t *execute_ns;		/* one for each image */
+	uint64_t *execute_ns;		/* one time for each image */
 	uint64_t *device_ns;
 	uint32_t right;
 	struct image_answer shown[SHOWN];
@@ -51,7 +51,7 @@ struct demo {
 	struct nna_device *device;
 	struct nn_device_info info;
 	uint64_t open_ns;
-	uint64_t executions;		/* that the module counted */
+	uint64_t executions;		/* number of executions that the module counted */
 	struct form forms[2];
 	struct digit shown[SHOWN];
 	struct nn_error err;

@@ -28,9 +28,9 @@
 #define MIN_ACCURACY	95	/* percent */
 #define LESSONS		2	/* times that each digit is seen */
 #define MAX_LESSON	600	/* frames */
-#define PATTERN_FRAMES	25	/* until the camera shows another test pattern */
+#define PATTERN_FRAMES	25	/* frames until the camera shows another test pattern */
 #define NUM_PATTERNS	20
-#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)	/* until one is in all buffers */
+#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)	/* frames until a pattern is in all buffers */
 #define SLOW_MOVEMENT	4
 
 struct options {

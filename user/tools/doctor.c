@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel doctor: looks at each part of an installation in the order in which they need each
- * other, says what is wrong, and what to do.
+ * nnaccel doctor: checks each part of an installation in the order of their dependencies, and
+ * prints what is wrong and how to mend it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +41,9 @@ struct patient {
 	const char *path;		/* the device */
 	struct utsname system;
 	bool has_module;
-	bool has_node;			/* and this user may open it */
-	bool has_interface;		/* and the module has that of the libraries */
-	struct nna_device *device;	/* NULL: it does not open */
+	bool has_node;			/* and this user may open the node */
+	bool has_interface;		/* and the module has the libraries' interface */
+	struct nna_device *device;	/* NULL if the device cannot be opened */
 	bool has_engine;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel engine-test: looks for what is wrong with an engine, against the reference of this
- * project and the rules of the HAL.
+ * nnaccel engine-test: looks for faults of an engine, against this project's reference and the
+ * rules of the HAL.
  */
 #include <errno.h>
 #include <signal.h>
@@ -149,7 +149,10 @@ static int run_groups(struct test *t, const struct arguments *a)
 	return good ? TOOL_OK : TOOL_FAILED;
 }
 
-/* The path of a device that is given by its path or its engine's name. NULL: it is not there. */
+/*
+ * Returns the path of a device that is given by its path or its engine's name; NULL if it does not
+ * exist.
+ */
 static const char *find_device(const char *wanted)
 {
 	static struct nna_device_entry devices[NNA_MAX_DEVICES];

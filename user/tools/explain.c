@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel explain: loads a model into its runtime with the plug-in for the device, and shows what the
- * plug-in wrote of it (clients/report.h): where each operation goes, or why not.
+ * nnaccel explain: loads a model into its runtime with the plug-in for the device, and shows the
+ * plug-in's report (clients/report.h): where each operation runs, or why the device cannot run it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include "tools/runtime/runtime.h"
 
 struct operation {
-	char *line;			/* what the others point into */
+	char *line;			/* the line that the other fields point into */
 	const char *op, *name, *why;
-	int part;			/* an index; -1: the runtime's */
+	int part;			/* index of the part; -1 for the runtime */
 	uint64_t multiply_adds;
 };
 
 struct part {
-	int number;			/* as the plug-in has it */
+	int number;			/* number of the part in the plug-in's report */
 	uint32_t operations;
 	uint64_t in, out, constants;
 };
@@ -90,7 +90,10 @@ static bool add_part(struct model *m, char *rest)
 	return true;
 }
 
-/* Parts are numbered by the plug-in with gaps: they become indices, and what they hold is summed. */
+/*
+ * The plug-in numbers parts with gaps. Turns these numbers into indices, and sums the operations of
+ * each part.
+ */
 static void sum_up(struct model *m)
 {
 	for (uint32_t i = 0; i < m->num_operations; i++) {

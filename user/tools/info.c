@@ -17,7 +17,7 @@
 
 #define NUM_FIGURES (NN_TYPE_COUNT + 4)
 
-/* All that is printed. */
+/* Everything that is printed. */
 struct report {
 	const char *path;
 	struct nna_device_entry devices[NNA_MAX_DEVICES];

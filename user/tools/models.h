@@ -23,7 +23,7 @@ struct client_models {
 	struct client_model *list;	/* freed by the caller */
 };
 
-/* All of clients that this user may look at; false without /proc or memory. */
+/* Reads all models of clients that this user may see; returns false without /proc or memory. */
 bool models_read(struct client_models *models);
 
 #endif /* NN_TOOLS_MODELS_H */

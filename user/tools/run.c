@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel run: becomes a program whose models of ONNX Runtime and TensorFlow Lite go to the device,
- * by a library that is loaded before it (user/run).
+ * nnaccel run: becomes a program whose models of ONNX Runtime and TensorFlow Lite run on the
+ * device, by a library that is loaded before the program (user/run).
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -44,7 +44,7 @@ struct arguments {
 
 /* ---- the program ---- */
 
-/* Finds it as execvp() does. False: it cannot be run, with errno. */
+/* Finds a program as execvp() does. Returns false with errno if it cannot be run. */
 static bool find_program(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
@@ -80,7 +80,10 @@ static bool has_loader(FILE *file, const Elf64_Ehdr *header)
 	return false;
 }
 
-/* Why no library can be loaded into a program of such a file. NULL: it can, or is no ELF file. */
+/*
+ * Returns why no library can be preloaded into a program with such a file; NULL if one can, or if
+ * it is no ELF file.
+ */
 static const char *why_not_elf(FILE *file, const Elf64_Ehdr *header)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG))
@@ -90,7 +93,7 @@ static const char *why_not_elf(FILE *file, const Elf64_Ehdr *header)
 	return has_loader(file, header) ? NULL : "is linked statically";
 }
 
-/* Reads the interpreter of a script into `path`. False: it is no script. */
+/* Reads the interpreter of a script into `path`; returns false if it is no script. */
 static bool read_script(const char *text, char path[PATH_MAX])
 {
 	int length;
@@ -103,9 +106,9 @@ static bool read_script(const char *text, char path[PATH_MAX])
 }
 
 /*
- * Why the preloaded library would not be there; NULL: it is. `path` becomes that of the file which says
- * so, the interpreter of a script. The kernel and the loader leave out the libraries of programs that
- * run with the rights of others.
+ * Returns why the library would not be preloaded; NULL if it would. `path` becomes the file that is
+ * the reason, such as the interpreter of a script. The kernel and the loader drop preloaded
+ * libraries of programs with other privileges.
  */
 static const char *why_not(char path[PATH_MAX])
 {
@@ -172,8 +175,8 @@ static bool set_trace(void)
 static bool set_environment(const struct arguments *a, const char *device, const char *folder)
 {
 	/*
-	 * Processes of the program note there that they have said what became of a model. The number is
-	 * high, so that the program gets the low numbers of files.
+	 * Processes of the program record there that they printed a message about a model. The
+	 * number is high, so that the program gets the low numbers of files.
 	 */
 	int file = memfd_create("nnaccel-run", MFD_CLOEXEC), state = fcntl(file, F_DUPFD, STATE_FD);
 	char path[64];

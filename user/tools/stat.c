@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel stat: what each client of the devices does, from the fdinfo of its
- * files: redrawn until interrupted, or once, as a table or as JSON.
+ * nnaccel stat: shows what each client of the devices does, from the fdinfo of its files. It
+ * redraws until interrupted, or prints once, as a table or as JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@
 #define DEFAULT_INTERVAL_MS 1000
 
 /*
- * The counters: those of the context, and sums over its bursts. Only the two ends of
- * a burst know the last kind, so a false end makes them false. "client" is
- * libnnaccel, "engine" the worker.
+ * The counters: those of the context, and sums over its bursts. Only the two ends of a burst know
+ * the last kind, so a lying end makes them wrong. "client" is libnnaccel, "engine" the worker.
  */
 static const struct field {
 	const char *key;	/* in fdinfo */
 	const char *name;	/* in JSON */
-	const char *title;	/* of the table's column; NULL: the table has no column */
+	/* Title of the table's column; NULL if the table does not have it. */
+	const char *title;
 	bool of_burst;
 	bool is_gauge;		/* it may fall */
 } fields[] = {
@@ -62,8 +62,8 @@ struct client {
 	uint64_t id;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];
-	char device[16];		/* its node's name, "nnaccel1" */
-	bool has_context;		/* what is not a burst's was read */
+	char device[16];		/* name of its node, such as "nnaccel1" */
+	bool has_context;		/* the counters that are not a burst's were read */
 	uint64_t values[NUM_FIELDS];
 };
 
@@ -72,7 +72,7 @@ struct clients {
 	struct client list[MAX_CLIENTS];
 };
 
-/* One file of a client, as fdinfo shows it. */
+/* A file of a client, as its fdinfo describes it. */
 struct info {
 	uint64_t id;
 	bool is_client;
@@ -150,7 +150,7 @@ static void take_file(void *arg, const char *pid, FILE *file)
 		add_info(arg, pid, &info);
 }
 
-/* All clients that this user may look at; false without /proc. */
+/* Reads all clients that this user may see; returns false without /proc. */
 static bool read_clients(struct clients *clients)
 {
 	clients->count = 0;
@@ -185,7 +185,10 @@ static void print_table(const struct clients *clients)
 	}
 }
 
-/* A label's value: what JSON escapes otherwise is no part of the names that we show. */
+/*
+ * Prints a label's value. Nothing is escaped, because the names here have no characters that need
+ * it.
+ */
 static void print_label(const char *text)
 {
 	char plain[CLIENT_NAME_SIZE + 1];
@@ -198,7 +201,7 @@ static void print_label(const char *text)
 	putchar('"');
 }
 
-/* One line, so that redrawing makes a stream of values. */
+/* Prints one line, so that redrawing makes a stream of values. */
 static void print_json(const struct clients *clients)
 {
 	printf("{\"clients\": [");

@@ -22,10 +22,10 @@ enum {
 /* The description of a command, for its --help and its options. */
 struct tool_command {
 	const char *name;
-	const char *about;		/* what --help says before the options */
-	const char *more;		/* and after them; NULL: nothing */
+	const char *about;		/* text of --help before the options */
+	const char *more;		/* text of --help after the options, or NULL */
 	const struct option_row *options;
-	size_t help;			/* where --help, a bool, is read into */
+	size_t help;			/* offset of the bool that --help sets */
 	bool has_action;		/* an argument is allowed */
 };
 
@@ -62,8 +62,8 @@ int tool_options(const struct tool_command *command, int argc, char **argv, void
 void tool_json_string(const char *text);
 
 /*
- * Makes text that somebody else chose fit for a terminal: bytes that are no UTF-8, characters
- * that control the terminal and those that change the direction of writing become '?'.
+ * Makes untrusted text safe for a terminal. Bytes that are no UTF-8, characters that control the
+ * terminal and those that change the direction of writing become '?'.
  */
 void tool_make_plain(char *text);
 
@@ -72,13 +72,14 @@ void tool_make_plain(char *text);
 
 /*
  * Returns the device of the NNAPI with the name `wanted` or, if that is NULL, the first that is not
- * the CPU. NULL: it is not there. The names of those that are there come to `known`.
+ * the CPU. Returns NULL if it does not exist, with the names of the existing devices in `known`.
  */
 const char *tool_find_device(const char *wanted, char *known, size_t size);
 
 /*
  * Finds the folder of a plug-in for inference runtimes: that of libneuralnetworks.so, as in a build
- * folder, else that of the installation. False: it is not in `folder` either.
+ * folder, otherwise that of the installation. Returns false if the plug-in is in neither; `folder`
+ * is then the last one.
  */
 bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 

@@ -47,7 +47,10 @@ enum nn_status camera_put(struct camera *camera, const struct camera_frame *fram
 /* Sets a control by its name, as far as the camera has it. */
 bool camera_set(struct camera *camera, const char *control, int32_t value);
 
-/* Bytes of a buffer that a frame takes: the plane of Y, then that of Cb and Cr, of the same stride. */
+/*
+ * Returns the bytes of a buffer that a frame takes: the plane of Y, then that of Cb and Cr with the
+ * same stride.
+ */
 static inline size_t camera_frame_bytes(const struct camera *camera)
 {
 	return (size_t)camera->stride * camera->height * 3 / 2;

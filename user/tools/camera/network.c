@@ -67,7 +67,7 @@ static ANeuralNetworksDevice *find_device(const char *name)
 	return NULL;
 }
 
-/* With one device alone, what it does not have fails to compile: nothing takes its place. */
+/* The compilation names one device alone, so that it fails if the device lacks an operation. */
 static int compile(struct network *n, const ANeuralNetworksDevice *device)
 {
 	int result = ANeuralNetworksCompilation_createForDevices(n->model, &device, 1,

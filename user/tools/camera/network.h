@@ -22,17 +22,17 @@ struct network {
 };
 
 /*
- * Builds a model of one subgraph without pools, whose one input is an image,
- * for the device of that name. NN_DEVICE_UNAVAILABLE: there is no such device, or it does not have
- * all operations. network_close() frees what it holds, also then.
+ * Builds a model of one subgraph without pools, whose one input is an image, for the device of that
+ * name. Returns NN_DEVICE_UNAVAILABLE if there is no such device, or if it lacks operations.
+ * network_close() must be called in any case.
  */
 enum nn_status network_open(struct network *network, const struct nn_model *model,
 			    const char *device, struct nn_error *err);
 void network_close(struct network *network);
 
 /*
- * Makes an execution for an image; `output` is where its output goes, whenever
- * it is executed. Its number is that of images added before.
+ * Makes an execution for an image. `output` is where its output goes at each execution. The
+ * execution's number is the number of images added before.
  */
 enum nn_status network_add_image(struct network *network,
 				 const struct nna_hardware_image *image, void *output,

@@ -41,7 +41,7 @@ int outside_mapped_frames(const int *buffers, int count)
 	return mapped;
 }
 
-/* The sum of a file's lines of that name; -1: it has none. */
+/* Returns the sum of a file's lines with that name; -1 if it has none. */
 static int64_t sum(const char *path, const char *name)
 {
 	FILE *f = fopen(path, "re");

@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
-/* Mappings of these dma-bufs, or of cameras, in /proc/self/maps; -1: it cannot be read. */
+/*
+ * Returns the number of mappings of these dma-bufs, or of cameras, in /proc/self/maps; -1 if it
+ * cannot be read.
+ */
 int outside_mapped_frames(const int *buffers, int count);
 
 /*

@@ -88,7 +88,7 @@ static void set_weights(struct reader *r, const struct glyphs *g)
 	r->values.none_bias[0] = NONE_BIAS;
 }
 
-/* BT.601 with Y from 16 to 235: what cameras that say nothing else have. */
+/* BT.601 with Y from 16 to 235, which cameras have unless they say otherwise. */
 static void set_colours(struct reader *r)
 {
 	static const float to_rgb[READER_COLOURS][READER_COLOURS] = {
@@ -213,7 +213,7 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 	static const uint32_t input = FRAME, output = PROBABILITIES;
 	const int32_t begin[] = { 0, NUMBER_Y, NUMBER_X, 0 };
 	const int32_t size[] = { 1, GLYPH_HEIGHT, NUMBER_CELLS * GLYPH_WIDTH, 1 };
-	/* Cb and Cr of two pixels beside each other, of two rows, below all rows of Y. */
+	/* Cb and Cr of two adjacent pixels, of two rows, below all rows of Y. */
 	const int32_t chroma_begin[] = { 0, (int32_t)height + NUMBER_Y / 2, NUMBER_X, 0 };
 	const int32_t chroma_size[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH, 1 };
 	const int32_t chroma_shape[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH / 2, 2 };

@@ -11,7 +11,7 @@
 
 #include "glyphs.h"
 
-#define READER_CLASSES	(NUM_GLYPHS + 1)	/* the last: no digit */
+#define READER_CLASSES	(NUM_GLYPHS + 1)	/* classes; the last one means "no digit" */
 #define READER_OUTPUT	(NUMBER_CELLS * READER_CLASSES * sizeof(float))
 
 #define READER_COLOURS		3
@@ -19,7 +19,7 @@
 #define READER_OPERATIONS	16
 #define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * READER_COLOURS)
 
-/* A model and all that it refers to. Not to be copied or moved. */
+/* A model and everything that it refers to. It must not be copied or moved. */
 struct reader {
 	struct nn_model model;
 	struct nn_subgraph subgraph;

@@ -14,7 +14,7 @@
 
 #define SHEET_PIXEL	3		/* bytes R, G, B */
 #define MARGIN	8
-#define ZOOM	2			/* of the answer's digits */
+#define ZOOM	2			/* magnification of the answer's digits */
 #define CAPTION	(GLYPH_HEIGHT * ZOOM)
 #define GROUND	0x20			/* brightness of the paper */
 

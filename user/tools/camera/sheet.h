@@ -18,7 +18,7 @@ struct sheet {
 	uint8_t *pixels;		/* RGB */
 };
 
-/* NN_OUT_OF_MEMORY: there is no memory. sheet_free() frees what it holds, also then. */
+/* Returns NN_OUT_OF_MEMORY if memory runs out. sheet_free() must be called in any case. */
 enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t frame_height,
 			  struct nn_error *err);
 void sheet_free(struct sheet *sheet);

@@ -6,8 +6,8 @@
 
 #include "image.h"
 
-#define TEXT_ROW	4	/* of an image's first line of text */
-#define INK		100	/* what a block counts as ink */
+#define TEXT_ROW	4	/* row of an image's first line of text */
+#define INK		100	/* threshold above which a block counts as ink */
 
 static void print_pair(uint8_t above, uint8_t below, bool ascii)
 {

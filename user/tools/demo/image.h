@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Draws images of digits on a terminal, each beside what the network says.
- */
+/* Draws images of digits on a terminal, each beside the network's answer. */
 #ifndef NN_DEMO_IMAGE_H
 #define NN_DEMO_IMAGE_H
 
@@ -15,8 +13,8 @@ struct image_answer {
 };
 
 /*
- * Prints `count` images, two beside each other, with the answers in float32
- * and in quant8: in half blocks of Unicode, or in ASCII.
+ * Prints `count` images, two side by side, with the answers in float32 and in quant8. It uses half
+ * blocks of Unicode, or ASCII.
  */
 void images_print(const struct digit *digits, const struct image_answer *float32,
 		  const struct image_answer *quant8, uint32_t count, bool ascii);

@@ -25,7 +25,7 @@ enum {
 	NET_RELU6 = 3,
 };
 
-/* A layer: square, channels last. A fully connected one is a convolution of one pixel. */
+/* A layer: square, channels last. A fully connected layer is a convolution of one pixel. */
 struct net_layer {
 	int32_t operation;
 	uint32_t in_size, in_channels;
@@ -34,13 +34,14 @@ struct net_layer {
 	uint32_t pad;			/* rows and columns of padding before the image */
 	int32_t activation;
 	uint32_t weights;		/* index of the first parameter */
-	uint32_t num_weights;		/* out, height, width, in; depthwise: height, width, out */
+	/* Dimensions: out, height, width, in; for depthwise: height, width, out. */
+	uint32_t num_weights;
 	uint32_t bias;
 };
 
 #define NET_LAYERS	6
 #define NET_PARAMS	8050
-#define NET_MAX_VALUES	(14 * 14 * 8)	/* of one layer's output */
+#define NET_MAX_VALUES	(14 * 14 * 8)	/* values of one layer's output */
 
 extern const struct net_layer net_layers[NET_LAYERS];
 

@@ -17,7 +17,7 @@ struct builder {
 	struct net_model *net;
 	const float *params;
 	const struct net_quant *quant;	/* NULL: float32 */
-	uint32_t *inputs;		/* of the operation under construction */
+	uint32_t *inputs;		/* inputs of the operation under construction */
 	uint32_t num_inputs;
 };
 

@@ -14,7 +14,7 @@
 #define NET_OPERATIONS	(NET_LAYERS + 1)	/* and SOFTMAX */
 #define NET_OPERANDS	(2 + NET_OPERATIONS * 9)	/* at most */
 
-/* A model and all that it refers to. Not to be copied or moved. */
+/* A model and everything that it refers to. It must not be copied or moved. */
 struct net_model {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -26,7 +26,7 @@ struct net_model {
 	uint64_t values[NET_PARAMS / 2 + NET_OPERANDS * 2];
 };
 
-/* Builds the model: quantised where `quant` is not NULL. */
+/* Builds the model, quantised if `quant` is not NULL. */
 void net_model_init(struct net_model *net, const float *params, const struct net_quant *quant);
 
 /* Bytes of the input and of the output; the input's value for an image. */

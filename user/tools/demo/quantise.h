@@ -18,7 +18,7 @@ struct quant {
 };
 
 struct net_quant {
-	struct quant input;			/* of the images, which are already uint8 */
+	struct quant input;	/* quantisation of the images, which are already uint8 */
 	struct quant weights[NET_LAYERS];
 	struct quant out[NET_LAYERS];
 	struct quant probabilities;		/* fixed by SOFTMAX */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trains the demo's network: Adam on the cross entropy, in one thread and one
- * order. No function of the C library but sqrtf() has a say in the outcome.
+ * Trains the demo's network by Adam on the cross entropy, in one thread and one order. The only
+ * function of the C library that affects the result is sqrtf().
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct trainer {
 	struct net_values errors;	/* the loss's derivatives by the values */
 };
 
-/* e^x for x <= 0, of plain arithmetic: e^(x / 1024) by its series, squared ten times. */
+/* Computes e^x for x <= 0 by plain arithmetic: e^(x / 1024) by its series, squared ten times. */
 static double exp_negative(double x)
 {
 	double y = x / 1024, e = 1 + y * (1 + y / 2 * (1 + y / 3 * (1 + y / 4 * (1 + y / 5))));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Training of the demo's network on images drawn as it goes. The outcome
- * depends on nothing but the constants here and IEEE 754.
+ * Training of the demo's network on images that are drawn meanwhile. The result depends only on the
+ * constants here and on IEEE 754.
  */
 #ifndef NN_DEMO_TRAIN_H
 #define NN_DEMO_TRAIN_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRAIN_SEED	1	/* of the images; no other use of the demo may have it */
+#define TRAIN_SEED	1	/* reserved for training images */
 #define TRAIN_STEPS	16000
 #define TRAIN_BATCH	16
 #define TRAIN_PROBE	100	/* a prefix of the training short enough for a test */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trained parameters of the demo's network, and what tells that they are
- * the trainer's. weights.c is written by train_digits (`make retrain`).
+ * The trained parameters of the demo's network, and a check that the trainer made them. weights.c
+ * is written by train_digits (`make retrain`).
  */
 #ifndef NN_DEMO_WEIGHTS_H
 #define NN_DEMO_WEIGHTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Groups of tests that compute: operations, graphs, models with other shapes and constants, bursts,
- * memory domains, and much at a time.
+ * memory domains, and many executions at a time.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,7 +23,7 @@ static bool is_claimed(const struct test *t, int32_t code)
 	return code >= 0 && code / 8 < NN_DEVICE_OPERATIONS && t->info.operations[code / 8] >> code % 8 & 1;
 }
 
-/* Keeps a vector that was right for other groups: those of several operations instead of others. */
+/* Keeps a vector that was right for other groups; vectors of several operations replace others. */
 static bool keep(struct test *t, struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
@@ -164,7 +164,7 @@ static struct vector *supported_part(struct test *t, const char *name)
 	return part;
 }
 
-/* Tries each operation of a graph by itself: a smaller model may fail as well. */
+/* Tries each operation of a graph by itself, because a smaller model may fail as well. */
 static void shrink(struct test *t, struct row *row, const struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
@@ -220,7 +220,7 @@ void group_graphs(struct test *t)
 
 /* ---- dimensions that are known at the execution only ---- */
 
-/* The same model without the dimensions of what is no constant. */
+/* Copies a model without the dimensions of operands that are no constants. */
 static struct nn_model *forget_dims(const struct vector *v, struct nn_subgraph *main)
 {
 	static struct nn_model model;
@@ -285,7 +285,7 @@ void group_dynamic(struct test *t)
 
 /* ---- bursts ---- */
 
-/* Executions in memory that comes and goes, beside memory that stays. */
+/* Executes in memory that comes and goes, beside memory that stays. */
 static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -319,7 +319,7 @@ static enum outcome run_burst(struct test *t, const struct vector *v, struct nna
 	return outcome;
 }
 
-/* Shapes are told in a burst, too, if an output is too short. */
+/* A burst, too, reports shapes if an output is too short. */
 static enum outcome run_short(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -453,7 +453,7 @@ void group_domains(struct test *t)
 
 #define MODELS 10
 
-/* One execution, in memory of its own. */
+/* Executes once, in memory of its own. */
 static enum outcome run_once(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])
 {
@@ -474,8 +474,8 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 }
 
 /*
- * Models of the same arguments, one of which has other constants, are prepared together, executed in
- * turns with other inputs, and released in part: what remains computes on.
+ * Models of the same arguments, one of which has other constants, are prepared together, executed
+ * in turns with other inputs, and released in part. The remaining models must still compute.
  */
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {
@@ -492,7 +492,7 @@ static enum outcome try_models(struct test *t, const struct vector *v, char reas
 	}
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < MODELS && outcome == RIGHT; i++) {
-			/* Some are never executed. */
+			/* Some models are never executed. */
 			if (!ready[i].model || i % 5 == 4)
 				continue;
 			outcome = run_once(t, vectors[i], ready[i].model, reason);
@@ -527,9 +527,10 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	struct test own;		/* with calls of no limit: the group has one */
+	struct test own;	/* a test whose calls have no limit, because the group has one */
 	struct vector *v;
-	struct nna_prepared_model *model;	/* NULL: it prepares its own */
+	/* Model of the client; NULL: the client prepares its own. */
+	struct nna_prepared_model *model;
 	bool has_burst;
 	enum outcome outcome;
 	char reason[REASON];
@@ -615,7 +616,7 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	struct test test;		/* with a device of its own */
+	struct test test;		/* test with a device of its own */
 	const struct vector *v;
 	enum outcome outcome;
 	char reason[REASON];
@@ -636,7 +637,7 @@ static void *run_client(void *arg)
 	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
 	if (!status)
 		status = nna_device_get_info(c->test.target.device, &info, &err);
-	/* All are there before one goes. */
+	/* All clients are there before one ends. */
 	atomic_fetch_sub(&waiting, 1);
 	while (atomic_load(&waiting))
 		sched_yield();
@@ -683,7 +684,7 @@ void group_clients(struct test *t)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!clients[i].v)
 			continue;
-		/* That the engine refuses so many is right. */
+		/* Rejecting so many clients is allowed. */
 		test_note(t, row, clients[i].outcome, NULL, clients[i].reason);
 	}
 	free(clients);
@@ -723,7 +724,7 @@ static enum outcome watch_memory(struct test *t, const char *what, uint32_t roun
 	return RIGHT;
 }
 
-/* Many at once: a leak may be small. */
+/* Executes many times, because a leak may be small. */
 static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
 {
 	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);

@@ -29,7 +29,7 @@ enum spoiled {
 static const struct {
 	const char *what;
 	enum nn_status status;
-	bool may_fail;			/* GENERAL_FAILURE is right, too: operations may find it */
+	bool may_fail;	/* GENERAL_FAILURE is right too, because operations may find the fault */
 } spoils[NUM_SPOILED] = {
 	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT, false },
 	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT, false },
@@ -112,7 +112,7 @@ static void spoil(struct shot *s, struct vector *v, enum spoiled how)
 	}
 }
 
-/* The shapes are told with an output that is too short, and which one that is. */
+/* Checks that an output that is too short is reported, with all shapes. */
 static bool tells_short(const struct shot *s, const struct vector *v)
 {
 	const struct nn_output_shape *right = &v->outputs[0].shape;
@@ -192,7 +192,7 @@ struct mutant {
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs;		/* of the operation that is changed */
+	uint32_t *inputs;		/* inputs of the operation that is changed */
 };
 
 static void mutant_free(struct mutant *m)
@@ -317,7 +317,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 		snprintf(reason, REASON, "a wrong model is prepared: %.200s", err.message);
 		return WRONG;
 	}
-	/* To say that it is wrong is right. */
+	/* Reporting the fault is right. */
 	return outcome == CRASHED ? CRASHED : outcome == WRONG && strstr(reason, "prepare") ? WRONG : REFUSED;
 }
 
@@ -342,7 +342,7 @@ void group_models(struct test *t)
 
 /* ---- the compilation cache ---- */
 
-#define MOST_CACHE_FILES 32	/* of a kind; the library refuses a device that has more */
+#define MOST_CACHE_FILES 32	/* of a kind, by the HAL */
 
 struct entry {
 	int files[2 * MOST_CACHE_FILES];	/* model files first */
@@ -443,7 +443,9 @@ static void copy_file(int to, int from)
 	}
 }
 
-/* A damaged model part is refused. A damaged data part may change values, and nothing else. */
+/*
+ * A damaged model part must be rejected. A damaged data part may change values, and nothing else.
+ */
 static enum outcome try_damage(struct test *t, const struct vector *v, const struct entry *saved,
 			       uint8_t token, uint32_t round, char reason[REASON])
 {
@@ -458,7 +460,7 @@ static enum outcome try_damage(struct test *t, const struct vector *v, const str
 	entry_init(&e, t, token);
 	for (uint32_t i = 0; i < e.count; i++)
 		copy_file(e.files[i], saved->files[i]);
-	/* One of the model parts each third time, or if that data part is empty. */
+	/* Every third time, or if that data part is empty, it damages a model part. */
 	file = round % 3 && e.count > e.num_model ? e.num_model + round / 3 % (e.count - e.num_model) :
 	       e.num_model ? round / 3 % e.num_model : 0;
 	if (!size_of(e.files[file]))
@@ -495,7 +497,7 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 		snprintf(reason, REASON, "save: %.200s", e.not_saved.message);
 		outcome = WRONG;
 	}
-	/* One that compiles later saves after its first execution. */
+	/* An engine that compiles later saves after its first execution. */
 	if (outcome == RIGHT && size_of(e.files[0])) {
 		test_release(&ready);
 		outcome = test_outcome(t, load(t, &e, &model, &err), "load", &err, reason);
@@ -558,8 +560,9 @@ static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 }
 
 /*
- * Deadlines that pass after the call began, and before the engine is done. One that heeds them
- * misses most of these. One that does not succeeds, unless the call itself was too slow.
+ * Tries deadlines that pass after the call began and before the engine is done. An engine that
+ * heeds them misses most of these. An engine that does not heed them succeeds, unless the call
+ * itself was too slow.
  */
 static enum outcome try_late(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])

@@ -9,7 +9,7 @@
 #include "base/round.h"
 #include "tools/engine_test/shot.h"
 
-/* Bytes around each argument, and what is in them. */
+/* Size of the guard bytes around each argument, and their value. */
 #define GAP 64
 #define POISON 0xa5
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An execution of a vector: its memory, what is asked, and whether the answer is right.
- */
+/* An execution of a vector: its memory, its request, and whether the answer is right. */
 #ifndef NN_TOOLS_ENGINE_TEST_SHOT_H
 #define NN_TOOLS_ENGINE_TEST_SHOT_H
 
@@ -9,12 +7,12 @@
 
 #include "tools/engine_test/vector.h"
 
-/* A reason why something is not right; empty: none. */
+/* A reason why something is not right; empty without a fault. */
 #define REASON 256
 
 struct shot {
 	const struct vector *v;
-	struct nna_memory *memories[2];	/* of inputs, and of outputs, or one for both */
+	struct nna_memory *memories[2];	/* memory of inputs and of outputs, or one for both */
 	uint32_t num_memories;
 	uint8_t *in, *out;		/* mapped */
 	uint64_t in_size, out_size;
@@ -26,7 +24,7 @@ struct shot {
 };
 
 /*
- * Allocates memory for a vector: one or two, which depends on the vector. Between and around the
+ * Allocates one or two memories for a vector, depending on the vector. Between and around the
  * arguments lie bytes that must not be written. Offsets are multiples of four bytes.
  */
 bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v);

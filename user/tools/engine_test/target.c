@@ -25,7 +25,7 @@
 /* ---- calls that hang ---- */
 
 static struct {
-	volatile sig_atomic_t group;		/* to be killed; 0: this process ends */
+	volatile sig_atomic_t group;		/* process group to kill; 0: this process ends */
 	volatile sig_atomic_t expired;
 	const char *volatile what;
 } guard;
@@ -169,7 +169,7 @@ bool target_recover(struct target *t)
 	enum nn_status status;
 
 	do {
-		/* One that was killed may take a moment to end. */
+		/* A program that was killed may take a moment to end. */
 		if (t->pid && waitpid(t->pid, NULL, WNOHANG) == t->pid) {
 			kill(-t->pid, SIGKILL);
 			t->pid = 0;

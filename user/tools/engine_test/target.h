@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The engine that is tested: a device, or a program that is started to serve this process.
- */
+/* The engine under test: a device, or a program that is started to serve this process. */
 #ifndef NN_TOOLS_ENGINE_TEST_TARGET_H
 #define NN_TOOLS_ENGINE_TEST_TARGET_H
 
@@ -10,12 +8,14 @@
 #include <nnaccel/nnaccel.h>
 
 struct target {
-	const char *path;		/* of the device, or of the program's socket */
+	const char *path;		/* path of the device, or of the program's socket */
 	char *const *program;		/* argv of a program, or NULL */
-	unsigned int limit_s;		/* of a call; a longer one hangs. 0: no limit */
+	/* Limit of a call in seconds; a longer call hangs. 0 for no limit. */
+	unsigned int limit_s;
 	char folder[64], socket[96];
-	pid_t pid;			/* of the program, the leader of a process group; 0: none */
-	struct nna_device *device;	/* NULL: it is to be opened again */
+	/* Process of the program, which leads a process group; 0 without a program. */
+	pid_t pid;
+	struct nna_device *device;	/* NULL: the device has to be opened again */
 };
 
 /* Starts the program, if there is one, and opens the device. False: `err` says why. */
@@ -29,11 +29,12 @@ void target_kill(struct target *t);
 bool target_recover(struct target *t);
 
 /*
- * Limits the time of calls until target_unguard(), which returns whether they took longer. The program
- * is killed then, so that they return. Without a program this process ends with a message.
+ * Limits the time of calls until target_unguard(), which returns whether they took longer. If they
+ * take longer, the program is killed, so that the calls return. Without a program this process ends
+ * with a message.
  */
 void target_guard(struct target *t, const char *what);
-/* Does what target_guard() does, for many calls, which may take ten times as long. */
+/* Does the same as target_guard() for many calls, which may take ten times as long. */
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 

@@ -14,7 +14,7 @@ enum outcome { RIGHT, WRONG, REFUSED, CRASHED };
 struct row {
 	char name[48];
 	uint32_t counts[4];		/* by enum outcome */
-	char reason[REASON];		/* of the first that is wrong or crashed */
+	char reason[REASON];		/* reason of the first vector that is wrong or crashed */
 };
 
 #define MAX_ROWS 256
@@ -23,27 +23,29 @@ struct row {
 
 struct test {
 	struct target target;
-	bool is_full, is_brief;		/* more of everything; less of operations and graphs */
-	uint32_t hangs;			/* after MOST_HANGS the rest is not tried */
+	bool is_full, is_brief;		/* more of everything; fewer operations and graphs */
+	uint32_t hangs;	/* number of hangs; after MOST_HANGS the rest is not tried */
 	struct nn_device_info info;
 	struct row rows[MAX_ROWS];
 	uint32_t num_rows;
-	struct vector *kept[MAX_KEPT];	/* that the engine computes rightly, for other groups */
+	/* Vectors that the engine computes rightly, for other groups. */
+	struct vector *kept[MAX_KEPT];
 	uint32_t num_kept;
-	struct vector *smallest;	/* of those that failed */
+	struct vector *smallest;	/* smallest vectors of those that failed */
 	struct ready {
 		struct nna_prepared_model *model;
 		struct nna_memory *pool;
-	} sentinel;			/* of the first kept vector: it dies with the engine */
-	uint32_t prepared;		/* how often: preferences and priorities change with it */
+	} sentinel;	/* model of the first kept vector; the engine's death ends it */
+	/* Number of prepared models: preferences and priorities change with it. */
+	uint32_t prepared;
 	void (*progress)(const struct row *row);	/* NULL, or called after each row */
 };
 
 struct row *test_row(struct test *t, const char *name);
 
 /*
- * Reports a row. An engine that died is noted, unless that was noted before: what ends models and
- * bursts has no answer.
+ * Reports a row. An engine's death is recorded, unless it was recorded before: it shows in models
+ * and bursts that no longer answer.
  */
 void test_end_row(struct test *t, struct row *row);
 
@@ -52,8 +54,8 @@ void test_note(struct test *t, struct row *row, enum outcome outcome, const stru
 	       const char *reason);
 
 /*
- * Prepares a vector, if the engine supports all of it (else REFUSED). RIGHT: `ready` is to be freed by
- * test_release().
+ * Prepares a vector, if the engine supports all of it (otherwise returns REFUSED). After RIGHT,
+ * `ready` must be freed by test_release().
  */
 enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
 			  struct ready *ready, char reason[REASON]);

@@ -40,7 +40,7 @@ static const struct nn_operand *input_of(const struct vector *v, uint32_t i)
 	return &v->model->subgraphs[0].operands[v->model->subgraphs[0].inputs[i]];
 }
 
-/* One that does not fit comes again with what it needs. */
+/* If an output does not fit, the execution is repeated with the size that it needs. */
 static bool run_reference(const struct nn_plan *plan, struct vector *v, struct nn_execution *e,
 			  struct nn_arg *out, struct nn_output_shape *shapes)
 {
@@ -310,7 +310,7 @@ struct vector *vector_make(const struct nn_model *model, const void *const *inpu
 	return v;
 }
 
-/* Now and then numbers are zeroes. */
+/* Some numbers are zero, by chance. */
 static void vector_fill(int32_t type, void *data, uint32_t size)
 {
 	uint8_t *bytes = data;
@@ -411,8 +411,8 @@ uint32_t vector_size(const struct vector *v)
 struct cut {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *indices;		/* of operations, then the lists of inputs and outputs */
-	uint32_t *numbers;		/* by old index: the new one, UINT32_MAX: none */
+	uint32_t *indices;	/* indices of operations, then the lists of inputs and outputs */
+	uint32_t *numbers;	/* new index for each old one; UINT32_MAX for a dropped operand */
 	uint32_t num_indices;
 };
 

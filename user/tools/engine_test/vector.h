@@ -15,27 +15,30 @@ struct vector_arg {
 
 struct vector {
 	char name[96];
-	int32_t operation;		/* that it is counted under; -1: none */
-	struct nn_model *model;		/* its constants are in the model and in one pool at most */
+	int32_t operation;		/* operation that it is counted under, or -1 */
+	struct nn_model *model;	/* model whose constants are in itself and in one pool at most */
 	void *pool;
 	uint32_t num_inputs, num_outputs;
 	struct vector_arg *inputs, *outputs;
-	float tolerance;		/* of floats: absolute, and relative */
-	uint32_t steps;			/* by which quantised numbers may differ */
+	float tolerance;		/* tolerance of floats: absolute, and relative */
+	uint32_t steps;			/* steps by which quantised numbers may differ */
 };
 
 /*
- * Copies a model with one pool at most, and inputs, and has the reference execute it. NULL: the
- * reference refuses it, or there is no memory.
+ * Copies a model with one pool at most, and inputs, and has the reference execute it. Returns NULL
+ * if the reference rejects it or memory runs out.
  */
 struct vector *vector_make(const struct nn_model *model, const void *const *inputs, const char *name,
 			   int32_t operation);
 
-/* The same model with other inputs, or with another constant. NULL: as above, or nothing can change. */
+/*
+ * Copies a vector with other inputs, or with another constant. Returns NULL as above, or if nothing
+ * can change.
+ */
 struct vector *vector_vary(const struct vector *v, uint64_t seed);
 struct vector *vector_sibling(const struct vector *v, uint64_t seed);
 
-/* The same model, of which some operations remain: the inputs of these are random. */
+/* Copies a vector with only some operations of its model, whose inputs become random. */
 struct vector *vector_cut(const struct nn_model *model, const bool *remain, const char *name);
 
 void vector_free(struct vector *v);
@@ -43,10 +46,13 @@ void vector_free(struct vector *v);
 /* Bytes of an input, an output or a temporary of its size. */
 uint32_t vector_size(const struct vector *v);
 
-/* Whether an output is what the reference computed; else *element is the first that is not. */
+/* Returns whether an output equals the reference's; if not, *element is the first different one. */
 bool vector_equals(const struct vector *v, uint32_t output, const void *data, uint32_t *element);
 
-/* A file that holds a vector. False: errno says why; EINVAL: it holds none. */
+/*
+ * Writes a vector to a file, or reads it. Returns false with errno; EINVAL: the file holds no
+ * vector.
+ */
 bool vector_save(const struct vector *v, const char *path);
 struct vector *vector_load(const char *path);
 

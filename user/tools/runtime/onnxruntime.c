@@ -21,7 +21,7 @@ enum { MAX_TENSORS = 32, MAX_RANK = 16 };
 struct tensor {
 	char *name;
 	struct runtime_tensor tensor;
-	OrtValue *value;		/* of an output: of the last run, else NULL */
+	OrtValue *value;		/* value of an output in the last run; otherwise NULL */
 };
 
 struct model {
@@ -285,7 +285,7 @@ static void close_model(struct runtime *runtime)
 		m->ReleaseSession(m->session);
 	if (m->env)
 		m->ReleaseEnv(m->env);
-	/* The library stays: threads of it may still end. */
+	/* The library stays loaded, because threads of it may still end. */
 	free(m);
 }
 

@@ -101,7 +101,8 @@ static bool fill(const struct runtime_tensor *tensor, uint32_t *state)
 		case RUNTIME_FLOAT32:
 			((float *)tensor->data)[i] = (float)random / (1 << 24);
 			break;
-		case RUNTIME_FLOAT16:	/* from 0.5 to 1: the bits of the fraction are random */
+		/* Numbers from 0.5 to 1: the bits of the fraction are random. */
+		case RUNTIME_FLOAT16:
 			((uint16_t *)tensor->data)[i] = (uint16_t)(0x3800 | (random & 0x3ff));
 			break;
 		case RUNTIME_UINT8:

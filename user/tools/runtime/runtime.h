@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models in the inference runtimes of this machine, which are loaded when they are needed: with the
- * plug-in for a device, or on the runtime's own CPU.
+ * Models in the inference runtimes of this machine, which are loaded when needed: with the plug-in
+ * for a device, or on the runtime's own CPU.
  */
 #ifndef NN_TOOLS_RUNTIME_H
 #define NN_TOOLS_RUNTIME_H
@@ -14,10 +14,10 @@
 #define RUNTIME_PATH (PATH_MAX + 64)
 
 struct runtime_options {
-	const char *library;		/* the runtime; NULL: the one that the loader finds */
-	const char *device;		/* of the NNAPI; NULL: the runtime's own CPU */
+	const char *library;	/* library of the runtime; NULL: the one that the loader finds */
+	const char *device;		/* device of the NNAPI; NULL: the runtime's own CPU */
 	const char *report;		/* a file for clients/report.h, or NULL */
-	unsigned int threads;		/* of the runtime's CPU; 0: as it likes */
+	unsigned int threads;	/* number of the runtime CPU's threads; 0: the runtime's choice */
 };
 
 enum runtime_type {
@@ -28,7 +28,7 @@ enum runtime_type {
 	RUNTIME_INT32,
 	RUNTIME_INT64,
 	RUNTIME_BOOL,
-	RUNTIME_OTHER,			/* no type that the tools can fill or compare */
+	RUNTIME_OTHER,			/* a type that the tools can neither fill nor compare */
 };
 
 /* An input or output. Its data is the runtime's. */
@@ -48,11 +48,11 @@ struct runtime_kind {
 	struct runtime *(*open)(const char *model, const struct runtime_options *options,
 				char error[RUNTIME_ERROR]);
 	void (*close)(struct runtime *runtime);
-	/* Makes the inputs; it comes before what follows. */
+	/* Makes the inputs; call it before the functions below. */
 	bool (*prepare)(struct runtime *runtime, char error[RUNTIME_ERROR]);
 	unsigned int (*count_inputs)(const struct runtime *runtime);
 	unsigned int (*count_outputs)(const struct runtime *runtime);
-	/* False: there is no such tensor, or it holds nothing. */
+	/* Returns false if there is no such tensor, or if it holds no data. */
 	bool (*input)(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor);
 	bool (*output)(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor);
 	bool (*run)(struct runtime *runtime, char error[RUNTIME_ERROR]);
@@ -60,25 +60,37 @@ struct runtime_kind {
 
 extern const struct runtime_kind runtime_onnxruntime, runtime_tflite;
 
-/* Loads a model: the file's first bytes tell which runtime is for it. NULL: the reason is in `error`. */
+/*
+ * Loads a model. The file's first bytes determine its runtime. Returns NULL with the reason in
+ * `error`.
+ */
 struct runtime *runtime_open(const char *model, const struct runtime_options *options,
 			     char error[RUNTIME_ERROR]);
 void runtime_close(struct runtime *runtime);
 
-/* Fills the inputs with numbers that are always the same for a seed. False: one has another type. */
+/*
+ * Fills the inputs with numbers that depend only on the seed. Returns false if an input has another
+ * type.
+ */
 bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME_ERROR]);
 
 /* Bytes of an element; 0 for RUNTIME_OTHER. */
 size_t runtime_size(enum runtime_type type);
 
-/* The kinds use this: loads a library by the first of these names that is there. */
+/* For the kinds of runtimes: loads the first library that exists among these names. */
 void *runtime_load(const char *wanted, const char *const *names, const char *package,
 		   char error[RUNTIME_ERROR]);
 
-/* Finds a plug-in of ours for a runtime. False, with the reason: it is not installed. */
+/*
+ * Finds this project's plug-in for a runtime. Returns false, with the reason, if it is not
+ * installed.
+ */
 bool runtime_plugin(const char *name, char path[RUNTIME_PATH], char error[RUNTIME_ERROR]);
 
-/* Keeps what is written to the standard error, and then writes it, except lines that begin so. */
+/*
+ * Catches what is written to the standard error. Writes it afterwards, except lines that begin with
+ * this prefix.
+ */
 struct runtime_caught {
 	int errors, caught;		/* file descriptors */
 };
