@@ -121,12 +121,14 @@ static struct {
 static struct grants grants;
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *e, struct nn_error *err)
+			      struct nna_engine_execution *execution, struct nn_execution *e,
+			      struct nn_error *err)
 {
 	const float *from = e->inputs[0].data;
 	float *to = e->outputs[0].data;
 
 	(void)engine;
+	(void)execution;
 	assert_ptr_equal(prepared, engine_state.better ? engine_state.better : &engine_state);
 	engine_state.executions++;
 	engine_state.is_omitted = e->inputs[0].omitted;
@@ -216,11 +218,12 @@ static void burst_remove(void *own, uint32_t slot)
 	burst_state.removed++;
 }
 
-static enum nn_status burst_execute(void *own, const uint32_t *slots, struct nn_execution *e,
+static enum nn_status burst_execute(void *own, const uint32_t *slots,
+				    struct nna_engine_execution *execution, struct nn_execution *e,
 				    struct nn_error *err)
 {
 	memcpy(burst_state.slots, slots, sizeof(burst_state.slots));
-	return execute(NULL, own, e, err);
+	return execute(NULL, own, execution, e, err);
 }
 
 static const struct nna_engine_burst engine_burst = {

@@ -58,7 +58,8 @@ static struct {
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last answer */
 	uint32_t status;
-	int fence;			/* of that, or -1 */
+	char message[NN_MESSAGE_SIZE];	/* of that */
+	int fence;			/* likewise, or -1 */
 	struct nnaccel_session_grant_fd exported;	/* what was asked for last */
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
 
@@ -100,6 +101,8 @@ static int commit(struct nnaccel_session_commit *c)
 		pthread_mutex_lock(&kernel.lock);
 		kernel.committed = c->cookie;
 		kernel.status = c->status;
+		snprintf(kernel.message, sizeof(kernel.message), "%.*s", (int)c->message_size,
+			 (const char *)(uintptr_t)c->message);
 		kernel.fence = c->flags & NNACCEL_COMMIT_FENCE ? c->fence : -1;
 		pthread_cond_broadcast(&kernel.changed);
 		pthread_mutex_unlock(&kernel.lock);
@@ -225,6 +228,8 @@ static struct {
 	atomic_bool told;		/* that the client is gone */
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
+	bool defers;			/* somebody else ends */
+	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
 	_Atomic(void *) base;		/* of the region that it saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
@@ -292,17 +297,18 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *e, struct nn_error *err)
+			      struct nna_engine_execution *execution, struct nn_execution *e,
+			      struct nn_error *err)
 {
-	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };
+	struct pollfd gone = { .fd = nna_engine_gone_file(execution), .events = POLLIN };
 	struct nna_engine_region region;
 
 	(void)engine;
 	(void)prepared;
 	(void)err;
-	if (!nna_engine_region(e->inputs[0].data, &region))
+	if (!nna_engine_region(execution, e->inputs[0].data, &region))
 		return NN_GENERAL_FAILURE;
-	if (engine_state.exports && close(nna_engine_region_file(e->inputs[0].data)))
+	if (engine_state.exports && close(nna_engine_region_file(execution, e->inputs[0].data)))
 		return NN_GENERAL_FAILURE;
 	engine_state.base = region.base;
 	engine_state.executes = true;
@@ -313,13 +319,14 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		usleep(1000);
 	((float *)e->outputs[0].data)[0] = 2 * ((const float *)e->inputs[0].data)[0];
 	/* A driver that had no fence for it returned this. */
-	if (nna_engine_end_with_fence(-1))
+	if (nna_engine_end_with_fence(execution, -1))
 		return NN_GENERAL_FAILURE;
-	if (engine_state.fence >= 0 && !nna_engine_end_with_fence(engine_state.fence))
+	if (engine_state.fence >= 0 && !nna_engine_end_with_fence(execution, engine_state.fence))
 		return NN_GENERAL_FAILURE;
 	e->shapes[0] = (struct nn_output_shape){ .rank = 1, .dims = { 1 }, .sufficient = true };
 	e->shapes_known = true;
-	return NN_OK;
+	engine_state.execution = execution;
+	return engine_state.defers ? NNA_ENGINE_DEFERRED : NN_OK;
 }
 
 /* ---- its bursts: each executes as the engine does ---- */
@@ -372,11 +379,12 @@ static void burst_remove(void *executor, uint32_t slot)
 }
 
 static enum nn_status burst_execute(void *executor, const uint32_t *slots,
-				    struct nn_execution *execution, struct nn_error *err)
+				    struct nna_engine_execution *execution, struct nn_execution *e,
+				    struct nn_error *err)
 {
 	if (!engine_state.adds || slots[0] != SLOT || slots[1] != SLOT)
 		return NN_GENERAL_FAILURE;
-	return execute(NULL, executor, execution, err);
+	return execute(NULL, executor, execution, e, err);
 }
 
 static const struct nna_engine_burst engine_burst = {
@@ -496,7 +504,7 @@ static void test_execution(void **state)
 
 	(void)state;
 	/* Memory that is no argument's has no file. */
-	assert_int_equal(nna_engine_region_file(memory), -1);
+	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
 	engine_state.exports = true;
 	memory[0] = 21;
 	execute_command(2, 0);
@@ -892,6 +900,106 @@ static void test_slot_end_hangs(void **state)
 	unmap_burst(&third);
 }
 
+/* Waits until an execution has begun, which is not the one before. */
+static struct nna_engine_execution *await_execution(const struct nna_engine_execution *before)
+{
+	for (int i = 0; i < PATIENCE_MS && engine_state.execution == before; i++)
+		usleep(1000);
+	assert_ptr_not_equal(engine_state.execution, before);
+	return engine_state.execution;
+}
+
+/* An end is refused, and the reason says that another one came first. */
+static void assert_ended(struct nna_engine_execution *execution)
+{
+	struct nn_error err = { "" };
+
+	assert_int_equal(nna_engine_end(execution, NN_GENERAL_FAILURE, "again", &err),
+			 NN_INVALID_ARGUMENT);
+	assert_non_null(strstr(err.message, "ended already"));
+}
+
+/* Any thread ends an execution, once. */
+static void test_deferred(void **state)
+{
+	struct nna_engine_execution *first, *second;
+	struct nna_engine_region region;
+	struct nn_error err = { "" };
+
+	(void)state;
+	engine_state.defers = true;
+	memory[0] = 21;
+	execute_command(2, 0);
+	first = await_execution(NULL);
+	assert_false(nna_engine_region(first, memory, &region));
+	assert_true(nna_engine_region(first, engine_state.base, &region));
+	assert_int_equal(nna_engine_end(first, NNA_ENGINE_DEFERRED, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_engine_end(first, NN_OK, NULL, NULL), NN_OK);
+	assert_int_equal(await_answer(2), NN_OK);
+	assert_true(memory[1] == 42);
+	assert_ended(first);
+	assert_int_equal(nna_engine_gone_file(first), -1);
+	assert_false(nna_engine_region(first, engine_state.base, &region));
+	execute_command(3, 0);
+	second = await_execution(first);
+	assert_ended(first);
+	assert_int_equal(nna_engine_end(second, NN_DEVICE_UNAVAILABLE, "the device burns", NULL),
+			 NN_OK);
+	assert_int_equal(await_answer(3), NN_DEVICE_UNAVAILABLE);
+	assert_string_equal(kernel.message, "the device burns");
+	assert_ended(second);
+	close_context();
+	await_end();
+}
+
+/* The same in a burst. */
+static void test_deferred_in_burst(void **state)
+{
+	struct nna_engine_execution *execution = NULL;
+	struct burst_end b;
+
+	(void)state;
+	engine_state.defers = true;
+	open_burst(&b, 1);
+	for (int i = 0; i < 2; i++) {
+		memory[0] = 5;
+		send_request(&b);
+		execution = await_execution(execution);
+		assert_int_equal(nna_engine_end(execution, i ? NN_DEVICE_UNAVAILABLE : NN_OK,
+						i ? "the device burns" : NULL, NULL), NN_OK);
+		assert_int_equal(receive_result(&b),
+				 i ? NNACCEL_STATUS_DEVICE_UNAVAILABLE : NNACCEL_STATUS_NONE);
+		assert_string_equal(result_message, i ? "the device burns" : "");
+		assert_true(memory[1] == 10);
+		assert_ended(execution);
+	}
+	close_burst(&b);
+	close_context();
+	await_end();
+	unmap_burst(&b);
+}
+
+/* A client that goes before its execution is ended takes its memory along. */
+static void test_never_ended(void **state)
+{
+	struct nna_engine_execution *execution;
+	struct pollfd gone = { .events = POLLIN };
+
+	(void)state;
+	engine_state.defers = true;
+	memory[0] = 21;
+	execute_command(2, 0);
+	execution = await_execution(NULL);
+	gone.fd = nna_engine_gone_file(execution);
+	close_context();
+	assert_int_equal(poll(&gone, 1, PATIENCE_MS), 1);
+	for (int i = 0; i < PATIENCE_MS && *(volatile float *)engine_state.base; i++)
+		usleep(1000);
+	assert_true(*(volatile float *)engine_state.base == 0);
+	assert_int_equal(nna_engine_end(execution, NN_OK, NULL, NULL), NN_OK);
+	await_end();
+}
+
 static void execute_once(uint64_t cookie, float x)
 {
 	memory[0] = x;
@@ -1003,6 +1111,9 @@ int main(void)
 		cmocka_unit_test_setup(test_no_burst, set_up),
 		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
 		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
+		cmocka_unit_test_setup(test_deferred, set_up),
+		cmocka_unit_test_setup(test_deferred_in_burst, set_up),
+		cmocka_unit_test_setup(test_never_ended, set_up),
 		cmocka_unit_test_setup(test_forget_hangs, set_up),
 		cmocka_unit_test_setup(test_overdue_forget_hangs, set_up),
 		cmocka_unit_test_setup(test_gone, set_up),

@@ -322,6 +322,29 @@ static void test_export(void **state)
 	free_numbers();
 }
 
+/* Another thread of the engine ends the execution, once. If none does, the client loses its models. */
+static void test_deferred(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+
+	(void)state;
+	make_numbers();
+	begin_log();
+	check(twice(device, p, KIT_ENGINE_DEFERRED, 0));
+	assert_true(numbers[1] == 2 * KIT_ENGINE_DEFERRED);
+	await_log(KIT_ENGINE_ENDED);
+	assert_int_equal(twice(device, p, KIT_ENGINE_NEVER, clock_ns() + scaled(NS_PER_S / 2)),
+			 NN_MISSED_DEADLINE_TRANSIENT);
+	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
+		usleep(100000);
+	nna_prepared_model_free(p);
+	p = prepare_double(device);
+	check(twice(device, p, 4, 0));
+	assert_true(numbers[1] == 8);
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
 /* The engine has a file of its own, and does what it said of it and no more. */
 static void test_file(void **state)
 {
@@ -448,6 +471,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_device_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_deferred, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_burst, set_up, tear_down),

@@ -286,26 +286,58 @@ static void test_buffers(void **state)
 	nna_prepared_model_free(p);
 }
 
+/* Executes until the model is dead. */
+static void await_death(struct nna_prepared_model *p)
+{
+	enum nn_status status;
+
+	do {
+		struct nna_memory *m = fill(1, 1);
+
+		status = run(p, NULL, m, 0);
+		nna_memory_free(m);
+	} while (status != NN_DEAD_OBJECT);
+}
+
 /* A late execution returns soon. If the engine goes on, the client's models die, and are prepared again. */
 static void test_deadline(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
 	struct nna_memory *m = fill(1, KIT_ENGINE_LATE);
-	enum nn_status status;
 
 	(void)state;
 	assert_int_equal(run(p, NULL, m, 1), NN_MISSED_DEADLINE_PERSISTENT);
 	assert_int_equal(run(p, NULL, m, clock_ns() + 1000000), NN_MISSED_DEADLINE_TRANSIENT);
 	nna_memory_free(m);
-	do {
-		m = fill(1, 1);
-		status = run(p, NULL, m, 0);
-		nna_memory_free(m);
-	} while (status != NN_DEAD_OBJECT);
+	await_death(p);
 	nna_prepared_model_free(p);
 	p = prepare(device, COUNT);
 	assert_non_null(p);
 	check_sum(p, NULL, 1);
+	nna_prepared_model_free(p);
+}
+
+/* Another thread of the engine ends an execution. If none does, the client loses its models. */
+static void test_deferred(void **state)
+{
+	struct nna_prepared_model *p = prepare(device, 1);
+	struct nna_memory *m = fill(1, KIT_ENGINE_DEFERRED);
+	float *data = nna_memory_map(m, &err);
+	struct nna_burst *burst;
+
+	(void)state;
+	check(nna_burst_create(p, NULL, &burst, &err));
+	for (int i = 0; i < 4; i++) {
+		data[1] = 0;
+		check(run(p, i % 2 ? burst : NULL, m, 0));
+		assert_true(data[1] == KIT_ENGINE_DEFERRED + 1);
+	}
+	nna_burst_free(burst);
+	nna_memory_free(m);
+	m = fill(1, KIT_ENGINE_NEVER);
+	assert_int_equal(run(p, NULL, m, clock_ns() + 1000000), NN_MISSED_DEADLINE_TRANSIENT);
+	nna_memory_free(m);
+	await_death(p);
 	nna_prepared_model_free(p);
 }
 
@@ -1297,6 +1329,7 @@ int main(int argc, char **argv)
 		TEST(test_many_clients),
 		TEST(test_death),
 		TEST(test_child),
+		TEST(test_deferred),
 		TEST(test_memory),
 		TEST(test_wrong_paths),
 		TEST(test_wrong_pools),

@@ -873,7 +873,7 @@ static enum nn_status engine_execute(void *prepared, struct arguments *a)
 {
 	struct nn_error err = { "" };
 
-	return vulkan_engine.execute(&vulkan_engine, prepared, &a->execution, &err);
+	return vulkan_engine.execute(&vulkan_engine, prepared, NULL, &a->execution, &err);
 }
 
 static void check_works(struct arguments *a)

@@ -208,10 +208,11 @@ static void memory(const struct nna_engine *engine, const void *prepared,
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *execution, struct nn_error *err)
+			      struct nna_engine_execution *execution,
+			      struct nn_execution *arguments, struct nn_error *err)
 {
 	(void)engine;
-	return prepared_execute(prepared, execution, nna_engine_gone_file(), err);
+	return prepared_execute(prepared, arguments, nna_engine_gone_file(execution), err);
 }
 
 /* Reports a missing GPU before there are clients. */

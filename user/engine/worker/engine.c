@@ -67,10 +67,12 @@ static void memory(const struct nna_engine *engine, const void *prepared,
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *execution, struct nn_error *err)
+			      struct nna_engine_execution *execution,
+			      struct nn_execution *arguments, struct nn_error *err)
 {
 	(void)engine;
-	return nn_plan_execute(prepared, execution, err);
+	(void)execution;
+	return nn_plan_execute(prepared, arguments, err);
 }
 
 /* ---- caching ---- */

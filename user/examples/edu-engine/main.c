@@ -106,47 +106,55 @@ static enum nn_status from_device(enum edu_result result, const struct nn_execut
 	}
 }
 
-static enum nn_status run_copy(const struct nn_execution *e, const struct nn_arg *in,
-			       const struct nn_arg *out, uint64_t size,
-			       const struct edu_limit *limit, struct nn_error *err)
+/* A step of a model while it executes. */
+struct run {
+	struct nna_engine_execution *execution;
+	const struct nn_execution *e;
+	const struct nn_arg *in, *out;
+	uint64_t size;			/* of both */
+	struct edu_limit limit;
+};
+
+static enum nn_status run_copy(const struct run *r, struct nn_error *err)
 {
 	uint64_t from, to;
-	enum nn_status status = edu_memory_reach(&edu, out->data, &to, err);
+	enum nn_status status = edu_memory_reach(&edu, r->execution, r->out->data, &to, err);
 
 	if (!status)
-		status = edu_memory_reach(&edu, in->data, &from, err);
-	return status ? status : from_device(edu_copy(&edu, to, from, size, limit), e, err);
+		status = edu_memory_reach(&edu, r->execution, r->in->data, &from, err);
+	return status ? status : from_device(edu_copy(&edu, to, from, r->size, &r->limit), r->e, err);
 }
 
 /* The numbers go through the device's registers, so the CPU carries them. */
-static enum nn_status run_factorial(const struct nn_execution *e, const struct nn_arg *in,
-				    const struct nn_arg *out, uint64_t size,
-				    const struct edu_limit *limit, struct nn_error *err)
+static enum nn_status run_factorial(const struct run *r, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 	uint32_t n, value;
 
-	for (uint64_t i = 0; i < size && !status; i += sizeof(n)) {
+	for (uint64_t i = 0; i < r->size && !status; i += sizeof(n)) {
 		counts[EDU_FACTORIAL].cpu_copies += 2;
-		memcpy(&n, (const char *)in->data + i, sizeof(n));
-		status = from_device(edu_factorial(&edu, n, &value, limit), e, err);
+		memcpy(&n, (const char *)r->in->data + i, sizeof(n));
+		status = from_device(edu_factorial(&edu, n, &value, &r->limit), r->e, err);
 		if (!status)
-			memcpy((char *)out->data + i, &value, sizeof(value));
+			memcpy((char *)r->out->data + i, &value, sizeof(value));
 	}
 	return status;
 }
 
-static enum nn_status run_step(struct nn_execution *e, const struct edu_step *step,
-			       struct nn_error *err)
+static enum nn_status run_step(struct nna_engine_execution *execution, struct nn_execution *e,
+			       const struct edu_step *step, struct nn_error *err)
 {
-	struct edu_limit limit = { edu_now_ns() + LIMIT_NS, nna_engine_gone_file() };
 	const struct nn_arg *in = &e->inputs[step->input], *out = &e->outputs[step->output];
+	struct run run = {
+		.execution = execution, .e = e, .in = in, .out = out,
+		.limit = { edu_now_ns() + LIMIT_NS, nna_engine_gone_file(execution) },
+	};
 	struct nn_operand shape = step->operand;
 	struct nn_output_shape *told = &e->shapes[step->output];
 	uint32_t size;
 
-	if (e->deadline_ns && e->deadline_ns < limit.deadline_ns)
-		limit.deadline_ns = e->deadline_ns;
+	if (e->deadline_ns && e->deadline_ns < run.limit.deadline_ns)
+		run.limit.deadline_ns = e->deadline_ns;
 	if (in->omitted || out->omitted)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is omitted");
 	if (!nn_operand_merge_dims(&shape, in->rank, in->dims) || !nn_operand_size(&shape, &size) ||
@@ -158,12 +166,13 @@ static enum nn_status run_step(struct nn_execution *e, const struct edu_step *st
 		return nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u is too small",
 			       step->output);
 	counts[step->operation].executions++;
-	return step->operation == EDU_COPY ? run_copy(e, in, out, size, &limit, err) :
-					     run_factorial(e, in, out, size, &limit, err);
+	run.size = size;
+	return step->operation == EDU_COPY ? run_copy(&run, err) : run_factorial(&run, err);
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *e, struct nn_error *err)
+			      struct nna_engine_execution *execution, struct nn_execution *e,
+			      struct nn_error *err)
 {
 	const struct edu_model *model = prepared;
 	enum nn_status status = NN_OK;
@@ -172,7 +181,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	if (e->num_inputs != model->num_inputs || e->num_outputs != model->num_outputs)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "number of arguments");
 	for (uint32_t i = 0; i < model->num_steps && !status; i++)
-		status = run_step(e, &model->steps[i], err);
+		status = run_step(execution, e, &model->steps[i], err);
 	e->shapes_known = !status || status == NN_OUTPUT_INSUFFICIENT_SIZE;
 	return status;
 }

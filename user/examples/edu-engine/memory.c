@@ -51,14 +51,14 @@ static enum nn_status pin(struct edu *edu, const struct nna_engine_region *regio
 	return NN_OK;
 }
 
-enum nn_status edu_memory_reach(struct edu *edu, const void *data, uint64_t *at,
-				struct nn_error *err)
+enum nn_status edu_memory_reach(struct edu *edu, struct nna_engine_execution *execution,
+				const void *data, uint64_t *at, struct nn_error *err)
 {
 	struct nna_engine_region region;
 	enum nn_status status = NN_OK;
 	struct pinned *p;
 
-	if (!nna_engine_region(data, &region))
+	if (!nna_engine_region(execution, data, &region))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is a formatted image");
 	pthread_mutex_lock(&lock);
 	p = *find(region.base);

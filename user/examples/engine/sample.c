@@ -240,7 +240,8 @@ static enum nn_status run(const struct prepared *p, struct nn_execution *e, stru
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *execution, struct nn_error *err)
+			      struct nna_engine_execution *execution,
+			      struct nn_execution *arguments, struct nn_error *err)
 {
 	const struct prepared *p = prepared;
 	struct value *values = calloc(p->model->subgraphs[0].num_operands + 1, sizeof(*values));
@@ -248,7 +249,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	enum nn_status status;
 
 	if (values && room)
-		status = run(p, execution, values, room, err);
+		status = run(p, arguments, values, room, err);
 	else
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	free(values);
@@ -352,9 +353,10 @@ static void burst_remove(void *executor, uint32_t slot)
 }
 
 static enum nn_status burst_execute(void *executor, const uint32_t *slots,
-				    struct nn_execution *execution, struct nn_error *err)
+				    struct nna_engine_execution *execution,
+				    struct nn_execution *arguments, struct nn_error *err)
 {
-	return execute(NULL, ((struct executor *)executor)->prepared, execution, err);
+	return execute(NULL, ((struct executor *)executor)->prepared, execution, arguments, err);
 }
 
 static const struct nna_engine_burst burst = {

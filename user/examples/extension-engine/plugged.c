@@ -260,9 +260,10 @@ static enum nn_status run_all(struct run *r)
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *execution, struct nn_error *err)
+			      struct nna_engine_execution *execution,
+			      struct nn_execution *arguments, struct nn_error *err)
 {
-	struct run r = { .prepared = prepared, .execution = execution, .err = err };
+	struct run r = { .prepared = prepared, .execution = arguments, .err = err };
 	const struct nn_subgraph *main = &r.prepared->model->subgraphs[0];
 	uint32_t most = 0;
 	enum nn_status status;

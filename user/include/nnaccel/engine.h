@@ -36,7 +36,17 @@ struct nna_engine_preparation {
 	bool may_be_put_off;		/* to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* NULL, or of extensions; outlives `prepared` */
+	uint64_t reserved[2];		/* of the library, for nna_engine_progress() */
 };
+
+/*
+ * An execution, from the call of `execute` to its end. Any thread may use it. After the end, also
+ * while later executions run, functions that take it fail.
+ */
+struct nna_engine_execution;
+
+/* Returned by `execute` if nna_engine_end() ends the execution, or has already ended it. */
+#define NNA_ENGINE_DEFERRED ((enum nn_status)0x100)
 
 /* Bytes that a prepared model keeps besides the model, and that each execution at a time takes. */
 struct nna_engine_memory {
@@ -123,9 +133,13 @@ struct nna_engine_burst {
 	bool (*is_cached)(void *executor, uint32_t slot);
 	/* The client freed the slot; its memory is unmapped afterwards. */
 	void (*remove)(void *executor, uint32_t slot);
-	/* slots[num_inputs + num_outputs]: of each argument; undefined for omitted ones. */
+	/*
+	 * As `execute` of the engine. slots[num_inputs + num_outputs]: of each argument; undefined
+	 * for omitted ones.
+	 */
 	enum nn_status (*execute)(void *executor, const uint32_t *slots,
-				  struct nn_execution *execution, struct nn_error *err);
+				  struct nna_engine_execution *execution,
+				  struct nn_execution *arguments, struct nn_error *err);
 };
 
 /* A use of a buffer: as an input or an output of a prepared model. */
@@ -269,15 +283,19 @@ struct nna_engine {
 	/* ---- executions: synchronous, fenced, by io_uring and in bursts ---- */
 
 	/*
-	 * Checks the arguments against the model and computes. Fills execution->shapes and sets
+	 * Checks the arguments against the model and computes. Fills arguments->shapes and sets
 	 * shapes_known with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, which says of each output
 	 * whether it was large enough. A deadline that has passed is
-	 * NN_MISSED_DEADLINE_TRANSIENT. May set execution->device_ns, and should where
-	 * execution->measure says that the client asks for it. The library measures the call
+	 * NN_MISSED_DEADLINE_TRANSIENT. May set arguments->device_ns, and should where
+	 * arguments->measure says that the client asks for it. The library measures the execution
 	 * otherwise.
+	 *
+	 * The returned status ends the execution, except NNA_ENGINE_DEFERRED. All that `arguments`
+	 * points to stays until the end.
 	 */
 	enum nn_status (*execute)(const struct nna_engine *engine, void *prepared,
-				  struct nn_execution *execution, struct nn_error *err);
+				  struct nna_engine_execution *execution,
+				  struct nn_execution *arguments, struct nn_error *err);
 	/*
 	 * NULL, or called when a client makes a burst, which this may refuse: the client gets the
 	 * status and the reason. end_burst (NULL is fine) follows the burst's last execution.
@@ -394,11 +412,11 @@ struct nna_engine {
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
- * Tells the client how much of a preparation is done, in thousandths: in prepare() or load(), on the
- * thread that the library called. False: the client does not want the model any more, so that the
- * engine may fail instead of going on.
+ * Tells the client how much of a preparation is done, in thousandths. Any thread may call it during
+ * prepare() or load(), with what they got or a copy of it. False: the client does not want the model
+ * any more, so that the engine may fail instead of going on.
  */
-bool nna_engine_progress(uint32_t thousandths);
+bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths);
 
 /*
  * Replaces what prepare() or load() made by a better form of the same model, from any thread and
@@ -456,42 +474,55 @@ int32_t nna_engine_code(const char *extension, uint16_t code);
 int nna_engine_file(uint32_t index);
 
 /*
- * In an execution: returns a file that polls readable once the client is gone or has lost its
- * session. Poll it while the hardware works. The library owns it. Returns -1 if a process serves
- * the client, because the process is killed then.
+ * Ends an execution whose `execute` returns NNA_ENGINE_DEFERRED, with a status and the reason of a
+ * failure (NULL: none). Any thread may call it, also before `execute` returns, but only once. The
+ * engine must not touch the arguments afterwards. Until the end the execution keeps one of the
+ * library's threads for this client, and counts as a call of `execute` that does not return.
+ *
+ * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED.
+ * Nothing has changed then, and the log has the reason.
  */
-int nna_engine_gone_file(void);
+enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_status status,
+			      const char *message, struct nn_error *err);
 
 /*
- * In an execution that threads serve: returns a dma-buf of exactly the memory of
+ * Returns a file that polls readable once the client is gone or has lost its session. Poll it while
+ * the hardware works. The library owns it. Returns -1 if a process serves the client, which is
+ * killed then, and after the execution's end.
+ */
+int nna_engine_gone_file(struct nna_engine_execution *execution);
+
+/*
+ * For an execution that threads serve: returns a dma-buf of exactly the memory of
  * nna_engine_region(), which another driver can import. It is writable if the region is, and
  * revoked when the client or its memory goes. The caller closes it. Returns -1 with errno
  * EOPNOTSUPP if the memory is a file's, which can only be mapped, or if the module is too old;
  * EPERM if a process serves the client.
  */
-int nna_engine_region_file(const void *data);
+int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
- * In an execution that threads serve: lets it end when the fence of a sync_file of any driver does,
- * and with its result. `execute` still returns NN_OK and the shapes. The library then owns the
+ * For an execution that threads serve: lets it end when the fence of a sync_file of any driver does,
+ * and with its result. The engine still ends it, with NN_OK and the shapes. The library then owns the
  * file, and the fence's driver keeps the deadlines. Returns false if the engine has to wait itself.
  * That is so in a burst and in a client's process, before a copy of an image, with a module that is
  * too old, and if sync_file is negative.
  */
-bool nna_engine_end_with_fence(int sync_file);
+bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
 /*
- * In an execution: the memory of the client that an argument's `data` lies in, all of it, for an
- * engine that has hardware reach it. It stays mapped, at this place and for further executions,
- * until forget_region(). False: it is the library's copy of an image.
+ * Gets the memory of the client that an argument's `data` lies in, all of it, for an engine that has
+ * hardware reach it. It stays mapped, at this place and for further executions, until
+ * forget_region(). False: it is the library's copy of an image.
  */
-bool nna_engine_region(const void *data, struct nna_engine_region *region);
+bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
+		       struct nna_engine_region *region);
 
 /*
- * In an execution: returns the handle by nna_engine_buffers.create of the buffer that an argument's
- * `data` belongs to. Returns NULL if it belongs to no buffer of the engine's own layout.
+ * Returns the handle by nna_engine_buffers.create of the buffer that an argument's `data` belongs
+ * to. Returns NULL if it belongs to no buffer of the engine's own layout.
  */
-void *nna_engine_buffer(const void *data);
+void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data);
 
 /*
  * A model with all of its constants in one block, malloc()ed, which nna_engine_unpack() makes a

@@ -1,105 +1,212 @@
 // SPDX-License-Identifier: MIT
 /*
- * The execution of each thread, for functions of <nnaccel/engine.h> that an engine calls meanwhile.
+ * Executions while the engine has them, for functions of <nnaccel/engine.h>.
+ *
+ * A handle is no address: it is the number of a place and how often that was used before. So a
+ * handle that an engine keeps for too long is recognised.
  */
 #include <errno.h>
 
 #include <linux/nnaccel.h>
 #include <nnaccel/engine.h>
 
+#include "kit/api/log.h"
 #include "kit/api/running.h"
 #include "kit/session/session.h"
 
-static _Thread_local struct running *current;
-static _Thread_local int gone_file = -1;
-static _Thread_local struct {
-	int session;
-	uint64_t cookie;		/* 0: no preparation */
-} preparation;
+#define PLACE_BITS 12
 
-void running_set(struct running *running)
+struct place {
+	struct running *running;	/* NULL: free */
+	uintptr_t uses;
+	uint32_t next_free;
+};
+
+/* All fields are protected by the lock. Place 0 stays unused, so that no handle is NULL. */
+static struct {
+	pthread_mutex_t lock;
+	struct place places[1 << PLACE_BITS];
+	uint32_t num_used;
+	uint32_t free;			/* a list; 0: its end */
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Under the lock. Returns NULL if the execution has ended. */
+static struct running *find(const struct nna_engine_execution *execution)
 {
-	current = running;
+	const uintptr_t handle = (uintptr_t)execution;
+	const struct place *place = &all.places[handle & ((1 << PLACE_BITS) - 1)];
+
+	return place->running && place->uses == handle >> PLACE_BITS && !place->running->has_ended ?
+	       place->running : NULL;
 }
 
-void running_set_gone(int file)
+enum nn_status running_begin(struct running *running, struct nn_error *err)
 {
-	gone_file = file;
+	uint32_t i;
+
+	running->has_ended = false;
+	running->fence = -1;
+	running->reason.message[0] = '\0';
+	running->ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	pthread_mutex_lock(&all.lock);
+	i = all.free;
+	if (i)
+		all.free = all.places[i].next_free;
+	else if (all.num_used + 1 < 1 << PLACE_BITS)
+		i = ++all.num_used;
+	if (i) {
+		all.places[i].running = running;
+		running->execution = (void *)(all.places[i].uses << PLACE_BITS | i);
+	}
+	pthread_mutex_unlock(&all.lock);
+	return i ? NN_OK : nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+				   "%u executions run in this process, which is the most",
+				   (1 << PLACE_BITS) - 1);
 }
 
-void running_set_preparation(int session, uint64_t cookie)
+enum nn_status running_end(struct running *running, enum nn_status result, struct nn_error *err)
 {
-	preparation.session = session;
-	preparation.cookie = cookie;
+	const uint32_t i = (uintptr_t)running->execution & ((1 << PLACE_BITS) - 1);
+
+	pthread_mutex_lock(&all.lock);
+	while (result == NNA_ENGINE_DEFERRED && !running->has_ended)
+		pthread_cond_wait(&running->ended, &all.lock);
+	all.places[i].running = NULL;
+	all.places[i].uses++;
+	all.places[i].next_free = all.free;
+	all.free = i;
+	pthread_mutex_unlock(&all.lock);
+	if (!running->has_ended)
+		return result;
+	if (result != NNA_ENGINE_DEFERRED)
+		log_warning("an execution was ended, but `execute` returned %s and not DEFERRED",
+			    nn_status_name(result));
+	return running->status ? nn_fail(err, running->status, "%s", running->reason.message) : NN_OK;
 }
 
-bool nna_engine_progress(uint32_t thousandths)
+enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_status status,
+			      const char *message, struct nn_error *err)
+{
+	const char *wrong = "it has ended already";
+	struct running *running;
+
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	if (running && status == NNA_ENGINE_DEFERRED) {
+		wrong = "its status is DEFERRED";
+	} else if (running) {
+		wrong = NULL;
+		running->has_ended = true;
+		running->status = status;
+		if (message)
+			nn_fail(&running->reason, status, "%s", message);
+		pthread_cond_signal(&running->ended);
+	}
+	pthread_mutex_unlock(&all.lock);
+	if (!wrong)
+		return NN_OK;
+	log_warning("an execution cannot be ended: %s", wrong);
+	return nn_fail(err, NN_INVALID_ARGUMENT, "the execution cannot be ended: %s", wrong);
+}
+
+bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths)
 {
 	struct nnaccel_session_commit commit = {
 		.size = sizeof(commit),
-		.cookie = preparation.cookie,
+		.cookie = how->reserved[1],
 		.flags = NNACCEL_COMMIT_PROGRESS,
 		.device_ns = NNACCEL_TIME_NONE,
 		.fence = thousandths < NNACCEL_PROGRESS_ALL ? (int)thousandths : NNACCEL_PROGRESS_ALL,
 	};
 
 	return !commit.cookie ||
-	       !session_call(preparation.session, NNACCEL_SESSION_COMMIT, &commit) ||
+	       !session_call((int)how->reserved[0], NNACCEL_SESSION_COMMIT, &commit) ||
 	       errno != ECANCELED;
 }
 
-int nna_engine_gone_file(void)
+int nna_engine_gone_file(struct nna_engine_execution *execution)
 {
-	return gone_file;
+	const struct running *running;
+	int file;
+
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	file = running ? running->grants->gone : -1;
+	pthread_mutex_unlock(&all.lock);
+	return file;
 }
 
-/* Finds the pool that an argument's data is in; num_pools: private memory. */
-static uint32_t find_pool(const void *data)
+/* Under the lock. Returns the pool that an argument's data is in, or -1: private memory. */
+static int find_pool(const struct running *running, const void *data)
 {
-	uint32_t i = 0;
-
-	while (i < current->num_pools &&
-	       (uintptr_t)data - (uintptr_t)current->pools[i]->base >= current->pools[i]->mapped)
-		i++;
-	return i;
+	for (uint32_t i = 0; running && i < running->num_pools; i++)
+		if ((uintptr_t)data - (uintptr_t)running->pools[i]->base < running->pools[i]->mapped)
+			return (int)i;
+	return -1;
 }
 
-void *nna_engine_buffer(const void *data)
+void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data)
 {
-	uint32_t i = current && current->buffers ? find_pool(data) : 0;
+	const struct running *running;
+	void *own = NULL;
+	int i;
 
-	return current && current->buffers && i < current->num_pools && current->buffers[i] ?
-	       current->buffers[i]->own : NULL;
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	i = find_pool(running, data);
+	if (i >= 0 && running->buffers && running->buffers[i])
+		own = running->buffers[i]->own;
+	pthread_mutex_unlock(&all.lock);
+	return own;
 }
 
-bool nna_engine_region(const void *data, struct nna_engine_region *region)
+bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
+		       struct nna_engine_region *region)
 {
-	uint32_t i = current ? find_pool(data) : 0;
+	struct running *running;
+	int i;
 
-	if (!current || i == current->num_pools)
-		return false;
-	atomic_store(&current->pools[i]->told, true);
-	*region = mapping_region(current->pools[i]);
-	return true;
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	i = find_pool(running, data);
+	if (i >= 0) {
+		atomic_store(&running->pools[i]->told, true);
+		*region = mapping_region(running->pools[i]);
+	}
+	pthread_mutex_unlock(&all.lock);
+	return i >= 0;
 }
 
-int nna_engine_region_file(const void *data)
+int nna_engine_region_file(struct nna_engine_execution *execution, const void *data)
 {
 	struct nnaccel_session_grant_fd arg = { .size = sizeof(arg), .flags = NNACCEL_GRANT_FD_CLOEXEC };
-	uint32_t i = current ? find_pool(data) : 0;
+	const struct running *running;
+	int i, session = -1, gone = -1;
 
-	errno = !current || i == current->num_pools ? EINVAL : gone_file < 0 ? EPERM : EOPNOTSUPP;
-	if (errno != EOPNOTSUPP)
-		return -1;
-	arg.grant = current->pools[i]->grant;
-	arg.prot = current->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
-	return session_call(current->grants->session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	i = find_pool(running, data);
+	if (i >= 0) {
+		arg.grant = running->pools[i]->grant;
+		arg.prot = running->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
+		session = running->grants->session;
+		gone = running->grants->gone;
+	}
+	pthread_mutex_unlock(&all.lock);
+	errno = i < 0 ? EINVAL : EPERM;
+	return gone < 0 || session_call(session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
 }
 
-bool nna_engine_end_with_fence(int sync_file)
+bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file)
 {
-	if (sync_file < 0 || !current || !current->may_have_fence || current->fence >= 0)
-		return false;
-	current->fence = sync_file;
-	return true;
+	struct running *running;
+	bool takes;
+
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	takes = running && sync_file >= 0 && running->may_have_fence && running->fence < 0;
+	if (takes)
+		running->fence = sync_file;
+	pthread_mutex_unlock(&all.lock);
+	return takes;
 }

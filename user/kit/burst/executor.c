@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "kit/api/log.h"
-#include "kit/api/running.h"
 #include "kit/burst/access.h"
 #include "kit/burst/executor.h"
 #include "kit/session/command.h"
@@ -87,11 +86,13 @@ static enum nn_status execute(struct executor *executor, struct scratch *s,
 		for (uint32_t i = 0; i < execution->num_inputs + execution->num_outputs; i++)
 			s->arg_slots[i] = s->args[i].omitted ? 0 :
 					  s->request.slots[s->request.args[i].pool];
-		return executor->of_engine->execute(executor->own, s->arg_slots, execution, err);
+		return executor->of_engine->execute(executor->own, s->arg_slots,
+						    s->running.execution, execution, err);
 	}
 	if (atomic_load_explicit(&executor->loaded->form, memory_order_relaxed) != executor->form)
 		renew_form(executor);
-	return engine->execute(engine, executor->form->prepared, execution, err);
+	return engine->execute(engine, executor->form->prepared, s->running.execution, execution,
+			       err);
 }
 
 /* Runs the request, whose memory is mapped. */
@@ -120,14 +121,14 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		return status;
 	start_ns = s->request.measure ? clock_ns() : 0;
 	status = memory_args_begin(&args, err);
+	s->running.grants = executor->grants;
+	s->running.pools = s->mappings;
+	s->running.num_pools = s->request.num_slots;
+	if (!status)
+		status = running_begin(&s->running, err);
 	if (!status) {
-		struct running running = {
-			.grants = executor->grants, .pools = s->mappings, .num_pools = s->request.num_slots, .fence = -1,
-		};
-
-		running_set(&running);
 		status = execute(executor, s, &execution, err);
-		running_set(NULL);
+		status = running_end(&s->running, status, err);
 	}
 	memory_args_end(&args, !status);
 	s->device_ns = execution.device_ns;

@@ -6,6 +6,7 @@
 #ifndef NN_KIT_EXECUTOR_H
 #define NN_KIT_EXECUTOR_H
 
+#include "kit/api/running.h"
 #include "kit/session/models.h"
 #include "ring/packet.h"
 
@@ -28,6 +29,7 @@ struct scratch {
 	uint32_t *arg_slots;		/* slot of each argument; 0 if it is omitted */
 	void **staged;			/* staged rows of each argument; see rows.h */
 	struct nn_output_shape *shapes;
+	struct running running;
 };
 
 /* Returns NULL if out of memory. */

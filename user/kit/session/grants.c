@@ -83,7 +83,7 @@ bool grants_init(struct grants *grants, const struct nna_engine *engine, int ses
 {
 	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
-	*grants = (struct grants){ .engine = engine, .session = session };
+	*grants = (struct grants){ .engine = engine, .session = session, .gone = -1 };
 	if (pthread_mutex_init(&grants->lock, NULL))
 		return false;
 	pthread_mutex_lock(&all.lock);

@@ -256,7 +256,8 @@ void models_add(struct models *models, struct loaded_model *loaded)
 	pthread_mutex_unlock(&models->lock);
 }
 
-struct nna_engine_preparation models_how(const struct command *command,
+struct nna_engine_preparation models_how(const struct models *models,
+					 const struct command *command,
 					 const struct loaded_model *loaded)
 {
 	return (struct nna_engine_preparation){
@@ -264,6 +265,7 @@ struct nna_engine_preparation models_how(const struct command *command,
 		.priority = command->head->priority,
 		.deadline_ns = command->head->deadline_ns,
 		.attributes = loaded->attributes,
+		.reserved = { (uint64_t)models->grants->session, command->head->cookie },
 	};
 }
 
@@ -277,7 +279,7 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 	status = load(models, command, true, &loaded, err);
 	if (status)
 		return status;
-	how = models_how(command, loaded);
+	how = models_how(models, command, loaded);
 	how.may_be_put_off = models->lazy;
 	status = models->engine->prepare(models->engine, loaded->model, &how, &loaded->first.prepared,
 					 err);

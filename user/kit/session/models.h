@@ -124,7 +124,8 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
 /* Returns what a command says of the preparation. */
-struct nna_engine_preparation models_how(const struct command *command,
+struct nna_engine_preparation models_how(const struct models *models,
+					 const struct command *command,
 					 const struct loaded_model *loaded);
 
 /* Takes over the attributes of a command, once the engine has checked them. */

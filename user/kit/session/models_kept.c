@@ -140,7 +140,7 @@ static bool take_parts(const struct kept_parts *kept, const struct cache_files *
 static enum nn_status load_kept(struct models *models, const struct command *command,
 				struct loaded_model *loaded, struct nn_error *err)
 {
-	const struct nna_engine_preparation how = models_how(command, loaded);
+	const struct nna_engine_preparation how = models_how(models, command, loaded);
 	const struct kept_parts *kept = &loaded->kept;
 	struct evp_md_ctx_st *context = digest_begin();
 	struct parts parts = { 0 };
@@ -240,7 +240,7 @@ static enum nn_status compile_copy(struct models *models, const struct command *
 				   const struct keep_work *work, struct loaded_model *loaded,
 				   struct nn_error *err)
 {
-	const struct nna_engine_preparation how = models_how(command, loaded);
+	const struct nna_engine_preparation how = models_how(models, command, loaded);
 	enum nn_status status;
 
 	status = nn_model_decode(work->wire, work->wire_size, loaded->copies, loaded->num_copies,

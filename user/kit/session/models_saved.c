@@ -106,7 +106,7 @@ static enum nn_status make_plan(struct models *models, const struct command *com
 		status = models_take_attributes(models, command, loaded, err);
 	if (status)
 		return status;
-	how = models_how(command, loaded);
+	how = models_how(models, command, loaded);
 	status = models->engine->load(models->engine, model, data, &how, &loaded->first.prepared,
 				      err);
 	memset(model, 0, head->num_inputs * sizeof(*model));

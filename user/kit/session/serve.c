@@ -141,13 +141,11 @@ static void do_prepare(struct server *server, const struct command *command,
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
-	running_set_preparation(server->session, command->head->cookie);
 	if ((keeps_all || command->head->flags & NNACCEL_PREPARE_KEEP) && can_save(server))
 		answer->status = models_prepare_kept(&server->models, command, &answer->work,
 						     &answer->err);
 	else
 		answer->status = models_prepare(&server->models, command, &answer->err);
-	running_set_preparation(-1, 0);
 	tell_memory(server, command, answer);
 }
 
@@ -156,9 +154,7 @@ static void do_prepare_cached(struct server *server, const struct command *comma
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
-	running_set_preparation(server->session, command->head->cookie);
 	answer->status = models_prepare_cached(&server->models, command, &answer->err);
-	running_set_preparation(-1, 0);
 	tell_memory(server, command, answer);
 }
 
@@ -445,11 +441,13 @@ static void job_run(struct server *server, const struct command *command, struct
 		start_ns = clock_ns();
 	job->running.grants = &server->grants;
 	job->running.may_have_fence = may_have_fence(server, head, job);
+	if (!answer->status)
+		answer->status = running_begin(&job->running, &answer->err);
 	if (!answer->status) {
-		running_set(&job->running);
 		answer->status = server->engine->execute(server->engine, job->form->prepared,
-							 &execution, &answer->err);
-		running_set(NULL);
+							 job->running.execution, &execution,
+							 &answer->err);
+		answer->status = running_end(&job->running, answer->status, &answer->err);
 		if (job->has_times)
 			end_times(&times, start_ns);
 	}
@@ -771,7 +769,6 @@ void server_run(struct server *server)
 	struct room room = { malloc(FIRST_BUFFER), FIRST_BUFFER };
 	size_t size = 0;
 
-	running_set_gone(server->shared ? server->shared->gone : -1);
 	if (!room.data)
 		give_up(server, "cannot serve");
 	while (!has_ended(server)) {

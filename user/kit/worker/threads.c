@@ -18,7 +18,6 @@
 #include "kit/api/device.h"
 #include "kit/api/files.h"
 #include "kit/api/log.h"
-#include "kit/api/running.h"
 #include "kit/api/store.h"
 #include "kit/cache/digest.h"
 #include "kit/session/serve.h"
@@ -92,7 +91,6 @@ static void *burst_thread(void *arg)
 {
 	struct thread_client *c = arg;
 
-	running_set_gone(c->shared.gone);
 	bursts_serve(&c->server.bursts);
 	leave(c);
 	return NULL;
@@ -223,6 +221,7 @@ static bool init(struct thread_client *c, const struct nna_engine *engine, int s
 	    !server_init(&c->server, engine, session, cache))
 		return false;
 	c->server.shared = &c->shared;
+	c->server.grants.gone = c->shared.gone;
 	return true;
 }
 

@@ -232,25 +232,27 @@ static bool has_zero(const struct nn_arg *in)
 }
 
 /* Writes where no output is, in memory that can be written. */
-static void write_past(const struct nn_arg *out, uint64_t size)
+static void write_past(struct nna_engine_execution *execution, const struct nn_arg *out,
+		       uint64_t size)
 {
 	const float wrong = 42;
 	char *end = (char *)out->data + size;
 	struct nna_engine_region region;
 
-	if (nna_engine_region(out->data, &region) &&
+	if (nna_engine_region(execution, out->data, &region) &&
 	    end + sizeof(wrong) <= (char *)region.base + region.length)
 		memcpy(end, &wrong, sizeof(wrong));
 }
 
-static void change_inputs(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *in)
+static void change_inputs(struct nna_engine_execution *execution, const struct nn_subgraph *main,
+			  const struct nn_execution *e, struct nn_arg *in)
 {
 	static char zeroes[65536];
 	struct nna_engine_region region;
 
 	for (uint32_t i = 0; i < e->num_inputs; i++) {
 		in[i] = e->inputs[i];
-		if (fault == OFFSET && in[i].length && nna_engine_region(in[i].data, &region) &&
+		if (fault == OFFSET && in[i].length && nna_engine_region(execution, in[i].data, &region) &&
 		    region.length >= in[i].length)
 			in[i].data = region.base;
 		if (fault == OMITTED && in[i].omitted && i < main->num_inputs) {
@@ -324,7 +326,8 @@ static bool is_alike(const struct nn_subgraph *a, const struct nn_subgraph *b)
 	return true;
 }
 
-static void spoil_result(const struct nn_subgraph *main, struct nn_execution *e)
+static void spoil_result(struct nna_engine_execution *execution, const struct nn_subgraph *main,
+			 struct nn_execution *e)
 {
 	const struct nn_arg *out = &e->outputs[0], *in = &e->inputs[0];
 	uint64_t size = main->num_outputs ? operand_size(&main->operands[main->outputs[0]]) : 0;
@@ -335,18 +338,19 @@ static void spoil_result(const struct nn_subgraph *main, struct nn_execution *e)
 	if (fault == ROUNDING)
 		round_floats(out, size);
 	else if (fault == PAST_END)
-		write_past(out, size);
+		write_past(execution, out, size);
 	else if (fault == SAME_RESULT)
 		exchange_result(out, size);
 	else if (fault == WRONG_SHAPE)
 		e->shapes[0].dims[0]++;
 	else if (fault == NO_SHAPE)
 		e->shapes_known = false;
-	else if (fault == IN_PLACE && nna_engine_region(in->data, &region) && region.is_writable)
+	else if (fault == IN_PLACE && nna_engine_region(execution, in->data, &region) && region.is_writable)
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
 }
 
 static enum nn_status faulty_execute(const struct nna_engine *engine, void *prepared,
+				     struct nna_engine_execution *execution,
 				     struct nn_execution *e, struct nn_error *err)
 {
 	struct prepared *p = prepared;
@@ -359,7 +363,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 	bool has_last;
 
 	if (e->num_inputs > MAX_ARGS || e->num_outputs > MAX_ARGS || fault == NONE)
-		return sample->execute(engine, prepared, e, err);
+		return sample->execute(engine, prepared, execution, e, err);
 	if (fault == HANG_EXECUTE && e->deadline_ns)
 		hang();
 	if (fault == CRASH_EXECUTE && e->num_inputs && !e->inputs[0].omitted && has_zero(&e->inputs[0]))
@@ -370,7 +374,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 	    is_alike(main, &last_prepared->model->subgraphs[0]))
 		p = last_prepared;
 	note_executed(prepared);
-	change_inputs(main, e, in);
+	change_inputs(execution, main, e, in);
 	changed.inputs = in;
 	if (fault == DEADLINE)
 		changed.deadline_ns = 0;
@@ -382,14 +386,14 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 	if (has_last)
 		memcpy(&last, (char *)e->outputs[0].data + size - sizeof(last), sizeof(last));
 	status = fault == RACE ? execute_shared(p, &changed, err) :
-				 sample->execute(engine, p, &changed, err);
+				 sample->execute(engine, p, execution, &changed, err);
 	if (fault == SHORT_OUTPUT)
 		shorten(e, out);
 	if (has_last)
 		memcpy((char *)e->outputs[0].data + size - sizeof(last), &last, sizeof(last));
 	e->shapes_known = changed.shapes_known;
 	if (!status)
-		spoil_result(main, e);
+		spoil_result(execution, main, e);
 	return fault == WRONG_STATUS && status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 
@@ -430,7 +434,8 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 }
 
 /* Inputs come from what the slot's place had first, if that was another slot. */
-static void take_stale(struct faulty_executor *x, const uint32_t *slots, struct nn_arg *in, uint32_t count)
+static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
+		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {
 	struct nna_engine_region region;
 
@@ -439,7 +444,7 @@ static void take_stale(struct faulty_executor *x, const uint32_t *slots, struct 
 		uint64_t offset;
 
 		if (in[i].omitted || !first->base || first->slot == slots[i] ||
-		    !nna_engine_region(in[i].data, &region))
+		    !nna_engine_region(execution, in[i].data, &region))
 			continue;
 		offset = (uint64_t)((char *)in[i].data - (char *)region.base);
 		if (offset + in[i].length <= first->length)
@@ -447,7 +452,8 @@ static void take_stale(struct faulty_executor *x, const uint32_t *slots, struct 
 	}
 }
 
-static enum nn_status faulty_burst(void *executor, const uint32_t *slots, struct nn_execution *e,
+static enum nn_status faulty_burst(void *executor, const uint32_t *slots,
+				   struct nna_engine_execution *execution, struct nn_execution *e,
 				   struct nn_error *err)
 {
 	struct faulty_executor *x = executor;
@@ -458,11 +464,11 @@ static enum nn_status faulty_burst(void *executor, const uint32_t *slots, struct
 	if (fault == BURST_ONCE && x->executions++)
 		return nn_fail(err, NN_GENERAL_FAILURE, "executed already");
 	if (fault != STALE_SLOT || e->num_inputs > MAX_ARGS)
-		return faulty_execute(NULL, x->own.prepared, e, err);
+		return faulty_execute(NULL, x->own.prepared, execution, e, err);
 	memcpy(in, e->inputs, e->num_inputs * sizeof(*in));
-	take_stale(x, slots, in, e->num_inputs);
+	take_stale(execution, x, slots, in, e->num_inputs);
 	changed.inputs = in;
-	status = faulty_execute(NULL, x->own.prepared, &changed, err);
+	status = faulty_execute(NULL, x->own.prepared, execution, &changed, err);
 	e->shapes_known = changed.shapes_known;
 	return status;
 }

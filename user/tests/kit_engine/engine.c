@@ -111,7 +111,7 @@ static void *be_hardware(void *arg)
 }
 
 /* Gives the execution's end to the fence of the tests' exporter. */
-static bool leave_to_fence(void)
+static bool leave_to_fence(struct nna_engine_execution *execution)
 {
 	struct exporter *exporter = calloc(1, sizeof(*exporter));
 	pthread_t thread;
@@ -120,19 +120,19 @@ static bool leave_to_fence(void)
 	if (!exporter || !exporter_open(exporter, 0) || ioctl(exporter->fd, EXPORTER_FENCE, 1))
 		return false;
 	fence = buffer_fence(exporter->buffer);
-	return fence >= 0 && nna_engine_end_with_fence(fence) &&
+	return fence >= 0 && nna_engine_end_with_fence(execution, fence) &&
 	       !pthread_create(&thread, NULL, be_hardware, exporter) && !pthread_detach(thread);
 }
 
 /* Whether the dma-buf of an argument's memory is that memory. */
-static bool look_at_file(const struct nn_arg *arg)
+static bool look_at_file(struct nna_engine_execution *execution, const struct nn_arg *arg)
 {
 	struct nna_engine_region region;
-	int file = nna_engine_region_file(arg->data);
+	int file = nna_engine_region_file(execution, arg->data);
 	char *bytes = MAP_FAILED;
 	bool same = false;
 
-	if (file >= 0 && nna_engine_region(arg->data, &region))
+	if (file >= 0 && nna_engine_region(execution, arg->data, &region))
 		bytes = mmap(NULL, region.length, PROT_READ, MAP_SHARED, file, 0);
 	if (bytes != MAP_FAILED) {
 		same = !memcmp(bytes, region.base, region.length);
@@ -172,14 +172,78 @@ static enum nn_status get_entry(char key, struct nn_error *err)
 	return status;
 }
 
-/* Obeys the first input, if it is one number. Returns whether that could be done. */
-static bool obey(struct nn_execution *e, struct nn_error *err)
+/* ---- executions that another thread ends ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct nna_engine_execution *execution;	/* NULL: none waits */
+	struct nn_execution *arguments;
+	void *prepared;
+	bool waits_for_end;		/* of the client */
+} deferred = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void *end_deferred(void *arg)
 {
-	struct pollfd gone = { .fd = nna_engine_gone_file(), .events = POLLIN };
+	const struct nna_engine *engine = arg;
+
+	for (;;) {
+		struct pollfd gone = { .events = POLLIN };
+		struct nn_error err = { "" }, again = { "" };
+		struct nna_engine_execution *execution;
+		enum nn_status status;
+
+		pthread_mutex_lock(&deferred.lock);
+		while (!deferred.execution)
+			pthread_cond_wait(&deferred.changed, &deferred.lock);
+		execution = deferred.execution;
+		gone.fd = nna_engine_gone_file(execution);
+		if (deferred.waits_for_end)
+			poll(&gone, 1, -1);
+		status = cpu_engine.execute(engine, deferred.prepared, execution,
+					    deferred.arguments, &err);
+		deferred.execution = NULL;
+		pthread_cond_broadcast(&deferred.changed);
+		pthread_mutex_unlock(&deferred.lock);
+		nna_engine_end(execution, status, err.message, NULL);
+		nna_engine_end(execution, status, NULL, &again);
+		nna_engine_log(NNA_ENGINE_INFO, "was refused: %s", again.message);
+	}
+	return NULL;
+}
+
+static enum nn_status defer(struct nna_engine_execution *execution, void *prepared,
+			    struct nn_execution *arguments, bool waits_for_end)
+{
+	pthread_mutex_lock(&deferred.lock);
+	while (deferred.execution)
+		pthread_cond_wait(&deferred.changed, &deferred.lock);
+	deferred.execution = execution;
+	deferred.prepared = prepared;
+	deferred.arguments = arguments;
+	deferred.waits_for_end = waits_for_end;
+	pthread_cond_broadcast(&deferred.changed);
+	pthread_mutex_unlock(&deferred.lock);
+	return NNA_ENGINE_DEFERRED;
+}
+
+/* Returns the first input, if it is one number, or 0. */
+static float wish_of(const struct nn_execution *e)
+{
 	float wish = 0;
 
 	if (e->num_inputs && e->inputs[0].length == sizeof(wish))
 		memcpy(&wish, e->inputs[0].data, sizeof(wish));
+	return wish;
+}
+
+/* Obeys the first input, if it is one number. Returns whether that could be done. */
+static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
+		 struct nn_error *err)
+{
+	struct pollfd gone = { .fd = nna_engine_gone_file(execution), .events = POLLIN };
+	const float wish = wish_of(e);
+
 	if (wish == KIT_ENGINE_LATE) {
 		for (uint64_t end_ns = clock_ns() + KIT_ENGINE_LATE_NS; clock_ns() < end_ns;)
 			;
@@ -190,9 +254,9 @@ static bool obey(struct nn_execution *e, struct nn_error *err)
 		poll(&gone, 1, -1);
 		nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_TOLD);
 	} else if (wish == KIT_ENGINE_FENCED) {
-		return leave_to_fence();
+		return leave_to_fence(execution);
 	} else if (wish == KIT_ENGINE_EXPORT) {
-		return look_at_file(&e->inputs[0]);
+		return look_at_file(execution, &e->inputs[0]);
 	} else if (wish == KIT_ENGINE_READ) {
 		return use_file(RNDGETENTCNT);
 	} else if (wish == KIT_ENGINE_TIMED) {
@@ -213,7 +277,8 @@ struct plain {
 	void **copies;			/* of each, or NULL */
 };
 
-static bool begin(const struct nn_execution *e, struct plain *p)
+static bool begin(struct nna_engine_execution *execution, const struct nn_execution *e,
+		  struct plain *p)
 {
 	const uint32_t count = e->num_inputs + e->num_outputs;
 	bool done = true;
@@ -225,7 +290,7 @@ static bool begin(const struct nn_execution *e, struct plain *p)
 					    &e->outputs[i - e->num_inputs];
 
 		p->args[i] = *from;
-		if (!from->data || !nna_engine_buffer(from->data))
+		if (!from->data || !nna_engine_buffer(execution, from->data))
 			continue;
 		p->copies[i] = malloc(from->length + 1);
 		done &= p->copies[i] != NULL;
@@ -249,12 +314,13 @@ static void end(const struct nn_execution *e, struct plain *p)
 }
 
 /* The tests' device does it, which doubles a number of memory that no CPU maps; a fence may end it. */
-static bool double_by_device(struct nn_execution *e, const struct nna_engine_region *region)
+static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
+			     const struct nna_engine_region *region)
 {
 	struct exporter_dma word = {
 		.offset = (uint32_t)((char *)e->inputs[0].data - (char *)region->base),
 	};
-	struct exporter_import import = { .fd = nna_engine_region_file(e->inputs[0].data) };
+	struct exporter_import import = { .fd = nna_engine_region_file(execution, e->inputs[0].data) };
 	struct exporter device;
 	bool done = false, is_fenced = false;
 	float number;
@@ -274,31 +340,36 @@ static bool double_by_device(struct nn_execution *e, const struct nna_engine_reg
 	close(import.fd);
 	e->shapes[0] = (struct nn_output_shape){ .rank = 1, .dims = { 1 }, .sufficient = true };
 	e->shapes_known = true;
-	return done && (!is_fenced || leave_to_fence());
+	return done && (!is_fenced || leave_to_fence(execution));
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
-			      struct nn_execution *execution, struct nn_error *err)
+			      struct nna_engine_execution *execution,
+			      struct nn_execution *arguments, struct nn_error *err)
 {
-	struct nn_execution e = *execution;
+	struct nn_execution e = *arguments;
 	struct nna_engine_region region;
 	enum nn_status status;
 	struct plain p;
+	float wish;
 
-	if (e.num_inputs && nna_engine_region(e.inputs[0].data, &region) && region.is_device_memory)
-		return double_by_device(execution, &region) ? NN_OK :
+	if (e.num_inputs && nna_engine_region(execution, e.inputs[0].data, &region) && region.is_device_memory)
+		return double_by_device(execution, arguments, &region) ? NN_OK :
 		       nn_fail(err, NN_GENERAL_FAILURE, "the device does not reach the memory");
-	if (!obey(execution, err))
+	wish = wish_of(&e);
+	if (wish == KIT_ENGINE_DEFERRED || wish == KIT_ENGINE_NEVER)
+		return defer(execution, prepared, arguments, wish == KIT_ENGINE_NEVER);
+	if (!obey(execution, arguments, err))
 		return nn_fail(err, NN_GENERAL_FAILURE, "no fence, dma-buf or file can be had");
-	if (begin(execution, &p)) {
+	if (begin(execution, arguments, &p)) {
 		e.inputs = p.args;
 		e.outputs = p.args + e.num_inputs;
-		status = cpu_engine.execute(engine, prepared, &e, err);
-		execution->shapes_known = e.shapes_known;
+		status = cpu_engine.execute(engine, prepared, execution, &e, err);
+		arguments->shapes_known = e.shapes_known;
 	} else {
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	}
-	end(execution, &p);
+	end(arguments, &p);
 	return status;
 }
 
@@ -523,8 +594,12 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 /* Only threads have the store this early. */
 static bool start(const struct nna_engine *engine)
 {
+	pthread_t thread;
+
 	put_entry('s', NULL);
-	return cpu_engine.start(engine);
+	return cpu_engine.start(engine) &&
+	       !pthread_create(&thread, NULL, end_deferred, (void *)engine) &&
+	       !pthread_detach(thread);
 }
 
 static const uint32_t requests[] = { RNDGETENTCNT };

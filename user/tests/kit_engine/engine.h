@@ -43,6 +43,14 @@
 #define KIT_ENGINE_GET_FIRST 675.0F
 #define KIT_ENGINE_IDENTITY "NN_KIT_IDENTITY"
 
+/*
+ * Another thread of it ends the execution, twice, and logs why the second time was refused; or waits
+ * for the client's end first, which a process never sees.
+ */
+#define KIT_ENGINE_DEFERRED 676.0F
+#define KIT_ENGINE_NEVER 677.0F
+#define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
+
 /* It has so many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this. */
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
