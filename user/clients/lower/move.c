@@ -242,9 +242,9 @@ uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const 
 	for (int i = 0; !t->refused && i < shape->rank; i++) {
 		if (times[i] < 1 || times[i] > INT32_MAX)
 			refuse(t, "%lld times", (long long)times[i]);
+		else
+			to->dims[i] *= times[i];
 		repeats[i] = (int32_t)times[i];
-		if (__builtin_mul_overflow(to->dims[i], times[i], &to->dims[i]))
-			refuse(t, "more than 2^31 elements");
 	}
 	if (!t->refused && shape_count(to) <= 0)
 		refuse(t, "more than 2^31 elements");
