@@ -33,6 +33,7 @@
 #include "kit/worker/worker.h"
 #include "tests/model_builder.h"
 #include "tests/heap_blocks.h"
+#include "tests/open_files.h"
 
 #define OP_ADD 0
 
@@ -353,7 +354,12 @@ static int run_engine(const struct nna_engine *e, const char *const *args)
 
 static void test_options(void **state)
 {
+	static const struct nna_engine_file file = {
+		.size = sizeof(file), .path = "/dev/null", .use = NNA_ENGINE_FILE_READ,
+	};
+	static const struct nna_engine_file *const files[] = { &file, NULL };
 	struct nna_engine e = cpu_engine;
+	const int open_files = count_files();
 
 	(void)state;
 	e.name = "kit";
@@ -366,11 +372,15 @@ static void test_options(void **state)
 		if (run_engine(&e, (const char *[]){ runs[i].args[0], runs[i].args[1], NULL }) !=
 		    runs[i].exit_code || !strstr(logged, runs[i].logged))
 			fail_msg("%s: %s", runs[i].args[0], logged);
+		if (count_files() != open_files)
+			fail_msg("%s: %d files are open, not %d", runs[i].args[0], count_files(),
+				 open_files);
 	}
 	/* The administrator sees what processes may do, which threads may anyhow. */
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
 	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
+	e.files = files;
 	for (int threads = 0; threads < 2; threads++) {
 		logged[0] = '\0';
 		run_engine(&e, (const char *[]){ "--device=/none",
@@ -378,10 +388,32 @@ static void test_options(void **state)
 		assert_int_equal(!strstr(logged, "processes may make threads\n"), threads);
 		assert_int_equal(!strstr(logged, "processes may make memory executable\n"),
 				 threads);
+		assert_int_equal(!strstr(logged, "processes may use /dev/null\n"), threads);
 	}
 	e.execute = NULL;
 	assert_int_equal(run_engine(&e, (const char *[]){ ON_NULL, NULL }), 1);
 	assert_non_null(strstr(logged, "0 the engine: it lacks describe, supported"));
+}
+
+/* A keeper is for an engine that saves models, or has a store of its own. */
+static void test_keeper(void **state)
+{
+	struct nna_engine e = cpu_engine;
+
+	(void)state;
+	e.name = "kit";
+	e.start = NULL;
+	for (int i = 0; i < 4; i++) {
+		logged[0] = '\0';
+		e.save = i & 1 ? cpu_engine.save : NULL;
+		e.end_save = i & 1 ? cpu_engine.end_save : NULL;
+		e.load = i & 1 ? cpu_engine.load : NULL;
+		e.signature = i & 1 ? cpu_engine.signature : NULL;
+		e.store_identity = i & 2 ? "library 1" : NULL;
+		run_engine(&e, (const char *[]){ "--device=/none", "--clients=threads",
+						 "--state=/none/state", NULL });
+		assert_int_equal(!strstr(logged, "no compilation cache: "), !i);
+	}
 }
 
 static void test_help(void **state)
@@ -762,6 +794,7 @@ int main(void)
 		TEST(fault),
 		TEST(files),
 		TEST(options),
+		TEST(keeper),
 		TEST(help),
 		TEST(registers),
 		TEST(node),

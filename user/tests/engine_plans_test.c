@@ -1554,6 +1554,20 @@ static enum nn_status put_text(const char *key, const char *text)
 	return nna_engine_store_put(key, strlen(key), text, strlen(text), NULL);
 }
 
+/* Returns whether an entry's file is mapped. */
+static bool maps_an_entry(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool found = false;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, "/" BLOB_FOLDER "/") != NULL;
+	fclose(maps);
+	return found;
+}
+
 /* Checks that an entry has a text. NULL: it cannot be had, for this reason. */
 static void check_text(const char *key, const char *text, const char *reason)
 {
@@ -1569,6 +1583,7 @@ static void check_text(const char *key, const char *text, const char *reason)
 	else
 		assert_null(data);
 	assert_string_equal(err.message, text ? "" : reason);
+	assert_false(maps_an_entry());
 	free(data);
 }
 
@@ -1579,6 +1594,8 @@ static void test_own_by_keeper(void **state)
 	static char large[(1 << 20) + 1];
 	struct message later = { .kind = CACHE_LATER };
 	struct nn_error err = { "" };
+	uint8_t hash[DIGEST_SIZE];
+	struct kept_parts plan;
 	int ends[2], fd;
 
 	(void)state;
@@ -1591,6 +1608,9 @@ static void test_own_by_keeper(void **state)
 	check_text("ab", "two", NULL);
 	assert_int_equal(put_text("ab", "three"), NN_OK);
 	check_text("ab", "three", NULL);
+	/* A plan whose key is the hash of these bytes is another entry. */
+	assert_true(digest("ab", 2, hash));
+	assert_int_equal(cache_client_get(&own_client, hash, &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);
 	check_text("", "x", NULL);
 	/* Entries have a size, and fit into what the user may keep. */

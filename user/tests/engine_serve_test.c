@@ -1350,6 +1350,10 @@ static void test_sizes(void **state)
 #define MODEL_PART "of the model"
 #define DATA_PART "data"
 
+/* The parts that an engine saves: their first characters differ. */
+static char model_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(MODEL_PART)];
+static char data_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(DATA_PART)];
+
 static struct {
 	bool is_none;			/* nothing is saved */
 	uint32_t num_model, num_data;	/* parts */
@@ -1371,7 +1375,7 @@ static enum nn_status save(const struct nna_engine *e, const void *prepared,
 	if (saved.is_none)
 		return NN_OK;
 	for (uint32_t i = 0; i < saved.num_model; i++)
-		image->model[i] = (struct nna_engine_part){ (void *)MODEL_PART, sizeof(MODEL_PART) };
+		image->model[i] = (struct nna_engine_part){ model_parts[i], sizeof(MODEL_PART) };
 	for (uint32_t i = 0; i < saved.num_data; i++)
 		image->data_size[i] = sizeof(DATA_PART);
 	return NN_OK;
@@ -1382,7 +1386,7 @@ static void write_data(const struct nna_engine *e, const struct nna_engine_image
 {
 	(void)e;
 	assert_int_equal(image->data_size[index], sizeof(DATA_PART));
-	memcpy(data, DATA_PART, sizeof(DATA_PART));
+	memcpy(data, data_parts[index], sizeof(DATA_PART));
 }
 
 static void end_save(const struct nna_engine *e, struct nna_engine_image *image)
@@ -1403,12 +1407,12 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 	saved.data_size = data->size;
 	saved.loaded_model = saved.loaded_data = 0;
 	for (uint32_t i = 0; i < saved.num_model; i++) {
-		saved.loaded_model += !strcmp(model[i].base, MODEL_PART);
+		saved.loaded_model += !strcmp(model[i].base, model_parts[i]);
 		memcpy(saved.model, model[i].base, model[i].size);
 		free(model[i].base);
 	}
 	for (uint32_t i = 0; i < saved.num_data && data[i].base; i++) {
-		saved.loaded_data += !strcmp(data[i].base, DATA_PART);
+		saved.loaded_data += !strcmp(data[i].base, data_parts[i]);
 		memcpy(saved.data, data[i].base, sizeof(DATA_PART));
 	}
 	if (engine_state.status)
@@ -1416,6 +1420,23 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 	engine_state.prepared++;
 	*prepared = saved.model;
 	return NN_OK;
+}
+
+/* The engine saves one part of each kind. */
+static void begin_saving(void)
+{
+	memset(&saved, 0, sizeof(saved));
+	saved.num_model = saved.num_data = 1;
+	for (int i = 0; i < NNA_ENGINE_MAX_CACHE_FILES; i++) {
+		memcpy(model_parts[i], MODEL_PART, sizeof(MODEL_PART));
+		memcpy(data_parts[i], DATA_PART, sizeof(DATA_PART));
+		model_parts[i][0] += (char)i;
+		data_parts[i][0] += (char)i;
+	}
+	engine.save = save;
+	engine.end_save = end_save;
+	engine.write_data = write_data;
+	engine.load = load;
 }
 
 /* The answer of the keeper to the next request. */
@@ -1466,12 +1487,7 @@ static void test_saved(void **state)
 	int ends[2];
 
 	(void)state;
-	memset(&saved, 0, sizeof(saved));
-	saved.num_model = saved.num_data = 1;
-	engine.save = save;
-	engine.end_save = end_save;
-	engine.write_data = write_data;
-	engine.load = load;
+	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	server.cache.socket = ends[0];
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
@@ -1571,7 +1587,7 @@ static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIG
 	for (uint32_t i = 0; i < count && count > 1; i++)
 		digest_add(context, &size, sizeof(size));
 	for (uint32_t i = 0; i < count; i++)
-		digest_add(context, num_model ? MODEL_PART : DATA_PART, size);
+		digest_add(context, num_model ? model_parts[i] : data_parts[i], size);
 	assert_true(digest_end(context, hash));
 }
 
@@ -1590,11 +1606,7 @@ static void test_several_files(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	server.cache.socket = ends[0];
-	memset(&saved, 0, sizeof(saved));
-	engine.save = save;
-	engine.end_save = end_save;
-	engine.write_data = write_data;
-	engine.load = load;
+	begin_saving();
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint32_t count = cases[i].model + cases[i].data;
@@ -1631,7 +1643,8 @@ static void test_several_files(void **state)
 		assert_memory_equal(request.hash, hash, sizeof(hash));
 		for (uint32_t k = 0; k < count; k++)
 			assert_string_equal(memory[MEMORY] + k * STEP,
-					    k < cases[i].model ? MODEL_PART : DATA_PART);
+					    k < cases[i].model ? model_parts[k] :
+								 data_parts[k - cases[i].model]);
 
 		/* The engine gets all of them, at their lengths. */
 		for (uint32_t k = 0; k < count; k++)
@@ -1676,12 +1689,7 @@ static int start_keeping(void)
 {
 	static int ends[2];
 
-	memset(&saved, 0, sizeof(saved));
-	saved.num_model = saved.num_data = 1;
-	engine.save = save;
-	engine.end_save = end_save;
-	engine.write_data = write_data;
-	engine.load = load;
+	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	server.cache.socket = ends[0];
 	return ends[1];
@@ -1820,11 +1828,12 @@ static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
 
 	memcpy(part, &kept[i].head, HEAD);
 	memcpy(part + HEAD, MODEL_PART, M);
-	memcpy(part + HEAD + M, MODEL_PART, M);
+	memcpy(part + HEAD + M, model_parts[1], M);
 	assert_true(digest(part, fits ? kept[i].model_size : HEAD + M, hash));
 	memcpy(part + HEAD, kept[i].model, M);
 	for (int page = 0; page < 2; page++)
-		assert_int_equal(pwrite(file, DATA_PART, sizeof(DATA_PART), page * PAGE), sizeof(DATA_PART));
+		assert_int_equal(pwrite(file, data_parts[page], sizeof(DATA_PART), page * PAGE),
+				 sizeof(DATA_PART));
 	assert_int_equal(pwrite(file, part, sizeof(part), model_at), sizeof(part));
 	return file;
 }
