@@ -557,16 +557,18 @@ $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wra
 # It needs the headers of Vulkan, but no library.
 $(BUILD)/tests/vulkan_lower_test: $(filter $(obj)/user/vulkan/lower_% %/arena.o %/fuse.o %/graph.o %/operations.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers)
-vulkan_wraps := $(patsubst %,vkCreate%,Buffer CommandPool ComputePipelines DescriptorPool DescriptorSetLayout Device Fence \
-		PipelineCache PipelineLayout ShaderModule) vkAllocateCommandBuffers vkAllocateDescriptorSets \
-	vkAllocateMemory vkBeginCommandBuffer vkBindBufferMemory vkEndCommandBuffer vkFlushMappedMemoryRanges vkFreeMemory \
-	vkGetPhysicalDeviceMemoryProperties vkInvalidateMappedMemoryRanges vkMapMemory vkQueueSubmit vkQueueWaitIdle \
-	vkResetFences vkWaitForFences nna_engine_store_get nna_engine_store_put
-# A store is played, and calls of Vulkan fail if the test says so. Its random graphs are those of plans.
+# A layer of Vulkan that the test loads. The manifest names it.
+vulkan_layer := $(BUILD)/tests/vulkan_layer/libVkLayer_nnaccel_test.so
+$(vulkan_layer): user/tests/vulkan_layer/layer.c user/tests/vulkan_layer/layer.h $(obj)/flags
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) $(cflags) -fvisibility=hidden -shared -o $@ $< $(soflags)
+	$(if $(V),,@)printf '{ "file_format_version": "1.1.2", "layer": { "name": "VK_LAYER_NNACCEL_test", "type": "GLOBAL", "library_path": "./%s", "api_version": "1.1.0", "implementation_version": "1", "description": "failures for tests" } }\n' \
+		$(@F) > $(@D)/test.json
+# A store is played. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
-		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives)
-	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime $(vulkan_wraps)) $(worker_libs) \
-		-lvulkan -lcmocka
+		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives) | $(vulkan_layer)
+	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime nna_engine_store_get nna_engine_store_put) \
+		$(worker_libs) -lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl
 

@@ -4,6 +4,7 @@
  * and why, memory, and calls of Vulkan that fail.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "tests/plan_diff/compare.h"
 #include "tests/vulkan/form_case.h"
 #include "tests/vulkan/samples.h"
+#include "tests/vulkan_layer/layer.h"
 #include "vectors/graph.h"
 #include "vectors/operations.h"
 #include "vectors/random.h"
@@ -54,71 +56,34 @@ static int tear_down(void **unused)
 
 /* ---- Calls of Vulkan that fail ---- */
 
-static struct {
-	VkResult result;		/* of a call, and of those after it */
-	uint32_t before;		/* calls before it */
-	bool is_reached;
-} failure;
-
-/* Only queues lose a GPU. Calls that record commands and wait without end are never late. */
-static bool fails(const char *name, bool is_endless)
-{
-	const bool is_queue = strstr(name, "Queue") || strstr(name, "Wait");
-
-	if (!failure.result || (failure.result == VK_ERROR_DEVICE_LOST && !is_queue) ||
-	    (failure.result == VK_TIMEOUT && (!strstr(name, "Wait") || is_endless)))
-		return false;
-	if (failure.before) {
-		failure.before--;
-		return false;
-	}
-	failure.is_reached = true;
-	return true;
-}
+static struct test_layer *layer;
 
 static void fail_after(VkResult result, uint32_t calls)
 {
-	failure.result = result;
-	failure.before = calls;
-	failure.is_reached = false;
+	layer->result = result;
+	layer->before = calls;
+	layer->is_reached = false;
 }
 
-#define WRAP(name, is_endless, parameters, ...)						\
-VkResult __real_##name parameters;							\
-VkResult __wrap_##name parameters;							\
-VkResult __wrap_##name parameters							\
-{											\
-	return fails(#name, is_endless) ? failure.result : __real_##name(__VA_ARGS__);	\
-}
-#define CREATE(what, info)								\
-	WRAP(vkCreate##what, false, (VkDevice u, const info *v, const VkAllocationCallbacks *w,	\
-				     Vk##what *x), u, v, w, x)
+/* Puts the layer between the engine and the driver, before the layers that the environment names. */
+static void load_layer(const char *program)
+{
+	const char *others = getenv("VK_INSTANCE_LAYERS");
+	char folder[400], text[600];
 
-CREATE(Buffer, VkBufferCreateInfo)
-CREATE(CommandPool, VkCommandPoolCreateInfo)
-CREATE(DescriptorPool, VkDescriptorPoolCreateInfo)
-CREATE(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo)
-CREATE(Fence, VkFenceCreateInfo)
-CREATE(PipelineLayout, VkPipelineLayoutCreateInfo)
-CREATE(ShaderModule, VkShaderModuleCreateInfo)
-WRAP(vkCreateDevice, false, (VkPhysicalDevice u, const VkDeviceCreateInfo *v,
-			     const VkAllocationCallbacks *w, VkDevice *x), u, v, w, x)
-WRAP(vkCreateComputePipelines, false,
-     (VkDevice u, VkPipelineCache v, uint32_t w, const VkComputePipelineCreateInfo *x,
-      const VkAllocationCallbacks *y, VkPipeline *z), u, v, w, x, y, z)
-WRAP(vkAllocateCommandBuffers, false, (VkDevice u, const VkCommandBufferAllocateInfo *v,
-				       VkCommandBuffer *w), u, v, w)
-WRAP(vkAllocateDescriptorSets, false, (VkDevice u, const VkDescriptorSetAllocateInfo *v,
-				       VkDescriptorSet *w), u, v, w)
-WRAP(vkBeginCommandBuffer, false, (VkCommandBuffer u, const VkCommandBufferBeginInfo *v), u, v)
-WRAP(vkEndCommandBuffer, false, (VkCommandBuffer u), u)
-WRAP(vkBindBufferMemory, false, (VkDevice u, VkBuffer v, VkDeviceMemory w, VkDeviceSize x),
-     u, v, w, x)
-WRAP(vkResetFences, false, (VkDevice u, uint32_t v, const VkFence *w), u, v, w)
-WRAP(vkQueueSubmit, false, (VkQueue u, uint32_t v, const VkSubmitInfo *w, VkFence x), u, v, w, x)
-WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
-WRAP(vkWaitForFences, y == UINT64_MAX,
-     (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
+	snprintf(folder, sizeof(folder), "%.*s/vulkan_layer",
+		 (int)(strrchr(program, '/') - program), program);
+	setenv("VK_LAYER_PATH", folder, 1);
+	if (others) {
+		snprintf(text, sizeof(text), "%s:/usr/share/vulkan/explicit_layer.d", folder);
+		setenv("VK_LAYER_PATH", text, 1);
+	}
+	snprintf(text, sizeof(text), "VK_LAYER_NNACCEL_test%s%s", others ? ":" : "",
+		 others ? others : "");
+	setenv("VK_INSTANCE_LAYERS", text, 1);
+	snprintf(text, sizeof(text), "%s/libVkLayer_nnaccel_test.so", folder);
+	layer = dlsym(dlopen(text, RTLD_NOW), "nn_test_layer");
+}
 
 /* ---- The engine's store, of one entry ---- */
 
@@ -128,7 +93,6 @@ static struct {
 	void *data;
 	size_t size;
 	uint32_t puts;
-	size_t loaded;			/* bytes that the last cache of pipelines began with */
 } store;
 
 enum nn_status __wrap_nna_engine_store_get(const void *key, size_t key_size, void **data,
@@ -161,134 +125,6 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 	store.size = size;
 	store.puts++;
 	return NN_OK;
-}
-
-VkResult __real_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
-				      const VkAllocationCallbacks *allocator,
-				      VkPipelineCache *cache);
-VkResult __wrap_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
-				      const VkAllocationCallbacks *allocator,
-				      VkPipelineCache *cache);
-VkResult __wrap_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
-				      const VkAllocationCallbacks *allocator,
-				      VkPipelineCache *cache)
-{
-	store.loaded = info->initialDataSize;
-	return fails("vkCreatePipelineCache", false) ? failure.result :
-	       __real_vkCreatePipelineCache(device, info, allocator, cache);
-}
-
-/* ---- Memory that is not coherent ---- */
-
-/* The host reads and writes a copy, which is exchanged with the memory when it is flushed. */
-static bool is_incoherent;
-
-static struct shadow {
-	VkDeviceMemory memory;
-	uint64_t size;
-	void *real;
-	void *copy;
-} shadows[16];
-
-static struct shadow *shadow_of(VkDeviceMemory memory)
-{
-	for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]); i++)
-		if (shadows[i].memory == memory)
-			return &shadows[i];
-	return NULL;
-}
-
-VkResult __real_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
-				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory);
-VkResult __wrap_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
-				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory);
-VkResult __wrap_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
-				 const VkAllocationCallbacks *allocator, VkDeviceMemory *memory)
-{
-	struct shadow *s = shadow_of(VK_NULL_HANDLE);
-	VkResult result;
-
-	if (fails("vkAllocateMemory", false))
-		return failure.result;
-	result = __real_vkAllocateMemory(device, info, allocator, memory);
-	if (!result && is_incoherent) {
-		assert_non_null(s);
-		*s = (struct shadow){ .memory = *memory, .size = info->allocationSize };
-	}
-	return result;
-}
-
-VkResult __real_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
-			    VkDeviceSize size, VkMemoryMapFlags flags, void **data);
-VkResult __wrap_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
-			    VkDeviceSize size, VkMemoryMapFlags flags, void **data);
-VkResult __wrap_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
-			    VkDeviceSize size, VkMemoryMapFlags flags, void **data)
-{
-	struct shadow *s = shadow_of(memory);
-	VkResult result;
-
-	if (fails("vkMapMemory", false))
-		return failure.result;
-	result = __real_vkMapMemory(device, memory, offset, size, flags, data);
-	if (!result && s) {
-		s->real = *data;
-		*data = s->copy = calloc(1, s->size);
-		assert_non_null(s->copy);
-	}
-	return result;
-}
-
-void __real_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *all);
-void __wrap_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *all);
-void __wrap_vkFreeMemory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *all)
-{
-	struct shadow *s = memory ? shadow_of(memory) : NULL;
-
-	if (s) {
-		free(s->copy);
-		memset(s, 0, sizeof(*s));
-	}
-	__real_vkFreeMemory(device, memory, all);
-}
-
-VkResult __wrap_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count,
-					  const VkMappedMemoryRange *ranges);
-VkResult __wrap_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count,
-					  const VkMappedMemoryRange *ranges)
-{
-	const struct shadow *s = shadow_of(ranges->memory);
-
-	(void)device;
-	assert_true(count == 1 && s && ranges->size == VK_WHOLE_SIZE && !ranges->offset);
-	memcpy(s->real, s->copy, s->size);
-	return VK_SUCCESS;
-}
-
-VkResult __wrap_vkInvalidateMappedMemoryRanges(VkDevice device, uint32_t count,
-					       const VkMappedMemoryRange *ranges);
-VkResult __wrap_vkInvalidateMappedMemoryRanges(VkDevice device, uint32_t count,
-					       const VkMappedMemoryRange *ranges)
-{
-	const struct shadow *s = shadow_of(ranges->memory);
-
-	(void)device;
-	assert_true(count == 1 && s && ranges->size == VK_WHOLE_SIZE && !ranges->offset);
-	memcpy(s->copy, s->real, s->size);
-	return VK_SUCCESS;
-}
-
-void __real_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
-						VkPhysicalDeviceMemoryProperties *properties);
-void __wrap_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
-						VkPhysicalDeviceMemoryProperties *properties);
-void __wrap_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
-						VkPhysicalDeviceMemoryProperties *properties)
-{
-	__real_vkGetPhysicalDeviceMemoryProperties(physical, properties);
-	for (uint32_t i = 0; is_incoherent && i < properties->memoryTypeCount; i++)
-		properties->memoryTypes[i].propertyFlags &=
-			~(VkMemoryPropertyFlags)VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 }
 
 /* ---- The clock ---- */
@@ -773,7 +609,7 @@ static void test_submissions(void **unused)
 	step_ns = NS_PER_S;
 	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 4);
 	check_against_plan(p);
-	assert_true(failure.is_reached);
+	assert_true(layer->is_reached);
 	fail_after(VK_SUCCESS, 0);
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 2);
@@ -848,11 +684,11 @@ static void test_deadline(void **unused)
 	a.execution.deadline_ns = 1;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
-	failure.result = VK_TIMEOUT;
+	layer->result = VK_TIMEOUT;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	/* The next one does not wait longer for what goes on. */
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
-	failure.result = VK_SUCCESS;
+	layer->result = VK_SUCCESS;
 	assert_int_equal(prepared_execute(p, &a.execution, gone, &err), NN_GENERAL_FAILURE);
 	check_against_plan(p);
 	close(gone);
@@ -910,7 +746,7 @@ static void test_out_of_memory(void **unused)
 
 			fail_after(cases[i].result, calls);
 			status = engine_prepare(&prepared, &err);
-			if (!failure.is_reached) {
+			if (!layer->is_reached) {
 				assert_int_equal(status, NN_OK);
 				assert_true(calls > 20);
 				vulkan_engine.release(&vulkan_engine, prepared);
@@ -941,7 +777,7 @@ static void test_out_of_memory_later(void **unused)
 	for (uint32_t calls = 3; calls <= 4; calls++) {
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
-		assert_true(failure.is_reached);
+		assert_true(layer->is_reached);
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
 				 NN_RESOURCE_EXHAUSTED_TRANSIENT);
 		fail_after(VK_SUCCESS, 0);
@@ -968,11 +804,11 @@ static void test_lost(void **unused)
 		if (engine_prepare(&lost, &err) == NN_OK) {
 			const enum nn_status status = engine_execute(lost, &a);
 
-			assert_int_equal(status, failure.is_reached ? NN_DEVICE_UNAVAILABLE :
+			assert_int_equal(status, layer->is_reached ? NN_DEVICE_UNAVAILABLE :
 								      NN_OK);
 			vulkan_engine.release(&vulkan_engine, lost);
 		}
-		if (!failure.is_reached) {
+		if (!layer->is_reached) {
 			vulkan_engine.release(&vulkan_engine, older);
 			assert_true(calls >= 4);
 			break;
@@ -1014,7 +850,7 @@ static void test_store(void **unused)
 	assert_int_equal(store.puts, 1);
 	lose_gpu(&a);
 	check_works(&a);
-	assert_int_equal(store.loaded, store.size);
+	assert_int_equal(layer->loaded, store.size);
 	/* The size of the header, its version, vendor, device, and the driver's UUID. */
 	for (size_t i = 0; i <= 32; i += 4) {
 		lose_gpu(&a);
@@ -1024,14 +860,14 @@ static void test_store(void **unused)
 			store.size = 31;
 		store.puts = 0;
 		check_works(&a);
-		assert_int_equal(store.loaded, 0);
+		assert_int_equal(layer->loaded, 0);
 		assert_int_equal(store.puts, 1);
 	}
 	/* A key of another driver. */
 	lose_gpu(&a);
 	store.key[20] ^= 1;
 	check_works(&a);
-	assert_int_equal(store.loaded, 0);
+	assert_int_equal(layer->loaded, 0);
 	free(store.data);
 	store.data = NULL;
 	free_arguments(&a);
@@ -1045,7 +881,7 @@ static void test_incoherent(void **unused)
 	struct prepared *p;
 
 	(void)unused;
-	is_incoherent = true;
+	layer->is_incoherent = true;
 	gpu = NULL;
 	assert_int_equal(gpu_open("software", &gpu, &err), NN_OK);
 	make_product();
@@ -1055,7 +891,7 @@ static void test_incoherent(void **unused)
 	prepared_release(p);
 	gpu_release(gpu);
 	gpu = coherent;
-	is_incoherent = false;
+	layer->is_incoherent = false;
 }
 
 /* ---- Which GPU ---- */
@@ -1134,7 +970,7 @@ static void test_capabilities(void **unused)
 	rmdir(folder);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice),
@@ -1156,13 +992,23 @@ int main(void)
 	};
 
 	struct gpu_name names[8];
-	int count = gpu_list(names, 8, NULL), software = 0;
+	int count, software = 0;
 
+	(void)argc;
+	load_layer(argv[0]);
+	if (!layer) {
+		puts("Bail out! the layer of the tests is not built: make tests");
+		return 1;
+	}
+	count = gpu_list(names, 8, NULL);
 	for (int i = 0; i < count && i < 8; i++)
 		software += names[i].is_software;
 	if (!software) {
 		puts("1..0 # SKIP Vulkan has no software driver: install mesa-vulkan-drivers");
 		return 0;
 	}
+	/* The suite runs some of them under checks that take long. */
+	if (getenv("NN_TESTS"))
+		cmocka_set_test_filter(getenv("NN_TESTS"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The layer. All GPUs that a process opens have one driver, so what follows in the chain is kept once.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <vulkan/vk_layer.h>
+
+#include "tests/vulkan_layer/layer.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED struct test_layer nn_test_layer;
+
+static PFN_vkGetInstanceProcAddr next_instance;
+static PFN_vkGetDeviceProcAddr next_device;
+
+/* Only queues lose a GPU. Calls that record commands and wait without end are never late. */
+static bool fails(const char *name, bool is_endless)
+{
+	struct test_layer *l = &nn_test_layer;
+	const bool is_queue = strstr(name, "Queue") || strstr(name, "Wait");
+
+	if (!l->result || (l->result == VK_ERROR_DEVICE_LOST && !is_queue) ||
+	    (l->result == VK_TIMEOUT && (!strstr(name, "Wait") || is_endless)))
+		return false;
+	if (l->before) {
+		l->before--;
+		return false;
+	}
+	l->is_reached = true;
+	return true;
+}
+
+/* ---- Calls that fail ---- */
+
+#define NEXT(name) static PFN_##name next_##name
+#define WRAP(name, is_endless, parameters, ...)						\
+NEXT(name);										\
+static VKAPI_ATTR VkResult VKAPI_CALL own_##name parameters				\
+{											\
+	return fails(#name, is_endless) ? nn_test_layer.result : next_##name(__VA_ARGS__); \
+}
+#define CREATE(what, info)								\
+	WRAP(vkCreate##what, false, (VkDevice u, const info *v, const VkAllocationCallbacks *w,	\
+				     Vk##what *x), u, v, w, x)
+
+CREATE(Buffer, VkBufferCreateInfo)
+CREATE(CommandPool, VkCommandPoolCreateInfo)
+CREATE(DescriptorPool, VkDescriptorPoolCreateInfo)
+CREATE(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo)
+CREATE(Fence, VkFenceCreateInfo)
+CREATE(PipelineLayout, VkPipelineLayoutCreateInfo)
+CREATE(ShaderModule, VkShaderModuleCreateInfo)
+WRAP(vkCreateComputePipelines, false,
+     (VkDevice u, VkPipelineCache v, uint32_t w, const VkComputePipelineCreateInfo *x,
+      const VkAllocationCallbacks *y, VkPipeline *z), u, v, w, x, y, z)
+WRAP(vkAllocateCommandBuffers, false, (VkDevice u, const VkCommandBufferAllocateInfo *v,
+				       VkCommandBuffer *w), u, v, w)
+WRAP(vkAllocateDescriptorSets, false, (VkDevice u, const VkDescriptorSetAllocateInfo *v,
+				       VkDescriptorSet *w), u, v, w)
+WRAP(vkBeginCommandBuffer, false, (VkCommandBuffer u, const VkCommandBufferBeginInfo *v), u, v)
+WRAP(vkEndCommandBuffer, false, (VkCommandBuffer u), u)
+WRAP(vkBindBufferMemory, false, (VkDevice u, VkBuffer v, VkDeviceMemory w, VkDeviceSize x),
+     u, v, w, x)
+WRAP(vkResetFences, false, (VkDevice u, uint32_t v, const VkFence *w), u, v, w)
+WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
+WRAP(vkWaitForFences, y == UINT64_MAX,
+     (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
+
+NEXT(vkQueueSubmit);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t count,
+							const VkSubmitInfo *list, VkFence fence)
+{
+	nn_test_layer.submissions += count;
+	return fails("vkQueueSubmit", false) ? nn_test_layer.result :
+	       next_vkQueueSubmit(queue, count, list, fence);
+}
+
+NEXT(vkCreatePipelineCache);
+static VKAPI_ATTR VkResult VKAPI_CALL
+own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info,
+			  const VkAllocationCallbacks *allocator, VkPipelineCache *cache)
+{
+	nn_test_layer.loaded = info->initialDataSize;
+	return fails("vkCreatePipelineCache", false) ? nn_test_layer.result :
+	       next_vkCreatePipelineCache(device, info, allocator, cache);
+}
+
+/* ---- Memory that is not coherent ---- */
+
+/* The host reads and writes a copy, which is exchanged with the memory when it is flushed. */
+static struct shadow {
+	VkDeviceMemory memory;
+	uint64_t size;
+	void *real;
+	void *copy;
+} shadows[16];
+
+static struct shadow *shadow_of(VkDeviceMemory memory)
+{
+	for (size_t i = 0; i < sizeof(shadows) / sizeof(shadows[0]); i++)
+		if (shadows[i].memory == memory)
+			return &shadows[i];
+	abort();
+}
+
+NEXT(vkAllocateMemory);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkAllocateMemory(VkDevice device,
+							   const VkMemoryAllocateInfo *info,
+							   const VkAllocationCallbacks *allocator,
+							   VkDeviceMemory *memory)
+{
+	VkResult result;
+
+	if (fails("vkAllocateMemory", false))
+		return nn_test_layer.result;
+	result = next_vkAllocateMemory(device, info, allocator, memory);
+	if (!result && nn_test_layer.is_incoherent)
+		*shadow_of(VK_NULL_HANDLE) = (struct shadow){ .memory = *memory,
+							      .size = info->allocationSize };
+	return result;
+}
+
+NEXT(vkMapMemory);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkMapMemory(VkDevice device, VkDeviceMemory memory,
+						      VkDeviceSize offset, VkDeviceSize size,
+						      VkMemoryMapFlags flags, void **data)
+{
+	struct shadow *s;
+	VkResult result;
+
+	if (fails("vkMapMemory", false))
+		return nn_test_layer.result;
+	result = next_vkMapMemory(device, memory, offset, size, flags, data);
+	if (result || !nn_test_layer.is_incoherent)
+		return result;
+	s = shadow_of(memory);
+	s->real = *data;
+	*data = s->copy = calloc(1, s->size);
+	return s->copy ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+NEXT(vkFreeMemory);
+static VKAPI_ATTR void VKAPI_CALL own_vkFreeMemory(VkDevice device, VkDeviceMemory memory,
+						   const VkAllocationCallbacks *allocator)
+{
+	if (memory && nn_test_layer.is_incoherent) {
+		struct shadow *s = shadow_of(memory);
+
+		free(s->copy);
+		memset(s, 0, sizeof(*s));
+	}
+	next_vkFreeMemory(device, memory, allocator);
+}
+
+/* Whole memories only. The layer answers for the driver, whose memory is coherent. */
+static VKAPI_ATTR VkResult VKAPI_CALL
+own_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges)
+{
+	(void)device;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct shadow *s = shadow_of(ranges[i].memory);
+
+		memcpy(s->real, s->copy, s->size);
+	}
+	return VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL
+own_vkInvalidateMappedMemoryRanges(VkDevice device, uint32_t count,
+				   const VkMappedMemoryRange *ranges)
+{
+	(void)device;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct shadow *s = shadow_of(ranges[i].memory);
+
+		memcpy(s->copy, s->real, s->size);
+	}
+	return VK_SUCCESS;
+}
+
+NEXT(vkGetPhysicalDeviceMemoryProperties);
+static VKAPI_ATTR void VKAPI_CALL
+own_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
+					VkPhysicalDeviceMemoryProperties *properties)
+{
+	next_vkGetPhysicalDeviceMemoryProperties(physical, properties);
+	for (uint32_t i = 0; nn_test_layer.is_incoherent && i < properties->memoryTypeCount; i++)
+		properties->memoryTypes[i].propertyFlags &=
+			~(VkMemoryPropertyFlags)VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+}
+
+/* ---- The chain ---- */
+
+/* Returns the loader's part of what an instance or a device is made of; both begin alike. */
+static void *link_of(const void *chain, VkStructureType type)
+{
+	const VkLayerInstanceCreateInfo *link = chain;
+
+	while (link->sType != type || link->function != VK_LAYER_LINK_INFO)
+		link = link->pNext;
+	return (void *)link;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkCreateInstance(const VkInstanceCreateInfo *info,
+							   const VkAllocationCallbacks *allocator,
+							   VkInstance *instance)
+{
+	VkLayerInstanceCreateInfo *link =
+		link_of(info->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+	PFN_vkCreateInstance create;
+	VkResult result;
+
+	next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+	link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+	create = (PFN_vkCreateInstance)next_instance(VK_NULL_HANDLE, "vkCreateInstance");
+	result = create(info, allocator, instance);
+	if (!result)
+		next_vkGetPhysicalDeviceMemoryProperties =
+			(PFN_vkGetPhysicalDeviceMemoryProperties)
+			next_instance(*instance, "vkGetPhysicalDeviceMemoryProperties");
+	return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkCreateDevice(VkPhysicalDevice physical,
+							 const VkDeviceCreateInfo *info,
+							 const VkAllocationCallbacks *allocator,
+							 VkDevice *device);
+
+#define OWN(name) { #name, (PFN_vkVoidFunction)own_##name, NULL }
+#define DEVICE(name) { #name, (PFN_vkVoidFunction)own_##name, (PFN_vkVoidFunction *)&next_##name }
+
+static const struct {
+	const char *name;
+	PFN_vkVoidFunction own;
+	PFN_vkVoidFunction *next;	/* of a device */
+} calls[] = {
+	OWN(vkCreateInstance),
+	OWN(vkCreateDevice),
+	OWN(vkGetPhysicalDeviceMemoryProperties),
+	DEVICE(vkCreateBuffer),
+	DEVICE(vkCreateCommandPool),
+	DEVICE(vkCreateDescriptorPool),
+	DEVICE(vkCreateDescriptorSetLayout),
+	DEVICE(vkCreateFence),
+	DEVICE(vkCreatePipelineLayout),
+	DEVICE(vkCreatePipelineCache),
+	DEVICE(vkCreateShaderModule),
+	DEVICE(vkCreateComputePipelines),
+	DEVICE(vkAllocateCommandBuffers),
+	DEVICE(vkAllocateDescriptorSets),
+	DEVICE(vkAllocateMemory),
+	DEVICE(vkBeginCommandBuffer),
+	DEVICE(vkEndCommandBuffer),
+	DEVICE(vkBindBufferMemory),
+	DEVICE(vkFreeMemory),
+	DEVICE(vkMapMemory),
+	DEVICE(vkQueueSubmit),
+	DEVICE(vkQueueWaitIdle),
+	DEVICE(vkResetFences),
+	DEVICE(vkWaitForFences),
+	OWN(vkFlushMappedMemoryRanges),
+	OWN(vkInvalidateMappedMemoryRanges),
+};
+
+static VkResult own_vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+				   const VkAllocationCallbacks *allocator, VkDevice *device)
+{
+	VkLayerDeviceCreateInfo *link =
+		link_of(info->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+	PFN_vkCreateDevice create;
+	VkResult result;
+
+	if (fails("vkCreateDevice", false))
+		return nn_test_layer.result;
+	next_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+	create = (PFN_vkCreateDevice)link->u.pLayerInfo->pfnNextGetInstanceProcAddr(VK_NULL_HANDLE,
+										    "vkCreateDevice");
+	link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+	result = create(physical, info, allocator, device);
+	for (size_t i = 0; !result && i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].next)
+			*calls[i].next = next_device(*device, calls[i].name);
+	return result;
+}
+
+static PFN_vkVoidFunction own(const char *name)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strcmp(calls[i].name, name))
+			return calls[i].own;
+	return NULL;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_call(VkDevice device, const char *name)
+{
+	PFN_vkVoidFunction found = strcmp(name, "vkGetDeviceProcAddr") ? own(name) :
+				   (PFN_vkVoidFunction)device_call;
+
+	return found ? found : next_device(device, name);
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_call(VkInstance instance, const char *name)
+{
+	PFN_vkVoidFunction found = own(name);
+
+	if (!strcmp(name, "vkGetInstanceProcAddr"))
+		return (PFN_vkVoidFunction)instance_call;
+	if (!strcmp(name, "vkGetDeviceProcAddr"))
+		return (PFN_vkVoidFunction)device_call;
+	return found ? found : next_instance(instance, name);
+}
+
+EXPORTED VkResult vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *version);
+EXPORTED VkResult vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *version)
+{
+	version->loaderLayerInterfaceVersion = 2;
+	version->pfnGetInstanceProcAddr = instance_call;
+	version->pfnGetDeviceProcAddr = device_call;
+	version->pfnGetPhysicalDeviceProcAddr = NULL;
+	return VK_SUCCESS;
+}
