@@ -298,10 +298,13 @@ static void check_random_graphs(void)
 	assert_true(pipelines_count(gpu) <= 300);
 }
 
+/* By the test's clock each submission takes long: the second execution has a work group in each. */
 static void test_random_graphs(void **unused)
 {
 	(void)unused;
+	step_ns = NS_PER_S;
 	check_random_graphs();
+	step_ns = 0;
 }
 
 /* ---- Models of one or two operations ---- */
@@ -319,6 +322,18 @@ static void make_add(void)
 {
 	mb_init(&b);
 	add_of(NN_TENSOR_FLOAT32, mb_int32(&b, 0));
+}
+
+/* It has more than a row of work groups. */
+static void make_large_add(void)
+{
+	uint32_t x, y, out;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(33000, 64));
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(64));
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(33000, 64));
+	mb_operation(&b, NN_OP_ADD, MB_LIST(x, y, mb_int32(&b, 0)), MB_LIST(out));
 }
 
 static void make_open_activation(void)
@@ -577,7 +592,10 @@ static void test_shared_memory(void **unused)
 	prepared_release(p);
 }
 
-/* Two products of 4 million multiply-adds each are two submissions, or one if they are quick. */
+/*
+ * Two products of 4 million multiply-adds each are two submissions, or one if they are quick. If they
+ * take long, each of their work groups is one, of which a product has two.
+ */
 static void test_submissions(void **unused)
 {
 	const uint32_t depth = 2048, rows = 64, units = 32;
@@ -612,11 +630,29 @@ static void test_submissions(void **unused)
 	assert_true(layer->is_reached);
 	fail_after(VK_SUCCESS, 0);
 	check_against_plan(p);
-	assert_int_equal(facts_of(p).submissions, 2);
+	assert_int_equal(facts_of(p).submissions, 4);
 	step_ns = 0;
 	check_against_plan(p);
 	prepared_release(p);
 	free(pool);
+}
+
+/* A dispatch whose work groups have rows is cut into halves until none takes more than 20 ms. */
+static void test_cut(void **unused)
+{
+	struct prepared *p;
+
+	(void)unused;
+	make_large_add();
+	p = must_prepare(&b.model);
+	assert_int_equal(facts_of(p).submissions, 1);
+	/* A submission lasts two steps of the clock. */
+	step_ns = NS_PER_S / 20;
+	check_against_plan(p);
+	assert_int_equal(facts_of(p).submissions, 8);
+	check_against_plan(p);
+	step_ns = 0;
+	prepared_release(p);
 }
 
 /* ---- Executions that fail ---- */
@@ -978,6 +1014,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_submissions),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_deadline),

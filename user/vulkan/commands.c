@@ -9,6 +9,12 @@
 #include "vulkan/commands.h"
 #include "vulkan/pipeline.h"
 
+/* A dispatch becomes at most 2 to the power of this pieces. */
+#define MAX_CUTS	10
+
+/* Nanoseconds that a unit of cost takes, before anything was measured. */
+#define NS_PER_COST	4
+
 /* Between all that comes before and all that follows, on the GPU and the host. */
 static void barrier(VkCommandBuffer commands)
 {
@@ -56,7 +62,14 @@ static enum shader variant_of(const struct commands_target *t, const struct disp
 	return d->shader;
 }
 
-static VkResult dispatch(VkCommandBuffer commands, const struct commands_target *t, uint32_t index)
+/* Some work groups of a dispatch. */
+struct box {
+	uint32_t base[3];
+	uint32_t groups[3];
+};
+
+static VkResult dispatch(VkCommandBuffer commands, const struct commands_target *t, uint32_t index,
+			 const struct box *box)
 {
 	const struct dispatch *d = &t->graph->dispatches[index];
 	const VkPipelineLayout layout = pipelines_layout(t->gpu);
@@ -70,7 +83,8 @@ static VkResult dispatch(VkCommandBuffer commands, const struct commands_target 
 	vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
 	vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &t->set, 1,
 				&offset);
-	vkCmdDispatch(commands, d->groups[0], d->groups[1], d->groups[2]);
+	vkCmdDispatchBase(commands, box->base[0], box->base[1], box->base[2], box->groups[0],
+			  box->groups[1], box->groups[2]);
 	return VK_SUCCESS;
 }
 
@@ -95,64 +109,142 @@ static VkResult begin(VkCommandBuffer commands)
 	return vkBeginCommandBuffer(commands, &info);
 }
 
+/* Makes room for another element of a list. */
+static bool grow(void **list, uint32_t count, uint32_t *room, size_t size)
+{
+	void *grown = *list;
+
+	if (count < *room)
+		return true;
+	grown = reallocarray(*list, 2 * *room + 1, size);
+	if (!grown)
+		return false;
+	memset((char *)grown + *room * size, 0, (*room + 1) * size);
+	*room = 2 * *room + 1;
+	*list = grown;
+	return true;
+}
+
 /* Begins the next submission's commands. */
 static VkResult next(struct commands *c, struct gpu *gpu)
 {
-	if (c->count == c->room) {
-		VkCommandBuffer *grown = reallocarray(c->buffers, c->room + 1, sizeof(*grown));
-		VkResult result;
+	struct submission *s;
+	VkResult result = VK_SUCCESS;
 
-		if (!grown)
-			return VK_ERROR_OUT_OF_HOST_MEMORY;
-		c->buffers = grown;
-		result = allocate(gpu, &c->buffers[c->room]);
-		if (result)
-			return result;
-		c->room++;
-	}
-	return begin(c->buffers[c->count++]);
+	if (!grow((void **)&c->list, c->count, &c->room, sizeof(*c->list)))
+		return VK_ERROR_OUT_OF_HOST_MEMORY;
+	s = &c->list[c->count];
+	if (!s->buffer)
+		result = allocate(gpu, &s->buffer);
+	if (result)
+		return result;
+	s->ns = 0;
+	s->measured_ns = 0;
+	c->count++;
+	return begin(s->buffer);
 }
 
-static VkResult record(struct commands *c, const struct commands_target *t, uint64_t most)
+/* Records work groups, in the next submission if this one has no time for them. */
+static VkResult record_box(struct commands *c, const struct commands_target *t, uint32_t index,
+			   const struct box *box, double ns)
+{
+	struct submission *s = &c->list[c->count - 1];
+
+	if (s->ns > 0 && s->ns + ns > SUBMISSION_NS) {
+		VkResult result = vkEndCommandBuffer(s->buffer);
+
+		if (!result)
+			result = next(c, t->gpu);
+		if (result)
+			return result;
+		s = &c->list[c->count - 1];
+	}
+	if (!grow((void **)&c->pieces, c->num_pieces, &c->pieces_room, sizeof(*c->pieces)))
+		return VK_ERROR_OUT_OF_HOST_MEMORY;
+	c->pieces[c->num_pieces++] = (struct piece){ index, c->count - 1, ns };
+	s->ns += ns;
+	return dispatch(s->buffer, t, index, box);
+}
+
+/* Records work groups by halves, as long as they take too long. */
+static VkResult record_halves(struct commands *c, const struct commands_target *t, uint32_t index,
+			      const struct box *all, double ns, uint32_t cuts)
+{
+	const uint32_t *g = all->groups;
+	const uint32_t axis = g[0] >= g[1] && g[0] >= g[2] ? 0 : g[1] >= g[2] ? 1 : 2;
+	struct box first = *all, second = *all;
+	double share;
+	VkResult result;
+
+	if (ns <= SUBMISSION_NS || g[axis] == 1 || cuts == MAX_CUTS)
+		return record_box(c, t, index, all, ns);
+	first.groups[axis] = g[axis] / 2;
+	second.groups[axis] -= first.groups[axis];
+	second.base[axis] += first.groups[axis];
+	share = ns * first.groups[axis] / g[axis];
+	result = record_halves(c, t, index, &first, share, cuts + 1);
+	return result ? result : record_halves(c, t, index, &second, ns - share, cuts + 1);
+}
+
+static VkResult record(struct commands *c, const struct commands_target *t)
 {
 	VkResult result = next(c, t->gpu);
-	uint64_t cost = 0;
 
 	if (result)
 		return result;
-	transfer(c->buffers[0], t, false);
+	transfer(c->list[0].buffer, t, false);
 	for (uint32_t i = 0; i < t->graph->num_dispatches; i++) {
-		const uint64_t more = t->graph->dispatches[i].cost;
+		struct box all = { .base = { 0 } };
 
-		if (cost && cost + more > most) {
-			result = vkEndCommandBuffer(c->buffers[c->count - 1]);
-			if (!result)
-				result = next(c, t->gpu);
-			if (result)
-				return result;
-			cost = 0;
-		}
-		cost += more;
-		result = dispatch(c->buffers[c->count - 1], t, i);
+		memcpy(all.groups, t->graph->dispatches[i].groups, sizeof(all.groups));
+		result = record_halves(c, t, i, &all, c->ns[i], 0);
 		if (result)
 			return result;
 	}
-	barrier(c->buffers[c->count - 1]);
-	transfer(c->buffers[c->count - 1], t, true);
-	barrier(c->buffers[c->count - 1]);
-	return vkEndCommandBuffer(c->buffers[c->count - 1]);
+	barrier(c->list[c->count - 1].buffer);
+	transfer(c->list[c->count - 1].buffer, t, true);
+	barrier(c->list[c->count - 1].buffer);
+	return vkEndCommandBuffer(c->list[c->count - 1].buffer);
 }
 
-VkResult commands_record(struct commands *c, const struct commands_target *target, uint64_t cost)
+/* Shares what each submission took among its dispatches. */
+static bool estimate(struct commands *c, const struct graph *g)
+{
+	bool is_measured = c->count > 0;
+
+	if (!c->ns) {
+		c->ns = calloc(g->num_dispatches + 1, sizeof(*c->ns));
+		for (uint32_t i = 0; c->ns && i < g->num_dispatches; i++)
+			c->ns[i] = NS_PER_COST * (double)g->dispatches[i].cost;
+		return c->ns;
+	}
+	for (uint32_t i = 0; i < c->count; i++)
+		is_measured = is_measured && c->list[i].measured_ns;
+	if (!is_measured)
+		return true;
+	memset(c->ns, 0, g->num_dispatches * sizeof(*c->ns));
+	for (uint32_t i = 0; i < c->num_pieces; i++) {
+		const struct piece *p = &c->pieces[i];
+		const struct submission *s = &c->list[p->submission];
+
+		c->ns[p->dispatch] += s->ns > 0 ? p->ns / s->ns * (double)s->measured_ns : 0;
+	}
+	return true;
+}
+
+VkResult commands_record(struct commands *c, const struct commands_target *target)
 {
 	VkResult result;
 
+	if (!estimate(c, target->graph))
+		return VK_ERROR_OUT_OF_HOST_MEMORY;
 	pthread_mutex_lock(&target->gpu->lock);
 	c->count = 0;
-	result = record(c, target, cost);
+	c->num_pieces = 0;
+	result = record(c, target);
 	/* Commands that were begun cannot be begun again. */
 	for (; result && c->count; c->count--)
-		vkResetCommandBuffer(c->buffers[c->count - 1], 0);
+		vkResetCommandBuffer(c->list[c->count - 1].buffer, 0);
 	pthread_mutex_unlock(&target->gpu->lock);
 	return result;
 }
@@ -160,10 +252,13 @@ VkResult commands_record(struct commands *c, const struct commands_target *targe
 void commands_free(struct commands *c, struct gpu *gpu)
 {
 	pthread_mutex_lock(&gpu->lock);
-	if (c->room)
-		vkFreeCommandBuffers(gpu->device, gpu->pool, c->room, c->buffers);
+	for (uint32_t i = 0; i < c->room; i++)
+		if (c->list[i].buffer)
+			vkFreeCommandBuffers(gpu->device, gpu->pool, 1, &c->list[i].buffer);
 	pthread_mutex_unlock(&gpu->lock);
-	free(c->buffers);
+	free(c->list);
+	free(c->pieces);
+	free(c->ns);
 	memset(c, 0, sizeof(*c));
 }
 

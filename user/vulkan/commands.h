@@ -8,6 +8,9 @@
 #include "vulkan/device.h"
 #include "vulkan/graph.h"
 
+/* A longer submission would hold up a desktop, or a watchdog would reset the GPU. */
+#define SUBMISSION_NS	20000000
+
 /* Bytes that go between the host's buffer and the GPU's. */
 struct transfer {
 	uint64_t host;
@@ -15,10 +18,28 @@ struct transfer {
 	uint64_t size;
 };
 
+/* Commands that are submitted together. */
+struct submission {
+	VkCommandBuffer buffer;
+	double ns;			/* that they probably take */
+	uint64_t measured_ns;		/* that they took last; 0: not known */
+};
+
+/* Work groups of a dispatch that are in one submission. */
+struct piece {
+	uint32_t dispatch;
+	uint32_t submission;
+	double ns;
+};
+
 struct commands {
-	VkCommandBuffer *buffers;	/* one a submission */
+	struct submission *list;
 	uint32_t count;
 	uint32_t room;
+	struct piece *pieces;
+	uint32_t num_pieces;
+	uint32_t pieces_room;
+	double *ns;			/* by dispatch: what it probably takes */
 };
 
 /* The objects that commands use. */
@@ -35,11 +56,11 @@ struct commands_target {
 };
 
 /*
- * Records a graph's dispatches, at most `cost` in a submission, after transfers of the inputs and
- * before those of the outputs. Replaces what was recorded before, which must not run. A failure
- * leaves no commands.
+ * Records a graph's dispatches after transfers of the inputs and before those of the outputs. A
+ * submission takes SUBMISSION_NS or less, by what was measured last; a dispatch that takes longer is
+ * cut. Replaces what was recorded before, which must not run. A failure leaves no commands.
  */
-VkResult commands_record(struct commands *c, const struct commands_target *target, uint64_t cost);
+VkResult commands_record(struct commands *c, const struct commands_target *target);
 void commands_free(struct commands *c, struct gpu *gpu);
 
 /* Copies between two buffers, and waits. */

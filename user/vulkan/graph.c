@@ -132,7 +132,7 @@ uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element)
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count)
 {
 	/* Each dimension may have at most 65535 groups. */
-	const uint32_t x = count < 32768 ? (uint32_t)count : 32768;
+	const uint32_t x = count < GROUPS_X ? (uint32_t)count : GROUPS_X;
 	struct dispatch d = { .shader = shader, .operation = l->index, .cost = count };
 
 	d.groups[0] = x;

@@ -189,6 +189,7 @@ static VkResult make(struct gpu *gpu, VkShaderModule module, struct pipeline *p)
 	};
 	const VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+		.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT,
 		.stage = {
 			.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
 			.stage = VK_SHADER_STAGE_COMPUTE_BIT,

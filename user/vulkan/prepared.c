@@ -12,12 +12,6 @@
 #include "vulkan/commands.h"
 #include "vulkan/prepared.h"
 
-/* A longer submission would hold up a desktop, or a watchdog would reset the GPU. */
-#define SUBMISSION_NS	20000000
-
-/* Cost that surely takes less, before anything was measured. */
-#define FIRST_COST	4000000
-
 /* Executions after which submissions are cut again. */
 #define TUNINGS		4
 
@@ -37,7 +31,6 @@ struct prepared {
 	struct commands commands;
 	bool is_running;		/* a deadline passed, and the fence has not signalled yet */
 	uint32_t tunings;
-	uint64_t cost;			/* maximum cost of a submission */
 };
 
 static const struct nn_subgraph *main_of(const struct prepared *p)
@@ -151,7 +144,7 @@ static VkResult record(struct prepared *p)
 		.outputs = p->transfers + main->num_inputs, .num_outputs = main->num_outputs,
 	};
 
-	return commands_record(&p->commands, &target, p->cost);
+	return commands_record(&p->commands, &target);
 }
 
 static enum nn_status make(struct prepared *p, struct nn_error *err)
@@ -172,7 +165,6 @@ static enum nn_status make(struct prepared *p, struct nn_error *err)
 	if (status)
 		return status;
 	write_set(p);
-	p->cost = FIRST_COST;
 	return gpu_fail(p->gpu, record(p), "cannot record commands", err);
 }
 
@@ -327,7 +319,7 @@ static VkResult submit(struct prepared *p, uint32_t index)
 	const VkSubmitInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
 		.commandBufferCount = 1,
-		.pCommandBuffers = &p->commands.buffers[index],
+		.pCommandBuffers = &p->commands.list[index].buffer,
 	};
 	VkResult result = vkResetFences(p->gpu->device, 1, &p->fence);
 
@@ -345,7 +337,9 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; !status && i < p->commands.count; i++) {
-		if (e->deadline_ns && clock_ns() >= e->deadline_ns)
+		const uint64_t begin = clock_ns();
+
+		if (e->deadline_ns && begin >= e->deadline_ns)
 			return nn_fail(err, i ? NN_MISSED_DEADLINE_TRANSIENT :
 				       NN_MISSED_DEADLINE_PERSISTENT, "the deadline has passed");
 		if (is_gone(gone))
@@ -354,27 +348,21 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 		p->is_running = !status;
 		if (!status)
 			status = wait_for(p, e, err);
+		p->commands.list[i].measured_ns = clock_ns() - begin + 1;
 	}
 	return status;
 }
 
-/* Cuts the commands again, by the time that all of them took. After a failure the next run does. */
-static void tune(struct prepared *p, uint64_t ns)
+/* Cuts the commands again, by what they took. After a failure the next run does. */
+static void tune(struct prepared *p)
 {
-	uint64_t cost = 0;
-
-	if (p->tunings++ >= TUNINGS)
-		return;
-	for (uint32_t i = 0; i < p->graph.num_dispatches; i++)
-		cost += p->graph.dispatches[i].cost;
-	p->cost = (uint64_t)((double)cost / (double)(ns + 1) * SUBMISSION_NS) + 1;
-	record(p);
+	if (p->tunings++ < TUNINGS)
+		record(p);
 }
 
 static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, struct nn_error *err)
 {
 	enum nn_status status = wait_for(p, e, err);
-	uint64_t begin;
 
 	if (!status && !p->commands.count)
 		status = gpu_fail(p->gpu, record(p), "cannot record commands", err);
@@ -385,7 +373,6 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 		status = check_indices(p, err);
 	if (!status)
 		status = gpu_fail(p->gpu, gpu_buffer_flush(p->gpu, &p->staging), "cannot flush", err);
-	begin = clock_ns();
 	if (!status)
 		status = submit_all(p, e, gone, err);
 	if (!status)
@@ -398,7 +385,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 	}
 	/* Recording may wait for a compiler, a deadline may not. */
 	if (!status && !e->deadline_ns)
-		tune(p, clock_ns() - begin);
+		tune(p);
 	return status;
 }
 

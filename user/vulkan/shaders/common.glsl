@@ -65,6 +65,6 @@ float clamp_float(float value, float low, float high)
 
 uint linear_index()
 {
-	return (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * GROUP_SIZE +
+	return (gl_WorkGroupID.y * GROUPS_X + gl_WorkGroupID.x) * GROUP_SIZE +
 	       gl_LocalInvocationID.x;
 }

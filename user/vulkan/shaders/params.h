@@ -19,8 +19,9 @@
 #define TYPE_U8		3
 #define TYPE_I8		4
 
-/* Invocations of a work group, and the tile of a product's work group. */
+/* Invocations of a work group, work groups of a row, and the tile of a product's work group. */
 #define GROUP_SIZE	64
+#define GROUPS_X	32768
 #define TILE		32
 #define TILE_DEPTH	16
 

@@ -8,7 +8,7 @@ shared float parts[GROUP_SIZE];
 
 uint row_index()
 {
-	return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+	return gl_WorkGroupID.y * GROUPS_X + gl_WorkGroupID.x;
 }
 
 bool row_exists()
