@@ -46,6 +46,7 @@ struct world {
 	int num_nodes;
 	struct list plan;
 	struct list unread;		/* tensors that are not read */
+	struct tfl_ints *resized[MOST];	/* dimensions that resize() has got */
 
 	struct tfl_partition partitions[MOST];
 	struct list parts[MOST][3];
@@ -72,6 +73,28 @@ static int get_node(struct tfl_context *context, int index, struct tfl_node **no
 	*node = &of(context)->nodes[index];
 	*registration = &of(context)->registrations[index];
 	return TFL_OK;
+}
+
+static size_t size_of(const struct tfl_tensor *t)
+{
+	size_t size = t->type == TFL_FLOAT32 || t->type == TFL_INT32 ? 4 :
+		      t->type == TFL_INT64 ? 8 : t->type == TFL_FLOAT16 ? 2 : 1;
+
+	for (int i = 0; i < t->dims->size; i++)
+		size *= t->dims->data[i] > 0 ? (size_t)t->dims->data[i] : 0;
+	return size;
+}
+
+static int resize(struct tfl_context *context, struct tfl_tensor *t, struct tfl_ints *dims)
+{
+	struct world *w = of(context);
+	const int i = (int)(t - w->tensors);
+
+	free(w->resized[i]);
+	t->dims = w->resized[i] = dims;
+	t->contents = w->data[i];
+	t->bytes = size_of(t);
+	return t->bytes > MOST_BYTES ? TFL_ERROR : TFL_OK;
 }
 
 static void report_error(struct tfl_context *context, const char *format, ...)
@@ -158,19 +181,9 @@ static struct world *world(void)
 	w->context = (struct tfl_context){
 		.get_execution_plan = get_plan, .tensors = w->tensors,
 		.report_error = report_error, .get_node = get_node, .replace_nodes = replace,
-		.preview_partitions = preview,
+		.preview_partitions = preview, .resize_tensor = resize,
 	};
 	return w;
-}
-
-static size_t size_of(const struct tfl_tensor *t)
-{
-	size_t size = t->type == TFL_FLOAT32 || t->type == TFL_INT32 ? 4 :
-		      t->type == TFL_INT64 ? 8 : t->type == TFL_FLOAT16 ? 2 : 1;
-
-	for (int i = 0; i < t->dims->size; i++)
-		size *= t->dims->data[i] > 0 ? (size_t)t->dims->data[i] : 0;
-	return size;
 }
 
 static int tensor(struct world *w, int type, int rank, const int *dims)
@@ -208,6 +221,8 @@ static void destroy(struct world *w)
 	for (int i = 0; i < w->num_kernels; i++)
 		if (w->kernels[i].user_data)
 			w->kernel.free(&w->context, w->kernels[i].user_data);
+	for (int i = 0; i < MOST; i++)
+		free(w->resized[i]);
 	free(w);
 }
 

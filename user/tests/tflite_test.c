@@ -90,6 +90,177 @@ static void test_options(void **state)
 	tflite_plugin_destroy_delegate(NULL);
 }
 
+/* ---- Shapes that follow from values ---- */
+
+/* TensorFlow Lite's RESHAPE and RELU, as far as the tests need them. */
+static int num_invoked;
+static bool is_blind;			/* no shape is known before it runs */
+
+static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)
+{
+	struct tfl_ints *dims = malloc(sizeof(*dims) + (size_t)rank * sizeof(int));
+
+	assert_non_null(dims);
+	dims->size = rank;
+	memcpy(dims->data, sizes, (size_t)rank * sizeof(int));
+	return context->resize_tensor(context, &context->tensors[out], dims);
+}
+
+static int prepare_late(struct tfl_context *context, struct tfl_node *n)
+{
+	const struct tfl_tensor *shape = &context->tensors[n->inputs->data[1]];
+	struct tfl_tensor *out = &context->tensors[n->outputs->data[0]];
+
+	if (shape->allocation_type == TFL_READ_ONLY && !is_blind)
+		return resize_as(context, n->outputs->data[0], shape->dims->data[0], shape->contents);
+	if (out->allocation_type != TFL_DYNAMIC)
+		out->contents = NULL;
+	out->allocation_type = TFL_DYNAMIC;
+	return TFL_OK;
+}
+
+static int invoke_late(struct tfl_context *context, struct tfl_node *n)
+{
+	const struct tfl_tensor *x = &context->tensors[n->inputs->data[0]];
+	const struct tfl_tensor *shape = &context->tensors[n->inputs->data[1]];
+	struct tfl_tensor *out = &context->tensors[n->outputs->data[0]];
+
+	resize_as(context, n->outputs->data[0], shape->dims->data[0], shape->contents);
+	num_invoked++;
+	if (out->bytes != x->bytes)
+		return TFL_ERROR;
+	memcpy(out->contents, x->contents, x->bytes);
+	return TFL_OK;
+}
+
+static int prepare_like(struct tfl_context *context, struct tfl_node *n)
+{
+	const struct tfl_ints *dims = context->tensors[n->inputs->data[0]].dims;
+
+	return resize_as(context, n->outputs->data[0], dims->size, dims->data);
+}
+
+static int invoke_relu(struct tfl_context *context, struct tfl_node *n)
+{
+	const struct tfl_tensor *x = &context->tensors[n->inputs->data[0]];
+
+	num_invoked++;
+	for (size_t i = 0; i < x->bytes / 4; i++)
+		((float *)context->tensors[n->outputs->data[0]].contents)[i] =
+			((float *)x->contents)[i] > 0 ? ((float *)x->contents)[i] : 0;
+	return TFL_OK;
+}
+
+/* A RESHAPE of 12 floats by an input, and RELU. TensorFlow Lite knows no shape of what they make. */
+static struct world *reshaped(void)
+{
+	static const int twelve[] = { 12 }, two[] = { 2 }, one[] = { 1, 1 };
+	struct world *w = world();
+
+	tensor(w, TFL_FLOAT32, 1, twelve);
+	tensor(w, TFL_INT32, 1, two);
+	tensor(w, TFL_FLOAT32, 2, one);
+	tensor(w, TFL_FLOAT32, 2, one);
+	node(w, RESHAPE, 0, 1, 2);
+	node(w, RELU, 2, -2, 3);
+	w->registrations[0].prepare = prepare_late;
+	w->registrations[0].invoke = invoke_late;
+	w->registrations[1].prepare = prepare_like;
+	w->registrations[1].invoke = invoke_relu;
+	append(&w->unread, 2);
+	for (int i = 0; i < 12; i++)
+		((float *)w->data[0])[i] = (float)(i % 2 ? -i : i);
+	return w;
+}
+
+/* Runs it with this shape: the kernels of TensorFlow Lite compute `invoked` nodes. */
+static void run_reshaped(struct world *w, int a, int b, int invoked)
+{
+	const struct tfl_tensor *y = &w->tensors[3];
+
+	((int *)w->data[1])[0] = a;
+	((int *)w->data[1])[1] = b;
+	memset(w->data[3], 0xff, 48);
+	num_invoked = 0;
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_OK);
+	assert_int_equal(num_invoked, invoked);
+	assert_int_equal(y->allocation_type, TFL_DYNAMIC);
+	assert_int_equal(w->tensors[1].allocation_type, 2);
+	assert_int_equal(y->dims->size, 2);
+	assert_int_equal(y->dims->data[0], a);
+	assert_int_equal(y->dims->data[1], b);
+	for (int i = 0; i < 12; i++)
+		assert_float_equal(((const float *)y->contents)[i], (i % 2 ? 0 : i), 0);
+}
+
+static struct world *take_reshaped(struct tfl_delegate *d, struct world *w)
+{
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 1);
+	w->kernels[0].inputs = (struct tfl_ints *)&w->parts[0][1];
+	w->kernels[0].outputs = (struct tfl_ints *)&w->parts[0][2];
+	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
+	assert_int_equal(w->tensors[3].allocation_type, TFL_DYNAMIC);
+	assert_null(w->tensors[3].contents);
+	return w;
+}
+
+static void test_shapes_of_values(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = take_reshaped(d, reshaped());
+
+	(void)state;
+	run_reshaped(w, 3, 4, 0);
+	run_reshaped(w, 3, 4, 0);
+	run_reshaped(w, 6, 2, 0);
+	/* It prepares again, and forgets nothing that it needs. */
+	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
+	run_reshaped(w, 6, 2, 0);
+	/* The shape is wrong: so is the invocation, but not the next one. */
+	((int *)w->data[1])[0] = 7;
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_ERROR);
+	run_reshaped(w, 12, 1, 0);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/* After eight compilations for fewer than 16 runs, TensorFlow Lite computes other shapes. */
+static void test_shapes_that_change_often(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = take_reshaped(d, reshaped());
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		run_reshaped(w, i % 2 ? 3 : 4, i % 2 ? 4 : 3, 0);
+	run_reshaped(w, 6, 2, 2);
+	run_reshaped(w, 6, 2, 2);
+	destroy(w);
+	w = take_reshaped(d, reshaped());
+	for (int i = 0; i < 32; i++)
+		run_reshaped(w, i / 2 % 2 ? 3 : 4, i / 2 % 2 ? 4 : 3, 0);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/* TensorFlow Lite computes what it cannot prepare. */
+static void test_late_nodes_that_stay(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = take_reshaped(d, reshaped());
+
+	(void)state;
+	run_reshaped(w, 4, 3, 0);
+	is_blind = true;
+	run_reshaped(w, 6, 2, 2);
+	run_reshaped(w, 6, 2, 2);
+	is_blind = false;
+	run_reshaped(w, 3, 4, 0);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
 /* Before the option of an interpreter with one thread. */
 #define ONE_THREAD "1"
 
@@ -1340,6 +1511,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_shapes_of_values),
+		cmocka_unit_test(test_shapes_that_change_often),
+		cmocka_unit_test(test_late_nodes_that_stay),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),

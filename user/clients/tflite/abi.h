@@ -44,7 +44,6 @@ enum {
 	TFL_BUILTIN_DELEGATE = 51,	/* the code of a delegate's kernels */
 	TFL_AFFINE_QUANTIZATION = 1,
 	TFL_FLAG_DYNAMIC_TENSORS = 1,	/* accepts graphs in which some tensors are dynamic */
-	TFL_FLAG_PROPAGATE_SHAPES = 2,	/* updates shapes inside of partitions */
 };
 
 struct tfl_ints {

@@ -206,7 +206,7 @@ struct delegate *delegate_create(char **names, char **values, size_t count,
 		.copy_from_buffer = copy_from_buffer,
 		.copy_to_buffer = copy_to_buffer,
 		.free_buffer = free_buffer,
-		.flags = TFL_FLAG_DYNAMIC_TENSORS | TFL_FLAG_PROPAGATE_SHAPES,
+		.flags = TFL_FLAG_DYNAMIC_TENSORS,
 	};
 	return d;
 }

@@ -56,15 +56,18 @@ const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context
 
 /*
  * Wraps the functions of a node whose output shapes depend on computed values. With `is_value` the
- * node computes such a value, which is computed now. Returns false if that is not possible.
+ * node computes such a value, with `now` at once. Returns false if that is not possible.
  */
 bool fold_node(struct tfl_context *context, struct tfl_node *node,
-	       struct tfl_registration *registration, bool is_value);
+	       struct tfl_registration *registration, bool is_value, bool now);
 
 /*
  * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
- * executed by each invocation.
+ * executed by each invocation. A late partition has nodes whose shapes are known only when it runs.
+ * Its first invocation compiles, and so does one with other shapes. Its nodes stay with TensorFlow
+ * Lite's kernels if that fails, if it does too little work and is not `whole`, or if it had to
+ * compile too often.
  */
-extern const struct tfl_registration kernel_registration;
+struct tfl_registration kernel_registration(bool is_late, bool is_whole);
 
 #endif /* NN_TFLITE_DELEGATE_H */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clients/tflite/delegate.h"
+#include "clients/tflite/members.h"
 #include "clients/tflite/operations.h"
+
+/* A late partition stays with TensorFlow Lite after so many compilations that were little used. */
+enum { MOST_CHANGES = 8, LEAST_RUNS = 2 };
 
 /* The place of an argument when the execution was configured. */
 struct place {
@@ -12,22 +17,25 @@ struct place {
 	int handle;
 };
 
-/*
- * A node of the partition. TensorFlow Lite shows nodes only while the delegate prepares, and moves
- * them; the memory that they point to stays.
- */
-struct member {
-	struct tfl_node node;
-	int index;
-	int32_t code;
+/* A tensor whose value gives the shape of another one inside of a late partition. */
+struct pin {
+	int tensor;
+	int allocation;			/* while it does not look constant */
 };
 
 struct kernel {
 	struct delegate *delegate;
-	struct member *nodes;
-	int num_nodes;
+	struct members nodes;
 	int *outputs;			/* tensors that the rest of the graph reads */
+	bool *known;			/* by output: TensorFlow Lite has computed it */
 	int num_outputs;
+
+	bool is_late;			/* shapes are known only when it runs */
+	bool is_whole;			/* nearly all of the graph: it is never too small */
+	bool is_left;			/* TensorFlow Lite computes these shapes */
+	uint64_t changes, runs;
+	struct pin *pins;
+	int num_pins;
 
 	/* The fields below belong to one shape, and are freed with its model. */
 	struct graph graph;		/* graph with constants that the compilation points to */
@@ -79,27 +87,36 @@ static void free_model(struct kernel *k)
 	memset(&k->graph, 0, sizeof(*k) - offsetof(struct kernel, graph));
 }
 
-static int fail(struct tfl_context *context, const char *what, const char *why)
+/* Reports a failure. If TensorFlow Lite computes the nodes instead, it is only logged. */
+static int fail(const struct kernel *k, struct tfl_context *context, const char *what,
+		const char *why)
 {
-	context->report_error(context, "nnaccel: %s: %s", what, why);
+	if (k->is_left)
+		say(k->delegate->options.verbosity, 1,
+		    "%d nodes from node %d on stay with TensorFlow Lite: %s: %s", k->nodes.count,
+		    k->nodes.list[0].index, what, why);
+	else
+		context->report_error(context, "nnaccel: %s: %s", what, why);
 	return TFL_DELEGATE_ERROR;
 }
 
-static bool convert(struct kernel *k, struct tfl_context *context)
+static int convert(struct kernel *k, struct tfl_context *context)
 {
+	const uint32_t least = k->is_late && !k->is_whole ? k->delegate->options.min_work : 0;
 	struct graph *g = &k->graph;
+	uint64_t work = 0;
 
-	for (int i = 0; i < k->num_nodes; i++) {
-		g->node = &k->nodes[i].node;
-		if (!operation_convert(g, k->nodes[i].code, k->nodes[i].index)) {
-			const char *name = operation_name(k->nodes[i].code);
+	for (int i = 0; i < k->nodes.count; i++) {
+		const struct member *m = &k->nodes.list[i];
+		char what[64];
 
-			context->report_error(context, "nnaccel: node %d, %s: %s",
-					      k->nodes[i].index, name ? name : "?", g->l.reason);
-			return false;
-		}
+		g->node = &m->node;
+		snprintf(what, sizeof(what), "node %d, %s", m->index, operation_name(m->code) ?: "?");
+		if (!operation_convert(g, m->code, m->index))
+			return fail(k, context, what, g->l.reason);
+		work += g->l.work + g->l.written;
 	}
-	return true;
+	return work >= least ? TFL_OK : fail(k, context, "it is too small to pay", "see min_work");
 }
 
 static void add_port(struct kernel *k, int tensor)
@@ -155,10 +172,10 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	k->ports = calloc(context->num_tensors + g->num_states + (size_t)k->num_outputs + 1,
 			  sizeof(k->ports[0]));
 	if (!k->ports)
-		return fail(context, "no memory", "ports");
+		return fail(k, context, "no memory", "ports");
 	used = prune(k) ? builder_used(&g->b) : NULL;
 	if (!used)
-		return fail(context, "no memory", "ports");
+		return fail(k, context, "no memory", "ports");
 	for (size_t t = 0; t < context->num_tensors; t++)
 		if (g->operand_of[t] != NO_OPERAND && used[g->operand_of[t]] && !g->produced[t] &&
 		    !tensor_is_constant(&context->tensors[t]))
@@ -170,7 +187,7 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
 			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
-			return fail(context, "an output is not made",
+			return fail(k, context, "an output is not made",
 				    context->tensors[k->outputs[i]].name ?
 				    context->tensors[k->outputs[i]].name : "");
 		if (!is_state(g, k->outputs[i]))
@@ -181,12 +198,12 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	k->places = calloc(k->num_ports + 1, sizeof(k->places[0]));
 	k->own = calloc(k->num_ports + 1, sizeof(k->own[0]));
 	if (!k->places || !k->own)
-		return fail(context, "no memory", "ports");
+		return fail(k, context, "no memory", "ports");
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		if (k->ports[i].state || k->ports[i].is_wide) {
 			k->own[i] = malloc(k->ports[i].size + 1);
 			if (!k->own[i])
-				return fail(context, "no memory", "states");
+				return fail(k, context, "no memory", "states");
 		}
 	return TFL_OK;
 }
@@ -197,7 +214,7 @@ static int make_model(struct kernel *k, struct tfl_context *context)
 	int result;
 
 	if (!operands)
-		return fail(context, "no memory", "model");
+		return fail(k, context, "no memory", "model");
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		operands[i] = k->ports[i].operand;
 	result = builder_model(&k->graph.b, &k->constants, k->delegate->options.allow_fp16,
@@ -205,7 +222,7 @@ static int make_model(struct kernel *k, struct tfl_context *context)
 			       operands + k->num_inputs, &k->model);
 	free(operands);
 	return result == ANEURALNETWORKS_NO_ERROR ? TFL_OK :
-	       fail(context, "NNAPI does not take the model", result_name(result));
+	       fail(k, context, "NNAPI does not take the model", result_name(result));
 }
 
 /* ---- Compiling ---- */
@@ -225,7 +242,7 @@ static int compile(struct kernel *k, struct tfl_context *context, const uint8_t 
 	if (!result)
 		return TFL_OK;
 	free_compilation(k);
-	return fail(context, "cannot compile", result_name(result));
+	return fail(k, context, "cannot compile", result_name(result));
 }
 
 /*
@@ -261,8 +278,8 @@ static size_t describe(const struct kernel *k, const struct tfl_context *context
 {
 	size_t count = 0;
 
-	for (int i = 0; i < k->num_nodes; i++) {
-		const struct tfl_node *node = &k->nodes[i].node;
+	for (int i = 0; i < k->nodes.count; i++) {
+		const struct tfl_node *node = &k->nodes.list[i].node;
 
 		count += describe_list(context, node->inputs, to ? to + count : NULL);
 		count += describe_list(context, node->outputs, to ? to + count : NULL);
@@ -294,8 +311,8 @@ static void token_of(const struct kernel *k, uint8_t token[SHA256_SIZE])
 	sha256_init(&hash);
 	if (o->cache_token)
 		sha256_add(&hash, o->cache_token, strlen(o->cache_token));
-	for (int i = 0; i < k->num_nodes; i++)
-		sha256_add(&hash, &k->nodes[i].index, sizeof(k->nodes[i].index));
+	for (int i = 0; i < k->nodes.count; i++)
+		sha256_add(&hash, &k->nodes.list[i].index, sizeof(k->nodes.list[i].index));
 	sha256_add(&hash, &o->allow_fp16, sizeof(o->allow_fp16));
 	builder_hash(&k->graph.b, &hash, !o->cache_token);
 	/* Two models with the same nodes differ if the surrounding nodes read other operands. */
@@ -303,6 +320,17 @@ static void token_of(const struct kernel *k, uint8_t token[SHA256_SIZE])
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		sha256_add(&hash, &k->ports[i].operand, sizeof(k->ports[i].operand));
 	sha256_end(&hash, token);
+}
+
+/* Remembers the shapes that it was built for. */
+static int remember(struct kernel *k, const struct tfl_context *context)
+{
+	k->num_shapes = describe(k, context, NULL);
+	k->shapes = malloc((k->num_shapes + 1) * sizeof(k->shapes[0]));
+	if (!k->shapes)
+		return TFL_ERROR;
+	describe(k, context, k->shapes);
+	return TFL_OK;
 }
 
 static int build(struct kernel *k, struct tfl_context *context)
@@ -315,33 +343,105 @@ static int build(struct kernel *k, struct tfl_context *context)
 	k->built = true;
 	if (!graph_init(&k->graph, context, k->delegate)) {
 		free_model(k);
-		return fail(context, "no memory", "model");
+		return fail(k, context, "no memory", "model");
 	}
-	k->graph.is_checked = true;
-	status = convert(k, context) ? find_ports(k, context) : TFL_DELEGATE_ERROR;
+	k->graph.is_checked = !k->is_late;
+	status = convert(k, context);
+	if (status == TFL_OK)
+		status = find_ports(k, context);
 	k->is_idle = status == TFL_OK && !k->num_ports;
+	if (status == TFL_OK && k->is_late && !k->num_inputs)
+		status = fail(k, context, "it has no input", "all is constant");
 	if (status == TFL_OK && !k->is_idle)
 		status = make_model(k, context);
 	if (status == TFL_OK && is_cached && !k->is_idle)
 		token_of(k, token);
 	if (status == TFL_OK && !k->is_idle)
 		status = compile(k, context, is_cached ? token : NULL);
-	if (status == TFL_OK) {
-		k->num_shapes = describe(k, context, NULL);
-		k->shapes = malloc((k->num_shapes + 1) * sizeof(k->shapes[0]));
-		if (k->shapes)
-			describe(k, context, k->shapes);
-		else
-			status = fail(context, "no memory", "shapes");
-	}
+	if (status == TFL_OK && remember(k, context) != TFL_OK)
+		status = fail(k, context, "no memory", "shapes");
 	if (status != TFL_OK)
 		free_model(k);
 	else
 		say(k->delegate->options.verbosity, 2,
 		    "compiled %d nodes: %u inputs, %u outputs, %u operations of NNAPI",
-		    k->num_nodes, k->num_inputs, k->num_ports - k->num_inputs,
+		    k->nodes.count, k->num_inputs, k->num_ports - k->num_inputs,
 		    k->graph.b.operation_count);
 	return status;
+}
+
+/* ---- Late partitions ---- */
+
+/* Finds tensors that a late partition reads and whose values give shapes. False: out of memory. */
+static bool find_pins(struct kernel *k, const struct tfl_context *context)
+{
+	bool *passed = calloc(context->num_tensors + 1, sizeof(passed[0]));
+
+	k->pins = calloc(context->num_tensors + 1, sizeof(k->pins[0]));
+	for (int i = 0; passed && k->pins && i < k->nodes.count; i++) {
+		const struct member *m = &k->nodes.list[i];
+		const struct tfl_ints *in = m->node.inputs, *out = m->node.outputs;
+
+		for (int n = 0; n < in->size && n < 31; n++)
+			if (m->values >> n & 1 && in->data[n] >= 0 && !passed[in->data[n]]) {
+				passed[in->data[n]] = true;
+				k->pins[k->num_pins++].tensor = in->data[n];
+			}
+		for (int n = 0; n < out->size; n++)
+			passed[out->data[n]] = true;
+	}
+	free(passed);
+	return passed && k->pins;
+}
+
+/* Lets values that give shapes look like constants. */
+static void pin(struct kernel *k, struct tfl_context *context)
+{
+	for (int i = 0; i < k->num_pins; i++) {
+		struct tfl_tensor *t = &context->tensors[k->pins[i].tensor];
+
+		k->pins[i].allocation = t->allocation_type;
+		if (t->contents && !tensor_is_constant(t) && t->buffer_handle == TFL_NO_BUFFER)
+			t->allocation_type = TFL_PERSISTENT_READ_ONLY;
+	}
+	for (int i = 0; i < k->num_outputs; i++)
+		if (k->known[i])
+			context->tensors[k->outputs[i]].allocation_type = TFL_PERSISTENT_READ_ONLY;
+}
+
+/* Restores what they are. Outputs stay such that TensorFlow Lite looks at their shapes again. */
+static void unpin(struct kernel *k, struct tfl_context *context)
+{
+	for (int i = 0; i < k->num_pins; i++)
+		context->tensors[k->pins[i].tensor].allocation_type = k->pins[i].allocation;
+	for (int i = 0; i < k->num_outputs; i++) {
+		struct tfl_tensor *t = &context->tensors[k->outputs[i]];
+
+		k->known[i] = t->allocation_type == TFL_PERSISTENT_READ_ONLY;
+		if (k->known[i])
+			t->allocation_type = TFL_DYNAMIC;
+	}
+}
+
+/* Builds a late partition for the shapes and values of now, if they are others. */
+static void follow(struct kernel *k, struct tfl_context *context)
+{
+	pin(k, context);
+	if (!k->shapes || !same_shapes(k, context)) {
+		k->is_left = true;
+		if (k->changes >= MOST_CHANGES && k->runs < k->changes * LEAST_RUNS)
+			fail(k, context, "shapes change too often", "compiling would take longer");
+		else if (members_prepare(&k->nodes, context, true) == TFL_OK)
+			k->is_left = build(k, context) != TFL_OK;
+		else
+			fail(k, context, "a shape", "it is not known before it runs");
+		k->changes += !k->is_left;
+		if (k->is_left)
+			free_model(k);
+		if (k->is_left)
+			remember(k, context);
+	}
+	unpin(k, context);
 }
 
 /* ---- Executing ---- */
@@ -460,21 +560,10 @@ static int execute(struct kernel *k, const struct tfl_context *context)
 static bool copy_partition(struct kernel *k, struct tfl_context *context,
 			   const struct tfl_partition *p)
 {
-	struct tfl_registration *registration;
-	struct tfl_node *node;
-
-	k->nodes = calloc((size_t)p->nodes->size + 1, sizeof(k->nodes[0]));
 	k->outputs = calloc((size_t)p->outputs->size + 1, sizeof(k->outputs[0]));
-	if (!k->nodes || !k->outputs)
+	k->known = calloc((size_t)p->outputs->size + 1, sizeof(k->known[0]));
+	if (!members_init(&k->nodes, context, p->nodes) || !k->outputs || !k->known)
 		return false;
-	for (; k->num_nodes < p->nodes->size; k->num_nodes++) {
-		int index = p->nodes->data[k->num_nodes];
-
-		if (context->get_node(context, index, &node, &registration) != TFL_OK)
-			return false;
-		k->nodes[k->num_nodes] = (struct member){ *node, index,
-							  operation_code(registration) };
-	}
 	k->num_outputs = p->outputs->size;
 	memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
 	return true;
@@ -488,8 +577,10 @@ static void kernel_free(struct tfl_context *context, void *buffer)
 	if (!k)
 		return;
 	free_model(k);
-	free(k->nodes);
+	members_free(&k->nodes);
 	free(k->outputs);
+	free(k->known);
+	free(k->pins);
 	free(k);
 }
 
@@ -508,40 +599,113 @@ static void *kernel_init(struct tfl_context *context, const char *buffer, size_t
 	return NULL;
 }
 
+static void *late_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+	struct kernel *k = kernel_init(context, buffer, length);
+
+	if (!k)
+		return NULL;
+	k->is_late = true;
+	if (find_pins(k, context))
+		return k;
+	kernel_free(context, k);
+	return NULL;
+}
+
+static void *whole_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+	struct kernel *k = late_init(context, buffer, length);
+
+	if (k)
+		k->is_whole = true;
+	return k;
+}
+
 static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
 {
 	struct kernel *k = node->user_data;
 
-	if (!k)
-		return fail(context, "the partition could not be read", "no memory");
+	if (!k) {
+		context->report_error(context, "nnaccel: the partition could not be read: no memory");
+		return TFL_DELEGATE_ERROR;
+	}
+	/* TensorFlow Lite prepares nodes that read these only after each invocation. */
+	for (int i = 0; k->is_late && i < k->num_outputs; i++) {
+		struct tfl_tensor *t = &context->tensors[k->outputs[i]];
+
+		if (t->allocation_type != TFL_DYNAMIC && t->allocation_type != TFL_PERSISTENT_READ_ONLY)
+			t->contents = NULL;
+		t->allocation_type = TFL_DYNAMIC;
+	}
+	if (k->is_late)
+		return TFL_OK;
+	if (members_prepare(&k->nodes, context, false) != TFL_OK)
+		return fail(k, context, "shapes", "TensorFlow Lite finds none");
 	if (k->built && same_shapes(k, context))
 		return TFL_OK;
 	return build(k, context);
 }
 
+/* Copies tensors with buffers of the delegate to or from the memory that kernels use. */
+static int move_buffers(struct kernel *k, struct tfl_context *context, const struct tfl_ints *list,
+			bool in)
+{
+	struct tfl_delegate *d = &k->delegate->base;
+	int status = TFL_OK;
+
+	for (int i = 0; i < list->size && status == TFL_OK; i++) {
+		struct tfl_tensor *t = list->data[i] < 0 ? NULL : &context->tensors[list->data[i]];
+
+		if (t && t->delegate == d && t->buffer_handle != TFL_NO_BUFFER)
+			status = in ? d->copy_from_buffer(context, d, t->buffer_handle, t) :
+				      d->copy_to_buffer(context, d, t->buffer_handle, t);
+	}
+	return status;
+}
+
+/* Computes the nodes by TensorFlow Lite's kernels. */
+static int invoke_left(struct kernel *k, struct tfl_context *context, struct tfl_node *node)
+{
+	int status = move_buffers(k, context, node->inputs, true);
+
+	if (status == TFL_OK)
+		status = members_invoke(&k->nodes, context);
+	return status == TFL_OK ? move_buffers(k, context, node->outputs, false) : status;
+}
+
 static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 {
 	struct kernel *k = node->user_data;
-	int result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
-		     ANEURALNETWORKS_DEAD_OBJECT;
+	int result;
 
+	if (k->is_late)
+		follow(k, context);
+	if (k->is_late && k->is_left)
+		return invoke_left(k, context, node);
+	k->runs++;
+	result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
+		 ANEURALNETWORKS_DEAD_OBJECT;
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
 		/* The engine died with its models. A new one may run already. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
+		if (k->is_late)
+			pin(k, context);
 		result = build(k, context);
+		if (k->is_late)
+			unpin(k, context);
 		if (result != TFL_OK)
 			return result;
 		result = execute(k, context);
 	}
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		return fail(context, "cannot execute", result_name(result));
+		return fail(k, context, "cannot execute", result_name(result));
 	for (uint32_t i = k->num_inputs; i < k->num_ports; i++) {
 		const struct graph_port *port = &k->ports[i];
 		struct tfl_tensor *t = &context->tensors[port->tensor];
 
 		if (port->is_wide) {
 			if (copy_wide(k, context, i) != ANEURALNETWORKS_NO_ERROR)
-				return fail(context, "an int64 output has no place", t->name ?: "");
+				return fail(k, context, "an int64 output has no place", t->name ?: "");
 			continue;
 		}
 		if (!k->own[i]) {
@@ -555,12 +719,15 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 	return TFL_OK;
 }
 
-const struct tfl_registration kernel_registration = {
-	.init = kernel_init,
-	.free = kernel_free,
-	.prepare = kernel_prepare,
-	.invoke = kernel_invoke,
-	.builtin_code = TFL_BUILTIN_DELEGATE,
-	.custom_name = "nnaccel",
-	.version = 1,
-};
+struct tfl_registration kernel_registration(bool is_late, bool is_whole)
+{
+	return (struct tfl_registration){
+		.init = !is_late ? kernel_init : is_whole ? whole_init : late_init,
+		.free = kernel_free,
+		.prepare = kernel_prepare,
+		.invoke = kernel_invoke,
+		.builtin_code = TFL_BUILTIN_DELEGATE,
+		.custom_name = "nnaccel",
+		.version = 1,
+	};
+}

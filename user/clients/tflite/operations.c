@@ -125,7 +125,7 @@ static bool check_type(struct lowering *t, int type, int other, const char *how)
 	return !t->refused;
 }
 
-static void check(struct lowering *t, const struct row *op)
+static void check(struct lowering *t, const struct row *op, bool with_shapes)
 {
 	const struct tfl_tensor *main = tensor_in(t, op->data), *in;
 	const uint32_t count = in_count(t);
@@ -137,13 +137,13 @@ static void check(struct lowering *t, const struct row *op)
 	for (uint32_t i = 0; i < count; i++) {
 		if (i < op->min_inputs && !op->optional && !tensor_in(t, i))
 			return refuse(t, "input %u is missing", i);
-		if (!check_dims(t, tensor_in(t, i)))
+		if (with_shapes && !check_dims(t, tensor_in(t, i)))
 			return;
 	}
 	for (uint32_t i = 0; i < out_count(t); i++) {
 		if (!tensor_out(t, i))
 			return refuse(t, "output %u is missing", i);
-		if (!check_dims(t, tensor_out(t, i)))
+		if (with_shapes && !check_dims(t, tensor_out(t, i)))
 			return;
 	}
 	if (op->params && !params(t))
@@ -168,27 +168,48 @@ const char *operation_why(int32_t code)
 	return find(code)->why;
 }
 
+uint32_t operation_values(int32_t code)
+{
+	return find(code)->shape_inputs & ~SHAPE_OF_VALUES;
+}
+
+/*
+ * Begins the translation of g->node. False: it is rejected, or TensorFlow Lite has computed its
+ * outputs.
+ */
+static bool begin(struct graph *g, const struct row *op, bool with_shapes)
+{
+	struct lowering *t = &g->l;
+
+	*t = (struct lowering){ .b = &g->b, .code = op->code, .function = op->function,
+				.devices = t->devices };
+	if (node_is_folded(g->context, g->node))
+		return false;
+	if (!op->translate)
+		refuse(t, "%s", op->why ? op->why : "NNAPI has no such operation");
+	else
+		check(t, op, with_shapes);
+	return !t->refused;
+}
+
+bool operation_check(struct graph *g, int32_t code)
+{
+	begin(g, find(code), false);
+	return !g->l.refused;
+}
+
 bool operation_convert(struct graph *g, int32_t code, int index)
 {
 	const struct builder_mark mark = builder_mark(&g->b);
 	const struct row *op = find(code);
 	struct lowering *t = &g->l;
 
-	*t = (struct lowering){ .b = &g->b, .code = op->code, .function = op->function,
-				.devices = t->devices };
 	g->b.node = (uint32_t)index;
 	g->first = mark.operations;
 	g->take_int16 = false;
 	g->take_int64 = op->types & LONGS;
 	g->dequantises = false;
-	/* TensorFlow Lite has computed its outputs. */
-	if (node_is_folded(g->context, g->node))
-		return true;
-	if (!op->translate)
-		refuse(t, "%s", op->why ? op->why : "NNAPI has no such operation");
-	else
-		check(t, op);
-	if (!t->refused)
+	if (begin(g, op, true))
 		op->translate(t);
 	if (g->b.failed)
 		refuse(t, "no memory");

@@ -32,6 +32,12 @@ const char *operation_why(int32_t code);
  */
 bool operation_convert(struct graph *g, int32_t code, int index);
 
+/* Checks all but shapes and the values of constants; false: rejected, with g->l.reason. */
+bool operation_check(struct graph *g, int32_t code);
+
+/* Returns bits of inputs whose values give the shapes of the outputs. */
+uint32_t operation_values(int32_t code);
+
 /* When the shapes of a node's outputs are known. */
 enum lateness {
 	IN_TIME,

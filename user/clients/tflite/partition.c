@@ -11,7 +11,8 @@ struct choice {
 	struct delegate *delegate;
 	struct candidate *nodes;	/* in the order of the execution plan */
 	int count;
-	bool *dynamic;			/* for each tensor: its shape is known only at run time */
+	bool *dynamic;			/* by tensor: its shape is known only at run time */
+	bool *shapes;			/* by tensor: its value follows from shapes */
 };
 
 static void leave(struct choice *c, struct candidate *n, const char *why)
@@ -70,7 +71,8 @@ static bool read_plan(struct choice *c)
 		return false;
 	c->nodes = calloc((size_t)plan->size + 1, sizeof(c->nodes[0]));
 	c->dynamic = calloc(c->context->num_tensors + 1, sizeof(c->dynamic[0]));
-	if (!c->nodes || !c->dynamic)
+	c->shapes = calloc(c->context->num_tensors + 1, sizeof(c->shapes[0]));
+	if (!c->nodes || !c->dynamic || !c->shapes)
 		return false;
 	c->count = plan->size;
 	for (int i = 0; i < c->count; i++)
@@ -83,6 +85,7 @@ static bool read_plan(struct choice *c)
 		n->node = node;
 		n->code = operation_code(registration);
 		n->taken = !node->delegate && n->code != TFL_BUILTIN_DELEGATE;
+		n->can_be_late = registration->prepare && registration->invoke;
 	}
 	return true;
 }
@@ -104,15 +107,15 @@ static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 }
 
 /* Returns whether the outputs' values follow from shapes: SHAPE, and what is computed from it. */
-static bool follows_shapes(const struct choice *c, const struct candidate *n, const bool *shapes)
+static bool follows_shapes(const struct choice *c, const struct candidate *n)
 {
 	const struct tfl_ints *in = n->node->inputs, *out = n->node->outputs;
 	bool follows = n->code == TFL_OP_SHAPE || n->code == TFL_OP_RANK;
 
 	for (int i = 0; i < in->size && !follows; i++)
-		follows = in->data[i] >= 0 && shapes[in->data[i]];
+		follows = in->data[i] >= 0 && c->shapes[in->data[i]];
 	for (int i = 0; i < in->size && n->code != TFL_OP_SHAPE && n->code != TFL_OP_RANK; i++)
-		follows = follows && (in->data[i] < 0 || shapes[in->data[i]] ||
+		follows = follows && (in->data[i] < 0 || c->shapes[in->data[i]] ||
 				      tensor_is_constant(&c->context->tensors[in->data[i]]));
 	for (int i = 0; i < out->size; i++)
 		follows = follows && tensor_count(&c->context->tensors[out->data[i]]) <= 64;
@@ -120,46 +123,44 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n, co
 }
 
 /*
- * Lets TensorFlow Lite compute values early if shapes depend on them and they depend on other
- * shapes. TensorFlow Lite does not prepare nodes behind a tensor whose shape it learns later.
+ * If shapes follow from values, and those from other shapes, lets TensorFlow Lite compute them when
+ * it prepares. It does not prepare what is behind a tensor whose shape it knows later; such nodes
+ * are prepared when they run.
  */
 static bool fold_shapes(struct choice *c)
 {
-	bool *shapes = calloc(c->context->num_tensors + 1, sizeof(shapes[0]));
 	bool *late = calloc((size_t)c->count + 1, sizeof(late[0])), any = false;
-	const bool ok = shapes && late;
 	struct graph g = { .context = c->context };
 	struct tfl_registration *registration;
 	struct tfl_node *node;
-	int end = 0;
+	int end = c->count;
 
-	for (; ok && end < c->count; end++) {
-		const struct candidate *n = &c->nodes[end];
+	for (int i = 0; late && i < c->count; i++) {
+		const struct candidate *n = &c->nodes[i];
 		enum lateness when;
 
 		g.node = n->node;
-		when = operation_lateness(&g, n->code, shapes);
-		if (when == LATE)
-			break;
-		late[end] = when == LATE_BY_SHAPES;
-		any = any || late[end];
-		for (int i = 0; i < n->node->outputs->size; i++)
-			shapes[n->node->outputs->data[i]] = follows_shapes(c, n, shapes);
+		when = operation_lateness(&g, n->code, c->shapes);
+		if (when == LATE && end > i)
+			end = i;
+		late[i] = when == LATE_BY_SHAPES;
+		any = any || late[i];
+		for (int o = 0; o < n->node->outputs->size; o++)
+			c->shapes[n->node->outputs->data[o]] = follows_shapes(c, n);
 	}
-	for (int i = 0; i < end && any; i++) {
+	for (int i = 0; i < c->count && any; i++) {
 		const struct candidate *n = &c->nodes[i];
-		const bool is_value = n->node->outputs->size && shapes[n->node->outputs->data[0]];
+		const bool is_value = n->node->outputs->size && c->shapes[n->node->outputs->data[0]];
 
 		if (n->taken && (is_value || late[i]) &&
 		    c->context->get_node(c->context, n->index, &node, &registration) == TFL_OK)
-			fold_node(c->context, node, registration, is_value);
+			fold_node(c->context, node, registration, is_value, is_value && i < end);
 	}
-	free(shapes);
 	free(late);
-	return ok;
+	return late;
 }
 
-/* Rejects nodes that the translators reject, and nodes that depend on unknown shapes. */
+/* Rejects nodes that the translators reject. Late ones are translated when they run. */
 static bool check_each(struct choice *c)
 {
 	struct graph g;
@@ -170,16 +171,16 @@ static bool check_each(struct choice *c)
 		const char *why = operation_why(n->code);
 
 		g.node = n->node;
-		if (dynamic(c, n->node->inputs, false)) {
-			why = why ?: "the shape of an input is known only when it runs";
+		n->late = dynamic(c, n->node->inputs, false) ||
+			  operation_lateness(&g, n->code, NULL) != IN_TIME;
+		if (n->late)
 			dynamic(c, n->node->outputs, true);
-		} else if (operation_lateness(&g, n->code, NULL) != IN_TIME) {
-			why = why ?: "the shape of an output is known only when it runs";
-			dynamic(c, n->node->outputs, true);
-		}
 		if (!n->taken)
 			continue;
-		if (!why && !operation_convert(&g, n->code, n->index))
+		if (n->late && !n->can_be_late)
+			why = why ?: "its shape is known only when it runs, and no function computes it";
+		if (!why && !(n->late ? operation_check(&g, n->code) :
+			      operation_convert(&g, n->code, n->index)))
 			why = g.l.reason;
 		n->work = g.l.work + g.l.written;
 		n->dequantises = g.dequantises;
@@ -188,6 +189,31 @@ static bool check_each(struct choice *c)
 	}
 	graph_free(&g);
 	return ok;
+}
+
+static bool has(const struct tfl_ints *list, int tensor)
+{
+	for (int i = 0; list && i < list->size; i++)
+		if (list->data[i] == tensor)
+			return true;
+	return false;
+}
+
+/* Leaves late nodes that make values which others need before they can be compiled. */
+static void leave_values(struct choice *c)
+{
+	for (int i = 0; i < c->count; i++) {
+		const struct candidate *n = &c->nodes[i];
+		const uint32_t values = n->taken && n->late ? operation_values(n->code) : 0;
+		const struct tfl_ints *in = n->node->inputs;
+
+		for (int v = 0; v < in->size && v < 31; v++)
+			for (int k = 0; k < i && values >> v & 1 && in->data[v] >= 0; k++)
+				if (c->nodes[k].taken && c->nodes[k].late && !c->shapes[in->data[v]] &&
+				    has(c->nodes[k].node->outputs, in->data[v]))
+					leave(c, &c->nodes[k], "the shape of another node follows "
+							       "from its value");
+	}
 }
 
 /* Returns the end of a node's operations, which are together, from `from` on. */
@@ -216,7 +242,7 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 	for (uint32_t at = 0, end, i = 0; i < (uint32_t)c->count; i++, at = end) {
 		struct candidate *n = &c->nodes[i];
 
-		end = n->taken ? end_of(&g->b, at, n) : at;
+		end = n->taken && !n->late ? end_of(&g->b, at, n) : at;
 		if (each && end > at)
 			builder_ask(&g->b, at, end, constants, devices, d->devices.count,
 				    supported + at, &is_model);
@@ -243,7 +269,7 @@ static bool check_devices(struct choice *c)
 			struct candidate *n = &c->nodes[i];
 
 			g.node = n->node;
-			if (n->taken && !operation_convert(&g, n->code, n->index))
+			if (n->taken && !n->late && !operation_convert(&g, n->code, n->index))
 				leave(c, n, g.l.reason);
 		}
 		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
@@ -253,7 +279,7 @@ static bool check_devices(struct choice *c)
 		if (!taken && !attempt)
 			ask(c, &g, &constants, true, supported);
 		for (int i = 0; i < c->count && !taken && attempt; i++)
-			if (c->nodes[i].taken)
+			if (c->nodes[i].taken && !c->nodes[i].late)
 				leave(c, &c->nodes[i], "NNAPI refuses the graph");
 		free(supported);
 		constants_free(&constants);
@@ -261,14 +287,6 @@ static bool check_devices(struct choice *c)
 		if (!ok || taken)
 			return ok;
 	}
-}
-
-static bool has(const struct tfl_ints *list, int tensor)
-{
-	for (int i = 0; list && i < list->size; i++)
-		if (list->data[i] == tensor)
-			return true;
-	return false;
 }
 
 static bool only_constants(const struct choice *c, const struct candidate *n)
@@ -298,7 +316,8 @@ static void leave_constants(struct choice *c)
 	}
 }
 
-static struct tfl_ints *list_taken(const struct choice *c)
+/* Lists nodes that are taken and late, or taken and not. */
+static struct tfl_ints *list_taken(const struct choice *c, bool late)
 {
 	struct tfl_ints *list = malloc(sizeof(*list) + (size_t)c->count * sizeof(int));
 
@@ -306,7 +325,7 @@ static struct tfl_ints *list_taken(const struct choice *c)
 		return NULL;
 	list->size = 0;
 	for (int i = 0; i < c->count; i++)
-		if (c->nodes[i].taken)
+		if (c->nodes[i].taken && c->nodes[i].late == late)
 			list->data[list->size++] = c->nodes[i].index;
 	return list;
 }
@@ -349,18 +368,30 @@ static bool has_input(const struct choice *c, const struct tfl_partition *p)
 	return false;
 }
 
-/* Rejects partitions that are too small to pay, and the smallest ones above the maximum number. */
-static bool choose_partitions(struct choice *c, int *kept)
+static bool is_whole(const struct choice *c)
+{
+	bool whole = true;
+
+	for (int i = 0; i < c->count; i++)
+		whole = whole && c->nodes[i].taken;
+	return whole;
+}
+
+/*
+ * Rejects partitions that are too small to pay, and the smallest ones if there would be more than
+ * the maximum number. The work of late ones is not known yet.
+ */
+static bool choose_partitions(struct choice *c, bool late, int *kept)
 {
 	const struct options *o = &c->delegate->options;
-	struct tfl_ints *list = list_taken(c);
+	const int before = *kept;
+	const bool whole = is_whole(c);
+	struct tfl_ints *list = list_taken(c, late);
 	struct tfl_partition *parts = NULL;
 	int count = 0;
-	bool whole;
 
 	if (!list)
 		return false;
-	whole = list->size == c->count;
 	if (list->size && (!c->context->preview_partitions ||
 			   c->context->preview_partitions(c->context, list, &parts, &count) !=
 			   TFL_OK)) {
@@ -368,20 +399,20 @@ static bool choose_partitions(struct choice *c, int *kept)
 		return false;
 	}
 	free(list);
-	*kept = count;
+	*kept += count;
 	for (int i = 0; i < count; i++) {
 		const char *why = NULL;
 
 		if (!has_input(c, &parts[i]))
 			why = "all of its partition is constant";
-		else if (!whole && work_of(c, &parts[i]) < o->min_work)
+		else if (!whole && !late && work_of(c, &parts[i]) < o->min_work)
 			why = "its partition is too small to pay";
 		if (!why)
 			continue;
 		drop(c, &parts[i], why);
 		--*kept;
 	}
-	while (o->max_partitions && *kept > (int)o->max_partitions) {
+	while (o->max_partitions && *kept > (int)o->max_partitions && *kept > before) {
 		int least = -1;
 
 		for (int i = 0; i < count; i++)
@@ -425,28 +456,30 @@ static bool supply(struct choice *c, const struct candidate *n)
 
 static int replace(struct choice *c, int partitions)
 {
-	struct tfl_ints *list = list_taken(c);
-	int status = TFL_OK;
+	struct tfl_ints *lists[] = { list_taken(c, false), list_taken(c, true) };
+	const bool whole = is_whole(c);
+	int status = lists[0] && lists[1] ? TFL_OK : TFL_ERROR;
 
-	if (!list)
-		return TFL_ERROR;
 	for (int i = 0; i < c->count && status == TFL_OK; i++)
 		status = supply(c, &c->nodes[i]) ? TFL_OK : TFL_ERROR;
-	if (c->delegate->options.report)
-		report_graph(c->context, c->delegate, c->nodes, c->count, list);
-	else
-		tell(c->delegate, list->size, c->count, partitions);
-	if (list->size && status == TFL_OK)
-		status = c->context->replace_nodes(c->context, kernel_registration, list,
-						   &c->delegate->base);
-	free(list);
+	if (status == TFL_OK && c->delegate->options.report)
+		report_graph(c->context, c->delegate, c->nodes, c->count, lists);
+	else if (status == TFL_OK)
+		tell(c->delegate, lists[0]->size + lists[1]->size, c->count, partitions);
+	for (int late = 0; late < 2 && status == TFL_OK; late++)
+		if (lists[late]->size)
+			status = c->context->replace_nodes(c->context,
+							   kernel_registration(late, whole),
+							   lists[late], &c->delegate->base);
+	free(lists[0]);
+	free(lists[1]);
 	return status;
 }
 
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 {
 	struct choice c = { .context = context, .delegate = delegate->data };
-	int status = TFL_ERROR, partitions;
+	int status = TFL_ERROR, partitions = 0;
 	char text[OPTIONS_ERROR_SIZE];
 	const char *wrong = runtime_wrong(delegate->data, context, text);
 	bool read;
@@ -462,14 +495,17 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate)
 		    "twice, or after it is read");
 		status = TFL_OK;
 	} else if (read && fold_shapes(&c) && check_each(&c) && check_devices(&c)) {
+		leave_values(&c);
 		leave_constants(&c);
-		if (choose_partitions(&c, &partitions))
+		if (choose_partitions(&c, false, &partitions) &&
+		    choose_partitions(&c, true, &partitions))
 			status = replace(&c, partitions);
 	}
 	for (int i = 0; c.nodes && i < c.count; i++)
 		free(c.nodes[i].why);
 	free(c.nodes);
 	free(c.dynamic);
+	free(c.shapes);
 	if (status != TFL_OK)
 		context->report_error(context, "nnaccel: the graph cannot be partitioned");
 	return status;

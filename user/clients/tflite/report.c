@@ -86,7 +86,8 @@ static bool has(const struct tfl_ints *list, int number)
 	return false;
 }
 
-static void report_parts(const struct tfl_context *c, FILE *file, const struct tfl_partition *parts, int count)
+static void report_parts(const struct tfl_context *c, FILE *file, int first, const struct tfl_partition *parts,
+			 int count)
 {
 	for (int p = 0; p < count; p++) {
 		struct report_part sum = { 0 };
@@ -101,17 +102,40 @@ static void report_parts(const struct tfl_context *c, FILE *file, const struct t
 		}
 		for (int i = 0; i < parts[p].outputs->size; i++)
 			sum.out += tensor_of(c, parts[p].outputs, i)->bytes;
-		report_part(file, p, &sum);
+		report_part(file, first + p, &sum);
 	}
 }
 
-void report_graph(struct tfl_context *context, const struct delegate *delegate, const struct candidate *nodes,
-		  int count, const struct tfl_ints *taken)
+static const char *why_of(const struct candidate *n)
+{
+	if (n->taken && n->late)
+		return "it is compiled when its shapes are known";
+	return n->taken && n->dequantises ? "its weights are dequantised" : n->why;
+}
+
+/* Finds the parts of a list: writes them, or to `nodes` where those are. Returns their number. */
+static int find_parts(struct tfl_context *context, FILE *file, int first, struct candidate *nodes, int count,
+		      const struct tfl_ints *list)
+{
+	struct tfl_partition *parts = NULL;
+	int num = 0;
+
+	if (list->size && context->preview_partitions)
+		context->preview_partitions(context, list, &parts, &num);
+	for (int p = 0; p < num && nodes; p++)
+		for (int i = 0; i < count; i++)
+			if (has(parts[p].nodes, nodes[i].index))
+				nodes[i].part = first + p;
+	if (!nodes)
+		report_parts(context, file, first, parts, num);
+	return num;
+}
+
+void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
+		  int count, struct tfl_ints *const lists[2])
 {
 	char names[256];
 	FILE *file;
-	struct tfl_partition *parts = NULL;
-	int num_parts = 0;
 
 	devices_names(&delegate->devices, names, sizeof(names));
 	file = report_open(delegate->options.report, names);
@@ -119,19 +143,15 @@ void report_graph(struct tfl_context *context, const struct delegate *delegate, 
 		say(0, 0, "option report: %s cannot be written", delegate->options.report);
 		return;
 	}
-	if (taken->size && context->preview_partitions)
-		context->preview_partitions(context, taken, &parts, &num_parts);
-	for (const struct candidate *n = nodes; n < nodes + count; n++) {
+	for (int i = 0; i < count; i++)
+		nodes[i].part = -1;
+	find_parts(context, file, find_parts(context, file, 0, nodes, count, lists[0]), nodes, count, lists[1]);
+	for (struct candidate *n = nodes; n < nodes + count; n++) {
 		const struct tfl_tensor *out = tensor_of(context, n->node->outputs, 0);
-		int part = -1;
 
-		for (int p = 0; n->taken && p < num_parts; p++)
-			if (has(parts[p].nodes, n->index))
-				part = p;
-		report_node(file, part, operation_name(n->code), out ? out->name : NULL,
-			    multiply_adds(context, n),
-			    n->taken && n->dequantises ? "its weights are dequantised" : n->why);
+		report_node(file, n->part, operation_name(n->code), out ? out->name : NULL,
+			    multiply_adds(context, n), why_of(n));
 	}
-	report_parts(context, file, parts, num_parts);
+	find_parts(context, file, find_parts(context, file, 0, NULL, 0, lists[0]), NULL, 0, lists[1]);
 	fclose(file);
 }

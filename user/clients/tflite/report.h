@@ -16,14 +16,17 @@ struct candidate {
 	const struct tfl_node *node;
 	int32_t code;
 	bool taken;
+	bool can_be_late;		/* TensorFlow Lite's kernels can compute it when it runs */
+	bool late;			/* shapes are known only when it runs */
 	bool dequantises;		/* compilation converts its weights to float32 */
 	uint64_t work;
-	/* the reason to leave the node; NULL if it is claimed, or if memory ran out */
+	int part;			/* for the report; -1: none */
+	/* the reason to leave it; NULL: claimed, or out of memory */
 	char *why;
 };
 
-/* Writes the file of `count` nodes; those of the list are claimed. */
-void report_graph(struct tfl_context *context, const struct delegate *delegate, const struct candidate *nodes,
-		  int count, const struct tfl_ints *taken);
+/* Writes the file of `count` nodes; those of the lists, one of them late ones, are claimed. */
+void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
+		  int count, struct tfl_ints *const lists[2]);
 
 #endif /* NN_TFLITE_REPORT_H */

@@ -141,7 +141,7 @@ static void run(struct world *w)
 }
 
 /* The first dimension of what is no constant is halved, as an application resizes tensors. */
-static void resize(struct world *w)
+static void resize_again(struct world *w)
 {
 	for (int i = 0; i < w->num_tensors; i++) {
 		struct tfl_tensor *t = &w->tensors[i];
@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		run(w);
 		if (data[3] & RESHAPED) {
-			resize(w);
+			resize_again(w);
 			run(w);
 		}
 	}

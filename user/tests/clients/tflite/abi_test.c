@@ -52,7 +52,6 @@ SAME_VALUE(TFL_NO_BUFFER, kTfLiteNullBufferHandle);
 SAME_VALUE(TFL_BUILTIN_DELEGATE, kTfLiteBuiltinDelegate);
 SAME_VALUE(TFL_AFFINE_QUANTIZATION, kTfLiteAffineQuantization);
 SAME_VALUE(TFL_FLAG_DYNAMIC_TENSORS, kTfLiteDelegateFlagsAllowDynamicTensors);
-SAME_VALUE(TFL_FLAG_PROPAGATE_SHAPES, kTfLiteDelegateFlagsRequirePropagatedShapes);
 SAME_VALUE(0, kTfLiteLSTMFullKernel);
 SAME_VALUE(0, kTfLiteFullyConnectedWeightsFormatDefault);
 

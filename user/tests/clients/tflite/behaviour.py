@@ -53,7 +53,7 @@ class World:
         plain = runtime.Interpreter(self.tflite, data)
         plain.allocate()
         with runtime.Stderr() as said:
-            delegate = self.delegate(verbosity=1, **options)
+            delegate = self.delegate(**{"verbosity": 1, **options})
             ours = runtime.Interpreter(self.tflite, data, [delegate.handle])
             ours.allocate()
         return plain, ours, delegate, said.text
@@ -173,26 +173,6 @@ def test_small_partitions_are_left(w):
     plain.close()
 
 
-def test_shapes_that_are_known_late(w):
-    m = model.Model(w.operators)
-    x = m.input([1, 8, 8, 3])
-    shape = m.input([2], model.INT32)
-    y = conv(m, x, 8, 3, 8)
-    z = m.op("RESHAPE", [y, shape], [m.tensor([8, 64])])
-    data = m.finish(m.op("EXP", [z], [m.tensor([8, 64])]))
-    plain, ours, delegate, said = w.both(data)
-    assert nodes(said) == (1, 3, 1), said
-    assert "RESHAPE, is left to TensorFlow Lite: the shape of an output is known only" in said
-    for size in ((8, 64), (512, 1), (16, 32)):
-        image = floats(192)
-        a = plain.run(image, struct.pack("2i", *size))[0]
-        b = ours.run(image, struct.pack("2i", *size))[0]
-        assert near(a, b)
-    ours.close()
-    delegate.close()
-    plain.close()
-
-
 def numbers(m, data, shape=None):
     return m.tensor([len(data)] if shape is None else shape, model.INT32, data=data)
 
@@ -250,6 +230,113 @@ def attention(m):
     z = m.op("RESHAPE", [z, whole], [m.tensor([1, 6, 8])])
     fill = m.op("FILL", [shape_with_batch(m, z, [6, 8]), m.tensor([], data=[.5])], [m.tensor([1, 6, 8])])
     return [m.op("ADD", [z, fill], [m.tensor([1, 6, 8])], model.NONE)]
+
+
+def run_late(w, data, wanted, runs, **options):
+    """Runs a model with and without the plug-in; returns what that said when it began, and then."""
+    plain, ours, delegate, said = w.both(data, **options)
+    assert nodes(said) == wanted, said
+    with runtime.Stderr() as ran:
+        for inputs in runs:
+            expected = plain.run(*inputs)
+            for a, b in zip(expected, ours.run(*inputs)):
+                assert near(a, b), (len(a), len(b), a[:16], b[:16])
+    ours.close()
+    delegate.close()
+    plain.close()
+    return said, ran.text
+
+
+def packed(*values):
+    return struct.pack(f"{len(values)}i", *values)
+
+
+def reshaped(m, name="TANH", kind=model.FLOAT32):
+    """A convolution, a RESHAPE by an input, and another operation."""
+    x = m.input([1, 8, 8, 3])
+    shape = m.input([2], model.INT32)
+    z = m.op("RESHAPE", [conv(m, x, 8, 3, 8), shape], [m.tensor([1, 1], known=False)])
+    return m.op(name, [z], [m.tensor([1, 1], kind, known=False)])
+
+
+def test_shapes_that_are_known_late(w):
+    sizes = ((8, 64), (512, 1), (16, 32), (16, 32))
+    m = model.Model(w.operators)
+    data = m.finish(reshaped(m))
+    _, ran = run_late(w, data, (3, 3, 2), [(floats(192), packed(*size)) for size in sizes], verbosity=2)
+    # The convolution was compiled before; the others are compiled for each new shape.
+    assert ran.count("compiled 2 nodes") == 3 and "stay with" not in ran, ran
+    # The first run fails, as it does without the plug-in, and the next one is right.
+    plain, ours, delegate, _ = w.both(data)
+    for i in (plain, ours):
+        with runtime.Stderr():
+            try:
+                i.run(floats(192), packed(5, 5))
+                raise AssertionError("a RESHAPE to another size")
+            except RuntimeError:
+                pass
+    image = floats(192)
+    assert near(plain.run(image, packed(4, 128))[0], ours.run(image, packed(4, 128))[0])
+    for i in (plain, ours):
+        i.resize(0, [2, 8, 8, 3])
+        i.allocate()
+    image = floats(384)
+    assert near(plain.run(image, packed(4, 256))[0], ours.run(image, packed(4, 256))[0])
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
+def test_late_values_inside(w):
+    # A value that gives a shape is computed before it: SHAPE by TensorFlow Lite, CAST in a partition before.
+    m = model.Model(w.operators)
+    z = reshaped(m)
+    flat = m.op("RESHAPE", [z, shape_with_batch(m, z, [2, -1])], [m.tensor([1, 1, 1], known=False)])
+    data = m.finish(m.op("ABS", [flat], [m.tensor([1, 1, 1], known=False)]), flat)
+    _, ran = run_late(w, data, (8, 8, 2), [(floats(192), packed(*s)) for s in ((8, 64), (16, 32), (8, 64))])
+    assert "stay with" not in ran, ran
+    m = model.Model(w.operators)
+    again = m.op("CAST", [m.input([2])], [m.tensor([2], model.INT32)], model.FLOAT32, model.INT32)
+    data = m.finish(m.op("RESHAPE", [m.input([4, 6]), again], [m.tensor([1, 1], known=False)]))
+    _, ran = run_late(w, data, (2, 2, 2), [(struct.pack("2f", *s), floats(24)) for s in ((3, 8), (12, 2))])
+    assert "stay with" not in ran, ran
+    # One that is late itself is left.
+    m = model.Model(w.operators)
+    row = m.op("RESHAPE", [m.input([2]), m.input([1], model.INT32)], [m.tensor([1], known=False)])
+    times = m.op("CAST", [row], [m.tensor([1], model.INT32, known=False)], model.FLOAT32, model.INT32)
+    y = m.op("TILE", [m.input([4, 6]), times], [m.tensor([1, 1], known=False)])
+    said, _ = run_late(w, m.finish(m.op("ABS", [y], [m.tensor([1, 1], known=False)])), (3, 4, 2),
+                       [(struct.pack("2f", *s), packed(2), floats(24)) for s in ((1, 2), (3, 1))], min_work=0)
+    assert "CAST, is left to TensorFlow Lite: the shape of another node follows from its value" in said, said
+
+
+def test_late_nodes_that_stay(w):
+    for name, kind, options, why in (("TANH", model.FLOAT32, {}, "shapes change too often"),
+                                     ("BITCAST", model.INT32, {}, "too small to pay")):
+        m = model.Model(w.operators)
+        data = m.finish(reshaped(m, name, kind))
+        sizes = [(2 ** (i % 8), 2 ** (9 - i % 8)) for i in range(12)]
+        _, ran = run_late(w, data, (3, 3, 2) if name == "TANH" else (2, 3, 2),
+                          [(floats(192), packed(*size)) for size in sizes], **options)
+        assert why in ran, ran
+    m = model.Model(w.operators)
+    x = m.op("RESHAPE", [m.input([24], model.INT32), m.input([2], model.INT32)],
+             [m.tensor([1, 1], model.INT32, known=False)])
+    data = m.finish(m.op("ADD", [x, x], [m.tensor([1, 1], model.INT32, known=False)], model.RELU))
+    _, ran = run_late(w, data, (2, 2, 1), [(packed(*range(-12, 12)), packed(*s)) for s in ((2, 12), (2, 12), (3, 8))])
+    assert ran.count("stay with TensorFlow Lite: node 1, ADD: int32 with a fused activation") == 2, ran
+
+
+def test_nodes_behind_where(w):
+    m = model.Model(w.operators)
+    x = m.input([6, 5])
+    places = m.op("WHERE", [m.op("GREATER", [x, m.tensor([], data=[0])], [m.tensor([6, 5], model.BOOL)])],
+                  [m.tensor([1, 2], model.INT64, known=False)])
+    y = m.op("GATHER_ND", [x, places], [m.tensor([1], known=False)])
+    data = m.finish(m.op("EXP", [y], [m.tensor([1], known=False)]))
+    _, ran = run_late(w, data, (3, 4, 2), [(floats(30),) for _ in range(3)] + [(struct.pack("30f", *[-1] * 30),)],
+                      min_work=0)
+    assert ran.count("stay with") == 1, ran
 
 
 def test_shapes_that_follow_from_shapes(w):

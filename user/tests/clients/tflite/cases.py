@@ -971,3 +971,47 @@ case("bidirectional sequence rnn", bidirectional_rnn(False), runs=3)
 case("bidirectional sequence rnn, merged", bidirectional_rnn(True), runs=3)
 case("svdf rank 1", svdf(1, NONE), runs=4)
 case("svdf rank 2, relu", svdf(2, RELU), runs=4)
+
+
+# ---- Shapes that follow from values ----
+
+def late(name, inputs, given, rank, *options, kind=FLOAT32, outputs=1, before=None, behind=None):
+    """`inputs` are shapes of data, or ranks of values: what `given` has, a list for each run. Values of rank
+    2 are pairs."""
+    def make(m):
+        ins, at = [], 0
+        for shape in inputs:
+            if isinstance(shape, list):
+                ins.append(before(m, shape) if before else m.input(shape, **typed(kind)))
+                continue
+            values_ = [run[at] for run in given]
+            n = len(values_[0])
+            ins.append(m.input([[], [n], [n // 2, 2]][shape], INT32))
+            m.given[ins[-1]] = values_
+            at += 1
+        outs = [m.tensor([1] * rank, known=False, **typed(kind)) for _ in range(outputs)]
+        m.op(name, ins, outs, *options)
+        return [behind(m, o) if behind else o for o in outs]
+    return make
+
+
+for kind in ALL:
+    t = NAMES[kind]
+    for name, inputs, given, rank, *options in (
+            ("RESHAPE", [[2, 3, 4], 1], [[[6, 4]], [[3, 8]]], 2),
+            ("TRANSPOSE", [[2, 3, 4], 1], [[[2, 0, 1]], [[0, 2, 1]]], 3),
+            ("PAD", [[2, 3], 2], [[[1, 0, 2, 1]], [[0, 0, 3, 3]]], 2),
+            ("SLICE", [[4, 5], 1, 1], [[[1, 2], [2, -1]], [[0, 1], [-1, 3]]], 2),
+            ("STRIDED_SLICE", [[4, 5], 1, 1, 1], [[[0, 1], [3, 5], [2, 1]], [[3, 4], [0, 0], [-1, -2]]], 2,
+             0, 0, 0, 0, 0, False),
+            ("TILE", [[2, 3], 1], [[[2, 1]], [[1, 3]]], 2),
+            ("BROADCAST_TO", [[3, 1], 1], [[[3, 4]], [[3, 2]]], 2),
+            ("EXPAND_DIMS", [[3, 2], 0], [[[0]], [[-1]]], 3),
+            ("RESIZE_BILINEAR", [[1, 4, 5, 2], 1], [[[8, 7]], [[3, 9]]], 4, False, True),
+            ("RESIZE_NEAREST_NEIGHBOR", [[1, 4, 5, 2], 1], [[[8, 7]], [[3, 9]]], 4, False, False),
+            ("REDUCE_MAX", [[2, 3, 4], 1], [[[0, 2]], [[1, -1]]], 1, False),
+            ("MEAN", [[2, 3, 4], 1], [[[0]], [[2]]], 2, False),
+            ("BATCH_TO_SPACE_ND", [[4, 2, 3, 1], 1, 2], [[[2, 2], [0, 0, 0, 0]], [[2, 2], [1, 0, 0, 1]]], 4),
+            ("SPACE_TO_BATCH_ND", [[1, 4, 6, 1], 1, 2], [[[2, 2], [0, 0, 0, 0]], [[2, 3], [0, 2, 3, 0]]], 4)):
+        case(f"late {name.lower()} {t}", late(name, inputs, given, rank, *options, kind=kind), runs=2)
+case("late fill", late("FILL", [1, []], [[[2, 3]], [[4, 1]]], 2), runs=2)

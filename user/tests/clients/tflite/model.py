@@ -75,6 +75,7 @@ class Model:
         self.inputs = []
         self.outputs = []
         self.branches = []
+        self.given = {}  # by input: what each run gives it, if that is not random
 
     def branch(self):
         """Another subgraph of the model; its number is that of those made so far, from 1 on."""
@@ -84,8 +85,9 @@ class Model:
         return other
 
     def tensor(self, shape, kind=FLOAT32, scale=None, zero=0, data=None, variable=False, axis=0,
-               name=None):
-        """`scale` is a number or, per channel of `axis`, a list."""
+               name=None, known=True):
+        """`scale` is a number or, per channel of `axis`, a list. A tensor of no `known` size has sizes of 1, as
+        converters write it."""
         buffer = 0
         quant = None
         if data is not None:
@@ -99,7 +101,8 @@ class Model:
             quant = {2: Vector("f", scales), 3: Vector("q", zeros), 6: Scalar("i", axis)}
         self.tensors.append({
             0: Vector("i", shape), 1: Scalar("b", kind), 2: Scalar("I", buffer),
-            3: name or "t%d" % len(self.tensors), 4: quant, 5: Scalar("B", variable)})
+            3: name or "t%d" % len(self.tensors), 4: quant, 5: Scalar("B", variable),
+            7: None if known else Vector("i", [-1] * len(shape))})
         self.shapes.append(list(shape))
         self.types.append(kind)
         self.quants.append((scale, zero))

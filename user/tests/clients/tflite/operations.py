@@ -73,10 +73,15 @@ def run(tflite, plugin, options, operators, case):
         wrong = f"left to TensorFlow Lite: {said.text}"
     elif case.left is not None and (taken.group(1) != "0" or case.left not in said.text):
         wrong = f"must be left because of \"{case.left}\": {said.text}"
-    inputs = [[random_input(made.types[i], made.shapes[i]) for i in made.inputs]
-              for _ in range(case.runs)]
+    inputs = [[struct.pack(f"{len(made.given[i][run])}i", *made.given[i][run]) if i in made.given else
+               random_input(made.types[i], made.shapes[i]) for i in made.inputs]
+              for run in range(case.runs)]
     expected_results = reference(tflite, operators, case, inputs)
-    for expected, got in zip(expected_results, [with_it.run(*i) for i in inputs]):
+    with runtime.Stderr() as ran:
+        results = [with_it.run(*i) for i in inputs]
+    if "stay with TensorFlow Lite" in ran.text:
+        wrong = wrong or ran.text
+    for expected, got in zip(expected_results, results):
         for i, (a, b) in enumerate(zip(expected, got)):
             wrong = wrong or compare(case, made.types[outputs[i]], a, b)
     with_it.close()
