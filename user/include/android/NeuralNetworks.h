@@ -39,8 +39,8 @@ uint64_t ANeuralNetworks_getDefaultLoopTimeout(void);
 uint64_t ANeuralNetworks_getMaximumLoopTimeout(void);
 
 /*
- * The devices: fixed at first use, the same for the life of the process; the
- * last is always the CPU, "nnapi-reference". BAD_DATA: no device of that index.
+ * The devices are fixed at first use and the same for the life of the process; the last one is
+ * always the CPU, "nnapi-reference". BAD_DATA: no device of that index.
  */
 int ANeuralNetworks_getDeviceCount(uint32_t *numDevices);
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device);
@@ -52,16 +52,18 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice *device,
 					  int64_t *featureLevel);
 
-/* Waits until a device can be used. DEAD_OBJECT or UNAVAILABLE_DEVICE: it cannot. */
+/*
+ * Waits until a device can be used. Returns DEAD_OBJECT or UNAVAILABLE_DEVICE if it cannot be used.
+ */
 int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
 
 /* ---- Memories ---- */
 
 /*
- * `size` bytes at `offset` of what can be mapped: a temporary file, /dev/shm, a
- * memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The fd is
- * duplicated; it is mapped when first needed, and UNMAPPABLE where that fails.
- * BAD_DATA: size 0, or no fd.
+ * Makes a memory of `size` bytes at `offset` of a file that can be mapped: a temporary file,
+ * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The fd is
+ * duplicated. The file is mapped when first needed; if that fails, the call returns UNMAPPABLE.
+ * BAD_DATA: size 0, or a wrong fd.
  */
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
@@ -76,10 +78,10 @@ int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
 
 /*
- * Memory in the place and layout that suits the roles of a finished description.
- * It has no contents before an execution or ANeuralNetworksMemory_copy() wrote it.
- * OP_FAILED: its size is not known. No process maps it: for values that the application
- * reads or writes after each execution, ANeuralNetworksMemory_createFromFd() saves a copy.
+ * Memory in the place and layout that suits the roles of a finished description. It has no contents
+ * before an execution or ANeuralNetworksMemory_copy() wrote it. Returns OP_FAILED if its size is
+ * not known. No process maps this memory. If the application reads or writes the values after each
+ * execution, ANeuralNetworksMemory_createFromFd() saves a copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
@@ -95,10 +97,9 @@ int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src,
 void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory);
 
 /*
- * A description of a memory: roles as inputs and outputs of finished
- * compilations, of one type and shape. `frequency` in (0, 1] hints how often the
- * role is used. BAD_DATA: a role that is there already or does not agree with the
- * others, a bad index. finish needs one role at least.
+ * A description of a memory: roles as inputs and outputs of finished compilations, of one type and
+ * shape. `frequency` in (0, 1] hints how often the role is used. BAD_DATA: a repeated role, a role
+ * that does not agree with the others, or a bad index. finish needs at least one role.
  */
 int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc);
 int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
@@ -129,9 +130,9 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
 
 /*
- * Makes an operand constant. Values of up to 128 bytes are copied at once; larger
- * ones must stay unchanged until ANeuralNetworksModel_finish() has copied them.
- * NULL and 0: the operand is omitted. BAD_DATA: a length other than the operand's.
+ * Makes an operand constant. Values of up to 128 bytes are copied at once; larger ones must stay
+ * unchanged until ANeuralNetworksModel_finish() has copied them. NULL and 0 omit the operand.
+ * BAD_DATA: a length other than the operand's.
  */
 int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
 					 const void *buffer, size_t length);
@@ -166,8 +167,8 @@ int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *
 							  bool allow);
 
 /*
- * For each operation, in the order in which they were added, whether any of the
- * devices can execute it. BAD_DATA: no device, or one twice.
+ * Sets, for each operation in the order of adding, whether any of the devices can execute it.
+ * BAD_DATA: no device, or a repeated one.
  */
 int ANeuralNetworksModel_getSupportedOperationsForDevices(
 	const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
@@ -175,7 +176,10 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 
 /* ---- Compilations ---- */
 
-/* For all devices: each operation runs on the fastest, and on the CPU if a device fails. */
+/*
+ * Compiles for all devices: each operation runs on the fastest one, and on the CPU if a device
+ * fails.
+ */
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
@@ -187,9 +191,9 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
 /*
- * A directory for compiled models, and 32 bytes that are unique to this model, such as a SHA-256 of
- * its file. A second model with the same token and arguments computes the values of the first one,
- * and no call fails. See Documentation/cache.rst.
+ * Sets a directory for compiled models, and 32 bytes that are unique to this model, such as a
+ * SHA-256 of its file. A second model with the same token and arguments computes the values of the
+ * first one, and no call fails. See Documentation/cache.rst.
  */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
@@ -200,7 +204,10 @@ int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compila
 int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation,
 					   int priority);
 
-/* The longest that finish should take, in ns; 0: any. BAD_DATA: not for exactly one device. */
+/*
+ * Sets the longest time for finish in ns; 0 for no limit. BAD_DATA: the compilation is not for
+ * exactly one device.
+ */
 int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilation,
 					  uint64_t duration);
 
@@ -208,8 +215,8 @@ int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilatio
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
 
 /*
- * Alignment of the address, and padding of the length, in bytes, with which an
- * input or output is used fastest; both powers of two. BAD_DATA: a bad index.
+ * Returns the alignment of the address, and the padding of the length, in bytes, for which an input
+ * or output is fastest; both are powers of two. BAD_DATA: a bad index.
  */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
@@ -229,10 +236,11 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution);
 
 /*
- * Arguments, by position in the lists of ANeuralNetworksModel_identifyInputsAndOutputs(),
- * each set once. `type` NULL: the model's; else it says what the model left unknown.
- * NULL and 0: omitted. Memory made from a description is used whole: offset and
- * length 0. BAD_DATA: a shape or length that does not fit, bytes outside the memory.
+ * Arguments, by position in the lists of ANeuralNetworksModel_identifyInputsAndOutputs(), each set
+ * once. With a NULL `type` the model's is used; otherwise it completes the dimensions that the
+ * model left unknown. NULL and 0 omit the argument. Memory made from a description is used whole,
+ * with offset and length 0. BAD_DATA: a shape or length that does not fit, bytes outside the
+ * memory.
  */
 int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32_t index,
 				      const ANeuralNetworksOperandType *type, const void *buffer,
@@ -251,7 +259,7 @@ int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execu
 						 const ANeuralNetworksMemory *memory,
 						 size_t offset, size_t length);
 
-/* Times are to be measured. BAD_DATA: the compilation is not for exactly one device. */
+/* Asks for times to be measured. BAD_DATA: the compilation is not for exactly one device. */
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure);
 
 /* The longest that an execution should take, in ns; 0: any. BAD_DATA: as above. */
@@ -285,8 +293,8 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 	uint32_t num_dependencies, uint64_t duration, ANeuralNetworksEvent **event);
 
 /*
- * The shape of an output after an execution. OUTPUT_INSUFFICIENT_SIZE: it did not
- * fit, and the shape is what it needs. BAD_DATA: a scalar has no dimensions.
+ * Returns the shape of an output after an execution. OUTPUT_INSUFFICIENT_SIZE: the output did not
+ * fit, and the shape is what it needs. BAD_DATA: a scalar, which has no dimensions.
  */
 int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *execution,
 						  int32_t index, uint32_t *rank);
@@ -299,7 +307,7 @@ int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *executi
 
 /* ---- Bursts ---- */
 
-/* One execution at a time: a second one meanwhile gets BAD_STATE. */
+/* A burst runs one execution at a time; a second one meanwhile gets BAD_STATE. */
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
 				ANeuralNetworksBurst **burst);
 void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
@@ -310,8 +318,9 @@ void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
 
 /*
- * A duplicate of an event's sync_file, for the caller to close. BAD_DATA (and -1): it has none, as
- * the events of executions. Another result is a shortage of memory or files: ask again.
+ * Returns a duplicate of an event's sync_file, which the caller closes. BAD_DATA (and -1): the
+ * event has none, as those of executions on the CPU. Another result means a shortage of memory or
+ * files; ask again.
  */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 

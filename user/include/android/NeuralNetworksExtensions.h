@@ -37,9 +37,9 @@ int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, in
 						 const void *data, size_t length);
 
 /*
- * A hint of an extension for a compilation or an execution for exactly one
- * device. BAD_DATA: the extension is not known, the attribute is there already,
- * or the compilation is not for exactly one device.
+ * Adds an extension's hint to a compilation or an execution for exactly one device. BAD_DATA: the
+ * extension is not known, the attribute is repeated, or the compilation is not for exactly one
+ * device.
  */
 int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
 						     const char *extensionName,

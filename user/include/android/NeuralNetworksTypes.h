@@ -33,13 +33,15 @@ typedef enum {
 	ANEURALNETWORKS_TENSOR_FLOAT16 = 8,		/* IEEE 754 half */
 	ANEURALNETWORKS_TENSOR_BOOL8 = 9,		/* bytes, 0 is false */
 	ANEURALNETWORKS_FLOAT16 = 10,			/* scalar IEEE 754 half */
-	/* int8, a scale for each index of one dimension: see
-	 * ANeuralNetworksModel_setOperandSymmPerChannelQuantParams() */
+	/*
+	 * int8 with a scale for each index of one dimension: see
+	 * ANeuralNetworksModel_setOperandSymmPerChannelQuantParams()
+	 */
 	ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL = 11,
 	ANEURALNETWORKS_TENSOR_QUANT16_ASYMM = 12,	/* uint16, scale > 0, zero point 0..65535 */
 	ANEURALNETWORKS_TENSOR_QUANT8_SYMM = 13,	/* int8, scale > 0, zero point 0 */
 	ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED = 14, /* int8, scale > 0, -128..127 */
-	/* Another model: see ANeuralNetworksModel_setOperandValueFromModel() */
+	/* A reference to another model: see ANeuralNetworksModel_setOperandValueFromModel() */
 	ANEURALNETWORKS_MODEL = 15,
 	ANEURALNETWORKS_OEM_SCALAR = 10000,		/* deprecated by extensions */
 	ANEURALNETWORKS_TENSOR_OEM_BYTE = 10001,	/* deprecated by extensions */
@@ -200,7 +202,7 @@ typedef enum {
 	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer that must not be NULL is */
 	ANEURALNETWORKS_BAD_DATA = 4,		/* an argument, model or execution is wrong */
 	ANEURALNETWORKS_OP_FAILED = 5,		/* a compilation or execution failed */
-	ANEURALNETWORKS_BAD_STATE = 6,		/* not now: the object is in the wrong state */
+	ANEURALNETWORKS_BAD_STATE = 6,		/* the object is in the wrong state */
 	ANEURALNETWORKS_UNMAPPABLE = 7,		/* memory cannot be mapped */
 	ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE = 8,
 	ANEURALNETWORKS_UNAVAILABLE_DEVICE = 9,
@@ -232,7 +234,8 @@ enum { ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN = 32 };
 typedef enum {
 	ANEURALNETWORKS_DURATION_ON_HARDWARE = 0,
 	ANEURALNETWORKS_DURATION_IN_DRIVER = 1,
-	ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE = 2, /* without the wait for dependencies */
+	/* Time on hardware, without the wait for dependencies. */
+	ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE = 2,
 	ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER = 3,
 } DurationCode;
 
@@ -251,7 +254,7 @@ typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;
 /* A compilation applied to a set of inputs. */
 typedef struct ANeuralNetworksExecution ANeuralNetworksExecution;
-/* Executions of one compilation that follow each other rapidly. */
+/* A series of executions of one compilation in quick succession. */
 typedef struct ANeuralNetworksBurst ANeuralNetworksBurst;
 /* The end of an execution, or a sync fence. */
 typedef struct ANeuralNetworksEvent ANeuralNetworksEvent;
@@ -261,8 +264,8 @@ typedef struct ANeuralNetworksDevice ANeuralNetworksDevice;
 typedef struct ANeuralNetworksMemoryDesc ANeuralNetworksMemoryDesc;
 
 /*
- * The type of an operand. `dimensions` is NULL exactly when dimensionCount is 0:
- * a scalar, or a tensor of unknown rank; a dimension of 0 is unknown too.
+ * The type of an operand. `dimensions` is NULL if and only if dimensionCount is 0, for a scalar or
+ * a tensor of unknown rank. A dimension of 0 is unknown too.
  */
 typedef struct ANeuralNetworksOperandType {
 	int32_t type;			/* OperandCode, or an extension's */

@@ -81,7 +81,7 @@ typedef struct AHardwareBuffer_Desc {
 	uint32_t layers;	/* 1 */
 	uint32_t format;	/* AHARDWAREBUFFER_FORMAT_ */
 	uint64_t usage;		/* AHARDWAREBUFFER_USAGE_ */
-	uint32_t stride;	/* pixels from one row to the next; allocate ignores it */
+	uint32_t stride;	/* pixels from one row to the next; ignored by allocate */
 	uint32_t rfu0;		/* 0 */
 	uint64_t rfu1;		/* 0 */
 } AHardwareBuffer_Desc;
@@ -113,10 +113,10 @@ void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Des
 int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 
 /*
- * Begins an access of the CPU. Each needs an unlock. Waits for `fence` (-1: none), which it closes,
- * and for the fences of other drivers. `usage`: CPU_READ, CPU_WRITE or both. The address is that of
- * the buffer, also if `rect` (NULL: all) begins further inside. lockPlanes returns the addresses of
- * Y, Cb and Cr of an image with several planes.
+ * Begins an access of the CPU, which an unlock must end. Waits for `fence` (-1: none), which it
+ * closes, and for the fences of other drivers. `usage` is CPU_READ, CPU_WRITE or both. The address
+ * is that of the buffer, also if `rect` (NULL: all) begins further inside. lockPlanes returns the
+ * addresses of Y, Cb and Cr of an image with several planes.
  */
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 			 void **outVirtualAddress);
@@ -133,7 +133,10 @@ int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence);
 int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int socketFd);
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer);
 
-/* A number that all buffers of the same memory have, and no other while it lives. */
+/*
+ * Returns a number that all buffers of the same memory share, and no other memory while this one
+ * exists.
+ */
 int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId);
 
 #pragma GCC visibility pop

@@ -37,20 +37,20 @@ struct nn_performance {
 struct nn_device_info {
 	uint32_t magic;			/* NN_DEVICE_MAGIC */
 	uint32_t size;			/* sizeof(struct nn_device_info) */
-	char version[64];		/* terminated, not empty, unique per build */
+	char version[64];	/* version text: terminated, not empty, unique for each build */
 	uint32_t type;			/* enum nn_device_type */
 	uint32_t feature_level;		/* NNAPI feature level, as 1 to 8 */
 	uint32_t model_cache_files;	/* at most 32 */
-	uint32_t data_cache_files;	/* at most 32; both 0: no caching */
+	uint32_t data_cache_files;	/* at most 32; if both are 0, there is no caching */
 	struct nn_performance relaxed_scalar;
 	struct nn_performance relaxed_tensor;
 	struct nn_performance if_performance;
 	struct nn_performance while_performance;
-	struct nn_performance operand[NN_TYPE_COUNT];	/* by enum nn_type; unused: FLT_MAX */
+	/* Indexed by enum nn_type; unused entries are FLT_MAX. */
+	struct nn_performance operand[NN_TYPE_COUNT];
 	/*
-	 * Operations that the device executes for some types: code c is bit c % 8
-	 * of byte c / 8. Whether it executes one of a model is for
-	 * nna_get_supported_operations() to tell.
+	 * Operations that the device executes for some types: code c is bit c % 8 of byte c / 8.
+	 * Only nna_get_supported_operations() says whether it executes those of a model.
 	 */
 	uint8_t operations[NN_DEVICE_OPERATIONS];
 };
@@ -58,8 +58,8 @@ struct nn_device_info {
 /* A type or an operation of a vendor extension. */
 struct nn_device_extension_item {
 	uint16_t code;			/* within the extension */
-	bool is_tensor;			/* types: else a scalar */
-	uint32_t element_size;		/* types: bytes; operations: 0 */
+	bool is_tensor;			/* for types: a tensor, otherwise a scalar */
+	uint32_t element_size;		/* for types: bytes of an element; for operations: 0 */
 	const char *name;		/* for messages */
 };
 

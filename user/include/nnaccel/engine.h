@@ -32,8 +32,8 @@ struct nna_engine;
 /* The options of a client for the preparation of a model. */
 struct nna_engine_preparation {
 	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
-	uint32_t priority;		/* of all its executions: 0 low, 1 medium, 2 high */
-	bool may_be_put_off;		/* to the first execution */
+	uint32_t priority;	/* priority of all its executions: 0 low, 1 medium, 2 high */
+	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* NULL, or of extensions; outlives `prepared` */
 	uint64_t reserved[2];		/* of the library, for nna_engine_progress() */
@@ -48,14 +48,14 @@ struct nna_engine_execution;
 /* Returned by `execute` if nna_engine_end() ends the execution, or has already ended it. */
 #define NNA_ENGINE_DEFERRED ((enum nn_status)0x100)
 
-/* Bytes that a prepared model keeps besides the model, and that each execution at a time takes. */
+/* Bytes that a prepared model keeps besides the model, and that each concurrent execution takes. */
 struct nna_engine_memory {
 	uint64_t weights;
 	uint64_t execution;
-	uint64_t device;		/* of memory that is the device's own */
+	uint64_t device;		/* bytes of the device's own memory */
 };
 
-/* Most cache files of each kind. */
+/* Maximum number of cache files of each kind. */
 #define NNA_ENGINE_MAX_CACHE_FILES 32
 
 /* A part of a saved model: the bytes of one cache file. */
@@ -66,9 +66,10 @@ struct nna_engine_part {
 
 /*
  * A prepared model in its saved form, with a part for each of the engine's cache files. The model
- * parts hold everything that controls an execution. The library stores their hash durably, and calls
- * `load` only with the same bytes. The data parts hold values, which the owner of the files may
- * change. Any part but the first may be empty. If all are, the model cannot be saved yet.
+ * parts hold everything that controls an execution. The library stores their hash durably, and
+ * calls `load` only with the same bytes. The data parts hold values, which the owner of the files
+ * may change. Any part except the first may be empty. If all are empty, the model cannot be saved
+ * yet.
  */
 struct nna_engine_image {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];	/* the engine's memory */
@@ -78,7 +79,7 @@ struct nna_engine_image {
 
 #define NNA_ENGINE_DATA_ALIGN 4096
 
-/* Most characters of nna_engine.store_identity, and most bytes of an entry of the store. */
+/* Maximum length of nna_engine.store_identity, and maximum size of an entry of the store. */
 #define NNA_ENGINE_MAX_IDENTITY 128
 #define NNA_ENGINE_MAX_STORED (64 << 20)
 
@@ -94,31 +95,32 @@ struct nna_engine_call {
 enum nna_engine_plugin {
 	NNA_ENGINE_PLUGIN_LOADED,
 	NNA_ENGINE_PLUGIN_REFUSED,
-	NNA_ENGINE_PLUGIN_WAITS,	/* for an extension that is not there yet */
+	/* The plug-in waits for an extension that is not registered yet. */
+	NNA_ENGINE_PLUGIN_WAITS,
 };
 
 /* Memory behind a slot of a burst, mapped until it is removed. */
 struct nna_engine_slot {
 	uint32_t slot;
 	bool is_writable;
-	void *base;			/* others may write it at any time */
+	void *base;			/* other processes may write it at any time */
 	uint64_t length;		/* bytes; may become unreadable zeroes, never a fault */
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
 /* Memory of a client. */
 struct nna_engine_region {
-	void *base;			/* others may write it at any time */
+	void *base;			/* other processes may write it at any time */
 	uint64_t length;		/* bytes; mapped in whole pages */
 	bool is_writable;
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
 /*
- * An engine's own executor of bursts, which keeps what it made of a client's memory: as the HAL's
+ * An engine's own executor of bursts, which keeps its mappings of a client's memory, like the HAL's
  * IBurstExecutorWithCache. Without one the library executes the prepared model on memory that it
- * keeps mapped. Calls for one executor come one at a time, but `remove`, which comes at any time
- * but during `execute`.
+ * keeps mapped. Calls for one executor come one at a time, except `remove`, which may come at any
+ * time except during `execute`.
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
@@ -134,8 +136,8 @@ struct nna_engine_burst {
 	/* The client freed the slot; its memory is unmapped afterwards. */
 	void (*remove)(void *executor, uint32_t slot);
 	/*
-	 * As `execute` of the engine. slots[num_inputs + num_outputs]: of each argument; undefined
-	 * for omitted ones.
+	 * Does the same as `execute` of the engine. slots[num_inputs + num_outputs] has the slot of
+	 * each argument; it is undefined for omitted ones.
 	 */
 	enum nn_status (*execute)(void *executor, const uint32_t *slots,
 				  struct nna_engine_execution *execution,
@@ -147,10 +149,11 @@ struct nna_engine_role {
 	const void *prepared;
 	bool is_output;
 	uint32_t index;
-	float frequency;		/* in (0, 1], of the model's executions; 0: not known */
+	/* Frequency of the role in the model's executions, in (0, 1]; 0 if not known. */
+	float frequency;
 };
 
-/* A buffer that a client asks for; what it points to is there during the call. */
+/* A buffer that a client requests. Its pointers are valid during the call. */
 struct nna_engine_new_buffer {
 	/* Type and dimensions of all its roles; dimensions that they leave open are 0. */
 	const struct nn_operand *operand;
@@ -160,8 +163,8 @@ struct nna_engine_new_buffer {
 };
 
 /*
- * Buffers of memory domains whose bytes lie as the device has them: clients' copies in and out
- * are converted. Calls for one buffer come one at a time, but `destroy`, which is the last.
+ * Buffers of memory domains in the device's own layout. Clients' copies in and out are converted.
+ * Calls for one buffer come one at a time, and `destroy` is the last one.
  */
 struct nna_engine_buffers {
 	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
@@ -184,7 +187,8 @@ struct nna_engine_buffers {
 /* The calls, besides mmap(), that a client's process makes on a file of the engine. */
 enum nna_engine_file_use {
 	NNA_ENGINE_FILE_READ = 1,	/* read(), pread() */
-	NNA_ENGINE_FILE_WRITE = 2,	/* write(), pwrite(); it is opened for writing, too */
+	/* Allows write() and pwrite(); the file is opened for writing, too. */
+	NNA_ENGINE_FILE_WRITE = 2,
 	NNA_ENGINE_FILE_POLL = 4,	/* poll(), ppoll() */
 };
 
@@ -196,7 +200,7 @@ struct nna_engine_file {
 	uint32_t size;			/* sizeof(struct nna_engine_file) */
 	uint32_t use;			/* enum nna_engine_file_use, of 0 on */
 	const char *path;
-	const uint32_t *requests;	/* of ioctl(), or NULL */
+	const uint32_t *requests;	/* requests of ioctl(), or NULL */
 	uint32_t num_requests;
 };
 
@@ -214,11 +218,11 @@ enum nna_engine_permission {
 enum nna_engine_clients {
 	/* A process each, or with the option --clients=threads what THREADS says. */
 	NNA_ENGINE_CLIENTS_EITHER = 0,
-	/* A sandboxed process each: what breaks there is that client's only. */
+	/* A sandboxed process serves each client, so a fault there affects only that client. */
 	NNA_ENGINE_CLIENTS_PROCESSES = 1,
 	/*
-	 * Threads of the engine's process, for engines that reach hardware and trust themselves
-	 * with what any client sends: functions are called for several clients at a time.
+	 * Threads of the engine's process serve clients, for engines that reach hardware and trust
+	 * themselves with any client's input. Functions are called for several clients at a time.
 	 */
 	NNA_ENGINE_CLIENTS_THREADS = 2,
 };
@@ -255,8 +259,8 @@ struct nna_engine {
 	const struct nn_device_extension *(*extensions)(const struct nna_engine *engine,
 							uint32_t *count);
 	/*
-	 * NULL: the model's extensions are those of the device, or it is refused; else what
-	 * the engine checks instead: that, and operands' extension data.
+	 * Checks a model. If it is NULL, the library requires that the model's extensions are the
+	 * device's. Otherwise the engine must check that itself, and operands' extension data.
 	 */
 	enum nn_status (*check_model)(const struct nna_engine *engine, const struct nn_model *model,
 				      struct nn_error *err);
@@ -276,29 +280,28 @@ struct nna_engine {
 				  struct nn_error *err);
 	/* Called once no execution uses it. */
 	void (*release)(const struct nna_engine *engine, void *prepared);
-	/* NULL, or: what it takes. */
+	/* Reports the memory that a model takes; may be NULL. */
 	void (*memory)(const struct nna_engine *engine, const void *prepared,
 		       struct nna_engine_memory *memory);
 
 	/* ---- executions: synchronous, fenced, by io_uring and in bursts ---- */
 
 	/*
-	 * Checks the arguments against the model and computes. Fills arguments->shapes and sets
-	 * shapes_known with NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, which says of each output
-	 * whether it was large enough. A deadline that has passed is
-	 * NN_MISSED_DEADLINE_TRANSIENT. May set arguments->device_ns, and should where
-	 * arguments->measure says that the client asks for it. The library measures the execution
-	 * otherwise.
+	 * Checks the arguments against the model and computes. With NN_OK and
+	 * NN_OUTPUT_INSUFFICIENT_SIZE it fills arguments->shapes, which say whether each output was
+	 * large enough, and sets shapes_known. If the deadline has passed, it returns
+	 * NN_MISSED_DEADLINE_TRANSIENT. It may set arguments->device_ns, and should if
+	 * arguments->measure is set. Otherwise the library measures the execution.
 	 *
-	 * The returned status ends the execution, except NNA_ENGINE_DEFERRED. All that `arguments`
-	 * points to stays until the end.
+	 * The returned status ends the execution, except NNA_ENGINE_DEFERRED. Everything that
+	 * `arguments` points to stays until the end.
 	 */
 	enum nn_status (*execute)(const struct nna_engine *engine, void *prepared,
 				  struct nna_engine_execution *execution,
 				  struct nn_execution *arguments, struct nn_error *err);
 	/*
-	 * NULL, or called when a client makes a burst, which this may refuse: the client gets the
-	 * status and the reason. end_burst (NULL is fine) follows the burst's last execution.
+	 * Called when a client makes a burst; may be NULL. It may refuse: the client then gets the
+	 * status and the reason. end_burst (may be NULL) follows the burst's last execution.
 	 */
 	enum nn_status (*begin_burst)(const struct nna_engine *engine, void *prepared,
 				      struct nn_error *err);
@@ -319,23 +322,27 @@ struct nna_engine {
 			   uint32_t index, void *data);
 	void (*end_save)(const struct nna_engine *engine, struct nna_engine_image *image);
 	/*
-	 * Prepares from the parts, as many of each kind as the engine has cache files. The memory of
-	 * each model part is malloc()ed and the engine's from now on, freed where this fails; it is
-	 * as this engine saved it. That of data parts is read-only, outlives *prepared and may be
-	 * anything at any time. NN_GENERAL_FAILURE where they do not belong together.
+	 * Prepares from the parts, as many of each kind as the engine has cache files. The memory
+	 * of each model part comes from malloc() and belongs to the engine from now on; on failure
+	 * it is freed. It has the bytes that this engine saved. The memory of data parts is
+	 * read-only, outlives *prepared, and may change at any time. Returns NN_GENERAL_FAILURE if
+	 * the parts do not belong together.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,
 			       const struct nna_engine_preparation *how, void **prepared,
 			       struct nn_error *err);
-	/* The arguments of executions of a loaded one: inputs, outputs, and their operands. */
+	/*
+	 * Returns the arguments of a loaded model's executions: inputs, outputs, and their
+	 * operands.
+	 */
 	const struct nn_subgraph *(*signature)(const struct nna_engine *engine,
 					       const void *prepared);
 
 	/* ---- the process ---- */
 
 	/*
-	 * NULL, or called once in each process that serves clients. A client's own process is
+	 * Called once in each process that serves clients; may be NULL. A client's own process is
 	 * sandboxed by then, except for its filter of system calls. The engine starts its threads
 	 * here.
 	 */
@@ -345,15 +352,15 @@ struct nna_engine {
 					      struct nn_error *err);
 
 	/*
-	 * NULL, or receives the lines of the log instead of standard error, including those of
-	 * clients' processes, without '\n'. Any thread of the engine's own process may call it.
+	 * Receives the lines of the log instead of standard error, including those of clients'
+	 * processes, without '\n'; may be NULL. Any thread of the engine's own process may call it.
 	 */
 	void (*log)(const struct nna_engine *engine, enum nna_engine_level level,
 		    const char *line);
 	/*
-	 * NULL, or called before memory of nna_engine_region() is unmapped, and after the
-	 * executions that use it. The engine ends the hardware's mapping here. Any thread may call
-	 * it. It must not wait for an execution.
+	 * Called before memory of nna_engine_region() is unmapped, and after the executions that
+	 * use it; may be NULL. The engine ends the hardware's mapping here. Any thread may call it.
+	 * It must not wait for an execution.
 	 */
 	void (*forget_region)(const struct nna_engine *engine,
 			      const struct nna_engine_region *region);
@@ -362,15 +369,15 @@ struct nna_engine {
 	/* NULL, or lines of --help for options that the program itself takes out of its arguments. */
 	const char *help;
 	/*
-	 * NULL, or files that what serves clients has: 16 at most, ended by a NULL. They are open
-	 * when `start` is called; where one cannot be opened, nothing serves. See
+	 * Files for the processes that serve clients: at most 16, ended by a NULL; or NULL. They
+	 * are open when `start` is called. If one cannot be opened, no client is served. See
 	 * nna_engine_file().
 	 */
 	const struct nna_engine_file *const *files;
 	/*
 	 * Clients may have memory that no CPU maps, if threads serve them. The address of an
-	 * argument there names the memory for nna_engine_region() and nna_engine_region_file(),
-	 * and faults if it is accessed: `execute` looks at is_device_memory of each region first.
+	 * argument there names the memory for nna_engine_region() and nna_engine_region_file(), and
+	 * faults if it is accessed. So `execute` must check is_device_memory of each region first.
 	 */
 	bool takes_device_memory;
 	/*
@@ -391,30 +398,31 @@ struct nna_engine {
 	 */
 	bool only_devices;
 	/*
-	 * NULL: the engine has no store of its own. Else what the store's entries depend on, such as
-	 * the version of a library or of the firmware: NNA_ENGINE_MAX_IDENTITY characters at most.
-	 * See nna_engine_store_get().
+	 * Describes what the entries of the engine's own store depend on, such as the version of a
+	 * library or of the firmware, in at most NNA_ENGINE_MAX_IDENTITY characters. If it is NULL,
+	 * the engine has no store. See nna_engine_store_get().
 	 */
 	const char *store_identity;
 	/*
-	 * NULL, or the hardware behind the engine. sysfs links it to the engine's device, and the
+	 * The hardware behind the engine, or NULL. sysfs links it to the engine's device, and the
 	 * engine ends with its sessions when the hardware loses its driver. It is read when the
 	 * engine registers: after `start` if threads serve clients.
 	 */
 	const struct nna_engine_hardware *hardware;
-	uint32_t permissions;		/* of clients' processes: enum nna_engine_permission, or 0 */
+	/* Permissions of clients' processes: enum nna_engine_permission, or 0. */
+	uint32_t permissions;
 };
 
 /*
- * Runs an engine: with the options that --help tells, or, where the library has executed the
- * program for a client, as what serves it. Returns main()'s exit code.
+ * Runs an engine with the options that --help lists. If the library executed the program for a
+ * client, it serves that client. Returns main()'s exit code.
  */
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
- * Tells the client how much of a preparation is done, in thousandths. Any thread may call it during
- * prepare() or load(), with what they got or a copy of it. False: the client does not want the model
- * any more, so that the engine may fail instead of going on.
+ * Reports to the client how much of a preparation is done, in thousandths. Any thread may call it
+ * during prepare() or load(), with their `how` or a copy of it. Returns false if the client no
+ * longer wants the model, so that the engine may fail instead of going on.
  */
 bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths);
 
