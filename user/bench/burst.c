@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures bursts. Natively: rings in memory that two processes share, beside a lean
- * ring and a bare futex. With --vm or --icount: through the module, beside the
- * synchronous ioctl, io_uring and a unix socket. With --waits: the time and the CPU
- * time that each way to wait adds to an execution.
+ * Measures bursts. Natively it measures rings in memory that two processes share, beside a lean
+ * ring and a bare futex. With --vm or --icount it measures through the module, beside the
+ * synchronous ioctl, io_uring and a unix socket. With --waits it measures the time and the CPU time
+ * that each way to wait adds to an execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		40	/* subject and peer in turn: where the CPUs sit may change */
+#define ROUNDS		40	/* of subject and peer in turn, because CPUs may change */
 #define AWAKE_BATCHES	50	/* a round */
 #define AWAKE_BATCH	200	/* round trips a sample */
 #define ASLEEP_TRIPS	50	/* a round, each a sample */
@@ -35,7 +35,7 @@
 #define SPIN_NS		150000
 #define MAX_SAMPLES	(ROUNDS * AWAKE_BATCHES)
 
-/* One CPU each, and before everybody else where we may. */
+/* Gives each end one CPU, and before all other processes if that is allowed. */
 static void settle(int cpu)
 {
 	const struct sched_param param = { .sched_priority = 1 };

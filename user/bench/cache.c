@@ -3,8 +3,8 @@
  * Measures the compilation cache: the preparation of MobileNetV2 and of a keyword spotter of LSTM
  * layers (float32) from their two files. The floor maps one file and hashes the other. The peer
  * prepares the model without files. It also runs plans that were saved when a model was hot.
- * Without an argument: the worker's part, in this process. --vm: through libnnaccel, the module
- * and the engine, without a head line.
+ * Without an argument, it measures the worker's part in this process. With --vm it measures through
+ * libnnaccel, the module and the engine, without a head line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -209,7 +209,7 @@ static void bench_worker(const char *prefix, struct builder *builder)
 	snprintf(w.model, sizeof(w.model), "%s/model", folder);
 	snprintf(w.data, sizeof(w.data), "%s/data", folder);
 	save(&w);
-	/* In turn, so that what the machine does meanwhile happens to all. */
+	/* The kinds run in turn, so that other load of the machine affects all of them. */
 	for (int i = -2; i < RUNS; i++) {
 		/*
 		 * Each measurement runs after another kind, so that all find caches in the same

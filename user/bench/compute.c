@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compute: networks on one and two threads against XNNPACK on the same graph in
- * the same run, preparing, memory, and what the API costs. Writes lines of
- *	figure	value	unit	peer	peer_value	ratio	where
- * and tells p99s on standard error.
+ * Compute: networks on one and two threads against XNNPACK on the same graph in the same run,
+ * preparing, memory, and the cost of the API. Writes lines of figure value unit peer peer_value
+ * ratio where, and p99s on standard error.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -52,7 +51,7 @@ static double percentile(double *times, size_t count, size_t percent)
 	return times[count * percent / 100];
 }
 
-/* Told from outside: a VM shows itself as a machine. */
+/* The environment says so, because a VM looks like a machine. */
 static const char *where(void)
 {
 	const char *given = getenv("NN_BENCH_WHERE");
@@ -80,7 +79,7 @@ static double time_run(const struct subject *s)
 	return now_us() - start;
 }
 
-/* Some runs, for at least so long. */
+/* Runs some times, for at least this long. */
 static void warm_up(const struct subject *s, double us)
 {
 	double start = now_us();
@@ -151,7 +150,7 @@ static void compare_net(const char *figure, net_fn *make, enum net_type type, ui
 	net_free(&net);
 }
 
-/* float16, with the peer's float32: it has float16 for other CPUs only. */
+/* Compares float16 with the peer's float32, because the peer has float16 only for other CPUs. */
 static void compare_half(void)
 {
 	static struct net net;
@@ -249,7 +248,7 @@ static double first_of(const void *arg)
 	return time_making(f->net, f->make, has_two_cpus() ? 2 : 1, true);
 }
 
-/* As for a program that was just started: libraries, threads and memory are new each time. */
+/* Measures a program that was just started: libraries, threads and memory are new each time. */
 static void compare_first(const char *figure, enum net_type type, subject_fn *make)
 {
 	double times[PREPARES], peer_times[PREPARES];
@@ -345,7 +344,10 @@ static double p90(struct subject *s)
 	return percentile(times, LOADED_RUNS, 90);
 }
 
-/* One thread that counts: what the scheduler leaves of a CPU, without anybody to wait for. */
+/*
+ * Measures one thread that only counts: the CPU time that the scheduler leaves to a thread that
+ * waits for nothing.
+ */
 static void count_to(void *state)
 {
 	volatile const uint64_t *end = state;
@@ -363,7 +365,7 @@ static uint64_t count_for(double us)
 	return (uint64_t)((double)end * us / time_run(&counting));
 }
 
-/* Two threads while every CPU runs something else too. */
+/* Compares two threads while every CPU also runs another process. */
 static void compare_loaded(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -393,8 +395,8 @@ static void compare_loaded(void)
 }
 
 /*
- * A plan in a worker against the same in this process, both on one thread: best
- * times, for an emulated machine is slowed down at random.
+ * Compares a plan in a worker with the same plan in this process, both on one thread. It takes best
+ * times, because an emulated machine is slowed down at random.
  */
 static int compare_worker(void)
 {
@@ -502,8 +504,8 @@ static int compare_level(const char *level)
 }
 
 /*
- * A network once to warm up and once between marks, for who counts instructions: of ours, of
- * ours in float16, or of the peer.
+ * Runs a network once to warm up and once between marks, for counting instructions: of nnaccel, of
+ * nnaccel in float16, or of the peer.
  */
 static int run_marked(const char *name, const char *who)
 {
@@ -553,7 +555,7 @@ static void compare_known(size_t index, enum net_type type, uint32_t threads)
 	net_free(&net);
 }
 
-/* All of them, or those whose names begin so. */
+/* Compares all networks, or those whose names begin with these words. */
 static int compare_all_known(int count, char **names)
 {
 	bool found = !count;

@@ -17,7 +17,7 @@ static inline void figure_head(void)
 	puts("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere");
 }
 
-/* Prints a figure beside its peer's from the same run; `peer` NULL: without a peer. */
+/* Prints a figure beside its peer's from the same run; without a peer `peer` is NULL. */
 static inline void figure(const char *name, double value, const char *unit, const char *peer,
 			  double peer_value, const char *where)
 {

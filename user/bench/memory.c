@@ -16,7 +16,7 @@
 
 #define MIB		(1UL << 20)
 #define COPY_BYTES	(16 * MIB)
-#define COPIES		60	/* of each subject, in turn */
+#define COPIES		60	/* copies of each subject, in turn */
 #define EXECUTIONS	200	/* the same */
 
 static struct nna_device *device;
@@ -130,7 +130,10 @@ static void execute(struct nna_burst *burst, struct nna_memory *m)
 	check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
 }
 
-/* Executes on memory that is kept, or (NULL) that is imported for it and goes again. */
+/*
+ * Executes on memory that stays imported, or (NULL) on memory that is imported for this execution
+ * only.
+ */
 static double execute_once(struct nna_burst *burst, struct nna_memory *kept, int file)
 {
 	uint64_t start = clock_ns();

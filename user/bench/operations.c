@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations by themselves, on shapes that networks have: what one takes on one
- * thread beside memcpy() of as many bytes as it reads and writes. Names that end in
- * _ref are those of operations that run on their reference kernels. --threads: on all
- * threads.
+ * Measures single operations on shapes that networks have: the time on one thread beside memcpy()
+ * of as many bytes as the operation reads and writes. Names that end in _ref belong to operations
+ * that run on their reference kernels. --threads: on all threads.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #define MAX_OPERANDS 70
 #define MAX_RUNS 101
 #define PAGE_SIZE 4096
-#define RUN_NS UINT64_C(60000000)	/* of one operation, about */
+#define RUN_NS UINT64_C(60000000)	/* approximate run time of one operation */
 
 /*
  * An operation's inputs, then its outputs. `f32[1,2]` is an input of the model, `=f32[1,2]` a
@@ -44,7 +43,7 @@ struct case_model {
 	uint32_t indices[MAX_OPERANDS];	/* inputs of the operation, then its outputs */
 	uint32_t inputs[MAX_OPERANDS];	/* of the model */
 	bool boxes[MAX_OPERANDS];	/* by operand */
-	char *at;			/* where the next constant goes */
+	char *at;			/* place of the next constant */
 };
 
 #define POOL_SIZE ((size_t)64 << 20)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares sections with the interpreter, on one thread, for models that are not compiled as a
- * whole: a loop with a small body, and a network whose number of rows is known at each execution
- * only.
+ * whole: a loop with a small body, and a network whose number of rows is known only at each
+ * execution.
  */
 #include <float.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct {
 	int32_t relu;
 } values;
 
-/* Operands, the same in each subgraph: those that one does not use have no value. */
+/* All subgraphs have the same operands; those that a subgraph does not use have no value. */
 enum { X, WEIGHTS, BIAS, ZERO, RELU, Y, AT, ONE, LIMIT, NEXT, HOLDS, OPERANDS };
 
 static const struct nn_pool pool = { &values, sizeof(values) };

@@ -15,7 +15,7 @@
 #define SIZE		(ELEMENTS * sizeof(float))
 #define MOST		32	/* in flight */
 #define COUNT		320	/* executions of a turn */
-#define TURNS		9	/* of each subject, one after the other's */
+#define TURNS		9	/* turns of each subject, one after the other */
 
 enum { IOCTL, QD1, QD8, QD32, SUBJECTS };
 

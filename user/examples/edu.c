@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An application of the engine of QEMU's PCI device for education: factorials, an image that
- * the device moves, and a command that it does not finish in time. See
+ * An application for the engine of QEMU's PCI device for education: it computes factorials, lets
+ * the device move an image, and gives it a command that does not finish in time. See
  * Documentation/hardware.rst.
  */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 #define WIDTH		96
 #define HEIGHT		96
 #define IMAGE		(WIDTH * HEIGHT)
-#define NEVER		UINT32_MAX	/* its factorial takes the device seconds */
+#define NEVER		UINT32_MAX	/* a number whose factorial takes the device seconds */
 #define TIMEOUT_NS	300000000u
 
 static void must(int result, const char *what)

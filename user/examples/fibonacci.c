@@ -73,7 +73,9 @@ static ANeuralNetworksModel *make_model(void)
 	return model;
 }
 
-/* The device that has the extension: attributes need a compilation for it alone. */
+/*
+ * Returns the device that has the extension. Attributes need a compilation for this device alone.
+ */
 static const ANeuralNetworksDevice *find_device(void)
 {
 	ANeuralNetworksDevice *device;

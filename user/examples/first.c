@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first network, of the NNAPI: two layers that compute the exclusive or of two numbers. See
- * Documentation/tutorial.rst. With an argument it computes for so many seconds.
+ * The first network for the NNAPI: two layers that compute the exclusive or of two numbers. See
+ * Documentation/tutorial.rst. An argument is the number of seconds for which it computes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 
 /* model */
 
-/* Rows of weights belong to a unit each: hidden = relu(input * w1' + b1), answer = hidden * w2' + b2 */
+/*
+ * Each row of weights belongs to a unit: hidden = relu(input * w1' + b1), answer = hidden * w2' +
+ * b2
+ */
 static const float w1[2][2] = { { 1, 1 }, { 1, 1 } };
 static const float b1[2] = { 0, -1 };
 static const float w2[1][2] = { { 1, -2 } };

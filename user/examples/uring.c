@@ -29,7 +29,7 @@ static const struct nn_operand operands[] = {
 };
 static const int64_t values[] = { 0 };
 
-/* One operation: operands 0, 1 and 2 make operand 3. */
+/* One operation: operands 0 and 1 are added, with activation 2, to operand 3. */
 static const uint32_t inputs[] = { 0, 1, 2 };
 static const uint32_t outputs[] = { 3 };
 static const struct nn_operation operations[] = {

@@ -16,7 +16,7 @@
 
 #define CAPACITY	1024
 #define SLOTS		16
-#define ELEMENTS	16	/* of the small model's tensors */
+#define ELEMENTS	16	/* elements of the small model's tensors */
 
 /* The request: two inputs and an output of known shape in two memories. */
 #define INPUTS		2
@@ -58,11 +58,14 @@ struct place {
 	uint64_t length;
 };
 
-/* The worker's part: takes a request, runs the plan or, without one, takes its time; answers. */
+/*
+ * Does the worker's part: takes a request, runs the plan or, without one, waits for a given time,
+ * and answers.
+ */
 void burst_serve_one(struct burst_end *end, const struct place *places,
 		     const struct nn_plan *plan, uint64_t work_ns);
 
-/* Takes that much time, by the clock, and does nothing. */
+/* Waits that much time, by the clock. */
 void work(uint64_t ns);
 
 /* The client's. */

@@ -18,7 +18,7 @@ struct lean_ring {
 	_Alignas(64) struct nnaccel_datum datums[LEAN_DATUMS];
 };
 
-/* In shared memory, zeroed. */
+/* Lies in shared memory, zeroed at first. */
 struct lean_rings {
 	struct lean_ring requests, results;
 };

@@ -33,7 +33,7 @@ struct module_bench {
 	double medians[SUBJECTS];
 };
 
-/* out = in, reshaped: as little as a model can do. */
+/* Builds out = in, reshaped: the smallest work of a model. */
 static const struct nn_model *small_model(void)
 {
 	static const _Alignas(8) uint32_t to = ELEMENTS;
@@ -60,7 +60,7 @@ static const struct nn_model *small_model(void)
 	return &model;
 }
 
-/* The server first: it is a child, and a context is no child's. */
+/* The server starts first, because it is a child, and a context cannot be used by a child. */
 static void start(struct module_bench *b)
 {
 	struct nn_error err = { "" };
@@ -176,7 +176,7 @@ static void sample_after_idle(struct module_bench *b, struct idle_samples *to)
 	b->burst = NULL;
 }
 
-/* With the module's CPU-latency request and without, in turn. */
+/* Measures with and without the module's CPU-latency request, in turn. */
 static void measure_after_idle(struct module_bench *b)
 {
 	static struct idle_samples with, without;
@@ -209,8 +209,8 @@ int bench_by_time(void)
 }
 
 /*
- * Returns the instructions of an execution at both ends while they are awake. The time of the one
- * CPU counts instructions, so one thread plays both ends in turn, without the waiting.
+ * Returns the instructions of an execution at both ends while they are awake. The clock of the
+ * single CPU counts instructions, so one thread plays both ends in turn, without waiting.
  */
 static double awake_instructions(void)
 {

@@ -47,7 +47,10 @@ static void send_message(int socket, struct message *m)
 		die("sendmsg");
 }
 
-/* A message comes in one piece: one is under way at a time. False: the other end is gone. */
+/*
+ * A message comes in one piece, because only one is under way at a time. Returns false if the other
+ * end is gone.
+ */
 static bool receive_message(int socket, struct message *m)
 {
 	char control[CMSG_SPACE(sizeof(int))];

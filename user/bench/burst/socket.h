@@ -21,9 +21,9 @@ struct socket_peer {
 void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*
- * Has the model executed. pass_memory: the memory goes with this request, and
- * is mapped for it alone; else it is that of the last request that brought one,
- * mapped since.
+ * Makes the peer execute the model. With pass_memory, the memory is sent with this request and
+ * mapped for it alone. Otherwise the peer uses the mapped memory of the last request that brought
+ * one.
  */
 void socket_peer_execute(struct socket_peer *peer, bool pass_memory);
 

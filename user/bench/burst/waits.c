@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways to wait, side by side: as learned, always or never spinning, and the lean ring, which is the
- * floor. Natively between two processes, each with a CPU of its own, which it has for itself or
- * shares with a process that always computes.
+ * Compares ways to wait: as learned, always or never spinning, and the lean ring, which is the
+ * floor. They run natively between two processes with a CPU each, either alone or shared with a
+ * process that always computes.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -20,9 +20,9 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		10	/* all ways in turn */
+#define ROUNDS		10	/* rounds of all ways in turn */
 #define MAX_TRIPS	1000	/* of a way */
-#define WARM_TRIPS	10	/* at the beginning of a round */
+#define WARM_TRIPS	10	/* executions at the beginning of a round */
 #define ROUND_NS	150000000
 
 static const uint64_t works_ns[] = { 200000, 1500000, 20000000 };
@@ -46,7 +46,7 @@ struct side {
 	struct burst_end *end;
 	double added_ns[MAX_TRIPS];
 	size_t count;
-	uint64_t cpu_ns;		/* of both ends, without the work */
+	uint64_t cpu_ns;		/* CPU time of both ends, without the work */
 };
 
 static void settle(int cpu)
@@ -58,7 +58,7 @@ static void settle(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A process on a CPU of its own; 0: this is it. */
+/* Starts a process on a CPU of its own; returns 0 in that process. */
 static pid_t start(int cpu)
 {
 	pid_t pid = fork();
@@ -170,7 +170,7 @@ static void compare(uint64_t work_ns, bool loaded)
 	}
 	for (int way = 0; way < WAYS; way++) {
 		struct side *s = &sides[way];
-		/* Work is done by the clock: where CPUs are shared it takes less of them. */
+		/* Work is measured by the clock, so on shared CPUs it takes less CPU time. */
 		double cpu = (double)s->cpu_ns / (double)s->count / (double)work_ns;
 
 		side_stop(s);

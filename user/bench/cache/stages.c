@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a network from its first and from its second stage in turn, with a pause before each
- * run, like an application that sees something now and then. In small networks the threads
- * that have to be woken make a difference.
+ * Runs a network before and after tuning in turn, with a pause before each run, like an application
+ * that executes rarely. In small networks the time of waking threads then matters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@
 #define PAUSE_US 1000
 #define WARM_UP 5
 
-/* A plan tunes itself after NN_PLAN_HOT runs. One of the first stage is loaded again before that. */
+/* A plan tunes itself after NN_PLAN_HOT runs. An untuned one is loaded again before that. */
 #define TURN (NN_PLAN_HOT / 2)
 #define TURNS 8
 
@@ -129,7 +128,7 @@ static void stage_free(struct stage *stage)
 	free(stage->data);
 }
 
-/* Both stages, as a network in use saves them. */
+/* Makes plans of both stages, as a network in use saves them. */
 static void make_stages(struct subject_net *n, struct stage *first, struct stage *second)
 {
 	const struct nn_plan_options options = { .preference = 1 };

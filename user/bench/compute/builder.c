@@ -223,7 +223,7 @@ static struct nn_arg make_arg(const struct nn_operand *o)
 	nn_operand_size(o, &size);
 	arg.data = must_alloc(size);
 	arg.length = size;
-	/* Memory is zeroed: random bytes would not do as halves. */
+	/* Memory is zeroed, because random bytes are not useful as fp16. */
 	if (o->type != NN_TENSOR_FLOAT16)
 		fill_random(is_float ? NET_F32 : NET_QU8, arg.data, is_float ? size / 4 : size);
 	return arg;
@@ -245,7 +245,7 @@ static struct subject prepare(struct builder *b, const struct nn_plan_options *o
 	return (struct subject){ s, run_plan, free_plan };
 }
 
-/* Other kernels than the best that the CPU has, to compare them; NULL: the best. */
+/* Returns the name of other kernels to compare with; NULL for the best that the CPU has. */
 static const char *kernels(void)
 {
 	return getenv("NN_BENCH_KERNELS");

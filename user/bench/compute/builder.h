@@ -27,13 +27,13 @@ struct builder {
 	uint32_t num_indices;
 	uint32_t inputs[BUILDER_INPUTS];
 	uint32_t outputs[NET_OUTPUTS];
-	void *owned[BUILDER_OPERANDS];	/* what is freed with it */
+	void *owned[BUILDER_OPERANDS];	/* memory that is freed with it */
 	uint32_t num_owned;
 };
 
 struct builder *builder_create(void);
 
-/* With what it owns: scalars, and what builder_alloc() gave. */
+/* Frees the builder and its memory: scalars, and results of builder_alloc(). */
 void builder_free(struct builder *b);
 
 /* Memory for a constant, zeroed, which is freed with the builder. */
@@ -48,7 +48,7 @@ uint32_t builder_int(struct builder *b, int32_t value);
 uint32_t builder_bool(struct builder *b, bool value);
 void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 		       const uint32_t *inputs, uint32_t output);
-/* Does what builder_operation() does, for an operation with more than one output. */
+/* Does the same as builder_operation() for an operation with several outputs. */
 void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 			  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 
@@ -72,8 +72,8 @@ size_t builder_place(struct builder *b, char *to);
 struct subject builder_subject(struct builder *b, uint32_t threads);
 
 /*
- * The same whose steps are cut for so many threads, one or at least as many as there are.
- * `compiled` is the plan's; NULL: the model cannot be compiled.
+ * Does the same with steps that are divided for this many threads: one, or at least as many as
+ * there are. `compiled` is the plan's compiled form; NULL if the model cannot be compiled.
  */
 
 struct subject builder_subject_cut(struct builder *b, uint32_t threads, struct compiled **compiled);

@@ -23,7 +23,10 @@ static void tell(FILE *out, const char *name, long value, const char *unit, cons
 	fprintf(out, "%s\t%ld\t%s\t%s\n", name, value, unit, why);
 }
 
-/* A cache that is there, beside which the fixed sizes are to be read; 0: the system tells none. */
+/*
+ * Prints the size of a cache, to be compared with the fixed sizes; 0 if the system does not know
+ * it.
+ */
 static void tell_cache(FILE *out, const char *name, int of)
 {
 	long size = sysconf(of);

@@ -45,7 +45,10 @@ static _Noreturn void run_client(struct turn *t, uint32_t client, uint32_t threa
 	_exit(0);
 }
 
-/* Runs a second of all clients; *least: those of the one that has least. Below 0: no process. */
+/*
+ * Runs all clients for a second. *least is the number of runs of the slowest client. Returns a
+ * negative number if a process could not be made.
+ */
 static double run_clients(struct turn *t, uint32_t count, uint32_t threads, double *least)
 {
 	uint64_t sum = 0, fewest = UINT64_MAX;

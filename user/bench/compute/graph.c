@@ -117,7 +117,7 @@ uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool
 	return out;
 }
 
-/* A tensor of the type and the shape of x, whose bytes mean something else. */
+/* Makes a tensor with the type and the shape of x whose bytes mean something else. */
 static uint32_t tensor_like(const struct graph *g, uint32_t x, float scale, int32_t zero)
 {
 	const struct nn_operand *o = &g->b->operands[x];
@@ -180,7 +180,7 @@ static uint32_t ints(const struct graph *g, uint32_t count, const uint32_t *valu
 	return builder_constant(g->b, NN_TENSOR_INT32, 1, &count, 0, 0, data);
 }
 
-/* The same bytes in another shape. */
+/* Makes a tensor with the same bytes in another shape. */
 static uint32_t reshaped(const struct graph *g, uint32_t x, uint32_t rank, const uint32_t *dims)
 {
 	const struct nn_operand *o = &g->b->operands[x];

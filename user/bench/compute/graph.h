@@ -50,7 +50,7 @@ uint32_t graph_swap(const struct graph *g, uint32_t x);
 uint32_t graph_to_floats(const struct graph *g, uint32_t x);
 uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale);
 
-/* Each row of floats less its mean, by its deviation, times and plus constants. */
+/* Normalises each row of floats by mean and deviation, then applies factors and offsets. */
 uint32_t graph_normalize(const struct graph *g, uint32_t x);
 
 /*

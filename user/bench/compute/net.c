@@ -203,7 +203,7 @@ struct stage {
 	uint32_t filter;
 };
 
-/* One: wide inside, added to its input where the shapes agree. */
+/* Makes an inverted bottleneck: wide inside, added to its input if the shapes agree. */
 static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s, uint32_t stride,
 			   uint32_t dilation)
 {
@@ -265,7 +265,7 @@ void net_efficientnet_lite0(struct net *net, enum net_type type, uint32_t side)
 	classify(net, conv(net, bottlenecks(net, STAGES(stages), 32), 1, 1, 1280, RANGE_RELU6));
 }
 
-/* A bottleneck: narrow inside, added to its input or to a projection of it. */
+/* Makes a bottleneck: narrow inside, added to its input or to a projection of the input. */
 static uint32_t residual(struct net *net, uint32_t from, uint32_t channels, uint32_t stride)
 {
 	uint32_t at = conv(net, from, 1, 1, channels, RANGE_RELU), other = from;
@@ -292,7 +292,7 @@ void net_resnet50(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* The last layer that widens to as many channels: inside of a bottleneck. */
+/* Returns the last layer that widens to this many channels, inside of a bottleneck. */
 static uint32_t widened(const struct net *net, uint32_t channels)
 {
 	uint32_t i = net->num_layers;
@@ -330,7 +330,7 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 	mean = conv(net, pool(net, at), 1, 1, 256, RANGE_RELU6);
 	mean = resize(net, mean, net->images[at].size);
 	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
-	/* A convolution of both joined is the sum of one of each. */
+	/* A convolution of two joined images is the sum of one convolution of each. */
 	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
 		 RANGE_RELU6);
 	at = conv(net, at, 1, 1, 21, RANGE_ANY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Networks of images with random weights, as lists of layers: one description
- * from which we and our peer build the same graph.
+ * Networks of images with random weights, as lists of layers. From one description nnaccel and its
+ * peer build the same graph.
  */
 #ifndef NN_BENCH_NET_H
 #define NN_BENCH_NET_H
@@ -31,7 +31,7 @@ enum layer_kind {
 /* The range of a layer's outputs. */
 enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
-/* An activation: an image, and what its bytes mean. */
+/* An activation: an image, and the quantisation of its bytes. */
 struct image {
 	uint32_t size;		/* height and width */
 	uint32_t channels;
@@ -41,15 +41,17 @@ struct image {
 
 struct layer {
 	enum layer_kind kind;
-	uint32_t filter;	/* height and width; LAYER_RESIZE: of what it writes */
+	/* Height and width of the filter; for LAYER_RESIZE, of the output. */
+	uint32_t filter;
 	uint32_t stride;
-	uint32_t dilation;	/* of LAYER_CONV and LAYER_DEPTHWISE */
+	uint32_t dilation;	/* dilation of LAYER_CONV and LAYER_DEPTHWISE */
 	enum layer_range range;
-	uint32_t from;		/* image that it reads; it writes the image of its own number + 1 */
-	uint32_t other;		/* LAYER_ADD: the second one */
+	/* Number of the image that it reads; it writes the image of its own number + 1. */
+	uint32_t from;
+	uint32_t other;		/* second image of LAYER_ADD */
 	void *weights;
 	void *bias;
-	float *scales;		/* of the filter's channels; one where not per channel */
+	float *scales;		/* scales of the filter's channels; one if not per channel */
 	int32_t weights_zero;
 };
 
@@ -70,10 +72,13 @@ struct net {
 typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
 net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
 
-/* 300 by 300: boxes and scores of six maps, an output for each. */
+/* 300 by 300: boxes and scores of six maps, with an output for each. */
 net_fn net_ssd_mobilenet_v2;
 
-/* 257 by 257: scores of 21 classes for each pixel, by MobileNetV2 with maps of an eighth of the side. */
+/*
+ * 257 by 257: scores of 21 classes for each pixel, from MobileNetV2 with maps of an eighth of the
+ * side.
+ */
 net_fn net_deeplab_v3;
 void net_free(struct net *net);
 

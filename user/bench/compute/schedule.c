@@ -105,7 +105,7 @@ struct timed_plan {
 	uint32_t steps, tasks;
 	struct timed *kernels;		/* by step */
 	struct schedule_step *list;
-	double *ns;			/* of all tasks, the best of all runs */
+	double *ns;			/* times of all tasks, the best of all runs */
 };
 
 static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -183,7 +183,7 @@ static double time_runs(const struct subject *s, size_t runs)
 /* ---- Networks ---- */
 
 struct point {
-	double model, measured;		/* ns; 0: not measured */
+	double model, measured;		/* ns; 0 if not measured */
 	uint32_t tasks;
 };
 

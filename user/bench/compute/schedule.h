@@ -10,8 +10,8 @@
 
 /*
  * Writes lines of: network, threads, tasks, the model's time in us and its speed-up, and the
- * measured ones if there are as many CPUs, else "-". Writes the costs of sharing to standard error.
- * Returns false on a machine with one CPU, where they cannot be measured.
+ * measured numbers if there are enough CPUs, otherwise "-". Writes the costs of sharing to standard
+ * error. Returns false on a machine with one CPU, where they cannot be measured.
  */
 bool bench_schedule(void);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Simulated workers over a plan's tasks: the earliest event is what happens next.
- */
+/* Simulates workers on a plan's tasks; the earliest event always comes next. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +10,7 @@
 #define EARLIER 3
 
 enum state {
-	AWAY,				/* not coming to this step, or not yet called */
+	AWAY,				/* not coming to this step, or not yet woken */
 	COMING,				/* sees the step at `at` */
 	WORKING,			/* wants a task at `at` */
 	GONE,				/* found none left at `at` */
@@ -21,7 +19,7 @@ enum state {
 struct worker {
 	enum state state;
 	double at;
-	double idle;			/* since when it spins */
+	double idle;			/* time since which it spins */
 	bool worked;			/* at this step */
 };
 
@@ -39,7 +37,7 @@ struct job {
 	uint32_t helpers;		/* that joined */
 	uint32_t most;			/* that may */
 	uint32_t unwoken;
-	double free;			/* when the next number can be taken */
+	double free;			/* time at which the next number can be taken */
 };
 
 static bool sleeps(const struct machine *m, const struct worker *w, double at)
@@ -65,7 +63,7 @@ static double wake_some(struct machine *m, struct job *j, double at)
 	return woken ? at + m->costs->wake_call : at;
 }
 
-/* The worker with the earliest event; NULL: nothing happens any more. */
+/* Returns the worker with the earliest event; NULL if there are no more events. */
 static struct worker *next_worker(struct machine *m)
 {
 	struct worker *next = NULL;
@@ -147,7 +145,7 @@ double schedule_run(const struct schedule_step *steps, uint32_t count, uint32_t 
 	struct machine m = { .costs = costs, .threads = threads };
 	double begin = 0, end = 0;
 
-	/* All are asleep at first. */
+	/* All helpers are asleep at first. */
 	for (uint32_t i = 1; i < threads; i++)
 		m.workers[i].idle = -INFINITY;
 	for (uint32_t run = 0; run <= EARLIER; run++) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Networks of sequences: their sizes, and models of them.
- */
+/* Networks of sequences: their sizes, and their models. */
 #ifndef NN_BENCH_SEQUENCE_H
 #define NN_BENCH_SEQUENCE_H
 
@@ -29,7 +27,7 @@ struct block {
 #define SPOTTER_FEATURES 40
 #define SPOTTER_WORDS 12
 
-/* One frame a run: layers of SVDF, each but the last one narrowed by a product. */
+/* SVDF runs on one frame at a time; a product narrows each layer except the last. */
 #define SVDF_LAYERS 5
 #define SVDF_UNITS 256
 #define SVDF_NARROW 128
@@ -45,7 +43,7 @@ struct builder;
 typedef struct builder *sequence_fn(enum net_type type, bool small);
 sequence_fn sequence_encoder, sequence_spotter_svdf, sequence_spotter_lstm;
 
-/* One of those as a plan of ours, and as calls of the peer. */
+/* Makes one of these networks as a plan of nnaccel, and as calls of the peer. */
 struct subject subject_sequence(sequence_fn *make, enum net_type type, uint32_t threads);
 struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The subject of a measurement: a prepared network that can be run, ours or a peer's.
- */
+/* The subject of a measurement: a prepared network of nnaccel or a peer that can be run. */
 #ifndef NN_BENCH_SUBJECT_H
 #define NN_BENCH_SUBJECT_H
 
@@ -23,19 +21,21 @@ struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 /* A model of the NNAPI for nnapi-reference, compiled. */
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
 /*
- * Does what subject_nnapi() does, from the compilation cache, to which the first one of a network
- * is saved.
+ * Does the same as subject_nnapi(), from the compilation cache, to which a network is saved at its
+ * first use.
  */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
-/* Makes the folder of that, which goes when the process ends; false: it cannot be made. */
+/*
+ * Makes the folder of that cache, which is removed when the process ends; returns false on failure.
+ */
 bool subject_nnapi_cache(void);
 
-/* The first one, in a worker: through libnnaccel, in a VM. */
+/* Makes the subject in a worker: through libnnaccel, in a VM. */
 struct subject subject_worker(const struct net *net);
 
 /*
- * The XNNPACK that was there when this was built, by its year; NULL: none, and its subjects have no
- * state.
+ * Returns the year of the XNNPACK that this was built with, or NULL without it; then its subjects
+ * have no state.
  */
 const char *subject_peer(void);
 

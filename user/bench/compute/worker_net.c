@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network through libnnaccel, the module and a worker: a burst on it, all of
- * whose memory is bound at the first execution.
+ * A network through libnnaccel, the module and a worker, by a burst whose memory is bound at the
+ * first execution.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network as calls of XNNPACK's operators, which read and write the same memory: what they
- * compute takes as long as in the network, and means nothing.
+ * A network as calls of XNNPACK's operators, which all read and write the same memory. They take as
+ * long as in the network, but their results mean nothing.
  */
 #ifndef NN_BENCH_XNNPACK_CALLS_H
 #define NN_BENCH_XNNPACK_CALLS_H
@@ -15,7 +15,7 @@ struct calls;
 /* Operators of up to `elements` numbers, run on so many threads. */
 struct calls *calls_begin(size_t elements, uint32_t threads);
 
-/* Each makes an operator, of NET_F32 or NET_QC8, and returns its number. */
+/* Each function makes an operator for NET_F32 or NET_QC8, and returns its number. */
 uint32_t calls_product(struct calls *c, enum net_type type, size_t rows, size_t depth,
 		       size_t units);
 uint32_t calls_sigmoid(struct calls *c, enum net_type type, size_t count);
@@ -26,7 +26,7 @@ enum calls_binary { CALLS_ADD, CALLS_MUL };
 uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary operation, size_t rows,
 		      size_t columns, size_t other_rows, size_t other_columns);
 
-/* To that type from the other one. */
+/* Converts to that type from the other one. */
 uint32_t calls_convert(struct calls *c, enum net_type to, size_t count);
 
 /* Calls an operator, in the order of these. */

@@ -90,14 +90,14 @@ static uint32_t define_bias(xnn_subgraph_t g, const struct net *net, uint32_t in
 static void define_add(xnn_subgraph_t g, float low, float high, uint32_t a, uint32_t b,
 		       uint32_t out)
 {
-	/* It clamps in a node of its own unless there is no limit. */
+	/* A limit takes a node of its own, unless there is no limit. */
 	const struct xnn_binary_params range = { low, high < FLT_MAX ? high : INFINITY };
 
 	xnn_must(xnn_define_binary(g, xnn_binary_add, low < 0 ? NULL : &range, a, b, out, 0),
 		 "add");
 }
 
-/* Without the flag the output has two dimensions, which the next convolution would take for four. */
+/* Without the flag the output has two dimensions, which the next convolution would read as four. */
 static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
 {
 	xnn_must(xnn_define_static_reduce(g, xnn_reduce_mean, 2, (size_t[]){ 1, 2 }, in, out,

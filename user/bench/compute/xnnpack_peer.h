@@ -12,7 +12,7 @@
 /* The external id of the input; outputs follow it in the order of the network. */
 #define PEER_IN 0
 
-/* Ends the program where XNNPACK did not do what it was asked. */
+/* Ends the program if a call of XNNPACK failed. */
 void xnn_must(enum xnn_status status, const char *what);
 
 xnn_subgraph_t peer_begin(uint32_t num_outputs);

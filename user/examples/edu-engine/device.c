@@ -365,19 +365,22 @@ static enum edu_result check(const struct edu_limit *limit)
 	return left_ms(limit) ? EDU_DONE : EDU_LATE;
 }
 
-/* The device does not answer, or is not to go on: it accesses no memory when this returns. */
+/* Stops a device that does not answer or must not go on; it accesses no memory afterwards. */
 static void stop(struct edu *edu)
 {
 	edu->stopped = true;
 	edu->resets++;
-	/* The kernel gives the device its configuration back after the reset: without this, too. */
+	/*
+	 * The kernel restores the device's configuration after the reset, so bus mastering must be
+	 * ended again.
+	 */
 	if (!edu_set_master(edu, false))
 		fail("cannot end bus mastering");
 	if (ioctl(edu->device, VFIO_DEVICE_RESET))
 		fail("cannot reset");
 }
 
-/* A reset does not end what the device's units are about: waits until they are idle. */
+/* A reset does not end the work of the device's units, so this waits until they are idle. */
 static enum edu_result restart(struct edu *edu, const struct edu_limit *limit)
 {
 	const struct timespec pause = { .tv_nsec = IDLE_POLL_NS };

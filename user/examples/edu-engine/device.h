@@ -17,7 +17,7 @@
 struct edu_mapping;
 
 struct edu {
-	char address[32];		/* on the bus "pci" */
+	char address[32];		/* address on the bus "pci" */
 	int container;
 	int group;
 	int device;
@@ -46,7 +46,9 @@ enum edu_result {
 	EDU_FAILED,		/* a system call did */
 };
 
-/* Until when somebody waits for the device, and a file that ends that too once it is readable. */
+/*
+ * A time limit for waiting for the device, and a file that also ends the wait once it is readable.
+ */
 struct edu_limit {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC */
 	int cancel;			/* -1: none */
@@ -61,22 +63,23 @@ uint64_t edu_now_ns(void);
 bool edu_open(struct edu *edu, const char *address);
 
 /*
- * Gives the device up. DMA that is under way reaches no memory any more: the kernel ends bus
+ * Gives the device up. DMA under way reaches no memory any more, because the kernel ends bus
  * mastering and the mappings.
  */
 void edu_close(struct edu *edu);
 
 /*
- * Lets the device's DMA read, and where `writable` write, memory of this process: whole pages,
- * pinned until edu_unmap(). False and errno: ENOSPC: no room below the device's DMA mask; EFAULT:
- * memory that is not there (a file that became shorter) or cannot be pinned.
+ * Lets the device's DMA read, and if `writable` write, memory of this process: whole pages, pinned
+ * until edu_unmap(). Returns false with errno. ENOSPC means that there is no room below the
+ * device's DMA mask. EFAULT means that memory is missing (a file became shorter) or cannot be
+ * pinned.
  */
 bool edu_map(struct edu *edu, void *memory, uint64_t size, bool writable, uint64_t *iova);
 void edu_unmap(struct edu *edu, uint64_t iova);
 
 /*
- * Both wait for their turn and for the device's interrupts. When they fail, the device has been
- * stopped: it does not access memory for this call any more when they return.
+ * Both functions wait for their turn and for the device's interrupts. If they fail, the device was
+ * stopped: it no longer accesses memory for this call when they return.
  */
 enum edu_result edu_copy(struct edu *edu, uint64_t to, uint64_t from, uint64_t size,
 			 const struct edu_limit *limit);

@@ -9,15 +9,15 @@
 #define EDU_NAME "com.example.edu"
 
 /*
- * FACTORIAL: input 0, TENSOR_INT32: any numbers; output 0, TENSOR_INT32 of the same shape: the
- * factorial of each modulo 2^32, by the device's own unit. Numbers are taken as uint32: one of
+ * FACTORIAL: input 0, TENSOR_INT32, has any numbers. Output 0, TENSOR_INT32 of the same shape, gets
+ * the factorial of each modulo 2^32, computed by the device's own unit. Numbers are read as uint32;
  * 2^32 - 1 keeps the device busy for seconds.
  */
 #define EDU_FACTORIAL 1
 
 /*
- * COPY: input 0, TENSOR_QUANT8_ASYMM; output 0, the same: its bytes, moved by the device's DMA
- * engine. The CPU does not touch them.
+ * COPY: output 0 gets the bytes of input 0, both TENSOR_QUANT8_ASYMM. The device's DMA engine moves
+ * them, and the CPU does not touch them.
  */
 #define EDU_COPY 2
 

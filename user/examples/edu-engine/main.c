@@ -26,8 +26,9 @@ static const struct nna_engine_hardware hardware = { "pci", edu.address };
 
 static struct {
 	atomic_ullong executions;
-	atomic_ullong cpu_copies;	/* of arguments, or parts of them, by the CPU */
-} counts[EDU_COPY + 1];			/* by the operation's code */
+	/* Number of arguments, or parts of them, copied by the CPU. */
+	atomic_ullong cpu_copies;
+} counts[EDU_COPY + 1];			/* indexed by the operation's code */
 
 /* ---- what the device is ---- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clients' memory within the device's reach: pinned at its first use, until the library forgets it.
+ * Clients' memory within the device's reach. It is pinned at its first use, until the library
+ * forgets it.
  */
 #include <errno.h>
 #include <pthread.h>

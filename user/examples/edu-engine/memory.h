@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients' memory within the device's reach: pinned at its first use, until the library forgets it.
+ * Clients' memory within the device's reach. It is pinned at its first use, until the library
+ * forgets it.
  */
 #ifndef EDU_MEMORY_H
 #define EDU_MEMORY_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models of the extension: operations that each take a model's input to one of its outputs.
+ * Models of the extension: each operation computes one of the model's outputs from one of its
+ * inputs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static uint16_t own_code(const struct nn_model *model, int32_t type)
 	return 0;
 }
 
-/* Which of a list of operands one is; the list's length: none. */
+/* Returns the position of an operand in a list; the list's length if it is not there. */
 static uint32_t find(const uint32_t *list, uint32_t count, uint32_t operand)
 {
 	uint32_t i = 0;

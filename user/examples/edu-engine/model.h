@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of the extension: operations that each take a model's input to one of its outputs.
+ * Models of the extension: each operation computes one of the model's outputs from one of its
+ * inputs.
  */
 #ifndef EDU_MODEL_H
 #define EDU_MODEL_H
@@ -9,7 +10,7 @@
 
 struct edu_step {
 	uint16_t operation;		/* EDU_FACTORIAL, EDU_COPY */
-	uint32_t input;			/* which of the model's inputs, and of its outputs */
+	uint32_t input;			/* positions among the model's inputs and outputs */
 	uint32_t output;
 	struct nn_operand operand;	/* type and shape of both */
 };
@@ -24,7 +25,9 @@ struct edu_model {
 /* Which operations of a decoded model's main subgraph the device has. */
 void edu_model_supported(const struct nn_model *model, bool *supported);
 
-/* NN_INVALID_ARGUMENT: an operation is not supported. The model is one allocation. */
+/*
+ * Makes the model in one allocation. Returns NN_INVALID_ARGUMENT if an operation is not supported.
+ */
 enum nn_status edu_model_make(const struct nn_model *from, struct edu_model **model,
 			      struct nn_error *err);
 

@@ -35,7 +35,7 @@ static bool same_shape(const struct nn_operand *a, const struct nn_operand *b)
 	return a->type == b->type && a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof(a->dims));
 }
 
-/* ADD's fused activation: 0 none, 1 RELU, 2 RELU1, 3 RELU6; -1: it is not known. */
+/* Returns ADD's fused activation: 0 none, 1 RELU, 2 RELU1, 3 RELU6; -1 if it is not known. */
 static int activation_of(const struct nn_model *model, const struct nn_operand *o)
 {
 	const void *value = o->type == NN_INT32 ? nn_operand_value(model, o) : NULL;
@@ -78,7 +78,7 @@ static enum nn_status supported(const struct nna_engine *engine, const struct nn
 /* A prepared model; its temporaries lie in `room` bytes, which is the number that is cached. */
 struct prepared {
 	const struct nn_model *model;
-	struct nn_model *own;		/* the model, if it was loaded; else NULL */
+	struct nn_model *own;		/* the model, if it was loaded; otherwise NULL */
 	uint64_t room;
 };
 
@@ -298,7 +298,7 @@ static enum nn_status load(const struct nna_engine *engine, const struct nna_eng
 		status = nna_engine_unpack(part->base, part->size - sizeof(room), &model, err);
 	}
 	free(part->base);
-	/* The number is believed: only what this engine saved comes here. */
+	/* The number is trusted, because only parts that this engine saved come here. */
 	if (!status)
 		status = make(model, room, out, err);
 	if (!status)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine that computes what plug-ins bring: the operations of models are those of vendor
- * extensions, in shared objects of the folder that --extensions names. It has none of its own. It is
- * built against installed headers and libnnaccel-engine.so only; Documentation/extensions.rst runs it.
+ * An engine that computes the operations of plug-ins: vendor extensions in shared objects of the
+ * folder that --extensions names. It has no operations of its own. It is built against installed
+ * headers and libnnaccel-engine.so only; Documentation/extensions.rst runs it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +101,7 @@ struct run {
 	const struct prepared *prepared;
 	struct nn_execution *execution;
 	struct nnx_operand *values;	/* of each operand */
-	struct nnx_operand *arguments;	/* of an operation: inputs, then outputs */
+	struct nnx_operand *arguments;	/* arguments of an operation: inputs, then outputs */
 	struct nn_error *err;
 };
 
@@ -201,7 +201,7 @@ static enum nn_status compute(struct run *r, uint32_t index)
 	return status ? status : nna_engine_plugin_execute(step->operation, &run, r->err);
 }
 
-/* All shapes are told, also where one output is too short. */
+/* All shapes are reported, also if an output is too short. */
 static enum nn_status give_outputs(struct run *r)
 {
 	const struct nn_subgraph *main = &r->prepared->model->subgraphs[0];

@@ -69,7 +69,7 @@ static enum nnx_status check_skip(struct nnx_call *call, const struct nnx_attrib
 	       call->fail(call, NNX_INVALID_ARGUMENT, "must be an int64_t from 0 to %d", LAST);
 }
 
-/* An attribute that was checked, or what holds without it. */
+/* Returns an attribute that was checked, or its default. */
 static int64_t value_of(const struct nnx_attribute *list, uint32_t count, uint16_t code,
 			int64_t otherwise)
 {
@@ -85,7 +85,7 @@ static int64_t get_skip(const struct nnx_call *call)
 			FIBONACCI_SKIP, 0);
 }
 
-/* As many numbers as input 0 says. */
+/* The output has as many numbers as input 0 says. */
 static enum nnx_status shape(struct nnx_call *call)
 {
 	int64_t count, skip = get_skip(call);
@@ -99,7 +99,7 @@ static enum nnx_status shape(struct nnx_call *call)
 	return NNX_OK;
 }
 
-/* As close as 64 bits come. */
+/* Quantises as exactly as 64 bits allow. */
 static int64_t quantise(double value, const struct fibonacci_quant *quant)
 {
 	int64_t sum;

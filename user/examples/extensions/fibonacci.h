@@ -19,11 +19,14 @@ struct fibonacci_quant {
 	int64_t zero_point;
 };
 
-/* FIBONACCI: input 0, INT64: how many; output 0, TENSOR_QUANT64: the first so many numbers. */
+/*
+ * FIBONACCI: input 0, INT64, is a count; output 0, TENSOR_QUANT64, gets that many numbers from the
+ * first on.
+ */
 #define FIBONACCI_FIBONACCI 1
 
 /* Attributes. */
-#define FIBONACCI_MODULUS 1	/* of a compilation, int64_t above 0: numbers are taken modulo it */
-#define FIBONACCI_SKIP 2	/* of an execution, int64_t: so many numbers are left out first */
+#define FIBONACCI_MODULUS 1	/* compilation, int64_t above 0: numbers modulo this */
+#define FIBONACCI_SKIP 2	/* execution, int64_t: this many numbers are skipped */
 
 #endif /* FIBONACCI_H */

@@ -45,7 +45,7 @@ static enum nnx_status shape(struct nnx_call *call)
 	return NNX_OK;
 }
 
-/* The scale goes out of a ratio: the zero point is all that is kept. */
+/* The scale cancels out in a ratio, so only the zero point is stored. */
 static enum nnx_status compile(struct nnx_call *call, void **state)
 {
 	struct fibonacci_quant quant;

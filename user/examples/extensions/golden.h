@@ -8,8 +8,8 @@
 #define GOLDEN_NAME "com.example.golden"
 
 /*
- * RATIOS: input 0, TENSOR_QUANT64 of com.example.fibonacci, of one dimension;
- * output 0, TENSOR_FLOAT32, one element less: each number over the one before it.
+ * RATIOS: input 0 is a TENSOR_QUANT64 of com.example.fibonacci with one dimension. Output 0,
+ * TENSOR_FLOAT32 with one element less, gets the ratio of each number to the one before it.
  */
 #define GOLDEN_RATIOS 7
 
