@@ -17,7 +17,8 @@ bool graph_init(struct graph *g, struct tfl_context *context, struct delegate *d
 	};
 	g->operand_of = malloc((count + 1) * sizeof(g->operand_of[0]));
 	g->produced = calloc(count + 1, sizeof(g->produced[0]));
-	if (!g->operand_of || !g->produced)
+	g->is_cut = calloc(count + 1, sizeof(g->is_cut[0]));
+	if (!g->operand_of || !g->produced || !g->is_cut)
 		return false;
 	memset(g->operand_of, 0xff, (count + 1) * sizeof(g->operand_of[0]));
 	return true;
@@ -28,6 +29,7 @@ void graph_free(struct graph *g)
 	builder_free(&g->b);
 	free(g->operand_of);
 	free(g->produced);
+	free(g->is_cut);
 	free(g->states);
 	*g = (struct graph){ .context = NULL };
 }
@@ -345,18 +347,24 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 			      constant_copy(t, &type, tensor->contents);
 }
 
-static uint32_t find_in(struct lowering *t, uint32_t i, bool is_low)
+/* Readings of int64 numbers from outside of the graph, of which NNAPI gets 32 bits. */
+enum reading { ALL_BITS, LOW_BITS, INDICES };
+
+static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
 	const int at = index_of(tfl(t)->node->inputs, i);
 	uint32_t *operand;
 	struct operand type = operand_type(t, tensor);
 
-	if (!t->refused && tensor->type == TFL_INT64 && !tensor_is_constant(tensor) && !is_low &&
-	    !tfl(t)->is_checked && !tfl(t)->produced[at])
+	if (!t->refused && tensor->type == TFL_INT64 && !tensor_is_constant(tensor) &&
+	    !tfl(t)->is_checked && !tfl(t)->produced[at] &&
+	    (reading == ALL_BITS || (tfl(t)->operand_of[at] != NO_OPERAND &&
+				     tfl(t)->is_cut[at] != (reading == LOW_BITS))))
 		refuse(t, "int64 numbers from outside, which may exceed the 32 bits that NNAPI has");
 	if (t->refused)
 		return NO_OPERAND;
+	tfl(t)->is_cut[at] = tfl(t)->is_cut[at] || reading == LOW_BITS;
 	operand = &tfl(t)->operand_of[at];
 	if (*operand != NO_OPERAND)
 		return *operand;
@@ -372,17 +380,22 @@ static uint32_t find_in(struct lowering *t, uint32_t i, bool is_low)
 
 uint32_t in(struct lowering *t, uint32_t i)
 {
-	return find_in(t, i, false);
+	return find_in(t, i, ALL_BITS);
 }
 
 uint32_t low_in(struct lowering *t, uint32_t i)
+{
+	return find_in(t, i, LOW_BITS);
+}
+
+uint32_t index_in(struct lowering *t, uint32_t i)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
 
 	if (tensor && tensor->type != TFL_INT32 && tensor->type != TFL_INT64)
 		refuse(t, "indices of type %s, must be int32 or int64",
 		       tensor_type_name(tensor->type));
-	return find_in(t, i, true);
+	return find_in(t, i, INDICES);
 }
 
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)

@@ -20,6 +20,7 @@ struct graph_port {
 	/* tensor of the output that other nodes read too; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
+	bool is_cut;			/* its low 32 bits count; otherwise it is an index */
 	uint32_t size;
 };
 
@@ -31,6 +32,7 @@ struct graph {
 	struct tfl_context *context;
 	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND if it is not used yet */
 	bool *produced;			/* for each tensor: a node of the graph writes it */
+	bool *is_cut;			/* by tensor: int64 numbers of which the low bits count */
 	struct graph_port *states;
 	uint32_t num_states;
 
@@ -94,8 +96,10 @@ int64_t *ints_of_count(struct lowering *t, uint32_t i, const char *what, int64_t
 struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor);
 /* Makes a result for output i, with its type, scale and shape. */
 uint32_t out_like(struct lowering *t, uint32_t i);
-/* Returns input i, int32 or int64, of which TensorFlow Lite itself takes the low 32 bits. */
+/* Returns input i, int32 or int64: its low 32 bits. */
 uint32_t low_in(struct lowering *t, uint32_t i);
+/* Returns input i, int32 or int64; an index that exceeds 32 bits becomes the nearest one that does not. */
+uint32_t index_in(struct lowering *t, uint32_t i);
 /* Views a constant input's data as another type of the same size; others with another shape and scale. */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */

@@ -127,6 +127,7 @@ static void add_port(struct kernel *k, int tensor)
 		.operand = operand, .tensor = tensor, .also = TFL_NO_TENSOR,
 		.size = (uint32_t)builder_size(&k->graph.b.operands[operand]),
 		.is_wide = k->graph.context->tensors[tensor].type == TFL_INT64,
+		.is_cut = k->graph.is_cut[tensor],
 	};
 }
 
@@ -521,6 +522,11 @@ static int configure(struct kernel *k, const struct tfl_context *context)
 	return result;
 }
 
+static int32_t nearest(int64_t index)
+{
+	return index > INT32_MAX ? INT32_MAX : index < INT32_MIN ? INT32_MIN : (int32_t)index;
+}
+
 /* Copies an int64 tensor to or from its port's int32 numbers. */
 static int copy_wide(const struct kernel *k, const struct tfl_context *context, uint32_t i)
 {
@@ -535,7 +541,7 @@ static int copy_wide(const struct kernel *k, const struct tfl_context *context, 
 		if (i >= k->num_inputs)
 			wide[n] = narrow[n];
 		else
-			narrow[n] = (int32_t)wide[n];
+			narrow[n] = k->ports[i].is_cut ? (int32_t)wide[n] : nearest(wide[n]);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 

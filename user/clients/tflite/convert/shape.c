@@ -303,13 +303,13 @@ void gather_op(struct lowering *t)
 		return refuse(t, "batch dimensions");
 	count = (uint32_t)tensor_count(tensor_in(t, 1));
 	if (!t->refused)
-		set(t, 0, gathered(t, in(t, 0), shape, axis, view(t, low_in(t, 1), 1, &count),
+		set(t, 0, gathered(t, in(t, 0), shape, axis, view(t, index_in(t, 1), 1, &count),
 				   count));
 }
 
 void gather_nd_op(struct lowering *t)
 {
-	set_lines(t, low_in(t, 1), 0);
+	set_lines(t, index_in(t, 1), 0);
 }
 
 void embedding_lookup_op(struct lowering *t)
@@ -508,7 +508,7 @@ void reverse_sequence_op(struct lowering *t)
 		here[i] = (int32_t)i;
 		there[i] = (int32_t)(i - i % dims[1] * 2) - 1;
 	}
-	lengths = view_shape(t, low_in(t, 1), &each);
+	lengths = view_shape(t, index_in(t, 1), &each);
 	places = constant_ints(t, 2, (uint32_t[]){ 1, dims[1] }, here);
 	last = broadcast(t, NN(ADD), constant_ints(t, 2, dims, there), &both, lengths, &each, &both);
 	places = selected(t, broadcast(t, NN(LESS), places, &line, lengths, &each, &both), last,

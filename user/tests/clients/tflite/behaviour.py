@@ -327,6 +327,28 @@ def test_late_nodes_that_stay(w):
     assert ran.count("stay with TensorFlow Lite: node 1, ADD: int32 with a fused activation") == 2, ran
 
 
+def test_indices_beyond_32_bits(w):
+    m = model.Model(w.operators)
+    x, at = m.input([4, 3]), m.input([2], model.INT64)
+    data = m.finish(m.op("GATHER", [x, at], [m.tensor([2, 3])], 0, 0),
+                    m.op("CAST", [m.input([2], model.INT64)], [m.tensor([2], model.INT32)], 4, 2))
+    plain, ours, delegate, said = w.both(data)
+    assert nodes(said) == (2, 2, 1), said
+    for wide in (2 ** 32 + 1, -2 ** 32, 2 ** 31, -1):
+        for i in (plain, ours):
+            with runtime.Stderr():
+                try:
+                    i.run(floats(12), struct.pack("2q", 0, wide), bytes(16))
+                    raise AssertionError(f"an index of {wide}")
+                except RuntimeError:
+                    pass
+    inputs = floats(12), struct.pack("2q", 3, 1), struct.pack("2q", 2 ** 32 + 5, -2 ** 40 - 7)
+    assert plain.run(*inputs) == ours.run(*inputs)
+    ours.close()
+    delegate.close()
+    plain.close()
+
+
 def test_nodes_behind_where(w):
     m = model.Model(w.operators)
     x = m.input([6, 5])
