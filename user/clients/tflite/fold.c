@@ -17,6 +17,7 @@ struct wrapped {
 	node_function *prepare, *invoke;
 	void (*free)(struct tfl_context *context, void *buffer);
 	bool is_shape;			/* the value depends only on the shapes of its inputs */
+	bool is_dense;			/* TensorFlow Lite computes its value only once */
 	bool is_value;	/* the value is computed as soon as its inputs are constant */
 };
 
@@ -54,6 +55,8 @@ static int prepare_early(struct tfl_context *context, struct tfl_node *node)
 	bool is_known = w->is_value;
 	int status;
 
+	if (w->is_dense && tensor_is_constant(&context->tensors[out->data[0]]))
+		return TFL_OK;
 	for (int i = 0; i < in->size && !w->is_shape; i++)
 		is_known = is_known &&
 			   (in->data[i] < 0 || tensor_is_constant(&context->tensors[in->data[i]]));
@@ -90,6 +93,7 @@ bool fold_node(struct tfl_context *context, struct tfl_node *node,
 			.invoke = registration->invoke, .free = registration->free,
 			.is_shape = registration->builtin_code == TFL_OP_SHAPE ||
 				    registration->builtin_code == TFL_OP_RANK,
+			.is_dense = registration->builtin_code == TFL_OP_DENSIFY,
 			.is_value = is_value,
 		};
 		node->user_data = w;

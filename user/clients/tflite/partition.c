@@ -106,6 +106,23 @@ static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 	return any;
 }
 
+static bool only_constants(const struct choice *c, const struct candidate *n)
+{
+	for (int i = 0; i < n->node->inputs->size; i++) {
+		int t = n->node->inputs->data[i];
+
+		if (t >= 0 && !tensor_is_constant(&c->context->tensors[t]))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether it makes a dense tensor of a sparse one, which NNAPI does not have. */
+static bool is_dense(const struct choice *c, const struct candidate *n)
+{
+	return n->code == TFL_OP_DENSIFY && n->node->outputs->size == 1 && only_constants(c, n);
+}
+
 /* Returns whether the outputs' values follow from shapes: SHAPE, and what is computed from it. */
 static bool follows_shapes(const struct choice *c, const struct candidate *n)
 {
@@ -144,17 +161,20 @@ static bool fold_shapes(struct choice *c)
 		if (when == LATE && end > i)
 			end = i;
 		late[i] = when == LATE_BY_SHAPES;
-		any = any || late[i];
+		any = any || late[i] || is_dense(c, n);
 		for (int o = 0; o < n->node->outputs->size; o++)
 			c->shapes[n->node->outputs->data[o]] = follows_shapes(c, n);
 	}
 	for (int i = 0; i < c->count && any; i++) {
 		const struct candidate *n = &c->nodes[i];
-		const bool is_value = n->node->outputs->size && c->shapes[n->node->outputs->data[0]];
+		const bool is_now = is_dense(c, n);
+		const bool is_value = is_now || (n->node->outputs->size &&
+						 c->shapes[n->node->outputs->data[0]]);
 
 		if (n->taken && (is_value || late[i]) &&
 		    c->context->get_node(c->context, n->index, &node, &registration) == TFL_OK)
-			fold_node(c->context, node, registration, is_value, is_value && i < end);
+			fold_node(c->context, node, registration, is_value,
+				  is_now || (is_value && i < end));
 	}
 	free(late);
 	return late;
@@ -287,17 +307,6 @@ static bool check_devices(struct choice *c)
 		if (!ok || taken)
 			return ok;
 	}
-}
-
-static bool only_constants(const struct choice *c, const struct candidate *n)
-{
-	for (int i = 0; i < n->node->inputs->size; i++) {
-		int t = n->node->inputs->data[i];
-
-		if (t >= 0 && !tensor_is_constant(&c->context->tensors[t]))
-			return false;
-	}
-	return true;
 }
 
 /* Rejects a node that only changes constants if other nodes need the result. */
