@@ -17,6 +17,20 @@ static void append(struct cell *c, uint32_t operand)
 	c->in[c->ins++] = operand;
 }
 
+/* Returns input i. If it has weights of int8, they are dequantised once: NNAPI has no hybrid cells. */
+static uint32_t real_in(struct lowering *t, uint32_t i)
+{
+	const struct tfl_tensor *tensor = tensor_in(t, i);
+
+	if (tensor->type == TFL_FLOAT32)
+		return in(t, i);
+	if (tensor->type != TFL_INT8 || !tensor_is_constant(tensor))
+		refuse(t, "a hybrid or quantised operation: input %u is %s", i,
+		       tensor_type_name(tensor->type));
+	tfl(t)->dequantises = true;
+	return float_in(t, i);
+}
+
 /* Adds inputs from..to-1 of the node; a missing one is omitted, with its rank from `ranks`. */
 static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t to,
 		   const char *ranks)
@@ -24,10 +38,7 @@ static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 	for (uint32_t i = from; i < to && !t->refused; i++) {
 		const struct tfl_tensor *tensor = tensor_in(t, i);
 
-		if (tensor && tensor->type != TFL_FLOAT32)
-			refuse(t, "a hybrid or quantised operation: input %u is %s", i,
-			       tensor_type_name(tensor->type));
-		append(c, tensor ? in(t, i) :
+		append(c, tensor ? real_in(t, i) :
 		       omitted(t, in(t, 0), (uint32_t)(ranks[i - from] - '0')));
 	}
 }

@@ -772,11 +772,21 @@ case("random_uniform", random_uniform, left="the same numbers in each execution"
 # ---- Recurrent ----
 
 def matrix(m, rows, columns):
+    if m.hybrid:
+        return weights(m, INT8, [rows, columns])
     return m.tensor([rows, columns], data=[random.uniform(-.3, .3) for _ in range(rows * columns)])
 
 
 def vector(m, size):
     return m.tensor([size], data=[random.uniform(-.3, .3) for _ in range(size)])
+
+
+def hybrid(make):
+    """The same with weights of 8 bits, which TensorFlow Lite multiplies by activations that it quantises."""
+    def made(m):
+        m.hybrid = True
+        return make(m)
+    return made
 
 
 def lstm_inputs(m, x, size, units, out, batch, cifg, peephole, projection, norm):
@@ -971,7 +981,13 @@ case("bidirectional sequence rnn", bidirectional_rnn(False), runs=3)
 case("bidirectional sequence rnn, merged", bidirectional_rnn(True), runs=3)
 case("svdf rank 1", svdf(1, NONE), runs=4)
 case("svdf rank 2, relu", svdf(2, RELU), runs=4)
-
+for t, make in (("lstm", lstm(False)), ("sequence lstm", lstm(True)), ("sequence lstm, cifg", lstm(True, cifg=True)),
+                ("sequence lstm, projection", lstm(True, projection=True)),
+                ("sequence lstm, time major", lstm(True, time_major=True)),
+                ("bidirectional sequence lstm", bidirectional_lstm(False)), ("rnn", rnn),
+                ("sequence rnn", sequence_rnn(False)), ("bidirectional sequence rnn", bidirectional_rnn(False)),
+                ("svdf", svdf(1, NONE))):
+    case(f"hybrid {t}", hybrid(make), runs=3, tolerance=.03)
 
 # ---- Shapes that follow from values ----
 

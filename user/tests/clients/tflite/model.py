@@ -75,6 +75,7 @@ class Model:
         self.inputs = []
         self.outputs = []
         self.branches = []
+        self.hybrid = False
         self.given = {}  # by input: what each run gives it, if that is not random
 
     def branch(self):
