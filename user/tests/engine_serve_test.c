@@ -1359,6 +1359,7 @@ static struct {
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* that was saved last */
+	void *better;			/* that replaces what is saved, and is not saved itself */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
 	uint32_t loaded_model, loaded_data;	/* parts that were loaded, each right */
@@ -1372,8 +1373,12 @@ static enum nn_status save(const struct nna_engine *e, const void *prepared,
 	saved.saves++;
 	if (engine_state.status)
 		return result_of(err);
-	if (saved.is_none)
+	if (saved.is_none || (saved.better && saved.better == prepared))
 		return NN_OK;
+	if (saved.better) {
+		engine_state.prepared++;
+		assert_true(nna_engine_replace((void *)prepared, saved.better));
+	}
 	for (uint32_t i = 0; i < saved.num_model; i++)
 		image->model[i] = (struct nna_engine_part){ model_parts[i], sizeof(MODEL_PART) };
 	for (uint32_t i = 0; i < saved.num_data; i++)
@@ -1422,11 +1427,19 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 	return NN_OK;
 }
 
+/* The engine saves so many parts. */
+static void use_parts(uint32_t num_model, uint32_t num_data)
+{
+	engine.model_cache_files = saved.num_model = num_model;
+	engine.data_cache_files = saved.num_data = num_data;
+	server.models.files = engine_cache_files(&engine);
+}
+
 /* The engine saves one part of each kind. */
 static void begin_saving(void)
 {
 	memset(&saved, 0, sizeof(saved));
-	saved.num_model = saved.num_data = 1;
+	use_parts(1, 1);
 	for (int i = 0; i < NNA_ENGINE_MAX_CACHE_FILES; i++) {
 		memcpy(model_parts[i], MODEL_PART, sizeof(MODEL_PART));
 		memcpy(data_parts[i], DATA_PART, sizeof(DATA_PART));
@@ -1624,9 +1637,7 @@ static void test_several_files(void **state)
 		struct message request;
 		uint8_t hash[DIGEST_SIZE];
 
-		engine.model_cache_files = saved.num_model = cases[i].model;
-		engine.data_cache_files = saved.num_data = cases[i].data;
-		server.models.files = engine_cache_files(&engine);
+		use_parts(cases[i].model, cases[i].data);
 		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 		assert_int_equal(info->model_cache_files, cases[i].model);
 		assert_int_equal(info->data_cache_files, cases[i].data);
@@ -1660,8 +1671,7 @@ static void test_several_files(void **state)
 		assert_int_equal(saved.loaded_model, cases[i].model);
 		assert_int_equal(saved.loaded_data, cases[i].data);
 	}
-	engine.model_cache_files = engine.data_cache_files = 0;
-	server.models.files = engine_cache_files(&engine);
+	use_parts(0, 0);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -1687,10 +1697,13 @@ struct head {
 
 static int start_keeping(void)
 {
+	const struct timeval patience = { .tv_sec = 10 };
 	static int ends[2];
 
 	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	/* A request without an answer fails the test. */
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	server.cache.socket = ends[0];
 	return ends[1];
 }
@@ -1724,17 +1737,31 @@ static void test_kept(void **state)
 		uint32_t preference;
 		float constant;
 		bool is_new;		/* unlike the first */
-	} cases[] = { { 0, 1, false }, { 1, 1, true }, { 0, 2, true }, { 0, 1, false } };
+		uint32_t files;		/* of the engine, of each kind */
+	} cases[] = {
+		{ 0, 1, false, 1 }, { 1, 1, true, 1 }, { 0, 2, true, 3 }, { 0, 1, false, 1 },
+	};
 	const struct message yes = { .kind = CACHE_YES }, no = { .kind = CACHE_NO };
-	const struct head sizes = { .model = { M }, .data = { sizeof(DATA_PART) } };
-	char bytes[sizeof(DATA_PART) + HEAD + M];
+	char bytes[3 * sizeof(DATA_PART) + HEAD + 3 * M];
 	uint8_t first[CACHE_TOKEN_SIZE];
 	struct message request, next;
+	static const enum message_kind then[] = {
+		CACHE_GET, CACHE_DROP, CACHE_NEW, CACHE_DONE, CACHE_DROP,
+	};
 	int keeper = start_keeping(), file;
-	static int better;
+	static int better, last;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const size_t data_size = cases[i].files * sizeof(DATA_PART);
+		const size_t model_size = cases[i].files * M;
+		struct head sizes = { .data = { 0 } };
+
+		use_parts(cases[i].files, cases[i].files);
+		for (uint32_t k = 0; k < cases[i].files; k++) {
+			sizes.model[k] = M;
+			sizes.data[k] = sizeof(DATA_PART);
+		}
 		file = memfd_create("kept", MFD_CLOEXEC);
 		assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 		keeper_answers(keeper, 1, no, -1);
@@ -1749,15 +1776,15 @@ static void test_kept(void **state)
 		assert_int_equal(memcmp(first, request.token, sizeof(first)) != 0, cases[i].is_new);
 		next = take_request(keeper, CACHE_NEW);
 		assert_memory_equal(next.token, request.token, sizeof(next.token));
-		assert_int_equal(next.model_size, HEAD + M);
-		assert_int_equal(next.data_size, sizeof(DATA_PART));
+		assert_int_equal(next.model_size, HEAD + model_size);
+		assert_int_equal(next.data_size, data_size);
 		next = take_request(keeper, CACHE_DONE);
 		assert_memory_equal(next.token, request.token, sizeof(next.token));
 		assert_int_equal(next.model_size + next.data_size, 0);
 		assert_int_equal(pread(file, bytes, sizeof(bytes), 0), sizeof(bytes));
-		assert_memory_equal(bytes, DATA_PART, sizeof(DATA_PART));
-		assert_memory_equal(bytes + sizeof(DATA_PART), &sizes, HEAD);
-		assert_memory_equal(bytes + sizeof(DATA_PART) + HEAD, MODEL_PART, M);
+		assert_memory_equal(bytes, data_parts, data_size);
+		assert_memory_equal(bytes + data_size, &sizes, HEAD);
+		assert_memory_equal(bytes + data_size + HEAD, model_parts, model_size);
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
@@ -1786,6 +1813,16 @@ static void test_kept(void **state)
 			take_request(keeper, CACHE_NEW);
 		assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
 	}
+	/* One that is replaced while it is saved does not stay there. */
+	saved.better = &last;
+	file = memfd_create("kept", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
+	for (uint32_t number = 1; number <= 5; number++)
+		keeper_answers(keeper, number, number == 1 ? no : yes, number == 3 ? file : -1);
+	assert_int_equal(prepare_kept(0, 1), NNACCEL_STATUS_NONE);
+	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++)
+		take_request(keeper, then[i]);
+	assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
 	stop_keeping(keeper);
 }
 
@@ -1853,9 +1890,7 @@ static void test_kept_before(void **state)
 		int file;
 
 		memset(&saved, 0, sizeof(saved));
-		saved.num_model = saved.num_data = kept[i].files;
-		engine.model_cache_files = engine.data_cache_files = kept[i].files;
-		server.models.files = engine_cache_files(&engine);
+		use_parts(kept[i].files, kept[i].files);
 		file = plan_file(i, answer.hash);
 		keeper_answers(keeper, number++, answer, file);
 		if (kept[i].is_dropped)
@@ -1880,8 +1915,7 @@ static void test_kept_before(void **state)
 			assert_int_equal(saved.data_size, PAGE);
 		}
 	}
-	engine.model_cache_files = engine.data_cache_files = 0;
-	server.models.files = engine_cache_files(&engine);
+	use_parts(0, 0);
 	stop_keeping(keeper);
 }
 
