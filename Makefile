@@ -534,6 +534,7 @@ $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $
 	$(test_link) $(failing_calls) -lcmocka -lm
 # It starts this engine.
 $(BUILD)/tests/libnnaccel_direct_test: $(obj)/user/tests/model_builder.o | $(kit_engine)
+$(BUILD)/tests/vectors_test: $(makers)
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c) $(makers)
 $(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o) $(obj)/user/vectors/form.o
