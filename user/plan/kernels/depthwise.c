@@ -117,7 +117,7 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 {
 	const struct nn_q8 in = nn_q8_of(&r->inputs[X]);
 
-	ready->reads = NN_IN(BIAS);
+	ready->reads |= NN_IN(BIAS);
 	d->q8.in_flip = in.flip;
 	d->q8.in_zero = (uint8_t)in.zero;
 	d->q8.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]);

@@ -66,7 +66,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	if (r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM &&
 	    r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM_SIGNED)
 		return false;
-	ready->reads = NN_IN(BIAS);
+	ready->reads |= NN_IN(BIAS);
 	if (!nn_q8_prepare(r, (uint32_t)g->columns, activation, g->depth, &out))
 		return false;
 	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);

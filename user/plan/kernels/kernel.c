@@ -39,18 +39,18 @@ bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
 		return false;
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
 		const struct nn_kernel *kernel = kernels[i];
-		struct nn_ready found = { .isa = ready->isa, .threads = ready->threads };
+		struct nn_ready found = { .isa = ready->isa, .threads = ready->threads,
+					  .reads = ready->reads };
 
 		if (!takes(kernel, r->op->code))
 			continue;
 		found.kernel = kernel;
 		found.state = calloc(1, kernel->state_size);
 		if (found.state && kernel->prepare(r, &found)) {
-			found.reads |= ready->reads;
 			*ready = found;
 			return true;
 		}
-		ready->reads |= found.reads;
+		ready->reads = found.reads;
 		free(found.state);
 	}
 	return false;

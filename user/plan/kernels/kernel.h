@@ -107,7 +107,7 @@ struct nn_kernel {
 	 *
 	 * A loaded plan runs the operation on weights that were packed earlier. So the packed form
 	 * may depend only on types, shapes, scalars and `isa`, not on `threads`. prepare() reads
-	 * values only of tensors that it names in `reads`, also if it then rejects the operation.
+	 * values only of tensors that it adds to `reads`, also if it then rejects the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*

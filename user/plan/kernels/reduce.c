@@ -89,7 +89,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	uint32_t first, end;
 	size_t i = 0;
 
-	ready->reads = NN_IN(AXES);
+	ready->reads |= NN_IN(AXES);
 	if (x->type == NN_TENSOR_FLOAT16 || !read_axes(r, &first, &end))
 		return false;
 	while (operations[i].code != r->op->code)

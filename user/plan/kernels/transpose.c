@@ -101,7 +101,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (r->op->code == NN_OP_CHANNEL_SHUFFLE) {
 		read_shuffle(r, t);
 	} else {
-		ready->reads = NN_IN(1);
+		ready->reads |= NN_IN(1);
 		read_permutation(r, t);
 	}
 	if (!t->count)
