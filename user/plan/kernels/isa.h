@@ -603,6 +603,7 @@ struct nn_depthwise_config {
 
 struct nn_isa {
 	const char *name;
+	bool (*runs)(void);		/* whether this CPU has it; NULL: every CPU has */
 	uint32_t lanes;			/* of float */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);

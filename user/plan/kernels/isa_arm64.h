@@ -8,10 +8,8 @@
 
 #include "plan/kernels/isa.h"
 
-extern const struct nn_isa nn_isa_i8mm;
-extern const struct nn_isa nn_isa_fp16;
-extern const struct nn_isa nn_isa_dotprod;
-extern const struct nn_isa nn_isa_neon;
+/* The sets besides the one for any CPU, the best first. */
+#define NN_ISAS(I) I(i8mm) I(fp16) I(dotprod) I(neon)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_dotprod(const struct nn_gemm_q8 *g);

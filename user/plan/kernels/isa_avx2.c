@@ -4,7 +4,9 @@
  */
 #if defined(__x86_64__)
 
+#include <cpuid.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "plan/kernels/q8_avx2.h"
@@ -80,8 +82,40 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 #include "plan/kernels/even_q31.h"
 #include "plan/kernels/loops_q8.h"
 
+static bool runs_avx2(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/*
+ * The CPU is asked directly, because not all compilers know the feature's name. It is asked once,
+ * because in a virtual machine the hypervisor answers.
+ */
+static bool runs_avx_vnni(void)
+{
+	static atomic_int known;	/* 0 if not asked yet, 1 for no, 2 for yes */
+	int answer = atomic_load_explicit(&known, memory_order_relaxed);
+	uint32_t a = 0, b, c, d;
+
+	if (!answer) {
+		answer = runs_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1 << 4 ?
+			 2 : 1;
+		atomic_store_explicit(&known, answer, memory_order_relaxed);
+	}
+	return answer == 2;
+}
+
+/* Returns whether the same loops on 256 bits can stand in for it. */
+static bool runs_vnni_256(void)
+{
+	return runs_avx2() && __builtin_cpu_supports("avx512vl") &&
+	       __builtin_cpu_supports("avx512vnni") && !runs_avx_vnni();
+}
+
 const struct nn_isa nn_isa_avx2 = {
 	.name = "avx2",
+	.runs = runs_avx2,
 	LOOPS_F32,
 	LOOPS_Q8,
 	GEMM_PAIRS,
@@ -90,14 +124,17 @@ const struct nn_isa nn_isa_avx2 = {
 };
 
 /* Depthwise convolutions of two taps at a time are no slower than of four, one of which is padding. */
-#define WITH_VNNI(product)							\
+#define WITH_VNNI(has, product)							\
 	.name = "avx-vnni",							\
+	.runs = has,								\
 	LOOPS_F32,								\
 	LOOPS_Q8,								\
 	.gemm_q8 = { NN_GEMM_FOURS(LANES), .run = product },			\
 	DEPTHWISE_PAIRS
 
-const struct nn_isa nn_isa_avx_vnni = { WITH_VNNI(nn_gemm_q8_avx_vnni) };
-const struct nn_isa nn_isa_avx512_vnni_256 = { WITH_VNNI(nn_gemm_q8_avx512_vnni_256) };
+const struct nn_isa nn_isa_avx_vnni = { WITH_VNNI(runs_avx_vnni, nn_gemm_q8_avx_vnni) };
+const struct nn_isa nn_isa_avx512_vnni_256 = {
+	WITH_VNNI(runs_vnni_256, nn_gemm_q8_avx512_vnni_256)
+};
 
 #endif

@@ -70,8 +70,21 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 #include "plan/kernels/even_q31.h"
 #include "plan/kernels/loops_q8.h"
 
+static bool runs_avx512(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+static bool runs_vnni(void)
+{
+	return runs_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+
 const struct nn_isa nn_isa_vnni = {
 	.name = "avx512-vnni",
+	.runs = runs_vnni,
 	LOOPS_F32,
 	LOOPS_Q8,
 	.gemm_q8 = { NN_GEMM_FOURS(LANES), .run = nn_gemm_q8_avx512 },
@@ -80,6 +93,7 @@ const struct nn_isa nn_isa_vnni = {
 
 const struct nn_isa nn_isa_avx512 = {
 	.name = "avx512",
+	.runs = runs_avx512,
 	LOOPS_F32,
 	LOOPS_Q8,
 	GEMM_PAIRS,

@@ -7,6 +7,7 @@
 #include "plan/kernels/q8_neon.h"
 
 #include <math.h>
+#include <sys/auxv.h>
 
 #include "plan/kernels/pack_q8.h"
 
@@ -128,8 +129,24 @@ static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 	.depthwise_f16 = nn_depthwise_f16_neon, \
 	.binary_f16 = nn_binary_f16_neon
 
+static bool runs_dotprod(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+}
+
+static bool runs_fp16(void)
+{
+	return runs_dotprod() && getauxval(AT_HWCAP) & HWCAP_ASIMDHP;
+}
+
+static bool runs_i8mm(void)
+{
+	return runs_fp16() && getauxval(AT_HWCAP2) & HWCAP2_I8MM;
+}
+
 const struct nn_isa nn_isa_i8mm = {
 	.name = "i8mm",
+	.runs = runs_i8mm,
 	LOOPS_F32,
 	ARM64_F16,
 	ARM64_Q8(8, nn_gemm_q8_i8mm),
@@ -137,6 +154,7 @@ const struct nn_isa nn_isa_i8mm = {
 
 const struct nn_isa nn_isa_fp16 = {
 	.name = "fp16",
+	.runs = runs_fp16,
 	LOOPS_F32,
 	ARM64_F16,
 	ARM64_Q8(4, nn_gemm_q8_dotprod),
@@ -144,6 +162,7 @@ const struct nn_isa nn_isa_fp16 = {
 
 const struct nn_isa nn_isa_dotprod = {
 	.name = "dotprod",
+	.runs = runs_dotprod,
 	LOOPS_F32,
 	ARM64_Q8(4, nn_gemm_q8_dotprod),
 };

@@ -117,8 +117,15 @@ static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q
 #include "plan/kernels/even_q31.h"
 #include "plan/kernels/loops_q8.h"
 
+static bool runs_sse4(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("sse4.1");
+}
+
 const struct nn_isa nn_isa_sse4 = {
 	.name = "sse4",
+	.runs = runs_sse4,
 	LOOPS_F32,
 	LOOPS_Q8,
 	GEMM_PAIRS,

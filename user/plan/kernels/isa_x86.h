@@ -12,12 +12,8 @@
 #define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define NN_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
-extern const struct nn_isa nn_isa_vnni;
-extern const struct nn_isa nn_isa_avx512;
-extern const struct nn_isa nn_isa_avx_vnni;
-extern const struct nn_isa nn_isa_avx512_vnni_256;
-extern const struct nn_isa nn_isa_avx2;
-extern const struct nn_isa nn_isa_sse4;
+/* The sets besides the one for any CPU, the best first. */
+#define NN_ISAS(I) I(vnni) I(avx512) I(avx_vnni) I(avx512_vnni_256) I(avx2) I(sse4)
 
 void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_avx2(const struct nn_gemm_q8 *g);
