@@ -14,10 +14,15 @@
 
 typedef BITS bits_f32 __attribute__((vector_size(sizeof(VF))));
 
-/* Takes a where the mask is set, otherwise b. */
+/* The includer defines it if the instruction set has an instruction for it. */
+#ifndef CHOOSE
+#define CHOOSE(mask, a, b) ((VF)(((mask) & (bits_f32)(a)) | (~(mask) & (bits_f32)(b))))
+#endif
+
+/* Takes a where all bits of the mask are set, and b where none is. */
 static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
 {
-	return (VF)((mask & (bits_f32)a) | (~mask & (bits_f32)b));
+	return CHOOSE(mask, a, b);
 }
 
 static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x, VF y)
@@ -50,13 +55,17 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const NUM *from_a = b->a, *from_b = b->b;
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
+	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
+	/* Copies that no store changes as far as a compiler knows. */
+	const size_t count = b->count;
+	NUM *out = b->out;
 
-	for (size_t i = 0; i < b->count; i += LANES) {
-		size_t count = b->count - i;
-		const VF value = operate_f32(operation, one_a ? x : load_f32(from_a + i, count),
-					     one_b ? y : load_f32(from_b + i, count));
+	for (size_t i = 0; i < count; i += LANES) {
+		const size_t left = count - i;
+		const VF value = operate_f32(operation, one_a ? x : load_f32(from_a + i, left),
+					     one_b ? y : load_f32(from_b + i, left));
 
-		store_f32((NUM *)b->out + i, CLAMP(value, low, high), count);
+		store_f32(out + i, clamps ? CLAMP(value, low, high) : value, left);
 	}
 }
 

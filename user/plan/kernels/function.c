@@ -124,15 +124,15 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       complete(f, ready);
 }
 
-/* Takes the larger of each number and the lower bound; this keeps NaN. */
+/* Clamps the sum of each number and minus zero, which is that number. */
 static void clamp_halves(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
 			 uint16_t *out, size_t count)
 {
-	static const uint16_t least = 0xfc00;	/* minus infinity */
+	static const uint16_t zero = 0x8000;
 	const struct nn_binary_f32 b = {
-		.operation = NN_BINARY_MAX,
+		.operation = NN_BINARY_ADD,
 		.count = count,
-		.a = &least,
+		.a = &zero,
 		.b = in,
 		.one_a = true,
 		.out = out,

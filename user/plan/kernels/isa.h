@@ -299,7 +299,7 @@ struct nn_depthwise_q8 {
 	struct nn_q8_output output;
 };
 
-/* PRELU: a, or a * b if a is negative. POW is nn_pow_f32() of elementwise.h. */
+/* MAX and MIN do not clamp. PRELU: a, or a * b if a is negative. POW has no inner loop. */
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 

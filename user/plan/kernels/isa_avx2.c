@@ -26,6 +26,7 @@
 #define SQRT(a) _mm256_sqrt_ps(a)
 #define MIN(a, b) _mm256_min_ps(a, b)
 #define MAX(a, b) _mm256_max_ps(a, b)
+#define CHOOSE(mask, a, b) _mm256_blendv_ps(b, a, (__m256)(mask))
 #define INTS_OF_BYTES(b) ((ints_f32)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)(b))))
 #define BYTES_OF_INTS(v) ((bytes_f32)low_bytes((__m256i)(v)))
 #define TILES(T) T(6, 2) T(3, 2) T(1, 2) T(6, 1) T(3, 1) T(1, 1)

@@ -31,6 +31,7 @@
 #define MIN(a, b) smaller(a, b)
 #define MAX(a, b) larger(a, b)
 #define CLAMP(x, low, high) vminq_f32(high, vmaxq_f32(low, x))
+#define CHOOSE(mask, a, b) vbslq_f32((uint32x4_t)(mask), a, b)
 #define TILES(T) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
 
 static inline ALWAYS_INLINE float32x4_t smaller(float32x4_t a, float32x4_t b)

@@ -25,6 +25,7 @@
 #define SQRT(a) _mm_sqrt_ps(a)
 #define MIN(a, b) _mm_min_ps(a, b)
 #define MAX(a, b) _mm_max_ps(a, b)
+#define CHOOSE(mask, a, b) _mm_blendv_ps(b, a, (__m128)(mask))
 #define INTS_OF_BYTES(b) ((ints_f32)_mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)(b))))
 #define BYTES_OF_INTS(v) ((bytes_f32)_mm_cvtsi128_si32(_mm_shuffle_epi8((__m128i)(v), \
 							_mm_set1_epi32(0x0c080400))))
