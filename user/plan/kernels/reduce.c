@@ -6,7 +6,6 @@
 #include "ops/q8.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/fields.h"
-#include "plan/kernels/squares.h"
 
 enum { X, AXES };
 
@@ -150,62 +149,32 @@ static void reduce_f32(const struct nn_isa *isa, const struct reduce *d, const f
 
 /* ---- Bytes ---- */
 
-/* Unsigned bytes of which the largest is wanted. */
-static inline ALWAYS_INLINE u8x16 keys_of(const struct reduce *d, u8x16 x)
+static void extremes_of_columns(const struct nn_isa *isa, const struct reduce *d, const uint8_t *x,
+				uint8_t *out)
 {
-	return (d->is_bool ? (u8x16)(x != 0) & 1 : x) ^ d->flip;
-}
+	memset(out, d->flip, d->stride);
+	for (size_t c = 0; c < d->stride; c += NN_MAX_CHANNELS) {
+		const size_t left = d->stride - c, some = left < NN_MAX_CHANNELS ? left : NN_MAX_CHANNELS;
 
-static inline ALWAYS_INLINE uint8_t key_of(const struct reduce *d, uint8_t x)
-{
-	return (d->is_bool ? x != 0 : x) ^ d->flip;
-}
-
-static inline ALWAYS_INLINE u8x16 larger_of(u8x16 a, u8x16 b)
-{
-	const u8x16 takes = (u8x16)(a > b);
-
-	return (a & takes) | (b & ~takes);
-}
-
-static uint8_t extreme_of_row(const struct reduce *d, const uint8_t *x)
-{
-	uint8_t lanes[NN_SQUARE], best = 0;
-	u8x16 keys = { 0 };
-	size_t k = 0;
-
-	for (; k + NN_SQUARE <= d->count; k += NN_SQUARE)
-		keys = larger_of(keys, keys_of(d, load_16(x + k)));
-	memcpy(lanes, &keys, sizeof(lanes));
-	for (size_t i = 0; i < NN_SQUARE; i++)
-		best = lanes[i] > best ? lanes[i] : best;
-	for (; k < d->count; k++)
-		best = key_of(d, x[k]) > best ? key_of(d, x[k]) : best;
-	return best ^ d->flip;
-}
-
-static void extremes_of_columns(const struct reduce *d, const uint8_t *x, uint8_t *out)
-{
-	size_t c = 0;
-
-	for (; c + NN_SQUARE <= d->stride; c += NN_SQUARE) {
-		u8x16 keys = { 0 };
-
-		for (size_t k = 0; k < d->count; k++)
-			keys = larger_of(keys, keys_of(d, load_16(x + k * d->stride + c)));
-		keys ^= d->flip;
-		memcpy(out + c, &keys, sizeof(keys));
+		isa->max_q8(x + c, d->stride, d->count, some, d->flip, out + c);
 	}
-	for (; c < d->stride; c++) {
-		uint8_t best = 0;
+	for (size_t i = 0; d->is_bool && i < d->stride; i++)
+		out[i] = out[i] != 0;
+}
 
-		for (size_t k = 0; k < d->count; k++) {
-			const uint8_t key = key_of(d, x[k * d->stride + c]);
+static uint8_t extreme_of_row(const struct nn_isa *isa, const struct reduce *d, const uint8_t *x)
+{
+	const size_t whole = d->count / NN_SUM_CHANNELS;
+	uint8_t lanes[NN_SUM_CHANNELS], best = 0;
 
-			best = key > best ? key : best;
-		}
-		out[c] = best ^ d->flip;
-	}
+	memset(lanes, d->flip, sizeof(lanes));
+	isa->max_q8(x, NN_SUM_CHANNELS, whole, NN_SUM_CHANNELS, d->flip, lanes);
+	for (size_t i = 0; i < NN_SUM_CHANNELS; i++)
+		best = (lanes[i] ^ d->flip) > best ? lanes[i] ^ d->flip : best;
+	for (size_t k = whole * NN_SUM_CHANNELS; k < d->count; k++)
+		best = (x[k] ^ d->flip) > best ? x[k] ^ d->flip : best;
+	best ^= d->flip;
+	return d->is_bool ? best != 0 : best;
 }
 
 /* A mean is cut, not rounded. A flipped sign bit made a signed byte 128 larger. */
@@ -248,9 +217,9 @@ static void reduce_q8(const struct nn_isa *isa, const struct reduce *d, const ui
 	else if (d->reduction == NN_REDUCE_MEAN)
 		means_of_columns(isa, d, x, out);
 	else if (d->stride == 1)
-		*out = extreme_of_row(d, x);
+		*out = extreme_of_row(isa, d, x);
 	else
-		extremes_of_columns(d, x, out);
+		extremes_of_columns(isa, d, x, out);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
