@@ -199,13 +199,18 @@ void pieces_end(struct nn_plan_pieces *p)
 	p->data_size = p->count ? round_up(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
 }
 
-/* Gives a constant its place; `used` bytes of values were given before. */
+/* Gives a constant its place; `used` bytes of values were given before. One that nothing reads goes. */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {
 	struct nn_operand *o = &s->operands[index];
 	const struct nn_type_info *info = nn_type_info(o->type);
 	uint32_t length = o->location.length;
 
+	if (!o->consumers) {
+		o->lifetime = NN_NO_VALUE;
+		o->location = (struct nn_location){ 0 };
+		return;
+	}
 	/* A computed value has a size by its type alone. OEM types have none. */
 	if (info->element_size)
 		nn_operand_size(o, &length);
@@ -340,9 +345,6 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	}
 	count_consumers(s);
 	mark_steering(s);
-	if (!saver_shrink(s))
-		return NN_OUT_OF_MEMORY;
-	count_consumers(s);
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
 	/* Constants that were computed can be such as a model cannot have: of no elements. */
@@ -420,7 +422,6 @@ enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *im
 	free(s.operations);
 	free(s.steers);
 	free(s.values);
-	free(s.indices);
 	free(s.copied);
 	free(s.pieces);
 	return status;

@@ -39,7 +39,6 @@ struct saver {
 	struct nn_operation *operations; /* and so are these */
 	bool *steers;			/* by operand */
 	const void **values;		/* by operand: of constants */
-	uint32_t *indices;		/* changed lists of operands of the operations */
 	uint8_t *copied;		/* the model's values */
 	struct nn_plan_pieces *pieces;
 	struct nn_error *err;
@@ -50,13 +49,6 @@ static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 {
 	return (size_t)(s->subgraphs[subgraph].operands - s->operands);
 }
-
-/*
- * Drops operands that nothing refers to, and all but one of those that are equal
- * constants that steer: most models have a scalar of its own for every argument.
- * False: no memory.
- */
-bool saver_shrink(struct saver *s);
 
 /*
  * Puts the frozen form into an image's model part in place of the wire form, and leaves of the
