@@ -3,8 +3,6 @@
  * BATCH_MATMUL of floats. Columns of the second factor are packed while it runs, one panel at a
  * time.
  */
-#include <math.h>
-
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
 
@@ -47,20 +45,10 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	const struct nn_matmul_task t = nn_matmul_task(m, task);
 	const float *x = (const float *)call->inputs[X] + t.x;
 	const float *y = (const float *)call->inputs[Y] + t.y;
-	struct nn_gemm_f32 gemm = {
-		.rows = m->rows,
-		.one_row = m->rows == 1,
-		.columns = t.columns,
-		.depth = m->depth,
-		.a = x,
-		.a_stride = m->depth,
-		.panels = scratch,
-		.c = (float *)call->outputs[0] + t.out,
-		.c_stride = m->columns,
-		.low = -INFINITY,
-		.high = INFINITY,
-	};
+	struct nn_gemm_f32 gemm = nn_gemm_dense_f32(m->rows, t.columns, m->depth, x, scratch,
+						    (float *)call->outputs[0] + t.out);
 
+	gemm.c_stride = m->columns;
 	if (m->transpose_y)
 		nn_gemm_pack_rows_f32(isa, y + t.first * m->depth, NULL, t.columns, m->depth,
 				      scratch);

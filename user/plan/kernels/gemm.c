@@ -371,20 +371,13 @@ void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, si
 static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		    size_t columns, const void *panels, const void *a, void *c)
 {
-	const struct nn_gemm_f32 gemm = {
-		.rows = rows,
-		.one_row = g->rows == 1,
-		.columns = columns,
-		.depth = g->depth,
-		.a = a,
-		.a_stride = g->a_stride,
-		.panels = panels,
-		.c = c,
-		.c_stride = g->c_stride,
-		.low = g->low,
-		.high = g->high,
-	};
+	struct nn_gemm_f32 gemm = nn_gemm_dense_f32(rows, columns, g->depth, a, panels, c);
 
+	gemm.one_row = g->rows == 1;
+	gemm.a_stride = g->a_stride;
+	gemm.c_stride = g->c_stride;
+	gemm.low = g->low;
+	gemm.high = g->high;
 	multiply(ready, g, &gemm);
 }
 

@@ -6,6 +6,8 @@
 #ifndef NN_PLAN_KERNELS_GEMM_H
 #define NN_PLAN_KERNELS_GEMM_H
 
+#include <math.h>
+
 #include "plan/kernels/fields.h"
 #include "plan/kernels/kernel.h"
 #include "plan/kernels/quant8.h"
@@ -124,6 +126,17 @@ size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *f
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
 		       size_t num_parts, void *c);
+
+/* A product of rows without a gap between them, whose results have none either, nor bounds. */
+static inline struct nn_gemm_f32 nn_gemm_dense_f32(size_t rows, size_t columns, size_t depth,
+						   const float *a, const void *panels, float *c)
+{
+	return (struct nn_gemm_f32){
+		.rows = rows, .one_row = rows == 1, .columns = columns, .depth = depth, .a = a,
+		.a_stride = depth, .panels = panels, .c = c, .c_stride = columns,
+		.low = -INFINITY, .high = INFINITY,
+	};
+}
 
 /* Floats of packed panels, whose layout struct nn_gemm_f32 tells. */
 size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth);

@@ -3,7 +3,6 @@
  * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: the work after the
  * products of recurrent.c.
  */
-#include <math.h>
 #include <string.h>
 
 #include "ops/lstm_cell.h"
@@ -345,20 +344,14 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l, con
 		    float *hidden)
 {
 	const struct nn_lstm_cell *c = &l->cell;
-	const struct nn_gemm_f32 gemm = {
-		.rows = c->batch,
-		.one_row = c->batch == 1,
-		.columns = c->outputs,
-		.depth = c->units,
-		.a = gated,
-		.a_stride = c->units,
-		.panels = (const float *)call->ready->packed + l->projection,
-		.c = hidden,
-		.c_stride = c->outputs,
-		.low = c->projection_clip > 0 ? -c->projection_clip : -INFINITY,
-		.high = c->projection_clip > 0 ? c->projection_clip : INFINITY,
-	};
+	struct nn_gemm_f32 gemm =
+		nn_gemm_dense_f32(c->batch, c->outputs, c->units, gated,
+				  (const float *)call->ready->packed + l->projection, hidden);
 
+	if (c->projection_clip > 0) {
+		gemm.low = -c->projection_clip;
+		gemm.high = c->projection_clip;
+	}
 	if (c->projection)
 		call->ready->isa->gemm_f32(&gemm);
 	else

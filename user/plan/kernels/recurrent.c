@@ -198,23 +198,12 @@ static void multiply(const struct nn_kernel_call *call, const struct nn_recurren
 	struct product p = {
 		.isa = call->ready->isa,
 		.l = l,
-		.gemm = {
-			.rows = rows,
-			.one_row = rows == 1,
-			.columns = l->units,
-			.depth = depth,
-			.a = x,
-			.a_stride = depth,
-			.panels = panels,
-			.c = out,
-			.c_stride = stride,
-			.low = -INFINITY,
-			.high = INFINITY,
-		},
+		.gemm = nn_gemm_dense_f32(rows, l->units, depth, x, panels, out),
 		.panels_size = panels_size,
 	};
 	uint32_t threads = l->is_alone && is_shared(l, rows, depth) ? call->threads : 1;
 
+	p.gemm.c_stride = stride;
 	divide_product(&p, threads);
 	threads_run(run_block, &p, l->gates * p.blocks, threads);
 }

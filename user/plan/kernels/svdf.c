@@ -3,7 +3,6 @@
  * SVDF of floats with constant features: their product with the input, then one pass that sums the
  * memory and moves it.
  */
-#include <math.h>
 #include <string.h>
 
 #include "ops/dot.h"
@@ -105,19 +104,9 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	const float *bias = s->has_bias ? call->inputs[NN_SVDF_BIAS] : NULL;
 	const float *memory = call->inputs[NN_SVDF_STATE], *now = scratch;
 	float *next = call->outputs[0], *out = call->outputs[1];
-	const struct nn_gemm_f32 gemm = {
-		.rows = v->batch,
-		.one_row = v->batch == 1,
-		.columns = v->filters,
-		.depth = v->size,
-		.a = call->inputs[NN_SVDF_INPUT],
-		.a_stride = v->size,
-		.panels = call->ready->packed,
-		.c = scratch,
-		.c_stride = v->filters,
-		.low = -INFINITY,
-		.high = INFINITY,
-	};
+	const struct nn_gemm_f32 gemm =
+		nn_gemm_dense_f32(v->batch, v->filters, v->size, call->inputs[NN_SVDF_INPUT],
+				  call->ready->packed, scratch);
 
 	(void)task;
 	call->ready->isa->gemm_f32(&gemm);
