@@ -45,8 +45,6 @@ static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d
 						      const uint8_t *weights, size_t stride,
 						      int32_t *to, size_t rows)
 {
-	const uint8_t flip = d->flip;
-	const int32_t zero = d->zero;
 	const int16_t *x = d->x;
 	const size_t depth = d->depth;
 	sums_q8 acc[4];
@@ -61,8 +59,8 @@ static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d
 		memcpy(&values, x + k, sizeof(values));
 		UNROLL
 		for (int i = 0; i < 4; i++)
-			acc[i] += DOT(load_wide(weights + (size_t)i * stride + k, WIDTH, flip,
-						zero), values);
+			acc[i] += DOT(WIDE_OF_SIGNED(load_bytes(weights + (size_t)i * stride + k,
+								WIDTH)), values);
 	}
 	sums = sum_four_q16(acc);
 	for (size_t i = 0; i < rows; i++)

@@ -471,8 +471,8 @@ struct nn_instance_f32 {
 };
 
 /*
- * Sums of products of int8 rows, less their zero point, with values of 16 bits: sums[i] of row i,
- * which wrap. `x` has zeros behind its `depth` values, up to a multiple of NN_Q16_PADDING.
+ * Sums of products of int8 rows with values of 16 bits: sums[i] of row i, which wrap. `x` has zeros
+ * behind its `depth` values, up to a multiple of NN_Q16_PADDING.
  */
 #define NN_Q16_PADDING (2 * NN_MAX_LANES)
 
@@ -480,8 +480,6 @@ struct nn_dots_q16 {
 	size_t rows;
 	size_t depth;			/* length of a row, and distance to the next one */
 	const uint8_t *weights;
-	uint8_t flip;			/* 0x80: of signed bytes */
-	int32_t zero;			/* after the flip */
 	const int16_t *x;
 	bool add;			/* add to the numbers in sums */
 	int32_t *sums;

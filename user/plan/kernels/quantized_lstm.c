@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM. The products read weights where they lie, so these need
- * not be constant. The gates are computed in vectors of 16 bits. Results have the same bits as
- * those of ops/.
+ * QUANTIZED_LSTM. The products read weights where they lie, so these need not be constant. The
+ * gates are computed in vectors of 16 bits. Results have the same bits as those of ops/.
  */
 #include <string.h>
 
@@ -16,9 +15,6 @@
 
 struct lstm {
 	struct nn_qlstm cell;
-	struct nn_multiplier factor;	/* of QUANTIZED_16BIT_LSTM */
-	int32_t weight_zero;
-	bool is_16bit;
 	bool has_projection_bias;
 };
 
@@ -38,45 +34,31 @@ struct lstm {
 		     SPAN(INPUT_EACH(NN_QLSTM_LAYER_NORM + (first)), SIZE(sizeof(int16_t)), cell.units)))
 #define PEEPHOLE(number) SPAN(INPUT(NN_QLSTM_PEEPHOLE + (number)), SIZE(sizeof(int16_t)), cell.units)
 
-/* QUANTIZED_16BIT_LSTM has the cell state first. */
 #define NN_STATE struct lstm
 static const struct nn_field fields[] = {
-	FLAG(is_16bit), COUNT(cell.batch), WORD(cell.size, 1, MAX_DEPTH), WORD(cell.units, 1, MAX_DEPTH),
+	COUNT(cell.batch), WORD(cell.size, 1, MAX_DEPTH), WORD(cell.units, 1, MAX_DEPTH),
 	WORD(cell.outputs, 1, MAX_DEPTH), FLAG(cell.cifg), FLAG(cell.peephole), FLAG(cell.projection),
 	FLAG(cell.normalized), FLAG(has_projection_bias),
 	WHEN(cell.projection, IS(false), EQUAL(cell.outputs, cell.units)),
-	ZERO(cell.input_zero), ZERO(cell.state_zero), ZERO(cell.hidden_zero), ZERO(weight_zero),
+	ZERO(cell.input_zero), ZERO(cell.state_zero), ZERO(cell.hidden_zero),
 	WORD(cell.cell_limit, 0, INT16_MAX), WORD(cell.projection_limit, 0, INT8_MAX),
 	EACH_OF(NN_QLSTM_GATES, FACTOR_EACH(cell.input), FACTOR_EACH(cell.recurrent),
 		FACTOR_EACH(cell.peep), FACTOR_EACH(cell.norm)),
-	FACTOR(cell.hidden), FACTOR(cell.project), FACTOR(factor),
+	FACTOR(cell.hidden), FACTOR(cell.project),
 	SPAN(INPUT(NN_QLSTM_INPUT), SIZE(1), cell.batch, cell.size),
-	WHEN(is_16bit, SET,
-	     ONLY(cell.cifg, IS(false)), ONLY(cell.peephole, IS(false)),
-	     ONLY(cell.projection, IS(false)), ONLY(cell.normalized, IS(false)),
-	     ONLY(has_projection_bias, IS(false)),
-	     SPAN(INPUT(NN_Q16_LSTM_STATE_C), SIZE(sizeof(int16_t)), cell.batch, cell.units),
-	     SPAN(INPUT(NN_Q16_LSTM_STATE_H), SIZE(1), cell.batch, cell.units),
-	     EACH_OF(NN_QLSTM_GATES,
-		     SPAN(INPUT_EACH(NN_Q16_LSTM_WEIGHTS), SIZE(1), cell.units, cell.size),
-		     SPAN(INPUT_EACH(NN_Q16_LSTM_RECURRENT), SIZE(1), cell.units, cell.units),
-		     SPAN(INPUT_EACH(NN_Q16_LSTM_BIAS), SIZE(sizeof(int32_t)), cell.units)),
-	     SPAN(OUTPUT(0), SIZE(sizeof(int16_t)), cell.batch, cell.units),
-	     SPAN(OUTPUT(1), SIZE(1), cell.batch, cell.outputs)),
-	WHEN(is_16bit, IS(false),
-	     WORD(cell.cell_shift, -15, -9),
-	     SPAN(INPUT(NN_QLSTM_STATE_C), SIZE(sizeof(int16_t)), cell.batch, cell.units),
-	     SPAN(INPUT(NN_QLSTM_STATE_H), SIZE(1), cell.batch, cell.outputs),
-	     WHEN(cell.cifg, IS(false), GATES(NN_QLSTM_IN, 1)), GATES(NN_QLSTM_FORGET, 3),
-	     WHEN(cell.peephole, SET,
-		  WHEN(cell.cifg, IS(false), PEEPHOLE(0)), PEEPHOLE(1), PEEPHOLE(2)),
-	     WHEN(cell.projection, SET,
-		  SPAN(INPUT(NN_QLSTM_PROJECTION), SIZE(1), cell.outputs, cell.units),
-		  WHEN(has_projection_bias, SET,
-		       SPAN(INPUT(NN_QLSTM_PROJECTION_BIAS), SIZE(sizeof(int32_t)), cell.outputs))),
-	     SPAN(OUTPUT(0), SIZE(1), cell.batch, cell.outputs),
-	     SPAN(OUTPUT(1), SIZE(sizeof(int16_t)), cell.batch, cell.units),
-	     SPAN(OUTPUT(2), SIZE(1), cell.batch, cell.outputs)),
+	WORD(cell.cell_shift, -15, -9),
+	SPAN(INPUT(NN_QLSTM_STATE_C), SIZE(sizeof(int16_t)), cell.batch, cell.units),
+	SPAN(INPUT(NN_QLSTM_STATE_H), SIZE(1), cell.batch, cell.outputs),
+	WHEN(cell.cifg, IS(false), GATES(NN_QLSTM_IN, 1)), GATES(NN_QLSTM_FORGET, 3),
+	WHEN(cell.peephole, SET,
+	     WHEN(cell.cifg, IS(false), PEEPHOLE(0)), PEEPHOLE(1), PEEPHOLE(2)),
+	WHEN(cell.projection, SET,
+	     SPAN(INPUT(NN_QLSTM_PROJECTION), SIZE(1), cell.outputs, cell.units),
+	     WHEN(has_projection_bias, SET,
+		  SPAN(INPUT(NN_QLSTM_PROJECTION_BIAS), SIZE(sizeof(int32_t)), cell.outputs))),
+	SPAN(OUTPUT(0), SIZE(1), cell.batch, cell.outputs),
+	SPAN(OUTPUT(1), SIZE(sizeof(int16_t)), cell.batch, cell.units),
+	SPAN(OUTPUT(2), SIZE(1), cell.batch, cell.outputs),
 	END
 };
 
@@ -109,39 +91,17 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
  */
 static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
 {
-	const size_t units = c->units, depth = c->outputs > c->size ? c->outputs : c->size;
+	const size_t units = c->units;
 	size_t at = 0, most = NN_QLSTM_GATES * padded(units);
 
-	/*
-	 * Each vector has room for the longer of the two divisions, because QUANTIZED_16BIT_LSTM
-	 * divides them differently.
-	 */
-	w->x = take(base, &at, depth, sizeof(*w->x));
-	w->h = take(base, &at, depth, sizeof(*w->h));
+	w->x = take(base, &at, c->size, sizeof(*w->x));
+	w->h = take(base, &at, c->outputs, sizeof(*w->h));
 	w->hidden = take(base, &at, units, sizeof(*w->hidden));
 	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
 		w->gates[g] = take(base, &at, units, sizeof(*w->gates[g]));
 	w->squashed = take(base, &at, units, sizeof(*w->squashed));
 	w->sums = take(base, &at, most > c->outputs ? most : c->outputs, sizeof(*w->sums));
 	return at;
-}
-
-static bool read_16bit(const struct nn_run *r, struct lstm *l)
-{
-	const struct nn_tensor *x = &r->inputs[NN_Q16_LSTM_INPUT];
-	const struct nn_tensor *w = &r->inputs[NN_Q16_LSTM_WEIGHTS];
-
-	l->is_16bit = true;
-	l->weight_zero = w->zero_point;
-	l->cell = (struct nn_qlstm){ .batch = x->dims[0], .size = x->dims[1],
-				     .units = w->dims[0], .outputs = w->dims[0] };
-	return nn_quant_encode(4096 * (double)r->inputs[NN_Q16_LSTM_BIAS].scale, &l->factor);
-}
-
-static bool read_8bit(const struct nn_run *r, struct lstm *l)
-{
-	l->has_projection_bias = !r->inputs[NN_QLSTM_PROJECTION_BIAS].omitted;
-	return nn_qlstm_read(r, &l->cell) == NN_OK;
 }
 
 /* Whether the cell's dimensions are some that it can be computed for. */
@@ -163,12 +123,10 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
-	const bool is_16bit = r->op->code == NN_OP_QUANTIZED_16BIT_LSTM;
 	struct lstm *l = ready->state;
 
-	if (!(is_16bit ? read_16bit(r, l) : read_8bit(r, l)) || !is_shape(&l->cell))
-		return false;
-	return complete(l, ready);
+	l->has_projection_bias = !r->inputs[NN_QLSTM_PROJECTION_BIAS].omitted;
+	return !nn_qlstm_read(r, &l->cell) && is_shape(&l->cell) && complete(l, ready);
 }
 
 /* ---- Running ---- */
@@ -226,8 +184,6 @@ static void multiply(const struct product *p, uint32_t gate, size_t first, size_
 		.rows = count,
 		.depth = c->size,
 		.weights = (const uint8_t *)inputs[NN_QLSTM_WEIGHTS + gate] + first * c->size,
-		.flip = 0x80,
-		.zero = 128,
 		.x = p->w->x,
 		.sums = p->w->sums + gate * padded(c->units) + first,
 	};
@@ -242,34 +198,6 @@ static void multiply(const struct product *p, uint32_t gate, size_t first, size_
 	scale(isa, d.sums, NULL, &c->recurrent[gate], true, values, count);
 }
 
-/* Does the same as multiply() for QUANTIZED_16BIT_LSTM, whose sums wrap and are scaled once. */
-static void multiply_16bit(const struct product *p, uint32_t gate, size_t first, size_t count)
-{
-	const struct lstm *l = p->l;
-	const struct nn_qlstm *c = &l->cell;
-	const struct nn_isa *isa = p->call->ready->isa;
-	const void *const *inputs = p->call->inputs;
-	const int32_t *bias = inputs[NN_Q16_LSTM_BIAS + gate];
-	struct nn_dots_q16 d = {
-		.rows = count,
-		.depth = c->units,
-		.weights = (const uint8_t *)inputs[NN_Q16_LSTM_RECURRENT + gate] +
-			   first * c->units,
-		.zero = l->weight_zero,
-		.x = p->w->x,
-		.add = true,
-		.sums = p->w->sums + gate * padded(c->units) + first,
-	};
-
-	memcpy(d.sums, bias + first, count * sizeof(*bias));
-	isa->dots_q16(&d);
-	d.depth = c->size;
-	d.weights = (const uint8_t *)inputs[NN_Q16_LSTM_WEIGHTS + gate] + first * c->size;
-	d.x = p->w->h;
-	isa->dots_q16(&d);
-	scale(isa, d.sums, NULL, &l->factor, false, p->w->gates[gate] + first, count);
-}
-
 static void run_block(void *arg, uint32_t task, uint32_t thread)
 {
 	const struct product *p = arg;
@@ -278,10 +206,7 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 	uint32_t gate = task / p->blocks + (p->l->cell.cifg ? NN_QLSTM_FORGET : NN_QLSTM_IN);
 
 	(void)thread;
-	if (p->l->is_16bit)
-		multiply_16bit(p, gate, first, count);
-	else
-		multiply(p, gate, first, count);
+	multiply(p, gate, first, count);
 }
 
 /* The products of one row of the batch. */
@@ -338,8 +263,6 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l,
 		.rows = c->outputs,
 		.depth = c->units,
 		.weights = call->inputs[NN_QLSTM_PROJECTION],
-		.flip = 0x80,
-		.zero = 128,
 		.x = w->hidden,
 		.sums = w->sums,
 	};
@@ -382,72 +305,6 @@ static void step(const struct nn_kernel_call *call, const struct lstm *l,
 		project(call, l, w, hidden, out);
 }
 
-/* nn_srdhm16() of two numbers, unless both are the least one. */
-static int32_t multiply_q15(int32_t a, int32_t b)
-{
-	return (a * b + (1 << 14)) >> 15;
-}
-
-/* Does the same as step() for QUANTIZED_16BIT_LSTM. */
-static void step_16bit(const struct nn_kernel_call *call, const struct nn_qlstm *c,
-		       const struct work *w, const int16_t *state, int16_t *next, uint8_t *out)
-{
-	const struct nn_isa *isa = call->ready->isa;
-	const int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
-	const int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
-
-	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
-		squash(isa, g == NN_QLSTM_CELL, 3, w->gates[g], w->gates[g], c->units);
-	for (size_t u = 0; u < c->units; u++) {
-		int32_t added = nn_rdp(multiply_q15(in[u], cell[u]), 4);
-
-		next[u] = nn_saturate16(added + multiply_q15(forget[u], state[u]));
-		w->squashed[u] = nn_saturate16(next[u] * 2);
-	}
-	squash(isa, true, 3, w->squashed, w->squashed, c->units);
-	for (size_t u = 0; u < c->units; u++) {
-		int32_t y = nn_rdp(multiply_q15(outgate[u], w->squashed[u]), 8);
-
-		out[u] = (uint8_t)((y > 127 ? 127 : y) + NN_Q16_LSTM_ZERO);
-	}
-}
-
-/*
- * QUANTIZED_16BIT_LSTM multiplies its recurrent weights with the first values of the row
- * [input, state], and its input weights with the others.
- */
-static void widen_16bit(const struct nn_qlstm *c, const uint8_t *x, const uint8_t *h,
-			const struct work *w)
-{
-	const size_t first = c->size < c->units ? c->size : c->units;
-
-	for (size_t i = 0; i < c->units; i++)
-		w->x[i] = (int16_t)((i < c->size ? x[i] : h[i - c->size]) - NN_Q16_LSTM_ZERO);
-	for (size_t i = 0; i < c->size; i++)
-		w->h[i] = (int16_t)((i < c->size - first ? x[first + i] :
-				     h[i + c->units - c->size]) - NN_Q16_LSTM_ZERO);
-	memset(w->x + c->units, 0, (padded(c->units) - c->units) * sizeof(*w->x));
-	memset(w->h + c->size, 0, (padded(c->size) - c->size) * sizeof(*w->h));
-}
-
-static void run_16bit(const struct nn_kernel_call *call, const struct lstm *l,
-		      const struct work *w)
-{
-	const struct nn_qlstm *c = &l->cell;
-	const uint8_t *x = call->inputs[NN_Q16_LSTM_INPUT], *h = call->inputs[NN_Q16_LSTM_STATE_H];
-	const int16_t *state = call->inputs[NN_Q16_LSTM_STATE_C];
-	int16_t *next = call->outputs[0];
-	uint8_t *out = call->outputs[1];
-
-	for (size_t b = 0; b < c->batch; b++) {
-		const size_t row = b * c->units;
-
-		widen_16bit(c, x + b * c->size, h + row, w);
-		multiply_all(call, l, w);
-		step_16bit(call, c, w, state + row, next + row, out + row);
-	}
-}
-
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct lstm *l = call->ready->state;
@@ -460,10 +317,6 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	(void)task;
 	divide(c, scratch, &w);
-	if (l->is_16bit) {
-		run_16bit(call, l, &w);
-		return;
-	}
 	for (size_t b = 0; b < c->batch; b++) {
 		widen(x + b * c->size, 0x80, c->input_zero + 128, c->size, w.x);
 		widen(h + b * c->outputs, 0x80, c->state_zero + 128, c->outputs, w.h);
@@ -474,5 +327,5 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 }
 
 NN_KERNEL(quantized_lstm, "quantized LSTM", sizeof(struct lstm),
-	  NN_TAKES(NN_OP_QUANTIZED_LSTM, NN_OP_QUANTIZED_16BIT_LSTM), .inputs = NN_QLSTM_CELL_CLIP,
+	  NN_TAKES(NN_OP_QUANTIZED_LSTM), .inputs = NN_QLSTM_CELL_CLIP,
 	  .more_outputs = 2);
