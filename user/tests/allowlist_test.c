@@ -184,7 +184,7 @@ static void test_applications(void **state)
 	}
 }
 
-/* An application that is listed by its service counts where it lies. */
+/* An application that is listed by its service is judged by the place of its script. */
 static void test_places_of_applications(void **state)
 {
 	static const struct {
@@ -265,7 +265,7 @@ static void test_unit_names(void **state)
 		if (has_name != !!units[i].name || (has_name && strcmp(name, units[i].name)))
 			fail_msg("%s: %s", units[i].cgroup, has_name ? name : "no name");
 	}
-	/* One that is too long is no name; nothing is cut off. */
+	/* A name that is too long is rejected, not cut off. */
 	memset(longest, 'a', sizeof(longest));
 	strcpy(longest + sizeof(longest) - sizeof(".service"), ".service");
 	assert_false(allowlist_unit_name(longest, name));
@@ -323,7 +323,7 @@ static void test_admitted_services(void **state)
 	assert_false(allowlist_admits_service(&a, "/system.slice/other.service", "other"));
 	assert_false(allowlist_admits_service(&a, NULL, NULL));
 	assert_false(allowlist_admits_service(&a, "/system.slice", NULL));
-	/* One of another user's counts for a process of that user only. */
+	/* A list of another user is valid only for processes of that user. */
 	if (!geteuid()) {
 		assert_int_equal(chown(list_path, 1, 0), 0);
 		assert_false(allowlist_admits_service(&a, camera, NULL));

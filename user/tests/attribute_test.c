@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form in which attributes travel: what is written is read, and everything else is
- * refused with its reason.
+ * The encoding of attributes: everything written can be read back, and everything else is rejected
+ * with its reason.
  */
 #include <setjmp.h>
 #include <stdarg.h>

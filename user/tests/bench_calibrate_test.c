@@ -125,7 +125,10 @@ static void test_machine(void **state)
 			fail_msg("no %s", names[i]);
 }
 
-/* All kernels that the CPU runs, the one that plans take first, with the rows of their tiles. */
+/*
+ * Lists all kernels that the CPU runs, with the rows of their tiles; the one that plans use comes
+ * first.
+ */
 static void test_kernels(void **state)
 {
 	const struct nn_isa *isa;

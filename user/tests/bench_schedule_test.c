@@ -74,7 +74,7 @@ static void test_costs(void **state)
 	/* A plan on one thread has no cost of sharing. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
-	/* Helpers begin later by it, and are seen to be done later by it. */
+	/* Helpers begin later by this time, and their end is noticed later by it. */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
 	/* Threads take numbers one after the other. */
@@ -102,7 +102,7 @@ static void test_waking(void **state)
 	 */
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
-	/* They sleep during a long step, and a short one is done by the caller meanwhile. */
+	/* Helpers sleep during a long step; meanwhile the caller finishes a short one. */
 	assert_true(schedule_run(two, 2, 8, &spinning) == 80 + 100);
 	spinning.wake = 200;
 	spinning.spin = 5000;

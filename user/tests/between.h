@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bound on both sides, as an assertion of cmocka: version 2 has another name for its own than
- * version 1 has.
+ * An assertion of a lower and an upper bound for cmocka, whose versions 1 and 2 name theirs
+ * differently.
  */
 #ifndef NN_TESTS_BETWEEN_H
 #define NN_TESTS_BETWEEN_H

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of one file's fdinfo; -1: it is not there. */
+/* Returns a line of a file's fdinfo; -1 if it is missing. */
 static long fd_counter(const char *fd, const char *name)
 {
 	char path[64], line[128];

@@ -6,9 +6,8 @@
 #define NN_TESTS_BURST_COUNTER_H
 
 /*
- * Returns the sum of a counter ("nnaccel-client-packets") over all bursts of this
- * process; negative if there is no such counter. *fd, unless fd is NULL: the file of
- * one of them.
+ * Returns the sum of a counter ("nnaccel-client-packets") over all bursts of this process; negative
+ * if there is no such counter. Unless fd is NULL, *fd is the file of one of them.
  */
 long burst_counter(const char *name, int *fd);
 

@@ -173,7 +173,7 @@ static void test_sheet(void **state)
 		assert_pixel(&s, x - 1, y, 32, 32, 32);
 		assert_pixel(&s, x + WIDTH, y, 32, 32, 32);
 		assert_pixel(&s, x, y - 1, 32, 32, 32);
-		/* Under it the answer, of two by two pixels each: green if it is right. */
+		/* The answer is below it, two by two pixels each: green if it is right. */
 		for (uint32_t k = 0; k < 16 * 32; k++) {
 			uint32_t px = k % 16, py = k / 16;
 			const uint8_t *pixel = s.pixels + ((size_t)(y + HEIGHT + py) * s.width + x + px) * 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time as a test wants it to pass: CLOCK_MONOTONIC, as this program and the libraries that it is
- * linked with read it. To be included once.
+ * A clock under a test's control: CLOCK_MONOTONIC for this program and the libraries that it is
+ * linked with. To be included once.
  */
 #ifndef NN_TESTS_CLOCK_RATE_H
 #define NN_TESTS_CLOCK_RATE_H

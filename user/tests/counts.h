@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counts of scripts/conditions, of processes whose sandbox opens no file at their end. Other
- * builds have no such counts, and these functions do nothing.
+ * The counters of scripts/conditions, for processes whose sandbox cannot open a file at their end.
+ * Other builds have no such counts, and these functions do nothing.
  */
 #ifndef NN_TESTS_COUNTS_H
 #define NN_TESTS_COUNTS_H
@@ -36,7 +36,7 @@ static inline struct counts counts_open(void)
 	return c;
 }
 
-/* Writes what was counted. False: it cannot be. */
+/* Writes the counters. Returns false on failure. */
 static inline bool counts_write(const struct counts *c)
 {
 	return !c->bytes || (!__llvm_profile_write_buffer(c->bytes) &&

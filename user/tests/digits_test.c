@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's network: its weights are what training gives, and it knows its
- * digits in every form in which it runs.
+ * The demo's network: training gives its weights, and it reads its digits in every form in which it
+ * runs.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void test_weights_are_unchanged(void **state)
 	assert_true(net_hash(net_weights.params) == net_weights.hash);
 }
 
-/* The first steps of the training, done again, lead where they did. */
+/* The first steps of the training give the same result again. */
 static void test_training_is_reproducible(void **state)
 {
 	static float params[NET_PARAMS];
@@ -129,7 +129,7 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
-/* Returns what images_print() prints of three images, two beside each other. */
+/* Returns the output of images_print() for three images, two side by side. */
 static const char *print(const struct digit *digits, bool ascii)
 {
 	static const struct image_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };

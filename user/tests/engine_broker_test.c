@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The broker, and an engine of the kit's that serves by processes, without a kernel: this file
- * plays it by being their ioctl(). A pipe with a name stands for the engine node, and a file of
- * memory for each session. A worker is this program, which writes into its session that it has it,
- * and ends as the session says.
+ * plays the kernel by replacing their ioctl(). A pipe with a name stands for the engine node, and a
+ * file of memory for each session. A worker is this program, which writes into its session that it
+ * has it, and ends as the session says.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,7 +53,7 @@ enum { HAS, GONE, HOW };
 #define NEVER 'n'
 #define AT_ONCE 'c'
 
-/* There is no cgroup of a test's. */
+/* A test has no cgroup. */
 int statfs(const char *path, struct statfs *fs)
 {
 	(void)path;
@@ -67,13 +67,13 @@ int statfs(const char *path, struct statfs *fs)
 static struct {
 	pthread_mutex_t lock;
 	int register_error;
-	atomic_int next_error, asked;	/* what the node tells next, and how often it was asked */
+	atomic_int next_error, asked;	/* error of the node's next call, and number of calls */
 	int unwatched;			/* the file of that number, from 1, cannot be watched */
 	struct {
 		char how;
-		bool has_gone;		/* before it has a session */
+		bool has_gone;		/* the context goes before it has a session */
 		char *session;		/* mapped, or NULL */
-		int error;		/* that it was refused with */
+		int error;		/* error that the context was refused with */
 	} contexts[MAX_CONTEXTS];
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -227,7 +227,7 @@ static void await_logged(const char *part, unsigned int count)
 		fail_msg("not logged: %s", part);
 }
 
-/* There is no cgroup to set: what a user's would be is a line of the log. */
+/* There is no cgroup to set, so the weight is only written to the log. */
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
 {
@@ -242,8 +242,8 @@ static char node_path[64];
 static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
-static bool of_kit;			/* it is that of an engine of the kit's */
-/* Its processes do not call it here. */
+static bool of_kit;			/* the broker serves the engine of the kit */
+/* This function is never called here, because processes serve. */
 static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
 static long blocks;
 static int files;
@@ -431,7 +431,7 @@ static void have_workers_fail(bool fail_them)
 
 /* ---- the tests ---- */
 
-/* Each context has a worker of its own, and some more are ready. */
+/* Each context has its own worker, and some more are ready. */
 static void test_serves(void **state)
 {
 	(void)state;
@@ -550,7 +550,7 @@ static void test_too_many(void **state)
 	await_served(5);
 }
 
-/* A user whose workers crash gets none for a while; others do. */
+/* A user whose workers crash gets none for a while; other users do. */
 static void test_crashes(void **state)
 {
 	(void)state;
@@ -567,13 +567,13 @@ static void test_crashes(void **state)
 	await_served(6);
 }
 
-/* A context that has gone takes no worker, nor is it missed. */
+/* A context that has gone takes no worker, and its absence is no error. */
 static void test_gone_before(void **state)
 {
 	(void)state;
 	options.max_per_user = 1;
 	start_broker();
-	/* More than a user may have crashes, for which none of them counts. */
+	/* Crashes are counted up to the limit; none of these counts. */
 	for (uint64_t i = 1; i < 8; i++) {
 		kernel.contexts[i].has_gone = true;
 		offer(i, 5, WITH_CONTEXT);
@@ -612,7 +612,7 @@ static void test_no_worker(void **state)
 	assert_int_equal(count_logged("[2] ready"), 0);
 }
 
-/* Later ones are tried again, and contexts that wait meanwhile are served. */
+/* Workers that fail to start later are tried again, and contexts that wait meanwhile are served. */
 static void test_worker_fails_later(void **state)
 {
 	(void)state;
@@ -698,7 +698,7 @@ static void test_node_fails(void **state)
 	assert_int_equal(await_end(), EXIT_FAILURE);
 }
 
-/* A signal ends it, and all that it has with it. */
+/* A signal ends the broker with all its processes. */
 static void test_ends(void **state)
 {
 	(void)state;

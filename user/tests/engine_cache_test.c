@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of the compilation cache, and its keeper: what is durable, what goes,
- * what a damaged file and a hostile worker can do.
+ * The index of the compilation cache, and its keeper: what is durable, what is removed, and what
+ * damaged files and hostile workers can do.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -127,7 +127,7 @@ static void test_hashes_of_a_token(void **state)
 	cache_index_close(index);
 }
 
-/* More uses than are remembered, of many workers' requests in one transaction. */
+/* More uses than the index remembers, by requests of many workers in one transaction. */
 static void test_uses_in_a_batch(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -180,7 +180,7 @@ static void test_cleared_by_another(void **state)
 		assert_true(knows(index, 1, 1, 1));
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
-	/* It looks once a second, and then this ends. */
+	/* The keeper looks once a second, and then this loop ends. */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);
 	assert_true(knows(index, 1, 1, 100));
@@ -257,7 +257,7 @@ static void test_another_schema(void **state)
 	cache_index_close(index);
 }
 
-/* Any byte may be wrong: what is answered is no more than yes, no or failed. */
+/* Any byte may be wrong: the answer is still yes, no or failed. */
 static void test_damaged_anywhere(void **state)
 {
 	struct stat st;
@@ -273,7 +273,7 @@ static void test_damaged_anywhere(void **state)
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)rand();
 		assert_int_equal(stat(path(), &st), 0);
-		/* At rest, and while it is open. */
+		/* Damage a file at rest, or while it is open. */
 		if (i % 2) {
 			cache_index_close(index);
 			overwrite(rand() % st.st_size, bytes, sizeof(bytes));
@@ -314,7 +314,7 @@ static void test_no_folder(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* The process that is killed: it stores one hash more than a token may have. */
+/* Runs in the process that is killed: stores one hash more than a token may have. */
 static int be_victim(const char *in, bool opening)
 {
 	struct cache_index *index;
@@ -347,7 +347,10 @@ static void prepare_victim(void)
 	cache_index_close(index);
 }
 
-/* As before, or the new one for the oldest; nothing else, and it goes on. */
+/*
+ * Checks that the index is as before, or has the new hash in place of the oldest, and that it can
+ * still be used.
+ */
 static void check_survival(bool acknowledged)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -365,7 +368,7 @@ static void check_survival(bool acknowledged)
 	cache_index_close(index);
 }
 
-/* A store that makes another go: both are done or neither. */
+/* A store that removes another hash: both happen, or neither. */
 static void test_killed_anywhere(void **state)
 {
 	(void)state;
@@ -434,7 +437,7 @@ static void test_digest(void **state)
 
 /* ---- the keeper ---- */
 
-/* Its files are closed in any order: waits for the last. */
+/* The keeper's files are closed in any order, so this waits for the last one. */
 static void kill_keeper(void)
 {
 	siginfo_t info;
@@ -502,7 +505,7 @@ static void test_hostile_workers(void **state)
 				 (ssize_t)sizeof(struct message) : 0);
 		close(worker);
 	}
-	/* One that asks and never reads. */
+	/* A worker that asks and never reads. */
 	worker = worker_of(1);
 	while (send(worker, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		;
@@ -597,7 +600,10 @@ static void test_many_workers(void **state)
 	}
 }
 
-/* One that died is started again, in time; with the broker's end of a socket it goes on. */
+/*
+ * A keeper that died is started again after a pause; workers keep their sockets, because the broker
+ * has the other ends.
+ */
 static void test_keeper_dies(void **state)
 {
 	const struct timeval patience = { .tv_sec = 1 }, none = { 0 };
@@ -626,7 +632,7 @@ static void test_keeper_dies(void **state)
 	keeper.started_ns = 0;
 	assert_true(keeper_revive(&keeper));
 	assert_true(keeper_pass(&keeper, sockets[0], 1));
-	/* The answer to the last one comes as well, and is not taken for this one's. */
+	/* The answer to the last request arrives as well, and is not taken for this one's. */
 	err.message[0] = '\0';
 	assert_int_equal(cache_client_query(&client, id(1), id(3), &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "did not save the model file"));
@@ -657,13 +663,13 @@ static void test_sandbox(void **state)
 	DIR *tasks;
 
 	(void)state;
-	/* It does not inherit what its broker blocks. */
+	/* A keeper does not inherit the signals that its broker blocks. */
 	keeper_stop(&keeper);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old);
 	assert_true(keeper_start(&keeper, &options));
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	/* It answers when all of that is done. */
+	/* The keeper answers after all of these are done. */
 	client_of(&client, 1);
 	assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)keeper.pid);
@@ -694,7 +700,7 @@ static void test_sandbox(void **state)
 	close(client.socket);
 }
 
-/* Whom the keeper does not listen to is shut out, though the broker has the socket, too. */
+/* A client that the keeper drops is shut out, though the broker has the socket too. */
 static void test_shut_out(void **state)
 {
 	int sockets[2];
@@ -709,7 +715,7 @@ static void test_shut_out(void **state)
 	close(sockets[1]);
 }
 
-/* S9: it ends with its broker, and what it was asked before is done. */
+/* S9: the keeper ends with its broker, and finishes earlier requests. */
 static void test_ends_with_its_broker(void **state)
 {
 	int report[2], sockets[2], status;
@@ -775,7 +781,7 @@ static void test_ends_behind(void **state)
 	keeper_stop(&keeper);
 	log_set_sink(NULL, NULL);
 	stopped = 0;
-	/* It was not killed, and did what it was asked. */
+	/* The keeper was not killed, and did the work. */
 	assert_int_equal(lines, 0);
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
@@ -797,7 +803,7 @@ static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct message *answer
 	return verdict;
 }
 
-/* Only the keeper opens its index: it tells what each user has. */
+/* Only the keeper opens its index, so it reports what each user has. */
 static void test_show(void **state)
 {
 	struct cache_report_user users[3];
@@ -809,7 +815,7 @@ static void test_show(void **state)
 	(void)state;
 	client_of(&one, 1);
 	client_of(&two, 2);
-	/* It listens when it has answered once. */
+	/* After the first answer the keeper listens. */
 	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
 	assert_int_equal(answer.model_size, 0);
@@ -830,13 +836,13 @@ static void test_show(void **state)
 	assert_int_equal(users[0].plans, 0);
 	assert_int_equal(users[1].uid, 2);
 	assert_int_equal(users[1].hashes, 1);
-	/* Not of one user, and not a worker. */
+	/* Clearing all users is rejected for a user, and for a worker. */
 	assert_int_equal(ask_to_clear(1, CACHE_SHOW, &answer), 0);
 	close(one.socket);
 	close(two.socket);
 }
 
-/* S8: only the keeper writes to its index, and forgets what it had in memory of it. */
+/* S8: only the keeper writes to its index, and it also forgets cleared entries in its memory. */
 static void test_clear(void **state)
 {
 	struct cache_client one, two;
@@ -866,7 +872,7 @@ static void test_clear(void **state)
 	close(two.socket);
 }
 
-/* Another plug-in, or another in its place, and what was noted is void. */
+/* Another plug-in, added or in place of one, makes stored hashes void. */
 static void test_plugins(void **state)
 {
 	char *files[] = { (char *)"a.so", NULL };
@@ -900,7 +906,7 @@ static void test_plugins(void **state)
 #define NOT_KNOWN 10
 #define KNOWN 11
 
-/* This program once more; one whose build id differs by a bit is another build. */
+/* Copies this program. With `is_other`, one bit of its build id differs, so it is another build. */
 static int copy_program(bool is_other)
 {
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroups of workers. A folder of this test's stands for the file system of cgroups: a folder
- * that is made there has control files at once, and goes with them. Each control file can fail.
+ * The cgroups of workers. A folder of this test stands for the file system of cgroups. A new folder
+ * there gets its control files at once, and they go with it. Each control file can fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -46,7 +46,7 @@ static struct {
 	const char *fails;		/* the end of the path of a file that cannot be opened, */
 	int error;			/* for that reason, */
 	int times;			/* so many times */
-	unsigned int asked;		/* for the process of a client */
+	unsigned int asked;		/* answer for the process of a client */
 } kernel;
 
 /* ---- the file system ---- */
@@ -262,7 +262,7 @@ static void test_init(void **state)
 	assert_true(cgroup.base >= 0);
 	check_file("svc/broker/cgroup.procs", "0");
 	check_file("svc/cgroup.subtree_control", "+memory +pids +cpu");
-	/* One that was there before. */
+	/* Use a folder that exists already. */
 	init_again(&all);
 	assert_true(cgroup.base >= 0);
 	kernel.is_cgroup2 = false;
@@ -312,7 +312,7 @@ static void test_root(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* Without cgroups there is nothing to do, and that is no error. */
+/* Without cgroups there is nothing to do, and this is no error. */
 static void test_none(void **state)
 {
 	struct cgroup_leaf leaf, other;
@@ -380,7 +380,7 @@ static const struct {
 	const char *file;
 	int error;
 	bool is_made;
-	const char *pids;		/* of the worker that is made */
+	const char *pids;		/* pids.max of the new worker */
 } faults[] = {
 	{ "pids.max", EINVAL, true, "max" }, { "pids.max", EACCES, false, "" },
 	{ "cpu.weight", EACCES, false, "" }, { "memory.max", ENOENT, true, "64" },
@@ -425,10 +425,10 @@ static void test_faults(void **state)
 
 /* The memory that a client's own cgroup allows, below its user's. */
 static const struct {
-	const char *limit;		/* of the client's cgroup */
+	const char *limit;		/* memory limit of the client's cgroup */
 	uint64_t user_memory;
 	bool ignores;			/* what bounds clients */
-	const char *box;		/* its limit of memory, or NULL */
+	const char *box;		/* expected memory limit of its box, or NULL */
 } boxes[] = {
 	{ "max", 5000, false, NULL }, { "4999", 5000, false, "4999" },
 	{ "5000", 5000, false, NULL }, { "5001", 5000, false, NULL },
@@ -472,7 +472,7 @@ static void test_boxes(void **state)
 		cgroup_leaf_remove(&cgroup, &leaf);
 		assert_false(is_there("svc/user-5"));
 	}
-	/* A client whose bounds are not known gets nothing. */
+	/* A client whose limits are unknown gets nothing. */
 	write_file("client/memory.max", "");
 	options.no_client_limit = false;
 	init_again(&options);
@@ -503,7 +503,7 @@ static void test_move(void **state)
 	assert_false(is_there("svc/idle/worker-0"));
 	cgroup_leaf_close(&from);
 	cgroup_leaf_close(&other);
-	/* A user's folder stays as long as there is another worker in it. */
+	/* A user's folder stays until its last worker is gone. */
 	cgroup_leaf_remove(&cgroup, &from);
 	assert_true(is_there("svc/user-5/worker-2"));
 	assert_false(is_there("svc/user-5/worker-1"));

@@ -30,7 +30,7 @@
 
 static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
 
-/* The answers, one call after the other; the last one stays. */
+/* The answers, one for each call; the last one stays. */
 static struct {
 	bool dead_from[4];		/* the opener, by the number of the call */
 	uint32_t pid;
@@ -218,7 +218,7 @@ static void test_moved(void **state)
 	box = make("/after", "400000\n");
 	TELL("/before", "/after");
 	expect(400000, box);
-	/* The folder that it was in is gone before it is looked at. */
+	/* The process's folder is gone before it is read. */
 	TELL("/removed", "/after");
 	expect(400000, box);
 	TELL("/before", "/after");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The clients of an engine of the kit that threads or processes serve, without a kernel: this file
- * plays it by being their ioctl(). A pipe with a name stands for the engine's node, a file of
- * memory for each session. A session's client asks threads what the device is; a process that
- * serves is this program, which writes into the session how far it got.
+ * plays the kernel by replacing their ioctl(). A pipe with a name stands for the engine's node, a
+ * file of memory for each session. A session's client asks threads what the device is; a process
+ * that serves is this program, which writes into the session how far it got.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,11 +46,11 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 /* ---- the kernel ---- */
 
 static struct {
-	atomic_int session;		/* of the newest client; those of others have ended */
+	atomic_int session;		/* session of the newest client; earlier ones have ended */
 	atomic_int kept;		/* duplicate of that session's fd; 0: none */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
-	atomic_bool has_cache;		/* as the answer says */
+	atomic_bool has_cache;		/* answer: whether there is a cache */
 	atomic_bool ends;		/* all sessions do */
 } kernel;
 
@@ -153,7 +153,7 @@ static bool start(const struct nna_engine *engine)
 	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
 }
 
-/* It is only there. */
+/* The function only has to exist. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -168,7 +168,7 @@ static const struct nna_engine engine = {
 	.describe = describe, .start = start, .save = save,
 };
 
-/* This process serves a client: its socket is the keeper's once it has a session. */
+/* Runs in a process that serves a client; its socket leads to the keeper once it has a session. */
 static void be_worker(int argc, char **argv)
 {
 	const struct message ready = { .kind = WORKER_READY };
@@ -271,7 +271,7 @@ static pid_t find_keeper(void)
 	return peer.pid;
 }
 
-/* A keeper that dies soon is not started again at once, but later it is. */
+/* A keeper that dies soon after its start is started again only after a pause. */
 static void test_keeper_dies_soon(void **state)
 {
 	(void)state;
@@ -305,7 +305,7 @@ static void test_keeper_dies_on_processes(void **state)
 	await_in_session(NO_KEEPER);
 }
 
-/* A keeper that comes after it has the other end, too, so that the process need not notice. */
+/* A later keeper gets the other end too, so the process does not notice the restart. */
 static void test_keeper_comes_again(void **state)
 {
 	pid_t first, second;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser of fetched commands: a right one of each kind, and each way in which one can be wrong.
+ * The parser of fetched commands: a valid one of each kind, and each fault that a command can have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,7 @@ static void make(uint32_t kind)
 	m.args[1] = (struct nnaccel_arg){ .pool = 1, .length = 16 };
 }
 
-/* Makes a right one, changes it by a statement, and parses it. */
+/* Makes a valid command, changes it by a statement, and parses it. */
 #define CASE(kind, change, reason) do { make(NNACCEL_DO_##kind); change; expect(reason); } while (0)
 
 static void test_kinds(void **state)
@@ -150,7 +150,7 @@ static void test_sizes(void **state)
 	expect_of(size, "too many arguments");
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
 	expect_of(size, "too many grants");
-	/* As many as there may be: only their size is wrong. */
+	/* The number is allowed; only the size is wrong. */
 	make(NNACCEL_DO_QUERY);
 	size = pack();
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS;

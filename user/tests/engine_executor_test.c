@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of a burst as both executors run them: this program plays the kernel by being its
- * ioctl(), which says what memory is behind slots. A file of memory stands for the session, in
+ * Requests of a burst as both executors run them: this program plays the kernel by replacing its
+ * ioctl(), which says which memory is behind slots. A file of memory stands for the session, in
  * which grant N lies at N << SHIFT.
  */
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@
 /* Slots by their index, which are grants of the same number. */
 enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
-/* The same index once more. */
+/* Another slot with the same index. */
 #define AGAIN(slot) ((slot) + NNACCEL_BURST_MAX_SLOTS)
 
 /* ---- the kernel ---- */
@@ -108,7 +108,7 @@ static struct executor *executor;
 static struct {
 	enum nn_status status;
 	bool is_silent, is_short;
-	int forgets;			/* that slot while it executes, -1: none */
+	int forgets;			/* slot that it forgets while it executes, -1 for none */
 	bool breaks;			/* the first mapping, likewise */
 	unsigned int executions;
 	bool is_omitted;
@@ -389,7 +389,7 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(engine_state.is_omitted);
 	assert_null(scratch->result.message);
-	/* If memory went away, the answer says so, even if something else failed as well. */
+	/* If memory went away, the answer says so even if there was another failure. */
 	engine_state.breaks = true;
 	engine_state.is_silent = false;
 	engine_state.status = NN_INVALID_ARGUMENT;
@@ -516,7 +516,7 @@ static void test_accesses(void **state)
 		if (kernel.num_syncs != count)
 			fail_msg("%s: %u syncs", accesses[i].name, kernel.num_syncs);
 	}
-	/* A slot that no argument uses, and one whose argument is left out, are left alone. */
+	/* A slot that no argument uses, or whose argument is omitted, is not touched. */
 	kernel.num_syncs = 0;
 	devices = 1;
 	request(FOREIGN, OTHER_FOREIGN);
@@ -538,7 +538,7 @@ static unsigned int users_of(uint32_t grant)
 	return 0;
 }
 
-/* A slot that is freed lets go of its memory: at once, or after the execution that uses it. */
+/* Memory of a freed slot is released: at once, or after the execution that uses it. */
 static void test_freed(void **state)
 {
 	(void)state;
@@ -562,7 +562,7 @@ static void test_freed(void **state)
 	engine_state.forgets = -1;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.resolved, 2);
-	/* Both of them, and one that fails to be found keeps the other. */
+	/* Both slots are freed; if one cannot be found, the other stays. */
 	executor_forget(executor, SECOND);
 	assert_int_equal(run_slots(FIRST, NUM_SLOTS), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_int_equal(users_of(FIRST), 1);
@@ -583,10 +583,10 @@ static void test_indices(void **state)
 	assert_true(memory[LATE][2] == 10);
 	assert_int_equal(users_of(FIRST), 0);
 	assert_int_equal(users_of(NUM_SLOTS + FIRST), 1);
-	/* The memory of the one would go while it is in use. */
+	/* The memory of the first slot would go while it is in use. */
 	assert_int_equal(run_slots(AGAIN(SECOND), SECOND), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_non_null(strstr(scratch->err.message, "cannot both be there"));
-	/* The same slot twice is one. */
+	/* The same slot twice counts as one. */
 	assert_int_equal(run_slots(SECOND, SECOND), NNACCEL_STATUS_NONE);
 }
 
@@ -616,7 +616,7 @@ static void test_own_executor(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.removed, 2);
 	engine_state.forgets = -1;
-	/* One that is not taken is not there. */
+	/* A slot that the executor does not accept is not added. */
 	burst_state.adds_none = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
 	assert_string_equal(scratch->result.message, "no room");
@@ -624,7 +624,7 @@ static void test_own_executor(void **state)
 	burst_state.adds_none = false;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 4);
-	/* One that was lost is added again. */
+	/* A slot that the executor lost is added again. */
 	burst_state.forgets_all = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 6);
@@ -666,7 +666,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.released, &forms[1]);
 }
 
-/* The engine learns of each burst, and refuses one by a status of its own. */
+/* The engine is notified of each burst, and can refuse one with its own status. */
 static void test_begin_and_end(void **state)
 {
 	struct nn_error err = { "" };
@@ -687,7 +687,7 @@ static void test_begin_and_end(void **state)
 	assert_string_equal(err.message, "no bursts today");
 	assert_null(executor);
 	assert_int_equal(burst_state.ended, 1);
-	/* One that has begun ends, too, if there is no executor for it. */
+	/* A burst that has begun also ends if it gets no executor. */
 	engine.burst = &engine_burst;
 	burst_state.begins_none = false;
 	burst_state.creates_none = true;

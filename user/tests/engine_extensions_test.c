@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker's search for plug-ins. Each file of a folder is tried in a process of
- * its own, and only the sound ones are kept. This program is the worker too.
+ * The broker's search for plug-ins. Each file of a folder is tried in a process of its own, and
+ * only valid ones are kept. This program is the worker too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -112,7 +112,7 @@ static void test_find(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
-	/* By their names the one that needs another comes first. */
+	/* Sorted by name, the plug-in that needs another one comes first. */
 	copy_file("../extensions/golden.so", "a.so", 0644);
 	copy_file("../extensions/fibonacci.so", "b.so", 0444);
 	copy_file("../extensions/fibonacci.so", "c-twice.so", 0644);
@@ -183,7 +183,7 @@ static void test_folder(void **state)
 	assert_int_equal(e.plugins.count, 0);
 }
 
-/* Waits for a change and for what comes of it. */
+/* Waits for a change and for its effect. */
 static void await_reread(struct reread *r, struct extensions *e)
 {
 	struct pollfd fd = { .fd = r->changes, .events = POLLIN };
@@ -202,7 +202,7 @@ static void await_reread(struct reread *r, struct extensions *e)
 	r->answer = -1;
 }
 
-/* Files come, go and become bad; at last the folder does. */
+/* Files are added, removed and damaged; at last the folder is removed. */
 static void test_reread(void **state)
 {
 	static char other[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -296,13 +296,14 @@ static void test_answers(void **state)
 #define CLIENT 4242
 #define CONTEXT 7
 
-/* A client by what the kernel says, and whether it gets extensions. */
+/* A client as the kernel reports it, and whether it gets extensions. */
 static const struct client {
 	const char *name;
 	bool has_group;			/* the group is there, */
-	bool member;			/* and the client in it */
+	bool member;			/* the group exists, and the client is a member */
 	int error;			/* of asking that */
-	uint32_t pid, later_pid;	/* of the opener, first and last; 0: it is dead */
+	/* Process of the opener at the first and the last call; 0 if it is dead. */
+	uint32_t pid, later_pid;
 	const char *cgroup, *label;
 	bool admitted;
 } clients[] = {
@@ -401,7 +402,7 @@ static void test_admitted(void **state)
 	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
 		client = &clients[i];
 		e.has_group = client->has_group;
-		/* Without plug-ins no client gets any. */
+		/* Without plug-ins no client gets extensions. */
 		for (e.plugins.count = 0; e.plugins.count < 2; e.plugins.count++) {
 			asked = 0;
 			if (extensions_admit(&e, -1, CONTEXT) !=

@@ -42,7 +42,7 @@ static void check_noted(void)
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
 	assert_int_equal(cache_client_query(&client, token, noted, &err), NN_OK);
-	/* It is the latest that was used, and stays. */
+	/* This hash was used last, so it stays. */
 	assert_int_equal(cache_client_store(&client, token, noted, &err), NN_OK);
 	keeper_stop(&keeper);
 }

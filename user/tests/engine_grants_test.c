@@ -23,7 +23,7 @@
 #include "kit/worker/worker.h"
 #include "tests/heap_blocks.h"
 
-/* More than the worker may have of its own. */
+/* Larger than the worker's own memory limit. */
 #define POOL (UINT64_C(1) << 32)
 #define PRIVATE (UINT64_C(1) << 26)
 
@@ -243,7 +243,7 @@ static bool is_mapped(void *base, size_t length)
 	return !msync(base, length, MS_ASYNC);
 }
 
-/* A grant is mapped once, as long as number, protection and length are the same. */
+/* A grant is mapped once, as long as number, protection and length stay the same. */
 static void test_found(void **state)
 {
 	struct mapping *one = get(1, RW, PAGE + 1), *same = get(1, RW, PAGE + 1);
@@ -272,7 +272,7 @@ static void test_found(void **state)
 		grants_put(&grants, m);
 }
 
-/* Memory is unmapped after its last use once it is forgotten, and reported if the engine knew it. */
+/* Forgotten memory is unmapped after its last use, and reported if the engine knew it. */
 static void test_forgotten(void **state)
 {
 	struct mapping *one = get(1, RW, PAGE + 1), *other = get(2, RW, PAGE), *again;
@@ -301,7 +301,7 @@ static void test_forgotten(void **state)
 	assert_int_equal(count_mappings(), 2);
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
-	/* Another one stays, and nothing is reported that the engine does not know. */
+	/* Other memory stays mapped, and memory that the engine does not know is not reported. */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);
 	grants_forget(&grants, 2);
@@ -391,7 +391,10 @@ static void test_sessions(void **state)
 
 /* ---- images ---- */
 
-/* An image of four planes: the first and the third in its own file, the others in two others. */
+/*
+ * Returns an image of four planes: the first and the third are in its own file, the others in two
+ * more files.
+ */
 static struct mapping *get_image(uint32_t prot)
 {
 	static const uint32_t files[] = { 1, 2, 1, 3 };
@@ -435,7 +438,7 @@ static void test_planes(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* A plane whose file cannot be mapped: nothing of the image stays in use. */
+/* If the file of a plane cannot be mapped, no plane of the image stays in use. */
 static void test_missing_plane(void **state)
 {
 	const struct nnaccel_grant grant = {
@@ -524,7 +527,7 @@ static const struct {
 	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
 	uint8_t others;			/* a bit for each plane that lies in the other file */
 	bool is_dense;			/* nothing is copied */
-	uint8_t pixels[32];		/* which bytes the tensor has, up to a 0 */
+	uint8_t pixels[32];		/* bytes of the tensor, up to a 0 */
 } images[] = {
 	{ "dense", 1, { PLANE(2, 3, 3, 2) }, 0, true, { 2, 3, 4, 5, 6, 7 } },
 	{ "padded", 1, { PLANE(2, 4, 3, 3) }, 0, false, { 2, 3, 4, 6, 7, 8, 10, 11, 12 } },

@@ -25,8 +25,8 @@
 #define LONG_US 1500000
 
 static struct nna_engine_call a, b, c;
-static int told;			/* a pipe: what clients are told */
-static volatile unsigned long turns;	/* of the thread that is to be stopped */
+static int told;			/* a pipe for messages to clients */
+static volatile unsigned long turns;	/* counter of the thread that is to be stopped */
 
 static void begin(struct nna_engine_call *call, const char *function)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kit's parts that need no kernel, or few ioctls, which this program plays: the checks of an
+ * Parts of the kit that need no kernel, or only few ioctls, which this program plays: checks of an
  * engine, its options, its extensions as clients see them, models in one block, and contexts.
  */
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@
 /* ---- the kernel ---- */
 
 static struct {
-	int error;			/* errno of the next call; 0: it succeeds */
+	int error;			/* errno of the next call; 0 for success */
 	unsigned long request;		/* the last one */
 	union {
 		struct nnaccel_engine_register registered;
@@ -215,7 +215,7 @@ static void test_fault(void **state)
 	burst.size++;
 	buffers.size--;
 	assert_non_null(engine_fault(&e));
-	/* One that saves nothing needs none of that. */
+	/* An engine that saves nothing needs none of these. */
 	e = cpu_engine;
 	e.save = NULL;
 	e.end_save = NULL;
@@ -268,7 +268,7 @@ static void test_files(void **state)
 	assert_int_equal(nna_engine_file(1), -1);
 	assert_int_equal(write(nna_engine_file(0), "x", 1), 1);
 	close(nna_engine_file(0));
-	/* One that is not to be written cannot be. */
+	/* A file that is not opened for writing cannot be written. */
 	file = good;
 	file.use = NNA_ENGINE_FILE_READ;
 	files[0] = &file;
@@ -461,7 +461,7 @@ static void engine_log(const struct nna_engine *engine, enum nna_engine_level le
 	snprintf(lines + used, sizeof(lines) - used, "%d %s\n", (int)level, line);
 }
 
-/* Registers as what the engine says that it is, and serves until a signal ends it. */
+/* Registers with the engine's own description, and serves until a signal ends it. */
 static void test_registers(void **state)
 {
 	char device[64];
@@ -594,7 +594,7 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.in.refuse.error, EUSERS);
 	assert_string_equal(logged,
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
-	/* Two more that are not logged, one of which has gone. */
+	/* Two more refusals are not logged; one of the contexts has gone. */
 	logged[0] = '\0';
 	kernel.error = ENOENT;
 	for (waiter.context = 2; waiter.context < 4; waiter.context++)
@@ -602,7 +602,7 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_int_equal(kernel.count, 3);
 	assert_string_equal(logged, "");
-	/* Another user's, for reasons of its own, and the kernel does not take it. */
+	/* Another user's context is refused for other reasons, and the kernel rejects the call. */
 	kernel.error = EIO;
 	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -623,7 +623,7 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 6 of process 0, uid 6: refused: too many workers; "
 			    "so were 2 since the last such line\n");
-	/* One whose time has not come stays. */
+	/* A context whose time has not come stays. */
 	waiter = (struct waiter){ .context = 7, .uid = 6, .error = EUSERS,
 				  .refuse_at_ns = UINT64_MAX - 1 };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -635,7 +635,7 @@ static void test_refusals(void **state)
 
 /* ---- processes ---- */
 
-/* Each option of a process gets to it, and no other argument is taken for it. */
+/* Each option of a process reaches it, and no other argument is taken for an option. */
 static void test_worker_options(void **state)
 {
 	static const struct worker_options cases[] = {
@@ -677,7 +677,7 @@ static void test_worker_options(void **state)
 	}
 }
 
-/* The limit of open files is raised to what so many processes take, or to its own bound. */
+/* The limit of open files is raised for this many processes, at most to its hard limit. */
 static void test_raised_files(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The limits of workers: each user's share, the back-off, and the order of waiting contexts. The
- * test has a clock of its own.
+ * test controls the clock.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static int reset(void **state)
 	return limits_init(&limits, 5, 2, RATE) ? 0 : -1;
 }
 
-/* As many workers as nnacceld has by default. */
+/* Uses as many workers as nnacceld's default. */
 static int reset_large(void **state)
 {
 	(void)state;
@@ -90,7 +90,7 @@ static void test_root_is_not_refused(void **state)
 	assert_int_equal(limits.workers, 5);
 }
 
-/* S1: a few users with all that each may have leave something for those who have none. */
+/* S1: a few users with as many workers as each may have leave some for users without one. */
 static void test_reserve(void **state)
 {
 	unsigned int had = 0;
@@ -107,7 +107,9 @@ static void test_reserve(void **state)
 	assert_int_equal(had, 256 / 8 - 4);
 }
 
-/* One user leaves the last eighth to others, and one worker at least unless there is one alone. */
+/*
+ * One user leaves the last eighth to others. At least one worker is left, unless there is only one.
+ */
 static void test_reserve_of_few(void **state)
 {
 	static const unsigned int cases[][2] = {
@@ -138,7 +140,7 @@ static void test_orderly_users_are_forgotten(void **state)
 		limits_release(&limits, uid, false, START);
 	}
 	assert_int_equal(limits.workers, 0);
-	/* All that they took is paid: a new user is the only one. */
+	/* All earlier starts are forgotten, so a new user is the only one counted. */
 	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
 	assert_int_equal(limits.num_users, 1);
 	limits_release(&limits, 7000000, false, START + NS_PER_S);
@@ -308,7 +310,7 @@ static void test_the_modest_first(void **state)
 	assert_int_equal(serve(WAITING_ALL), 1);
 }
 
-/* Some idle workers are only for users with no other context, served or waiting. */
+/* Some idle workers are reserved for users with no other context, served or waiting. */
 static void test_the_alone_first(void **state)
 {
 	(void)state;
@@ -321,13 +323,13 @@ static void test_the_alone_first(void **state)
 	add(4, 1002);
 	assert_int_equal(serve(WAITING_ALONE), 4);
 	assert_int_equal(serve(WAITING_MODEST), 1);
-	/* Another that is to be refused is no other. */
+	/* Another context that is to be refused does not count as one. */
 	add(5, 1000);
 	waiting.first->error = EUSERS;
 	assert_int_equal(serve(WAITING_ALONE), 5);
 }
 
-/* They do not give way for ever. */
+/* These contexts are not put back for ever. */
 static void test_waited_long(void **state)
 {
 	(void)state;
@@ -376,7 +378,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* A user who had too many new workers lately waits for the next, but not for long. */
+/* A user who had too many new workers lately waits for the next one, but not for long. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;
@@ -394,7 +396,7 @@ static void test_too_fast_is_later(void **state)
 		limits_acquire(&limits, 1000, START + PRICE);
 	waiting_judge(&waiting, &limits, START + WAITING_MAX_NS - 1);
 	assert_null(waiting_refused(&waiting, START + WAITING_MAX_NS - 1));
-	/* Still too fast when it has waited long enough. */
+	/* The user's rate is still too high after the longest wait. */
 	for (int i = 0; i < LIMITS_BURST; i++) {
 		limits_acquire(&limits, 1000, START + WAITING_MAX_NS);
 		limits_release(&limits, 1000, false, START + WAITING_MAX_NS);

@@ -24,7 +24,7 @@ static const struct {
 	uint32_t kind;
 	uint8_t token, hash;
 	uint64_t model_size, data_size;
-	enum message_way way;		/* of which it is a message, 0: of none */
+	enum message_way way;		/* message that this is an answer to, 0 for none */
 } messages[] = {
 	{ CACHE_STORE, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_STORE, 0, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },
@@ -56,7 +56,7 @@ static const struct {
 	{ UINT32_MAX, 0, 0, 0, 0, 0 },
 };
 
-/* Each message is one of one way, and is copied; no other length is one. */
+/* Each message has one direction and one valid length, and is copied. */
 static void test_messages(void **state)
 {
 	struct message message, parsed;
@@ -128,7 +128,7 @@ static void test_files(void **state)
 	assert_int_equal(fstat(file, &sent) | fstat(got, &received), 0);
 	assert_int_equal(sent.st_rdev, received.st_rdev);
 	close(got);
-	/* A message without a file, one with two, and one with something else. */
+	/* A message without a file, one with two files, and one with other control data. */
 	assert_true(message_send(ends[0], &ready, -1));
 	assert_int_equal(receive(ends[1], 1), -1);
 	assert_int_equal(receive(ends[1], -1), -1);
@@ -136,7 +136,10 @@ static void test_files(void **state)
 	open_files = count_files();
 	send_other(ends[0], SCM_RIGHTS, (int[]){ file, file }, 2 * sizeof(int));
 	assert_int_equal(receive(ends[1], 1), -1);
-	/* The file of one is not asked for; another has another way, and others have other lengths. */
+	/*
+	 * The file of one message is not requested; another has the wrong direction, and others
+	 * have the wrong length.
+	 */
 	assert_true(message_send(ends[0], &ready, file));
 	assert_int_equal(message_receive(ends[1], WORKER_TO_BROKER, 0, &message, NULL), 1);
 	assert_true(message_send(ends[0], &go, file));
@@ -154,7 +157,7 @@ static void test_files(void **state)
 	assert_int_equal(receive(ends[1], 1), -1);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(receive(ends[1], 0), -1);
-	/* The other end is closed: no signal. */
+	/* The other end is closed; no signal is sent. */
 	close(ends[1]);
 	assert_false(message_send(ends[0], &ready, -1));
 	close(ends[0]);

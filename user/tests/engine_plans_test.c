@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's own cache: its store in this process, also one that is killed at
- * every system call, and the keeper's part of it.
+ * The engine's own cache: its store in this process, which is also killed at every system call, and
+ * the keeper's part of it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -86,14 +86,14 @@ static const uint8_t *key_of(uint32_t number)
 	return key;
 }
 
-/* An entry's bytes tell whose it is. */
+/* An entry's bytes say which user and number it belongs to. */
 static void fill(uint8_t bytes[ENTRY], uint32_t number)
 {
 	for (size_t i = 0; i < ENTRY; i++)
 		bytes[i] = (uint8_t)(number * 31 + i * 7);
 }
 
-/* All that a put is, one after the other. */
+/* Does all steps of a put, one after the other. */
 static bool put_blob(uint32_t uid, uint32_t number, const void *bytes, const struct blob *blob)
 {
 	struct blob_work work;
@@ -211,7 +211,7 @@ static void test_put_and_get(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-/* Parts of a plan that are wanted by what a user, and all, may have. */
+/* Tests the allowed sizes of plans, for one user and for all. */
 static void test_sizes(void **state)
 {
 #define BOUNDS { 10 * ENTRY, 4 * ENTRY }
@@ -318,7 +318,7 @@ static void test_failed_batch(void **state)
 		assert_int_equal(get(1, i), 1);
 	assert_int_equal(cache_index_query(index_, 1, token, key_of(9)), CACHE_NO);
 	assert_int_equal(count_files(), 3);
-	/* The next one is as if nothing had been. */
+	/* The next batch works as if none had failed. */
 	assert_true(cache_index_begin(index_));
 	blob_store_drop(store, 1, key_of(1));
 	assert_true(cache_index_commit(index_));
@@ -327,7 +327,7 @@ static void test_failed_batch(void **state)
 	assert_true(put(1, 4));
 }
 
-/* A file that is gone, too short, too long or changed is no entry any more. */
+/* A missing, short, long or changed file is no entry any more. */
 static void test_damaged_files(void **state)
 {
 	(void)state;
@@ -402,7 +402,7 @@ static void test_check(void **state)
 {
 	static const struct {
 		const char *fault, *sql;
-		off_t at;		/* of the byte that is changed; -1: none is */
+		off_t at;		/* offset of the changed byte; -1 for none */
 	} cases[] = {
 		{ "its data part is damaged", NULL, 5 },
 		{ "its model part is damaged", NULL, ENTRY - 1 },
@@ -521,7 +521,10 @@ static void reopen(const char *version, const char *identity)
 	assert_non_null(store);
 }
 
-/* An own entry outlives the build, not the identity, and replaces an older one. */
+/*
+ * An entry of the engine's own store outlives the build but not the identity, and replaces an older
+ * one.
+ */
 static void test_own(void **state)
 {
 	(void)state;
@@ -547,7 +550,7 @@ static void test_own(void **state)
 	assert_false(put_own(1, 2, 4));
 }
 
-/* An index of an older build, which had no such entries, loses nothing. */
+/* The index of an older build, which had no such entries, loses nothing. */
 static void test_own_in_an_old_index(void **state)
 {
 	(void)state;
@@ -560,7 +563,7 @@ static void test_own_in_an_old_index(void **state)
 	assert_int_equal(get(1, 2), 1);
 }
 
-/* A user has 4 entries of both: the least recently used one goes. */
+/* A user may have 4 entries of both kinds together; the least recently used one is removed. */
 static void test_own_evicted(void **state)
 {
 	(void)state;
@@ -589,7 +592,10 @@ static bool put_often(uint32_t contents)
 	return put_all;
 }
 
-/* Two processes put entries with the same keys at a time: each is of one of them, and whole. */
+/*
+ * Two processes put entries with the same keys at a time: each entry is one of theirs, and
+ * complete.
+ */
 static void test_own_of_two_processes(void **state)
 {
 	int ready[2], status;
@@ -641,7 +647,10 @@ static void test_interrupted(void **state)
 	assert_int_equal(get(1, 2), 0);
 }
 
-/* Two workers of a user make the same plan at a time: one is kept, and what else is asked is done. */
+/*
+ * Two workers of a user make the same plan at a time: one is kept, and other requests are still
+ * served.
+ */
 static void test_same_twice(void **state)
 {
 	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
@@ -717,7 +726,7 @@ static void test_replaced_verified(void **state)
 	assert_int_equal(get(1, 2), 0);
 }
 
-/* An engine of another version took the index over: nothing gets in or out here any more. */
+/* An engine of another version took the index over, so this one can neither read nor store. */
 static void test_taken_over(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -751,7 +760,7 @@ static void test_full_batch(void **state)
 	fill(bytes, 4);
 	assert_true(cache_index_begin(index_));
 	blob_store_drop(store, 1, key_of(1));
-	/* It may have no more pages. */
+	/* The database cannot grow any more. */
 	assert_int_equal(sqlite3_exec(cache_index_db(index_), "PRAGMA max_page_count = 1", NULL,
 				      NULL, NULL), 0);
 	while (cache_index_store(index_, 1, key_of(i), hash) == CACHE_YES)
@@ -772,7 +781,7 @@ static void test_full_batch(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* The process that is killed: it puts one more entry into a folder with FITTING entries. */
+/* Runs in the process that is killed: puts one more entry into a folder with FITTING entries. */
 static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
@@ -805,7 +814,10 @@ static void prepare_victim(void)
 	close_store();
 }
 
-/* Each entry is whole or not there, files are those of entries, and it goes on. */
+/*
+ * Checks that each entry is complete or absent, that files belong to entries, and that the store
+ * still works.
+ */
 static void check_survival(bool acknowledged)
 {
 	unsigned int there = 0;
@@ -817,7 +829,7 @@ static void check_survival(bool acknowledged)
 		assert_true(found >= 0);
 		there += (unsigned int)found;
 	}
-	/* At most the entry that was dropped to make room is missing. */
+	/* At most the entry that was removed to make room is missing. */
 	assert_true(there >= FITTING - 1 && there <= FITTING);
 	assert_int_equal(count_files(), there);
 	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);
@@ -827,7 +839,7 @@ static void check_survival(bool acknowledged)
 	close_store();
 }
 
-/* A store that evicts: so both are gone through. */
+/* The store evicts an entry, so that both paths are killed. */
 static void test_killed_anywhere(void **state)
 {
 	struct blob_limits usual = limits;
@@ -936,7 +948,7 @@ static int data_version(sqlite3 *db)
 	return version;
 }
 
-/* A worker that drops what is not there, as often as it likes, has nothing written. */
+/* A worker that drops missing plans, however often, causes no writes. */
 static void test_drop_of_nothing(void **state)
 {
 	struct cache_client client;
@@ -964,7 +976,7 @@ static void test_drop_of_nothing(void **state)
 	assert_true(changes <= 3);
 }
 
-/* Memory that its worker may still write to is not kept, nor is what was never asked for. */
+/* Memory that its worker can still write, or that was never requested, is not stored. */
 static void test_no_late_writes(void **state)
 {
 	int worker = worker_of(1), file, none;
@@ -995,7 +1007,10 @@ static void test_no_late_writes(void **state)
 	close(worker);
 }
 
-/* In an hour a user may write four times what it may keep. Then it is put off, and others not. */
+/*
+ * In an hour a user may write four times its limit. Then its requests are put off, but not those of
+ * others.
+ */
 static void test_too_much_written(void **state)
 {
 	const uint64_t most = options.plans.bytes_per_user;
@@ -1010,7 +1025,7 @@ static void test_too_much_written(void **state)
 		assert_int_equal(ask(workers[i % 2], CACHE_NEW, i, most / 16, 0, &file),
 				 CACHE_LATER);
 		assert_int_equal(file, -1);
-		/* It may ask what there is. */
+		/* The user may still ask for plans. */
 		assert_int_equal(ask(workers[i % 2], CACHE_GET, i, 0, 0, &file), CACHE_NO);
 	}
 	assert_int_equal(ask(other, CACHE_NEW, 4, most, 0, &file), CACHE_YES);
@@ -1020,7 +1035,9 @@ static void test_too_much_written(void **state)
 	close(other);
 }
 
-/* S5: what the worker did not write would be memory of the keeper's once it reads it. */
+/*
+ * S5: the worker left a hole in its memory, which the keeper would have to allocate when reading.
+ */
 static void test_no_holes(void **state)
 {
 	const uint64_t data = 64 * PAGE;
@@ -1033,7 +1050,7 @@ static void test_no_holes(void **state)
 		for (uint64_t at = 0; at < written; at += PAGE)
 			assert_int_equal(pwrite(file, "x", 1, (off_t)at), 1);
 		assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
-		/* The keeper did not fill it meanwhile. */
+		/* The keeper did not allocate it meanwhile. */
 		assert_int_equal(fstat(file, &st), 0);
 		assert_int_equal(st.st_blocks * 512, written);
 		close(file);
@@ -1043,10 +1060,11 @@ static void test_no_holes(void **state)
 
 /* ---- a disk that takes its time ---- */
 
-/* Shared with the keeper in a file: it waits there before such a file is on the disk. */
+/* Shared with the keeper in a file: the keeper waits here before such a file is on the disk. */
 static struct slow_disk {
-	char part[16];			/* of the file's path; empty: it is quick */
-	unsigned int full_one_in;	/* writes that fail, for want of room; 0: none does */
+	char part[16];			/* part of the file's path; empty if the disk is quick */
+	/* One in this many writes fails because the disk is full; 0 for none. */
+	unsigned int full_one_in;
 	sem_t entered, go;
 } *slow_disk;
 
@@ -1175,7 +1193,7 @@ static void test_slow_disk(void **state)
 		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
 		assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
 	}
-	/* One more keeps neither its place nor its entry. */
+	/* A further plan gets neither a place nor an entry. */
 	close(third);
 	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
 	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
@@ -1250,7 +1268,7 @@ static void test_batch(void **state)
 		while (queued > 0 && !ioctl(workers[i], SIOCOUTQ, &queued) && queued > 0)
 			usleep(1000);
 	}
-	/* Each transaction syncs the journal and the database, a few times in all. */
+	/* Each transaction syncs the journal and the database, which is a few times in total. */
 	for (uint32_t i = 0; i < 20; i++) {
 		struct pollfd answered = { .fd = workers[i], .events = POLLIN };
 
@@ -1268,7 +1286,7 @@ static void test_batch(void **state)
 	assert_true(syncs < 20);
 }
 
-/* The end waits for what is being written; it is there for the next one. */
+/* The keeper finishes a write before it ends; the next keeper has the entry. */
 static void test_end_while_writing(void **state)
 {
 	struct message done;
@@ -1342,7 +1360,7 @@ enum known { GONE, THERE, UNKNOWN };
 
 static struct hand {
 	int socket;
-	uint32_t number;		/* of the plan that is asked for */
+	uint32_t number;		/* number of the requested plan */
 	struct message request;
 	bool asks;
 } crowd[CROWD];
@@ -1353,7 +1371,10 @@ static uint32_t user_of(int i)
 	return i ? 2 : 1;
 }
 
-/* The plans that a worker asks for are its own: others of its user have other numbers. */
+/*
+ * Returns a plan's number that only this worker uses, because other workers of its user have other
+ * numbers.
+ */
 static uint32_t number_of(int i, uint32_t number)
 {
 	return (uint32_t)i * NUMBERS + number;
@@ -1380,7 +1401,7 @@ static bool send_it(struct hand *h, int i, uint32_t kind, uint64_t model, uint64
 	return h->asks;
 }
 
-/* Begins something that the others' is done beside. */
+/* Begins a step that runs beside those of the other workers. */
 static bool begin_step(int i)
 {
 	struct hand *h = &crowd[i];
@@ -1429,7 +1450,7 @@ static bool end_step(int i)
 	return verdict;
 }
 
-/* Once it has opened all, nothing is torn, and what was acknowledged is there. */
+/* After the restart no entry is torn, and acknowledged entries exist. */
 static void check_keeper(void)
 {
 	uint8_t bytes[ENTRY], found[ENTRY];
@@ -1625,7 +1646,7 @@ static void test_own_by_keeper(void **state)
 	open_own(2);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* Another identity has none of it. */
+	/* Another identity does not see these entries. */
 	keeper_stop(&keeper);
 	options.identity = "library 2";
 	assert_true(keeper_start(&keeper, &options));

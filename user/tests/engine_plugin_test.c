@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plug-ins: what is loaded and what is refused, and models that use them: their
- * codes resolved, their extension data checked, their operations planned and run.
+ * Plug-ins: which ones are loaded or rejected, and models that use them: their codes are resolved,
+ * their extension data checked, their operations planned and run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static const char *plugin_path(const char *name)
 	return path;
 }
 
-/* One that has no extensions of its own. */
+/* An engine without extensions of its own. */
 static const struct nna_engine engine;
 
 static enum nna_engine_plugin take(const struct nnx_extension *descriptor, struct nn_error *err)
@@ -76,7 +76,7 @@ static void test_loading(void **state)
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/old", "");
 	assert_int_equal(nna_engine_plugin_count(), 4);
 	assert_int_not_equal(nna_engine_plugin_fingerprint(), 0);
-	/* Plans that were saved without them, or with others, are not loaded. */
+	/* Plans saved without these plug-ins, or with others, are not loaded. */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
 		    "extension com.example.fibonacci is registered already");
@@ -249,8 +249,8 @@ static void set_data(struct model_builder *b, uint32_t operand, const void *data
 }
 
 /*
- * The names have the prefixes that the other has in this process. Operands: 0 the
- * count, 1 the numbers, 2 their ratios, 3 constant ones, 4 the activation, 5 the sum.
+ * The names have the prefixes that both extensions have in this process. Operands: 0 the count, 1
+ * the numbers, 2 their ratios, 3 constant ones, 4 the activation, 5 the sum.
  */
 static void golden_model(struct model_builder *b, enum nn_lifetime count)
 {
@@ -310,7 +310,7 @@ static enum nn_status run(const struct model_builder *b, const char *kernels, co
 
 	if (!status)
 		status = nn_plan_create(model, &options, &plan, err);
-	/* Twice: a compiled plan keeps what the first one made. */
+	/* Executes twice, because a compiled plan keeps the state of the first execution. */
 	if (!status)
 		status = nn_plan_execute(plan, &e, err);
 	if (!status)
@@ -341,7 +341,7 @@ static void test_running(void **state)
 	}
 }
 
-/* A plan of a model that was saved and loaded; *data is what it runs on. */
+/* Saves a model's plan and loads it; *data is the memory that the loaded plan reads. */
 static struct nn_plan *plan_again(const struct model_builder *b, void **data)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -624,7 +624,7 @@ static void test_attributes_told(void **state)
 	}
 }
 
-static uint32_t compiled_with;	/* what compile saw last: its attribute's first byte */
+static uint32_t compiled_with;	/* the last attribute that compile() saw: its first byte */
 
 static enum nnx_status note_compile(struct nnx_call *call, void **state)
 {
@@ -636,7 +636,7 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 /* compile() of an operation gets the attributes, and OEM operands too. */
 static void test_attributes_compiled(void **state)
 {
-	static struct sample s;		/* what is registered stays */
+	static struct sample s;		/* static, because a registered structure must stay */
 	const uint8_t byte = 77;
 	const struct nn_attribute list[] = {
 		{ GOLDEN_NAME, 1, 1, "x" }, { "a.told", 1, 1, &byte },
@@ -681,7 +681,7 @@ static enum nnx_status check_large(struct nnx_call *call, const struct nnx_opera
 /* Extension data of any size reach the plug-in unchanged. */
 static void test_large_data(void **state)
 {
-	static struct sample s;		/* what is registered stays */
+	static struct sample s;		/* static, because a registered structure must stay */
 	struct nn_error err = { "" };
 	uint8_t *data = malloc(LARGE);
 	struct nn_model *model = NULL;
@@ -755,7 +755,7 @@ static void test_control_flow(void **state)
 	nn_model_free(model);
 }
 
-/* An extension's operand where a core operation takes one of its own. */
+/* An extension's operand in place of an operand of NNAPI's type. */
 static void test_core_operation(void **state)
 {
 	struct nn_error err = { "" };
@@ -861,7 +861,7 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
-/* Scalars whose type does not tell their size stay apart. */
+/* Scalars whose type does not give their size stay separate. */
 static void test_saving_oem(void **state)
 {
 	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 12, 2 + 24, 3 + 36, 4 };
@@ -949,7 +949,7 @@ static void test_saving_silent(void **state)
 	free(data);
 }
 
-/* Each operation of the plug-ins so far is found by its type, and no other type is found. */
+/* Each registered operation of the plug-ins is found by its type; other types are not found. */
 static void test_lookup(void **state)
 {
 	const struct nna_engine_plugin_operation *o;
@@ -1004,7 +1004,7 @@ static enum nnx_status compile(struct nnx_call *call, void **state)
 		called.is_zeroed = called.is_zeroed && !bytes[i];
 	*state = &called;
 	if (called.result == NNX_INVALID_ARGUMENT) {
-		/* In brackets: cmocka has a macro of that name. */
+		/* In parentheses, because cmocka has a macro of that name. */
 		(call->fail)(call, NNX_GENERAL_FAILURE, "a\tb %d", 5);
 		return (call->fail)(call, called.result, "too late");
 	}
@@ -1084,7 +1084,7 @@ static void test_compile(void **state)
 	assert_int_equal(called.released, 0);
 	nna_engine_plugin_release(&o, &called);
 	assert_int_equal(called.released, 1);
-	/* One that prepares nothing has nothing to release. */
+	/* An operation that prepares nothing has nothing to release. */
 	descriptor.compile = NULL;
 	made = &b;
 	assert_int_equal(nna_engine_plugin_compile(&o, &b.model, &b.subgraphs[0], of, NULL, &made,
@@ -1129,7 +1129,9 @@ static void test_long_reason(void **state)
 	}
 }
 
-/* A run that is shorter than the first release's is refused, and one of a later release is not. */
+/*
+ * A run structure that is shorter than the first release's is rejected; a longer one is accepted.
+ */
 static void test_size_of_run(void **state)
 {
 	const struct nnx_operation descriptor = { .name = "A", .shape = no_call,
@@ -1172,7 +1174,7 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* A failure leaves nothing behind: only the last one took it. */
+	/* A failure leaves nothing behind: only the last attempt registered the plug-in. */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 
@@ -1230,7 +1232,7 @@ static void test_no_room(void **state)
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 }
 
-/* The last test: there are as many plug-ins, and then extensions, as there can be. */
+/* The last test: the maximum number of plug-ins, and then of extensions, is registered. */
 static void test_most(void **state)
 {
 	static char names[NN_MAX_EXTENSIONS + 1][16];
@@ -1253,7 +1255,7 @@ static void test_most(void **state)
 	assert_string_equal(err.message, "one more than can be");
 	for (last = 0; nn_extension_at(last + 1); last++)
 		;
-	/* A name that is there keeps its prefix, and takes no other. */
+	/* A registered name keeps its prefix, and no other prefix is accepted. */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);

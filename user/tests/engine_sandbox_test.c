@@ -189,7 +189,7 @@ static void test_signals(void **state)
 	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16) & these, 1 << (SIGPIPE - 1));
 }
 
-/* It knows how long bursts may spin, and nothing else of its broker's environment. */
+/* A worker knows the spin limit of bursts, and nothing else from its broker's environment. */
 static void test_environment(void **state)
 {
 	static const char text[] = "NNACCEL_SPIN_US=17";
@@ -273,7 +273,7 @@ static void test_root_is_empty(void **state)
 	assert_ptr_equal(strchr(mounts, '\n'), mounts + strlen(mounts) - 1);
 }
 
-/* One line a network device, after two of headings. */
+/* There is one line for each network device, after two of headings. */
 static void test_no_network(void **state)
 {
 	const char *devices, *line;
@@ -403,7 +403,9 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* Fails as no other call does, so that only a thread is taken for one that is allowed. */
+/*
+ * Makes a clone() call that fails in its own way, so that only an allowed thread gets this error.
+ */
 static long make_thread(void)
 {
 	pthread_t thread;
@@ -446,7 +448,7 @@ static long map_file_executable(void)
 	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, -1, 0);
 }
 
-/* As a compiler does at run time. */
+/* Makes memory executable, as a compiler at run time does. */
 static long compile(void)
 {
 	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

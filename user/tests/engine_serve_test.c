@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's commands, one after the other on one thread: this program plays the kernel by being
- * its ioctl(). It hands out the commands of a list and keeps the answers; the session ends when
- * the list does. A file of memory stands for the session, in which grant N lies at N << SHIFT.
+ * A session's commands, one after the other on one thread: this program plays the kernel by
+ * replacing its ioctl(). It hands out the commands of a list and keeps the answers; the session
+ * ends when the list does. A file of memory stands for the session, in which grant N lies at N <<
+ * SHIFT.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -51,13 +52,13 @@ static struct {
 	uint8_t payloads[MAX_COMMANDS][1024] __attribute__((aligned(8)));
 	char messages[MAX_COMMANDS][NNACCEL_MAX_MESSAGE + 1];
 	unsigned int num_commits;
-	unsigned int fetches;		/* by themselves, of a command */
+	unsigned int fetches;		/* number of fetch calls for a command */
 	bool interrupts;		/* the next fetch */
 	int error;			/* errno of the next commit */
-	int progress;			/* that was told last */
+	int progress;			/* progress that was last reported */
 	bool is_cancelled;
 	uint64_t cookie;		/* of that command */
-	uint32_t attach_flags;		/* that were asked for */
+	uint32_t attach_flags;		/* flags of the attach call */
 } kernel;
 
 static int refuse(int error)
@@ -152,7 +153,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 	return num_cpus ? 0 : -1;
 }
 
-/* A thread for each CPU, as long as there are two at least and not too many. */
+/* There is a thread for each CPU, but at least two, and not too many. */
 static void test_threads(void **state)
 {
 	static const unsigned int threads[] = { SERVER_MAX_THREADS, 2, 2, 3, 4, 4, 4 };
@@ -165,15 +166,15 @@ static void test_threads(void **state)
 /* ---- the engine: it adds ---- */
 
 static struct {
-	enum nn_status status;		/* that its functions return */
-	bool is_short, is_silent;	/* an output is too small; no shapes are told */
-	int fence;			/* to end with, or -1 */
+	enum nn_status status;		/* status that its functions return */
+	bool is_short, is_silent;	/* an output is too small; or shapes are not reported */
+	int fence;			/* fence to end with, or -1 */
 	bool took_fence;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
 	int prepared, released;
-	void *better;			/* that replaces what it executes */
-	bool goes_on;			/* it was told, when it said that 300 of 1000 were done */
+	void *better;			/* form that replaces the executed one */
+	bool goes_on;	/* the client still wanted the model when 300 of 1000 parts were done */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
@@ -219,7 +220,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	engine_state.goes_on = nna_engine_progress(how, 300);
 	if (result_of(err))
 		return engine_state.status;
-	/* It reads the constants. */
+	/* Reads the constants. */
 	for (uint32_t i = 0; i < model->num_pools; i++)
 		(void)*(const volatile char *)model->pools[i].base;
 	engine_state.prepared++;
@@ -354,7 +355,7 @@ static struct nna_engine engine;
 
 static struct server server;
 static struct shared shared;
-static struct sigaction on_bus_error;	/* that the server has set */
+static struct sigaction on_bus_error;	/* handler that the server has set */
 static long blocks;
 static uint8_t *memory[LAST];		/* a page of each grant */
 
@@ -540,7 +541,7 @@ static void test_queries(void **state)
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
 	engine.size = sizeof(engine);
-	/* No keeper, one that is there for the engine's own store only, and one for models. */
+	/* Without a keeper, with one for the engine's own store only, and with one for models. */
 	for (int i = 0; i < 3; i++) {
 		const bool has_cache = i == 2;
 
@@ -573,8 +574,8 @@ static void test_queries(void **state)
 static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
-	uint64_t offset;		/* of the constant in pool 1, of 8 bytes */
-	uint32_t count;			/* of operations that are asked about */
+	uint64_t offset;		/* offset of the constant of 8 bytes in pool 1 */
+	uint32_t count;			/* number of the operations in question */
 	uint32_t status;
 	bool supported[4];
 } models[] = {
@@ -692,7 +693,7 @@ static void test_prepare(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
-	/* A pool that cannot be mapped, and one whose memory is gone when it is read. */
+	/* A pool that cannot be mapped, and a pool whose memory is gone when it is read. */
 	grants[2].length = INT64_MAX / 2;
 	head.wire_length = write_pools(grants + 1, 0);
 	assert_int_equal(ask(&head, grants, NULL, NULL),
@@ -755,7 +756,7 @@ static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void
 
 static const struct nnaccel_grant memory_grant = { MEMORY, RW, PAGE };
 
-/* Two numbers each, one behind the other. */
+/* Each argument has two numbers; they lie one after the other. */
 static const struct nnaccel_arg three_args[] = {
 	{ .offset = 8, .length = 8 }, { .offset = 16, .length = 8 }, { .offset = 24, .length = 8 },
 };
@@ -808,7 +809,7 @@ static void test_execute(void **state)
 	assert_true(engine_state.omitted);
 	assert_int_equal(engine_state.rank, 1);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
-	/* The engine's own time of the device counts more, and the kernel always gets it. */
+	/* The engine's own time of the device has priority, and the kernel always gets it. */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
 	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
@@ -816,7 +817,7 @@ static void test_execute(void **state)
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
 	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
 	engine_state.device_ns = 0;
-	/* An output that is too small has a shape, too. */
+	/* An output that is too small has a shape too. */
 	engine_state.status = NN_OUTPUT_INSUFFICIENT_SIZE;
 	engine_state.is_short = true;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL),
@@ -907,7 +908,7 @@ static void test_times(void **state)
 		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
 		assert_string_equal(kernel.messages[0], "no room for times");
 	}
-	/* No CPU reaches the room. */
+	/* CPUs cannot access the room. */
 	args[3] = (struct nnaccel_arg){ .pool = 1, .length = 256 };
 	two.num_outputs = 2;
 	two.num_grants = 2;
@@ -915,7 +916,7 @@ static void test_times(void **state)
 	assert_int_equal(ask_with_attribute_of(TIMES_EXTENSION, &two, grants, args, 0),
 			 NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "no room for times");
-	/* Others are not asked for any. */
+	/* Other executions do not ask for times. */
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.room, 0);
 }
@@ -938,7 +939,7 @@ static void test_memory_goes(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 }
 
-/* So it is with the memory of a model's constants. */
+/* The same happens with the memory of a model's constants. */
 static void test_constants_go(void **state)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, 2 * PAGE },
@@ -1035,7 +1036,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.last_released, first);
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
-	/* One that is no model's form replaces nothing, nor does one of a model that is gone. */
+	/* A wrong form replaces nothing, and neither does a form of a model that is gone. */
 	assert_false(nna_engine_replace(first, &none));
 	assert_int_equal(engine_state.released, 1);
 	add(&gone, NULL, NULL, NULL, NULL);
@@ -1201,7 +1202,7 @@ static void test_own_layout(void **state)
 	(void)state;
 	engine.buffers = &engine_buffers;
 	prepare_all();
-	/* One that the engine has no layout for, and one that it fails on. */
+	/* A buffer for which the engine has no layout, and a buffer for which it fails. */
 	buffer_of_engine = NULL;
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
@@ -1217,7 +1218,7 @@ static void test_own_layout(void **state)
 	assert_int_equal(buffer_state.operand.rank, 2);
 	assert_int_equal(buffer_state.operand.dims[0], 0);
 	assert_int_equal(buffer_state.operand.dims[1], 2);
-	/* The engine gets the roles, in terms of what it prepared. */
+	/* The engine gets the roles with its own prepared models. */
 	assert_int_equal(make_buffer(PICTURE, 8, 2, roles), NNACCEL_STATUS_NONE);
 	assert_int_equal(buffer_state.num_roles, 2);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -1247,7 +1248,10 @@ static void test_own_layout(void **state)
 	head.num_grants = 2;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.own, buffer_of_engine);
-	/* It is not used, so it goes at once; the other goes with the client. */
+	/*
+	 * The buffer is not in use, so it is destroyed at once; the other one is destroyed with the
+	 * client.
+	 */
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 1);
 	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 8), NNACCEL_STATUS_GENERAL_FAILURE);
@@ -1258,7 +1262,7 @@ static void test_own_layout(void **state)
 	assert_true(buffers_init(&server.buffers, &engine));
 }
 
-/* One that is used meanwhile is destroyed when its last user puts it back. */
+/* A buffer in use is destroyed when its last user puts it back. */
 static void test_forgotten_in_use(void **state)
 {
 	const struct nnaccel_cmd_role role = { .model = 2, .kind = IN };
@@ -1277,7 +1281,7 @@ static void test_forgotten_in_use(void **state)
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 0);
 	assert_null(buffers_get(&server.buffers, OTHER));
-	/* Another buffer gets the number. */
+	/* Another buffer gets the same number. */
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	again = buffers_get(&server.buffers, OTHER);
 	assert_ptr_not_equal(again, one);
@@ -1290,8 +1294,8 @@ static void test_forgotten_in_use(void **state)
 /* An input holds as many bytes as the shape that it is taken for. */
 static const struct {
 	uint64_t model;
-	uint64_t length;		/* of what the buffer holds */
-	uint32_t rank, dims[2];		/* that the argument says; 0: the model's */
+	uint64_t length;		/* length of the buffer's contents */
+	uint32_t rank, dims[2];		/* shape in the argument; 0 for the model's */
 	uint32_t status;
 } held[] = {
 	{ 1, 8, 0, { 0 }, NNACCEL_STATUS_NONE },
@@ -1362,7 +1366,8 @@ static struct {
 	void *better;			/* that replaces what is saved, and is not saved itself */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
-	uint32_t loaded_model, loaded_data;	/* parts that were loaded, each right */
+	/* Numbers of loaded parts, each with the right bytes. */
+	uint32_t loaded_model, loaded_data;
 } saved;
 
 static enum nn_status save(const struct nna_engine *e, const void *prepared,
@@ -1517,7 +1522,10 @@ static void test_saved(void **state)
 	head.kind = NNACCEL_DO_CACHE_SAVE;
 	engine.save = save;
 
-	/* It returns only the sizes, then nothing because nothing was compiled, then a failure. */
+	/*
+	 * The engine returns only the sizes, then nothing because it compiled nothing, then a
+	 * failure.
+	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
 	assert_int_equal(sizes[0], sizeof(MODEL_PART));
@@ -1535,7 +1543,7 @@ static void test_saved(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	engine_state.status = NN_OK;
 
-	/* Too little room for one part and for the other. */
+	/* One part has too little room, then the other one. */
 	head.num_grants = 2;
 	for (int i = 0; i < 2; i++) {
 		parts[0].length = sizeof(MODEL_PART) - (i == 0);
@@ -1578,7 +1586,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 
-	/* Another number of parts than the engine has files. */
+	/* The number of parts differs from the engine's number of files. */
 	head.num_inputs = 0;
 	head.num_grants = 1;
 	parts[1].pool = 0;
@@ -1605,8 +1613,8 @@ static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIG
 }
 
 /*
- * A client learns the engine's numbers of files, and gets as many parts. The data stand for an entry
- * that has no model part.
+ * A client learns the engine's numbers of files, and gets as many parts. The hash of the data
+ * identifies an entry without a model part.
  */
 static void test_several_files(void **state)
 {
@@ -1802,7 +1810,10 @@ static void test_kept(void **state)
 	next = take_request(keeper, CACHE_NEW);
 	assert_memory_equal(next.token, first, sizeof(first));
 	take_request(keeper, CACHE_DONE);
-	/* One that the engine does not save, or the keeper does not want, is prepared as well. */
+	/*
+	 * A model that the engine does not save, or that the keeper does not want, is prepared as
+	 * well.
+	 */
 	for (int wants = 0; wants < 2; wants++) {
 		saved.is_none = !wants;
 		keeper_answers(keeper, 1, no, -1);
@@ -1829,10 +1840,10 @@ static void test_kept(void **state)
 /* Answers of the keeper's. The first three are plans. */
 static const struct {
 	const char *name;
-	uint32_t files;			/* of the engine, of each kind */
+	uint32_t files;			/* number of the engine's files of each kind */
 	uint64_t model_size, data_size;
-	struct head head;		/* that lies in the file, */
-	const char *model;		/* and the first model part */
+	struct head head;		/* the file begins with this head, */
+	const char *model;		/* followed by the first model part */
 	bool is_taken, is_dropped;
 } kept[] = {
 	{ "sound", 1, HEAD + M, PAGE, { { M }, { PAGE } }, MODEL_PART, true, false },
@@ -1944,7 +1955,7 @@ static void test_commit_and_fetch(void **state)
 	assert_int_equal(kernel.commits[0].buffer, 0);
 }
 
-/* A command that is larger than the room is fetched once more, and so is an interrupted one. */
+/* A command that is larger than the room is fetched again, and so is an interrupted one. */
 static void test_large_command(void **state)
 {
 	struct nnaccel_grant grants[NNACCEL_MAX_CMD_POOLS];
@@ -1958,7 +1969,7 @@ static void test_large_command(void **state)
 	head.attributes_size = 0;
 	kernel.interrupts = true;
 	assert_int_equal(ask(&head, grants, three_args, NULL), NNACCEL_STATUS_NONE);
-	/* It comes second, too, with the answer of an execution. */
+	/* The command is also fetched with the answer of an execution. */
 	head.cookie = 5;
 	add(&execution, &memory_grant, three_args, NULL, NULL);
 	add(&head, grants, three_args, NULL, NULL);

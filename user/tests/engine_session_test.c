@@ -197,7 +197,7 @@ static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 	return error;
 }
 
-/* Each notice ends what it names, and nothing else. */
+/* Each notice ends the object that it names, and no other. */
 static void test_notices(void **state)
 {
 	static const struct { struct nnaccel_cmd head; const char *left; } cases[] = {
@@ -294,7 +294,7 @@ static void test_commit(void **state)
 	assert_memory_equal(&got.head, (&(struct direct_answer){ .cookie = 9, .device_ns = 77,
 			.status = 4, .payload_size = 4, .message_size = 5 }), sizeof(got.head));
 	assert_memory_equal(got.rest, "loadwords", 9);
-	/* With room for the next command it is fetched, too. */
+	/* If there is room, the next command is fetched too. */
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 10, .flags = NNACCEL_FETCH_NONBLOCK,
 			.buffer = (uintptr_t)buffer, .buffer_size = sizeof(buffer) }), EAGAIN);
 	assert_int_equal(recv(commands, &got, sizeof(got), MSG_DONTWAIT), sizeof(got.head));
@@ -305,7 +305,7 @@ static void test_commit(void **state)
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 11 }), ESHUTDOWN);
 }
 
-/* The file of a session of the module is another one afterwards, of the same number. */
+/* The file of a module's session is replaced by another one with the same number. */
 static void test_abandon(void **state)
 {
 	int file = memfd_create("session", MFD_CLOEXEC);
@@ -317,7 +317,10 @@ static void test_abandon(void **state)
 	session_close(file);
 }
 
-/* No kernel waits for the fence of an answer: the answer is sent when it has signalled. */
+/*
+ * The kernel does not wait for an answer's fence, so the answer is sent when the fence has
+ * signalled.
+ */
 static void test_fence(void **state)
 {
 	static const struct { int fence; uint32_t status; } cases[] = {

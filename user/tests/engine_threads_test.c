@@ -54,13 +54,14 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	uint8_t command[2048] __attribute__((aligned(8)));	/* the next one; size 0: none */
+	/* The next command; a size of 0 means none. */
+	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last answer */
 	uint32_t status;
-	char message[NN_MESSAGE_SIZE];	/* of that */
-	int fence;			/* likewise, or -1 */
-	struct nnaccel_session_grant_fd exported;	/* what was asked for last */
+	char message[NN_MESSAGE_SIZE];	/* message of that command */
+	int fence;			/* fence of that command, or -1 */
+	struct nnaccel_session_grant_fd exported;	/* the last requested export */
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
 
 static int refuse(int error)
@@ -224,13 +225,13 @@ static void close_context(void)
 static struct {
 	atomic_bool executes;
 	atomic_int executions;
-	atomic_bool go_on;		/* with what waits for that */
-	atomic_bool told;		/* that the client is gone */
+	atomic_bool go_on;		/* set when the execution may go on */
+	atomic_bool told;		/* the engine was notified that the client is gone */
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
-	bool defers;			/* somebody else ends */
+	bool defers;			/* another thread ends the execution */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
-	_Atomic(void *) base;		/* of the region that it saw */
+	_Atomic(void *) base;		/* base of the region that it saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
 	atomic_bool saved;
@@ -240,7 +241,7 @@ static struct {
 	int prepared;
 	/* Notifications of ended bursts, freed slots and unmapped regions hang, */
 	atomic_bool hangs;
-	atomic_bool hanging;		/* and there it is */
+	atomic_bool hanging;		/* and it hangs there */
 } engine_state;
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
@@ -278,7 +279,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 	engine_state.released++;
 }
 
-/* Nothing is kept, and nothing was. */
+/* Nothing is saved, and nothing was saved before. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -523,7 +524,10 @@ static void test_execution(void **state)
 	await_end();
 }
 
-/* A model whose constant is the end of a large memory is to be kept: its number is the cookie. */
+/*
+ * Prepares a model to be cached whose constant is the end of a large memory. The cookie is its
+ * number.
+ */
 static void prepare_kept(uint64_t cookie, uint32_t length)
 {
 	const struct nnaccel_grant grants[] = {
@@ -576,7 +580,7 @@ static void limit_data(rlim_t more)
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
 }
 
-/* The copy that a kept model is compiled from takes memory for its constants, not for the rest. */
+/* The copy from which a cached model is compiled takes memory for its constants only. */
 static void test_kept_in_little_memory(void **state)
 {
 	(void)state;
@@ -590,7 +594,7 @@ static void test_kept_in_little_memory(void **state)
 	await_end();
 }
 
-/* A model whose constants have no room twice is prepared as one that is not kept. */
+/* A model whose constants do not fit in memory twice is prepared without being cached. */
 static void test_no_room_to_keep(void **state)
 {
 	(void)state;
@@ -668,7 +672,7 @@ static void open_burst(struct burst_end *b, uint32_t number)
 		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
 		.capacity = CAPACITY, .ring_bytes = 8192,
 	};
-	/* All bursts of a client have one doorbell: here the first one's. */
+	/* All bursts of a client have one doorbell, which is the first one's here. */
 	map = (struct nn_ring_map){
 		.status = b->status, .mine = map_burst(number, NNACCEL_BURST_REQUESTS, 8192),
 		.peer = map_burst(number, NNACCEL_BURST_RESULTS, 8192),
@@ -842,7 +846,7 @@ static void test_no_burst(void **state)
 	munmap(status, 4096);
 }
 
-/* An engine that does not return from what ends one burst holds no other one up. */
+/* An engine that hangs in the end of one burst delays no other burst. */
 static void test_burst_end_hangs(void **state)
 {
 	struct burst_end one, other;
@@ -854,7 +858,7 @@ static void test_burst_end_hangs(void **state)
 	engine_state.waits = true;
 	send_request(&one);
 	await_true(&engine_state.executes);
-	/* While it executes, so that it ends on the thread that serves it. */
+	/* The burst is closed while it executes, so that it ends on the thread that serves it. */
 	close_burst(&one);
 	engine_state.hangs = true;
 	engine_state.go_on = true;
@@ -869,7 +873,7 @@ static void test_burst_end_hangs(void **state)
 	unmap_burst(&other);
 }
 
-/* Nor does one that does not return from being told that a slot was freed; its burst ends meanwhile. */
+/* An engine that hangs when a slot is freed delays no other burst; its burst ends meanwhile. */
 static void test_slot_end_hangs(void **state)
 {
 	const struct nnaccel_cmd freed = {
@@ -1008,7 +1012,7 @@ static void execute_once(uint64_t cookie, float x)
 	assert_true(memory[1] == 2 * x);
 }
 
-/* Nor does one that does not return from being told that memory goes. */
+/* An engine that hangs when memory is forgotten delays no other burst. */
 static void test_forget_hangs(void **state)
 {
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
@@ -1024,7 +1028,7 @@ static void test_forget_hangs(void **state)
 	await_end();
 }
 
-/* An execution that is overdue is answered for even so: of what others do not use, too. */
+/* An overdue execution is answered even then, also if its memory is used by no other one. */
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;
@@ -1076,7 +1080,10 @@ static void test_overdue(void **state)
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;
 	await_end();
-	/* It wrote to memory that is not the client's any more, and its answer is dropped. */
+	/*
+	 * The execution wrote to memory that no longer belongs to the client, and its answer is
+	 * dropped.
+	 */
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
 	assert_true(written == -1);

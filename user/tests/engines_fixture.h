@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Engines beside the one that runs: processes of nnacceld under names of their own.
- */
+/* Engines beside the running one: processes of nnacceld under other names. */
 #ifndef NN_TESTS_ENGINES_FIXTURE_H
 #define NN_TESTS_ENGINES_FIXTURE_H
 

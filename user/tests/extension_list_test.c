@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A client reads a worker's list of extensions: a sound one, and one with each kind of
- * fault.
- */
+/* A client reads a worker's list of extensions: a valid one, and one with each kind of fault. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +14,7 @@
 #include "model/extension_list.h"
 #include "tests/heap_blocks.h"
 
-/* Two extensions: one with a scalar, a tensor and an operation, one with an operation. */
+/* Two extensions: the first has a scalar, a tensor and an operation, the second an operation. */
 struct sample {
 	struct extension_list head;
 	struct extension_record first;
@@ -160,7 +157,7 @@ static void test_lengths(void **state)
 
 	(void)state;
 	sample_init(&s);
-	/* One that is too long is not read. */
+	/* A list that is too long is not read. */
 	assert_int_equal(nn_device_extensions_decode(&s, EXTENSION_LIST_MAX_SIZE + 1, &list, &count,
 						     NULL), NN_GENERAL_FAILURE);
 	for (size_t size = 0; size <= sizeof(s); size++)

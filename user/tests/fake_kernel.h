@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel and an engine that are the test's own program: its open() gives the device, its ioctl()
- * does what is asked, and fails one request when told to. To be included once, by a program that
+ * A kernel and an engine played by the test's own program. Its open() returns the device, and its
+ * ioctl() does the requests and can fail one of them. To be included once, by a program that
  * libnnaccel is linked into.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
@@ -35,10 +35,10 @@
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
 #define FAKE_MOST_COMMANDS 32	/* submissions with answers to be fetched */
-#define FAKE_MOST_SUBMISSIONS 256	/* with those whose files may be open */
+#define FAKE_MOST_SUBMISSIONS 256	/* including submissions whose files may be open */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
-/* In place of an errno: the engine refuses what is asked of it, and does not say why. */
+/* In place of an errno: the engine refuses a request without a reason. */
 #define FAKE_REFUSES -1
 
 /* Objects that have ids. */
@@ -67,15 +67,15 @@ struct fake_submission {
 };
 
 static struct {
-	unsigned int countdown;		/* requests until one fails, with it; 0: none does */
-	int error;			/* of that one: an errno or FAKE_REFUSES */
+	unsigned int countdown;	/* number of requests up to the one that fails; 0 if none does */
+	int error;			/* error of that request: an errno or FAKE_REFUSES */
 	unsigned int failures;
-	bool is_on;			/* else this machine's kernel gets all requests */
+	bool is_on;			/* false: this machine's kernel gets all requests */
 	uint32_t ids;
-	uint8_t kinds[FAKE_MOST_IDS];	/* of each id: enum fake_kind */
+	uint8_t kinds[FAKE_MOST_IDS];	/* kind of each id: enum fake_kind */
 	int live;			/* ids that are not given back */
 	unsigned int wrong;		/* ids and sizes in requests that cannot be */
-	struct nnaccel_shape shape;	/* of every output; without flags */
+	struct nnaccel_shape shape;	/* shape of every output, without flags */
 	bool is_short;			/* the next execution's outputs are too small for that */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
@@ -85,7 +85,7 @@ static struct {
 	bool (*answer)(unsigned long request, void *arg, int *result);
 	uint32_t num_submissions;	/* so far */
 	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
-	unsigned int signals;		/* that come while a call waits */
+	unsigned int signals;		/* number of signals that come while a call waits */
 	bool is_busy;			/* no submission ends */
 	uint32_t progress;		/* that those tell */
 	int end;			/* an errno that the next submissions end with, or 0 */
@@ -131,7 +131,7 @@ static void fake_look_all(uint64_t ids, uint32_t count)
 		fake_look(((const uint32_t *)(uintptr_t)ids)[i], FAKE_POOL);
 }
 
-/* Gives an id back, even if the request fails: a client does not repeat it. */
+/* Gives an id back even if the request fails, because a client does not repeat it. */
 static void fake_give_back(uint64_t id)
 {
 	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
@@ -189,7 +189,7 @@ static int fake_execute(struct nnaccel_execute *e)
 	return 0;
 }
 
-/* A burst whose rings no worker reads: as no memory gets a slot, nothing is sent. */
+/* A burst whose rings are never read by a worker. No memory gets a slot, so nothing is sent. */
 static int fake_burst(struct nnaccel_burst_create *c)
 {
 	const struct nnaccel_burst_status status = {

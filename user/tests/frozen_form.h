@@ -106,7 +106,7 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 /* Tells the header how many bytes of weights its steps have now. */
 static inline void form_mend(struct saved_header *h)
 {
-	/* No operand has more. */
+	/* No operand is larger. */
 	const struct nn_bounds bounds = form_bounds((struct nn_room){ UINT32_MAX, SAVED_ALIGN });
 	struct form_steps s = form_steps_begin(h);
 	uint64_t packed = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions and executions by io_uring, with the engine that is
- * installed: results, chains, times, errors, limits of time. And signals that come while a call
- * waits. Needs /dev/nnaccel
- * and a running nnacceld.
+ * Fenced executions and executions by io_uring, with the engine that is installed: results, chains,
+ * times, errors, time limits, and signals that come while a call waits. Needs /dev/nnaccel and a
+ * running nnacceld.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -20,7 +19,7 @@
 #include "tests/model_samples.h"
 
 #define LENGTH	4096
-#define SIZE	16	/* of a tensor of sample_add() */
+#define SIZE	16	/* bytes of a tensor of sample_add() */
 #define DEPTH	32
 #define LINKS	20
 #define SIGNALLED 200	/* executions and signals at least */
@@ -109,7 +108,7 @@ static void test_fence(void **state)
 	close(fence);
 }
 
-/* Each link adds to what the one before wrote; only the last is waited for. */
+/* Each execution adds to the result of the one before; only the last one is waited for. */
 static void test_chain(void **state)
 {
 	int fence = -1, next;
@@ -396,7 +395,7 @@ static void test_uring(void **state)
 		nna_submission_free(submissions[i]);
 }
 
-/* A burst and fences go their ways beside a full ring, and it beside them. */
+/* A burst and fences work beside a full ring, and the ring works beside them. */
 static void test_uring_beside_others(void **state)
 {
 	struct nna_submission *submissions[DEPTH], *done;

@@ -181,7 +181,7 @@ static void test_roles(void **state)
 		nna_prepared_model_free(models[i]);
 }
 
-/* One token each while they live; the token of one that is gone names nothing. */
+/* Each buffer has its own token while it lives; the token of a freed buffer is invalid. */
 static void test_tokens(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -232,7 +232,7 @@ static void test_copies(void **state)
 	check(nna_buffer_read(b, back, SIZE, &err));
 	assert_memory_equal(back, data, SIZE);
 
-	/* After a failed copy into it, it holds nothing. */
+	/* After a failed copy into it, the buffer is empty. */
 	assert_int_equal(nna_buffer_copy_from(b, large, 0, NULL, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_read(b, back, SIZE, &err), NN_GENERAL_FAILURE);
 	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
@@ -266,13 +266,13 @@ static void test_execute(void **state)
 	check(nna_buffer_read(c, sum, SIZE, &err));
 	for (int i = 0; i < COUNT; i++)
 		assert_true(sum[i] == 2 * data[i]);
-	/* One buffer may be both inputs; none may be input and output. */
+	/* One buffer may be both inputs; no buffer may be both input and output. */
 	check(add(p, z, z, x, NULL));
 	check(nna_buffer_read(a, sum, SIZE, &err));
 	assert_true(sum[1] == 4 * data[1]);
 	assert_int_equal(add(p, x, y, x, NULL), NN_INVALID_ARGUMENT);
 	check(nna_buffer_read(a, sum, SIZE, &err));
-	/* They were made for one model. */
+	/* The buffers were made for one model only. */
 	assert_int_equal(add(other, x, y, z, NULL), NN_INVALID_ARGUMENT);
 	nna_buffer_free(a);
 	nna_buffer_free(b);
@@ -319,7 +319,7 @@ static void test_arguments(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Each write fixes the open dimensions, and the memory follows. */
+/* Each write fixes the open dimensions, and the memory grows with them. */
 static void test_open_shapes(void **state)
 {
 	const uint32_t counts[] = { 3, 1000, 50000, 2 };
@@ -382,8 +382,8 @@ static void test_burst(void **state)
 }
 
 /*
- * The worker dies: contents stay, roles go with the models. With NN_TEST_LAYOUT the engine has a
- * layout that only it knows. With NN_TEST_THREADS it has no worker.
+ * The worker dies: buffers keep their contents, and lose their roles with the models. With
+ * NN_TEST_LAYOUT the engine has a layout that only it knows. With NN_TEST_THREADS it has no worker.
  */
 static void test_death(void **state)
 {
@@ -514,7 +514,7 @@ static void put(const char *path, const char *text)
 /* Events of all processes since tracing began. */
 struct seen {
 	unsigned long executions;	/* commands of that kind that were queued */
-	unsigned long copies;		/* into or out of buffers */
+	unsigned long copies;		/* number of copies into or out of buffers */
 	unsigned long pools;		/* made, of any kind */
 	unsigned long maps;		/* mmap() of this process */
 };
@@ -656,7 +656,7 @@ static void test_lstm_chain(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A child does not wait for locks of its parent's that were held when it was forked. */
+/* A forked child does not wait for locks that its parent held at the fork. */
 static void test_free_in_a_child(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);

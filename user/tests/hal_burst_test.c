@@ -39,7 +39,7 @@
 #define RUNS		200
 #define THREADS		4
 #define MANY		how_often(200, 30)	/* bursts at a time */
-#define IDLE		how_often(1000, 30)	/* of those that do nothing */
+#define IDLE		how_often(1000, 30)	/* number of idle bursts */
 #define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
 #define WRITES		300	/* into a ring */
@@ -94,7 +94,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 	return nna_burst_execute(b, &r, options, NULL, NULL, timing, NULL);
 }
 
-/* Does what add() does, with numbers; counts wrong sums. */
+/* Does the same as add(), with numbers; counts wrong sums. */
 static int add_numbers(struct nna_burst *b, struct nna_memory *m, float from)
 {
 	float *data = nna_memory_map(m, NULL);
@@ -137,7 +137,7 @@ static void test_executions(void **state)
 	nna_memory_free(m);
 }
 
-/* Each end asks for a memory once, and lets it go when it is freed. */
+/* Each end looks a memory up once, and releases it when it is freed. */
 static void test_memory_frees_its_slots(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -154,7 +154,7 @@ static void test_memory_frees_its_slots(void **state)
 	check(nna_device_get_context_info(device, &before, &err));
 	nna_memory_free(m);
 	assert_int_equal(burst_counter("nnaccel-slots", NULL), 2);
-	/* The worker lets it go in its own time. */
+	/* The worker releases it some time later. */
 	do {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &after, &err));
@@ -443,7 +443,9 @@ static void test_many(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Nanoseconds of CPU time that a worker takes in a second; -1: the kernel does not count them. */
+/*
+ * Returns the CPU time in ns that a worker takes in a second; -1 if the kernel does not count it.
+ */
 static int64_t cpu_time_in_a_second(pid_t worker)
 {
 	int64_t used_ns = workers_cpu_time(worker);
@@ -480,7 +482,10 @@ static void test_idle(void **state)
 		print_message("this kernel has no schedstat: nothing is measured\n");
 	else
 		assert_true(used_ns > 0);
-	/* Its threads stay with a burst for a moment. One that spins on never uses less. */
+	/*
+	 * Its threads stay with a burst for a moment. A thread that never stopped spinning would
+	 * not get below this.
+	 */
 	while ((used_ns = cpu_time_in_a_second(worker)) >= (int64_t)NS_PER_S / 10)
 		;
 	print_message("# %d idle bursts: %lld us of CPU time in a second\n", count,
@@ -512,7 +517,7 @@ static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 	return base;
 }
 
-/* Opens the only burst of the process, on whose rings libnnaccel does nothing. */
+/* Opens the only burst of the process; libnnaccel does nothing on its rings. */
 static void hostile_open(struct hostile *h, struct nna_prepared_model *p)
 {
 	const struct nnaccel_burst_status *status;

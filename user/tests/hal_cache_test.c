@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache through the module and the engine: needs /dev/nnaccel, a
- * running nnacceld and root, who may become somebody else.
+ * The compilation cache through the module and the engine. It needs /dev/nnaccel, a running
+ * nnacceld and root, who can become another user.
  *
- * hal_cache_test store|load|replace FOLDER: saves entries there; or loads the entries of an
- * earlier run; or finds that another build saved them and replaces them. Something happens
- * between these runs. hal_cache_test TEST: only tests of that name, which may have
- * wildcards.
+ * hal_cache_test store|load|replace FOLDER: saves entries there, loads the entries of an earlier
+ * run, or finds that another build saved them and replaces them. The caller changes something
+ * between these runs. hal_cache_test TEST runs only tests of that name, which may have wildcards.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -43,9 +42,9 @@
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* operations of a large model */
-#define BIT_STEP	how_often(1, 151)	/* in a small one's file; odd */
+#define BIT_STEP	how_often(1, 151)	/* between damaged bits; odd */
 #define SAMPLE		how_often(1000, 15)	/* bits of a large one's */
-#define KEEPER_LIFE_S	11	/* after which the next one is started at once */
+#define KEEPER_LIFE_S	11	/* age in s at which a keeper that ends is replaced at once */
 
 /* ---- saving and loading ---- */
 
@@ -93,7 +92,7 @@ static void test_another_worker(void **state)
 	entry_close(&e);
 }
 
-/* A child with a device of its own: 0, or what went wrong. */
+/* Runs a child with a device of its own; returns 0, or a number for the failure. */
 static int in_child(int (*act)(struct nna_device *d, void *data), void *data)
 {
 	int status;
@@ -158,7 +157,7 @@ static void add_shares(const char *process, const char *file, long *own, long *s
 		fclose(f);
 }
 
-/* Does what add_shares() does, for all processes. */
+/* Adds up the shares of all processes, as add_shares() does for one. */
 static void read_shares(const char *file, long *own, long *shared)
 {
 	const struct dirent *e;
@@ -237,7 +236,7 @@ static void test_wrong_files(void **state)
 			bad.cache.model_files = &files[i - 3];
 		}
 		assert_refused(&bad, NN_INVALID_ARGUMENT);
-		/* To save there is no failure of the call. */
+		/* A failure to save is not a failure of this call. */
 		p = prepare(device, &bad.cache, 5);
 		assert_non_null(p);
 		assert_true(is_right(device, p, 5));
@@ -295,7 +294,7 @@ static void test_every_bit(void **state)
 	entry_close(&e);
 }
 
-/* Many operations, each of which adds 0 to what the one before it gave. */
+/* Builds many operations, each of which adds 0 to the result of the one before. */
 static void build_chain(struct model_builder *b)
 {
 	static struct nn_operand operands[CHAIN + 3];
@@ -623,7 +622,7 @@ static struct nna_prepared_model *prepare_kept(struct nna_device *d, float diago
 	return p;
 }
 
-/* Prepares as somebody else, says how that went, and lives on until it is killed. */
+/* Prepares as another user, reports the result, and lives until it is killed. */
 static void prepare_as_nobody(int answer)
 {
 	struct nna_prepared_model *p = NULL;
@@ -638,7 +637,7 @@ static void prepare_as_nobody(int answer)
 	_exit(1);
 }
 
-/* The user nobody has an own entry, although root has the same model. */
+/* The user nobody has its own entry, although root has the same model. */
 static void check_nobody(int kept)
 {
 	int answer[2];
@@ -664,14 +663,14 @@ static void test_kept(void **state)
 	int before = count_kept();
 
 	(void)state;
-	/* Nothing is kept of who does not want it. */
+	/* The model of a client that does not ask for it is not cached. */
 	p = prepare(device, NULL, 6);
 	nna_prepared_model_free(p);
 	p = prepare_kept(device, 6);
 	assert_true(is_right(device, p, 6));
 	assert_int_equal(count_mapped(), 0);
 	assert_true(await_kept(before + 1));
-	/* The same model again comes from it, in this worker and another. */
+	/* The same model is loaded from the cache, in this worker and in another. */
 	q = prepare_kept(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
@@ -682,7 +681,7 @@ static void test_kept(void **state)
 	q = prepare_kept(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
-	/* Other weights, another plan. */
+	/* Other weights make another plan. */
 	p = prepare_kept(device, 7);
 	assert_true(is_right(device, p, 7));
 	assert_int_equal(count_mapped(), 1);
@@ -692,7 +691,7 @@ static void test_kept(void **state)
 	check_nobody(before + 3);
 }
 
-/* A client that changes its weights after the answer changes no kept plan, not even its own. */
+/* A client that changes its weights after the answer changes no cached plan, not even its own. */
 static void test_kept_copy(void **state)
 {
 	struct nna_memory *weights = make_weights(device, 12);
@@ -715,7 +714,7 @@ static void test_kept_copy(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(is_right(device, q, 13));
 	assert_true(await_kept(before + 2));
-	/* Forgotten before it is kept: it is kept all the same. */
+	/* A model that is forgotten before it is cached is cached all the same. */
 	nna_prepared_model_free(prepare_kept(device, 14));
 	assert_true(await_kept(before + 3));
 	nna_prepared_model_free(q);
@@ -725,7 +724,7 @@ static void test_kept_copy(void **state)
 
 /* ---- a keeper that dies ---- */
 
-/* Another keeper than that one. */
+/* Waits for a keeper other than that one. */
 static pid_t await_keeper(pid_t old)
 {
 	pid_t keeper;
@@ -757,7 +756,7 @@ static double age_of(pid_t pid)
 
 /*
  * The next keeper serves the workers of the last. If that one did not live long, the next starts
- * later, and workers compile meanwhile. engine_clients_test tests that by a clock of its own. Here
+ * later, and workers compile meanwhile. engine_clients_test tests that with a simulated clock. Here
  * it takes real time, so it is tried only if all tests run in full.
  */
 static void test_keeper_dies(void **state)
@@ -863,7 +862,7 @@ static int ask(int fd, enum nnaccel_work kind, void *work)
 	return result;
 }
 
-/* Runs the model on one row of ones: whether it doubles them. */
+/* Runs the model on a row of ones; returns whether it doubles them. */
 static bool doubles(int fd, uint32_t model)
 {
 	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = PAGE };
@@ -1037,6 +1036,9 @@ int main(int argc, char **argv)
 		perror(folder);
 		return 1;
 	}
-	/* One device for all: each start of a worker takes an emulated CPU half a second. */
+	/*
+	 * All tests share one device, because on an emulated CPU each start of a worker takes half
+	 * a second.
+	 */
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel through the module and the engine: needs /dev/nnaccel, a running
- * nnacceld and root, who may kill a worker.
+ * libnnaccel through the module and the engine. It needs /dev/nnaccel, a running nnacceld and root,
+ * who can kill a worker.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -102,7 +102,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 	return nna_execute(p, &r, options, NULL, NULL, timing, e);
 }
 
-/* Does what add() does, with numbers; counts wrong sums. */
+/* Does the same as add(), with numbers; counts wrong sums. */
 static int add_numbers(struct nna_prepared_model *p, struct nna_memory *m, float *data, float from)
 {
 	int wrong = 0;
@@ -257,7 +257,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Sizes that only the request tells; then an output that is too small for them. */
+/* Sizes that only the request gives; then an output that is too small for them. */
 static void test_dynamic_shapes(void **state)
 {
 	struct nna_argument in[] = {

@@ -199,7 +199,7 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 
 #define RUNS 10
 
-/* Runs on each path; every execution begins and ends one access of what is counted, and no more. */
+/* Runs on each path. Every execution begins and ends exactly one access of each counted kind. */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
 {
@@ -259,7 +259,7 @@ static void test_paths_of_own_memory_with_a_device(void **state)
 	close(fd);
 	compare_paths(t.own, other, "input with a device", count_device, 1);
 	compare_paths(other, t.own, "output with a device", count_device, 1);
-	/* And one that is made afterwards. */
+	/* And a burst that is made afterwards. */
 	nna_burst_free(t.burst);
 	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
 	compare_paths(t.own, other, "input with a device, new burst", count_device, 1);

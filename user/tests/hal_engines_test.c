@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines through libnnaccel: listed, opened by name, each computes for its own
- * clients, and the death of one is nothing to those of another. Needs a running
- * nnacceld and its program, and root, who starts two more.
+ * Three engines through libnnaccel: listed, opened by name, each computes for its own clients, and
+ * the death of one does not affect the clients of another. Needs a running nnacceld and its
+ * program, and root, who starts two more engines.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -169,7 +169,9 @@ static void test_death_of_one(void **state)
 	while (!computed)
 		usleep(1000);
 	stop_other(1, SIGKILL);
-	/* Its workers end with it, each in its own time; one that is being started is the last. */
+	/*
+	 * The engine's workers end with it, after some time; one that is being started is the last.
+	 */
 	while (!add(&dead, 1))
 		usleep(1000);
 	while (nna_device_status(dead.device) != NNA_OFFLINE)
@@ -183,7 +185,7 @@ static void test_death_of_one(void **state)
 	assert_null(failed);
 	close_adder(&dead);
 
-	/* It comes back as the device that it was. */
+	/* The engine comes back as the same device. */
 	assert_true(start_other(1));
 	open_adder(&dead, others[1]);
 	check(add(&dead, 2));

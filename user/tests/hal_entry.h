@@ -25,7 +25,7 @@
 
 static char folder[64] = "/tmp/nnaccel-cache-XXXXXX";
 
-/* An entry: its files, which are open, and what nna_prepare_model() said of it. */
+/* An entry: its open files, and the result of nna_prepare_model() for it. */
 struct entry {
 	int model, data;
 	struct nn_error not_saved;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache and models with extensions: entries of them in files and in the
- * engine's own cache, who may use them, and plug-ins that change or go. Needs what
- * hal_extension_test does; the parts store, changed and removed are for a nnacceld
- * that is restarted with other plug-ins in between (scripts/guest/extensions).
+ * The compilation cache and models with extensions: entries of them in files and in the engine's
+ * own cache, who may use them, and plug-ins that are changed or removed. It has the same needs as
+ * hal_extension_test. The parts store, changed and removed are for a nnacceld that is restarted
+ * with other plug-ins in between (scripts/guest/extensions).
  */
 #define _GNU_SOURCE
 #include "tests/hal_entry.h"
@@ -78,7 +78,7 @@ static void test_files(void **state)
 	nna_device_close(other);
 }
 
-/* The same user, the same files, the same token; but no plug-ins. */
+/* A client of the same user, with the same files and token, but without plug-ins. */
 static void test_stranger(void **state)
 {
 	struct nna_device *member = open_as(true), *stranger = open_as(false);
@@ -94,7 +94,7 @@ static void test_stranger(void **state)
 	nna_device_close(stranger);
 }
 
-/* Each bit in turn of some bytes all over the model file. */
+/* Each bit of some bytes spread over the model file, in turn. */
 static void test_bits(void **state)
 {
 	struct nna_device *member = open_as(true);
@@ -137,7 +137,7 @@ static void keep_golden(struct nna_device *client, int mapped)
 	end_golden(&j);
 }
 
-/* A stranger of the same user has no use of it, and does it no harm. */
+/* A client without plug-ins of the same user cannot use it, and does not damage it. */
 static void test_kept(void **state)
 {
 	struct nna_device *client = open_as(true);

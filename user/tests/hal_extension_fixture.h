@@ -77,7 +77,7 @@ static inline void build_golden(struct model_builder *b)
 	mb_operation(b, 0 /* ADD */, MB_LIST(2, 3, 4), MB_LIST(5));
 }
 
-/* One input at the start of a memory, one output in its middle. */
+/* An input at the start of a memory, and an output in its middle. */
 struct job {
 	struct nna_device *client;
 	struct nna_prepared_model *prepared;

@@ -133,7 +133,7 @@ static void test_executions(void **state)
 
 	(void)state;
 	check(nna_burst_create(p, NULL, &burst, &err));
-	/* Each has memory of its own: slots come and go. */
+	/* Each execution has its own memory, so slots come and go. */
 	for (int i = 0; i < 100; i++) {
 		check(run_sample(p, NULL, NULL));
 		check(run_sample(p, burst, NULL));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions of libnnaccel's device, by who opens it: needs /dev/nnaccel, a nnacceld
- * that has the example and the test plug-ins (scripts/guest/extensions), and root,
- * who may take on any group.
+ * Extensions of libnnaccel's device, depending on who opens it. It needs /dev/nnaccel, a nnacceld
+ * that has the example and the test plug-ins (scripts/guest/extensions), and root, who can join any
+ * group.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -165,7 +165,7 @@ static void test_supported(void **state)
 
 /* ---- memory domains ---- */
 
-/* The ratios of numbers that come from outside, as many as `count` says (0: as there are). */
+/* Computes the ratios of numbers that are an input, as many as `count` says (0: all). */
 static void build_ratios(struct model_builder *b, uint32_t count)
 {
 	mb_init(b);
@@ -282,7 +282,7 @@ static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
 	memset(j->map + PAGE / 2, 0xff, sizeof(out));
 }
 
-/* One execution by each path, with an attribute and without. */
+/* Executes once on each path, with an attribute and without. */
 static void check_paths(struct job *j, bool has_modulus)
 {
 	struct nna_execute_options options = { .size = sizeof(options), .measure = true };
@@ -414,7 +414,7 @@ static void test_attributes_refused(void **state)
 	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
 	err.message[0] = '\0';
 	job_free(&j);
-	/* Without extensions no model can have attributes. */
+	/* Models cannot have attributes without extensions. */
 	mb_init(&b);
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
@@ -445,7 +445,7 @@ static void check_copy(struct job *j)
 	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
 }
 
-/* Another client's worker goes on, and so does this one's next. */
+/* Another client's worker goes on, and so does this client's next one. */
 static void test_crash(void **state)
 {
 	struct nna_device *client = open_as(true), *other = member;
@@ -488,9 +488,9 @@ static void test_endless(void **state)
 }
 
 /*
- * Without a deadline, by each path: nnacceld's bound ends the worker, once its client was
- * told why. Each is another user's: workers that crash have consequences for theirs. Each takes
- * the bound's seconds, so that a usual run tries the one that the log is searched for.
+ * Without a deadline, on each path: nnacceld's time limit ends the worker, after its client got the
+ * reason. Each path has another user, because crashed workers count against their user. Each takes
+ * the seconds of the limit, so a usual run tries only the path that the log is searched for.
  */
 static void test_bound(void **state)
 {
@@ -547,7 +547,10 @@ static void test_bound(void **state)
 			fail_msg("%d: \"%s\"", way, err.message);
 		err.message[0] = '\0';
 		check_copy(&copy);
-		/* A call that comes at once may find it dying: the next has another worker. */
+		/*
+		 * A call that comes at once may find the dying worker; the next call has another
+		 * one.
+		 */
 		job_init(&after, client, COUNT * sizeof(float), COUNT * sizeof(float));
 		build_hostile(&b, COPY);
 		status = nna_prepare_model(client, &b.model, NULL, NULL, &after.prepared, &err);

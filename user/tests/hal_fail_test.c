@@ -2,7 +2,7 @@
 /*
  * Each allocation of worker, keeper and broker fails in turn, and then all from one on. A client
  * gets an error or a right answer in finite time, and the next client is served. The same is done
- * to a starting broker. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/failing).
+ * while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/failing).
  * NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of the tests to run.
  */
 #define _GNU_SOURCE
@@ -44,7 +44,7 @@ static int check_row(const float *y, float times)
 	return SERVED;
 }
 
-/* Prepares both models, from the entry if it exists, to be kept by the engine. */
+/* Prepares both models, from the entry if it exists, with the request to cache them. */
 static int prepare_both(struct client *c)
 {
 	struct nna_prepare_options options = {
@@ -60,7 +60,7 @@ static int prepare_both(struct client *c)
 		w[i * WIDTH + i] = 2;
 	build(&b);
 	TRY(!w || nna_prepare_model(c->device, &b.model, &c->weights, &options, &c->model, NULL));
-	/* It may not be there: saving is not what a model depends on. */
+	/* The entry may be missing, because a model does not depend on being saved. */
 	nna_prepare_model_from_cache(c->device, &c->entry.cache, NULL, &c->cached, NULL);
 	return SERVED;
 }
@@ -169,8 +169,8 @@ static int start_client(bool cold)
 }
 
 /*
- * The broker refuses a user for a while after workers failed. So a client that was refused asks
- * again. It stops when @failures, if given, says that an allocation of @who failed meanwhile.
+ * The broker refuses a user for a while after workers failed, so a refused client asks again. It
+ * stops when @failures, if given, says that an allocation of @who failed meanwhile.
  */
 static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
 			  unsigned int *failures)
@@ -190,7 +190,7 @@ static int patient_client(bool cold, enum failing_who who, unsigned int number, 
 	return result;
 }
 
-/* One that comes afterwards. */
+/* Runs a client after the failure. */
 static int next_client(bool cold)
 {
 	return patient_client(cold, 0, 0, false, NULL);
@@ -252,7 +252,7 @@ static bool engine_is_gone(void)
 	return system("kill -0 $(cat /run/nnacceld.pid) 2>/dev/null");
 }
 
-/* It starts without what it lacks, and serves, or it ends; and the next one starts. */
+/* The broker starts without the missing part and serves, or it ends and the next one starts. */
 static void fail_each_start(bool lasting)
 {
 	unsigned int number = 1 + part, runs = 0, ended = 0, failures;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plans that the engine's own cache has, as a test that is root sees them: files of
- * nnacceld's, and what its workers have mapped.
+ * The plans in the engine's own cache, as root sees them: files of nnacceld, and mappings of its
+ * workers.
  */
 #ifndef NN_TESTS_HAL_KEPT_H
 #define NN_TESTS_HAL_KEPT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine made of the kit, with clients whose executions take long. They must not disturb its
- * other clients. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
+ * An engine made with the kit whose clients' executions take long and must not disturb other
+ * clients. It needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
  * $NN_TEST_LOG.
  */
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 #define OP_ADD 0
 
-/* In which new clients that were counted against a user are forgotten. */
+/* time after which new workers no longer count against a user */
 #define SHARE_PAUSE_S 2
 
 /* x + x, one number. */
@@ -197,7 +197,7 @@ static void test_fence(void **state)
 
 	(void)state;
 	make_numbers();
-	/* It loads the module; the engine is not root. */
+	/* This loads the module, because the engine is not root. */
 	assert_true(exporter_open(&exporter, 0));
 	exporter_close(&exporter);
 	assert_int_equal(chmod("/dev/" EXPORTER_DEVICE, 0666), 0);
@@ -241,7 +241,7 @@ static void check_sync_file(struct nna_prepared_model *p, const struct nna_reque
 		close(polled[1].fd);
 }
 
-/* Input and output lie in memory that no CPU maps: only an engine of threads takes it. */
+/* Input and output lie in memory that no CPU maps; only an engine of threads accepts it. */
 static void test_device_memory(void **state)
 {
 	const struct nna_argument in = { .length = sizeof(float) };
@@ -285,7 +285,7 @@ static void test_device_memory(void **state)
 	exporter_close(&exporter);
 }
 
-/* The engine gets a dma-buf of the memory, if there is one. */
+/* The engine gets a dma-buf of the memory, if one exists. */
 static void test_export(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -345,7 +345,7 @@ static void test_deferred(void **state)
 	free_numbers();
 }
 
-/* The engine has a file of its own, and does what it said of it and no more. */
+/* The engine has its own file, and can use it only in the declared ways. */
 static void test_file(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -361,7 +361,7 @@ static void test_file(void **state)
 	free_numbers();
 }
 
-/* The engine gets what the HAL tells a driver, and the client the figures of the device. */
+/* The engine gets the HAL's information for drivers, and the client gets the device's figures. */
 static void test_told(void **state)
 {
 	const struct nna_prepare_options high = {
@@ -407,7 +407,10 @@ static void test_told(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The engine has no more bursts: the client gets its status and reason, and one when another ends. */
+/*
+ * The engine has no more bursts: the client gets its status and reason. It gets a burst when
+ * another one ends.
+ */
 static void test_refused_burst(void **state)
 {
 	struct nna_burst *bursts[KIT_ENGINE_BURSTS], *more = NULL;
@@ -420,7 +423,7 @@ static void test_refused_burst(void **state)
 	assert_non_null(strstr(err.message, KIT_ENGINE_NO_BURST));
 	assert_null(more);
 	nna_burst_free(bursts[0]);
-	/* It ends in its own time. */
+	/* The burst ends some time later. */
 	while (nna_burst_create(p, NULL, &bursts[0], &err))
 		usleep(1000);
 	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)

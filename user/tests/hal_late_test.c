@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of the compilation cache that are saved late: after the first execution
- * where the engine is lazy (nnacceld --lazy), and once more when a model is hot. Needs
- * /dev/nnaccel and a running nnacceld of either kind.
+ * Cache entries with deferred saving: after the first execution if the engine is lazy (nnacceld
+ * --lazy), and once more when a model is hot. It needs /dev/nnaccel and a running nnacceld of
+ * either kind.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "tests/hal_entry.h"
 #include "tests/workers.h"
 
-#define EXECUTIONS 150		/* after which a model is hot */
+#define EXECUTIONS 150		/* number of executions after which a model is hot */
 #define READERS how_often(3, 1)
-#define ROUNDS how_often(4, 2)	/* of saving while they read */
+#define ROUNDS how_often(4, 2)	/* rounds of saving while other processes read */
 
 /* The arguments of saved_late(). */
 static sem_t told;
@@ -49,7 +49,7 @@ static void entry_open_late(struct entry *e, int number)
 	e->cache.saved_late = saved_late;
 }
 
-/* A model that is to be saved late; its handles are closed at once. */
+/* Prepares a model with deferred saving; its handles are closed at once. */
 static struct nna_prepared_model *prepare_late(int number)
 {
 	struct nna_prepared_model *p;
@@ -157,8 +157,8 @@ static void test_hot_in_burst(void **state)
 }
 
 /*
- * Tests what test_hot_in_burst() tests, behind fences: the first may be asked for before it has
- * compiled anything.
+ * Does the same as test_hot_in_burst() behind fences: a save may be tried before the first
+ * execution has compiled anything.
  */
 static void test_hot_behind_fences(void **state)
 {
@@ -215,7 +215,7 @@ static void test_hot_loaded(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A model that goes while it is being saved takes that along, and leaves no torn entry. */
+/* A model that is freed during its save ends the save, and leaves no torn entry. */
 static void test_free_at_once(void **state)
 {
 	struct nna_prepared_model *p;
@@ -251,7 +251,7 @@ static void *read_all_the_time(void *unused)
 	return unused;
 }
 
-/* A client that reads an entry while it is being saved finds it whole or not at all. */
+/* A client that reads an entry while it is being saved finds a complete entry or none. */
 static void test_readers(void **state)
 {
 	pthread_t readers[3];

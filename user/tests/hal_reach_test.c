@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every kind of memory in every use that it can have, with the engine that is
- * installed: a test for each pair, and a table of them at the end. Memory that
- * cannot be reached is GENERAL_FAILURE, and denies the operations that use it.
- * Needs /dev/nnaccel, a running nnacceld and root.
+ * Every kind of memory in every use that it can have, with the engine that is installed: a test for
+ * each pair, and a table of them at the end. Memory that cannot be reached gives GENERAL_FAILURE,
+ * and operations that use it are not supported. Needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,9 +35,9 @@
 /* Memory under test: SIZE bytes at `offset` of a file. */
 struct subject {
 	struct nna_memory *memory;	/* NULL: it cannot be imported */
-	int fd;				/* to read it; -1: it cannot be read */
+	int fd;				/* file to read it; -1 if it cannot be read */
 	uint64_t offset;
-	struct exporter x;		/* whose fence is pending, or whose memory it is */
+	struct exporter x;	/* exporter whose fence is pending, or which has the memory */
 	bool has_fence;
 };
 
@@ -104,7 +103,7 @@ static enum made make_read_only(void)
 	return import(t.s.fd, PROT_READ, 0);
 }
 
-/* A fence that somebody else's device has not signalled yet. */
+/* Adds a fence that another driver's device has not signalled yet. */
 static enum made with_fence(int fd)
 {
 	if (import(fd, PROT_READ | PROT_WRITE, 0) || !exporter_open(&t.s.x, 0))
@@ -160,7 +159,7 @@ static enum made make_gone_exporter(void)
 	return MADE;
 }
 
-/* One that cannot be mapped: not even an import. */
+/* Makes memory that cannot be mapped, not even imported. */
 static enum made make_unmappable_exporter(void)
 {
 	if (!exporter_open(&t.s.x, EXPORTER_NO_MMAP))
@@ -378,7 +377,7 @@ static const struct use {
 	const char *name;
 	enum nn_status (*act)(void);
 	bool writes;
-	bool needs_memory;	/* what cannot be imported cannot be named */
+	bool needs_memory;	/* memory that cannot be imported cannot be used */
 } uses[] = {
 	{ "copy in", copy_in, false, true },
 	{ "copy out", copy_out, true, true },

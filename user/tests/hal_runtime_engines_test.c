@@ -2,7 +2,7 @@
 /*
  * Three engines are three devices of libneuralnetworks, besides the CPU: a model is compiled for
  * each, and one memory serves all of them. Needs a running nnacceld and its program, and root, who
- * starts two more.
+ * starts two more engines.
  */
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"
@@ -78,7 +78,10 @@ static void test_each_computes(void **state)
 	close(fd);
 }
 
-/* A device that is gone computes nothing; the others, and who asked for any, go on. */
+/*
+ * A device whose engine ended computes nothing; the others work, and so do compilations for any
+ * device.
+ */
 static void test_one_ends(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -90,7 +93,7 @@ static void test_one_ends(void **state)
 
 	(void)state;
 	stop_other(0, SIGKILL);
-	/* Its workers end with it, each in its own time; that for another engine passes quickly. */
+	/* Its workers end with it, after some time; that for another engine passes quickly. */
 	set_clock_rate(50);
 	do {
 		e = add_execution(second);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executions with dependencies, of the runtime on the device nnaccel: chains, times, memory of the
- * device, and what takes a thread instead.
- * Needs /dev/nnaccel and a running nnacceld.
+ * device, and executions that need a thread. It needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -95,7 +94,7 @@ static void test_event(void **state)
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	event = start(e, NULL);
-	/* No hardware ends it, so there is no fence, before the end and after it. */
+	/* No hardware ends the execution, so it has no fence, neither before its end nor after. */
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_ok(ANeuralNetworksEvent_wait(event));
@@ -111,7 +110,7 @@ static void test_event(void **state)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Each link depends on the event of the one before. */
+/* Each execution depends on the event of the one before. */
 static void test_chain(void **state)
 {
 	ANeuralNetworksExecution *e[LINKS];
@@ -128,7 +127,7 @@ static void test_chain(void **state)
 	/* Fibonacci's: 2, 3, 5, 8 ... in turn. */
 	assert_true(t.data[0] == 89 && t.data[ADD_ELEMENTS] == 144);
 	for (uint32_t i = 0; i < LINKS; i++) {
-		/* One that has ended can go before its event. */
+		/* An execution that has ended can be freed before its event. */
 		ANeuralNetworksExecution_free(e[i]);
 		ANeuralNetworksEvent_free(events[i]);
 	}
@@ -214,7 +213,10 @@ static void test_polled(void **state)
 	ANeuralNetworksEvent_free(events[1]);
 }
 
-/* An execution whose inputs are at pointers, with its output in the memory or at one, too. */
+/*
+ * Makes an execution whose inputs are given by pointers; its output is in the memory or at a
+ * pointer too.
+ */
 static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 {
 	ANeuralNetworksExecution *e;
@@ -270,7 +272,7 @@ static ANeuralNetworksMemory *device_memory(void)
 	return memory;
 }
 
-/* to = from + from, once an event has ended, which may be NULL. */
+/* Computes to = from + from, once an event has ended; the event may be NULL. */
 static ANeuralNetworksEvent *start_double(const ANeuralNetworksMemory *from,
 					  const ANeuralNetworksMemory *to,
 					  const ANeuralNetworksEvent *before, uint64_t timeout,
@@ -307,7 +309,10 @@ static void test_device_memories(void **state)
 	for (uint32_t i = 0; i < ADD_ELEMENTS; i++)
 		assert_true(((float *)base)[i] == add_a[i] * (1 << LINKS));
 
-	/* One that fails leaves nothing, and neither does what comes after it. */
+	/*
+	 * An execution that fails leaves nothing behind, and neither do later ones that depend on
+	 * it.
+	 */
 	events[0] = start_double(memories[0], memories[1], NULL, 1, &e[0]);
 	events[1] = start_double(memories[1], memories[0], events[0], 0, &e[1]);
 	assert_int_not_equal(ANeuralNetworksEvent_wait(events[0]), ANEURALNETWORKS_NO_ERROR);
@@ -341,7 +346,7 @@ static void test_pointer_outputs(void **state)
 		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
 	assert_true(t.data[0] == 4);
-	/* Both are over: nothing is left to wait for. */
+	/* Both executions have ended, so there is nothing to wait for. */
 	files = count_files();
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		last, (const ANeuralNetworksEvent *const *)events, 2, 0, &events[2]));

@@ -52,7 +52,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Both inputs and the output of a compilation, and where not NULL of another. */
+/*
+ * Makes memory for both inputs and the output of a compilation, and of another one if it is not
+ * NULL.
+ */
 static int make(const ANeuralNetworksCompilation *a, const ANeuralNetworksCompilation *b,
 		ANeuralNetworksMemory **memory)
 {
@@ -146,7 +149,7 @@ static void test_copies(void **state)
 	host_free(&large, 2 * SIZE);
 }
 
-/* A chain of executions: nothing is copied between them. */
+/* In a chain of executions no data are copied between them. */
 static void test_executions(void **state)
 {
 	struct fixture *f = *state;
@@ -175,7 +178,7 @@ static void test_executions(void **state)
 	host_free(&h, SIZE);
 }
 
-/* In a burst, and by arguments of other kinds beside. */
+/* Executes in a burst, and with arguments of other kinds. */
 static void test_burst(void **state)
 {
 	struct fixture *f = *state;
@@ -229,7 +232,7 @@ static void test_open_shape(void **state)
 	host_free(&h, SIZE);
 }
 
-/* Two named devices: neither can use memory of the other. */
+/* With two named devices, neither can use memory of the other. */
 static void test_two_devices(void **state)
 {
 	struct fixture *f = *state;

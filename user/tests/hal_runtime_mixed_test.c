@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines of different making serve one program at once: libneuralnetworks splits a model
- * over them by their figures, and `nnaccel stat` shows what each did. Needs nnacceld as nnaccel,
- * and the engines sample-engine and kit-engine beside it.
+ * Three engines of different kinds serve one program at once: libneuralnetworks splits a model over
+ * them by their figures, and `nnaccel stat` shows what each did. It needs nnacceld as nnaccel, and
+ * the engines sample-engine and kit-engine beside it.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs get the device nnaccel back: when the engine comes, after the death of their worker or
- * of the engine, in forked children, and when there is room for another worker. Needs scripts/vm's
+ * Programs get the device nnaccel back: when the engine starts, after the death of their worker or
+ * of the engine, in forked children, and when another worker is allowed. It needs scripts/vm's
  * guest, whose engine it stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 
 #define DEATHS how_often(3, 2)
 #define CHILDREN how_often(8, 2)
-#define ROOM how_often(64, 2)	/* for workers of a user, in the first tests */
+#define ROOM how_often(64, 2)	/* limit of a user's workers in the first tests */
 #define COMPUTING 2		/* threads that execute while the engine is restarted: by name, and not */
 #define COMPILING 2		/* and that compile */
 #define PAUSE_US (useconds_t)how_often(0, 5000)	/* between those of a thread: an emulated CPU has an engine to start */
@@ -80,8 +80,8 @@ static void compile_and_compute(bool by_name)
 }
 
 /*
- * The first test: there is no engine when the program first asks. The engine that comes is that of the
- * next test too.
+ * The first test: there is no engine when the program first asks. The next test uses the engine
+ * that is started here.
  */
 static void test_engine_comes_later(void **state)
 {
@@ -124,8 +124,8 @@ static void *keep_compiling(void *unused)
 }
 
 /*
- * Every execution and every compilation succeeds, wherever it is computed; what names the device
- * computes there, before, during and after each restart.
+ * Every execution and every compilation succeeds on some device. An execution that names the device computes
+ * there, before, during and after each restart.
  */
 static void test_engine_restarts(void **state)
 {
@@ -179,7 +179,7 @@ static void test_worker_dies(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* As servers do that compile before they fork. */
+/* Servers do this, which compile before they fork. */
 static void test_forked_children(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -274,7 +274,10 @@ static void end_client(struct client *client)
 	assert_int_equal(status, 0);
 }
 
-/* One process more than its user may have workers: it is on the device once another has gone. */
+/*
+ * One process more than its user may have workers: it gets the device once another process has
+ * ended.
+ */
 static void test_one_client_too_many(void **state)
 {
 	const int room = ROOM;
@@ -283,7 +286,7 @@ static void test_one_client_too_many(void **state)
 
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
-	/* Each has the ends of those before it: the last is to be the first that goes on. */
+	/* Each process has the pipe ends of those before it, so the last one must go on first. */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);
 	kill(clients[0].pid, SIGKILL);

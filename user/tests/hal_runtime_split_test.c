@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilation caching of a model that is split over two devices, nnaccel and
- * nnapi-reference, in three steps. Each has an entry, which is used if it is good
- * and replaced if it is not. Needs /dev/nnaccel and a running nnacceld.
+ * Compilation caching of a model that is split over two devices, nnaccel and nnapi-reference, in
+ * three steps. Each step has an entry, which is used if it is valid and replaced otherwise. Needs
+ * /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define ROW 40
 #define STEPS 3
 
-/* Both of them, or one. */
+/* Both devices, or one. */
 struct devices {
 	const ANeuralNetworksDevice *list[2];
 	uint32_t count;
@@ -214,7 +214,7 @@ static void test_miss_and_hit(void **state)
 	}
 }
 
-/* The same model and token for one device alone: an entry of its own, for the whole. */
+/* The same model and token for one device alone have their own entry, for the whole model. */
 static void test_one_device(void **state)
 {
 	const struct devices d = both();
@@ -320,7 +320,7 @@ static void test_entries_exchanged(void **state)
 	}
 }
 
-/* One process uses the entries of both devices that another saved. */
+/* One process uses the entries that another process saved for both devices. */
 static void test_other_process(void **state)
 {
 	const struct devices d = both();

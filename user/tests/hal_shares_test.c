@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroup that bounds a worker: that of the client's container if it has less memory than a
- * user. For root. It is skipped if workers have no cgroups.
+ * The cgroup that limits a worker: that of the client's container if it has less memory than a
+ * user. It needs root. It is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -219,7 +219,7 @@ static int set_up_container(void **state)
 		usleep(10000);
 	mkdir(CONTAINER, 0755);
 	if (!write_to(CONTAINER "/cgroup.subtree_control", "+memory"))
-		return 0;	/* no cgroups: what follows is skipped */
+		return 0;	/* without cgroups the rest is skipped */
 	mkdir(INNER, 0755);
 	mkdir(OTHER, 0755);
 	write_to(INNER "/cgroup.subtree_control", "+memory");
@@ -248,7 +248,7 @@ static int tear_down_container(void **state)
 	return 0;
 }
 
-/* All clients in a container share what it has: the least of what bounds them. */
+/* All clients in a container share its memory: the smallest of their limits. */
 static void test_containers(void **state)
 {
 	struct client inner, twin, outer, free_one;
@@ -271,7 +271,7 @@ static void test_containers(void **state)
 	assert_true(find(ENGINE "/box-*", again));
 	assert_string_equal(again, box);
 	end(&twin);
-	/* Its model does not fit, and ends its own worker. */
+	/* The model of this client does not fit, and ends its own worker. */
 	assert_int_not_equal(tell(&inner, HUGE_MODEL), NN_OK);
 	end(&inner);
 	while (!access(box, F_OK))
@@ -281,7 +281,7 @@ static void test_containers(void **state)
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
 	assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
-	/* And one that nothing bounds: it can have what a user can. */
+	/* And a client without a limit, which can have as much as a user. */
 	free_one = begin("");
 	assert_int_equal(tell(&free_one, HUGE_MODEL), NN_OK);
 	assert_true(find(ENGINE "/worker-*", folder));
@@ -318,7 +318,7 @@ static void test_long_names(void **state)
 	}
 }
 
-/* The limit of a process that is gone cannot be known: its context gets no worker. */
+/* The limit of a process that has ended is unknown, so its context gets no worker. */
 static void test_dead_opener(void **state)
 {
 	char folder[512];
@@ -337,7 +337,7 @@ static void test_dead_opener(void **state)
 	assert_int_equal(tell(&c, ORPHAN), NN_OK);
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	assert_false(find(ENGINE "/worker-*", folder));
-	/* It opens the device itself, and is served. */
+	/* This client opens the device itself, and is served. */
 	assert_int_equal(tell(&c, CLOSE), 0);
 	assert_int_equal(tell(&c, ASK), NN_OK);
 	end(&c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions as the kernel's tracing sees them from outside. One that is no burst's is one system
- * call. In the steady state of a burst neither end maps, allocates or faults, calls the kernel only
- * to sleep and to wake, and not at all while it is awake. Needs /dev/nnaccel, a running nnacceld,
- * best with NNACCEL_SPIN_US=5000 as this end has, and root.
+ * Executions observed by the kernel's tracing. An execution outside of a burst is one system call.
+ * In the steady state of a burst neither end maps, allocates or faults. An end calls the kernel
+ * only to sleep and to wake, so an end that is awake makes no call. It needs /dev/nnaccel, root,
+ * and a running nnacceld, best with NNACCEL_SPIN_US=5000 like this end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,10 +41,10 @@
 #define RUNS		1000
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
-#define SLOW_S		1	/* of WARM_UP executions: their ends take turns on a CPU */
+#define SLOW_S		1	/* time of WARM_UP executions whose ends take turns on a CPU */
 #define SETTLE		3000	/* executions after which no end sleeps for what was before */
 
-/* Turning tracing off: the file for on is closed, the other one opened and written. */
+/* Calls that turn tracing off: one file is closed, and the other one is opened and written. */
 #define CALLS_TO_STOP	3
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
@@ -214,7 +214,10 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 	return failed;
 }
 
-/* Futex calls that an end says it made, at most: two for a sleep with a spin after it. */
+/*
+ * Returns the number of futex calls that an end reports, at most: two for a sleep followed by a
+ * spin.
+ */
 static unsigned long told(const char *sleeps, const char *wakes)
 {
 	return 2 * (unsigned long)burst_counter(sleeps, NULL) +
@@ -231,7 +234,10 @@ struct used_burst {
 
 static void open_used_burst(struct used_burst *u)
 {
-	/* This end stays awake for many executions' time. Beside another VM each takes all of it. */
+	/*
+	 * This end stays awake for the time of many executions. Beside another VM each execution
+	 * takes all of it.
+	 */
 	setenv("NNACCEL_SPIN_US", "5000", 1);
 	assert_int_equal(nna_device_open(NULL, &u->device, NULL), NN_OK);
 	u->prepared = prepare(u->device);
@@ -265,9 +271,9 @@ static uint64_t add_timed(const struct used_burst *u, int count)
 }
 
 /*
- * Traces some executions after others that are not traced, as the worker has gone to sleep
- * meanwhile. True: neither end can have been off its CPU for so long that it takes the other, or
- * somebody else, to want it.
+ * Traces some executions after others that are not traced, because the worker went to sleep
+ * meanwhile. Returns true if neither end lost its CPU for a long time to the other end or to
+ * another process.
  */
 static bool trace_executions(const struct used_burst *u, int settle, int count)
 {
@@ -302,7 +308,7 @@ static void test_steady_state(void **state)
 	assert_int_equal(worker.faults, 0);
 	assert_int_equal(client.others, CALLS_TO_STOP);
 	assert_int_equal(client.faults, 0);
-	/* While it is awake, an end makes no call at all; the worker's watcher may wake once. */
+	/* An end that is awake makes no call at all; the worker's watcher may wake once. */
 	assert_true(client.futexes <= client_told);
 	assert_true(worker.futexes <= worker_told + 4);
 	if (clock_is_mapped()) {
@@ -343,8 +349,8 @@ static void test_one_call(void **state)
 
 /*
  * While both ends are awake, neither makes a system call. The machine's host may take a CPU away,
- * and then an end sleeps for a while. So one run of several must be without a call, unless all were
- * disturbed.
+ * and then an end sleeps for a while. So at least one of several runs must make no call, unless all
+ * were disturbed.
  */
 static void test_awake(void **state)
 {

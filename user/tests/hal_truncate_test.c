@@ -118,7 +118,7 @@ static void test_input(void **state)
 	assert_int_equal(ftruncate(c.input_fd, 0), 0);
 	assert_int_equal(execute(&err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "shorter"));
-	/* Same worker, same model: a dead one would answer NN_DEAD_OBJECT. */
+	/* The worker and the model are the same; a dead one would answer NN_DEAD_OBJECT. */
 	assert_int_equal(ftruncate(c.input_fd, BYTES), 0);
 	assert_int_equal(execute(&err), NN_OK);
 }

@@ -36,7 +36,7 @@ static struct keeper_options options = {
 	.engine = "test", .identity = "library 1",
 };
 
-/* For main(): this process is a keeper and does not return. */
+/* For main(): turns this process into a keeper, and does not return. */
 static inline void be_keeper(int argc, char **argv)
 {
 	struct counts counts;

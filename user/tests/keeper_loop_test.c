@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper's loop with all that it calls in the hands of tests: the index, the store of plans,
- * the time, and system calls, which may fail. No thread runs: tests do the work of all.
+ * The keeper's loop; the tests control everything that it calls: the index, the store of plans, the
+ * time, and system calls, which may fail. There are no threads; tests do their work.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include "tests/open_files.h"
 
 #define PAGE BLOB_PAGE
-#define USER_BYTES (16 * PAGE)	/* of plans that a user may have */
+#define USER_BYTES (16 * PAGE)	/* limit of a user's plans in bytes */
 
 /* ---- what fails ---- */
 
@@ -45,7 +45,7 @@ enum call {
 };
 
 static struct {
-	int left[CALLS];	/* calls up to the one that fails; 0: none does */
+	int left[CALLS];	/* number of calls up to the one that fails; 0 if none does */
 	int error;		/* the errno of those that fail */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;
@@ -398,7 +398,7 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/* Each answer if one call fails, and if none does; a file comes with some of them. */
+/* Expected answers, with each call failing and without a failure; some come with a file. */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -518,7 +518,7 @@ static void test_not_committed(void **state)
 	end();
 }
 
-/* A file that was written goes if its entry is not committed; one that was refused is not there. */
+/* A written file is removed if its entry is not committed; a rejected file was never written. */
 static void test_plan_not_committed(void **state)
 {
 	int file;
@@ -560,12 +560,12 @@ static void test_too_large(void **state)
 	end();
 }
 
-/* A user is forgotten once neither its stores nor its bytes are owed any more. */
+/* A user is forgotten once its budgets of stores and bytes are full again. */
 static void test_debts(void **state)
 {
 	static const struct {
 		time_t passed_s;
-		size_t users;		/* with the one that comes */
+		size_t users;		/* number of users with the new one */
 	} ages[] = { { 0, 3 }, { 60, 2 }, { 2 * 3600, 1 } };
 	int clients[2], file;
 
@@ -627,7 +627,7 @@ static void test_broker(void **state)
 	static const struct {
 		struct message message;
 		bool has_socket;
-		int error;		/* of receiving it, instead */
+		int error;		/* error in place of receiving it */
 		bool goes_on;
 		size_t clients;		/* that it makes */
 		unsigned int lines;	/* in the log */
@@ -663,13 +663,13 @@ static void test_broker(void **state)
 	}
 }
 
-/* A client sends nothing for now, or for good, and other ends of sockets and files fail. */
+/* A client stops sending for a while, or for good, and calls on sockets and files fail. */
 static void test_client_errors(void **state)
 {
 	static const struct {
 		int error;
 		bool stays;
-		unsigned int lines;	/* in the log so far */
+		unsigned int lines;	/* lines in the log so far */
 	} errors[] = {
 		{ EAGAIN, true, 0 }, { EINTR, true, 0 }, { ECONNRESET, false, 0 },
 		{ EPROTO, false, 1 },
@@ -683,11 +683,11 @@ static void test_client_errors(void **state)
 		assert_int_equal(serve_client(t.keep, FIRST_CLIENT), errors[i].stays);
 		assert_int_equal(played.lines, errors[i].lines);
 	}
-	/* An administrator that is gone before it is taken. */
+	/* An administrator that disconnects before it is accepted. */
 	let_fail(F_ACCEPT, ECONNABORTED);
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
-	/* An end of work that was seen before, and one that cannot be told. */
+	/* A finished work that was noticed before, and one whose report fails. */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);
 	let_fail(F_WRITE, EIO);
@@ -704,7 +704,7 @@ static void test_client_errors(void **state)
 	assert_int_equal(played.left[F_POLL], 0);
 }
 
-/* A thread that is to stop does what is queued first. */
+/* A thread that is stopped finishes the queued work first. */
 static void test_stop(void **state)
 {
 	int clients[2], file;

@@ -41,7 +41,7 @@ struct call {
 struct calls {
 	struct call list[MAX_CALLS];		/* those between the marks */
 	unsigned int count, marks;
-	unsigned int acknowledged;		/* those that were before it; NO_CALL: never */
+	unsigned int acknowledged;	/* calls before it; NO_CALL if it never was acknowledged */
 	unsigned int written, synced;		/* the last ones before it, plus 1 */
 };
 
@@ -58,8 +58,8 @@ void killing_acknowledge(void)
 }
 
 /*
- * Errors that a disk which is full, read-only or broken has for a call. Reads do not fail
- * with EIO: SQLite takes a page that has it for a damaged one.
+ * Errors of calls on a disk that is full, read-only or broken. Reads do not fail with EIO, because
+ * SQLite treats such a page as damaged.
  */
 static const struct disk_error {
 	const char *call, *error;
@@ -153,7 +153,9 @@ static void read_calls(const char *log, struct calls *c)
 	fclose(f);
 }
 
-/* A run to the end: what calls there are, and that nothing is acknowledged too early. */
+/*
+ * Runs the victim to its end, records its calls, and checks that nothing is acknowledged too early.
+ */
 static void find_calls(const char *log, const char *what, const char *folder, struct calls *c)
 {
 	bool acknowledged;

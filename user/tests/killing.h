@@ -12,14 +12,17 @@
 /* Begins, and ends, what a victim is killed in. */
 void killing_mark(void);
 
-/* The victim has been told that its work is done: from here on it must be. */
+/*
+ * The victim calls this when it has reported that its work is done; from then on the work must be
+ * durable.
+ */
 void killing_acknowledge(void);
 
 /*
- * Starts this program with the arguments `what` and `folder`: once to the end, then
- * once for each of its calls, killed there. Calls prepare() before each start, and
- * check() after it with whether the victim acknowledged. All that the victim wrote
- * before that must be on the disk. Returns the number of calls, or 0 without strace.
+ * Starts this program with the arguments `what` and `folder`. It runs once to the end, then once
+ * for each of its calls, where it is killed. Calls prepare() before each start, and check() after
+ * it with whether the victim acknowledged. All that the victim wrote before that must be on the
+ * disk. Returns the number of calls, or 0 without strace.
  */
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));
@@ -28,9 +31,9 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 #define KILLING_REFUSED 3
 
 /*
- * The same with calls that fail as on a disk that is full, read-only or broken: each one alone, and
- * each one with all later calls of its name. A victim either acknowledges and exits with 0, or
- * exits with KILLING_REFUSED. Returns the number of runs, or 0 without strace.
+ * Does the same with calls that fail as on a disk that is full, read-only or broken: each call
+ * alone, and each one with all later calls of its name. A victim either acknowledges and exits with
+ * 0, or exits with KILLING_REFUSED. Returns the number of runs, or 0 without strace.
  */
 unsigned int failing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));

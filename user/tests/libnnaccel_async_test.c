@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions by libnnaccel that do not wait: behind fences and by io_uring. The kernel is this
- * program's, which looks at what it is asked and answers as each case says.
+ * Executions by libnnaccel that do not wait: behind fences and by io_uring. This program plays the
+ * kernel: it checks the requests and answers as each case says.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -53,7 +53,7 @@ static struct {
 	int cancel_errno;
 	int sync_errno;
 	unsigned int sync_waits;	/* calls that find no fence yet */
-	uint32_t out_status;		/* of executions, with a message if it is not 0 */
+	uint32_t out_status;		/* status of executions, with a message if it is not 0 */
 } asked;
 
 static int fail_with(int error)
@@ -174,7 +174,7 @@ static void test_what_is_asked(void **state)
 	assert_int_equal(asked.execute.flags, NNACCEL_EXECUTE_MEASURE);
 	assert_int_equal(asked.execute.deadline_ns, 123);
 	assert_int_equal(asked.execute.loop_timeout_ns, 456);
-	/* Nothing of the caller's stack is named that outlives the call. */
+	/* The request has no pointer to the caller's stack, which would outlive the call. */
 	assert_int_equal(asked.execute.shapes, 0);
 	assert_int_equal(asked.execute.message, 0);
 	assert_int_equal(asked.execute.message_size, 0);
@@ -194,7 +194,7 @@ static void test_declared_shapes(void **state)
 		uint32_t model[3], request[3];	/* rank and dimensions */
 		bool is_omitted;
 		enum nn_status status;
-		uint32_t size;			/* of a buffer that is the output */
+		uint32_t size;			/* size of the buffer that is the output */
 	} cases[] = {
 		{ { 2, 1, 4 }, { 0 }, false, NN_OK, 16 }, { { 0 }, { 2, 1, 4 }, false, NN_OK, 16 },
 		{ { 2, 0, 4 }, { 2, 3, 0 }, false, NN_OK, 48 }, { { 2, 0, 4 }, { 2, 3, 4 }, false, NN_OK, 48 },
@@ -351,7 +351,7 @@ static void test_sync_file(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* An execution that goes on has no answer yet, and other files have none. */
+/* A running execution has no answer yet, and other files have none. */
 static void test_no_fence_info(void **state)
 {
 	static const char not_one[] =
@@ -382,7 +382,10 @@ static void test_no_fence_info(void **state)
 	assert_string_equal(err.message, not_one);
 	close(file);
 
-	/* An answer that was fetched past the library is not there, and an older one does not stand. */
+	/*
+	 * An answer that was fetched without the library is missing, and an older one is not
+	 * returned.
+	 */
 	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
 	fence = start(p);
 	fake_drop(fake_find(0, fence));

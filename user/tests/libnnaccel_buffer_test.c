@@ -113,7 +113,7 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 				   buffer, &token, &err);
 }
 
-/* A shape that is known gives the size; one that is open about a page, or one element of each row. */
+/* A known shape gives the size; an open one gives about a page, or one element of each row. */
 static void test_sizes(void **state)
 {
 	static const struct {
@@ -255,7 +255,7 @@ static void test_copies(void **state)
 	assert_int_equal(nna_buffer_size(buffer), 24);
 	assert_int_equal(copies, 2);
 
-	/* More than there is room for: another one of the kernel's takes its place. */
+	/* The data need more room, so the kernel replaces the buffer by a larger one. */
 	assert_int_equal(nna_buffer_write(buffer, data, 4800, 2, many, &err), NN_OK);
 	assert_int_equal(allocs, 2);
 	assert_int_equal(alloc.capacity, 4800);
@@ -429,7 +429,7 @@ static void test_outputs_grow(void **state)
 	static const struct {
 		uint32_t columns;	/* of two rows */
 		enum nn_status status;
-		unsigned int allocs;	/* with the first one */
+		unsigned int allocs;	/* number of allocations, including the first */
 	} cases[] = {
 		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* it fits already */
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },

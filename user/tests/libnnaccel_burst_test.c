@@ -51,7 +51,7 @@ static struct kernel {
 	unsigned int binds, frees, executions, next_pool;
 
 	enum behaviour behaviour;
-	uint32_t mutation;		/* which byte of the result, and what it is changed by */
+	uint32_t mutation;		/* byte of the result that changes, and how */
 	uint8_t change;
 	pthread_t worker;
 	bool has_worker;
@@ -387,7 +387,7 @@ static void test_refused_bursts(void **state)
 	end_burst();
 }
 
-/* Without a slot, and with a broken ring, there is the ordinary path. */
+/* Without a slot, and with a broken ring, executions use the ioctl. */
 static void test_fallback(void **state)
 {
 	struct nna_burst *b = open_burst(ANSWER);
@@ -445,7 +445,10 @@ static void *scribble(void *unused)
 		size_t at = (size_t)rand_r(&seed) % (ring_bytes() / 4);
 		uint32_t value = i % 3 ? (uint32_t)rand_r(&seed) % 8 : (uint32_t)rand_r(&seed);
 
-		/* Every other one is a line's first word: a sequence, or its first datum's head. */
+		/*
+		 * Every other change is in a line's first word: a sequence, or its first datum's
+		 * head.
+		 */
 		if (i % 2)
 			at = (NNACCEL_RING_LINES + at % 4 * 64) / 4 + i / 2 % 3;
 		__atomic_store_n(&words[at], value, __ATOMIC_RELAXED);
@@ -476,7 +479,7 @@ static void test_death(void **state)
 
 	(void)state;
 	assert_int_equal(execute(b), NN_DEAD_OBJECT);
-	/* Nothing is sent to the dead: the kernel is asked. */
+	/* Nothing is sent on a dead burst; the kernel is called. */
 	assert_int_equal(execute(b), NN_OK);
 	assert_int_equal(kernel.executions, 1);
 	close_burst(b);

@@ -36,7 +36,7 @@
 static struct {
 	int model, data;	/* the entry's files */
 	char calls[64];
-	int fails;		/* the call of this number does, from 1; 0: none */
+	int fails;		/* number of the call that fails, from 1; 0 for none */
 	bool reads_fail;
 } disk;
 
@@ -176,7 +176,7 @@ static struct engine {
 	struct nnaccel_prepare prepare;
 } engine;
 
-/* A pool that is mapped has what the engine has written: its own letter in each byte. */
+/* A mapped pool has what the engine has written: a letter in each byte. */
 static bool answer(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_pool_export *export = arg;
@@ -259,7 +259,7 @@ static void test_saving(void **state)
 		const char *name;
 		struct answer answers[MOST_ASKED];
 		unsigned int asked;
-		off_t model_size, data_size;	/* of the files: of the old ones 3 and 5 */
+		off_t model_size, data_size;	/* sizes of the files: of the old ones 3 and 5 */
 		const char *not_saved;
 	} cases[] = {
 		{ "both parts", { { 0, 100, 50 }, { 0, 100, 50 } }, 2, 100, 50, "" },
@@ -316,7 +316,7 @@ static void test_saving(void **state)
 	}
 }
 
-/* Each request fails in turn, with those for memory once more after the model has grown. */
+/* Each request fails in turn; those for memory fail once more after the model has grown. */
 static void test_failing_saves(void **state)
 {
 	static const struct answer answers[] = {
@@ -406,7 +406,7 @@ static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
 	static const struct {
-		bool is_loaded;		/* from files: nothing is saved at once */
+		bool is_loaded;	/* the model was loaded from files, so nothing is saved at once */
 		struct answer answers[MOST_ASKED];
 		unsigned int asked_at_once, asked_first, asked_hot;
 		const char *first;	/* the reason after the first execution; NULL: none is saved */
@@ -459,7 +459,7 @@ static void test_late_saves(void **state)
 		assert_int_equal(engine.asked, cases[i].asked_hot);
 		assert_holds(files[0], 12, 'm');
 		assert_false(has_all_blocked());
-		/* That was the last time. */
+		/* That was the last save. */
 		execute(p, memory, 2 * TUNED_EXECUTIONS);
 		nna_prepared_model_free(p);
 		assert_int_equal(sem_trywait(&saved), -1);
@@ -548,7 +548,7 @@ static void test_preparing(void **state)
 	}
 }
 
-/* One file of each kind, regular and open for reading and writing. */
+/* One file of each kind is required, regular and open for reading and writing. */
 static void test_files_that_are_refused(void **state)
 {
 	struct nna_cache_files open_files;
@@ -608,7 +608,7 @@ static void test_locks(void **state)
 	close(reader.fds[0]);
 	close(other.fds[0]);
 	assert_int_equal(open_entry(true, &writer), NN_OK);
-	/* The same data are not written again: a model may be using them. */
+	/* The same data are not written again, because a model may be using them. */
 	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
 	assert_holds(files[0], 3, 'M');
 	assert_int_equal(write_entry(&writer, "mmm", "DDDDD"), NN_GENERAL_FAILURE);
@@ -650,7 +650,7 @@ static void test_several_files(void **state)
 			parts[k] = (struct nna_cache_bytes){ &bytes[k], 1 };
 		}
 		for (int round = 0; round < 2; round++) {
-			/* Another last byte, in an entry that is otherwise the same. */
+			/* The last byte differs in an otherwise equal entry. */
 			bytes[count - 1] += round;
 			assert_int_equal(open_entry(true, &f), NN_OK);
 			assert_int_equal(f.count, count);

@@ -52,7 +52,7 @@ static void check(enum nn_status status)
 
 /* ---- the engine ---- */
 
-/* Without --state there is no cache. */
+/* the same without --state, which is the cache's folder */
 static const char *another;	/* another option, or NULL */
 
 static void fork_engine(const char *clients, const char *state)
@@ -119,7 +119,7 @@ static int tear_down(void **state)
 
 /* ---- executions: x + 1 ---- */
 
-static enum nn_status prepared;		/* what came of the last model */
+static enum nn_status prepared;		/* result of the last preparation */
 
 static struct nna_prepared_model *prepare_with(struct nna_device *d, uint32_t count,
 					       const struct nna_prepare_options *options)
@@ -187,7 +187,7 @@ static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, flo
 	nna_memory_free(m);
 }
 
-/* Slots of a burst come and go; a model and a burst outlive what else is freed. */
+/* Slots of a burst come and go; a model and a burst outlive other freed objects. */
 static void test_executions(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -208,7 +208,10 @@ static void test_executions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* All calls that take memory, each once. False: one failed, which then says why. */
+/*
+ * Makes each call that allocates memory once. Returns false if one failed; it then gives the
+ * reason.
+ */
 static bool run_all(void)
 {
 	const struct nna_role role = { .frequency = 1 };
@@ -235,7 +238,7 @@ static bool run_all(void)
 	return good;
 }
 
-/* Each allocation fails in turn. Nothing is left, and the calls work again. */
+/* Each allocation fails in turn. Nothing is left behind, and the calls work again. */
 static void test_out_of_memory(void **state)
 {
 	unsigned int failures, number = 0, failed = 0;
@@ -258,7 +261,7 @@ static void test_out_of_memory(void **state)
 	assert_true(failed > 10);
 }
 
-/* Its buffers lie in a layout of the engine's own. */
+/* The engine has its own layout for buffers. */
 static void test_buffers(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -364,7 +367,10 @@ static void test_many_clients(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* All that a client has dies with its engine, and all calls return. The next engine serves it. */
+/*
+ * All objects of a client die with its engine, and all calls return. The next engine serves the
+ * client.
+ */
 static void test_death(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -526,7 +532,10 @@ static void test_wrong_pools(void **state)
 			close(pool.fd);
 		if (error)
 			continue;
-		/* Only the memory of the device is exported, and an id is good for one kind and once. */
+		/*
+		 * Only the device's own memory can be exported, and an id is valid for one kind and
+		 * once.
+		 */
 		x.id = pool.out_id;
 		assert_int_equal(call(NNACCEL_POOL_EXPORT, &x), EOPNOTSUPP);
 		assert_int_equal(destroy(pool.out_id), 0);
@@ -788,7 +797,7 @@ static void test_wrong_buffers(void **state)
 	buffers[0] = p->id;
 	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
 	buffers[0] = a.out_buffer;
-	/* It was made for being an input of another number, or an input. */
+	/* The buffer was made for another input, or for an input only. */
 	role.index = 1;
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
 	args[0] = (struct nnaccel_arg){ .length = BYTES };
@@ -1000,7 +1009,7 @@ static void test_cache_files(void **state)
 		stop_engine();
 		empty_folder();
 	}
-	/* It does not start if it wants more. */
+	/* The engine does not start if it wants more. */
 	for (size_t i = 0; i < 2; i++) {
 		int status;
 
@@ -1069,7 +1078,7 @@ static void test_store(void **state)
 		stop_engine();
 	}
 	empty_folder();
-	/* Without a folder it cannot have a store. */
+	/* Without a folder the engine cannot have a store. */
 	setenv(KIT_ENGINE_IDENTITY, identities[0], 1);
 	start_engine(*state);
 	check(nna_device_open(path, &device, &err));
@@ -1080,7 +1089,7 @@ static void test_store(void **state)
 	unsetenv(KIT_ENGINE_IDENTITY);
 }
 
-/* With --keep-all a plan is kept that no client wanted to be kept. */
+/* With --keep-all a plan is cached although no client asked for it. */
 static void test_keep_all(void **state)
 {
 	char option[80];
@@ -1106,7 +1115,7 @@ static void test_keep_all(void **state)
 	empty_folder();
 }
 
-/* The device tells whether it has an engine, and what that executed. */
+/* The device reports whether it has an engine, and how much that executed. */
 static void test_info(void **state)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -1132,7 +1141,7 @@ static void test_info(void **state)
 	do
 		assert_int_equal(call(NNACCEL_INFO, &info), 0);
 	while (info.engine != NNACCEL_ENGINE_ABSENT);
-	/* No socket, and no path of one. */
+	/* A path that is not a socket, and a path that is too long. */
 	memset(other, 'x', sizeof(other));
 	other[sizeof(other) - 1] = '\0';
 	assert_null(direct_open(other));

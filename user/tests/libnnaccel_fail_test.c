@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each exported function of libnnaccel that takes an error: with an argument that it refuses,
- * then while each request to the kernel and each allocation fails in turn. A call that fails leaves
- * a reason of its own, and one that succeeds none. The reason of an earlier call never stands.
- * Memory, files, locks, pools, models and buffers are all given back.
+ * Calls each exported function of libnnaccel that takes an error: first with an argument that it
+ * rejects, then with each request to the kernel and each allocation failing in turn. A call that
+ * fails leaves a reason of its own, and one that succeeds none. The reason of an earlier call never
+ * stands. Memory, files, locks, pools, models and buffers are all given back.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -86,7 +86,8 @@ static const struct nna_role role = { .frequency = 1 };
 
 /*
  * Each function: its name, whether an argument can be wrong, and a call, with such an argument if
- * `bad`. Functions of libnnaccel.map that are not here take no error, and are in `silent`.
+ * `bad`. Functions of libnnaccel.map that are missing here take no error, and are listed in
+ * `silent`.
  */
 #define CALLS(X) \
 	X(nna_buffer_allocate, true, \
@@ -379,7 +380,7 @@ static void test_second_try(void **state)
 	take_back();
 }
 
-/* That an entry is not saved is no failure, but has a reason of its own. */
+/* An entry that cannot be saved is no failure, but gives a reason of its own. */
 static void test_not_saved(void **state)
 {
 	struct nn_error not_saved, err;
@@ -425,7 +426,7 @@ static void test_first_memory(void **state)
 	assert_true(number > 1);
 }
 
-/* Answers of an engine that changes: extensions that stay the same are the same list. */
+/* Answers of an engine whose extensions change. Equal extensions must give the same list. */
 static bool answer_extensions(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_info *info = arg;
@@ -541,7 +542,7 @@ static void test_limits_of_executions(void **state)
 	}
 }
 
-/* Tokens are the lowest that are free, and each names its buffer, however many there are. */
+/* Tokens are the lowest free numbers, and each names its buffer, however many there are. */
 static void test_many_buffers(void **state)
 {
 	struct nna_buffer *buffers[MANY];
@@ -570,7 +571,7 @@ static void test_many_buffers(void **state)
 	}
 	given.in = (struct nna_argument){ .pool = 1 };
 	for (uint32_t i = 0; i < 2; i++) {
-		/* As many as need no memory of the heap, and one more. */
+		/* As many as fit without memory of the heap, and one more. */
 		given.request.num_tokens = 8 + i;
 		given.request.tokens = tokens;
 		fake.answer = answer_buffers;
@@ -578,7 +579,7 @@ static void test_many_buffers(void **state)
 					     &err), NN_OK);
 		assert_int_equal(asked.num_buffers, 8 + i);
 	}
-	/* Tokens of no buffer: 0, the one behind the last, and one that is not there any more. */
+	/* Tokens without a buffer: 0, the one after the last, and one of a freed buffer. */
 	nna_buffer_free(buffers[3]);
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t wrong[] = { 0, MANY + 2, tokens[3] };
@@ -595,7 +596,10 @@ static void test_many_buffers(void **state)
 	take_back();
 }
 
-/* Each allocation of an execution with more of everything than fits on the stack fails in turn. */
+/*
+ * Each allocation of an execution with more arguments, pools and tokens than fit on the stack fails
+ * in turn.
+ */
 static void test_large_executions(void **state)
 {
 	static const uint8_t byte = 1;

@@ -25,7 +25,7 @@ static struct {
 	struct nnaccel_pool_import image;
 	int error;
 	unsigned int imports;
-	bool needs_device;		/* no CPU can map it */
+	bool needs_device;		/* no CPU can map the memory */
 } asked;
 
 static bool answer(unsigned long request, void *arg, int *result)

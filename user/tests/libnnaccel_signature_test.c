@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signatures of models: copies of what inputs and outputs are, with what a device says of types of
+ * Signatures of models: copies of inputs and outputs, with the device's descriptions of types of
  * extensions.
  */
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static const struct nn_model model = {
 	.extensions = prefixes,
 };
 
-/* In another order than the model has them. */
+/* The order differs from the model's. */
 static const struct nn_device_extension_item types_of_two[] = {
 	{ 5, true, 16, "MATRIX" }, { 6, false, 8, "PAIR" },
 }, types_of_one[] = { { 6, true, 32, "CUBE" } };
@@ -99,7 +99,7 @@ static void test_copies(void **state)
 	nna_signature_free(NULL);
 }
 
-/* Only types of the main subgraph's inputs and outputs ask for what the device says. */
+/* Only types of the main subgraph's inputs and outputs need the device's descriptions. */
 static void test_needs_extensions(void **state)
 {
 	static const uint32_t all[] = { CHANNELS, PLAIN, EXTENDED, OTHER, UNKNOWN };

@@ -16,7 +16,7 @@
 
 #define COUNT	1000
 #define ROUNDS	20000
-#define LIVE	8	/* memories at a time, where they come and go */
+#define LIVE	8	/* memories at a time, while they come and go */
 
 /* Addresses of memories that are never read, as far apart as such objects are. */
 static char places[COUNT][112];
@@ -76,7 +76,7 @@ static void test_many(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* Few at a time, but ever others: the table grows no further. */
+/* Few memories at a time, but always new ones: the table must not grow. */
 static void test_come_and_go(void **state)
 {
 	struct nna_slots slots;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work for the engine of each kind, as libnnaccel submits it: one system call, and with signals as
- * many as it takes to fetch the answer. The kernel is this program's.
+ * Work for the engine of each kind, as libnnaccel submits it: one system call, and with signals
+ * further ones to fetch the answer. This program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -298,13 +298,13 @@ static void test_preparations(void **state)
 	}
 	for (int i = 0; i < 2; i++)
 		nna_prepared_model_free(models[i]);
-	/* One that ended, whose model is not taken. */
+	/* A preparation that ended, whose model is not taken. */
 	slow.is_on = true;
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));
 	nna_preparation_free(all[0]);
 	nna_preparation_free(NULL);
-	/* One that ends with an error, and one that cannot start. */
+	/* A preparation that ends with an error, and one that cannot start. */
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	fake.end = EPIPE;
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel against a kernel that this program plays: ioctl() is ours, so that
- * every answer and every errno can be had, and what was asked can be looked at.
+ * libnnaccel against a kernel that this program plays: it replaces ioctl(), so that it can give
+ * every answer and every errno, and check the requests.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,7 +40,7 @@ static struct kernel {
 	int info_error;			/* of NNACCEL_INFO */
 	uint32_t abi;
 	uint32_t engine;
-	uint32_t status;		/* of commands to the engine */
+	uint32_t status;		/* status of commands to the engine */
 	const char *message;
 	uint32_t next_id;
 	int live[MAX_IDS];
@@ -48,10 +48,10 @@ static struct kernel {
 	struct nn_device_info device;
 	uint32_t device_size;
 	struct nnaccel_pool_import import;	/* the last one but of a wire form */
-	unsigned int imports;			/* of these, and the access that any had */
+	unsigned int imports;	/* number of imports, and the access that any of them asked for */
 	uint32_t imported_prot;
-	bool saves_to_memory;			/* of all parts, which is refused */
-	void *wire;			/* of the last model, and its size */
+	bool saves_to_memory;			/* total size of all parts, which is rejected */
+	void *wire;			/* serialised form of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
 	struct nnaccel_prepare prepare;
@@ -59,7 +59,8 @@ static struct kernel {
 	struct nnaccel_arg args[16];
 	struct nnaccel_shape shape;
 	uint32_t num_shapes;
-	atomic_bool holds, held;	/* an allocation takes as long as `holds`; one does */
+	/* An allocation takes as long as `holds` is set; `held` is set meanwhile. */
+	atomic_bool holds, held;
 } kernel;
 
 static uint32_t new_id(void)
@@ -385,7 +386,7 @@ static void test_sizes_beyond_reason(void **state)
 	nna_memory_free(m);
 }
 
-/* The worker that answered is gone: the next one may be of another engine. */
+/* The worker that answered is gone; the next one may belong to another engine. */
 static void test_info_of_another_engine(void **state)
 {
 	struct nn_device_info info = { .size = sizeof(info) };
@@ -464,7 +465,7 @@ static void test_errno_to_status(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* An engine that is not there, and one that is slow, are told apart. */
+/* A missing engine and a slow one give different errors. */
 static void test_slow_worker(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -745,7 +746,7 @@ static int open_cache_file(const char *folder, uint32_t i, int flags)
 	return open(path, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-/* Each file is still in the folder, with the bytes that are its name. */
+/* Each file still exists in the folder, and contains its name. */
 static void assert_untouched(const char *folder, const int *fds)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -761,7 +762,7 @@ static void assert_untouched(const char *folder, const int *fds)
 	}
 }
 
-/* The engine reads cache files at most, and if it refuses, nothing removes or empties them. */
+/* The engine only reads cache files. If it rejects them, nothing removes or empties them. */
 static void test_cache_files_are_the_callers(void **state)
 {
 	char folder[] = "/tmp/libnnaccel-cache-XXXXXX";
@@ -795,7 +796,7 @@ static void test_cache_files_are_the_callers(void **state)
 	assert_int_equal(kernel.imports, 4);
 	assert_int_equal(kernel.imported_prot, NNACCEL_PROT_READ);
 
-	/* It writes to memory, and the library to the files. */
+	/* The engine writes to memory, and the library to the files. */
 	kernel.status = 0;
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, &saving, &p, &err), NN_OK);
 	assert_true(not_saved.message[0]);
@@ -963,7 +964,7 @@ static void test_execute_distrusts_shapes(void **state)
 	nna_memory_free(m);
 }
 
-/* More of everything than fits on the stack. */
+/* More arguments, pools and tokens than fit on the stack. */
 static void test_execute_many_arguments(void **state)
 {
 	struct nna_memory *m[20];
@@ -992,12 +993,12 @@ static void test_execute_many_arguments(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /*
- * A structure of a caller's with something behind it, as of a newer header. The library takes what
- * it knows of it and nothing that it does not.
+ * A caller's structure of a newer header, with additional fields at the end. The library reads the
+ * fields that it knows and no others.
  */
 #define GROWN(type) struct { struct type now; uint64_t later; }
 
-/* Calls with a size of 0, a larger one with nothing behind, and one with something behind. */
+/* Calls with a size of 0, a larger one with zeros at the end, and one with other numbers there. */
 #define assert_sizes(grown, call) \
 	do { \
 		(grown).now.size = 0; \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checker of models: what it takes, and a table of broken models each of
- * which it refuses for the right reason. Operand sizes, types, device data.
+ * The checker of models: valid models, and a table of broken ones, each of which it rejects for the
+ * right reason. Also operand sizes, types, and device data.
  */
 #include <float.h>
 #include <math.h>
@@ -354,7 +354,7 @@ static void test_nesting(void **state)
 	assert_int_equal(check_chain(200000, NULL), NN_INVALID_ARGUMENT);
 }
 
-/* Subgraphs 1 to 128 are within one another; the one behind them refers to one of these. */
+/* Subgraphs 1 to 128 are nested; the one after them refers to one of these. */
 static void test_nesting_of_the_known(void **state)
 {
 	enum { BEHIND = NN_MAX_NESTING + 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes down what a client sets when it compiles and runs models: it takes the place of these calls of
- * the NNAPI, and hands them on. To be included by one file of a program.
+ * Records a client's settings when it compiles and runs models: it replaces these calls of the
+ * NNAPI, and forwards them. It may be included by one file of a program.
  */
 #ifndef NN_TESTS_NNAPI_CALLS_H
 #define NN_TESTS_NNAPI_CALLS_H

@@ -34,7 +34,7 @@ enum { VALUES = 48, ROOM = 1 << 16 };
 struct value {
 	struct OrtValueInfo info;
 	struct OrtValue value;
-	struct OrtValue shaped;		/* with the dimensions of the run */
+	struct OrtValue shaped;		/* the value with the dimensions of the run */
 	char name[16];
 	bool is_read, is_made, is_dynamic, is_rankless;
 };
@@ -45,7 +45,7 @@ struct the_case {
 	struct OrtNode nodes[MAX];
 	struct OrtOpAttr attributes[MAX][MAX];
 	struct OrtGraph graph;
-	char *memory;			/* what is parsed is in it, one part behind the other */
+	char *memory;			/* memory of the parsed graph, one part after the other */
 	size_t used;
 };
 
@@ -463,7 +463,7 @@ static struct ort_ep *provider(long min_work, long max_partitions, const char *k
 	return (struct ort_ep *)ep;
 }
 
-/* Which nodes the provider takes, and what it says of that, which the caller frees. */
+/* Returns the nodes that the provider claims, and its message, which the caller frees. */
 static char *capability(const struct the_case *c, struct ort_ep *ep,
 			struct OrtEpGraphSupportInfo *info)
 {
@@ -660,7 +660,7 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
-/* Takes, compiles and runs a graph; what fails for want of memory leaves nothing. */
+/* Claims, compiles and runs a graph. A failure for lack of memory must leave nothing behind. */
 static bool use(struct the_case *c)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -719,7 +719,10 @@ static void test_memory_fails(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		long blocks, files;
 
-		/* All of them would take minutes, as would a sequence of 256 steps, which allocates for each. */
+		/*
+		 * All cases would take minutes, and so would a sequence of 256 steps, which
+		 * allocates in each step.
+		 */
 		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37) ||
 		    !strncmp(cases[i].graph, "x:f256,", 7))
 			continue;
@@ -756,7 +759,7 @@ static void test_memory_fails(void **unused)
 	"DequantizeLinear-13 q s z > x | DequantizeLinear-13 w ws > v axis=" axis " | " \
 	"Conv-11 x v > c | QuantizeLinear-13 c t tz > y"
 
-/* Models that differ in anything have tokens that differ; the same ones have the same. */
+/* Models that differ in anything have different tokens; equal models have the same token. */
 static void test_tokens(void **unused)
 {
 	static const struct {

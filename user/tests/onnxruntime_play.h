@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ONNX Runtime that is played: its tables of calls, over graphs that are plain structures.
+ * An ONNX Runtime that a test plays: its tables of calls work on graphs that are plain structures.
  * onnxruntime_test.c and the fuzzer of the execution provider include it.
  */
 #ifndef NN_TESTS_ONNXRUNTIME_PLAY_H
@@ -61,7 +61,8 @@ struct OrtNode {
 	const OrtValueInfo *in[MAX], *out[MAX];
 	size_t in_count, out_count, attribute_count;
 	const OrtOpAttr *attributes[MAX];
-	const OrtValueInfo *every_in;	/* all inputs are this one; NULL: they are those of `in` */
+	/* If not NULL, all inputs are this value; otherwise they are those of `in`. */
+	const OrtValueInfo *every_in;
 };
 
 struct OrtGraph {
@@ -70,7 +71,7 @@ struct OrtGraph {
 	size_t node_count, in_count, out_count;
 };
 
-/* The graph of a node, which has another name than the main one; NULL: all are main ones. */
+/* The graph of a node, which has another name than the main graph; NULL: all are main graphs. */
 static const OrtGraph *inner_graph;
 
 struct OrtKeyValuePairs {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The execution provider for ONNX Runtime on an ONNX Runtime that is played here: devices, options,
- * which nodes it takes, what they compute, what it refuses. Debian's own runs it in
- * user/tests/clients/onnxruntime.
+ * The execution provider for ONNX Runtime, on an ONNX Runtime that this program plays: devices,
+ * options, which nodes it claims, their results, and rejections. Tests with Debian's ONNX Runtime
+ * are in user/tests/clients/onnxruntime.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -97,7 +97,7 @@ static void test_devices(void **unused)
 	unload(factory);
 }
 
-/* ONNX Runtime does the same as for providers that lack what these functions tell of. */
+/* ONNX Runtime does the same as for providers without these functions. */
 static void test_plain_functions(void **unused)
 {
 	struct ort_ep_factory *f = load();
@@ -213,7 +213,9 @@ static void test_capability(void **unused)
 	struct ort_ep *ep;
 
 	(void)unused;
-	/* Worth nothing, unless that is asked for; a graph that is one part always is. */
+	/*
+	 * A part that does not pay, unless it is requested; a graph that is one part always pays.
+	 */
 	for (int i = 0; i < 3; i++) {
 		ep = provider(factory, i == 1 ? "ep.nn.min_work" : NULL, "0");
 		memset(&info, 0, sizeof(info));
@@ -462,8 +464,8 @@ static void hear_to(int saved[2], char *text, size_t size)
 
 /*
  * ONNX Runtime asks about the graph of a node first. Its name is not the main one's. The body of a
- * loop has inputs, so the plug-in leaves it. It takes a branch if parts of two graphs get different
- * names, and if that pays.
+ * loop has inputs, so the plug-in does not claim it. It claims a branch if parts of two graphs get
+ * different names, and if that pays.
  */
 static void test_inner_graph(void **unused)
 {
@@ -631,7 +633,7 @@ static void test_calls(void **unused)
 	unload(factory);
 }
 
-/* Without another device, a failure that a new compilation may end is tried once more. */
+/* Without another device, a failure that a new compilation may mend is tried once more. */
 static void test_failures(void **unused)
 {
 	static const int again[] = {
@@ -681,7 +683,7 @@ static void test_failures(void **unused)
 	unload(factory);
 }
 
-/* The type of each device is said to be this; 0: what it is. */
+/* The type that each device reports; 0 for its own type. */
 static int32_t played_type;
 
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
@@ -695,7 +697,7 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 	return result;
 }
 
-/* The time stands still; 0: it does not. */
+/* The fixed time of the clock; 0 for the real time. */
 static uint64_t played_ns;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -715,7 +717,7 @@ static int count_text(const char *text, const char *wanted)
 	return found;
 }
 
-/* A run is tried twice on a device, and then once on the CPU, which computes all that come later. */
+/* A run is tried twice on a device, and then once on the CPU, which computes all later runs. */
 static void test_cpu_takes_over(void **unused)
 {
 	static const struct {
@@ -769,8 +771,8 @@ static void test_cpu_takes_over(void **unused)
 static void test_device_comes_back(void **unused)
 {
 	static const struct {
-		unsigned int ms;		/* that pass before a run, */
-		int failing, compiled;		/* which fails so often, and compiles so often */
+		unsigned int ms;		/* milliseconds that pass before a run, */
+		int failing, compiled;	/* which fails this often, and compiles this often */
 	} steps[] = {
 		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
 		/* The pause is one second again, and then doubled. */
@@ -847,7 +849,10 @@ static void test_ranks(void **unused)
 	unload(factory);
 }
 
-/* A compilation stops here while the gate is shut. So many that are next have the result. */
+/*
+ * A compilation stops here while the gate is shut. The given number of following runs get its
+ * result.
+ */
 static struct {
 	atomic_bool shut, reached;
 	int times, result;
@@ -883,12 +888,15 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 #define RUN "Execution_burstCompute"
 #define COMPILATION "Compilation_finish"
 
-/* One line says that the CPU takes the device's place, for two parts that fail for one cause. */
+/*
+ * Two parts that fail for one reason log only one line, which says that the CPU replaces the
+ * device.
+ */
 static void test_fallbacks(void **unused)
 {
 	static const struct {
 		const char *name;
-		int runs, compilations;	/* of each part, that fail */
+		int runs, compilations;	/* failing runs and compilations of each part */
 		int result;
 		const char *option;
 		enum nna_log_level level;
@@ -952,7 +960,10 @@ static void test_fallbacks(void **unused)
 	unload(factory);
 }
 
-/* int64 is int32 inside: a run with a number that does not fit fails, and the next one is good. */
+/*
+ * int64 is converted to int32: a run with a number that does not fit fails, and the next run
+ * succeeds.
+ */
 static void test_numbers_that_do_not_fit(void **unused)
 {
 	static const struct OrtValueInfo in = { "in", { ONNX_INT64, 2, { 1, 2 } }, NULL, false };
@@ -1082,7 +1093,7 @@ static void *run_three_rows(void *info)
 	return run_rows(info, 3);
 }
 
-/* A run of a shape that is compiled does not wait for one whose shape is being compiled. */
+/* A run with a compiled shape does not wait for another shape to be compiled. */
 static void test_run_while_compiling(void **unused)
 {
 	struct ort_ep_factory *factory = load();
@@ -1170,7 +1181,10 @@ static void free_constant(struct constant *c)
 	free(c);
 }
 
-/* A graph of one node is not taken; compiled all the same, a graph says why it cannot be. */
+/*
+ * A graph of one node is not claimed. If it is compiled all the same, the message says why it
+ * cannot be.
+ */
 static void refused(const struct OrtGraph *graph, const char *why)
 {
 	struct ort_ep_factory *factory = load();
@@ -1240,7 +1254,7 @@ static void test_other_type(void **unused)
 	refused(&graph, "output 0 is of int64");
 }
 
-/* x [1, 1, 1], one unit; of its other inputs one is an element. */
+/* x has shape [1, 1, 1], with one unit; one of the other inputs is a single element. */
 static void test_short_recurrent(void **unused)
 {
 	static const char *const ops[] = { "LSTM", "GRU", "RNN" };
@@ -1464,7 +1478,7 @@ static void test_far_diagonal(void **unused)
 	unload(factory);
 }
 
-/* A scale makes each axis as long as is allowed, and the output too large to be held. */
+/* A scale makes each axis as long as is allowed, and the output too large for memory. */
 static void test_huge_resize(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 1, 1, 1 } }, NULL, false };
@@ -1485,7 +1499,7 @@ static void test_huge_resize(void **unused)
 	}
 }
 
-/* Each of these, once more, leaves nothing on the heap. */
+/* Each of these tests, run once more, leaves nothing on the heap. */
 static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One operation for tests: its operands given one after the other, checked
- * alone or run with buffers that are exactly as large as they must be.
+ * A single operation for tests: its operands are given one after the other. It is only checked, or
+ * run with buffers of exactly the required size.
  */
 #ifndef NN_TESTS_OP_CASE_H
 #define NN_TESTS_OP_CASE_H

@@ -219,7 +219,7 @@ static void test_quantised_functions(void **state)
 {
 	static const struct {
 		float scale;
-		int32_t zero;		/* of an unsigned type */
+		int32_t zero;		/* zero point, as of an unsigned type */
 	} inputs[] = {
 		{ 0.05f, 128 }, { 0.001f, 0 }, { 0.5f, 255 }, { 0.03f, 77 }, { 3, 10 }, { 100, 128 },
 	};
@@ -327,7 +327,7 @@ static void test_exact_functions(void **state)
 		const char *op;
 		int32_t (*exact)(const struct exact *e, int32_t x);
 		float out_scale;	/* 0: of the input */
-		int32_t out_zero;	/* of an unsigned type */
+		int32_t out_zero;	/* zero point, as of an unsigned type */
 	} table[] = {
 		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },
 		{ "TANH", exact_tanh, 1.0f / 128, 128 },
@@ -391,7 +391,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
 			if (!pass)
 				sum += (uint32_t)nn_rdp(e, 12);
-			else if (d >= least && headroom >= 4)	/* else it rounds to 0 */
+			else if (d >= least && headroom >= 4)	/* otherwise it is rounded to 0 */
 				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
 			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
 		}
@@ -400,7 +400,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 	}
 }
 
-/* Rows of few elements and of many, which lie beside each other or apart. */
+/* Rows of few elements and of many, which are adjacent or apart. */
 static void test_exact_softmax(void **state)
 {
 	static const uint32_t sizes[] = { 1, 2, 7, 16, 17, 254, 255, 256, 257, 600 };

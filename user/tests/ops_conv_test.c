@@ -20,7 +20,7 @@ static void test_signatures(void **state)
 		{ "CONV_2D", "u4 p40 w1 I I I I I I I B > u4", true },
 		{ "CONV_2D", "s4 p40 w1 I I I I I I I B I I > s4", true },
 		{ "CONV_2D", "f0 f0 f0 I I I I > f0", true },
-		/* No dilation, one, one too many, no output, two outputs. */
+		/* Cases: no dilation, one, one too many, no output, two outputs. */
 		{ "CONV_2D", "f4 f4 f1 I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I B I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I I I I B I > f4", false },

@@ -115,7 +115,10 @@ static void test_halves_are_exact(void **state)
 	assert_true(isinf(nn_half_to_float(0xfc00)));
 }
 
-/* Many at a time, as one by one; NaN may differ in its other bits. */
+/*
+ * Converts many numbers at a time with the same result as one by one; NaN may differ in its other
+ * bits.
+ */
 static void test_arrays_of_halves(void **state)
 {
 	enum { COUNT = 65536 + 5 };
@@ -142,7 +145,7 @@ static void test_arrays_of_halves(void **state)
 	free(floats);
 }
 
-/* All numbers in the middle of two halves, and their neighbours. */
+/* All numbers in the middle between two fp16 numbers, and their neighbours. */
 static void test_halves_round(void **state)
 {
 	(void)state;
@@ -455,7 +458,7 @@ static void test_support_of_subgraphs(void **state)
 
 /* ---- IF and WHILE ---- */
 
-/* One field of a sample's operand or subgraph that is changed, and the message then. */
+/* A changed field of a sample's operand or subgraph, and the expected message. */
 enum field { TYPE, RANK, DIM, SCALE, LIFETIME, OFFSET, NUM_INPUTS, NUM_OUTPUTS, OP_INPUTS, OP_OUTPUTS };
 
 struct broken {
@@ -571,7 +574,7 @@ static void test_while(void **state)
 	check_broken(sample_while, table, LENGTH(table));
 }
 
-/* Dimensions that one side does not know fit anything. */
+/* A dimension that one side does not know fits any other. */
 static void test_unknown_dimensions(void **state)
 {
 	static const struct broken table[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions, boxes, key points and detections: signatures, results worked out by
- * hand, and values that point outside of what there is.
+ * Regions, boxes, key points and detections: signatures, results computed by hand, and values that
+ * point outside of the data.
  */
 #include <math.h>
 
@@ -230,7 +230,7 @@ static void test_quantised_regions(void **state)
 	}
 }
 
-/* A white picture in one cell: its mean is white, with as many samples as one may ask for. */
+/* A white image in one cell: its mean is white, with as many samples as are allowed. */
 static void test_many_samples(void **state)
 {
 	static const struct {
@@ -278,7 +278,7 @@ static void test_many_samples(void **state)
 /* ---- Channels beside each other ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more than a block of any kind, and some more */
+#define CHANNELS 70		/* more than a block of any kind, with a rest */
 
 static int32_t channel_type;
 
@@ -338,7 +338,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		fail_msg("%s: %s", name, c->err.message);
 }
 
-/* Channels, of noise, one by one give what they give side by side. */
+/* Channels of noise give the same results one by one and together. */
 static void test_channels(void **state)
 {
 	static const char *const names[] = { "ROI_ALIGN", "ROI_POOLING", "HEATMAP_MAX_KEYPOINT" };
@@ -402,7 +402,10 @@ static void test_heatmap(void **state)
 		3.875f, 6.875f, 5.875f, 4.875f, 7.875f, 6.875f, 3.875f, 6.875f, 5.875f,
 	};
 	static const float flat[] = { 2, 2, 2, 2 }, corner[] = { 9, 1, 1, 0 };
-	/* The quadratic of the one peaks at (-10, -10), of which 1.5 are left; the other is flat. */
+	/*
+	 * The quadratic of the first map has its peak at (-10, -10), of which 1.5 are left; the
+	 * other map is flat.
+	 */
 	static const float far[] = { 99, 96, 79.2f, 96, 100, 94, 79.2f, 94, 99 };
 	static const float ridge[] = { 99.9f, 50, -100.0996f, 51, 100, 49, -100.0996f, 50, 99.9f };
 	static const struct {
@@ -643,8 +646,8 @@ static void test_bad_nms(void **state)
 /* ---- GENERATE_PROPOSALS ---- */
 
 /*
- * One anchor over 1 by 3 pixels, 4 apart, in an image of 9 by 10: boxes from 0 to 6, 4 to
- * 9 and 8 to 9. The second overlaps the first by 8 in 36 and the third by 4 in 20.
+ * One anchor over 1 by 3 pixels, at a distance of 4, in an image of 9 by 10: boxes from 0 to 6, 4
+ * to 9 and 8 to 9. The second box overlaps the first by 8 in 36 and the third by 4 in 20.
  */
 static void test_proposals(void **state)
 {
@@ -733,7 +736,7 @@ struct post_case {
 	int32_t count;
 	float scores[6];
 	int32_t labels[6];
-	int anchors[6];		/* index of the anchor of each box; -1: the box is zeros */
+	int anchors[6];		/* anchor of each box; -1 if the box is zeros */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of floats that are quantised when they run: how, against the vectors of both runtimes,
- * and the sums, against the operations on floats.
+ * Products of floats that are quantised at run time: the quantisation is compared with vectors of
+ * both runtimes, and the sums with the operations on floats.
  */
 #include <math.h>
 #include <stdio.h>
@@ -132,7 +132,10 @@ static uint32_t product(const uint32_t *dims, uint32_t rank)
 	return count;
 }
 
-/* Whole numbers that quantising keeps, because each row has the least and the largest one. */
+/*
+ * Whole numbers that quantising does not change, because each row has the least and the largest
+ * one.
+ */
 static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float *x)
 {
 	static const int32_t least[NUM_FORMS] = { -100, -127, -128 };
@@ -150,7 +153,7 @@ static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float 
 	}
 }
 
-/* Adds weights of a type and, to the other operation, what they stand for. */
+/* Adds weights of a type and, to the other operation, the numbers that they represent. */
 static void add_weights(const struct shape *s, int32_t type, float *scales, struct op_case *c,
 			struct op_case *other)
 {
@@ -213,7 +216,7 @@ static void check_sums(const struct shape *s, int32_t type, int32_t form)
 	oc_free(&other);
 }
 
-/* Whole numbers stay what they are: the sums are those of floats, to the bit. */
+/* Whole numbers do not change, so the sums have the same bits as those of floats. */
 static void test_sums(void **state)
 {
 	static const int32_t types[] = {
@@ -318,7 +321,8 @@ static void test_arguments(void **state)
 	static const float scales[3] = { 1, 1, 1 };
 	static const struct {
 		const char *name;
-		uint32_t scales;	/* of weights by channel; 0: one */
+		/* Number of the weights' scales by channel; 0 for a single one. */
+		uint32_t scales;
 		uint32_t channel;
 		const char *scalars;
 		const char *message;

@@ -466,7 +466,9 @@ static void test_comparisons(void **state)
 		{ "EQUAL", 0, 1, 0 }, { "NOT_EQUAL", 1, 0, 1 },	    { "GREATER", 0, 0, 1 },
 		{ "LESS", 1, 0, 0 },  { "GREATER_EQUAL", 0, 1, 1 }, { "LESS_EQUAL", 1, 1, 0 },
 	};
-	/* By real value each: less, equal, greater. Scales 0.5 and 0.25, zero points 1 and -1. */
+	/*
+	 * Compared by real value: less, equal, greater. Scales 0.5 and 0.25, zero points 1 and -1.
+	 */
 	static const float a[] = { -1, 2, 3 }, b[] = { 1, 2, -3 };
 	static const int32_t ints_a[] = { INT32_MIN, 2, 3 }, ints_b[] = { INT32_MAX, 2, -3 };
 	static const uint8_t bools_a[] = { 0, 1, 1 }, bools_b[] = { 1, 1, 0 };

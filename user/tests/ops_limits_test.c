@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING leave out early what their limits leave out at
- * last: beside all candidates of all classes, the best of which are taken in the end.
+ * BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING drop early what their limits would drop at the
+ * end. The results are compared with an algorithm that takes the best of all candidates of all
+ * classes at the end.
  */
 #include <math.h>
 

@@ -124,16 +124,16 @@ struct list {
 #define PAIRS(n, ...) { 2, { n, 2 }, { __VA_ARGS__ } }
 
 /*
- * An operation on a tensor of `dims` whose elements count from 0. The operands
- * in their order: x that tensor, l the next list, i the next number as INT32,
- * b the same as BOOL, o an omitted list.
+ * An operation on a tensor of `dims` whose elements count from 0. Letters are its operands in
+ * order: x is that tensor, l the next list, i the next number as INT32, b the same as BOOL, o an
+ * omitted list.
  */
 struct move {
 	const char *op, *operands;
 	uint32_t rank, dims[4];
 	struct list lists[3];
 	int32_t numbers[4];
-	uint32_t out_rank, out_dims[5];	/* a rank of 0: it must fail */
+	uint32_t out_rank, out_dims[5];	/* a rank of 0 means that it must fail */
 	uint8_t out[40];
 	const char *why;		/* a part of the message of the failure */
 };

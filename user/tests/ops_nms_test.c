@@ -42,7 +42,7 @@ static float weight_of(const struct nn_nms *n, float o)
 	return o >= n->threshold ? (n->kernel == NN_NMS_LINEAR ? 1 - o : 0) : 1;
 }
 
-/* The best of all that are left, then what it does to each of the others, and so on. */
+/* Takes the best candidate that is left, applies it to each of the others, and repeats that. */
 static size_t suppress_simply(const struct nn_nms *n, const struct nn_box *boxes,
 			      struct nn_candidate *list, size_t count, struct nn_candidate *kept)
 {
@@ -155,7 +155,10 @@ static int compare(const void *a, const void *b)
 	return comes_before(*x, *y) ? -1 : comes_before(*y, *x);
 }
 
-/* Boxes that are made when they are looked at: as if all had been, and the worst left out before. */
+/*
+ * Boxes that are made when first examined give the same result as if all had been made, with the
+ * worst left out before.
+ */
 static void test_placing(void **unused)
 {
 	(void)unused;
@@ -197,7 +200,7 @@ static void test_placing(void **unused)
 
 #define MANY 5000
 
-/* Lists that are long, and such that halving them well is hard. */
+/* Lists that are long, and hard to divide evenly. */
 static void test_best_of_many(void **unused)
 {
 	static struct nn_candidate list[MANY], sorted[MANY];

@@ -126,7 +126,7 @@ static size_t at4(bool nchw, uint32_t h, uint32_t w, uint32_t channels, uint32_t
 	return ((size_t)(n * h + y) * w + x) * channels + c;
 }
 
-/* One output before rounding and activation: of the values `x`. */
+/* Returns an output before rounding and activation, computed from the values `x`. */
 static double pooled(const struct shape *s, enum kind kind, const double *x, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t c)
 {

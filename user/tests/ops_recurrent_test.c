@@ -130,7 +130,7 @@ static double sigmoid(double v)
 
 enum { B = 2, I = 3, U = 4, O = 5 };
 
-/* One gate of batch b, as the NNAPI writes it. */
+/* Computes one gate of batch b by the NNAPI's definition. */
 static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const double *cell,
 		      double out[U])
 {
@@ -154,7 +154,7 @@ static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const dou
 			 (double)input(c, 12 + g)[u];
 }
 
-/* Rows that hardly vary are normalised alike, near 0 or far from it. */
+/* Rows that hardly vary have the same result near 0 and far from it. */
 static void test_normalized_rows(void **state)
 {
 	static const float gain[] = { 1, 1, 1, 1 }, bias[] = { 0, 0, 0, 5 };
@@ -256,7 +256,7 @@ static void test_lstm(void **state)
 	}
 }
 
-/* Each optional input alone, left out where it must be given or the other way round. */
+/* Each optional input alone is omitted although it is required, or given although it is not. */
 static void test_lstm_presence(void **state)
 {
 	static const uint32_t wrong[] = { 1, 5, 9, 10, 11, 12, 16, 23, 24, 25, 26 };
@@ -318,8 +318,8 @@ static void test_rnn(void **state)
 }
 
 /*
- * A bidirectional operation whose auxiliary input is as wide as A, not as the input: both linkings
- * of BIDIRECTIONAL_SEQUENCE_RNN, time-major, two steps.
+ * A bidirectional operation whose auxiliary input is as wide as A, not as the input. Both linkings
+ * of BIDIRECTIONAL_SEQUENCE_RNN are tested, time-major, with two steps.
  */
 static void test_rnn_auxiliary_width(void **state)
 {
@@ -403,8 +403,8 @@ static void copy_input(struct op_case *c, const struct op_case *from, uint32_t i
 }
 
 /*
- * Parallel linking: the backward cell computes of an auxiliary input as wide as A what an LSTM of
- * one step does.
+ * With parallel linking, the backward cell computes the same from an auxiliary input as wide as A
+ * as an LSTM of one step.
  */
 static void test_lstm_auxiliary_width(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes, values and scales that an operation refuses when it runs: each stands beside one
- * that it takes. The model knows no ranks, so that the signature refuses nothing.
+ * Shapes, values and scales that an operation rejects at run time; each stands beside one that it
+ * accepts. The model knows no ranks, so the signature rejects nothing.
  */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@
 struct change {
 	uint32_t operand;
 	const char *word;
-	const char *message;	/* a part of the message, or NULL if the operation takes it */
+	const char *message;	/* a part of the message, or NULL if the operation accepts it */
 };
 
 struct refused {
@@ -458,7 +458,10 @@ static const struct {
 	{ "QUANTIZED_LSTM", Q_LSTM, " 17 " },
 };
 
-/* The word at a place, with its dimension `axis` one larger, or another one behind it. */
+/*
+ * Changes the word at a position: its dimension `axis` becomes one larger, or gets another one
+ * behind it.
+ */
 static void enlarge(const char *operands, uint32_t operand, uint32_t axis, char word[MAX_WORD])
 {
 	const char *at = operands, *end;

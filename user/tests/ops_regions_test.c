@@ -13,7 +13,7 @@
 
 #define ROUNDS 300
 
-/* Numbers of one kind: any, few different ones, or some that are odd. */
+/* Numbers of one kind: any, few different ones, or some unusual ones. */
 static void any_floats(float *to, size_t count)
 {
 	static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0 };
@@ -185,7 +185,10 @@ static void test_peaks(void **state)
 
 		for (uint32_t i = 0; i < size * size * count; i++)
 			maps[i] = chance(30) ? NAN : -(float)pick(0, 9);
-		/* One that is first of the largest, and one of as much behind it. */
+		/*
+		 * The position that is first among the largest ones, and another equal one behind
+		 * it.
+		 */
 		for (uint32_t k = 0; k < count; k++) {
 			uint32_t first = pick(0, size * size - 1);
 
@@ -201,7 +204,7 @@ static void test_peaks(void **state)
 		assert_int_equal(oc_run(&c), NN_OK);
 		score = oc_result(&c, 0)->data;
 		for (uint32_t k = 0; k < count; k++) {
-			/* The same map alone, for which there are no vectors. */
+			/* The same map alone, which is not computed in vectors. */
 			static float alone[12 * 12];
 			struct op_case one;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of every operation, broken in every place: each is taken as it
- * stands here and refused with an operand less, one more or one of another type.
+ * The signature of every operation is broken in every place. It is accepted as written here, and
+ * rejected with an operand less, one more or one of another type.
  */
 #include <stdio.h>
 
@@ -14,7 +14,7 @@
 #define CELL "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "
 #define FOUR(x) x " " x " " x " " x " "
 
-/* As few inputs as are possible, as many outputs. */
+/* The smallest number of inputs, and the largest number of outputs. */
 static const struct oc_signature signatures[] = {
 	{ "ADD", "f4 f4 I > f4", true },
 	{ "AVERAGE_POOL_2D", "u4 I I I I I I > u4", true },
@@ -134,8 +134,8 @@ static const struct oc_signature signatures[] = {
 };
 
 /*
- * As many inputs as are possible, and the numbers of inputs that are left when the last ones are
- * missing. A bit stands for each number.
+ * The largest number of inputs, and the numbers of inputs that are allowed when the last ones are
+ * missing. Each number has a bit.
  */
 #define N(count) (UINT64_C(1) << (count))
 
@@ -245,8 +245,8 @@ static void test_counts(void **state)
 }
 
 /*
- * The ranks that each tensor may be of, beside others of unknown ranks: one, "2-4" or "*", any;
- * "-" is a scalar. Inputs that may be omitted are declared with any, for all operations alike.
+ * The allowed ranks of each tensor, beside others of unknown ranks: one rank, "2-4", or "*" for
+ * any; "-" is a scalar. Inputs that may be omitted are declared with any rank, for all operations.
  */
 static const struct {
 	const char *ops;
@@ -463,7 +463,7 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 	return 0;
 }
 
-/* Each operand of each type that there is. */
+/* Checks each operand with each type that exists. */
 static void check_types(const struct oc_signature *s)
 {
 	static const int32_t foreign[] = { NN_TENSOR_OEM_BYTE, NN_OEM_SCALAR, 0x10000, -1 };
@@ -507,7 +507,7 @@ static void test_types(void **state)
 		check_types(&longest[i].signature);
 }
 
-/* One dimension, or the scale, of an operand of a signature, and whether it is still taken. */
+/* A dimension, or the scale, of an operand of a signature, and whether it is still accepted. */
 static void test_known_shapes(void **state)
 {
 	static const struct {

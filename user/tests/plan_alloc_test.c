@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On the way of an execution nothing is allocated, mapped, freed or locked: linked so
- * that calls of plan and operations come here first.
+ * During an execution nothing is allocated, mapped, freed or locked. The program is linked so that
+ * calls of plan and operations go through the functions here.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static uint32_t shapes_in_turn = 1;
 
 #define MAX_BYTES 65536
 
-/* Executes what was built a few times; returns the calls of the later ones. */
+/* Executes the built model a few times; returns the calls of the later executions. */
 static uint32_t count_calls(uint32_t preference)
 {
 	static _Alignas(64) char in[3][MAX_BYTES], out[2][MAX_BYTES];
@@ -103,7 +103,7 @@ static uint32_t count_calls(uint32_t preference)
 	before = atomic_load(&calls) - before;
 	/* Sections were compiled. */
 	assert_true(plan->compiled || sections_made(plan));
-	/* One execution at a time keeps the memory of one. */
+	/* A single execution at a time keeps the memory for one. */
 	if (plan->compiled) {
 		compiled_memory(plan->compiled, &memory);
 		assert_int_equal(compiled_kept(plan->compiled), memory.execution);
@@ -205,7 +205,7 @@ static void test_conversions(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* A loop whose values go from one iteration to the next, and a branch. */
+/* A loop whose values pass from one iteration to the next, and a branch. */
 static void test_control_flow(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void test_unknown_shapes(void **state)
 	dims[0] = 64;
 	dims[1] = 8;
 	assert_no_calls();
-	/* As many as are kept. */
+	/* As many shapes as there are slots for plans. */
 	shapes_in_turn = SECTION_PLANS;
 	assert_no_calls();
 	shapes_in_turn = 1;
@@ -256,7 +256,7 @@ int main(void)
 		cmocka_unit_test(test_dynamic_weights),
 		cmocka_unit_test(test_reference_kernels),
 		cmocka_unit_test(test_conversions),
-		/* With AddressSanitizer each block of a heap is the system's. */
+		/* With AddressSanitizer, the system allocates each block of a heap. */
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_unknown_shapes),

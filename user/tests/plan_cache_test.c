@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saved plans: what is in which part, what is refused, and what damage does.
- * plan_diff_test saves and loads random graphs besides.
+ * Saved plans: the contents of both parts, rejections, and the effects of damage. plan_diff_test
+ * also saves and loads random graphs.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "tests/frozen_form.h"
 #include "tests/heap_blocks.h"
 
-#define WEIGHT 1234.5f		/* by which weights are found in the parts */
+#define WEIGHT 1234.5f		/* a number that identifies weights in the parts */
 
 static struct model_builder built;
 
@@ -175,8 +175,8 @@ static const float mixed_right[] = {
 };
 
 /*
- * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1:
- * every step has a kernel that can be saved.
+ * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1: so every
+ * step has a kernel that can be saved.
  */
 static void build_frozen(void)
 {
@@ -211,7 +211,7 @@ static const float frozen_right[] = {
 /* Models whose plans are saved with a frozen form and without one. */
 static const struct sample {
 	void (*build)(void);
-	const float *right;		/* of the input `six` */
+	const float *right;		/* expected results for the input `six` */
 	size_t count;
 	bool is_frozen;
 } samples[] = {
@@ -363,7 +363,7 @@ static void check_svdf(bool has_bias)
 	assert_memory_equal(out, right, sizeof(right));
 	assert_memory_equal(after, ((const float[]){ first, 0, second, 0 }), sizeof(after));
 	nn_plan_free(plan);
-	/* Its outputs in the same memory. */
+	/* The outputs of a step share memory. */
 	steps = form_steps_begin(s.image.model);
 	assert_true(form_steps_next(&steps));
 	form_outputs(steps.step)[1] = form_outputs(steps.step)[0];
@@ -437,7 +437,7 @@ static void test_frozen_arguments(void **state)
 	assert_memory_equal(out, sample->right, sizeof(out));
 	y.rank = 0;
 
-	/* Too little, nothing at all, and too late. */
+	/* Cases: too little memory, none at all, and too late. */
 	y.length--;
 	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_true(!shape.sufficient && shape.rank == 4 && shape.dims[3] == 2);
@@ -482,7 +482,7 @@ static void test_may_omit(void **state)
 	free_saved(&s);
 }
 
-/* A plan that was loaded is saved to the same parts. */
+/* A loaded plan is saved to the same parts. */
 static void assert_saved_again(const struct saved *s, const struct nn_plan *plan)
 {
 	struct nn_plan_image image;
@@ -601,7 +601,7 @@ static void test_steering_inside(void **state)
 		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 		assert_memory_equal(out, six, sizeof(six));
 		nn_plan_free(plan);
-		/* It is of sections, which another CPU cannot run either. */
+		/* The plan consists of sections, which another CPU cannot run either. */
 		h = saved.image.model;
 		assert_int_equal(h->choice, SAVED_SECTIONS);
 		strcpy(h->kernels, "abacus");
@@ -610,7 +610,7 @@ static void test_steering_inside(void **state)
 	}
 }
 
-/* Saves the model of `built`, loads it and runs it with as many inputs and one output. */
+/* Saves the model of `built`, loads it and runs it with this many inputs and one output. */
 static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void *right,
 			 uint64_t size, bool is_frozen)
 {
@@ -630,7 +630,7 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 	free_saved(&s);
 }
 
-/* Weights that come with each run are packed in each, into memory for the largest ones. */
+/* Weights that come with each run are packed in each run, into memory for the largest ones. */
 static void test_weights_of_runs(void **state)
 {
 	static const float w1[9][2] = { [4] = { 2, 3 } }, w2[] = { 1, 10 }, none[2];
@@ -660,7 +660,7 @@ static void test_weights_of_runs(void **state)
 	check_loaded(inputs, 3, right, sizeof(right), true);
 }
 
-/* A constant that steps read lies right behind one that is only packed, which goes. */
+/* A constant that steps read lies directly after one that is only packed, which is dropped. */
 static void test_pieces(void **state)
 {
 	static const float w[4][4] = { { 1 }, { 0, 1 }, { 0, 0, 1 }, { 0, 0, 0, 1 } }, none[4];
@@ -801,7 +801,7 @@ static void test_lazy(void **state)
 	free_saved(&s);
 }
 
-/* A plan that was executed often measures itself; what it found is loaded with it. */
+/* A plan that was executed often tunes itself; the result is loaded with it. */
 static void check_tuned(const struct sample *sample, bool loaded)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -840,7 +840,8 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	h = s.image.model;
 	assert_true(h->tuned_steps > 0);
 	plan = load(&s);
-	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);	/* low power: of one thread */
+	/* Low power, so that the plan has one thread. */
+	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
 	if (sample->is_frozen)
 		assert_saved_again(&s, plan);
 	nn_plan_free(plan);
@@ -1141,7 +1142,7 @@ static void spoil_operand(struct form f)
 	form_inputs(f.steps[1])[1] = f.head->num_inputs + f.head->num_outputs + f.head->num_places;
 }
 
-/* An ADD of one operand: where the other one would be is what follows. */
+/* Turns an ADD into one of one operand; the next fields are in the other operand's place. */
 static void spoil_num_inputs(struct form f)
 {
 	f.steps[1]->num_inputs--;
@@ -1277,7 +1278,7 @@ static void check_cut_short(const struct sample *sample)
 	sample->build();
 	s = save_built();
 	size = s.image.model_size;
-	/* Each length in memory of that length, for the sanitizer. */
+	/* Each length is tried in memory of that length, for the sanitizer. */
 	for (size_t i = 0; i < size; i++) {
 		void *whole = s.image.model;
 
@@ -1328,7 +1329,7 @@ static void test_options(void **state)
 
 /* ---- What damage does ---- */
 
-/* Any data part behind the stamp changes values only. */
+/* Any data part after the stamp changes only values. */
 static void test_noise(void **state)
 {
 	struct nn_plan *plan;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares compiled, interpreted and loaded plans of random graphs with random
- * operations, types and shapes. Integers must be equal, floats nearly so. A loaded plan
- * gives the same bits as the saved one, or keeps its bounds if it was damaged. The seed
- * is printed; NN_SEED sets the first one, to try new graphs.
+ * Compares compiled, interpreted and loaded plans of random graphs with random operations, types
+ * and shapes. Integers must be equal, floats nearly so. A loaded plan gives the same bits as the
+ * saved one, or keeps its bounds if it was damaged. The seed is printed. NN_SEED sets the first
+ * seed, to try new graphs.
  */
 #include <math.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 400)
-/* No further graph is begun after so long: emulation takes as many times as long. */
+/* After this time no further graph is begun; emulation takes many times as long. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -146,8 +146,8 @@ static struct {
 } counts;
 
 /*
- * A plan that was saved and loaded gives the same bits, for any preference; its
- * data beyond the first page is out of reach while it is loaded.
+ * A plan that was saved and loaded gives the same bits, with any preference. Its data beyond the
+ * first page cannot be accessed while it is loaded.
  */
 static void check_saved(const struct nn_plan *plan, void *input, const struct result *right)
 {
@@ -259,7 +259,7 @@ static void check_plan(const char *kernels, void *input, const struct result *ri
 	run_job(&jobs[1]);
 	if (together)
 		pthread_join(thread, NULL);
-	/* All shapes are known: nothing is left to interpret. */
+	/* All shapes are known, so nothing is interpreted. */
 	nn_plan_memory(plan, &memory);
 	assert_true(memory.execution > 0);
 	for (uint32_t i = 0; i < 2; i++)
@@ -317,7 +317,7 @@ static void tell_seed(void)
 static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 static struct sigaction before[sizeof(signals) / sizeof(signals[0])];
 
-/* Then what would have happened happens. */
+/* Then the default action of the signal happens. */
 static void on_signal(int number)
 {
 	tell_seed();

@@ -39,14 +39,14 @@ static void put(const char *machine, uint32_t cpu, const char *name, const char 
 
 /* The contents of a CPU's files; NULL: the file is missing. */
 struct cpu {
-	const char *second, *third;	/* who shares its caches of these levels */
+	const char *second, *third;	/* CPUs that share its caches of these levels */
 	const char *package, *siblings;
 };
 
 struct machine {
 	const char *name;
 	struct cpu cpus[CPUS];
-	uint32_t count;			/* of domains; 0: the system does not tell */
+	uint32_t count;			/* number of domains; 0 if the system does not know */
 	uint32_t bits[CPUS], packages[CPUS];
 };
 
@@ -71,7 +71,7 @@ static const struct machine machines[] = {
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" },
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" } },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	/* No third level: clusters, and CPUs that share nothing but their package. */
+	/* Without a third level: clusters, and CPUs that share nothing but their package. */
 	{ "clusters", {
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
@@ -152,7 +152,7 @@ static void test_many(void **state)
 	free(d.of);
 }
 
-/* Any machine has bits of domains, and each CPU is in its package. */
+/* Each CPU of this machine is in a domain with its package's other CPUs. */
 static void test_own(void **state)
 {
 	struct domain d;

@@ -89,7 +89,7 @@ static char *dump(const char *format)
 	return text;
 }
 
-/* The lines of one pass: a pointer to the first, whose end is cut. */
+/* Returns the lines of one pass as a pointer to the first; their end is cut. */
 static char *lines_of(char *text, const char *pass)
 {
 	char head[64], *begin, *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights that are no constants: kernels pack them in each execution, give what the
- * reference kernels give, and leave to those what they cannot take.
+ * Weights that are no constants. Kernels pack them in each execution and give the same results as
+ * the reference kernels, which run if a kernel cannot handle them.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -225,8 +225,8 @@ static void test_weights(void **state)
 }
 
 /*
- * A transposed convolution is done in a part for each pair of places within its strides: of these
- * there may be more than 32 bits count. It is left to the reference kernel then.
+ * A transposed convolution has a part for each pair of positions within its strides. Their number
+ * may need more than 32 bits. Then the reference kernel runs.
  */
 static void test_parts_that_wrap(void **state)
 {
@@ -258,8 +258,8 @@ static void test_parts_that_wrap(void **state)
 }
 
 /*
- * Groups in float16, which a model with LSH_PROJECTION does not convert: the bias of the second
- * group is as far from the first one's as that has halves.
+ * Groups in float16, which a model with LSH_PROJECTION does not convert. The distance between the
+ * biases of two groups is counted in fp16 elements.
  */
 static void test_groups_of_halves(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every operation in every type that it takes, in random shapes, compiled against
- * interpreted: bytes and whole numbers must be equal, floats nearly so. Their forms are those of
- * vectors/form.h. What ran is
- * counted: an operation that never did fails the test. NN_SEED sets the first seed.
+ * Every operation in every type that it supports, in random shapes. Compiled and interpreted
+ * results are compared: bytes and whole numbers must be equal, floats nearly so. Their forms are
+ * those of vectors/form.h. Runs are counted, and an operation that never ran fails the test.
+ * NN_SEED sets the first seed.
  */
 #include <float.h>
 #include <math.h>
@@ -26,7 +26,7 @@
 #include "vectors/form.h"
 #include "vectors/random.h"
 
-#define ROUNDS (uint64_t)how_often(12, 4)	/* of each operation in each type */
+#define ROUNDS (uint64_t)how_often(12, 4)	/* rounds of each operation in each type */
 #define FIRST_SEED 1
 
 static const struct form large_forms[] = {
@@ -46,7 +46,7 @@ struct result {
 	struct nn_output_shape shapes[8];
 	enum nn_status status;
 	struct nn_error err;
-	uint32_t tasks;			/* of a step of the plan, at most */
+	uint32_t tasks;			/* maximum number of tasks of a step of the plan */
 };
 
 static struct result results[2];
@@ -64,7 +64,7 @@ static size_t place_of(const struct nn_op *op)
 	return i;
 }
 
-/* By operation and type: plans that were saved in their frozen form. */
+/* By operation and type: number of plans that were saved in the serialised form. */
 static uint32_t frozen[MOST_OPS][FORM_NUM_TYPES];
 /* The first round of all operations, and the first set of kernels: both are saved always. */
 static bool is_first_round, is_first_set;
@@ -278,7 +278,10 @@ static void check_quantised(void)
 	}
 }
 
-/* Gives the outputs the shapes that they have: what leaves one open is not frozen. */
+/*
+ * Gives the outputs their shapes, because a plan with an open shape is not saved in the serialised
+ * form.
+ */
 static void declare_outputs(const struct result *r)
 {
 	const struct nn_subgraph *s = &form.subgraphs[0];
@@ -297,7 +300,7 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 	uint32_t count = 0;
 
 	for (size_t t = 0; t < FORM_NUM_TYPES; t++) {
-		/* The same numbers for each set of kernels, and for none of them. */
+		/* The numbers are the same for each set of kernels, and for the interpreter. */
 		random_start((seed * 131 + (uint64_t)op->code) * 7919 + t);
 		if (form_types[t].type == NN_INT32 || !form_build(op, f, form_types[t].type))
 			continue;
@@ -346,7 +349,7 @@ static void test_threads(void **unused)
 			execute_by(kernels, NN_PREFER_LOW_POWER + 1, &results[1]);
 			assert_int_equal(results[0].status, results[1].status);
 			ran += !results[0].status;
-			/* Others have conversions beside them, which are divided as well. */
+			/* Other steps have conversions beside them, which are divided as well. */
 			if (form_types[t].type != NN_TENSOR_FLOAT16 && results[1].tasks > tasks)
 				tasks = results[1].tasks;
 			if (memcmp(results[0].data, results[1].data, sizeof(results[0].data)))
@@ -377,7 +380,10 @@ static void tell_types(const struct nn_op *op)
 		fail_msg("%s was never executed", op->name);
 }
 
-/* Operations whose kernels can save a step; a kernel that saves none fails nothing else. */
+/*
+ * Operations whose kernels can save a step. Without this list, a kernel that saves none would not
+ * be noticed.
+ */
 static const struct {
 	const char *types;
 	const char *operations;

@@ -23,7 +23,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS 12
-/* No further graph is begun after so long: emulation takes minutes for each. */
+/* After this time no further graph is begun; emulation takes minutes for each. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -33,7 +33,7 @@ static struct {
 	uint32_t input_size;
 	void *out[MAX_OUTPUTS], *right[MAX_OUTPUTS];
 	uint32_t sizes[MAX_OUTPUTS];
-	void *data;		/* of a saved plan */
+	void *data;		/* data part of a saved plan */
 } r;
 
 #define DATA_SIZE ((size_t)96 << 20)

@@ -48,7 +48,7 @@ enum {
 #define MAX_BYTES 4096
 
 static struct model_builder built;
-static size_t arena_size;		/* of the plan that ran last */
+static size_t arena_size;		/* arena of the plan that ran last */
 
 static uint32_t tensor(enum nn_lifetime lifetime, uint32_t rank, const uint32_t *dims)
 {
@@ -202,7 +202,7 @@ static void test_pad_into_pool(void **state)
 	assert_steps(2);
 	build_padded(MAX_POOL_2D, -1, false, true);
 	assert_steps(2);
-	/* More than the least of the input, or counted besides it. */
+	/* A padding above the least value of the input, or one that is counted like the input. */
 	build_padded(MAX_POOL_2D, 1, false, true);
 	assert_steps(3);
 	build_padded(MAX_POOL_2D, 0, false, false);
@@ -240,7 +240,7 @@ static void test_nchw_padded(void **state)
 	assert_steps(4);
 }
 
-/* Images stay turned from the first operation to the last one that can have them so. */
+/* Images stay in NHWC from the first operation to the last one that can use it. */
 static void test_nchw_chain(void **state)
 {
 	uint32_t x, list[4], joined, out, none, one, yes;
@@ -304,7 +304,10 @@ static void test_nchw_channels(void **state)
 	assert_steps(7);
 }
 
-/* A slice in NCHW whose constant bounds have too few elements, before memory that is not there. */
+/*
+ * A slice in NCHW whose constant bounds have too few elements; the memory after them cannot be
+ * accessed.
+ */
 static void test_nchw_short_slice(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -345,7 +348,7 @@ static void test_nchw_short_slice(void **state)
 	munmap(pool, 2 * page);
 }
 
-/* Channels [2, 3] in the order of [3, 2], between two poolings: no image is turned for it. */
+/* Channels [2, 3] in the order of [3, 2], between two poolings: no image is transposed for it. */
 static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
 {
 	uint32_t turned[4], x, list[4], out, more;
@@ -383,7 +386,7 @@ static void test_nchw_shuffle(void **state)
 	assert_steps(5);
 	build_shuffle(MB_DIMS(1, 2, 3, 20), (int32_t[]){ 0, 2, 1, 3 }, false);
 	assert_steps(5);
-	/* Another order, other parts, and one that somebody else reads, too. */
+	/* Another order, other parts, and a value that another operation reads too. */
 	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 0, 2, 1 }, false);
 	assert_steps(7);
 	build_shuffle(MB_DIMS(6, 4, 5), (int32_t[]){ 1, 0, 2 }, false);
@@ -394,7 +397,7 @@ static void test_nchw_shuffle(void **state)
 
 /* ---- Activations ---- */
 
-/* An operation that can have an activation of its own, and one behind it. */
+/* An operation that can have an activation, followed by one. */
 static void build_activated(int32_t code, int32_t activation)
 {
 	static const float numbers[] = { 2, -1, 4, 1, 1, -3 };
@@ -471,7 +474,7 @@ static void test_few_columns(void **state)
 		}
 }
 
-/* NEG, one TRANSPOSE after the other, ABS; what is between may be read besides. */
+/* NEG, two TRANSPOSE operations, ABS; the value in between may be read too. */
 static void build_turns(const int32_t *first, const uint32_t *between, const int32_t *second,
 			bool read_twice)
 {
@@ -504,7 +507,10 @@ static void test_transpose_pair(void **state)
 	assert_steps(2);
 }
 
-/* The first TRANSPOSE stays if others read it too. Axes of one element move without a step. */
+/*
+ * The first TRANSPOSE stays if other operations read it too. Moving axes of one element needs no
+ * step.
+ */
 static void test_transpose_alone(void **state)
 {
 	uint32_t x, y, out;
@@ -594,7 +600,7 @@ static void test_join(void **state)
 	assert_steps(2);
 	build_join(CONCATENATION, 2, NN_SUBGRAPH_OUTPUT);
 	assert_steps(3);
-	/* In the arena, in a part of something larger. */
+	/* The output is in the arena, in a part of a larger operand. */
 	joined = build_join(CONCATENATION, 1, NN_TEMPORARY);
 	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 6, 4));
 	mb_operation(&built, CONCATENATION, MB_LIST(joined, joined, mb_int32(&built, 0)),

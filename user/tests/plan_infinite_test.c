@@ -105,7 +105,7 @@ static void check(const char *name, const char *kernels, const float *got, const
 				 (double)want[i]);
 }
 
-/* By the reference, and by the kernels of each instruction set. */
+/* Checks the reference, and the kernels of each instruction set. */
 static void check_all(const char *name, const float *x, const float *y, const float *want)
 {
 	const struct nn_isa *isa;

@@ -26,9 +26,9 @@
 #define MOST	256		/* threads, the caller's included */
 #define TASKS	5000
 #define JOBS	200
-#define SLEEP_US 2000		/* after which idle threads sleep */
+#define SLEEP_US 2000		/* time after which idle threads sleep */
 #define NEAR	10		/* helpers of a domain */
-#define HANG_S	(unsigned int)scaled(120)	/* after which one that hangs is killed */
+#define HANG_S	(unsigned int)scaled(120)	/* time after which a hanging process is killed */
 
 /* In place of the library's, as are the domains. */
 uint32_t cpus_usable(void)
@@ -106,7 +106,7 @@ static void number(void *arg, uint32_t task, uint32_t thread)
 
 /*
  * A plan has memory for as many threads as there were when it was compiled. A process that was
- * forked since may have more helpers.
+ * forked later may have more helpers.
  */
 static void test_numbers_of_threads(void **state)
 {
@@ -128,7 +128,7 @@ static void count(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&done[task], 1);
 }
 
-/* Jobs of all sizes, of threads that are asleep or awake: each task is run once. */
+/* Jobs of all sizes, with threads that are asleep or awake: each task is run once. */
 static void test_each_task_once(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of floats in vectors, of each set of kernels that this CPU runs: all kinds of numbers,
- * beside what the library computes of them in double precision. Sums of bytes that are near the bounds of
- * 16 bits.
+ * Functions of floats in vectors, with each set of kernels that this CPU runs. All kinds of numbers
+ * are compared with the library's results in double precision. Also sums of bytes near the limits
+ * of 16 bits.
  */
 #include <float.h>
 #include <math.h>
@@ -16,8 +16,8 @@
 
 #include "plan/kernels/pack_q8.h"
 
-#define COUNT 4093		/* that end in a part of a vector */
-#define STEP 6007u		/* from one float's bits to the next */
+#define COUNT 4093		/* a number of elements that ends in a part of a vector */
+#define STEP 6007u		/* distance between the bits of two tested floats */
 
 static float in[COUNT], out[COUNT];
 
@@ -32,7 +32,10 @@ static bool next_floats(uint64_t *bits)
 	return *bits >> 32 == 0;
 }
 
-/* Whether it is so many units in the last place from what is right, or so near. */
+/*
+ * Returns whether a result is within this many units in the last place of the right one, or within
+ * this distance.
+ */
 static bool is_near(float is, double right, double units, double distance)
 {
 	const float rounded = (float)right;

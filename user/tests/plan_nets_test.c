@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The networks that benches measure, of small images: a plan gives what the reference
- * kernels give, bytes exactly and floats nearly so.
+ * The networks that benches measure, with small images: a plan gives the same results as the
+ * reference kernels, bytes exactly and floats nearly.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,8 +20,8 @@
 #include "tests/heap_blocks.h"
 
 #define SIDE 33			/* one more than the largest stride */
-#define TOLERANCE 1e-3f		/* of the largest number of an output */
-#define MAX_STEPS 2		/* of bytes that are made of floats */
+#define TOLERANCE 1e-3f		/* tolerance as a share of an output's largest number */
+#define MAX_STEPS 2		/* tolerance in steps of bytes that are made of floats */
 
 struct args {
 	struct nn_arg args[NET_OUTPUTS];

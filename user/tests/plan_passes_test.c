@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes write small models again: the operations and types that they make, and that these
- * compute the same. All numbers are exact in float16.
+ * Passes rewrite small models. The resulting operations and types are compared, and the results
+ * must stay the same. All numbers are exact in float16.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +23,9 @@
 #define ELEMENTS 8
 
 /*
- * A model as text: a word for each operation, and one for the tensors that it reads and, at the
- * end, writes. A tensor is a letter: x is the input of the model, k, w and v are weights, of which k
- * is a constant. The others are images of [1, 2, 2, 2].
+ * A model as text. Each operation has a word, followed by a word of the tensors that it reads and,
+ * at the end, the one that it writes. A tensor is a letter: x is the input of the model; k, w and v
+ * are weights, and k is a constant. The others are images of [1, 2, 2, 2].
  */
 struct pass_case {
 	const char *model;
@@ -216,7 +216,7 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 		size_t used = strlen(text);
 		uint32_t bytes;
 
-		/* No shape is forgotten. */
+		/* No shape is lost. */
 		assert_true(nn_operand_size(out, &bytes) && bytes);
 		snprintf(text + used, size - used, "%s%s%s", i ? " " : "",
 			 nn_op_name(s->operations[i].type),
@@ -307,7 +307,10 @@ static void test_float16(void **state)
 		/* The second input alone was computed in float16. */
 		{ "CONV xa NEG xb ADD bac", "c",
 		  "CAST:h CAST:h CAST:h CONV_2D:h NEG CAST:h ADD:h CAST" },
-		/* Operations before it, if nothing else reads what they write. */
+		/*
+		 * Operations before it are converted too, if no other operation reads their
+		 * results.
+		 */
 		{ "RELU xa CONV ab", "b", "CAST:h RELU:h CAST:h CAST:h CONV_2D:h CAST" },
 		{ "RELU xa RELU6 ab CONV bc", "c",
 		  "CAST:h RELU:h RELU6:h CAST:h CAST:h CONV_2D:h CAST" },
@@ -317,7 +320,7 @@ static void test_float16(void **state)
 		{ "RELU xa CONV xb ADD bac", "c",
 		  "CAST:h RELU:h CAST:h CAST:h CONV_2D:h ADD:h CAST" },
 		{ "NEG xa CONV ab", "b", "NEG CAST:h CAST:h CAST:h CONV_2D:h CAST" },
-		/* One conversion is enough for all that read it. */
+		/* One conversion serves all operations that read it. */
 		{ "CONV xa NEG ab NEG ac", "abc", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG NEG" },
 		{ "CONV xa CONV xb", "ab",
 		  "CAST:h CAST:h CAST:h CONV_2D:h CAST:h CAST:h CONV_2D:h CAST CAST" },
@@ -333,7 +336,7 @@ static void test_float16(void **state)
 	check_cases(cases, LENGTH(cases), plan_float16);
 }
 
-/* All of it in float32, with conversions where the model begins and ends. */
+/* The whole model is in float32, with conversions at the inputs and outputs. */
 static void test_float32(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -355,7 +358,7 @@ static void test_float32(void **state)
 	check_cases(&single, 1, plan_float32);
 }
 
-/* Images stay turned for as long as what reads them does not mind. */
+/* Images stay in NHWC as long as their readers support it. */
 static void test_nhwc(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -390,17 +393,17 @@ static void test_nhwc(void **state)
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",
 		  "TRANSPOSE CONV_2D CONCATENATION TRANSPOSE" },
-		/* A border that is read by windows alone is added to the image that is turned. */
+		/* A border that only windows read is added to the NHWC image. */
 		{ "PAD xa CONV_NCHW ab", "b", "TRANSPOSE PAD CONV_2D TRANSPOSE" },
 		{ "PAD xa CONV_NCHW ab NEG ac", "bc", "PAD TRANSPOSE CONV_2D NEG TRANSPOSE" },
 		{ "RELU xa CONV_NCHW ab", "b", "RELU TRANSPOSE CONV_2D TRANSPOSE" },
-		/* The one image is turned, the other is not. */
+		/* One image is transposed, the other is not. */
 		{ "CONV_NCHW xa ADD axb", "b", "TRANSPOSE CONV_2D TRANSPOSE ADD" },
 		{ "CONV_NCHW xa CONV_NCHW xb ADD abc", "c",
 		  "TRANSPOSE CONV_2D CONV_2D ADD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION axb", "b",
 		  "TRANSPOSE CONV_2D TRANSPOSE CONCATENATION" },
-		/* One image for several that read it. */
+		/* One transposed image serves all operations that read it. */
 		{ "CONV_NCHW xa RESHAPE ab RESHAPE ac", "bc",
 		  "TRANSPOSE CONV_2D TRANSPOSE RESHAPE RESHAPE" },
 		{ "CONV_NCHW xa RELU ab", "ab", "TRANSPOSE CONV_2D RELU TRANSPOSE TRANSPOSE" },

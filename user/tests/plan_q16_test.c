@@ -26,7 +26,7 @@ static int16_t in[COUNT], out[COUNT];
 
 static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
-	/* Not whole vectors, and one behind the other. */
+	/* The lengths are not whole vectors, and both parts are used. */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
 
@@ -67,7 +67,7 @@ static int32_t any(void)
 	       pick(0, 31);
 }
 
-/* Numbers at the ends of what there is are as likely as others. */
+/* Numbers at the ends of the range are as likely as others. */
 static int32_t any_end(void)
 {
 	return pick(0, 3) ? any() : pick(0, 1) ? INT32_MAX : INT32_MIN;
@@ -111,7 +111,7 @@ static void check_scale(const struct nn_isa *isa)
 static void check_dots(const struct nn_isa *isa)
 {
 	const size_t rows = (size_t)pick(1, MAX_ROWS), depth = (size_t)pick(1, MAX_DEPTH);
-	/* Not larger than needed, so that sanitizers see a read beyond it. */
+	/* The memory has the exact size, so that sanitizers see a read beyond it. */
 	uint8_t *weights = malloc(rows * depth);
 	int16_t x[MAX_DEPTH + NN_Q16_PADDING] = { 0 };
 	int32_t sums[MAX_ROWS], before[MAX_ROWS];

@@ -98,7 +98,7 @@ struct saved_depthwise {
 	struct saved_bytes bytes;
 };
 
-/* As many rows of one byte as 32 bits count: that many, rounded up, are still some. */
+/* A number of one-byte rows near 2^32: rounding it up must not wrap to 0. */
 static void test_most_rows(void **state)
 {
 	enum { IMAGES = 3, ROWS = UINT32_MAX / IMAGES };
@@ -186,7 +186,7 @@ static void test_any_weights(void **state)
 	}
 }
 
-/* Steps of too few or too many words, behind which nothing can be read. */
+/* Steps of too few or too many words; memory after them cannot be read. */
 static void test_words_that_end(void **state)
 {
 	static const uint32_t values[] = { 0, 1, 2, UINT32_MAX };
@@ -263,7 +263,7 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 	return ((const struct numbers *)state)->zero != 99;
 }
 
-/* 2 * 3 elements: the last one that is reached is 2 + 1 * 5 + 2 * 7 elements away. */
+/* 2 * 3 elements: the last element that is reached is 2 + 1 * 5 + 2 * 7 elements away. */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }
 #define HALF 0x3f000000
@@ -336,7 +336,7 @@ static void test_rows(void **state)
 		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
-		/* One word too many, and then a number that does not fit into a word. */
+		/* One word too many, and then a number that does not fit in a word. */
 		again[13] = 0;
 		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));
 		n.dims[1] = (size_t)UINT32_MAX + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that are not compiled as a whole. Each set of shapes gets plans, up to the number that is
- * kept, from several threads. A saved and loaded model does the same.
+ * Models that are not compiled as a whole. Several threads use sets of shapes, which get plans up
+ * to the limit. A saved and loaded model does the same.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -116,7 +116,7 @@ static uint64_t weights_of(const struct nn_plan *plan)
 	return memory_of(plan).weights;
 }
 
-/* Plans of all shapes use the same packed weights, and those that were there go with the last one. */
+/* Plans of all shapes share the packed weights, which are freed with the last plan. */
 static void test_shared_weights(void **state)
 {
 	struct nn_plan *plan;
@@ -134,7 +134,7 @@ static void test_shared_weights(void **state)
 	assert_int_equal(weights_of(plan), one);
 	for (uint32_t rows = 1; rows <= 3 * SECTION_PLANS; rows++)
 		check_rows(plan, rows);
-	/* One row may be packed otherwise. */
+	/* The weights for a single row may be packed differently. */
 	assert_true(weights_of(plan) <= 2 * one);
 	nn_plan_free(plan);
 	plan = make_plan("none", 0);
@@ -143,7 +143,7 @@ static void test_shared_weights(void **state)
 	nn_plan_free(plan);
 }
 
-/* Whether a plan for so many rows is there: it is made otherwise, which allocates. */
+/* Returns whether a plan for this many rows exists; otherwise it is made now, which allocates. */
 static bool is_there(const struct nn_plan *plan, uint32_t rows)
 {
 	uint64_t before = sections_made(plan);
@@ -152,7 +152,10 @@ static bool is_there(const struct nn_plan *plan, uint32_t rows)
 	return sections_made(plan) == before;
 }
 
-/* As many plans as are kept, by number and by bytes; that used least recently goes first. */
+/*
+ * As many plans are cached as the limits of number and bytes allow; the least recently used is
+ * freed first.
+ */
 static void test_bounds(void **state)
 {
 	struct nn_plan_memory memory;
@@ -165,7 +168,10 @@ static void test_bounds(void **state)
 		assert_false(is_there(plan, rows));
 	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
 		assert_true(is_there(plan, rows));
-	/* The one that goes then is wanted again: whether it is made again depends on what that takes. */
+	/*
+	 * The plan that was freed is wanted again. Whether it is made again depends on the time
+	 * that takes.
+	 */
 	assert_false(is_there(plan, SECTION_PLANS + 1));
 	assert_true(is_there(plan, 2));
 	check_rows(plan, 1);
@@ -193,7 +199,7 @@ static void test_bounds(void **state)
 	assert_true(is_there(plan, 4));
 	nn_plan_free(plan);
 
-	/* Without any room the last one stays. */
+	/* Without any room the last plan stays. */
 	plan = make_plan(NULL, 1);
 	assert_false(is_there(plan, 2));
 	for (uint32_t i = 0; i < 30; i++)
@@ -203,7 +209,7 @@ static void test_bounds(void **state)
 	nn_plan_free(plan);
 }
 
-/* Two sets of shapes in turn, and room for one: one of them is interpreted, which costs less. */
+/* Two sets of shapes in turn, with room for one plan: one set is interpreted, which costs less. */
 static void test_in_turn(void **state)
 {
 	struct nn_plan *plan;
@@ -224,7 +230,7 @@ static void *run_rows(void *arg)
 	return NULL;
 }
 
-/* More shapes than are kept, by number or by bytes, from several threads at a time. */
+/* More shapes than the limits of number or bytes allow, from several threads at a time. */
 static void test_threads(void **state)
 {
 	struct nn_plan *plan;
@@ -272,7 +278,9 @@ static void test_saved(void **state)
 	nn_plan_free(plan);
 }
 
-/* An operation that waits for a value stays by itself; what comes before it is compiled. */
+/*
+ * An operation whose shape depends on a value is left alone; the operations before it are compiled.
+ */
 static void test_cut(void **state)
 {
 	static float in[4 * COLUMNS], out[4 * 8];
@@ -318,7 +326,7 @@ static void build_two(void)
 	built.operands[0][out].lifetime = NN_TEMPORARY;
 	relu = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 	mb_operation(&built, RELU, MB_LIST(out), MB_LIST(relu));
-	/* In place of what it reads. */
+	/* The operation reads this in place of its input. */
 	built.outputs[0][0] = relu;
 	built.subgraphs[0].num_outputs--;
 }
@@ -354,7 +362,7 @@ static void *run_two(void *arg)
 	return NULL;
 }
 
-/* Sections without room keep what they used last, and let other plans go, while others run them. */
+/* Sections without room keep the last used plan, and free others while other threads run them. */
 static void test_sections_evict(void **state)
 {
 	struct nn_plan *plan;
@@ -376,7 +384,7 @@ static void test_sections_evict(void **state)
 
 /*
  * A shape that is computed from constants, and is also an output. Operations that depend on it are
- * not compiled with it; all others are. The same behind a cut.
+ * not compiled with it; all others are. The same happens after a cut.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -535,9 +543,12 @@ static void test_division(void **state)
 		{ "A", "1" }, { "AAA", "3" },
 		/* A shape that the section itself computes from constants: "l" omits an input. */
 		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
-		/* One that is known only when it runs: from an input, at random, or an input. */
+		/*
+		 * A shape that is known only when it runs: from an input, at random, or an input
+		 * itself.
+		 */
 		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
-		/* One that another section computes. */
+		/* A shape that another section computes. */
 		{ "cNR", "1--" }, { "cTRA", "1--1" },
 		{ "T", "-" }, { "ATA", "1-1" },
 		/* Addresses that change no shape. */

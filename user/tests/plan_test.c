@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans: arguments, shapes that are only known when running, outputs that are
- * too small, foreign memory, control flow, deadlines.
+ * Plans: arguments, shapes that are only known at run time, outputs that are too small, foreign
+ * memory, control flow, deadlines.
  */
 #include <float.h>
 #include <math.h>
@@ -136,7 +136,7 @@ static void build_if(int32_t type, uint32_t rank, const uint32_t *dims)
 	sample_if(&built);
 }
 
-/* The operations whose times are told; of a model that was rewritten their numbers are its own. */
+/* The operations whose times are reported; those of a rewritten model have its numbers. */
 static const struct {
 	const char *name;
 	void (*build)(int32_t type, uint32_t rank, const uint32_t *dims);
@@ -273,7 +273,7 @@ static void test_half_is_rounded_by_cast(void **state)
 	nn_plan_free(plan);
 }
 
-/* LSH_PROJECTION hashes its input's bytes: as float32 they would be others. */
+/* LSH_PROJECTION hashes its input's bytes, which conversion to float32 would change. */
 static void test_half_is_hashed_as_it_is(void **state)
 {
 	static const uint16_t hash[] = { 0x3000, 0xb800, 0x3c00, 0x4500, 0xc500, 0x2c00, 0x4200,
@@ -577,7 +577,9 @@ static void test_shape_from_values(void **state)
 	c.outputs[0] = (struct nn_arg){ .data = NULL };
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
 
-	/* The argument may know what the model does not, and then it must be so. */
+	/*
+	 * The argument may give dimensions that the model does not know; then they must be right.
+	 */
 	c.outputs[0] = (struct nn_arg){ .data = out, .length = sizeof(out), .rank = 2,
 					.dims = { 0, 2 } };
 	assert_runs(plan, &c);
@@ -685,7 +687,7 @@ static void test_output_that_is_read(void **state)
 	assert_memory_equal((char *)sum + 1, sums, sizeof(sums));
 	assert_memory_equal((char *)product + 2, products, sizeof(products));
 
-	/* The first does not fit: the second's shape, and its data, are known all the same. */
+	/* The first output does not fit; the second's shape and data are known all the same. */
 	two_outputs_call(&c, sum, product);
 	c.outputs[0].length = 4;
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 4 bytes, not 16");
@@ -878,7 +880,7 @@ static void test_while(void **state)
 	assert_runs(plan, &c);
 	assert_true(out[0] == 10 && out[1] == 55);
 
-	/* No iteration: the initial values are the result. */
+	/* Without an iteration the initial values are the result. */
 	while_call(&c, none, out);
 	assert_runs(plan, &c);
 	assert_true(out[0] == 3 && out[1] == 4);
@@ -1044,8 +1046,8 @@ static void test_threads(void **state)
 }
 
 /*
- * ADD, PAD, CONV_2D with a filter of 3 by 3 ones: a sum of each pixel's neighbours, of an
- * image of 2 by 2 which `border` makes larger. Returns the padded image.
+ * Builds ADD, PAD, and CONV_2D with a filter of 3 by 3 ones, which sums each pixel's neighbours.
+ * The image of 2 by 2 is enlarged by `border`. Returns the padded image.
  */
 static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime lifetime)
 {
@@ -1074,7 +1076,7 @@ static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime 
 	return padded;
 }
 
-/* The steps that are left of the model, which are as many when it is saved and loaded. */
+/* Counts the model's remaining steps, whose number is the same when it is saved and loaded. */
 static uint32_t count_steps(void)
 {
 	static const struct nn_plan_options options;
@@ -1118,7 +1120,7 @@ static void test_fold_pad(void **state)
 	assert_runs(plan, &c);
 	assert_memory_equal(out, right, sizeof(right));
 	nn_plan_free(plan);
-	/* As large as the filter, of channels, an output: they stay. */
+	/* A border as large as the filter, a border of channels, and an output stay. */
 	build_padded(3, 0, NN_TEMPORARY);
 	assert_int_equal(count_steps(), 3);
 	build_padded(1, 1, NN_TEMPORARY);
@@ -1185,7 +1187,10 @@ static bool run_window(const char *kernels, float out[81])
 	return folded;
 }
 
-/* Both paddings of CONV_2D itself, with all strides and borders, as interpreted. */
+/*
+ * Both paddings of CONV_2D itself, with all strides and borders, give the same results as
+ * interpreted.
+ */
 static void test_fold_pad_windows(void **state)
 {
 	float right[81], out[81];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that share the work of executions: tasks of any length, and a process that forks,
- * whose child has none of its parent's threads and makes its own.
+ * The threads that share the work of executions: tasks of any length, and a forked process, whose
+ * child has none of its parent's threads and makes its own.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,9 +19,9 @@
 #include "../../selftests/lib/runner.h"
 #include "plan/run/threads.h"
 
-#define JOBS	8		/* as many as can be shared at a time */
-#define LONG_US 5000		/* more than a helper of threads_run() may be late */
-#define CHILD_S (unsigned int)scaled(60)	/* after which one that hangs is killed */
+#define JOBS	8		/* number of jobs that can be shared at a time */
+#define LONG_US 5000		/* longer than a helper of threads_run() may be late */
+#define CHILD_S (unsigned int)scaled(60)	/* time after which a hanging process is killed */
 
 static struct {
 	atomic_uint inside;	/* tasks of blocked jobs */
@@ -44,7 +44,7 @@ static void *open_job(void *arg)
 	return NULL;
 }
 
-/* Each task waits for the other: one thread alone never ends. */
+/* Each task waits for the other one, so a single thread would never end. */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	atomic_uint *met = arg;
@@ -88,7 +88,7 @@ static struct {
 
 #define TASKS 1000
 
-/* Helpers stay in a task until all others are done; the caller begins when there is one. */
+/* Helpers stay in a task until all others are done; the caller begins when there is a helper. */
 static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -129,7 +129,7 @@ static void test_forked_child(void **state)
 		skip();
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, open_job, NULL), 0);
-	/* Each opener is in a task of its own job, and all helpers are in some. */
+	/* Each opener is in a task of its own job, and all helpers are in tasks. */
 	while (blocked.inside < JOBS + threads_start() - 1)
 		sched_yield();
 	child = fork();

@@ -21,7 +21,7 @@
 typedef uint64_t time_fn(uint32_t run, uint32_t step, uint32_t threads, uint32_t others);
 
 struct tuned {
-	uint32_t runs;			/* until it was done */
+	uint32_t runs;			/* number of runs until it was done */
 	uint32_t threads[STEPS];
 };
 
@@ -46,7 +46,7 @@ static struct tuned tune(time_fn *time)
 		for (uint32_t i = 0; i < STEPS; i++)
 			tuning_add(t, i, time(result.runs, i, tuning_threads(t, i, THREADS),
 					      alone));
-		/* One that failed is not counted. */
+		/* A failed execution is not counted. */
 		tuning_end(&c, result.runs != 5);
 		if (result.runs == 5) {
 			t = tuning_begin(c.tuning);
@@ -73,7 +73,10 @@ static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uin
 	return step == 1 && threads == 1 ? 50 : 100 + (threads == 1);
 }
 
-/* So it is by itself, but where one step runs alone the others have threads to wake. */
+/*
+ * Each step alone is faster on one thread; but if one step runs alone, the others have threads to
+ * wake.
+ */
 static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	return one_is_faster(run, step, threads, others) +
@@ -99,7 +102,10 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 	return threads == 1 ? 100 : 60;
 }
 
-/* Threads of step 1 are late in three runs of four, in the others as fast as one is alone. */
+/*
+ * In three runs of four the threads of step 1 are late; in the others they are as fast as one
+ * thread.
+ */
 static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	uint32_t mixed = (run + 7) * 2654435761u;

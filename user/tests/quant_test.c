@@ -106,7 +106,7 @@ static double logistic(double x)
 	return 1 / (1 + exp(-x));
 }
 
-/* All inputs of 16 bits; the error in steps of the result. */
+/* Tries all inputs of 16 bits; the error is in steps of the result. */
 static void test_functions_of_16_bits(void **state)
 {
 	(void)state;

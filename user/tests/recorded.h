@@ -13,7 +13,7 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Each tensor has numbers of its own. */
+/* Each tensor has its own numbers. */
 static uint32_t recorded_seed(const char *name)
 {
 	uint32_t state = 1;

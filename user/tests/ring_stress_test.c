@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many waits that end by the other process: sleeps, spins that turn into sleeps, and the doorbell,
- * with random delays. A waiting thread only goes on when it is woken, so that a lost wake is a
- * hang, which an alarm ends.
+ * Many waits that the other process ends: sleeps, spins that turn into sleeps, and the doorbell,
+ * with random delays. A waiting thread only goes on when it is woken. So a lost wake-up is a hang,
+ * which an alarm ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 8;
 }
 
-/* Mostly short, so that what follows meets the other end in the middle of something. */
+/* Delays are mostly short, so that the next step meets the other end in the middle of its work. */
 static void delay(uint32_t *random)
 {
 	uint32_t n = next_random(random);
@@ -61,7 +61,7 @@ static void begin(struct nn_ring *ring, struct shared *shared, int mine)
 	ring->slice_ns = HOUR_NS;
 }
 
-/* A budget that makes the next wait sleep at once, soon, or hardly ever. */
+/* Sets a budget with which the next wait sleeps at once, soon, or hardly ever. */
 static void vary(struct nn_ring *ring, uint32_t *random)
 {
 	static const uint64_t budgets[] = { 0, 0, 1000, 20000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a burst's rings in plain memory: packets whole or not at all, hostile words, sleeps
- * and wakes; the parsers against every packet that is malformed.
+ * The ends of a burst's rings in plain memory: complete packets or none, hostile words, sleeps and
+ * wakes, and the parsers with malformed packets of every kind.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -26,7 +26,7 @@
 #include "tests/heap_blocks.h"
 
 #define MAX_CAPACITY 64
-#define RESULT_DATUMS 5	/* of result_sample(), without its message */
+#define RESULT_DATUMS 5	/* length of result_sample() without its message */
 
 /* A burst as both ends see it. */
 struct pair {
@@ -91,7 +91,7 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 /* This happens when an end reads the clock, between its last look and its sleep. */
 static struct {
 	struct pair *of;
-	bool dies;		/* else a packet comes from the client */
+	bool dies;		/* the burst dies; otherwise a packet comes from the client */
 	int after;		/* as many readings */
 } at_clock;
 
@@ -141,7 +141,7 @@ static void test_geometry(void **state)
 	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
 }
 
-/* Each result has a name of its own. */
+/* Each result has its own name. */
 static void test_names(void **state)
 {
 	(void)state;
@@ -220,7 +220,7 @@ static void test_full_ring(void **state)
 	assert_int_equal(nn_ring_try_send(&p.client, out, 10), NN_RING_TOO_BIG);
 	make_packet(out, 4, 1);
 	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_OK);
-	/* One line is left: two are not written in part. */
+	/* Only one line is free, so a packet of two lines is not written in part. */
 	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_AGAIN);
 	assert_int_equal(lines_of(&p, 0)[2].sequence, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 4, clock_ns() + 1000000), NN_RING_AGAIN);
@@ -352,7 +352,10 @@ static void test_hostile_waiting(void **state)
 	pair_free(&p);
 }
 
-/* The wakes that a packet, and freed lines, cost by what the other end says it sleeps on. */
+/*
+ * The wake-ups that a packet, and freed lines, cause, depending on what the other end says that it
+ * sleeps on.
+ */
 static const struct {
 	uint32_t waiting;
 	uint64_t client_sends, worker_sends, frees;
@@ -599,7 +602,10 @@ static void *send_thread(void *data)
 	return (void *)(uintptr_t)nn_ring_send(&p->client, out, 9, NN_RING_FOREVER);
 }
 
-/* An end that sleeps sees death after interrupts alone; one of them may come before it sleeps. */
+/*
+ * A sleeping end sees the burst's death only after interrupts; one of them may come before it
+ * sleeps.
+ */
 static void test_sleeper_sees_death(void **state)
 {
 	struct nnaccel_datum out[9];
@@ -682,7 +688,10 @@ static void test_tail(void **state)
 	p.worker.slice_ns = 3600 * NS_PER_S;
 	expect_long(&p.worker.waiter);
 	late_ns = p.worker.waiter.late_ns;
-	/* It learns nothing from a packet before the sleep, nor from a time that is up before. */
+	/*
+	 * It learns nothing from a packet that comes before the sleep, nor from a wait that times
+	 * out before.
+	 */
 	at_clock.of = &p;
 	at_clock.dies = false;
 	at_clock.after = 1;
@@ -775,7 +784,7 @@ static void test_plans(void **state)
 	struct nn_waiter waiter;
 
 	(void)state;
-	/* Nothing is known: sleep. */
+	/* Without any knowledge it sleeps. */
 	nn_waiter_init(&waiter, 200000);
 	plan = nn_waiter_plan(&waiter);
 	assert_int_equal(plan.spin_ns, 0);
@@ -788,7 +797,7 @@ static void test_plans(void **state)
 	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
 	assert_true(plan.spin_ns > 1500000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 1500000 / 4);
-	/* But no longer than two and a half times the budget. */
+	/* But it spins no longer than two and a half times the budget. */
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
@@ -802,7 +811,7 @@ static void test_plans(void **state)
 	assert_int_equal(plan.spin_ns, 0);
 }
 
-/* One long pause does not make what follows look long. */
+/* One long pause does not make later waits look long. */
 static void test_pause_is_forgotten(void **state)
 {
 	struct nn_waiter waiter;
@@ -817,7 +826,7 @@ static void test_pause_is_forgotten(void **state)
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 }
 
-/* The plan of a waiter that only sleeps; counts such plans until one that spins comes. */
+/* Returns the plan of a waiter that only sleeps; counts such plans until one that spins comes. */
 static int sleeps_before_probe(struct nn_waiter *waiter)
 {
 	int sleeps = 0;
@@ -850,12 +859,12 @@ static void test_probes(void **state)
 		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 		nn_waiter_learn(&waiter, 2000, false);
 	}
-	/* No probes if spinning is not allowed. */
+	/* There are no probes if spinning is not allowed. */
 	nn_waiter_init(&waiter, 0);
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
 }
 
-/* A waiter that was held up leaves the CPU to others, longer each time, and keeps its means. */
+/* A waiter that was delayed leaves the CPU to others, longer each time, and keeps its means. */
 static void test_held_up(void **state)
 {
 	struct nn_waiter waiter;
@@ -885,7 +894,7 @@ static void test_held_up(void **state)
 	assert_int_equal(waits, 8);
 }
 
-/* A timed sleep that ends later than it was thought counts at once, an earlier one by and by. */
+/* A timed sleep that ends later than expected counts at once, an earlier one only gradually. */
 static void test_late(void **state)
 {
 	struct nn_waiter waiter;
@@ -905,7 +914,7 @@ static void test_late(void **state)
 	assert_true(waiter.late_ns > 999000 && waiter.late_ns <= 1000000);
 }
 
-/* An end waits for what comes then. Returns the time that it takes to wake up, 0: it spun. */
+/* Simulates a wait of an end. Returns the time that it takes to wake up; 0 if it spun. */
 static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint32_t *random)
 {
 	bool slept = comes_ns > nn_waiter_plan(waiter).spin_ns;
@@ -1034,7 +1043,7 @@ static void test_request_round_trip(void **state)
 	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
 }
 
-/* As much as the parser has room for, and as many dimensions as there can be. */
+/* As much as the parser has room for, with the largest rank. */
 static void test_largest_request(void **state)
 {
 	struct nnaccel_datum datums[256];
@@ -1069,7 +1078,7 @@ static void test_largest_request(void **state)
 	assert_non_null(nn_request_parse(datums, n, &out.request));
 }
 
-/* One field of one datum of the sample, and what it becomes. */
+/* A changed field of one datum of the sample. */
 struct change {
 	const char *name;
 	uint32_t datum;
@@ -1180,7 +1189,7 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), RESULT_DATUMS);
 	assert_null(nn_result_parse(datums, RESULT_DATUMS, &got));
 	assert_string_equal(message, "");
-	/* Each status, and as many dimensions as there can be. */
+	/* Each status, with the largest rank. */
 	shapes[1].rank = NNACCEL_MAX_RANK;
 	for (uint32_t i = 0; i < NNACCEL_MAX_RANK; i++)
 		shapes[1].dims[i] = 7 + i;

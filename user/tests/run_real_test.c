@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym() of the library of `nnaccel run`, and how that finds the functions of a runtime. The library itself plays
- * the runtime: it has functions of these names.
+ * dlsym() of the library of `nnaccel run`, and how it finds the functions of a runtime. The library
+ * itself plays the runtime: it has functions with these names.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ static int set_up(void **state)
 	return !runtime;
 }
 
-/* A program without a device gets what it asks for. */
+/* A program without a device gets the original function. */
 static void test_no_device(void **state)
 {
 	(void)state;
@@ -102,7 +102,7 @@ static void test_device(void **state)
 		assert_null(dlsym(other, name));
 		assert_ptr_equal(run_real((const void *)set_up, name), theirs);
 	}
-	/* Other names are never ours. */
+	/* Other names are never replaced. */
 	assert_ptr_equal(dlsym(runtime, "_exit"), true_of(runtime, "_exit"));
 	assert_ptr_not_equal(dlsym(runtime, "_exit"), NULL);
 	assert_null(dlsym(runtime, "OrtGetApiBases"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library of `nnaccel run` in programs, each of which is a child of this one. This program plays both
- * runtimes, the plug-ins and the clock. A line is written for each call that they get.
+ * The library of `nnaccel run` in programs, each of which is a child of this one. This program
+ * plays both runtimes, the plug-ins and the clock. Each call that they get writes a line.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ static struct {
 	bool no_table, fails_to_list, fails_to_register, fails_to_add, fails_to_copy, fails_to_choose;
 	int bad_sessions;		/* that are next */
 	bool no_plugin, no_symbol, no_delegate;
-	int modified;			/* what giving the graph to the delegate returns */
+	int modified;			/* result of giving the graph to the delegate */
 } played;
 
 __attribute__((format(printf, 1, 2))) static void called(const char *format, ...)
@@ -452,7 +452,7 @@ static void ort_memory(void)
 	called("%s\n", status ? status->text : "made");
 }
 
-/* Options of the program; later another's come to the same address. */
+/* Options of the program; later another object has the same address. */
 static void ort_options(void)
 {
 	OrtSessionOptions *options;
@@ -494,7 +494,7 @@ static void ort_tables(void)
 	called(" %d%d%d", api != tables[0], ours->GetApi(23) == api, ours->GetApi(24) != api);
 	called("%d%d", ours->GetApi(24) == ours->GetApi(24), ours->GetApi(25) == NULL);
 	called("%d\n", ours->GetApi(22) == no_object);
-	/* All other calls are theirs. */
+	/* All other calls are the runtime's own. */
 	called("%d%d\n", ((void *const *)api)[10] == (void *)create_options, ((void *const *)api)[399] == NULL);
 	their_base = &second_base;
 	called("%d\n", OrtGetApiBase() == &second_base);

@@ -56,7 +56,7 @@ static inline uint32_t count(const char *what)
 	return n;
 }
 
-/* So many steps came from the cache, and so many lines tell of something wrong. */
+/* This many steps came from the cache, and this many lines report a fault. */
 static inline void assert_logged(uint32_t hits, uint32_t warnings)
 {
 	if (count("prepared from the cache") != hits || count("warn:") != warnings)
@@ -75,7 +75,7 @@ static inline int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* In order: the files of an entry, the model's first, follow each other. */
+/* Files in order: those of an entry follow each other, the model's first. */
 static inline struct listing list(void)
 {
 	DIR *d = opendir(dir);
@@ -105,8 +105,8 @@ static inline void remove_all(void)
 
 /* ---- how often the engine saves ---- */
 
-#define SAVE_NS UINT64_C(110000000)	/* one entry of a user's, */
-#define SAVES_AT_ONCE 30		/* and so many, if there were none for long */
+#define SAVE_NS UINT64_C(110000000)	/* a user may save one entry in this time, */
+#define SAVES_AT_ONCE 30		/* and this many at once after a pause */
 
 /* Waits until the limit of saves per time allows `entries` more saves. */
 static inline void pace_saves(uint32_t entries)
@@ -123,7 +123,7 @@ static inline void pace_saves(uint32_t entries)
 		usleep((useconds_t)((paid_ns - now_ns) / 1000));
 }
 
-/* Goes before all else: the library reads its environment once. */
+/* Call it first, because the library reads its environment once. */
 static inline void cache_fixture_init(void)
 {
 	for (int i = 0; i < TOKEN_SIZE; i++)

@@ -48,7 +48,7 @@ static float weight(uint32_t unit, uint32_t input)
 	return (float)((unit * 7 + input * 3) % 11) - 5;
 }
 
-/* Another model with the same arguments: so much is added to each output. */
+/* Another model with the same arguments; this number is added to each output. */
 static float added;
 
 static ANeuralNetworksModel *weights_model(uint32_t units)
@@ -275,7 +275,7 @@ static void test_first_compilation_is_silent(void **state)
 	assert_logged(0, 0);
 }
 
-/* Each property that changes plans gives another entry. */
+/* Each property that changes plans makes another entry. */
 static void test_keys(void **state)
 {
 	static const struct wishes others[] = {
@@ -471,7 +471,10 @@ static void test_half_missing(void **state)
 	assert_hit();
 }
 
-/* Bits all over both files: nnapi-reference tells them all, nnaccel those of the model file. */
+/*
+ * Bits spread over both files: nnapi-reference detects all changes, nnaccel those of the model
+ * file.
+ */
 static void test_flipped_bits(void **state)
 {
 	int last = getenv("NN_TEST_DEVICE") ? MODEL_FILE : DATA_FILE;
@@ -533,7 +536,7 @@ static void test_no_files(void **state)
 	remove_all();
 }
 
-/* A file system that is full, where the process may mount one. */
+/* A file system that is full, if the process may mount one. */
 static void test_full_disk(void **state)
 {
 	char fill[65536] = { 1 }, name[512];
@@ -649,7 +652,7 @@ static void test_no_room(void **state)
 		snprintf(text, sizeof(text), "%d", room);
 		setenv("NN_TEST_ROOM", text, 1);
 		in_child("no-room");
-		/* Not torn: either empty or whole. */
+		/* The file is not torn: it is either empty or complete. */
 		if (stat_of(MODEL_FILE).st_size)
 			assert_hit();
 	}
@@ -696,7 +699,7 @@ static void test_processes_at_a_time(void **state)
 	assert_hit();
 }
 
-/* Another process writes into the cache files all the time, and ignores their locks. */
+/* Another process writes to the cache files all the time, and ignores their locks. */
 static void test_scribbler(void **state)
 {
 	pid_t pid;
@@ -747,7 +750,7 @@ static void test_in_use_damaged(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* An entry in use is used by others too, and by the same process. */
+/* An entry in use can be used by other processes, and again by the same process. */
 static void test_in_use(void **state)
 {
 	ANeuralNetworksModel *model = weights_model(OUT);
@@ -759,7 +762,7 @@ static void test_in_use(void **state)
 	assert_hit();
 	in_child("hit");
 	assert_right(c, OUT);
-	/* Files that go away are still there for who uses them. */
+	/* Removed files still exist for processes that use them. */
 	remove_all();
 	assert_right(c, OUT);
 	ANeuralNetworksCompilation_free(c);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls in any order: many short lives of a few objects of each kind, right and wrong
- * calls on them, freed in any order. It finds faults that sanitizers report, results
- * that are no ResultCode, and objects that a failing call returned. NN_SEED gives
- * other lives.
+ * Calls in any order: a few objects of each kind live for a short time, get right and wrong calls,
+ * and are freed in any order. It finds faults that sanitizers report, results that are no
+ * ResultCode, and objects that a failing call returned. NN_SEED sets another order.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 #define EVENTS 4
 #define DESCS 3
 #define MEMORIES 5
-#define FIXED 2		/* memories that stay: models have constants in them */
+#define FIXED 2		/* memories that stay, because models have constants in them */
 
 #define BYTES 64
 
@@ -44,7 +43,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(w.random >> 33) % n;
 }
 
-/* One of an array's objects, which may be NULL. */
+/* One object of an array, which may be NULL. */
 #define ANY(array) ((array)[below(ARRAY_SIZE(array))])
 
 static bool succeeds(int result)
@@ -256,7 +255,7 @@ static void new_execution(void)
 	assert_int_equal(succeeds(result), *execution != NULL);
 	succeeds(ANeuralNetworksExecution_setReusable(*execution, below(2)));
 	succeeds(ANeuralNetworksExecution_setMeasureTiming(*execution, below(2)));
-	/* With one, bursts are not used. */
+	/* With a deadline, bursts are not used. */
 	if (below(2))
 		succeeds(ANeuralNetworksExecution_setLoopTimeout(*execution, 1000000));
 	set_argument(*execution, 0, false, in);
@@ -324,7 +323,7 @@ static void change_desc(void)
 		succeeds(ANeuralNetworksMemoryDesc_finish(*desc));
 }
 
-/* In the place of another, once no execution uses that. */
+/* Replaces a memory, once no execution uses it. */
 static void new_memory(void)
 {
 	ANeuralNetworksMemory **place = &w.memories[FIXED + below(MEMORIES - FIXED)], *memory;
@@ -420,7 +419,7 @@ static void test_calls(void **state)
 	(void)state;
 	for (i = 0; i < LIVES; i++)
 		live((seed ? (uint32_t)strtoul(seed, NULL, 0) : 1) + i);
-	/* They are not all refused. */
+	/* Not all calls were rejected. */
 	assert_true(w.succeeded > LIVES);
 }
 

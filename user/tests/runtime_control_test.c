@@ -179,7 +179,7 @@ static void test_refusals(void **state)
 	assert_ok(ANeuralNetworksModel_addOperand(model, &floats));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &fewer));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 1, f->add_ten));
-	/* No second branch; then an output that no branch has. */
+	/* The second branch is missing; then no branch has the output. */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4,
 								  operands, 1, &output));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 2, f->add_hundred));
@@ -240,7 +240,10 @@ static ANeuralNetworksModel *loop_model(const ANeuralNetworksModel *condition,
 	return model;
 }
 
-/* A loop timeout of 0 ends at once; it is not the default. One beyond the maximum is the maximum. */
+/*
+ * A loop timeout of 0 ends at once; it is not the default. A timeout beyond the maximum becomes the
+ * maximum.
+ */
 static void test_loop_timeout(void **state)
 {
 	const struct {

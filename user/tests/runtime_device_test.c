@@ -48,7 +48,7 @@ static void test_choice(void **state)
 	assert_false(accel.saw_deadline);
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* For low power the CPU is the better one. */
+	/* For low power the CPU is the better device. */
 	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
 	assert_ok(ANeuralNetworksCompilation_setPreference(compilation,
 							   ANEURALNETWORKS_PREFER_LOW_POWER));
@@ -102,7 +102,7 @@ static void test_unreachable_constant(void **state)
 	munmap(base, sizeof(add_b));
 }
 
-/* Each wish of a compilation arrives at the device, in the HAL's numbers. */
+/* Each setting of a compilation reaches the device, in the HAL's numbers. */
 static void test_wishes_arrive(void **state)
 {
 	static const struct {
@@ -133,7 +133,10 @@ static void test_wishes_arrive(void **state)
 		assert_true(accel.preparation.deadline_ns ==
 			    (timeout_ns == NS_PER_S ? clock_ns() + NS_PER_S : timeout_ns));
 		assert_null(accel.preparation.attributes);
-		/* A model whose worker died has the execution's deadline, and else the same wishes. */
+		/*
+		 * A model whose worker died is prepared with the execution's deadline, and
+		 * otherwise with the same settings.
+		 */
 		memset(&accel.preparation, 0, sizeof(accel.preparation));
 		accel.worker++;
 		assert_ok(compute_sum(c));
@@ -146,7 +149,9 @@ static void test_wishes_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* So do those of an execution, also in a burst. The usual loop timeout is a burst's own. */
+/*
+ * The settings of an execution arrive too, also in a burst. A burst has its own usual loop timeout.
+ */
 static void test_limits_arrive(void **state)
 {
 	const uint64_t usual = ANeuralNetworks_getDefaultLoopTimeout(), most = 15 * NS_PER_S;
@@ -310,7 +315,10 @@ static void test_sync_file(void **state)
 		assert_int_equal(accel.sync_files, cases[i].first == cases[i].second ? 1 : 2);
 		ANeuralNetworksEvent_free(event);
 		ANeuralNetworksExecution_free(e);
-		/* They are the caller's: one file, and not that of the execution's end. */
+		/*
+		 * The file belongs to the caller: it is one file, and not that of the execution's
+		 * end.
+		 */
 		if (cases[i].second != ANEURALNETWORKS_NO_ERROR)
 			continue;
 		assert_int_not_equal(fds[0], fds[1]);
@@ -328,8 +336,8 @@ static void test_sync_file(void **state)
 }
 
 /*
- * t = a + b, u = t * a, v = u + b, out = v + t. The CPU takes the product, so that
- * t and u go from one device to the other. Rows 0: of unknown size.
+ * t = a + b, u = t * a, v = u + b, out = v + t. The CPU computes the product, so that t and u go
+ * from one device to the other. With 0 rows the size is unknown.
  */
 static ANeuralNetworksModel *mixed_model(uint32_t rows)
 {
@@ -431,7 +439,7 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 	return result;
 }
 
-/* Both devices read the input of mixed_model(): memory that both reach, if it may be. */
+/* Both devices read the input of mixed_model(), in memory that both reach if possible. */
 static void test_memory_of_two(void **state)
 {
 	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
@@ -468,7 +476,7 @@ static void test_memory_of_two(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The CPU takes the place of a device: it reads a copy of a buffer and writes one back. */
+/* The CPU replaces a device: it reads a copy of a buffer and writes one back. */
 static void test_fallback_with_buffers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -642,7 +650,7 @@ static void test_unknown_size_between_steps(void **state)
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, both, 2, &compilation));
 	assert_result(OP_FAILED, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
-	/* With fallback, the CPU does it all. */
+	/* With fallback, the CPU computes everything. */
 	compilation = compile(model, false);
 	assert_int_equal(accel.prepared, 0);
 	ANeuralNetworksCompilation_free(compilation);
@@ -757,7 +765,7 @@ static void test_reasons(void **state)
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* of the type; 0 and 0: none */
+		uint32_t rows, columns;		/* shape of the type; 0 and 0 without a type */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
@@ -794,7 +802,7 @@ static void test_declared_shapes(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* An output that is shorter than its buffer leaves the rest of it alone. */
+/* An output that is shorter than its buffer does not change the rest of the buffer. */
 static void test_long_output(void **state)
 {
 	const uint32_t dims[] = { 2, 2 };
@@ -1036,7 +1044,10 @@ static void test_busy(void **state)
 	accel.blocks = true;
 	assert_int_equal(pthread_create(&thread, NULL, run_burst, &run), 0);
 	sem_wait(&accel.entered);
-	/* Both are in use: the burst for another execution, the execution for anything. */
+	/*
+	 * Both are in use: the burst cannot run another execution, and the execution cannot be used
+	 * at all.
+	 */
 	assert_result(BAD_STATE, ANeuralNetworksExecution_burstCompute(other, run.burst));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(run.execution));
 	accel.blocks = false;
@@ -1114,7 +1125,7 @@ static int compute_once(ANeuralNetworksCompilation *compilation, ANeuralNetworks
 	return result;
 }
 
-/* A worker that missed the deadline may still write: nothing else gets the memory that it has. */
+/* A worker that missed the deadline may still write, so its memory is not reused. */
 static void test_memory_of_late_workers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -1246,7 +1257,7 @@ static void test_freed_first(void **state)
 	assert_int_equal(accel.bursts, 0);
 }
 
-/* A second engine that comes later is a device too, and gets what it is better at. */
+/* A second engine that comes later is a device too, and gets operations at which it is faster. */
 static void test_second_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -1259,7 +1270,7 @@ static void test_second_appears(void **state)
 	assert_ok(ANeuralNetworks_getDeviceCount(&count));
 	assert_int_equal(count, 2);
 	accel.has_second = true;
-	/* It is looked for now and then, and waited for when it is gone, in little time. */
+	/* It is searched for now and then, and waited for when it is gone, in little time. */
 	set_clock_rate(1000);
 	do {
 		usleep(1000);

@@ -60,7 +60,7 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
-	/* Each pointer by itself. */
+	/* Each pointer alone is NULL. */
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
 					       NULL, NULL, 0, 0, &event));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -122,7 +122,7 @@ static void test_compute(void **state)
 	assert_result(BAD_DATA,
 		      ANeuralNetworksExecution_getOutputOperandRank(execution, -1, &rank));
 
-	/* It ran once, and that was that. */
+	/* The execution is not reusable, so it cannot run again. */
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_setLoopTimeout(execution, 1));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_setMeasureTiming(execution, true));
@@ -157,7 +157,7 @@ struct argument_case {
 	const char *name;
 	bool open;			/* the model with an unknown dimension */
 	int32_t index;
-	uint32_t rank;			/* of the type; 0: no type */
+	uint32_t rank;			/* rank of the type; 0 without a type */
 	const uint32_t *dims;
 	size_t length;
 	int input;			/* result as an input */

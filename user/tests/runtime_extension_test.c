@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions through the NDK's functions, on the device nnaccel with the example and
- * the test plug-ins and a list in /etc/nnaccel that this program writes: see
- * scripts/guest/extensions. In other environments it skips all tests.
+ * Extensions through the NDK's functions, on the device nnaccel with the example and the test
+ * plug-ins. This program writes a list in /etc/nnaccel: see scripts/guest/extensions. In other
+ * environments it skips all tests.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -240,7 +240,10 @@ static void test_operands(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A program that is not on the list gets neither operands nor operations, and both once it is. */
+/*
+ * A program that is not on the list gets neither operands nor operations; once it is listed it gets
+ * both.
+ */
 static void test_not_listed(void **state)
 {
 	const uint32_t list[] = { 0, 1 };
@@ -286,7 +289,7 @@ static void test_sync(void **state)
 	check_sync(c);
 	check_sync(c);
 	ANeuralNetworksCompilation_free(c);
-	/* Without a device named: to the one that has the extensions. */
+	/* Without a named device, the model goes to the one that has the extensions. */
 	assert_ok(ANeuralNetworksCompilation_create(model, &any));
 	assert_ok(ANeuralNetworksCompilation_finish(any));
 	check_sync(any);
@@ -504,7 +507,7 @@ static void check_modulo(const struct results *r, int64_t modulus, int skip)
 		assert_int_equal(r->numbers[i], numbers[i + skip] % modulus * 2 + 100);
 }
 
-/* By each way to execute: with an attribute of its own, and without. */
+/* Executes in each way, with an attribute of its own and without. */
 static void check_attributes(ANeuralNetworksCompilation *c, int64_t modulus)
 {
 	enum { SYNC, BURST, FENCED, WAYS };
@@ -559,7 +562,7 @@ static void test_attributes(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Other attributes are another entry, even under the application's same token. */
+/* Other attributes make another entry, even with the application's same token. */
 static void test_attributes_cached(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));

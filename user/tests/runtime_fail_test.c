@@ -353,7 +353,10 @@ static const struct run {
 
 static const struct run hardware_buffer = { "hardware buffer", run_hardware_buffer, true, false };
 
-/* Codes that tell of what was not to be had; a file that cannot be mapped has one of its own. */
+/*
+ * Returns whether a code means that a resource was not available; a file that cannot be mapped has
+ * its own code.
+ */
 static bool says_so(int result)
 {
 	return result == ANEURALNETWORKS_OUT_OF_MEMORY || result == ANEURALNETWORKS_UNMAPPABLE ||
@@ -554,7 +557,10 @@ static unsigned int request_once(const struct run *run, unsigned int number, int
 	return failures;
 }
 
-/* The same without a failure, and what an execution leaves in a compilation for the next one. */
+/*
+ * Makes the same calls without a failure, and those for which an execution leaves state in a
+ * compilation.
+ */
 static int request_again(const struct run *run)
 {
 	static const struct run execution = { .run = run_execution };
@@ -594,7 +600,7 @@ static bool fail_requests(const struct run *run, int error)
 	return true;
 }
 
-/* In a process of its own, which has not looked for devices yet. */
+/* This runs in its own process, which has not searched for devices yet. */
 static void test_each_request(void **state)
 {
 	static const int errors[] = { EIO, ENOMEM, EINVAL, ETIMEDOUT, EPIPE, FAKE_REFUSES };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An accelerator that is the test's own program: it stands in for libnnaccel, adds floats only, and
- * is absent, fails or dies when told to. To be included once, by a test of libneuralnetworks.
+ * An accelerator that is the test's own program: it replaces libnnaccel, adds floats only, and is
+ * absent, fails or dies on demand. To be included once, by a test of libneuralnetworks.
  */
 #ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H
 #define NN_TESTS_RUNTIME_FAKE_ACCEL_H
@@ -30,7 +30,7 @@ struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
-	struct nna_memory *next;	/* once it is freed: using it then is a fault */
+	struct nna_memory *next;	/* next freed memory, because using it then is a fault */
 };
 
 struct nna_prepared_model {
@@ -63,24 +63,27 @@ static struct {
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
 	uint32_t freed;			/* of all */
-	bool refuses_imports;		/* of memory, which it cannot reach */
+	bool refuses_imports;		/* imports of memory fail: the device cannot reach it */
 	uint32_t unreachable;		/* memories of the last model that it was asked about */
-	bool has_buffers;		/* it does not refuse every one */
-	uint32_t tokens;		/* of buffers, from 1 */
-	uint32_t num_tokens, asked_tokens[3];	/* of the last execution, which then computes nothing */
+	bool has_buffers;		/* buffers can be allocated */
+	uint32_t tokens;		/* next token of a buffer, from 1 */
+	/* Tokens of the last execution, which then computes nothing. */
+	uint32_t num_tokens, asked_tokens[3];
 	uint32_t num_memories;
 	uint32_t refused_buffers;
-	float frequency, output_frequency;	/* of the last buffer's first roles; 0: none */
+	/* Frequencies of the last buffer's first roles; 0 for none. */
+	float frequency, output_frequency;
 	uint32_t buffers_read;		/* times, by the library */
 	uint32_t buffers_written;
-	uint32_t failing_reads, failing_writes;	/* of buffers, that are next */
+	/* Number of the next reads and writes of buffers that fail. */
+	uint32_t failing_reads, failing_writes;
 	void (*at_list)(void);		/* called while devices are looked for, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
-	struct nna_prepare_options preparation;	/* of the last model */
-	struct nna_execute_options execution;	/* of the last execution */
-	struct nna_argument arguments[3];	/* and its inputs and outputs */
-	uint32_t cache_files;		/* of each kind, that it reports */
+	struct nna_prepare_options preparation;	/* options of the last preparation */
+	struct nna_execute_options execution;	/* options of the last execution */
+	struct nna_argument arguments[3];	/* its inputs and outputs */
+	uint32_t cache_files;		/* number of cache files of each kind that it reports */
 	uint32_t asked_for_cached;	/* times: for a model from files */
 	bool saw_cache;			/* a model came with files to save it to */
 	bool is_absent;			/* there is no device */
@@ -88,21 +91,22 @@ static struct {
 	uint32_t offline_looks;		/* times that it seems so, which are next */
 	bool keeps_dying;		/* every execution kills its worker */
 	bool has_fences;		/* it starts executions behind fences, which end at once */
-	enum nn_status sync_file_status;	/* of a fence of hardware that is asked for */
+	enum nn_status sync_file_status;	/* status when a fence of hardware is requested */
 	uint32_t sync_files;		/* times that one was */
-	bool refuses_times;		/* it does not tell when operations ran, */
-	int64_t lies_ns;		/* or not the truth */
-	struct nn_operation_time times[2];	/* of operations, from its engine's begin on */
+	bool refuses_times;		/* it does not report when operations ran, */
+	int64_t lies_ns;		/* or reports wrong times */
+	/* Times of operations, from its engine's begin on. */
+	struct nn_operation_time times[2];
 	uint32_t num_times;
-	const char *reason;		/* of executions that fail, or NULL */
+	const char *reason;		/* reason of failing executions, or NULL */
 	bool has_second;		/* a second device is there, with an engine */
 	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* devices, by this process */
 	uint32_t asked_for_info;	/* times */
-	atomic_uint worker;		/* that lives: models of others are dead */
+	atomic_uint worker;		/* the living worker; models of earlier ones are dead */
 } accel;
 
-/* Handles, which stay when they are closed: models refer to them. */
+/* Handles, which stay valid after closing because models refer to them. */
 #define MOST_DEVICES 64
 static struct nna_device devices[MOST_DEVICES];
 
@@ -411,7 +415,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 		p->memories[i]->references++;
 		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
 	}
-	/* As of every structure that the library may let grow. */
+	/* Every structure that may grow begins with its size. */
 	assert_int_equal(model->size, sizeof(*model));
 	assert_int_equal(options->size, sizeof(*options));
 	accel.saw_cache = options->cache;
@@ -426,7 +430,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	return NN_OK;
 }
 
-/* Nothing that was saved is of any use. */
+/* Saved entries are never usable. */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
 					    const struct nna_prepare_options *options,
@@ -457,7 +461,7 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 
 static float *argument_at(const struct nna_request *request, const struct nna_argument *arg)
 {
-	/* It computes with no buffers. */
+	/* Executions with buffers are not computed. */
 	assert_true(arg->pool < request->num_memories);
 	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
 }

@@ -114,7 +114,7 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
-	ANeuralNetworksCompilation *compilation;	/* for the CPU by name */
+	ANeuralNetworksCompilation *compilation;	/* compilation for the CPU by name */
 	ANeuralNetworksCompilation *open;		/* the same, or for all devices */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AHardwareBuffer: made, locked, handed on, and used as memory on every device
- * that there is: on the reference natively, on nnaccel in the VM too.
+ * AHardwareBuffer: made, locked, passed on, and used as memory on every device: natively on the
+ * reference, and in the VM on nnaccel too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -129,7 +129,7 @@ static void test_lock(void **state)
 static struct {
 	bool is_on;
 	char calls[64];
-	int fails;			/* the call of this number does, from 1; 0: none */
+	int fails;			/* number of the call that fails, from 1; 0 for none */
 	int error;
 	ino_t first;			/* the first file */
 } sync_calls;
@@ -169,9 +169,9 @@ static void test_exporters(void **state)
 	enum { READ = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN, WRITE = AHARDWAREBUFFER_USAGE_CPU_WRITE_RARELY };
 	static const struct {
 		const char *name;
-		uint64_t usages[2];	/* of locks; 0: none */
+		uint64_t usages[2];	/* usages of locks; 0 for none */
 		int fails, error;
-		int results[2], unlocked;	/* of locks, and of the last unlock */
+		int results[2], unlocked;	/* results of locks, and of the last unlock */
 		const char *calls;
 	} cases[] = {
 		{ "read", { READ }, 0, 0, { 0 }, 0, "r0 r1 R0 R1 " },
@@ -556,7 +556,7 @@ enum places { DENSE, GAPS, FILES, LAST_PLACES };
 
 struct planar {
 	int fds[NNA_HARDWARE_PLANES];
-	uint8_t *data[NNA_HARDWARE_PLANES];	/* of the plane's file */
+	uint8_t *data[NNA_HARDWARE_PLANES];	/* data of the plane's file */
 	AHardwareBuffer *buffer;
 	struct nna_hardware_image image;
 };
@@ -624,7 +624,7 @@ static void planar_bytes(const struct planar *p, const struct plane_case *c, uin
 			}
 }
 
-/* Bytes of all files that are still what they were at first. */
+/* Counts the bytes of all files that were not changed. */
 static size_t planar_gaps(const struct planar *p, enum places places)
 {
 	size_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: a failing call writes one line, which names the function, its result
- * and what was wrong; NNACCEL_LOG decides whether it does.
+ * The log: a failing call writes one line with the name of the function, its result and the fault,
+ * depending on NNACCEL_LOG.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

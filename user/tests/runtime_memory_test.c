@@ -73,7 +73,7 @@ static void test_offsets(void **state)
 	assert_sum(sum);
 	ANeuralNetworksMemory_free(memory);
 
-	/* An offset inside a page cannot be mapped, nor can what the file does not have. */
+	/* An offset inside a page cannot be mapped, and neither can a range beyond the file. */
 	assert_ok(ANeuralNetworksMemory_createFromFd(page, PROT_READ, fd, 32, &memory));
 	assert_result(UNMAPPABLE, compute_from(f, memory, 0, sum));
 	ANeuralNetworksMemory_free(memory);
@@ -174,7 +174,7 @@ static void test_argument_twice(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* A constant is referred to where it lies: it is filled after the model is finished. */
+/* A constant is used where it lies: it is filled after the model is finished. */
 static void test_shared_constant(void **state)
 {
 	const uint32_t dims[] = { 2, 2 }, inputs[] = { ADD_A }, outputs[] = { ADD_SUM };
@@ -323,7 +323,7 @@ static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 	return memory;
 }
 
-/* One compilation that is made where another was has none of its roles. */
+/* A compilation at the address of a freed one has none of its roles. */
 static void test_roles_of_a_freed_compilation(void **state)
 {
 	struct add_models *f = *state;
@@ -367,7 +367,7 @@ static void test_roles(void **state)
 					other, 0, &tensor, memory, 0, 0));
 	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 0));
 
-	/* No constant is made of it. */
+	/* No constant can be made from it. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
 	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(
@@ -427,7 +427,7 @@ static void test_contents(void **state)
 	munmap(small_base, TENSOR_SIZE / 2);
 }
 
-/* That an execution has run counts before what its memories hold now. */
+/* A finished execution is reported before the state of its memories. */
 static void test_state_first(void **state)
 {
 	struct add_models *f = *state;

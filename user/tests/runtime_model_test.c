@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of building a model: each is broken once, and must be refused with
- * its own result.
+ * The rules of building a model: each one is broken once, and the call must fail with its own
+ * result.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -340,7 +340,7 @@ static void test_identify_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Calls each function that changes a model, on one that is finished. */
+/* Calls each function that changes a model on a finished one. */
 static void assert_immutable(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_INT32);
@@ -451,8 +451,8 @@ static void test_graphs(void **state)
 }
 
 /*
- * A chain of sums whose operands and operations are numbered in any order: each is computed when
- * what it reads is there. Sum i is of the last sum and, if there is one, of the one before.
+ * A chain of sums whose operands and operations are numbered in any order; each is computed after
+ * its inputs. Sum i adds the last sum and, if there is one, the sum before.
  */
 static void test_any_order(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs get the accelerator back after it was absent, after it died, and in another process than
+ * Programs get the accelerator back after it was absent, after it died, and in a process other than
  * the one that opened it.
  */
 #define _GNU_SOURCE
@@ -41,7 +41,7 @@ static bool looks_after(uint64_t ns)
 	return looked > before;
 }
 
-/* In a child of its own. Pauses between looks double from 0.1 s to 5 s. */
+/* Runs in its own child. Pauses between searches double from 0.1 s to 5 s. */
 static int look_on(void)
 {
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
@@ -54,7 +54,7 @@ static int look_on(void)
 	for (size_t i = 0; i < ARRAY_SIZE(pauses_ms); i++)
 		if (looks_after(0) || looks_after(pauses_ms[i] * 1000000 - 1) || !looks_after(1))
 			return 3 + (int)i;
-	/* Once there is a device, others are looked for at the longest pause. */
+	/* Once there is a device, others are searched for at the longest pause. */
 	accel.is_absent = false;
 	if (!looks_after(5 * NS_PER_S) || count_devices() != 2)
 		return 20;
@@ -79,7 +79,9 @@ static void test_pauses_between_looks(void **state)
 
 static atomic_bool looks, forked;
 
-/* Another thread forks while this one looks for devices, unless the library makes that wait. */
+/*
+ * Another thread forks while this one searches for devices, unless the library makes the fork wait.
+ */
 static void wait_for_fork(void)
 {
 	accel.at_list = NULL;
@@ -99,7 +101,10 @@ static void *count_in_thread(void *count)
 	return NULL;
 }
 
-/* Before tests that look for devices: a process forks during its first call, and both go on. */
+/*
+ * Runs before tests that search for devices: a process forks during its first call, and both
+ * processes go on.
+ */
 static void test_fork_in_first_call(void **state)
 {
 	uint32_t count = 0;
@@ -147,7 +152,7 @@ static void test_appears(void **state)
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
 	assert_int_equal(accel.executed, 0);
-	/* To ask it would be to wait for the engine. */
+	/* Asking it would mean waiting for the engine. */
 	assert_int_equal(accel.asked_for_info, 0);
 	ANeuralNetworksCompilation_free(c);
 
@@ -201,7 +206,7 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksBurst_free(burst);
 
-	/* One that is made of a dead model, too. */
+	/* A burst made on a dead model works too. */
 	accel.worker++;
 	assert_ok(ANeuralNetworksBurst_create(c, &burst));
 	ANeuralNetworksBurst_free(burst);
@@ -311,7 +316,7 @@ static void *compute_in_thread(void *compilation)
 	return compute_sum(compilation) ? NULL : compilation;
 }
 
-/* Without an engine the CPU takes its place, if it may; nothing waits for one. */
+/* Without an engine the CPU replaces it, if allowed; nothing waits for an engine. */
 static void test_engine_comes_back(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -378,7 +383,7 @@ static void test_engine_is_restarted(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* In the child: what the parent compiled, and a compilation of its own. Returns an exit status. */
+/* Runs in the child: uses the parent's compilation, and its own. Returns an exit status. */
 static int compute_in_child(ANeuralNetworksModel *model, ANeuralNetworksCompilation *parents)
 {
 	ANeuralNetworksCompilation *own = for_accelerator(model);
@@ -429,7 +434,7 @@ static void *compute_on(void *compilation)
 	return compilation;
 }
 
-/* Workers die while several threads execute: each execution succeeds all the same. */
+/* Workers die while several threads execute; each execution succeeds all the same. */
 static void test_dies_under_load(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);

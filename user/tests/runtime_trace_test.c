@@ -52,7 +52,7 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 	close(log);
 }
 
-/* A call writes so many bytes at most (0: all of them), and every second one is interrupted. */
+/* A call writes at most this many bytes (0: all), and every second call is interrupted. */
 static size_t most_bytes;
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *bytes, size_t size)
@@ -103,7 +103,7 @@ struct event {
 	const char *rest;
 };
 
-/* An open slice of each thread of a process, and what was said of them. */
+/* An open slice of each thread of a process, and its numbers. */
 struct track {
 	int pid, tid;
 	double us;
@@ -406,7 +406,7 @@ static void run_with_fallback(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The events that are in the file after each: run_on_device() executes three times. */
+/* Number of events in the file after each step; run_on_device() executes three times. */
 static const struct {
 	const char *name;
 	void (*calls)(void);
@@ -499,7 +499,7 @@ static void run_and_count_blocks(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* 16 bytes go to the device for each input, and 16 come back. */
+/* 16 bytes go to the device for each input, and 16 bytes come back. */
 static void test_report(void **state)
 {
 	(void)state;
@@ -560,7 +560,9 @@ static void test_report_of_child(void **state)
 	assert_int_equal(count_text(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 100.0 %\n"), 3);
 }
 
-/* The engine's own form of the model: nothing is said of the model's operations. */
+/*
+ * The engine runs its own form of the model, so nothing is reported about the model's operations.
+ */
 static void run_other_form(void)
 {
 	accel.times[0].index = 7 | NN_OTHER_MODEL;

@@ -74,7 +74,10 @@ static void test_layout(void **state)
 			fail_msg("entry %zu is NULL", i);
 }
 
-/* Each level that a loader may want, by another process: the table is made when it is loaded. */
+/*
+ * Another process tries each level that a loader may request, because the table is filled when it
+ * is loaded.
+ */
 static void test_levels(void **state)
 {
 	static const int64_t codes[] = {
@@ -419,7 +422,9 @@ static void run_cached(const int *fds)
 	nn->ANeuralNetworksModel_free(model);
 }
 
-/* Does what run_cached() does. Returns whether the log says that the model came from the files. */
+/*
+ * Does the same as run_cached(). Returns whether the log says that the model came from the files.
+ */
 static bool run_logged(const int *fds)
 {
 	int log = memfd_create("log", MFD_CLOEXEC), error = dup(STDERR_FILENO);
@@ -523,7 +528,7 @@ static void compiled(const void *context, const ANeuralNetworksDiagnosticCompila
 	snprintf(told.devices, sizeof(told.devices), "%s", COMPILATION(getDeviceIds));
 }
 
-/* All that executions have in common with their compilation is the same. */
+/* Checks the fields that executions share with their compilation. */
 static void executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
 {
 	assert_ptr_equal(context, told.context);
@@ -555,7 +560,8 @@ static const struct {
 	const char *name;
 	int32_t in, out;
 	float scale;
-	uint32_t between;		/* dimension of the temporary; 0: unknown until it runs */
+	/* Dimension of the temporary; 0 if it is unknown until the model runs. */
+	uint32_t between;
 	ANeuralNetworksDiagnosticDataClass in_class, out_class;
 } kinds[] = {
 	{ "float32", ANEURALNETWORKS_TENSOR_FLOAT32, ANEURALNETWORKS_TENSOR_FLOAT32, 0, ELEMENTS,
@@ -742,7 +748,7 @@ static void test_execution_diagnostics(void **state)
 	assert_true(told.compilations > 1 && told.executions > 1);
 }
 
-/* An execution that fails, which the context tells, too: its deadline has passed. */
+/* An execution that fails because its deadline has passed; the callback reports the failure. */
 static void test_failed_diagnostics(void **state)
 {
 	static const float x[ELEMENTS] = { 5, -1, 0.5f, 7 };
@@ -775,7 +781,7 @@ static void test_failed_diagnostics(void **state)
 	nn->ANeuralNetworksModel_free(model);
 }
 
-/* One callback, and none. */
+/* Registers one callback, and then none. */
 static void test_registration(void **state)
 {
 	(void)state;

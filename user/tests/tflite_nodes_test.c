@@ -148,7 +148,7 @@ static char *read_scales(struct graph *g, int n, char *text)
 	return text;
 }
 
-/* NAME, what it is, TYPE, and where its numbers come from. */
+/* Reads NAME, the tensor's kind, TYPE, and the source of its numbers. */
 static int read_tensor(struct graph *g, char *word, bool is_made)
 {
 	char *text = strpbrk(word, ":=~_"), kind;
@@ -449,7 +449,7 @@ static void try_cases(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const enum kind kind = cases[i].kind;
 
-		/* A part that has the least work pays, and one that has less does not. */
+		/* A part with the least work pays, and one with less does not. */
 		for (int more = 0; more <= (kind == WORK); more++) {
 			read_graph(g, cases[i].graph);
 			if (!try_case(g, kind, cases[i].outputs, cases[i].text,
@@ -508,7 +508,7 @@ static void test_nothing_is_left(void **unused)
 #define CHANNELS(scales) \
 	"x:s1,3,3,2@0.0625/12 w=s2,2,2,2@" scales "^0 | CONV_2D[p0,2,2,1,1,1] x w > y:s1,2,2,2@0.5/-10"
 
-/* Models that differ in anything have tokens that differ; the same ones have the same. */
+/* Models that differ in anything have different tokens; equal models have the same token. */
 static void test_tokens(void **unused)
 {
 	static const struct {
@@ -533,7 +533,7 @@ static void test_tokens(void **unused)
 		{ "q:u2,3@0.5/4 | DEQUANTIZE q > y:f2,3", PLAIN },
 		{ CHANNELS("0.0625&0.03125"), PLAIN },
 		{ CHANNELS("0.0625&0.125"), PLAIN },
-		/* With a token of the user's, constants are what the user says. */
+		/* With a user's token, the user vouches for the constants. */
 		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
 		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },
 	};

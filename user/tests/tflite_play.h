@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A TensorFlow Lite that is played. Nodes and tensors of its context are in arrays, and a partition
- * is nodes that follow each other. It is for tflite_test.c and the fuzzer of the delegate.
+ * A TensorFlow Lite that a test plays. Nodes and tensors of its context are in arrays, and a
+ * partition is a run of consecutive nodes. It is for tflite_test.c and the fuzzer of the delegate.
  */
 #ifndef NN_TESTS_TFLITE_PLAY_H
 #define NN_TESTS_TFLITE_PLAY_H
@@ -120,7 +120,10 @@ static bool has(const struct list *list, int value)
 	return false;
 }
 
-/* A partition is nodes that follow each other; its outputs are all that it writes and is read. */
+/*
+ * A partition is a run of consecutive nodes; its outputs are all tensors that it writes and other
+ * nodes read.
+ */
 static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 		   struct tfl_partition **partitions, int *count)
 {

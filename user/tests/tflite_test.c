@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libnnaccel_tflite.so under a context that plays TensorFlow Lite: nodes and tensors in arrays,
- * partitions of nodes that follow each other. Runs with the sanitizers, without a download.
+ * partitions of consecutive nodes. It runs with the sanitizers, without a download.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -391,7 +391,10 @@ static void test_wrong_options(void **state)
 	assert_non_null(strstr(said, "no device \"nnapi-reference\" that is not the CPU"));
 }
 
-/* A program that gives no function for errors, as TensorFlow Lite's own loader, calls what it gets. */
+/*
+ * A program that gives no function for errors, such as TensorFlow Lite's own loader, still calls
+ * the result.
+ */
 static void test_wrong_option_without_reporter(void **state)
 {
 	char *names[] = { "device" }, *values[] = { "red" };
@@ -416,7 +419,7 @@ static void test_whole_graph(void **state)
 	assert_int_equal(w->num_kernels, 1);
 	run(w);
 	expect(w, 6);
-	/* The same once more, then with another shape and other places. */
+	/* Runs the same once more, then with another shape and other places. */
 	run(w);
 	expect(w, 6);
 	for (int i = 0; i < 4; i++) {
@@ -461,10 +464,11 @@ static void test_bad_shape_between(void **state)
 /* ---- Devices and an NNAPI that refuse ---- */
 
 static struct {
-	int refused;			/* the number of an operation that no device takes; -1: none */
+	int refused;	/* number of an operation that no device supports; -1 for none */
 	int result;			/* of asking */
-	int most;			/* operations of a model that the NNAPI takes; 0: any number */
-	int operations;			/* of the last model */
+	/* Maximum number of a model's operations that the NNAPI accepts; 0 for any number. */
+	int most;
+	int operations;			/* operations of the last model */
 	int from_memory;		/* constants that were given by memory, not by pointer */
 	int compiled;			/* forced result of a compilation; 0: not forced */
 } nnapi = { .refused = -1 };
@@ -561,7 +565,7 @@ static void test_refusals(void **state)
 		{ 0, 0, 0, 1, 1 },				/* MUL is left */
 		{ 1, 0, 0, 1, 0 },				/* ADD is left */
 		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
-		{ -1, 0, 1, 0, 0 },				/* each alone is good */
+		{ -1, 0, 1, 0, 0 },				/* each operation alone is good */
 		{ -1, 0, 2, 1, 0 },
 	};
 
@@ -734,7 +738,10 @@ static void test_report(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Tensors of RELU: x, of which some cases have scales per channel, and y; why it is left, or "-". */
+/*
+ * Tensors of RELU: x, which has scales per channel in some cases, and y; and the reason to leave
+ * it, or "-".
+ */
 static void test_wrong_tensors(void **state)
 {
 	static const struct {
@@ -742,7 +749,7 @@ static void test_wrong_tensors(void **state)
 		int type, rank, dims[9];
 		int num_scales, channels, zero_point;
 		bool is_sparse, is_constant;
-		size_t bytes;		/* of a constant; 0: as many as its shape has */
+		size_t bytes;		/* bytes of a constant; 0 for as many as its shape needs */
 	} cases[] = {
 		{ "-", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
 		{ "-", TFL_FLOAT32, 0, { 0 }, 0, 0, 0, false, false, 0 },
@@ -888,7 +895,9 @@ static void test_buffers(void **state)
 	assert_int_equal(files(), before);
 }
 
-/* Places of int64 from one partition to another, whose int32 numbers they become, and as a tensor without data. */
+/*
+ * Places of int64 from one partition to another, which become int32, and as a tensor without data.
+ */
 static void test_wide_places(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1017,7 +1026,7 @@ static int compute_shape(struct tfl_context *context, struct tfl_node *node)
 static int compute_turned(struct tfl_context *context, struct tfl_node *node)
 {
 	assert_string_equal(node->user_data, "of the operation");
-	/* Its temporary tensor has memory, though TensorFlow Lite has given it none. */
+	/* Its temporary tensor has memory, though TensorFlow Lite has not given it any. */
 	memset(ints_of(context, node->temporaries, 0), 0xff, 2 * sizeof(int));
 	ints_of(context, node->outputs, 0)[0] = ints_of(context, node->inputs, 0)[1];
 	ints_of(context, node->outputs, 0)[1] = ints_of(context, node->inputs, 0)[0];
@@ -1331,7 +1340,7 @@ static void unguard(struct world *w, int tensor)
 	munmap((char *)t->contents + t->bytes - page, 2 * page);
 }
 
-/* A list for a dimension each is of another length: what is behind it is not read. */
+/* A list for each dimension has another length; the elements after it are not read. */
 static void transpose(struct tfl_delegate *d, int count, bool taken)
 {
 	struct world *w = world();
@@ -1485,7 +1494,7 @@ static void test_random_nodes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Each of these, once more, leaves nothing on the heap, and no file open. */
+/* Each of these tests, run once more, leaves nothing on the heap, and no file open. */
 static void test_nothing_is_left(void **state)
 {
 	static void (*const again[])(void **) = {

@@ -223,7 +223,10 @@ static void *serve(void *unused)
 	if (recv(fd, &keeper.request, sizeof(keeper.request), 0) == sizeof(keeper.request)) {
 		if (keeper.file) {
 			file = memfd_create("report", MFD_CLOEXEC);
-			/* As the keeper leaves it: at its end. */
+			/*
+			 * The state in which the keeper leaves the file: its position is at the
+			 * end.
+			 */
 			if (write(file, keeper.file, keeper.file_size) < 0)
 				abort();
 		}
@@ -326,7 +329,7 @@ static void test_keeper(void **unused)
 			    "nnaccel cache: the engine's keeper cannot do it: see its log\n");
 	}
 	close(keeper.socket);
-	/* Without a listener the index is opened where it lies. */
+	/* Without a listener the index is opened in its folder. */
 	assert_prints("--uid 2000 clear", 0, "1 entries cleared\n");
 }
 

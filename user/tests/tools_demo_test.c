@@ -43,7 +43,7 @@ FILE *__wrap_fopen(const char *path, const char *mode);
 
 /* ---- the clock ---- */
 
-static uint64_t now_ns, tick_ns;	/* it goes on by a tick each time that it is read */
+static uint64_t now_ns, tick_ns;	/* the clock advances by a tick each time that it is read */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
@@ -74,7 +74,8 @@ static struct {
 	int skip;			/* calls of that name that are good before */
 	int wrong;			/* the model of that number, from 1, answers 0 bytes */
 	uint64_t missed;		/* executions that the module did not count */
-	uint64_t executions, objects;	/* objects: devices, memories and models that there are */
+	/* Objects: number of existing devices, memories and models. */
+	uint64_t executions, objects;
 	int models;
 } device;
 
@@ -116,7 +117,7 @@ enum nn_status nna_device_get_info(struct nna_device *of, struct nn_device_info 
 enum nn_status nna_device_get_context_info(struct nna_device *of, struct nna_context_info *info, struct nn_error *error)
 {
 	(void)of;
-	/* Others of the process came before. */
+	/* Earlier runs of the process executed too. */
 	info->executions = 1000 + device.executions - (device.executions ? device.missed : 0);
 	return call("context", error);
 }
@@ -343,10 +344,10 @@ static void test_demo_promises(void **state)
 
 static struct {
 	unsigned long fails;		/* the ioctl that does, */
-	int skip;			/* after so many that are good */
+	int skip;			/* number of good ones before */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
 	uint32_t late;			/* number of a frame before which frames are missing */
-	/* from this frame on, each has the number of the one before */
+	/* from this frame on, each has the number of the frame before */
 	uint32_t wrong;
 	int other, vivid, streaming;	/* files of two cameras */
 	int buffers[BUFFERS];

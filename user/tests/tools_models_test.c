@@ -55,7 +55,7 @@ struct output {
 
 static struct {
 	uint32_t num_devices;		/* the CPU is the last of them */
-	const char *report;		/* what the plug-in writes */
+	const char *report;		/* the plug-in's report */
 	enum fault fault;
 	bool fault_of_cpu;
 	unsigned int fault_at;		/* the run or the seed */
@@ -63,13 +63,14 @@ static struct {
 	bool is_terminal;
 	int gnuplot_status;		/* of wait() */
 	unsigned int num_outputs;
-	struct output outputs[2][MOST_OUTPUTS];	/* of the device and of the CPU */
-	unsigned int wrong_seed;	/* the device's are computed for it alone; 0: for all */
-	struct runtime_options options;	/* as they came last */
+	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device and of the CPU */
+	/* Seed for which the device's results are wrong; 0 for all. */
+	unsigned int wrong_seed;
+	struct runtime_options options;	/* options of the last load */
 	unsigned int opened, closed;
 } played;
 
-/* Callers of a load, in memory that processes share: whose model is loaded, and who have run it. */
+/* Counters in memory that processes share: loads of a model, and processes that have run it. */
 static struct {
 	atomic_uint started, ended;
 } *callers;
@@ -309,7 +310,7 @@ size_t runtime_size(enum runtime_type type)
 
 /* ---- what commands print ---- */
 
-static char printed[2][1 << 18];		/* of standard output and error */
+static char printed[2][1 << 18];		/* text of standard output and error */
 
 static int call(int (*command)(int argc, char **argv), const char *arguments)
 {
@@ -464,7 +465,7 @@ static void test_explain(void **state)
 /* Outputs of the device and of the CPU, and the verdict. */
 static const struct {
 	struct output device[MOST_OUTPUTS], cpu[MOST_OUTPUTS];
-	unsigned int seed;		/* of the input that they are of, or 0 */
+	unsigned int seed;		/* seed of the input for these outputs, or 0 */
 	const char *verdict;
 } compared[] = {
 	{ { FLOATS(1, 2, -4) }, { FLOATS(1, 2, -4) }, 0, SAME },
@@ -487,7 +488,7 @@ static const struct {
 	{ { INT32(5, 300000) }, { INT32(5, 300001) }, 2, WRONG("0.0e+00", "0", "1") },
 	{ { INT64(1, 1000000000000) }, { INT64(2, 1000000000001) }, 1, WRONG("0.0e+00", "0", "2") },
 	{ { BOOLS(1, 1, 0) }, { BOOLS(1, 0, 0) }, 1, WRONG("0.0e+00", "0", "1") },
-	/* Each of the inputs counts, and each of the outputs. */
+	/* Each of the inputs matters, and each of the outputs. */
 	{ { INT32(1, 2) }, { INT32(3, 4) }, 0, WRONG("0.0e+00", "0", "6") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 1, WRONG("3.3e-01", "0", "0") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 3, WRONG("3.3e-01", "0", "0") },

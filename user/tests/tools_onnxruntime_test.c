@@ -151,7 +151,10 @@ PLAY(void, ReleaseSession, OrtSession *session)
 	released(SESSIONS, session);
 }
 
-/* Devices: of a provider of another name, without metadata, another one of the plug-in, the wanted one. */
+/*
+ * Devices: one of another provider, one without metadata, another one of the plug-in, the wanted
+ * one.
+ */
 static const struct device {
 	const char *provider, *device;
 } devices[] = { { "other", "fake" }, { "nnaccel", NULL }, { "nnaccel", "fake2" }, { "nnaccel", "fake" } };
@@ -662,7 +665,7 @@ static void test_preparing(void **state)
 	}
 }
 
-/* As many as there may be. */
+/* The maximum number of tensors. */
 static void test_most_tensors(void **state)
 {
 	static struct shape scalars[MAX_TENSORS];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Options by a table: what they are read into, what is refused and in which words.
- */
+/* Options by a table: their destinations, rejected values, and the messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +93,7 @@ static void test_help_ends_it(void **state)
 	}
 }
 
-/* Each value is a word. If they need more room than there is, nothing counts. */
+/* Each value is a word. If the words need too much room, none is written. */
 static void test_words(void **state)
 {
 	const struct arguments a = { .flag = true, .text = "--t", .number = 9, .all = 1 };
@@ -105,7 +103,7 @@ static void test_words(void **state)
 	char text[sizeof(expected)], *words[6] = { NULL };
 
 	(void)state;
-	/* Without the one that has a unit. */
+	/* The row with a unit is left out. */
 	memcpy(few, rows, 3 * sizeof(*few));
 	memcpy(few + 3, rows + 4, 2 * sizeof(*few));
 	few[5] = (struct option_row){ .kind = OPTION_END };

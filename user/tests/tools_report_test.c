@@ -45,7 +45,7 @@
 /* ---- the machine ---- */
 
 struct node {
-	bool is_there, is_open;		/* may be opened by this user */
+	bool is_there, is_open;		/* the node exists, and this user may open it */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
@@ -60,11 +60,12 @@ static struct machine {
 	const char *file;		/* a file of /proc or /sys and its line, or NULL */
 	const char *line;
 	bool has_no_proc, has_no_devices;
-	bool has_no_clients, has_index;	/* of modules, with this one */
+	/* There is no list of clients; there is an index of modules that has this one. */
+	bool has_no_clients, has_index;
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
-	int group_at;			/* which one it is of two */
+	int group_at;			/* which of two groups it is */
 	rlim_t files;
-	uint64_t blocks, available;	/* of the file system of the engine's state */
+	uint64_t blocks, available;	/* of the file system with the engine's state */
 	enum nn_status open_status, info_status, context_status;
 	uint32_t num_devices, abi;	/* 0: the device is another */
 	struct nna_context_info context;
@@ -141,7 +142,7 @@ SEEN int closedir(DIR *dir)
 	return 0;
 }
 
-/* Ends what would go on for ever. */
+/* Ends a loop that would go on for ever. */
 static struct timespec paused;
 
 SEEN int nanosleep(const struct timespec *pause, struct timespec *left)
@@ -458,7 +459,7 @@ static int make_machine(void **state)
 		  "nnaccel-client-spins:\t100\nnnaccel-executions:\t77\n");
 	open_file(10, 6, "anon_inode:[nnaccel-burst]",
 		  "nnaccel-client-id:\t7\nnnaccel-burst:\t2\nnnaccel-slots:\t3\n");
-	/* Not ours by its name, and not ours by what it says. */
+	/* A file with a foreign name, and a file with foreign contents. */
 	open_file(10, 7, "/dev/null", "nnaccel-client-id:\t50\n");
 	open_file(10, 8, "/srv/nnaccel/file", "pos:\t0\n");
 	write_file("two\n", "/proc/99/comm");
@@ -714,7 +715,7 @@ static void test_info(void **state)
 	assert_prints(tool_info, "--json", info_json);
 }
 
-/* All operations that there are, in lines that end behind the 60th column. */
+/* All existing operations, in lines that end after the 60th column. */
 static void test_info_lines(void **state)
 {
 	const char *out, *line, *end;
@@ -982,7 +983,7 @@ static void test_cdi(void **state)
 
 /* ---- doctor ---- */
 
-/* Each case: its name, what is wrong with the machine, and lines of the verdict. */
+/* Each case: its name, the machine's fault, and lines of the verdict. */
 #define CASES(X) \
 	X("6.0", machine.release = "6.0.9", \
 	  "problem  kernel       6.0.9 is older than 6.1, which the module needs\n" \

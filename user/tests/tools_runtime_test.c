@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inference runtimes of the tools: the choice by a file's first bytes, made-up inputs, libraries, and lines
- * that are kept from the standard error. This program plays the two runtimes.
+ * Inference runtimes of the tools: the choice by a file's first bytes, generated inputs, libraries,
+ * and lines that are removed from the standard error. This program plays the two runtimes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -218,7 +218,7 @@ static void test_libraries(void **state)
 	assert_non_null(strstr(error, "/nothing.so: install libnnaccel-plugins"));
 }
 
-/* There is no memory for a stream. */
+/* A stream cannot be allocated. */
 static bool no_stream;
 
 FILE *fdopen(int fd, const char *mode)
@@ -264,7 +264,7 @@ static void test_standard_error(void **state)
 
 	(void)state;
 	assert_string_equal(caught(2), "first\nAPI\nlast\n");
-	/* Without files nothing is kept back. */
+	/* Without files no line is held back. */
 	for (unsigned int files = 0; files < 2; files++)
 		assert_string_equal(caught(files), "first\nAPI: not wanted\n\nAPI\nlast\n");
 	no_stream = true;

@@ -33,7 +33,7 @@ struct TfLiteTensor {
 	void *data;
 };
 
-/* Places of what is alive, and how many of each there are. */
+/* Addresses of existing objects, and the number of each kind. */
 enum { MODELS, OPTIONS, INTERPRETERS, DELEGATES, KINDS };
 static char places[KINDS];
 
@@ -42,7 +42,7 @@ static struct {
 	const char *fails;		/* a function that returns nothing, or an error */
 	int live[KINDS];
 	int threads;
-	const void *delegate;		/* that the interpreter gets */
+	const void *delegate;		/* delegate that the interpreter gets */
 	size_t num_options;		/* of the delegate */
 	char *names[2], *values[2];
 	unsigned int invoked;

@@ -72,7 +72,10 @@ static const struct entry sizes[] = {
 	SIZE(nnaccel_line, 64),
 };
 
-/* The last member of each: with the size, there is no hidden padding at the end. */
+/*
+ * The last member of each structure: with the size, this shows that there is no hidden padding at
+ * the end.
+ */
 static const struct entry offsets[] = {
 	OFFSET(nnaccel_info, bursts, 92),
 	OFFSET(nnaccel_info, buffers, 100),

@@ -216,7 +216,7 @@ static void test_graphs(void **unused)
 
 /* ---- Fused operations ---- */
 
-/* A CAST of halves, and a sum whose other operand is of floats. */
+/* A CAST of float16, and a sum whose other operand is float32. */
 static void make_widened(void)
 {
 	static const float terms[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };

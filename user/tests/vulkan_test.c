@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine on Vulkan, with a software driver: random graphs against the reference, what is refused
- * and why, memory, and calls of Vulkan that fail.
+ * The engine on Vulkan with a software driver: random graphs compared with the reference,
+ * rejections and their reasons, memory, and failing calls of Vulkan.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -129,7 +129,7 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 
 /* ---- The clock ---- */
 
-/* If not 0, each look at the clock finds it so much later. */
+/* If not 0, each reading of the clock advances it by this. */
 static uint64_t step_ns;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -528,7 +528,7 @@ static void test_variants(void **unused)
 
 /* ---- What a model becomes ---- */
 
-/* Poolings one after the other, which nothing joins. */
+/* Poolings one after the other, which are not fused. */
 static void make_poolings(void)
 {
 	uint32_t from, to, one, valid;
@@ -722,7 +722,7 @@ static void test_deadline(void **unused)
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
 	layer->result = VK_TIMEOUT;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
-	/* The next one does not wait longer for what goes on. */
+	/* The next execution does not wait longer for the running one. */
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	layer->result = VK_SUCCESS;
 	assert_int_equal(prepared_execute(p, &a.execution, gone, &err), NN_GENERAL_FAILURE);
@@ -759,7 +759,10 @@ static void check_works(struct arguments *a)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* Each call fails in turn: first the engine opens the GPU and makes pipelines, then it has both. */
+/*
+ * Each call fails in turn: first while the engine opens the GPU and makes pipelines, then when it
+ * has both.
+ */
 static void test_out_of_memory(void **unused)
 {
 	static const struct {
@@ -946,7 +949,7 @@ static void test_choice(void **unused)
 		software += names[i].is_software;
 		if (!names[i].is_software)
 			continue;
-		/* It is not chosen by its name or its UUID. */
+		/* The GPU is not chosen by its name or its UUID. */
 		assert_int_equal(gpu_open(names[i].name, &chosen, &err), NN_DEVICE_UNAVAILABLE);
 		assert_int_equal(gpu_open(names[i].uuid, &chosen, &err), NN_DEVICE_UNAVAILABLE);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wire form of models: what is sent arrives, what is cut, padded, spoiled
- * or sent with other pools is refused.
+ * The wire form of models: a sent model arrives unchanged; one that is cut, padded, damaged or sent
+ * with other pools is rejected.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,7 +207,7 @@ static void test_every_length(void **state)
 	free(wire);
 }
 
-/* A spoiled byte is refused or makes another model, whose one wire form it is. */
+/* A damaged byte is rejected, or makes another model whose only serialised form this is. */
 static void test_every_byte(void **state)
 {
 	static const uint8_t flips[] = { 0x01, 0x80, 0xff };

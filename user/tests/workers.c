@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Times 10 ms that workers of clients that are gone may take to go. */
+/* Multiples of 10 ms that workers of ended clients may take to end. */
 #define TRIES scaled(1000)
 
 /* Reads the beginning of a process's file in /proc, as text. Returns false if it is missing. */
@@ -73,7 +73,7 @@ static int scan(bool (*is_such)(const char *pid), pid_t *found)
 	return count;
 }
 
-/* CPU time of a thread in ns; -1: it is gone. */
+/* Returns the CPU time of a thread in ns; -1 if it is gone. */
 static int64_t thread_time(pid_t process, pid_t thread)
 {
 	long long time = -1;
@@ -90,7 +90,10 @@ static int64_t thread_time(pid_t process, pid_t thread)
 	return time;
 }
 
-/* Sums the times of a process's threads; *busiest: the one with the most, unless that is NULL. */
+/*
+ * Sums the times of a process's threads. *busiest, unless it is NULL, becomes the thread with the
+ * most.
+ */
 static int64_t sum_times(pid_t process, pid_t *busiest)
 {
 	int64_t sum = -1, most = -1, time;

@@ -10,18 +10,18 @@
 #include <sys/types.h>
 
 /*
- * The worker that serves this program; -1: there is not exactly one that serves somebody, though
- * those of clients that are gone were given time to end.
+ * Returns the worker that serves this program; -1 if not exactly one serves a client, after workers
+ * of ended clients had time to end.
  */
 pid_t workers_find(void);
 
-/* The keeper of the compilation cache; -1: there is not exactly one. */
+/* Returns the keeper of the compilation cache; -1 if there is not exactly one. */
 pid_t workers_find_keeper(void);
 
-/* The thread of a worker that has used the most CPU time; -1: /proc does not tell. */
+/* Returns the thread of a worker that has used the most CPU time; -1 if /proc does not show it. */
 pid_t workers_busiest_thread(pid_t worker);
 
-/* Nanoseconds of CPU time that all threads of a worker have used; -1: /proc does not tell. */
+/* Returns the CPU time in ns of all threads of a worker; -1 if /proc does not show it. */
 int64_t workers_cpu_time(pid_t worker);
 
 /* Whether the nnacceld that runs was started with an option, "--lazy". */

@@ -189,7 +189,7 @@ static void test_copy_from_file_to_own(void **state)
 	close(fd);
 }
 
-/* It is the input first, so what the device may do with it grows. */
+/* The input comes first, so the device gets more access to the memory afterwards. */
 static void test_copy_within(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -211,7 +211,7 @@ static void test_copy_within(void **state)
 	close(fd);
 }
 
-/* Another driver's memory can be pinned where its pages are the kernel's own. */
+/* Another driver's memory can be pinned if its pages are the kernel's own. */
 static void test_copy_of_vgem(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -246,7 +246,7 @@ static void test_copy_of_vgem(void **state)
 	close(vgem);
 }
 
-/* More than 28 address lines reach: the file takes no memory, so nothing else refuses it. */
+/* The address needs more than 28 bits. The file takes no memory, so nothing else rejects it. */
 static void test_too_large(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -278,7 +278,7 @@ static void test_truncated(void **state)
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(run(copy, in, 0, own, 0, 100, 0), NN_GENERAL_FAILURE);
 	assert_int_equal(run(factorial, in, 0, own, 0, 16, 0), NN_GENERAL_FAILURE);
-	/* Pages that are pinned stay: they are in no file any more. */
+	/* Pinned pages stay, but they belong to no file any more. */
 	check(run(copy, own, 0, pinned, 0, 100, 0));
 	assert_int_equal(ftruncate(other, 0), 0);
 	check(run(copy, own, 0, pinned, 0, 100, 0));
@@ -337,7 +337,7 @@ static uint32_t moved(const uint8_t *at)
 	return n;
 }
 
-/* Once its client is dead, the device moves nothing more, and works for others. */
+/* Once its client is dead, the device moves no more bytes for it, and works for others. */
 static void test_client_dies_during_dma(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_FACTORIAL, 4);
@@ -359,7 +359,10 @@ static void test_client_dies_during_dma(void **state)
 	kill(client, SIGKILL);
 	assert_int_equal(waitpid(client, &status, 0), client);
 	assert_true(WIFSIGNALED(status));
-	/* It waits for the device, which the dead client's thread has given up when it has it. */
+	/*
+	 * This waits for the device. It gets the device when the dead client's thread has given it
+	 * up.
+	 */
 	factorials_of(prepared, memory);
 	n = moved(at);
 	assert_true(n < MANY);
@@ -372,7 +375,7 @@ static void test_client_dies_during_dma(void **state)
 	close(fd);
 }
 
-/* Both use the same addresses of theirs, and each moves its own bytes. */
+/* Both clients use the same addresses, and each moves its own bytes. */
 static void test_two_clients(void **state)
 {
 	struct nna_memory *memories[2];

@@ -52,7 +52,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Moves a page from @from to @to, of which the device may reach what the test let it. */
+/* Moves a page from @from to @to. The device can reach only the parts that the test allowed. */
 static void move(uint64_t to_iova, uint64_t from_iova)
 {
 	const struct edu_limit limit = soon();
@@ -72,7 +72,7 @@ static void test_writable(void **state)
 	assert_true(in <= EDU_DMA_MASK && out <= EDU_DMA_MASK);
 }
 
-/* The device says that it has done it: only the IOMMU knows that it has not. */
+/* The device reports success; only the IOMMU knows that the access failed. */
 static void test_read_only(void **state)
 {
 	uint64_t in, out;
@@ -129,7 +129,7 @@ static void test_addresses(void **state)
 	assert_int_equal(c, a);
 	assert_false(edu_map(&edu, from, large, false, &c));
 	assert_int_equal(errno, ENOSPC);
-	/* Nothing is there that could be pinned. */
+	/* The memory does not exist, so it cannot be pinned. */
 	munmap(from, PAGE);
 	assert_false(edu_map(&edu, from, PAGE, false, &c));
 	assert_int_equal(errno, EFAULT);

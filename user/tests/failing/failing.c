@@ -85,8 +85,8 @@ static bool fails(void)
 }
 
 /*
- * Some linkers take what a shared library lacks for what --wrap renames: then it must be seen, though
- * libraries go on to call the C library.
+ * Some linkers take a symbol that a shared library lacks for one that --wrap renames. Then the
+ * wrapper must be visible, though libraries still call the C library.
  */
 #define SEEN __attribute__((visibility("default")))
 
@@ -123,7 +123,10 @@ FAILING(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attribute
 	void *(*start)(void *), void *argument), (thread, attributes, start, argument), EAGAIN,
 	if (!got) kept_add((const void *)*thread, KEPT_THREADS))
 
-/* The old block is gone before the new one is there, which may be at the same place. */
+/*
+ * The old block is forgotten before the new one is recorded, because both may have the same
+ * address.
+ */
 static void *resize(void *memory, size_t size)
 {
 	void *got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocations that fail: of all that is linked into a program with the Makefile's `failing`,
- * whichever thread makes them. Memory, mappings, memfds, eventfds and threads are such.
+ * Failing allocations in everything that is linked into a program with the Makefile's `failing`, on
+ * any thread: memory, mappings, memfds, eventfds and threads.
  */
 #ifndef NN_TESTS_FAILING_H
 #define NN_TESTS_FAILING_H
@@ -13,7 +13,7 @@
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {
-	/* Allocations yet to come, with the one that fails; 0: none does, or it was before. */
+	/* Number of allocations up to the one that fails; 0 if none fails or it has failed. */
 	atomic_uint countdown;
 	atomic_uint failures;
 	atomic_bool is_lasting;
@@ -27,12 +27,12 @@ struct failing {
  */
 bool failing_open(const char *path);
 
-/* For a program of the engine: obeys its file from now on. Does nothing if there is no file. */
+/* For a program of the engine: follows its file from now on. Does nothing without a file. */
 void failing_obey(enum failing_who who, const char *path);
 
 /*
- * Lets the `number`-th allocation from now on fail, and with `lasting` all later ones; 0: no
- * failure. failing_open() must come before failures of other processes.
+ * Makes the `number`-th allocation from now on fail, and with `lasting` all later ones; 0 ends the
+ * failures. Before failures of other processes, failing_open() must be called.
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 

@@ -43,7 +43,7 @@ static void leave(void)
 	__real_pthread_mutex_unlock(&lock);
 }
 
-/* Comes before other handlers of forks, whose locks are noted here. */
+/* Runs before other handlers of fork(), whose locks are recorded here. */
 __attribute__((constructor(101))) static void register_fork(void)
 {
 	pthread_atfork(enter, leave, leave);
@@ -59,7 +59,7 @@ static uint32_t home(const void *what, enum kept_kind kind)
 	return (uint32_t)(((uintptr_t)what >> 3) * 0x9e3779b97f4a7c15u >> 40) + kind;
 }
 
-/* The place of a thing, or the free one where it would be. */
+/* Returns the place of a thing, or the free place where it would be. */
 static struct thing *find(const void *what, enum kept_kind kind)
 {
 	uint32_t i = home(what, kind) % MOST;
@@ -161,7 +161,9 @@ const char *kept_more(const struct kept *before, const struct kept *after)
 
 /* ---- what is wrapped ---- */
 
-/* Its effect is noted before what ends something, and after what begins something. */
+/*
+ * An object that ends is forgotten before the call, and one that begins is recorded after the call.
+ */
 #define WRAPPED(type, name, params, args, before, after)			\
 	type __real_##name params;						\
 	__attribute__((visibility("default"))) type __wrap_##name params;	\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts what a program has not given back: all that is linked into it with the Makefile's `failing`
- * is watched, whichever thread it is done by.
+ * Counts what a program has not released. It watches everything that is linked with the Makefile's
+ * `failing`, on any thread.
  */
 #ifndef NN_TESTS_KEPT_H
 #define NN_TESTS_KEPT_H
@@ -29,10 +29,13 @@ struct kept {
 /* Watches from here on. Called first, while there is one thread. */
 void kept_start(void);
 
-/* For wrapped functions: there is one more of a kind. NULL is none. */
+/* For wrapped functions: records a new object of a kind. NULL is ignored. */
 void kept_add(const void *what, enum kept_kind kind);
 
-/* There is one less. It is wrong if there was none; of memory the C library may have made it. */
+/*
+ * Forgets an object. It is a fault if the object is unknown, except for memory, which the C library
+ * may have made.
+ */
 void kept_remove(const void *what, enum kept_kind kind);
 
 void kept_mapped(size_t size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sample engine with one fault of faults.def, whose name is the variable NNACCEL_FAULT of the
- * environment. Each fault breaks a rule that the sample keeps. Without the variable, or with
+ * The sample engine with one fault of faults.def, which the environment's variable NNACCEL_FAULT
+ * names. Each fault breaks a rule that the sample keeps. Without the variable, or with
  * NNACCEL_FAULT=NONE, nothing is changed.
  */
 #include <pthread.h>
@@ -263,7 +263,7 @@ static void change_inputs(struct nna_engine_execution *execution, const struct n
 	}
 }
 
-/* Has what is too short in memory that is long enough. */
+/* Replaces outputs that are too short by memory that is long enough. */
 static void lengthen(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *out)
 {
 	for (uint32_t i = 0; i < e->num_outputs; i++) {
@@ -433,7 +433,7 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 	return burst_add(executor, slot, err);
 }
 
-/* Inputs come from what the slot's place had first, if that was another slot. */
+/* Takes inputs from the memory that first had the slot's place, if it was another slot's. */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {

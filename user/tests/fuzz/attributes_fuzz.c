@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes what a worker reads of a client's attributes: they are refused, or all that is
- * handed out lies within the one allocation, and writing it again gives the same.
+ * Fuzzes the decoding of a client's attributes in a worker. They are rejected, or all pointers stay
+ * in the one allocation, and encoding them again gives the same bytes.
  */
 #include <stdlib.h>
 #include <string.h>

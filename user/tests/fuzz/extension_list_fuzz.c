@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes what a client reads of a worker's list of extensions: it is refused, or all
- * that is handed out lies within the one allocation and can be used.
+ * Fuzzes the decoding of a worker's list of extensions in a client. The list is rejected, or all
+ * pointers stay in the one allocation and can be used.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -52,9 +52,9 @@ struct step {
 enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 
 static struct worker {
-	int memory;			/* that it was given, -1: none */
-	uint8_t *map;			/* NULL: it has it not mapped */
-	const uint8_t *view;		/* mapped as private: sealing does not mind */
+	int memory;			/* memory that it was given, -1 for none */
+	uint8_t *map;			/* mapping of that memory; NULL if it is not mapped */
+	const uint8_t *view;		/* private mapping, which sealing does not affect */
 	size_t size, view_size;
 	bool is_filled;			/* every page of it was written */
 } workers[CLIENTS];
@@ -78,7 +78,7 @@ static int take_packet(int socket, enum message_way way, int flags, struct messa
 {
 	(void)socket;
 	(void)flags;
-	/* There is no broker. */
+	/* There is no broker to receive it. */
 	if (file)
 		abort();
 	if (!incoming.size)
@@ -266,7 +266,7 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 	return !ftruncate(file, num_hashes);
 }
 
-/* There is nothing that could be damaged. */
+/* There is no file that could be damaged. */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)
 {
 	(void)store;
@@ -380,7 +380,7 @@ static void end(size_t i)
 	drop_client(keep, place(i));
 }
 
-/* Clears a client's state in place, as if it had just connected. */
+/* Resets a client's state, as if it had just connected. */
 static void renew(size_t i)
 {
 	struct client *c = keep->clients[place(i)];
@@ -390,7 +390,7 @@ static void renew(size_t i)
 	*c = (struct client){ .uid = uid_of(i), .is_admin = i == ADMIN, .memory = -1 };
 }
 
-/* Takes an answer, and the file that came with it: -1, none. */
+/* Receives an answer, and its file (-1 without one). */
 static int receive(struct message *answer)
 {
 	if (!told.is_there)
@@ -542,7 +542,7 @@ static void fill_memory(struct worker *w, uint8_t byte)
 	w->is_filled = true;
 }
 
-/* Looks at its memory, from now on even when that is sealed, and holds what is there. */
+/* Maps a worker's memory, also if it is sealed later, and checks its contents. */
 static void look(struct worker *w)
 {
 	void *view;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of model_fuzz and plan_cache_fuzz: wire forms of the tests' sample
- * models and of single operations, each to a file in the folder of the first argument.
- * The second argument is a number of zero bytes to write before each (default 0).
+ * Writes the seeds of model_fuzz and plan_cache_fuzz: serialised forms of the tests' sample models
+ * and of single operations, each in a file of the folder that the first argument names. The second
+ * argument is a number of zero bytes to write before each (default 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct seed_operand {
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;			/* 0: where a type needs one, some; and a zero point of 0 */
+	float scale;	/* scale; with 0, types that need one get one, and a zero point of 0 */
 	int32_t zero;
 	bool omitted;
 };
@@ -57,7 +57,7 @@ struct seed_operand {
 #define LSTM_WEIGHTS \
 	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
 	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
-/* The same that each run packs; those of the first gate may be omitted, and are not given. */
+/* The same with weights that each run packs; those of the first gate may be omitted, and are. */
 #define LSTM_GIVEN \
 	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
 	NUMBERS(2, 3, 3), TENSOR(F32, 3, 3), TENSOR(F32, 3, 3), TENSOR(F32, 3, 3), \
@@ -69,8 +69,8 @@ struct seed_operand {
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /*
- * A model of one operation. Without outputs it has one, of the first input's type and any shape:
- * such a plan is not saved in the frozen form.
+ * A model of one operation. Without outputs it gets one with the first input's type and any shape;
+ * such a plan is not saved in the serialised form.
  */
 static const struct single {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes a worker's way with a client's model. Decodes hostile bytes and, if they
- * are a model, checks its operations, plans it and runs it once.
+ * Fuzzes a worker's handling of a client's model. Decodes hostile bytes and, if they are a model,
+ * checks its operations, plans it and runs it once.
  */
 #include "base/clock.h"
 #include "model/extension.h"
@@ -42,7 +42,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static uint8_t pool_memory[MAX_POOLS][MAX_POOL_SIZE];
 
-/* Pools of the sizes that the wire form asks for; what it does not get, it must refuse. */
+/*
+ * Offers pools of the sizes that the serialised form asks for; if a pool is missing, the worker
+ * must reject the model.
+ */
 static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *pools)
 {
 	uint64_t start[W_END + 1];
@@ -82,7 +85,7 @@ static void check_round_trip(const struct nn_model *model, const uint8_t *wire, 
 	free(again);
 }
 
-/* No code is left of an extension that is not known here. */
+/* No code of an unregistered extension may remain. */
 static void check_prefix(const struct nn_model *model, int32_t code)
 {
 	uint16_t prefix = (uint32_t)code >> 16;

@@ -121,7 +121,7 @@ static struct made *make(int type, size_t rank, const uint8_t *dims)
 	return m;
 }
 
-/* Gives a value elements, exactly as many as its shape has; false: they are too many. */
+/* Fills a value with as many elements as its shape has; returns false if they are too many. */
 static bool fill(struct made *m, const uint8_t *data, size_t size)
 {
 	size_t count = 1;
@@ -176,7 +176,7 @@ static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int 
 	return fill_constant(zero, r->data, r->zero_type & 0x80 ? sizeof(r->data) : 1);
 }
 
-/* The operand of one input; NULL: it is omitted. */
+/* Adds the operand of an input; returns NULL if it is omitted. */
 static bool add_input(const struct tensor_record *r, const struct OrtValueInfo **in)
 {
 	bool quantised = r->flags & QUANTISED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes one operation of the table: checks it, infers its shapes and runs it
- * with hostile operands, in buffers of exactly the size that they have.
+ * Fuzzes one operation of the table: checks it, infers its shapes and runs it with hostile
+ * operands, in buffers of exactly the size of the operands.
  */
 #include <stdlib.h>
 #include <string.h>

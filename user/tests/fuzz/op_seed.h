@@ -26,8 +26,8 @@ struct os_operand {
 	uint8_t flags;
 	uint8_t rank;
 	uint8_t dims[OS_RANK];
-	int8_t zero_point;	/* as a byte of the type */
-	float scale;		/* of all channels, if there are several */
+	int8_t zero_point;	/* the zero point as a byte of the type */
+	float scale;		/* scale of all channels, if there are several */
 	uint8_t data[16];	/* repeated to fill the tensor */
 };
 

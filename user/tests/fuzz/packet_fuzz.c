@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes what an end of a burst reads: the lines of the other end's ring, and the packets in them
- * as requests and as results. A packet that is taken must encode to the same bytes.
+ * Fuzzes the data that an end of a burst reads: the lines of the other end's ring, and the packets
+ * in them as requests and as results. A packet that is accepted must encode to the same bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	packet = malloc(CAPACITY * sizeof(*packet));
 	require(packet != NULL);
 	while (!nn_ring_receive(&ring, packet, &n, NN_RING_FOREVER)) {
-		/* A copy of its exact length: nothing behind it may be read. */
+		/* Copies it to memory of exactly that length, so that reads beyond it are found. */
 		struct nnaccel_datum *exact = malloc(n * sizeof(*exact));
 
 		require(exact != NULL);

@@ -22,11 +22,11 @@ struct program {
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
-		uint16_t at;		/* which word of the model part */
+		uint16_t at;		/* position of a word in the model part */
 		uint8_t how;		/* 0: add, 1: replace, else: exclusive or */
 		int8_t value;
 	} damage[MAX_DAMAGE];
-	uint8_t kernels;		/* which of those that the CPU has */
+	uint8_t kernels;		/* number of the kernels among those that the CPU has */
 	uint8_t reserved[3];
 };
 
@@ -61,7 +61,10 @@ static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 	return plan;
 }
 
-/* A frozen form, now and then with what follows it, or else a wire form. */
+/*
+ * Damages a serialised plan, sometimes with the data that follow it, or otherwise a serialised
+ * model.
+ */
 static void damage(struct nn_plan_image *image, const struct program *p)
 {
 	const struct saved_header *h = image->model;
@@ -176,8 +179,8 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Saved plans, by their models. Most inputs differ from an earlier one only in the damage, and to
- * compile and save takes ten times as long as to load.
+ * Saved plans, found by their models. Most inputs differ from an earlier one only in the damage.
+ * Compiling and saving takes ten times as long as loading.
  */
 #define MAX_SAVED 256
 
@@ -230,7 +233,7 @@ static void make_saved(struct saved_plan *s)
 	nn_model_free(model);
 }
 
-/* A plan saved of this model: one that was saved before, or a new one in its place. */
+/* Returns a plan that was saved of this model: an earlier one, or a new one in its place. */
 static const struct saved_plan *find_saved(const uint8_t *wire, size_t size, uint8_t kernels)
 {
 	uint32_t hash = kernels;

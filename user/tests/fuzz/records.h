@@ -25,7 +25,10 @@ const char *__asan_default_options(void)
 	       "malloc_context_size=2";
 }
 
-/* The library and the plug-ins say what they take and refuse; libFuzzer has kept its own stream. */
+/*
+ * The library and the plug-ins log what they accept and reject; libFuzzer has its own copy of the
+ * stream.
+ */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	FILE *nowhere = fopen("/dev/null", "w");
@@ -37,7 +40,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return setenv("NNACCEL_LOG", "none", 1);
 }
 
-/* Takes the next bytes of an input; false: it has fewer. */
+/* Takes the next bytes of an input; returns false if it has fewer. */
 static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 {
 	if (*size < bytes)
@@ -63,7 +66,7 @@ static uint8_t chosen(const uint8_t *list, size_t count)
 	return list[(size_t)random() % count];
 }
 
-/* One of these bytes. */
+/* Chooses one of these bytes. */
 #define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
 
 /* Writes records that may well be right; returns their size, 0 where they do not fit. */

@@ -16,7 +16,7 @@
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
 #define UNKNOWN_DIM 2		/* size of an input's dimension that the model leaves open */
-#define RUN_NS 20000000		/* of what is compiled */
+#define RUN_NS 20000000		/* time limit of a compiled run */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000
 
@@ -81,7 +81,7 @@ static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg
 	return true;
 }
 
-/* Runs the plan, unless the model has too many arguments or too large ones. */
+/* Runs the plan, unless the model has too many or too large arguments. */
 static void run_plan(const struct nn_plan *plan, uint8_t seed)
 {
 	const struct nn_subgraph *s = nn_plan_main(plan);

@@ -271,10 +271,10 @@ static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 	return true;
 }
 
-/* Has the arguments that are such buffers in memory of its own. */
+/* Copies arguments in such buffers to memory of its own. */
 struct plain {
 	struct nn_arg *args;		/* inputs, then outputs */
-	void **copies;			/* of each, or NULL */
+	void **copies;			/* copy of each argument, or NULL */
 };
 
 static bool begin(struct nna_engine_execution *execution, const struct nn_execution *e,
@@ -313,7 +313,7 @@ static void end(const struct nn_execution *e, struct plain *p)
 	free(p->args);
 }
 
-/* The tests' device does it, which doubles a number of memory that no CPU maps; a fence may end it. */
+/* The tests' device doubles a number in memory that no CPU maps; a fence may end the execution. */
 static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
 			     const struct nna_engine_region *region)
 {
@@ -399,7 +399,7 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 
 static uint32_t num_model, num_data;
 
-/* All that is saved: the size of the model, the model, and from the next page on the data. */
+/* The saved form: the size of the model, the model, and from the next page on the data. */
 struct saved {
 	struct nna_engine_image whole;	/* nnacceld's */
 	char *bytes;
@@ -546,7 +546,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 	free(l);
 }
 
-/* Takes the numbers of files from the environment, if they are there. */
+/* Takes the numbers of files from the environment, if they are given there. */
 static void cut_files(struct nna_engine *engine)
 {
 	const char *text = getenv(KIT_ENGINE_FILES);

@@ -9,34 +9,37 @@
 
 #include "runner.h"
 
-/* It computes for this long, even beyond the deadline. */
+/* The execution takes this long, even beyond the deadline. */
 #define KIT_ENGINE_LATE 666.0F
 #define KIT_ENGINE_LATE_NS scaled(4000000000)
 
-/* It waits until the client is gone, and logs this before and after. */
+/* The execution waits until the client is gone, and logs this before and after. */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
 #define KIT_ENGINE_WAITS "waits for the client's end"
 #define KIT_ENGINE_TOLD "was told of the client's end"
 
-/* Another driver's fence ends it, which it lets signal after this time, and logs before. */
+/*
+ * Another driver's fence ends the execution. The engine logs, and lets the fence signal after this
+ * time.
+ */
 #define KIT_ENGINE_FENCED 668.0F
 #define KIT_ENGINE_FENCE_US 500000
 #define KIT_ENGINE_SIGNALS "signals the fence"
 
-/* It reads its input through the dma-buf of the memory, and fails if that differs. */
+/* The engine reads the input through the memory's dma-buf, and fails if that differs. */
 #define KIT_ENGINE_EXPORT 669.0F
 
-/* It reads a file of its own, and makes an ioctl of it that is allowed, or one that is not. */
+/* The engine reads its own file, and makes an ioctl of it that is allowed, or one that is not. */
 #define KIT_ENGINE_READ 670.0F
 #define KIT_ENGINE_STRAY 671.0F
 
-/* It says that the device worked for this long. */
+/* The engine reports that the device worked for this long. */
 #define KIT_ENGINE_TIMED 672.0F
 #define KIT_ENGINE_DEVICE_US 77
 
 /*
- * It puts an entry into its own store, or gets it, or the entry that it put in `start`. The
- * variable of the environment has the store's identity.
+ * The engine puts an entry into its own store, or gets it, or gets the entry that it put in
+ * `start`. The variable of the environment has the store's identity.
  */
 #define KIT_ENGINE_PUT 673.0F
 #define KIT_ENGINE_GET 674.0F
@@ -44,21 +47,24 @@
 #define KIT_ENGINE_IDENTITY "NN_KIT_IDENTITY"
 
 /*
- * Another thread of it ends the execution, twice, and logs why the second time was refused; or waits
- * for the client's end first, which a process never sees.
+ * Another thread of the engine ends the execution twice, and logs why the second time was refused;
+ * or it waits for the client's end first, which a process never sees.
  */
 #define KIT_ENGINE_DEFERRED 676.0F
 #define KIT_ENGINE_NEVER 677.0F
 #define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
 
-/* It has so many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this. */
+/*
+ * The engine allows this many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this
+ * reason.
+ */
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
 
-/* The device's memory that it says each model takes. */
+/* Device memory that the engine reports for each model. */
 #define KIT_ENGINE_DEVICE_KIB 3072
 
-/* It logs these of models and of buffers. */
+/* The engine logs these lines about models and buffers. */
 #define KIT_ENGINE_PREPARES "prepares with priority %u"
 #define KIT_ENGINE_ROLE "a buffer is %s %u in %d %% of executions"
 

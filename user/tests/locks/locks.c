@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends a program that unlocks what is not locked, or destroys what is: the C library takes both for good.
+ * Ends a program that unlocks a lock that is not held, or destroys one that is held. The C library
+ * accepts both.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WRITER 2U	/* a bit of a lock's readers: a writer has it */
+#define WRITER 2U	/* a bit in a lock's count of readers: a writer holds it */
 #define READER 8U
 
 static int is_locked(const pthread_mutex_t *lock)

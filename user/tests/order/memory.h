@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory by the models of C and the kernel, for spin. A word remembers its stores. A thread has for
- * each word the oldest store that it may still read, and reads that or any later one. A release
- * store carries this knowledge of its thread, and an acquire load takes it over. A full barrier
- * exchanges it with all threads that had one. A thread's loads and stores are done in its order,
- * except late_load(), which ends at any time before late_wait(). The model lacks stores that are
- * seen before a condition on which they depend.
+ * Memory by the models of C and the kernel, for spin. A word remembers its stores. A thread has a
+ * view: for each word the oldest store that it may still read. It reads this store or any later
+ * one. A release store carries the view of its thread, and an acquire load takes it over. A full
+ * barrier exchanges views with all threads that had one. A thread's loads and stores are done in
+ * its order, except late_load(), which ends at any time before late_wait(). The model does not have
+ * stores that are seen before a condition on which they depend.
  *
  * A model defines THREADS, WORDS and STORES (of a word at most), and includes this.
  */
@@ -29,7 +29,7 @@ typedef word {
 
 word words[WORDS];
 view knows[THREADS];
-view all;			/* what threads with full barriers know together */
+view all;			/* joint view of all threads with full barriers */
 hidden byte at, w;
 
 inline join(to, from)
@@ -81,7 +81,7 @@ inline put(thread, name, with, order)
 
 /*
  * A load that ends at any time: late_load() begins it, `late_loads` does it, and it has ended when
- * late_wait() returns. LATE_THREAD has one at a time.
+ * late_wait() returns. LATE_THREAD has at most one at a time.
  */
 #ifdef LATE_THREAD
 bool late;

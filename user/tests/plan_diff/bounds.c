@@ -12,7 +12,7 @@
 /* A word that the table has. */
 struct word {
 	const struct nn_field *field;
-	size_t at;			/* of its number in the state */
+	size_t at;			/* position of the number in the state */
 	bool is_related;		/* other rows look at it */
 };
 
@@ -71,7 +71,10 @@ static uint64_t value_of(const struct tried *t, size_t part, struct nn_ref ref)
 							       *(const uint64_t *)at;
 }
 
-/* The word that a number was made of; NULL: none, or it follows from another one. */
+/*
+ * Returns the word that a number was made from; NULL if there is none, or if it depends on another
+ * number.
+ */
 static struct word *find(struct tried *t, size_t part, struct nn_ref ref)
 {
 	for (uint32_t i = 0; i < t->num_words; i++)
@@ -104,7 +107,7 @@ static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 			expect(t, word, i, false);
 }
 
-/* Tries a size whose factor is one too large for the product of all. */
+/* Tries a size whose factor is one too large for the product of all factors. */
 static void try_limit(struct tried *t, size_t part, const struct nn_field *f)
 {
 	for (const struct nn_ref *ref = f->span->factors; ref->size; ref++) {
@@ -273,7 +276,7 @@ uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds
 			try_room(&t, &rooms, &rooms.inputs[i], "input", i);
 	for (uint32_t i = 0; i < s->step->num_outputs; i++)
 		try_room(&t, &rooms, i ? &rooms.more_outputs[i - 1] : &rooms.output, "output", i);
-	/* As many words as there are. */
+	/* Tries fewer words than there are. */
 	t.count--;
 	assert_false(takes(&t, bounds));
 	free(t.state);

@@ -8,10 +8,10 @@
 #include "tests/frozen_form.h"
 
 /*
- * Checks a step that its kernel takes within `bounds`, whose operands have just the size that it needs.
- * Each word is refused beyond its bounds and beyond what other rows of the table ask of it. At its
- * bounds it is taken, if no other row asks for more. An operand that is a byte smaller is refused.
- * Returns the number of steps that were tried.
+ * Checks a step that its kernel accepts within `bounds`, whose operands have exactly the size that
+ * it needs. Each word is rejected beyond its bounds, and beyond those of other rows of the table. A
+ * word at its bounds is accepted, unless another row limits it more. An operand that is a byte
+ * smaller is rejected. Returns the number of steps that were tried.
  */
 uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds);
 

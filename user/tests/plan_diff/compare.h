@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Whether an output of the graph is what it should be: bytes are equal, floats nearly so.
- */
+/* Whether an output of the graph is right: bytes are equal, and floats nearly equal. */
 #ifndef NN_TESTS_PLAN_DIFF_COMPARE_H
 #define NN_TESTS_PLAN_DIFF_COMPARE_H
 

@@ -13,8 +13,8 @@ struct damage_counts {
 	uint32_t refused;
 	uint32_t loaded;
 	uint32_t steps;			/* damaged ones that were run, */
-	uint32_t packing;		/* and of those the ones that packed weights first */
-	uint32_t bounds[64];		/* by kernel: steps with a word or an operand at its bounds */
+	uint32_t packing;		/* and the number of these steps that pack weights first */
+	uint32_t bounds[64];	/* for each kernel: steps with a word or an operand at its bounds */
 };
 
 /* Checks the bounds of each step, as bounds.h tells. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The random graph in models that are not compiled as a whole: of shapes that are known only when
+ * The random graph in models that are not compiled as a whole: with shapes that are known only when
  * it runs, and as both branches of an IF.
  */
 #ifndef NN_TESTS_PLAN_DIFF_WRAP_H
@@ -14,7 +14,8 @@
 struct wrapped {
 	struct nn_model model;
 	struct nn_subgraph subgraphs[3];
-	struct nn_operand operands[MAX_OPERANDS];	/* of the graph, dimensions unknown */
+	/* Operands of the graph, with unknown dimensions. */
+	struct nn_operand operands[MAX_OPERANDS];
 	struct nn_operand main[WRAP_OPERANDS];
 	struct nn_operation operation;
 	uint32_t inputs[4];
@@ -22,7 +23,7 @@ struct wrapped {
 	uint32_t num_inputs;
 };
 
-/* Nothing is known of the dimensions of what is no constant. */
+/* Makes all dimensions unknown, except those of constants. */
 void wrap_unknown(struct wrapped *w);
 
 /* An IF between two of it, of unknown dimensions or of known ones. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives the CPU device of libneuralnetworks.so plug-ins, as a worker has: both examples join
- * its tables before the first call. It is for conformance runs, in which this must not
- * change NNAPI operations.
+ * Gives the CPU device of libneuralnetworks.so plug-ins, as a worker has: both examples are
+ * registered before the first call. It is for conformance runs, in which this must not change NNAPI
+ * operations.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 static void must_load(const char *folder, const char *name)
 {
-	static const struct nna_engine engine;	/* which has no extensions of its own */
+	static const struct nna_engine engine;	/* an engine without extensions of its own */
 	struct nn_error err = { "" };
 	char path[4200];
 

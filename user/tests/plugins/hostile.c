@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension whose operations misbehave, each in its own way: com.example.hostile.
- * All take and give one TENSOR_FLOAT32.
+ * An extension whose operations misbehave, each in its own way: com.example.hostile. All have one
+ * input and one output of type TENSOR_FLOAT32.
  */
 #include <signal.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static enum nnx_status execute(struct nnx_call *call)
 		*nowhere = 1;
 		break;
 	case STUBBORN:
-		/* No signal is to disturb it. */
+		/* No signal may disturb it. */
 		sigfillset(&all);
 		sigprocmask(SIG_SETMASK, &all, NULL);
 		loop();

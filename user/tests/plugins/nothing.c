@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A shared object that is no extension: it exports no descriptor.
- */
+/* A shared object that is no extension, because it exports no descriptor. */
 int nothing(void);
 
 int nothing(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of the soak. It opens the device, prepares random graphs, executes each in its way over
- * and over, compares outputs with the reference kernels, closes everything and begins again.
+ * A client of the soak. It opens the device, prepares random graphs, executes each repeatedly in
+ * its own way, compares outputs with the reference kernels, closes everything and begins again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 #define ALIGN		64
 #define MODELS		4	/* of a life */
 #define MOST		400	/* executions of a model */
-#define RATIOS		7	/* of the extension's model */
+#define RATIOS		7	/* elements of the extension's model */
 #define KEPT		40	/* graphs that a caching client comes back to */
 /* The growth of a client's heap that is allowed in a life after the second. */
 #define HEAP_SLACK	((size_t)256 << 10)
@@ -54,7 +54,7 @@ const char *const soak_kinds[SOAK_KINDS] = {
 	[SOAK_FRAMES] = "frames",
 };
 
-/* A model, its memory, what goes in and what has to come out. */
+/* A model, its memory, its inputs and the expected outputs. */
 struct job {
 	struct nna_prepared_model *prepared;
 	struct nna_memory *constants, *memory, *frame;
@@ -66,7 +66,7 @@ struct job {
 	uint32_t num_outputs;
 	uint32_t sizes[MAX_OUTPUTS];
 	void *right[MAX_OUTPUTS];
-	void *seen[MAX_OUTPUTS];	/* the first answer: later ones are the same bits */
+	void *seen[MAX_OUTPUTS];	/* the first answer; later answers have the same bits */
 	struct nna_argument in, out[MAX_OUTPUTS];
 	struct nna_memory *memories[2];
 	uint32_t tokens[1 + MAX_OUTPUTS];
@@ -97,7 +97,10 @@ static bool good(const char *what, enum nn_status status)
 {
 	if (!status)
 		return true;
-	/* No call has a deadline: the module's bound of a fence has passed on a slow machine. */
+	/*
+	 * No call has a deadline, but on a slow machine the module's time limit of a fence has
+	 * passed.
+	 */
 	if (!soak->disturbed && status != NN_MISSED_DEADLINE_TRANSIENT)
 		fail(what, err.message);
 	snprintf(me->refusal, sizeof(me->refusal), "%.40s: %.150s", what, err.message);
@@ -426,7 +429,9 @@ static bool after(struct job *j)
 	return true;
 }
 
-/* Now and then this process is killed some time from now: in the execution, or in what follows. */
+/*
+ * Sometimes this process is killed after a random time: in the execution, or in the steps after it.
+ */
 static void maybe_die(void)
 {
 	struct sigevent kill = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
@@ -541,7 +546,7 @@ static bool do_job(void)
 	return done;
 }
 
-/* After each life there is what there was after the second one. */
+/* After each life the resources are as after the second one. */
 static void check_self(void)
 {
 	static int lives, fds;

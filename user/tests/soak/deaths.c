@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of the engine and clients that are killed while the soak's clients work. Nothing waits for
+ * Kills parts of the engine and clients while the soak's clients work. The kills do not wait for
  * the engine to be back: keepers, workers and clients die while a broker starts, and half of the
- * brokers die while they start, too.
+ * brokers die while they start.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -30,16 +30,17 @@ static const struct {
 static struct deaths_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
 static uint64_t next_kill;		/* time of the next kill, except of the broker */
-static unsigned long long had_executed;	/* at the last kill, if no number is wanted */
+/* Executions at the last kill, if no number of kills is wanted. */
+static unsigned long long had_executed;
 
 /* The engine. */
-static pid_t command;			/* that starts it, while that runs */
+static pid_t command;			/* command that starts the broker, while it runs */
 static bool down;			/* the broker was killed since the command began, */
 static bool hurt;			/* or another part of the engine */
 static bool early;			/* this broker dies at a moment of its start, */
 static uint64_t early_at;		/* which is this */
 static uint64_t began_at, ready_at;
-static uint64_t start_ns = NS_PER_S;	/* that the last start took */
+static uint64_t start_ns = NS_PER_S;	/* time of the last start */
 static unsigned long long served_before;
 
 void deaths_begin(const struct deaths_options *o)
@@ -130,7 +131,10 @@ static unsigned int least_kills(void)
 	return least;
 }
 
-/* With a number wanted the broker dies by itself, and the others keep pace with it. */
+/*
+ * If a number of kills is wanted, the broker alone is counted, and the other parts are killed as
+ * often.
+ */
 static bool count_brokers(uint64_t now, unsigned long long executions)
 {
 	if (down || kills[BROKER] >= options.wanted || kills[BROKER] > least_kills() + AHEAD)
@@ -161,7 +165,7 @@ bool deaths_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	}
 	part %= BROKER;
-	/* Most brokers shall come as far as that. */
+	/* Most brokers shall reach this state. */
 	if (part == WORKER && command && rand() % 4)
 		return true;
 	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)

@@ -13,15 +13,16 @@
 
 #define CGROUP "/sys/fs/cgroup/nnacceld/"
 
-/* The module's gauges are compared otherwise: at rest they are what they were before. */
+/* The module's gauges are compared differently: at rest they must be as before. */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },
 	{ "models", 0, 0 },
 	{ "commands", 0, 0 },
 	{ "pool-KiB", 0, 0 },
 	{ "slab-KiB", 5, 2048 },		/* SUnreclaim */
-	{ "engine-KiB", 5, 8192 },		/* of its cgroup; a worker more or less is ready */
-	{ "engine-threads", 20, 64 },		/* also of workers that wait for clients */
+	/* Memory of its cgroup; one worker more or less may be ready. */
+	{ "engine-KiB", 5, 8192 },
+	{ "engine-threads", 20, 64 },		/* including workers that wait for clients */
 	{ "broker-fds", 0, 8 },
 	{ "keeper-fds", 0, 8 },
 	{ "broker-KiB", 10, 1024 },		/* private memory */
@@ -75,7 +76,10 @@ static bool is_named(const char *pid, const char *name)
 	return !strcmp(last ? last + 1 : text, name);
 }
 
-/* A process that was made by another of that name, whose name it has until it has its own. */
+/*
+ * Returns whether a process was forked by another one of that name, which it has until it sets its
+ * own.
+ */
 static bool is_copy(const char *pid, const char *name)
 {
 	char path[300], parent[16];

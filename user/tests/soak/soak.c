@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device under load for long: ten clients of different kinds, whose answers are compared with
- * the reference. In rounds: between two all clients end, and what the module, the kernel and the
- * engine have then must not grow from round to round. See --help. For root, in a VM (make soak).
+ * The device under load for a long time: ten clients of different kinds, whose answers are compared
+ * with the reference. It works in rounds. Between two rounds all clients end, and the resources of
+ * the module, the kernel and the engine must not grow from round to round. See --help. It needs
+ * root, in a VM (make soak).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,9 +23,9 @@
 #define LEAST_ROUNDS	6
 /* Times 10 ms without any progress after which clients do not end. */
 #define PATIENCE	12000
-/* A client does nothing that has executed nothing while the others had so many models. */
+/* A client is stuck if it has executed nothing while the others have prepared this many models. */
 #define OTHERS_MODELS	100
-/* Longest wait for a worker: as long as it takes on a busy machine, which is no failure. */
+/* Longest wait for a worker, which may be long on a busy machine. */
 #define WORKER_WAIT_MS	600000
 
 static const char help[] =
@@ -133,7 +134,7 @@ static unsigned int models(void)
 	return sum;
 }
 
-/* Executions of a client; where calls may fail, those that did count as well. */
+/* Returns the executions of a client; if calls may fail, failed ones count as well. */
 static unsigned long long work_of(int kind)
 {
 	return atomic_load(&soak->clients[kind].executions) +
@@ -208,7 +209,10 @@ static void write_sample(bool is_rest)
 	fflush(samples);
 }
 
-/* A running client that has done nothing since `before`, which has what each had done; -1: none. */
+/*
+ * Returns a running client that has done nothing since `before`, which has the earlier numbers; -1
+ * for none.
+ */
 static int find_idle(const unsigned long long before[SOAK_KINDS])
 {
 	for (int i = 0; i < SOAK_KINDS; i++)
@@ -217,7 +221,7 @@ static int find_idle(const unsigned long long before[SOAK_KINDS])
 	return -1;
 }
 
-/* The clients whose turn it is run for a round, and until each did something, unless one fails. */
+/* Runs the clients of this round, until each has done some work, unless one fails. */
 static void load(unsigned int round)
 {
 	uint64_t end = clock_ns() + options.round * NS_PER_S, sample = 0;
@@ -248,7 +252,7 @@ static void load(unsigned int round)
 	}
 }
 
-/* The clients end, each after what it does. */
+/* Ends the clients, each after its current work. */
 static bool rest(const struct summary *before, struct soak_sample *sample, const char **why)
 {
 	unsigned long long work = 0, last;
@@ -282,7 +286,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 	*why = "the module's counters are those of before the round";
 	if (!summary_settles(before))
 		return false;
-	/* Workers of clients that are gone, and the keeper, go in their own time. */
+	/* Workers of ended clients, and the keeper, end some time later. */
 	usleep(1500000);
 	*why = "the compilation cache is whole";
 	fflush(NULL);
@@ -404,7 +408,10 @@ int main(int argc, char **argv)
 
 		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
 			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
-		/* Each did something in its round; where calls may fail, one of them executed. */
+		/*
+		 * Each client did some work in its round; if calls may fail, at least one client
+		 * executed.
+		 */
 		if (had_turn[i])
 			result(!soak->clients[i].message[0] && (failed || executions()), name);
 	}

@@ -20,17 +20,17 @@ enum soak_kind {
 /* The state of a client, in shared memory. */
 struct soak_client {
 	atomic_ullong executions;
-	atomic_uint models;		/* of which all executions succeeded */
+	atomic_uint models;		/* models whose executions all succeeded */
 	atomic_uint refused;		/* calls that failed and were allowed to */
 	atomic_uint cached;		/* models that came from the cache */
-	atomic_ullong longest_ns;	/* that a preparation or an execution took, failed or not */
+	atomic_ullong longest_ns;	/* longest preparation or execution, failed or not */
 	char refusal[200];		/* the reason of the last of those calls */
-	char message[600];		/* why it ended, where it should not have */
+	char message[600];		/* reason of an unexpected end */
 };
 
 struct soak {
 	atomic_bool stop;
-	bool disturbed;			/* parts of the engine are killed, or lack something: calls may fail */
+	bool disturbed;	/* parts of the engine are killed or lack resources, so calls may fail */
 	unsigned int kill_one_in;	/* executions; 0: no client is killed */
 	char folder[64];		/* of cache files */
 	struct soak_client clients[SOAK_KINDS];
@@ -48,16 +48,23 @@ bool soak_kill(const char *name);
 
 struct deaths_options {
 	unsigned int spacing_ms;	/* time between two kills; 0: no kills */
-	unsigned int wanted;		/* of keepers, workers, clients and brokers each; 0: no number */
+	/* Wanted number of kills of keepers, workers, clients and brokers each; 0 for no number. */
+	unsigned int wanted;
 	const char *restart;		/* a command that returns when the engine is ready, or NULL */
 };
 
 void deaths_begin(const struct deaths_options *options);
 
-/* Kills what it is time for; clients are by kind, 0: none. False: the engine does not serve any more. */
+/*
+ * Kills parts whose time has come. `clients` has the process of each kind, or 0. Returns false if
+ * the engine serves no more.
+ */
 bool deaths_step(const pid_t *clients, unsigned long long executions);
 
-/* A child of the program has ended. False: it was the command, and the engine did not start. */
+/*
+ * Handles the end of a child of the program. Returns false if it was the command, and the engine
+ * did not start.
+ */
 bool deaths_ended(pid_t pid, int status, unsigned long long executions);
 
 /* Whether the command runs; whether as many died as wanted. */
@@ -72,7 +79,7 @@ void deaths_tell(void);
 #define SOAK_VALUES 12
 
 struct soak_sample {
-	long long values[SOAK_VALUES];	/* -1: this machine does not tell */
+	long long values[SOAK_VALUES];	/* -1 if this machine does not report it */
 };
 
 /* A sampled value, and its allowed growth from rest to rest: in percent, and at the least. */

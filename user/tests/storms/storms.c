@@ -5,11 +5,11 @@
  * Measures the effect of one user on others. User A, with 65,536 subordinate ids, floods the device
  * in all ways or the named ones, for some seconds each (default 60). Meanwhile user B opens the
  * device, prepares a model and executes it, and root asks the device for its description. Before
- * each storm A's processes compute as long without the device, which shows the machine's own share.
- * Before that and after the storm it is quiet for a third of that time. Prints B's times in all
- * three phases as a table, and a TAP line for each storm, which passes if neither B nor root was
- * refused. For root, in a VM (make storms) with nnacceld. The users have cgroups of their own, as
- * after a login.
+ * each storm, A's processes compute for the same time without the device, which shows the machine's
+ * own share. Before that and after the storm, A is quiet for a third of that time. Prints B's times
+ * in all three phases as a table, and a TAP line for each storm, which passes if neither B nor root
+ * was refused. For root, in a VM (make storms) with nnacceld. The users have cgroups of their own,
+ * as after a login.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -134,7 +134,7 @@ static void map_subids(pid_t pid)
 	close(fd);
 }
 
-/* Another one of A's subordinate ids, for what is opened from now on. */
+/* Takes another one of A's subordinate ids, for files opened from now on. */
 static void next_subid(void)
 {
 	static unsigned int id;
@@ -217,7 +217,10 @@ static void compute(void)
 		;
 }
 
-/* Without the device, what compute_huge() has computed: values fill memory that is new each time. */
+/*
+ * Does the memory work of compute_huge() without the device: values fill memory that is new each
+ * time.
+ */
 static void fill_memory(void)
 {
 	const size_t count = 1 << 25;
@@ -247,7 +250,7 @@ static struct nna_device *take(void)
 	return NULL;
 }
 
-/* Holds what it gets, and goes on to ask for more. */
+/* Holds the memory that it gets, and asks for more. */
 static void hold(void)
 {
 	static int held;
@@ -280,7 +283,7 @@ static void ask_and_close(void)
 	nna_device_close(device);
 }
 
-/* Somebody else crashes the worker meanwhile. */
+/* Lets another process crash the worker meanwhile. */
 static void be_crashed(void)
 {
 	struct nna_device *device = take();
@@ -309,7 +312,7 @@ static void store(void)
 		atomic_fetch_add(&shared->refused, 1);
 	else
 		nna_prepared_model_free(p);
-	/* Each context has stores of its own. */
+	/* Each context has its own budget of stores. */
 	if ((int)value % 32 == 0) {
 		nna_device_close(device);
 		device = NULL;
@@ -387,7 +390,7 @@ static pid_t start_stormer(void (*act)(void))
 	return pid;
 }
 
-/* One of B's rounds. False: something failed. */
+/* Does one of B's rounds. Returns false if a step failed. */
 static bool do_round(uint32_t us[STEPS], struct nn_error *err)
 {
 	struct nna_prepared_model *p = NULL;
@@ -585,7 +588,10 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
-/* B's times as a line for each step; the first goes on behind what is printed, as the last does. */
+/*
+ * Prints B's times, one line for each step; the first and the last line have no line break of their
+ * own.
+ */
 static void print_times(struct times *alone, struct times *during)
 {
 	static const char *const names[] = { "opens", "prepares", "executes" };
@@ -628,7 +634,7 @@ static bool run(const struct storm *storm, unsigned int seconds, char message[20
 	return fair;
 }
 
-/* Which storms there are to be: the named ones, or all. False: one has no such name. */
+/* Chooses the storms: the named ones, or all. Returns false for an unknown name. */
 static bool choose(bool chosen[NUM_STORMS], int count, char **names)
 {
 	size_t i;

@@ -18,7 +18,7 @@ struct form_case {
 	struct nn_arg inputs[FORM_MAX_OPERANDS];
 	struct nn_arg outputs[FORM_OUTPUTS];
 	struct nn_output_shape shapes[FORM_OUTPUTS];
-	struct nn_execution execution;	/* with the memory of got */
+	struct nn_execution execution;	/* execution that uses the memory of `got` */
 	char right[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 	char got[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 };
@@ -31,7 +31,7 @@ static inline const struct nn_op *form_op(const struct form *f)
 	return NULL;
 }
 
-/* Whether the reference computes it; its outputs have the shapes that it tells. */
+/* Returns whether the reference computes it; its outputs then have the reported shapes. */
 static inline bool form_compute(struct form_case *c)
 {
 	const struct nn_plan_options options = { .kernels = "none" };

@@ -96,7 +96,7 @@ static float clamped(float value, float low, float high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* As few work groups as `count` parts take, of which each computes `each`. */
+/* Checks the number of work groups: as few as `count` parts need if each group computes `each`. */
 static void check_groups(uint64_t count, uint32_t each)
 {
 	const uint32_t *groups = play.d->groups;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiles where what user/clients/onnxruntime/ort.h says of ONNX Runtime is what its own header
- * says: indices and parameters of calls, sizes and offsets of structures, numbers of constants.
+ * Compiles only if user/clients/onnxruntime/ort.h agrees with ONNX Runtime's header: indices and
+ * parameters of calls, sizes and offsets of structures, values of constants.
  */
 #include <onnxruntime_c_api.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiles where what the tables of calls of user/run and user/tools/runtime say of ONNX Runtime is what
- * its own header says: indices and parameters.
+ * Compiles only if the tables of calls of user/run and user/tools/runtime agree with ONNX Runtime's
+ * header: indices and parameters.
  */
 #include <onnxruntime_c_api.h>
 #include <stddef.h>

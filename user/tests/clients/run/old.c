@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Plays an ONNX Runtime that is too old for plug-in providers: it ends if it is asked for more. */
+/*
+ * Stands for an ONNX Runtime that is too old for plug-in providers. It ends the program if it is
+ * asked for more.
+ */
 #include <stdlib.h>
 #include <onnxruntime_c_api.h>
 

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 		return 2;
 	*(void **)&base = dlsym(library, "OrtGetApiBase");
 	*(void **)&add_cpu = dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CPU");
-	api = base()->GetApi(7);	/* as a program of 2021 */
+	api = base()->GetApi(7);	/* version 7, as a program of 2021 asks for it */
 	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)))
 		return 1;
 	status = (argc > 3 && run(env, argv[2], true)) || run(env, argv[2], false);
