@@ -124,8 +124,8 @@ static void *keep_compiling(void *unused)
 }
 
 /*
- * Every execution and every compilation succeeds on some device. An execution that names the device computes
- * there, before, during and after each restart.
+ * Every execution and every compilation succeeds on some device. An execution that names the
+ * device computes there, before, during and after each restart.
  */
 static void test_engine_restarts(void **state)
 {

@@ -20,8 +20,8 @@ void killing_acknowledge(void);
 
 /*
  * Starts this program with the arguments `what` and `folder`. It runs once to the end, then once
- * for each of its calls, where it is killed. Calls prepare() before each start, and check() after
- * it with whether the victim acknowledged. All that the victim wrote before that must be on the
+ * for each of its calls, which kills it. Calls prepare() before each start, and check() after it
+ * with whether the victim acknowledged. All that the victim wrote before that must be on the
  * disk. Returns the number of calls, or 0 without strace.
  */
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),

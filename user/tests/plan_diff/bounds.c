@@ -72,7 +72,7 @@ static uint64_t value_of(const struct tried *t, size_t part, struct nn_ref ref)
 }
 
 /*
- * Returns the word that a number was made from; NULL if there is none, or if it depends on another
+ * Returns the word that a number was made from; NULL if no word was, or if it depends on another
  * number.
  */
 static struct word *find(struct tried *t, size_t part, struct nn_ref ref)
