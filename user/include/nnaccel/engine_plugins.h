@@ -27,19 +27,21 @@ struct nna_engine_plugin_operation {
 	int32_t type;			/* its code in models of this process, or NN_OP_OEM */
 	const struct nnx_operation *descriptor;
 	const char *extension;		/* whose it is */
-	uint64_t version;		/* of the plug-in's file: 64 bits of a hash; 0: of none */
+	/* Version of the plug-in's file: 64 bits of a hash; 0 without a file. */
+	uint64_t version;
 };
 
 /*
- * Loads the shared object at `path`, looks it over in full and takes what it has. REFUSED or WAITS
- * with the reason in err. Its signature is load_plugin()'s. For one thread, before models come.
+ * Loads the shared object at `path`, checks it completely and registers its extensions. Returns
+ * REFUSED or WAITS with the reason in err. Its signature is load_plugin()'s. Only one thread may
+ * call it, before any model comes.
  */
 enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
 /*
- * The same with a descriptor that is part of the engine's program. It and its data must stay valid
- * for the life of the process. `version` has to change with its code.
+ * Does the same with a descriptor that is part of the engine's program. The descriptor and its data
+ * must stay valid for the life of the process. `version` must change with its code.
  */
 enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 					      const struct nnx_extension *descriptor,
@@ -54,14 +56,16 @@ uint32_t nna_engine_plugin_fingerprint(void);
 /* Returns an operation of all plug-ins, in the order of loading, or NULL after the last. */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index);
 
-/* The operation of that type in a model of this process; NULL: it is no plug-in's. */
+/*
+ * Returns the operation of that type in a model of this process; NULL if it belongs to no plug-in.
+ */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t type);
 
 /*
- * Checks what only plug-ins can check of a decoded model: extension data of operands, and that it
- * has no extension that is not here. NN_INVALID_ARGUMENT names the operand or the extension. The
- * library does so itself where the engine has no check_model(); one that has calls this there, and
- * with models that load() makes.
+ * Checks the parts of a decoded model that only plug-ins can check: extension data of operands, and
+ * that all its extensions are registered. Returns NN_INVALID_ARGUMENT, which names the operand or
+ * the extension. The library calls this itself if the engine has no check_model(). Otherwise
+ * check_model() must call it, also for models that load() makes.
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
@@ -83,8 +87,8 @@ struct nna_engine_plugin_run {
 	bool relaxed;			/* the model's */
 	const struct nnx_operand *inputs;
 	struct nnx_operand *outputs;
-	void *state;			/* what nna_engine_plugin_compile() made, or NULL */
-	const struct nn_attributes *attributes;		/* of the preparation, or NULL */
+	void *state;			/* result of nna_engine_plugin_compile(), or NULL */
+	const struct nn_attributes *attributes;		/* attributes of the preparation, or NULL */
 	const struct nn_attributes *execution_attributes;	/* likewise */
 };
 
@@ -96,10 +100,7 @@ struct nna_engine_plugin_run {
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 
-/*
- * Whether an input's value is to be there in shape() already: it is a scalar, or one of
- * value_inputs.
- */
+/* Returns whether shape() needs an input's value: the input is a scalar, or one of value_inputs. */
 bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *operation,
 				   const struct nnx_operand *operand, uint32_t input);
 
@@ -109,9 +110,9 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 				       const struct nn_operation *of, struct nn_error *err);
 
 /*
- * Calls the operation's compile() for a checked model whose pools are mapped. *state is for its
- * runs, or NULL if the operation keeps none. nna_engine_plugin_release() frees it, and accepts
- * NULL. The attributes must outlive it.
+ * Calls the operation's compile() for a checked model whose pools are mapped. *state is the state
+ * for its runs, or NULL if the operation has no state. nna_engine_plugin_release() frees it, and
+ * accepts NULL. The attributes must outlive the state.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nn_model *model,
@@ -122,9 +123,9 @@ enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operatio
 void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operation, void *state);
 
 /*
- * Fills in rank, dims, scale and zero_point of the outputs, which are as the model declares them
- * before. That they agree with what was declared is the caller's to check. NN_GENERAL_FAILURE or
- * NN_OUT_OF_MEMORY.
+ * Fills in rank, dims, scale and zero_point of the outputs, which begin as the model declares them.
+ * The caller must check that the results agree with the declarations. Returns NN_OK,
+ * NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,
 				       const struct nna_engine_plugin_run *run,

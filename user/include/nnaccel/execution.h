@@ -10,7 +10,7 @@
 
 /* One input or output of an execution. */
 struct nn_arg {
-	void *data;			/* may be memory that others write meanwhile */
+	void *data;			/* data; other processes may write them meanwhile */
 	uint64_t length;		/* bytes at data */
 	uint32_t rank;			/* 0: the model's dimensions */
 	uint32_t dims[NN_MAX_RANK];
@@ -26,19 +26,20 @@ struct nn_output_shape {
 
 /* When an operation ran, by CLOCK_MONOTONIC. */
 struct nn_operation_time {
-	uint32_t index;			/* in the main subgraph; with NN_OTHER_MODEL: see there */
-	int32_t type;			/* its OperationCode; NN_OPERATIONS: it and some that follow */
+	uint32_t index;	/* index in the main subgraph; for NN_OTHER_MODEL see there */
+	/* OperationCode of the operation; NN_OPERATIONS for several operations from here on. */
+	int32_t type;
 	uint64_t begin_ns;
 	uint64_t end_ns;
 };
 
-/* Added to an index: of a model that the engine made of the client's, which computes the same. */
+/* Added to an index that refers to an equivalent model, which the engine made from the client's. */
 #define NN_OTHER_MODEL 0x80000000u
 #define NN_OPERATIONS (-1)
 
 /* Room for such times. */
 struct nn_times {
-	struct nn_operation_time *list;	/* may be memory that others write meanwhile */
+	struct nn_operation_time *list;	/* other processes may write the list meanwhile */
 	uint32_t room;
 	uint32_t count;
 };
@@ -49,14 +50,14 @@ struct nn_execution {
 	const struct nn_arg *inputs;
 	const struct nn_arg *outputs;
 	struct nn_output_shape *shapes;	/* nn_output_shape[num_outputs], or NULL; */
-	bool shapes_known;		/* out: shapes were filled */
+	bool shapes_known;		/* out: the shapes are valid */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
 	const struct nn_attributes *attributes;	/* NULL, or what extensions are told */
 	/* NULL, or where an engine that can notes when operations ran, in their order. */
 	struct nn_times *times;
 	bool measure;			/* the time on the device is asked for */
-	uint64_t device_ns;		/* out: that time; 0: the engine does not tell */
+	uint64_t device_ns;	/* out: time on the device; 0 if the engine does not report it */
 };
 
 #endif /* NNACCEL_EXECUTION_H */

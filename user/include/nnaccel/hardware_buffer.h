@@ -12,7 +12,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Most planes of an image. */
+/* Maximum number of planes of an image. */
 #define NNA_HARDWARE_PLANES	4
 
 /*
@@ -26,7 +26,7 @@ struct nna_hardware_plane {
 	int fd;			/* a dma-buf, or a memfd; several planes can have one */
 	uint32_t stride;	/* bytes from one row to the next */
 	uint64_t offset;	/* bytes into the file to the first row */
-	uint32_t row_bytes;	/* of a row's pixels */
+	uint32_t row_bytes;	/* bytes of a row's pixels */
 	uint32_t rows;
 };
 
@@ -35,33 +35,33 @@ struct nna_hardware_layout {
 	uint32_t fourcc;	/* DRM_FORMAT_; 0: BLOB */
 	uint32_t width;		/* pixels; BLOB: bytes */
 	uint32_t height;
-	uint32_t pixel_bytes;	/* of the first plane; BLOB: 1 */
+	uint32_t pixel_bytes;	/* bytes of a pixel in the first plane; 1 for BLOB */
 	uint32_t num_planes;
-	uint64_t size;		/* bytes of all planes' pixels: of the tensor that it is */
+	uint64_t size;		/* bytes of all planes' pixels, which are those of the tensor */
 	struct nna_hardware_plane planes[NNA_HARDWARE_PLANES];
 };
 
 /*
  * Makes a buffer of a dma-buf (of a camera, a display, a heap) or of a memfd. `desc` describes its
- * contents from `offset` on. `stride` is the bytes from one row of the first plane to the next (0:
+ * contents from `offset` on. `stride` is the distance of rows in the first plane in bytes (0:
  * desc->stride pixels, or a row if that is 0 too). Other planes follow the first without a gap;
- * their strides follow from its. The fd stays the caller's. Returns 0, -EBADF, -ENOMEM, or -EINVAL
- * for a description that is wrong or exceeds the file.
+ * their strides depend on its stride. The fd stays the caller's. Returns 0, -EBADF, -ENOMEM, or
+ * -EINVAL for a description that is wrong or exceeds the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);
 
 /*
- * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. Planes are
- * those of the fourcc in DRM's order: of each fd, stride and offset are read, the rest follows. The
- * formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21, YUV420, YVU420 and P010;
- * width and height of the last five are even, YUYV's width is.
+ * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. Planes are those of
+ * the fourcc in DRM's order. For each plane fd, stride and offset are read; the other fields are
+ * computed. The formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21, YUV420,
+ * YVU420 and P010; width and height of the last five are even, YUYV's width is.
  */
 struct nna_hardware_image {
 	uint32_t fourcc;	/* DRM_FORMAT_ */
 	uint32_t width;		/* pixels */
 	uint32_t height;
-	uint32_t num_planes;	/* as the fourcc has */
+	uint32_t num_planes;	/* number of planes of the fourcc */
 	uint64_t modifier;	/* DRM_FORMAT_MOD_LINEAR: 0 */
 	uint64_t usage;		/* AHARDWAREBUFFER_USAGE_ */
 	struct nna_hardware_plane planes[NNA_HARDWARE_PLANES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log of libnnaccel and of the NNAPI's libneuralnetworks, which writes to the same:
- * lines on stderr, or to a function of the program.
+ * The log of libnnaccel and of the NNAPI's libneuralnetworks, which share it: lines on stderr, or
+ * calls of a function of the program.
  */
 #ifndef NNACCEL_LOG_H
 #define NNACCEL_LOG_H
@@ -13,19 +13,19 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Each level has the lines of those before it, too. */
+/* Each level includes the lines of the levels before it. */
 enum nna_log_level {
 	NNA_LOG_NONE = 0,
-	NNA_LOG_NOTE = 1,	/* why a program computes on the CPU: once */
+	NNA_LOG_NOTE = 1,	/* why a program computes on the CPU; logged once */
 	NNA_LOG_ERROR = 2,	/* calls that fail; the default */
-	NNA_LOG_WARN = 3,	/* what is done without, or in another way */
+	NNA_LOG_WARN = 3,	/* something that is missing or replaced */
 	NNA_LOG_INFO = 4,	/* devices and plans */
 };
 
 /* "error" and so on; "none" for what is no level. */
 const char *nna_log_level_name(enum nna_log_level level);
 
-/* A line without an end of line. Any thread of the program calls it, several at a time. */
+/* Receives a line without an end of line. Any thread of the program calls it, several at a time. */
 typedef void nna_log_fn(void *context, enum nna_log_level level, const char *line);
 
 /*
@@ -37,8 +37,9 @@ typedef void nna_log_fn(void *context, enum nna_log_level level, const char *lin
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 
 /*
- * Keeps errors from the log, for a caller that can do without what fails. The last line of NNA_LOG_ERROR that calls
- * of this thread cause goes to `line` from now on, cut at `size`; NULL: to the log again. Empties `line` first.
+ * Keeps errors out of the log, for a caller that tolerates a failure. From now on the last line of
+ * NNA_LOG_ERROR that calls of this thread cause goes to `line`, truncated to `size`. With NULL it
+ * goes to the log again. Empties `line` first.
  */
 void nna_log_keep_error(char *line, size_t size);
 

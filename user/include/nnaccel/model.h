@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model: its form in memory, its flat wire form, and the checker that
- * leaves nothing for later code to distrust. Follows the NN HAL 1.3 Model.
+ * The model: its form in memory, its flat wire form, and its checker. Code that runs after the
+ * checker can trust a model. Follows the NN HAL 1.3 Model.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -22,10 +22,10 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Most dimensions of a tensor; equals NNACCEL_MAX_RANK of the kernel. */
+/* Maximum rank of a tensor; equals NNACCEL_MAX_RANK of the kernel. */
 #define NN_MAX_RANK 16
 
-/* Most subgraphs within one another, the main one included: bounds every recursion over them. */
+/* Maximum nesting of subgraphs, with the main one. It limits every recursion over them. */
 #define NN_MAX_NESTING 128
 
 /*
@@ -57,14 +57,15 @@ enum nn_type {
 
 /* Facts of an operand type, from one table. */
 struct nn_type_info {
-	const char *name;	/* as the NNAPI spells it: "TENSOR_FLOAT32" */
-	uint32_t element_size;	/* bytes; 0: opaque (OEM scalar) or a reference (subgraph) */
+	const char *name;	/* name in the NNAPI: "TENSOR_FLOAT32" */
+	/* Bytes; 0 for an opaque type (OEM scalar) or a reference (subgraph). */
+	uint32_t element_size;
 	bool is_tensor;
 };
 
 /*
- * The facts of a type, or NULL for one that is neither the NNAPI's nor of an
- * extension that this process registered.
+ * Returns the facts of a type; NULL if it is neither the NNAPI's nor of an extension that this
+ * process registered.
  */
 const struct nn_type_info *nn_type_info(int32_t type);
 
@@ -76,14 +77,14 @@ enum nn_lifetime {
 	NN_TEMPORARY = 0,
 	NN_SUBGRAPH_INPUT = 1,
 	NN_SUBGRAPH_OUTPUT = 2,
-	NN_CONSTANT_COPY = 3,		/* in struct nn_model's values */
-	NN_CONSTANT_REFERENCE = 4,	/* in one of its pools */
+	NN_CONSTANT_COPY = 3,		/* value in struct nn_model's values */
+	NN_CONSTANT_REFERENCE = 4,	/* value in one of its pools */
 	NN_NO_VALUE = 5,		/* omitted */
 	NN_SUBGRAPH = 6,		/* offset is the index of a referenced subgraph: */
 					/* subgraphs[offset + 1] of the model */
 };
 
-/* The place of a constant. All zero for other lifetimes. */
+/* The place of a constant. All fields are zero for other lifetimes. */
 struct nn_location {
 	uint32_t pool;
 	uint32_t length;	/* bytes */
@@ -127,7 +128,7 @@ struct nn_operation {
 
 struct nn_subgraph {
 	uint32_t num_operands;
-	uint32_t num_operations;	/* in an executable order */
+	uint32_t num_operations;	/* number of operations, which are in an executable order */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	const struct nn_operand *operands;
@@ -153,14 +154,14 @@ struct nn_extension_prefix {
  */
 struct nn_model {
 	uint32_t size;				/* sizeof(struct nn_model), for libnnaccel */
-	uint32_t num_subgraphs;			/* at least 1: the main one is [0] */
+	uint32_t num_subgraphs;			/* at least 1; the main subgraph is [0] */
 	uint32_t num_pools;
 	uint32_t num_extensions;
 	bool relaxed;				/* float32 may be computed as float16 */
 	const struct nn_subgraph *subgraphs;
 	const struct nn_pool *pools;
 	const struct nn_extension_prefix *extensions;
-	const uint8_t *values;			/* of NN_CONSTANT_COPY operands, 8-byte aligned */
+	const uint8_t *values;	/* values of NN_CONSTANT_COPY operands, 8-byte aligned */
 	uint64_t values_size;
 };
 
@@ -172,20 +173,21 @@ struct nn_attribute {
 	const char *extension;
 	uint16_t code;
 	uint32_t size;
-	const void *data;		/* may be NULL where size is 0 */
+	const void *data;		/* may be NULL if size is 0 */
 };
 
 struct nn_attributes {
 	uint32_t count;
-	const struct nn_attribute *list;	/* each extension's code once */
+	/* Attributes; each code of an extension occurs once. */
+	const struct nn_attribute *list;
 };
 
 /* ---- what engines use: libnnaccel-engine.so exports it, libnnaccel.so does not ---- */
 
 /*
- * Bytes of an operand's value: element size times dimensions; 0 when a
- * dimension or the rank is unknown, or for a type of no fixed size. Returns
- * false when the product does not fit 32 bits.
+ * Computes the bytes of an operand's value: element size times dimensions. The result is 0 if a
+ * dimension or the rank is unknown, or if the type has no fixed size. Returns false if the product
+ * does not fit in 32 bits.
  */
 bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
 
@@ -193,8 +195,8 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
 bool nn_operand_is_specified(const struct nn_operand *operand);
 
 /*
- * Fills what `operand` does not know of its shape from `rank` dimensions, 0 being
- * unknown there too (rank 0: all). False, and nothing filled, when they disagree.
+ * Completes the unknown dimensions of `operand` from `rank` dimensions, where 0 is unknown too
+ * (rank 0: all). Returns false and changes nothing if they disagree.
  */
 bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
 
@@ -221,8 +223,8 @@ const void *nn_operand_value(const struct nn_model *model, const struct nn_opera
 enum nn_status nn_model_check(const struct nn_model *model, struct nn_error *err);
 
 /*
- * Writes a checked model into its wire form: *wire is one malloc()ed block of
- * *size bytes that the caller frees. Pools travel as their sizes only.
+ * Writes a checked model into its wire form: *wire is one malloc()ed block of size bytes that the
+ * caller frees. Only the sizes of pools are encoded.
  */
 enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t *size,
 			       struct nn_error *err);

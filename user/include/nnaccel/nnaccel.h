@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel: the NN HAL 1.2/1.3 surface over /dev/nnaccel and its like.
+ * libnnaccel: the NN HAL 1.2/1.3 interface to /dev/nnaccel and further devices.
  *
- * Handles are opaque and made and destroyed in pairs; a call returns a status
- * and puts what it makes into its last parameters. All functions may be called
- * from any thread, on one object at the same time too, except that destroying
- * an object needs every other call on it to have returned. Nothing is kept per
- * process. Every `err` may be NULL; where not, a failing call leaves one line
- * there, and one that succeeds none.
- * Objects made from a device hold it: it may be closed before them.
+ * Handles are opaque; functions that create and destroy them come in pairs. A call returns a status
+ * and stores new objects in its last parameters. All functions may be called from any thread, also
+ * on one object at the same time. Only the destruction of an object must wait until every other
+ * call on it has returned. There is no state of the process. Every `err` may be NULL. If not, a
+ * failing call writes one line there, and a successful call none. Objects made from a device hold
+ * it, so it may be closed before them.
  *
- * A structure whose first field is `size` may grow: the caller sets that to the size of the
- * structure, before the library reads or writes it. NN_INVALID_ARGUMENT: a size that no release
- * had, or fields of a newer header that are not 0, which this library does not know. Other
- * structures never change.
+ * A structure whose first field is `size` may grow. The caller sets `size` to the size of the
+ * structure before the library reads or writes it. A call returns NN_INVALID_ARGUMENT for a size
+ * that no release had, or if unknown fields of a newer header are not 0. Other structures never
+ * change.
  */
 #ifndef NNACCEL_NNACCEL_H
 #define NNACCEL_NNACCEL_H
@@ -41,39 +40,40 @@ const char *nna_status_name(enum nn_status status);
 #define NNA_TIME_NONE UINT64_MAX
 
 /*
- * Opens a device (path NULL: what the variable NNACCEL_DEVICE of the environment says, or
- * NNA_DEVICE_PATH). The file is close-on-exec and belongs to this address space: a child must open its
- * own. Does not wait for an engine. NN_DEVICE_UNAVAILABLE: no such device, no permission, or another ABI.
+ * Opens a device (path NULL: the environment's variable NNACCEL_DEVICE, or NNA_DEVICE_PATH). The
+ * file is close-on-exec and belongs to this address space: a child must open its own. Does not wait
+ * for an engine. NN_DEVICE_UNAVAILABLE: no such device, no permission, or another ABI.
  *
- * The path of a socket is a device without the module: an engine that was started with --direct
- * serves it, for tests. It has no fenced executions, io_uring, images and dma-bufs (NN_GENERAL_FAILURE
- * or NN_INVALID_ARGUMENT), and no limits of memory.
+ * The path of a socket is a device without the module, for tests: an engine that was started with
+ * --direct serves it. It has no fenced executions, io_uring, images and dma-bufs
+ * (NN_GENERAL_FAILURE or NN_INVALID_ARGUMENT), and no limits of memory.
  */
 enum nn_status nna_device_open(const char *path, struct nna_device **device,
 			       struct nn_error *err);
 void nna_device_close(struct nna_device *device);
 
-/* Most devices that there can be. */
+/* Maximum number of devices. */
 #define NNA_MAX_DEVICES 64
 
 /* A device: an engine that registered with the module under a name. */
 struct nna_device_entry {
 	char path[32];		/* of its node */
-	char name[32];		/* of its engine; empty: none has registered yet, or no sysfs */
-	char version[64];	/* of its engine's broker */
-	uint32_t type;		/* enum nn_device_type; 0: not told */
+	/* Name of its engine; empty without sysfs, or if no engine has registered yet. */
+	char name[32];
+	char version[64];	/* version of its engine's broker */
+	uint32_t type;		/* enum nn_device_type; 0 if not reported */
 	uint32_t is_ready;	/* the engine is there */
 };
 
 /*
  * Lists the devices of /sys/class/nnaccel in the order of their numbers. Without sysfs it lists
- * NNA_DEVICE_PATH if that exists. *count in: room in entries; out: number of devices, which may be
- * more. entry_size: sizeof(struct nna_device_entry).
+ * NNA_DEVICE_PATH if that exists. *count is the room in entries, and becomes the number of devices,
+ * which may be larger. entry_size is sizeof(struct nna_device_entry).
  */
 enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
 			       uint32_t *count, struct nn_error *err);
 
-/* The same as nna_device_open() for the device of an engine's name. */
+/* Does the same as nna_device_open() for the device of an engine's name. */
 enum nn_status nna_device_open_by_name(const char *name, struct nna_device **device,
 				       struct nn_error *err);
 
@@ -90,9 +90,9 @@ enum nna_device_status {
 enum nna_device_status nna_device_status(struct nna_device *device);
 
 /*
- * IDevice::getCapabilities_1_3, getVersionString, getType,
- * getNumberOfCacheFilesNeeded: asks the engine, and remembers the answer as long as
- * one worker serves the device; while no engine is there, what it last said.
+ * IDevice::getCapabilities_1_3, getVersionString, getType, getNumberOfCacheFilesNeeded: asks the
+ * engine, and caches the answer as long as one worker serves the device. Without an engine it
+ * returns the last answer.
  */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err);
@@ -123,19 +123,18 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
 					   struct nna_context_info *info, struct nn_error *err);
 
 /*
- * Memory that the device reaches. Counted by what uses it: free may be called
- * while a prepared model or an execution still uses it. It ends the memory's
- * slots in bursts.
+ * Makes memory that the device reaches. Memory is reference-counted: free may be called while a
+ * prepared model or an execution still uses it. It ends the memory's slots in bursts.
  *
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a dma-buf,
  * memfd or regular file, any `offset`, and `prot` PROT_READ or PROT_READ | PROT_WRITE of
  * <sys/mman.h>. The fd stays the caller's, and may be closed. A dma-buf that no CPU can map is
- * imported if the device's engine reaches it without a CPU. It can be an argument, and no constant.
- * Returns NN_INVALID_ARGUMENT for length 0, another protection or a bad fd. Returns
+ * imported if the device's engine reaches it without a CPU. It can be an argument, but not a
+ * constant. Returns NN_INVALID_ARGUMENT for length 0, another protection or a bad fd. Returns
  * NN_GENERAL_FAILURE for memory that the device cannot reach: a file that cannot be mapped, is too
  * short, was not opened for `prot`, or is sealed against it. Returns
- * NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit, NN_RESOURCE_EXHAUSTED_PERSISTENT for more than the
- * largest pool.
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit, NN_RESOURCE_EXHAUSTED_PERSISTENT for more than
+ * the largest pool.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
@@ -146,15 +145,15 @@ uint64_t nna_memory_size(const struct nna_memory *memory);
 
 /* A plane of an image, after the first. */
 struct nna_plane {
-	int fd;			/* of the plane's file; -1: the first plane's */
+	int fd;			/* file of the plane; -1 for the first plane's */
 	uint32_t stride;	/* bytes */
 	uint64_t offset;	/* bytes into that file to the first row */
 };
 
 /*
- * An image as memory: planes of rows of pixels, `stride` bytes from one to the next.
- * The formats are those of Documentation/memory.rst: of one plane whose pixels are
- * whole bytes, and NV12, NV21, YUV420, YVU420 and P010.
+ * An image as memory: planes of rows of pixels, `stride` bytes from one to the next. The formats
+ * are those of Documentation/memory.rst: formats of one plane with pixels of whole bytes, and NV12,
+ * NV21, YUV420, YVU420 and P010.
  */
 struct nna_format {
 	uint32_t size;
@@ -183,7 +182,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 /*
  * Returns this process's mapping of memory by nna_memory_alloc(), which lasts from the first call
  * until the memory is freed; NULL (with err) if it cannot be mapped. Map imported memory by its
- * file, because the library keeps no descriptor of that.
+ * file, because the library does not keep the file open.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
@@ -193,9 +192,10 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 /*
  * IDevice::getSupportedOperations_1_3: supported[i] for each operation of the main subgraph.
  * memories[i] is pool i of the model, whose `pools` are otherwise not read. Operations that use
- * unreachable memory are not supported: its driver refuses or has taken it back, its file has
- * become shorter, or it could not be imported. For the last, memories[i] is NULL, and
- * model->pools[i].size is its size. Returns NN_INVALID_ARGUMENT if the model is wrong.
+ * unreachable memory are not supported. Memory is unreachable if its driver refuses or has
+ * withdrawn it, its file has become shorter, or it could not be imported. In the last case
+ * memories[i] is NULL, and model->pools[i].size is its size. Returns NN_INVALID_ARGUMENT if the
+ * model is wrong.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -203,9 +203,8 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    bool *supported, struct nn_error *err);
 
 /*
- * IDevice::getNumberOfCacheFilesNeeded: files of each kind that an entry of the
- * compilation cache takes. Both 0: the engine keeps no index, so nothing is saved
- * or found.
+ * IDevice::getNumberOfCacheFilesNeeded: the number of files of each kind in an entry of the
+ * compilation cache. If both are 0, the engine keeps no index, so nothing is saved or found.
  */
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
 				      uint32_t *data_files, struct nn_error *err);
@@ -214,9 +213,9 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 
 /*
  * An entry of the compilation cache: the HAL's modelCache and dataCache handles and its token. The
- * files are the caller's, open for reading and writing. The library opens them once more and locks
- * them (OFD) while it reads or writes. A model that was loaded keeps its data files locked for
- * reading, so that a program that takes the locks never writes into a model in use.
+ * files belong to the caller and are open for reading and writing. The library opens them once more
+ * and locks them (OFD) while it reads or writes. A model that was loaded keeps its data files
+ * locked for reading, so that a program that takes the locks never writes into a model in use.
  *
  * The token must be unique to the model with its constants, and to the preference. The engine does
  * not compare models: it loads files that another model saved under the same token as this model's.
@@ -229,17 +228,17 @@ struct nna_cache {
 	uint32_t num_data_files;
 	uint8_t token[NNA_CACHE_TOKEN_SIZE];
 	/*
-	 * NULL, or receives the reason why nna_prepare_model() did not save the entry, as one
-	 * line. It is empty if the entry was saved, or will be after the first execution, because
+	 * Receives the reason why nna_prepare_model() did not save the entry, as one line; may be
+	 * NULL. It is empty if the entry was saved, or will be after the first execution, because
 	 * some engines compile only then.
 	 */
 	struct nn_error *not_saved;
 	/*
-	 * NULL, or called on a thread of the library when an entry was saved after
-	 * nna_prepare_model() or nna_prepare_model_from_cache() returned. That happens after the
-	 * first execution, as above, and once more when the model has proved hot, with the
-	 * engine's measurements. `reason` says why saving failed, or is empty. The library keeps
-	 * duplicates of the handles for it. nna_prepared_model_free() waits for it.
+	 * Called on a thread of the library when an entry was saved after nna_prepare_model() or
+	 * nna_prepare_model_from_cache() returned; may be NULL. That happens after the first
+	 * execution, as above, and once more when the model has proved hot, with the engine's
+	 * measurements. `reason` says why saving failed, or is empty. The library keeps duplicates
+	 * of the handles for it. nna_prepared_model_free() waits for it.
 	 */
 	void (*saved_late)(const char *reason);
 };
@@ -255,15 +254,14 @@ struct nna_prepare_options {
 	 */
 	const struct nna_cache *cache;
 	/*
-	 * The engine may keep what it compiles in files of its own, for models of
-	 * this user that are the same, and use what it kept. So it may where the
-	 * variable NNACCEL_KEEP of the environment is 1.
+	 * Allows the engine to cache the compiled model in its own files for equal models of this
+	 * user, and to use cached ones. NNACCEL_KEEP=1 in the environment allows it too.
 	 */
 	bool keep;
 	/*
-	 * NULL, or attributes for the device's extensions, for the compilation and each
-	 * execution. NN_INVALID_ARGUMENT: an extension does not know or refuses an attribute, or
-	 * all take more than 64 KiB with the extensions' names. Pass the same attributes to
+	 * Attributes for the device's extensions, for the compilation and each execution; or NULL.
+	 * A call returns NN_INVALID_ARGUMENT if an extension rejects an attribute, or if all take
+	 * more than 64 KiB with the extensions' names. Pass the same attributes to
 	 * nna_prepare_model_from_cache() as before.
 	 */
 	const struct nn_attributes *attributes;
@@ -276,9 +274,9 @@ struct nna_prepare_options {
 };
 
 /*
- * IDevice::prepareModel_1_3, synchronous. `options` NULL: fast single answer,
- * medium priority, no deadline. The model may be freed afterwards; its
- * memories are held, and the engine reads them where they lie.
+ * IDevice::prepareModel_1_3, synchronous. With NULL `options` it uses: fast single answer, medium
+ * priority, no deadline. The model may be freed afterwards. Its memories are held, and the engine
+ * reads them without a copy.
  */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
@@ -302,40 +300,39 @@ enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_
 				     struct nna_preparation **preparation, struct nn_error *err);
 
 /*
- * Returns whether a preparation has ended, well or not. *thousandths: the part that is done, as far as
- * the engine says. Does not wait.
+ * Returns whether a preparation has ended, with success or not. *thousandths is the finished part,
+ * as far as the engine reports it. Does not wait.
  */
 bool nna_preparation_has_ended(struct nna_preparation *preparation, uint32_t *thousandths);
 
 /*
- * Waits for the end of a preparation, and gives the model, once. It calls `progress` of the options
- * meanwhile. Status and reason are those of nna_prepare_model(); NN_INVALID_ARGUMENT: the model was
- * given before. nna_preparation_free() follows in each case.
+ * Waits for the end of a preparation, and returns the model, once. It calls `progress` of the
+ * options meanwhile. Status and reason are those of nna_prepare_model(); NN_INVALID_ARGUMENT says
+ * that the model was returned before. nna_preparation_free() follows in each case.
  */
 enum nn_status nna_preparation_finish(struct nna_preparation *preparation,
 				      struct nna_prepared_model **prepared, struct nn_error *err);
 
 /*
- * Frees a preparation, and cancels it unless it has ended. The engine learns of that when it
- * next reports its progress. A model that was given stays. NULL is fine.
+ * Frees a preparation, and cancels it unless it has ended. The engine is notified when it next
+ * reports its progress. A model that was returned stays. NULL is allowed.
  */
 void nna_preparation_free(struct nna_preparation *preparation);
 
 /*
- * Tells what a model that came from a cache is, for nna_buffer_allocate(); of
- * others it is known. Before any other thread uses `prepared`. NN_OUT_OF_MEMORY.
+ * Sets the signature of a model that came from a cache, for nna_buffer_allocate(); other models
+ * have one. Call it before any other thread uses `prepared`. Returns NN_OK or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
 						const struct nn_model *model,
 						struct nn_error *err);
 
 /*
- * IDevice::prepareModelFromCache_1_3, synchronous, from what nna_prepare_model()
- * saved in this or another process of the same user. `options` as there; its
- * cache is not looked at. NN_INVALID_ARGUMENT: wrong number of files, or files
- * that are not regular or not open for reading and writing. NN_GENERAL_FAILURE:
- * the files hold nothing that this engine saved under this token for this user, or
- * somebody is writing them: prepare the model itself.
+ * IDevice::prepareModelFromCache_1_3, synchronous, from an entry that nna_prepare_model() saved in
+ * this or another process of the same user. `options` are as there; their cache is ignored. Returns
+ * NN_INVALID_ARGUMENT for a wrong number of files, or files that are not regular or not open for
+ * reading and writing. Returns NN_GENERAL_FAILURE if this engine did not save the files under this
+ * token for this user, or if a process is writing them. Then prepare the model itself.
  */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
@@ -347,7 +344,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 struct nna_argument {
 	bool has_no_value;
 	uint32_t pool;			/* index into the request's memories, then its tokens */
-	uint64_t offset;		/* of a buffer: 0, */
+	uint64_t offset;		/* offset; 0 for a buffer */
 	uint64_t length;		/* and 0 */
 	uint32_t rank;			/* 0: dimensions of the model */
 	uint32_t dims[NN_MAX_RANK];
@@ -362,7 +359,7 @@ struct nna_request {
 	const struct nna_argument *outputs;
 	struct nna_memory *const *memories;
 	uint32_t num_tokens;
-	const uint32_t *tokens;		/* of buffers, each once */
+	const uint32_t *tokens;		/* tokens of buffers, each once */
 };
 
 struct nna_output_shape {
@@ -386,11 +383,10 @@ struct nna_execute_options {
 };
 
 /*
- * IPreparedModel::executeSynchronously_1_3. `options`, `shapes`, `num_shapes`
- * and `timing` may be NULL. `shapes` has room for num_outputs; *num_shapes is
- * num_outputs on NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, else 0. Times are
- * NNA_TIME_NONE unless measured. NN_DEAD_OBJECT: the worker died, now or before:
- * prepare again.
+ * IPreparedModel::executeSynchronously_1_3. `options`, `shapes`, `num_shapes` and `timing` may be
+ * NULL. `shapes` has room for num_outputs; *num_shapes is num_outputs on NN_OK and
+ * NN_OUTPUT_INSUFFICIENT_SIZE, otherwise 0. Times are NNA_TIME_NONE unless measured. NN_DEAD_OBJECT
+ * says that the worker died, now or before: prepare the model again.
  */
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
@@ -414,24 +410,24 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  uint64_t duration_ns, int *fence, struct nn_error *err);
 
 /*
- * IFencedExecutionCallback::getExecutionInfo: the status of the execution that a
- * fence is of, with what was wrong. The fd of nna_execute_fenced() gives it any number
- * of times, a duplicate of that once. `launched`, `fenced`: times from the
- * call and from the end of the last dependency, NNA_TIME_NONE unless measured; may be
- * NULL. NN_GENERAL_FAILURE: it failed or has not ended yet; NN_INVALID_ARGUMENT: the fd is
- * not the fence of an execution of this device.
+ * IFencedExecutionCallback::getExecutionInfo: returns the status of a fence's execution, with the
+ * reason of a failure. The fd of nna_execute_fenced() gives it any number of times, a duplicate of
+ * it once. `launched` and `fenced` are times from the call and from the end of the last dependency,
+ * NNA_TIME_NONE unless measured; they may be NULL. Returns NN_GENERAL_FAILURE if the execution
+ * failed or has not ended yet, and NN_INVALID_ARGUMENT if the fd is not the fence of an execution
+ * of this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
 				  struct nn_error *err);
 
 /*
- * The syncFence of IPreparedModel::executeFenced: a sync_file, for other drivers to wait for, of the
- * fence of hardware that ends an execution. The caller closes it. The call waits until the
- * hardware has the execution. NN_GENERAL_FAILURE: there is no such fence. It says so at once if
- * the execution uses memory that a CPU reaches, if it waits for a dependency, or if it has ended
- * without. Otherwise it says so when the engine ends the execution itself. NN_INVALID_ARGUMENT: no
- * fence of this device.
+ * The syncFence of IPreparedModel::executeFenced: a sync_file, for other drivers to wait for, of
+ * the fence of hardware that ends an execution. The caller closes it. The call waits until the
+ * hardware has the execution. Returns NN_GENERAL_FAILURE if there is no such fence. It returns this
+ * at once if the execution uses memory that a CPU reaches, if it waits for a dependency, or if it
+ * has ended without a fence. Otherwise it returns this when the engine ends the execution itself.
+ * Returns NN_INVALID_ARGUMENT if the fd is no fence of this device.
  */
 enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int *sync_file,
 				       struct nn_error *err);
@@ -440,7 +436,8 @@ enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int
 struct nna_role {
 	uint32_t model;
 	uint32_t index;
-	float frequency;		/* in (0, 1], of the model's executions: a hint for the engine */
+	/* Frequency of use in the model's executions, in (0, 1]: a hint for the engine. */
+	float frequency;
 };
 
 /* BufferDesc of the HAL: dimensions, 0 being unknown; rank 0: all. */
@@ -457,11 +454,11 @@ struct nna_buffer_desc {
  * twice or that its model does not have, and for roles of different types or dimensions. Returns
  * NN_RESOURCE_EXHAUSTED_* beyond a limit, NN_DEAD_OBJECT if a model's worker is dead.
  *
- * An argument that is a buffer must be one of its roles. NN_INVALID_ARGUMENT
- * otherwise, for another shape than an input's buffer holds or an output's was
- * made for, and for one that is input and output. NN_GENERAL_FAILURE: an input
- * that nothing was written to, or a buffer that is being written meanwhile. An
- * execution that fails leaves its outputs' buffers with nothing.
+ * An argument that is a buffer must be one of its roles. Otherwise the call returns
+ * NN_INVALID_ARGUMENT. It also does so for a shape other than that of an input's buffer or of an
+ * output's roles, and for a buffer that is input and output. It returns NN_GENERAL_FAILURE for an
+ * input that is empty, or for a buffer that is being written meanwhile. An execution that fails
+ * leaves its outputs' buffers empty.
  *
  * Contents outlive the models and their worker.
  */
@@ -475,18 +472,17 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 /* Executions in flight that name it go on. NULL is fine. */
 void nna_buffer_free(struct nna_buffer *buffer);
 
-/* Bytes that it holds; 0: nothing was written to it. */
+/* Returns the bytes of the contents; 0 if the buffer is empty. */
 uint64_t nna_buffer_size(struct nna_buffer *buffer);
 
 /*
- * IBuffer::copyTo and copyFrom: all of the memory, whose size must be the
- * buffer's, or that of the shape that it and `dims` (rank 0: none) leave no
- * dimension of open. The kernel copies, with the accesses and the waits of an
- * execution where the memory is another driver's. _read and _write are the same
- * for bytes of this process. A copy into the buffer that fails leaves it with
- * nothing. NN_INVALID_ARGUMENT: another size or shape, or a copy to memory that is
- * not writable; NN_GENERAL_FAILURE: nothing was written to it, it is in use, or the
- * memory cannot be reached.
+ * IBuffer::copyTo and copyFrom: copy all of the memory. Its size must be the buffer's, or that of
+ * the buffer's shape completed by `dims` (rank 0: none). The kernel copies; if the memory is
+ * another driver's, it waits and notifies the exporter as for an execution. _read and _write do the
+ * same for bytes of this process. A copy into the buffer that fails leaves it empty. The calls
+ * return NN_INVALID_ARGUMENT for another size or shape, or a copy to memory that is not writable.
+ * They return NN_GENERAL_FAILURE if the buffer is empty or in use, or if the memory cannot be
+ * reached.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);
@@ -499,17 +495,18 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 
 struct nna_burst_options {
 	uint32_t size;
-	uint32_t capacity;	/* datums of each ring, 0: 1024 */
-	int32_t spin_us;	/* longest spin of a wait, 0: none; negative: the default */
+	uint32_t capacity;	/* datums of each ring (0: 1024) */
+	/* Longest spin of a wait; 0 for no spin, negative for the default. */
+	int32_t spin_us;
 };
 
 /*
- * IPreparedModel::configureExecutionBurst: a way to the worker through shared
- * memory, for executions one after the other. `options` may be NULL (defaults 0 and -1). Without
- * spinning where the model was prepared for low power or one CPU is online; the
- * variable NNACCEL_SPIN_US of the environment bounds it besides. To be freed
- * before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many bursts;
- * NN_DEAD_OBJECT: the model's worker is dead.
+ * IPreparedModel::configureExecutionBurst: makes a connection to the worker through shared memory,
+ * for executions one after the other. `options` may be NULL (defaults 0 and -1). The burst does not
+ * spin if the model was prepared for low power, or if only one CPU is online. The environment's
+ * variable NNACCEL_SPIN_US also limits it. Free the burst before the prepared model. Returns
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT for too many bursts, and NN_DEAD_OBJECT if the model's worker is
+ * dead.
  */
 enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 				const struct nna_burst_options *options,
@@ -517,12 +514,13 @@ enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 void nna_burst_free(struct nna_burst *burst);
 
 /*
- * As nna_execute(), with the same results. The first use of a memory binds it to the burst until it
- * is freed. An execution like the one before calls neither the kernel nor malloc(). Some requests
- * go through nna_execute(): those that are longer than a ring, that have buffers, an offset or a
- * length of 4 GiB or more, a deadline, a loop timeout or attributes. So does every later request
- * once the rings broke, but never one that was already sent. Returns NN_DEVICE_UNAVAILABLE while
- * another execution of the burst runs, NN_DEAD_OBJECT if the worker died.
+ * Executes with the same results as nna_execute(). The first use of a memory binds it to the burst
+ * until it is freed. An execution like the one before calls neither the kernel nor malloc(). Some
+ * requests go through nna_execute(): those that are longer than a ring, that have buffers, an
+ * offset or a length of 4 GiB or more, a deadline, a loop timeout or attributes. If the rings are
+ * broken, every later request does so too, but never one that was already sent. Returns
+ * NN_DEVICE_UNAVAILABLE while another execution of the burst runs, NN_DEAD_OBJECT if the worker
+ * died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,

@@ -27,16 +27,15 @@ enum nn_status {
 	NN_RESOURCE_EXHAUSTED_PERSISTENT = 8,
 	/* The worker that served the call died; never sent by a worker. */
 	NN_DEAD_OBJECT = 9,
-	/* This process has no memory left for the call. */
+	/* This process has not enough memory for the call. */
 	NN_OUT_OF_MEMORY = 10,
 };
 
 #define NN_MESSAGE_SIZE 512
 
 /*
- * The reason of a failure, which a call leaves here: one line without an end of
- * line. Functions of libnnaccel.so empty it when they begin, so after a call that
- * succeeded it is empty, and after one that failed it has the reason of that call.
+ * The reason of a failure: one line without an end of line. Functions of libnnaccel.so empty it
+ * when they begin. So it is empty after a successful call, and has the reason after a failed one.
  * Within a call the first reason stays: nn_fail() does not overwrite it.
  */
 struct nn_error {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NNAPI as a table of functions: what libnnapi_sl_nnaccel.so gives to loaders of NNAPI support
+ * The NNAPI as a table of functions, which libnnapi_sl_nnaccel.so gives to loaders of NNAPI support
  * libraries, such as TensorFlow Lite's benchmark_model --nnapi_support_library_path.
  *
  * The layout is that of Android's support libraries: the feature level, then a pointer to each
@@ -157,10 +157,10 @@ typedef struct NnApiSLDriverImplFL5 {
 	NN_SL_ENTRY(ANeuralNetworks_getRuntimeFeatureLevel);
 
 	/*
-	 * As ANeuralNetworksCompilation_setCaching, with the files instead of their folder: as many
-	 * of each kind as the compilation's only device needs, open for reading and writing; they
-	 * are duplicated. Empty files are filled when the compilation is finished. BAD_DATA: the
-	 * compilation is not for exactly one device, or the numbers are others.
+	 * Does the same as ANeuralNetworksCompilation_setCaching with files in place of their
+	 * folder: as many of each kind as the compilation's only device needs, open for reading and
+	 * writing. The files are duplicated. Empty files are filled when the compilation is
+	 * finished. BAD_DATA: the compilation is not for exactly one device, or the numbers differ.
 	 */
 	int (*SL_ANeuralNetworksCompilation_setCachingFromFds)(
 		ANeuralNetworksCompilation *compilation, const int *modelCacheFds,
@@ -188,9 +188,9 @@ typedef struct NnApiSLDriverImplFL5 {
 		void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void *));
 
 	/*
-	 * Diagnostics, for callbacks. A session is a process, whose id is random. Device ids are
-	 * "NAME=VERSION", with commas between them. The hash has 32 bytes, and no constants go into
-	 * it. A time that is not known is UINT64_MAX. The times of the driver and the hardware are
+	 * Diagnostics for callbacks. A session is a process, and its id is random. Device ids are
+	 * "NAME=VERSION", with commas between them. The hash has 32 bytes, and does not include
+	 * constants. An unknown time is UINT64_MAX. The times of the driver and the hardware are
 	 * known if the program measures the execution.
 	 */
 	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
@@ -250,9 +250,9 @@ typedef struct NnApiSLDriverImplFL5 {
 		const ANeuralNetworksDiagnosticExecutionInfo *info);
 	/*
 	 * From now on `compilationCallback` is called when a compilation was finished, with and
-	 * without an error, and `executionCallback` when an execution has ended, by the thread that
-	 * ends it. Either may be NULL. They take the place of those that were registered before;
-	 * the context stays the caller's.
+	 * without an error. `executionCallback` is called when an execution has ended, on the
+	 * thread that ends it. Either may be NULL. They replace earlier callbacks; the context
+	 * stays the caller's.
 	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
@@ -273,9 +273,9 @@ typedef struct NnApiSLDriverImplFL8 {
 #undef NN_SL_ENTRY
 
 /*
- * The table: a NnApiSLDriverImplFL8, or for a loader that takes only older ones that of the level
- * that the environment's NNACCEL_SL_FEATURE_LEVEL names, 5 to 8. It lives as long as the library is
- * loaded. Never NULL.
+ * Returns the table, which is never NULL: a NnApiSLDriverImplFL8. For a loader that accepts only
+ * older ones, the environment's NNACCEL_SL_FEATURE_LEVEL names the level, 5 to 8. The table lives
+ * as long as the library is loaded.
  */
 NnApiSLDriverImpl *ANeuralNetworks_getSLDriverImpl(void);
 

@@ -20,8 +20,8 @@ struct TfLiteDelegate;
  * of a partition, the device uses that memory without a copy. `size` bytes from `offset` must hold
  * the tensor. The fd is duplicated. The handle ends when TensorFlow Lite frees it.
  *
- * Returns the handle, -EINVAL if the fd cannot be mapped so, -ENOMEM or -EBADF. Any thread may call
- * it.
+ * Returns the handle, or -EINVAL if the fd cannot be mapped for this access, -ENOMEM or -EBADF. Any
+ * thread may call it.
  */
 __attribute__((visibility("default")))
 int nnaccel_tflite_add_buffer(struct TfLiteDelegate *delegate, int fd, size_t size,

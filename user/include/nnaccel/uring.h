@@ -25,10 +25,9 @@ struct io_uring_sqe;
 struct nna_submission;
 
 /*
- * A request that can be submitted, any number of times but once at a time. Holds
- * its memories and buffers; what `request` and `options` point to may go. To be
- * freed before the prepared model, and not while it is in flight: the kernel
- * writes its results into it.
+ * Creates a request that can be submitted any number of times, but only once at a time. It holds
+ * its memories and buffers; `request` and `options` are not used afterwards. Free it before the
+ * prepared model, and not while it is in flight, because the kernel writes its results into it.
  */
 enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_request *request,
@@ -37,25 +36,25 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 void nna_submission_free(struct nna_submission *submission);
 
 /*
- * Fills in an entry, of 64 or 128 bytes; its user_data is the submission. Flags
- * may be added to it. NN_INVALID_ARGUMENT, NN_GENERAL_FAILURE: of its buffers,
- * whose shapes it may not take; the entry is then a no-operation.
+ * Fills in an entry of 64 or 128 bytes; its user_data is the submission. The caller may add flags.
+ * Returns NN_INVALID_ARGUMENT or NN_GENERAL_FAILURE if a buffer cannot be used or has another
+ * shape; the entry is then a no-operation.
  */
 enum nn_status nna_submission_prepare(struct nna_submission *submission, struct io_uring_sqe *sqe,
 				      struct nn_error *err);
 
 /*
- * The results of a submission whose completion queue entry has this `res`, as
- * nna_execute() gives them. NN_GENERAL_FAILURE also: it was cancelled. An execution
- * without NN_OK has a negative `res`: what is linked to it does not begin.
+ * Returns the results of a submission whose completion queue entry has this `res`, like
+ * nna_execute(). NN_GENERAL_FAILURE may also mean that it was cancelled. An execution without NN_OK
+ * has a negative `res`, so linked entries do not begin.
  */
 enum nn_status nna_submission_result(struct nna_submission *submission, int res,
 				     struct nna_output_shape *shapes, uint32_t *num_shapes,
 				     struct nna_timing *timing, struct nn_error *err);
 
 /*
- * Has a submission in flight complete now, with a status but NN_OK. The engine
- * may go on using its memories. NN_INVALID_ARGUMENT: it is not in flight.
+ * Completes a submission in flight at once, with a status other than NN_OK. The engine may go on
+ * using its memories. Returns NN_INVALID_ARGUMENT if it is not in flight.
  */
 enum nn_status nna_submission_cancel(struct nna_submission *submission, struct nn_error *err);
 
