@@ -2,12 +2,12 @@
 /*
  * Models of one operation in random shapes, by a table of all operations.
  *
- * Operands are a type, dimensions and what they hold. Types: X is the one that is tried,
- * C a constant of it, W and P a filter (of bytes, P by channels; Q so for all X), B a bias, R boxes, A
- * anchors, U bytes of weights, "=" or "=1" as input 0 or 1; "f32|f16" any of those. Dimensions are
- * random by letter, as sums of products. "{a,1}" are values, "<a" below it, "#" ascending,
- * "%" boxes, "+" positive; "@scale,zero" quantises, and "!" is a constant. Scalars: "i:0|1" one
- * of them, "b:", "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of that type.
+ * Operands are a type, dimensions and values. Types: X is the type under test, C a constant of it,
+ * W and P a filter (for int8, P by channels; Q the same for all X), B a bias, R boxes, A anchors, U
+ * bytes of weights, "=" or "=1" as input 0 or 1; "f32|f16" any of those. Dimensions are random by
+ * letter, as sums of products. "{a,1}" are values, "<a" below it, "#" ascending, "%" boxes, "+"
+ * positive; "@scale,zero" quantises, and "!" is a constant. Scalars: "i:0|1" one of them, "b:",
+ * "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of that type.
  */
 #include <ctype.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static bool is_half(void)
 	return form.type == NN_TENSOR_FLOAT16;
 }
 
-/* A number or a letter, times others, plus others; moves behind it. */
+/* Reads a sum of products of numbers and letters, and moves behind it. */
 static int32_t read_sum(const char **p)
 {
 	int32_t sum = 0, product = 1, sign = 1;
@@ -141,7 +141,7 @@ static void quantise(struct nn_operand *o)
 	}
 }
 
-/* Chooses one of "a|b|c", whose length it tells. */
+/* Chooses one of "a|b|c", and sets its length. */
 static const char *choose(const char *word, const char *behind, size_t *length)
 {
 	uint32_t count = 1, wanted;
@@ -260,7 +260,10 @@ static double box_value(uint32_t i)
 	return i % 4 < 2 ? pick(0, 8) : pick(12, 28);
 }
 
-/* With `least`, most bytes are the least signed one: two products of it exceed 16 bits. */
+/*
+ * Returns a random byte. With `least`, most bytes are the least signed one, because two products of
+ * it exceed 16 bits.
+ */
 static uint8_t random_byte(bool least)
 {
 	return least && pick(0, 3) ? 0x80 : (uint8_t)random_bits();
@@ -431,7 +434,7 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 	return o;
 }
 
-/* An input of the model that a RESHAPE gives to the operation: it lies in the same memory. */
+/* Gives the operation its input through a RESHAPE, so that both lie in the same memory. */
 static void put_between(uint32_t *operand)
 {
 	struct nn_operand like = form.operands[0][*operand], shape = {
@@ -507,7 +510,7 @@ static uint32_t add(uint32_t subgraph, struct nn_operand o)
 	return add_operand(subgraph, &o);
 }
 
-/* A subgraph of one operation that writes what it reads, in another form. */
+/* Builds a subgraph of one operation that writes its input in another shape. */
 static void build_branch(uint32_t subgraph, int32_t code, uint32_t count)
 {
 	uint32_t x = add(subgraph, tensor(form.type, NN_SUBGRAPH_INPUT, count));

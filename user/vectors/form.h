@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of one operation in random shapes, by a table of all operations. form.c tells what the
- * words of the table mean. One model is there at a time.
+ * Models of one operation in random shapes, by a table of all operations. form.c explains the words
+ * of the table. There is one model at a time.
  */
 #ifndef NN_VECTORS_FORM_H
 #define NN_VECTORS_FORM_H
@@ -11,7 +11,7 @@
 #include "ops/op.h"
 
 #define FORM_MAX_OPERANDS 90
-#define FORM_MAX_BYTES (1 << 20)	/* of an output, and of all constants */
+#define FORM_MAX_BYTES (1 << 20)	/* bytes of an output, and of all constants */
 
 struct form {
 	const char *name;		/* of the operation */
@@ -43,7 +43,7 @@ extern struct form_model {
 	int32_t type;			/* X */
 	const struct nn_op *op;
 	char text[2048];
-	bool fixed[8];			/* by output: the operation says how it is quantised */
+	bool fixed[8];	/* for each output: the operation determines its quantisation */
 } form;
 
 static inline bool form_is_quant8(int32_t type)
@@ -54,7 +54,10 @@ static inline bool form_is_quant8(int32_t type)
 /* The data of the model's inputs, in order. */
 extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 4];
 
-/* Options: no operand X is constant; no RESHAPE comes before the operation. */
+/*
+ * Options: form_is_large and form_is_plain. With form_is_plain no operand X is constant, and no
+ * RESHAPE comes before the operation.
+ */
 extern bool form_is_large, form_is_plain;
 
 /*

@@ -159,7 +159,8 @@ bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t 
 	uint32_t *list = g.indices + g.num_indices;
 
 	/*
-	 * The index UINT32_MAX behind each list makes code that reads one too many leave any array.
+	 * The index UINT32_MAX behind each list makes code that reads one index too many leave any
+	 * array.
 	 */
 	require(g.num_indices + count + num_outputs + 2 <= MAX_INDICES);
 	memcpy(list, inputs, count * sizeof(*inputs));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A graph under construction: of one type, its tensors known by index. Operations are
- * added one after the other to the tensors that are there.
+ * A graph under construction. It has one type, and its tensors are known by index. Operations are
+ * added one after the other to the existing tensors.
  */
 #ifndef NN_VECTORS_GRAPH_H
 #define NN_VECTORS_GRAPH_H
@@ -32,8 +32,9 @@ struct random_graph {
 	uint8_t *values;		/* of constants: VALUES_SIZE bytes of the test */
 	size_t used;
 	int32_t type;
-	bool is_delicate;		/* what is normalised or comes back: differences grow */
-	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];	/* that an operation may read */
+	bool is_delicate;	/* the results are normalised or recurrent, so differences grow */
+	/* Tensors that an operation may read. */
+	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];
 	uint32_t num_tensors;
 };
 
@@ -48,7 +49,7 @@ uint32_t elements(const struct nn_operand *o);
 
 uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
 
-/* Gives an operand a value, at a random distance from the last one: some are unaligned. */
+/* Gives an operand a value at a random distance from the last one, so that some are unaligned. */
 void *set_value(uint32_t operand);
 
 uint32_t add_int(int32_t value);
@@ -72,10 +73,10 @@ uint32_t random_result(uint32_t rank, const uint32_t *dims);
 
 uint32_t any_tensor(void);
 
-/* A tensor of rank 4: the input is one. */
+/* Returns a tensor of rank 4; the input is one. */
 uint32_t any_image(void);
 
-/* Adds an operation. True: adders return it. */
+/* Adds an operation. Returns true, which functions that add operations return. */
 bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output);
 bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t num_outputs,
 		 const uint32_t *outputs);

@@ -323,7 +323,7 @@ static bool add_lstm(void)
 
 	if (!is_float())
 		return false;
-	/* A few units may be nearly equal: what is normalised is noise then. */
+	/* With few units all may be nearly equal, and normalising them gives only noise. */
 	c.normalized = c.units > 8 && chance(3);
 	g.is_delicate |= c.normalized || !single;
 	c.outputs = c.projection ? pick(1, 20) : c.units;
@@ -374,7 +374,7 @@ static bool add_svdf(void)
 	return finish_many(27, 7, in, 2, outs);
 }
 
-/* A border around images, of 0 or something else, now and then around their channels. */
+/* Adds a border around images, of 0 or another value, and sometimes around their channels. */
 static bool add_pad(void)
 {
 	uint32_t x = any_image(), dims[2] = { 4, 2 }, sizes[4], list, out, value;
@@ -425,14 +425,16 @@ static bool add_round_trip(void)
 		return false;
 	between = add_operand(NN_TENSOR_FLOAT32, o->rank, o->dims, 0, 0);
 	finish(6, 1, &x, between);
-	/* Nothing else may read floats here. */
+	/* No other operation may read floats here. */
 	g.num_tensors--;
 	return finish(72, 1, &between,
 		      add_result(o->rank, o->dims, other ? o->scale * 1.5f : o->scale,
 				 o->zero_point));
 }
 
-/* The last tensor twice, or with one that is quantised alike, along any axis. */
+/*
+ * Concatenates the last tensor with itself, or with one of the same quantisation, along any axis.
+ */
 static bool add_concatenation(void)
 {
 	uint32_t x = any_tensor(), dims[NN_MAX_RANK], y;
@@ -450,7 +452,7 @@ static bool add_concatenation(void)
 		      add_result(o->rank, dims, o->scale, o->zero_point));
 }
 
-/* Two functions of one tensor, joined along the first axis or a new one: in place. */
+/* Joins two functions of one tensor along the first axis or a new one, which needs no copy. */
 static bool add_join(void)
 {
 	uint32_t x = any_tensor(), parts[2], dims[NN_MAX_RANK] = { 0 };

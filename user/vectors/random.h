@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Random numbers of tests: the same again from the same seed.
- */
+/* Random numbers for tests: a seed always gives the same ones. */
 #ifndef NN_VECTORS_RANDOM_H
 #define NN_VECTORS_RANDOM_H
 

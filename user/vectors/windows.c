@@ -47,7 +47,10 @@ static void add_filter(uint32_t x, uint32_t rank, const uint32_t *dims, uint32_t
 	}
 }
 
-/* Paddings, strides: what the windowed operations share. Returns the output's size. */
+/*
+ * Adds the arguments that windowed operations share: paddings and strides. Returns the output's
+ * size.
+ */
 static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint32_t dilation,
 			    uint32_t head, uint32_t tail)
 {
@@ -111,7 +114,7 @@ static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_
 	return true;
 }
 
-/* Makes a filter one that is no constant, now and then: with nothing added, which is no constant. */
+/* Sometimes makes a filter that is no constant, by adding a zero that is no constant. */
 static void vary_filter(uint32_t *in)
 {
 	const struct nn_operand *x = &g.operands[in[0]], *filter = &g.operands[in[1]];
@@ -126,7 +129,7 @@ static void vary_filter(uint32_t *in)
 	finish(77, 3, (uint32_t[]){ in[0], add_ints(1, &rank, (int32_t[]){ 0, 1, 2, 3 }),
 				    add_bool(false) }, most);
 	finish(36, 3, (uint32_t[]){ most, most, add_int(0) }, nothing);
-	/* Others do not want tensors of rank 1. */
+	/* Other operations do not accept tensors of rank 1. */
 	g.num_tensors -= 2;
 	finish(0, 3, (uint32_t[]){ in[1], nothing, add_int(0) }, sum);
 	in[1] = sum;

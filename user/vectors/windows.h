@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that have a filter or go over images in windows. Each function adds one that
- * fits to the graph, or returns false and may leave operands behind.
+ * Operations that have a filter or move windows over images. Each function adds a suitable one to
+ * the graph, or returns false and may leave operands behind.
  */
 #ifndef NN_VECTORS_WINDOWS_H
 #define NN_VECTORS_WINDOWS_H
@@ -17,7 +17,7 @@ bool add_transposed(void);
 bool add_depthwise(void);
 bool add_fully_connected(void);
 
-/* Any of the pools, or MAX_POOL_2D. */
+/* Adds any of the poolings, or MAX_POOL_2D. */
 bool add_pool(void);
 bool add_max_pool(void);
 
