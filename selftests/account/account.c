@@ -206,7 +206,7 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/* Each act fails at the limit, whichever allocation exceeds it, and leaves no charge. */
+/* Each call fails at the limit, whichever allocation exceeds it, and leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
@@ -400,7 +400,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 	if (!become_user(OWNER, OWNER) || unshare(CLONE_NEWUSER))
 		_exit(1);
 	actor_reached(self);
-	/* The ids are mapped now: one context is the owner's, one is a subordinate id's. */
+	/* The ids are mapped now: one context belongs to the owner, one to a subordinate id. */
 	if (setresuid(0, 0, 0))
 		_exit(2);
 	fds[0] = device_open();
@@ -518,7 +518,7 @@ TEST_F(account, memory_cgroup)
 	EXPECT_GT(roles - pool, BUFFERS * NNACCEL_MAX_ROLES * 16);
 	for (int i = 0; i < SLOTS; i++)
 		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), 0);
-	/* Each CPU may hold 64 pages charged in advance; with large pages that hides the slots. */
+	/* Each CPU may hold 64 pages charged in advance. With large pages this hides the slots. */
 	slots = group_bytes();
 	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 8);
 	TH_LOG("pool %lld, roles %lld, slots %lld KiB", (pool - before) >> 10,

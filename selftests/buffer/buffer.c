@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Buffers of memory domains: commands to the worker, rejected fields, roles and state at every use,
- * copies, layouts of the engine's own, and ends.
+ * copies, the engine's own layouts, and ends.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -598,7 +598,7 @@ TEST_F(buffers, execute)
 	munmap(out, 4 * PAGE);
 }
 
-/* Pools and buffers in one execution: buffers' grants follow those of the pools. */
+/* Pools and buffers in one execution: the grants of buffers follow those of the pools. */
 TEST_F(buffers, execute_with_pools)
 {
 	struct buffer_execution e;
@@ -1204,7 +1204,10 @@ static int serve_client(FIXTURE_DATA(buffers) *self)
 	return error ?: poll(&poll_fd, 1, -1) == 1 ? 0 : errno;
 }
 
-/* Kills a client that has two buffers and an execution in flight; @begun: the worker fetched it. */
+/*
+ * Kills a client that has two buffers and an execution in flight. With @begun the worker has
+ * fetched the execution.
+ */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self,
 			bool begun)
 {

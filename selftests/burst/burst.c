@@ -556,7 +556,7 @@ TEST_F(bursts, belong_to_an_address_space)
 	ASSERT_TRUE(stranger_start(&stranger, use_as_stranger));
 	EXPECT_EQ(stranger_pass(&stranger, self->burst), 0);
 	EXPECT_EQ(in_child(use_as_stranger, self->burst), 0);
-	/* Only the process that made the mapping has it: it is not inherited. */
+	/* The mapping is not inherited: only the process that made it has it. */
 	EXPECT_EQ(mincore(status, PAGE, &there), 0);
 	if (!fork())
 		_exit(mincore(status, PAGE, &there) && errno == ENOMEM ? 0 : 1);

@@ -199,7 +199,7 @@ struct bad_part {
 	int error;
 };
 
-/* Counts the parts that are not refused as they must be, each beside a good one. */
+/* Counts the parts that are not rejected as they must be; each stands beside a valid one. */
 static int check_parts(struct served *s, unsigned long request, void *work, struct saved *saved,
 		       const struct bad_part *cases, size_t num_cases)
 {
@@ -252,7 +252,9 @@ TEST_F(cache, bad_parts)
 			{ true, { .pool = dp, .offset = -PAGE, .length = DATA }, EINVAL },
 			{ true, { .pool = dp, .length = DATA + 1 }, EINVAL },
 			{ true, { .pool = dp, .length = UINT64_MAX }, EINVAL },
-			/* Only to be read: the last two are right in PREPARE_CACHED. */
+			/*
+			 * A pool that is only readable: the last two are valid in PREPARE_CACHED.
+			 */
 			{ false, { .pool = read_only, .length = 1 }, EACCES },
 			{ true, { .pool = read_only }, EACCES },
 		};
@@ -267,7 +269,7 @@ TEST_F(cache, bad_parts)
 	close(other);
 }
 
-/* As many of each kind as the HAL has; the model holds the pools of data parts. */
+/* As many parts of each kind as the HAL allows; the model holds the pools of data parts. */
 TEST_F(cache, numbers_of_parts)
 {
 	static const struct { uint32_t model, data; int error; } cases[] = {
@@ -332,7 +334,7 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 		EXPECT_EQ(cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	}
-	/* All model parts together may have the bytes of one. */
+	/* All model parts together may have as many bytes as one alone. */
 	{
 		int file = file_new(NNACCEL_MAX_WIRE);
 		uint32_t pool;

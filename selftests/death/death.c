@@ -474,7 +474,7 @@ TEST_F(death, of_the_broker)
 			struct actor actor;
 			int session, error = 0;
 
-			/* Another broker has to be offered the context, so close this one. */
+			/* The context must be offered to another broker, so this one is closed. */
 			close(self->broker);
 			ASSERT_TRUE(actor_start(&actor, be_broker, &stage));
 			ASSERT_TRUE(actor_await(&actor));

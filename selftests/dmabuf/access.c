@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dma-bufs of other drivers. The exporter is notified of the worker's accesses. The module waits
- * for fences and adds none. An exporter that fails or goes away is an error. The tests' own
+ * for fences and adds none. If an exporter fails or goes away, executions fail. The tests' own
  * exporter counts these calls.
  */
 #include <linux/dma-buf.h>
@@ -153,7 +153,10 @@ static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t outpu
 	return file < 0 || session_fetch(self->s.session, 0, cmd) ? -1 : file;
 }
 
-/* Memory is the CPU's until the last command ends: the others would lose what they have written. */
+/*
+ * The CPU owns the memory until the last command ends; otherwise the others would lose their
+ * outputs.
+ */
 TEST_F(access, of_commands_that_overlap)
 {
 	static const struct {
@@ -198,7 +201,7 @@ TEST_F(access, of_commands_that_overlap)
 	}
 }
 
-/* The same for the module's own memory, which a device has mapped. */
+/* The same happens with the module's own memory, which a device has mapped. */
 TEST_F(access, of_commands_that_overlap_on_own_memory)
 {
 	const int buffer = pool_export(self->s.fd, self->own);
@@ -215,7 +218,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	files[1] = start_file(self, self->own, self->own, &second);
 	ASSERT_GE(files[0], 0);
 	ASSERT_GE(files[1], 0);
-	/* Nor do calls of user space come between them, or another mapping. */
+	/* Calls of user space, or another mapping, do not come between them either. */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_REMAP), 0);
@@ -226,7 +229,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	EXPECT_EQ(session_answer(self->s.session, &second), 0);
 	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device + 1);
-	/* Now they count again. */
+	/* Now such calls count again. */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 2);
 	close(files[0]);
@@ -272,7 +275,7 @@ TEST_F(access, is_none_if_only_devices_access_memory)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
-	/* Its fences are waited for all the same. */
+	/* Its fences are still waited for. */
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	usleep(100000);
@@ -549,7 +552,7 @@ TEST_F(access, of_an_execution_with_a_file_waits)
 	close(other);
 }
 
-/* More executions wait than there are threads that could wait for them. */
+/* More executions wait than threads could wait for them. */
 #define MANY 600
 
 TEST_F(access, of_executions_with_files_waits_without_a_thread)
@@ -773,7 +776,7 @@ TEST_F(sync, waits_for_fences)
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 }
 
-/* The exporter has one call at a time, because a call may destroy what another one is for. */
+/* The exporter gets one call at a time, because a call may undo the purpose of another one. */
 TEST_F(sync, is_not_beside_a_command)
 {
 	uint32_t model = served_prepare(&self->s, pool_alloc(self->s.fd, PAGE));

@@ -298,7 +298,7 @@ TEST_F(device_pool, sync_file_of_a_dependent)
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, first, &fence), EAGAIN);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EBUSY);
-	/* Its own fence does not make the dependent's. */
+	/* An execution with a fence of its own does not make one for its dependent. */
 	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);

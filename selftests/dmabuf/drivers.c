@@ -148,7 +148,10 @@ TEST_F(drivers, vgem_fences)
 	EXPECT_FALSE(command_waits(self));
 	EXPECT_EQ(vgem_signal(vgem, fence), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	/* The module adds no fence: a writer's fence meets no other while the execution runs. */
+	/*
+	 * The module adds no fence, so a writer's fence meets no other one while the execution
+	 * runs.
+	 */
 	fence = vgem_fence(vgem, handle, VGEM_FENCE_WRITE);
 	EXPECT_NE(fence, 0);
 	EXPECT_EQ(vgem_signal(vgem, fence), 0);

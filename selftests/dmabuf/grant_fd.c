@@ -275,7 +275,7 @@ TEST_F(grant_fd, read_only)
 	}
 }
 
-/* No device writes a pool that the client itself may not write, whose ever memory it is. */
+/* No device writes a pool that the client itself may not write, also if another driver owns it. */
 TEST_F(grant_fd, of_a_read_only_import)
 {
 	int own = pool_export(self->s.fd, self->pool), fd;
@@ -522,7 +522,7 @@ TEST_F(grant_fd, the_end_waits_for_devices)
 	expect_revoked(_metadata, self);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), EPIPE);
-	/* The pool lives, and holds nothing of what the dead worker had. */
+	/* The pool lives, and holds no object of the dead worker. */
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_TRUE(summary_becomes(-1, "proxies", 0));
@@ -546,7 +546,7 @@ TEST_F(grant_fd, the_end_waits_for_later_jobs)
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
-/* The client is not held up for ever, and the memory is not used for anything else until then. */
+/* The client does not wait for ever, and the memory is not reused until then. */
 TEST_F(grant_fd, a_device_is_lost)
 {
 	const long long bound = param_set("fence_bound_ms", 20);
@@ -568,7 +568,7 @@ TEST_F(grant_fd, a_device_is_lost)
 	EXPECT_TRUE(summary_becomes(-1, "commands", 0));
 }
 
-/* Commands that overlap leave each other's outputs, and what the device wrote before them. */
+/* Overlapping commands do not change each other's outputs, nor earlier output of the device. */
 TEST_F(grant_fd, of_commands_that_overlap)
 {
 	union command first, second;
@@ -595,8 +595,8 @@ TEST_F(grant_fd, of_commands_that_overlap)
 }
 
 /*
- * The kernel's copies are the CPU's: they get the buffer's memory from devices and give it back, and
- * wait for hardware that uses it longer than its command.
+ * The kernel's copies are CPU accesses. They get the buffer's memory from devices and give it back,
+ * and wait for hardware that uses it longer than its command.
  */
 TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 {
@@ -624,7 +624,7 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	before = exporter_counts(&self->x);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
 	after = exporter_counts(&self->x);
-	/* Some kernels have no operations of DMA that can be counted. */
+	/* Some kernels have no DMA operations that can be counted. */
 	EXPECT_EQ(after.to_cpu, before.to_cpu + attached);
 	EXPECT_EQ(after.to_device, before.to_device + attached);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions on memory of an exporter that misbehaves: it blocks at the begin or end of an access,
+ * Executions on memory of an exporter that misbehaves. It blocks at the begin or end of an access,
  * is interrupted, or goes away. Every execution with a deadline ends, and no other client is
  * blocked.
  */
@@ -90,7 +90,7 @@ static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
 	ioctl(self->x.fd, EXPORTER_REFUSE, how);
 }
 
-/* Waits until a counter of the exporter has this value; false: it took too long. */
+/* Waits until a counter of the exporter has this value; returns false if that takes too long. */
 static bool becomes(const struct exporter *x, size_t offset, uint32_t value)
 {
 	for (unsigned long long i = scaled(10000); i; i--) {
@@ -289,7 +289,7 @@ TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 static const struct {
 	const char *name;
 	uint32_t error;
-	int seen;		/* by the client: 0: it is called again */
+	int seen;		/* result that the client gets; 0 if the exporter is called again */
 } errors[] = {
 	{ "EINTR", EINTR, 0 },
 	{ "EAGAIN", EAGAIN, 0 },
@@ -449,7 +449,7 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 	static int fences[CROWD];
 	struct other other;
 
-	/* The other client has a broker of its own. */
+	/* The other client has its own broker. */
 	close(self->s.broker);
 	self->s.broker = -1;
 	ASSERT_TRUE(other_open(&other));
@@ -463,7 +463,10 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(answer(self), 0);
 	}
-	/* One call is the exporter's. Threads that wait for it are bounded, and much fewer. */
+	/*
+	 * Only one call is in the exporter. Threads that wait for it are limited, to a much smaller
+	 * number.
+	 */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :
 								  "300 begins blocked"), 0);

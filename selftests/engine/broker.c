@@ -96,8 +96,8 @@ static bool node_becomes_free(void)
 }
 
 /*
- * Continues a traced nnacceld until it opens its file number @files since its first fork; false: it
- * waits for events before that.
+ * Continues a traced nnacceld until it opens its file number @files since its first fork. Returns
+ * false if it waits for events before that.
  */
 static bool step(pid_t pid, int files)
 {

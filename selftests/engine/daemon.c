@@ -124,7 +124,7 @@ static void wait_gone(pid_t pid)
 		usleep(1000);
 }
 
-/* Ends a worker, and waits until it is gone; false: it was gone. */
+/* Ends a worker, and waits until it is gone; returns false if it was gone before. */
 static bool end_worker(pid_t pid, int signal)
 {
 	if (kill(pid, signal))
@@ -271,7 +271,7 @@ static int as_user(uid_t uid, int (*act)(const int *fds, int count), const int *
 	return WEXITSTATUS(status);
 }
 
-/* Opens one context, has a worker for it, tells the parent and waits. */
+/* Opens one context, gets a worker for it, notifies the parent and waits. */
 static int be_served(const int *fds, int count)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);

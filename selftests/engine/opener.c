@@ -66,7 +66,7 @@ static bool receive_context(FIXTURE_DATA(opener) *self)
 	return true;
 }
 
-/* Returns the opener's process id, 0: it does not live, or a negative errno. */
+/* Returns the opener's process id, 0 if it does not live, or a negative errno. */
 static int opener_of(const FIXTURE_DATA(opener) *self)
 {
 	struct nnaccel_engine_opener arg = {

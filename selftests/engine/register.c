@@ -167,7 +167,7 @@ TEST_F(engines, unregistered)
 	close(poll_fd.fd);
 }
 
-/* A name keeps its device and its clients; another name gets neither. */
+/* A name keeps its device and its clients; another name gets neither of them. */
 TEST_F(engines, again)
 {
 	struct nnaccel_info info;
@@ -210,7 +210,7 @@ TEST_F(engines, sysfs)
 	}
 }
 
-/* Waits for the next change event of a device; false: no event came. */
+/* Waits for the next change event of a device; returns false if no event came. */
 static bool change_event(int events, uint32_t device)
 {
 	struct pollfd poll_fd = { .fd = events, .events = POLLIN };
@@ -443,7 +443,7 @@ static bool is_linked(uint32_t device)
 	free(back);
 	snprintf(hardware, sizeof(hardware), "/sys/devices/platform/" EXPORTER_DEVICE "/nnaccel%u",
 		 device);
-	/* Either both links are there or none. */
+	/* Either both links exist or none of them. */
 	return linked == !access(hardware, F_OK) && linked;
 }
 
@@ -493,7 +493,7 @@ TEST_F(engines, end_with_their_hardware)
 	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_QUERY, &query), ENOTCONN);
 	EXPECT_STREQ(attribute(self->devices[2], "state"), "ready");
 
-	/* Without a driver there is no hardware; with one, there is another engine. */
+	/* Without a driver the hardware does not exist; with one, another engine has it. */
 	self->brokers[1] = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
 	EXPECT_EQ(xioctl(self->brokers[1], NNACCEL_ENGINE_REGISTER, &arg), ENODEV);
 	EXPECT_TRUE(hardware_write("bind"));
@@ -509,7 +509,7 @@ TEST_F(engines, end_with_their_hardware)
 	exporter_close(&x);
 }
 
-/* A context that a broker was offered goes to the next one if the hardware goes. */
+/* If the hardware goes, a context that a broker was offered goes to the next broker. */
 TEST_F(engines, offers_outlive_the_hardware)
 {
 	struct nnaccel_engine_register arg = register_of(others[0], "platform", EXPORTER_DEVICE);

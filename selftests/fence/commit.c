@@ -286,7 +286,7 @@ TEST_F(commit, bound)
 	EXPECT_GE(fence, 0);
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	close(fence);
-	/* The hardware may still write that memory, so nothing else begins there. */
+	/* The hardware may still write that memory, so no other command begins there. */
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	EXPECT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);

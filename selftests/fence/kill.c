@@ -187,8 +187,8 @@ FIXTURE(shared) {
 } while (0)
 
 /*
- * Shared worker: misses a deadline, sees its session end, releases all of it, and lives. poll()
- * waits for the end only.
+ * Shared worker: misses a deadline, sees its session end, releases all of the session, and lives.
+ * poll() waits for the end only.
  */
 static void outlive_session(struct actor *self, void *data)
 {
@@ -291,7 +291,7 @@ TEST_F(shared, keeps_its_session)
 	EXPECT_EQ(session_commit(session, cmd.head.cookie, NNACCEL_STATUS_INVALID_ARGUMENT, NULL,
 				 0, NULL), 0);
 	EXPECT_EQ(async_wait(&behind), 0);
-	/* It feels nothing of the other's end. */
+	/* This worker does not notice the other's end. */
 	actor_go(&self->c.worker);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	again.out_status = POISON;

@@ -37,9 +37,9 @@
 #define TAPE		384	/* random numbers of a sequence */
 #define SEQUENCE	16	/* calls of a sequence */
 #define ENTRIES		8192	/* entries of the corpus */
-#define GUIDED		1	/* processes at a time; each is the broker too */
+#define GUIDED		1	/* processes at a time; each is also the broker */
 #define STUCK_MS	200	/* time without a call after which a process is replaced */
-#define SIGNAL_MS	10	/* time between signals; the second one in a call leaves it */
+#define SIGNAL_MS	10	/* time between signals; the second signal in a call ends it */
 #define GUIDED_LIFE	20000	/* calls of a guided process */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 
@@ -60,13 +60,13 @@ struct room {
 	} work;				/* of a submission */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
-	struct coverage coverage;	/* of the room's thread, in the guided test */
+	struct coverage coverage;	/* coverage of the room's thread, in the guided test */
 };
 
 /* State shared by all threads of a process. */
 static struct {
 	struct served s;
-	_Atomic int files[FILES];	/* of all kinds, some closed by now */
+	_Atomic int files[FILES];	/* files of all kinds; some are closed already */
 	uint32_t pools[2];
 	uint32_t model;
 	uint32_t buffer;
@@ -76,9 +76,9 @@ static struct {
 	_Atomic uint64_t last;		/* the last id that a call made */
 	_Atomic uint64_t submission;	/* the id of the last one, and its kind in the upper bits */
 	_Atomic uint64_t context;	/* the last that wanted a worker */
-	_Atomic uint64_t cookie;	/* of a command that is answered only by chance */
+	_Atomic uint64_t cookie;	/* cookie of a command that is answered only by chance */
 	_Atomic uint32_t slot;
-	char *edge;			/* its last bytes are readable, the next page is not */
+	char *edge;	/* end of readable memory, before a page that is not */
 } world;
 
 static struct room *rooms;		/* by thread */
@@ -87,7 +87,7 @@ static struct room *rooms;		/* by thread */
 static struct {
 	_Atomic unsigned long calls, good;
 	_Atomic unsigned long fenced;	/* answers that end with a fence */
-	_Atomic unsigned long by_ioctl[64];	/* of the good ones */
+	_Atomic unsigned long by_ioctl[64];	/* number of the successful calls */
 } *count;
 
 /* Random numbers that a sequence of calls has drawn; replaying them repeats the calls. */
@@ -369,7 +369,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 	case NNACCEL_ENGINE_SESSION:
 	case NNACCEL_ENGINE_REFUSE:
 	case NNACCEL_ENGINE_OPENER:
-		/* All have the context in the same place. */
+		/* All of these structures have the context at the same place. */
 		((struct nnaccel_engine_session *)arg)->context = world.context;
 		((struct nnaccel_engine_refuse *)arg)->error =
 			request == NNACCEL_ENGINE_REFUSE ? EAGAIN : 0;
@@ -729,7 +729,8 @@ static void *guided_worker(void *data)
 }
 
 static sigjmp_buf away;
-static volatile sig_atomic_t signals = 2;	/* in this call; 2 between calls */
+/* Number of signals in this call; 2 between calls. */
+static volatile sig_atomic_t signals = 2;
 
 /* A signal restarts a call that waits, once; the second signal leaves the call unfinished. */
 static void leave_call(int signal)
@@ -884,7 +885,7 @@ static bool look_after(int number, uint64_t *seed)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && processes[number].pid > 0;
 }
 
-/* Tells the kernel not to log each failure that it injects. */
+/* Configures the kernel not to log each failure that it injects. */
 static void fail_quietly(void)
 {
 	static const char *const files[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
@@ -964,7 +965,7 @@ TEST(fuzz)
 		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
-		/* This test kills processes; so does the module for an answer that never came. */
+		/* This test kills processes; the module also does so if an answer never came. */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;

@@ -406,7 +406,7 @@ TEST_F(isolation, constants_are_never_writable)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* With an offset and length within a file, no other page of it is accessible. */
+/* With an offset and length within a file, only these pages are accessible. */
 TEST_F(isolation, part_of_a_file)
 {
 	struct execution e;

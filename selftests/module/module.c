@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module cannot be unloaded while one of its files is open, leaves nothing when it is, and can
- * be loaded again. $NNACCEL_MODULE names its file.
+ * The module cannot be unloaded while one of its files is open. When it is unloaded it leaves
+ * nothing behind, and it can be loaded again. $NNACCEL_MODULE names its file.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -66,7 +66,7 @@ TEST_F(module, stays_while_in_use)
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
-	/* The files are closed one by one; each alone keeps the module. */
+	/* The files are closed one by one; each alone keeps the module loaded. */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(s.broker);
 	EXPECT_EQ(module_unload(), EAGAIN);

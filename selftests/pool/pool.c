@@ -278,7 +278,7 @@ TEST_F(pools, limits)
 	};
 	int other = device_open();
 
-	/* This context has one page, and the other has one. */
+	/* Each of the two contexts has one page. */
 	ASSERT_NE(pool_alloc(self->fd, 1), 0);
 	ASSERT_NE(pool_alloc(other, 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

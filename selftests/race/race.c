@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything at once, for a kernel with checkers: threads of short-lived clients make all calls,
- * workers answer, map and die, and no object is left.
+ * All operations at once, for a kernel with checkers: threads of short-lived clients make all
+ * calls, workers answer, map and die, and no object is left.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -17,14 +17,14 @@
 #include "harness.h"
 
 #define CLIENTS	3		/* processes at a time */
-#define LIVES	how_often(8, 4)	/* processes one after another in each place */
+#define LIVES	how_often(8, 4)	/* number of processes that follow each other in each place */
 #define THREADS	4
-#define CALLS	200		/* of a thread, if its process lives that long */
+#define CALLS	200		/* calls of a thread, if its process lives that long */
 #define IDS	6		/* pools, and models, that a client remembers */
-#define BUFFERS	2		/* buffers: few, so that threads meet */
+#define BUFFERS	2		/* number of buffers: few, so that threads use the same ones */
 #define BUFFER_THREADS	6	/* on one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */
-#define BUFFER_CALLS	200	/* of a round, at least */
+#define BUFFER_CALLS	200	/* minimum number of calls in a round */
 
 static unsigned int draw(unsigned int *seed, unsigned int n)
 {
@@ -116,7 +116,7 @@ static void call_execute(struct client *c)
 	xioctl(c->fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Some are closed, and their numbers belong to other files; 0: no file yet. */
+/* Some are closed, and their numbers belong to other files; 0 if there is no file yet. */
 static _Atomic int files[IDS];
 
 static _Atomic uint32_t submissions[IDS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * SUBMIT and WAIT: each kind of work and each error. Signals, second calls, destructions and deaths
- * come at each moment. Files, dependencies and limits are tested, too.
+ * happen at each moment. Files, dependencies and limits are tested, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static int answer(FIXTURE_DATA(submit) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-/* Returns whether the worker has nothing to do except forget what is gone. */
+/* Returns whether the worker has no work except notices of removed objects. */
 static bool worker_is_idle(FIXTURE_DATA(submit) *self)
 {
 	int error;
@@ -132,7 +132,7 @@ TEST_F(submit, progress)
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ECANCELED);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ENOENT);
-	/* Other commands have none. */
+	/* Other commands have no such fields. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	c.cookie = self->cmd.head.cookie;
@@ -310,7 +310,7 @@ static const struct kind {
 
 #define NUM_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* A buffer whose layout is the worker's, which makes each copy of it. */
+/* Makes a buffer whose layout only the worker knows, so that the worker makes each copy. */
 static uint32_t converted_buffer(FIXTURE_DATA(submit) *self)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -571,7 +571,7 @@ TEST_F(submit, refused_work)
 			EXPECT_EQ(submit_work(self->s.fd, kinds[i].work, &bad, &id), EINVAL);
 		}
 	}
-	/* WAIT refuses the same, and the answer stays: the ids are those of the table's order. */
+	/* WAIT rejects the same, and the answer stays. The ids are those of the table's order. */
 	EXPECT_EQ(commands(self), NUM_KINDS);
 	for (uint32_t left = NUM_KINDS, next = 1; left; next++) {
 		if (submission_try(self->s.fd, next, &(union work){ .size = 8 }, &done) != EINVAL)
@@ -626,7 +626,7 @@ TEST_F(submit, refused_by_the_kind)
 	EXPECT_EQ(commands(self), 0);
 }
 
-/* SUBMIT undoes an answer that it cannot write, and WAIT keeps it. */
+/* If the answer cannot be written, SUBMIT undoes the work, and WAIT keeps the answer. */
 TEST_F(submit, nowhere_to_write)
 {
 	long long models = summary_get(-1, "models"), submissions = summary_get(-1, "submissions");
@@ -675,7 +675,7 @@ TEST_F(submit, nowhere_to_write)
 	munmap(submit, 2 * PAGE);
 }
 
-/* An answer of a query that does not fit stays until it does. */
+/* An answer of a query that does not fit stays until there is room. */
 TEST_F(submit, answer_does_not_fit)
 {
 	struct nnaccel_submit submit;
@@ -842,7 +842,7 @@ static void *execute_in_a_storm(void *data)
 	return NULL;
 }
 
-/* Signals at any point: each execution is asked for once, and each answer arrives. */
+/* Signals at any point: each execution is sent once, and each answer arrives. */
 TEST_F(submit, storm)
 {
 	struct storm storm = { .fd = self->s.fd };
@@ -1699,7 +1699,7 @@ TEST_F(submit, too_many)
 	param_set("max_commands", old);
 }
 
-/* An answer is charged until it is fetched: 1 MiB here, one byte an operation. */
+/* An answer is charged until it is fetched: here it has 1 MiB, one byte for each operation. */
 TEST_F(submit, large_answers_are_charged)
 {
 	const uint32_t n = NNACCEL_MAX_OPERATIONS;

@@ -594,7 +594,7 @@ TEST_F(uring, end_of_the_ring)
 	ASSERT_EQ(fetch(self), 0);
 	io_uring_queue_exit(&self->ring);
 	self->has_ring = false;
-	/* Before 6.7 a ring cannot cancel its entries at its end: they end by their answers. */
+	/* Before 6.7 a ring cannot cancel its entries when it ends; they end by their answers. */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	while (!fetch(self))
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -671,7 +671,7 @@ struct worker {
 	bool fetches;
 };
 
-/* Worker: prepares a model, fetches an execution if told to, and then does nothing. */
+/* Worker: prepares a model, fetches an execution if requested, and then does nothing. */
 static void be_worker(struct actor *self, void *data)
 {
 	const struct worker *worker = data;
@@ -686,8 +686,8 @@ static void be_worker(struct actor *self, void *data)
 }
 
 /*
- * Ends a client whose worker does not answer, and the worker, unless its deadline does that; returns
- * what went wrong, or NULL.
+ * Ends a client whose worker does not answer, and also the worker, unless its deadline does that.
+ * Returns what went wrong, or NULL.
  */
 static const char *end_client(int broker, enum ending ending, bool fetched, bool has_deadline)
 {

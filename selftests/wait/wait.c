@@ -151,7 +151,7 @@ static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *
 	return self->cmd.head.kind == NNACCEL_DO_FORGET_GRANT ? ret : EPROTO;
 }
 
-/* Returns a buffer whose layout is the worker's, which makes each copy of it. */
+/* Returns a buffer whose layout only the worker knows, so that the worker makes each copy. */
 static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA(wait) *self)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -343,7 +343,7 @@ TEST_F(wait, files_of_a_thread)
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
 	EXPECT_FALSE(file_readable(fence, 0));
-	/* Nor does unshare() in the thread that stays. */
+	/* unshare() in the thread that stays does not change it either. */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -527,7 +527,7 @@ TEST_F(client, can_be_killed)
 
 #define AHEAD_S 1000
 
-/* In a time namespace that is ahead: executes with a deadline in that namespace's clock. */
+/* Executes with a deadline in the clock of a time namespace that is ahead. */
 static int execute_ahead(uint64_t deadline_ns)
 {
 	struct served s;
