@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The face of nnaccel: builds, tests, demonstrates and installs it; `make help` lists what there is.
-# A source file is found by its folder: adding one changes nothing here.
+# Builds, tests, demonstrates and installs nnaccel; `make help` lists the targets. Source files are
+# found by their folder, so a new one needs no change here.
 
 # The architecture to build for: amd64 or arm64. scripts/setup --arm64 installs what a cross build needs.
 MACHINE	:= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
@@ -16,7 +16,7 @@ endif
 setup	:= scripts/setup $(if $(cross),--arm64)
 
 BUILD	?= build$(cross:%=/%)
-# The one place of the version; debian/changelog has it too, which scripts/deb checks.
+# The version is set here; scripts/deb checks that debian/changelog has the same.
 VERSION	:= 0.3.0
 # 16k: with pages of 16 KiB
 KERNELS	:= 6.1 6.12 $(if $(cross),6.12-16k,newest) debug
@@ -39,8 +39,9 @@ AR	:= aarch64-linux-gnu-ar
 endif
 CC	?= cc
 AR	?= ar
-# A folder that was built with -Werror, as the tests build, goes on with it: nothing is compiled twice.
-# -g1 tells names and lines. It compiles in three quarters of the time that -g takes.
+# A folder that was built with -Werror, as the tests build, keeps that flag, so that nothing is
+# compiled twice. -g1 records names and lines. It compiles in three quarters of the time that -g
+# takes.
 ifeq ($(origin CFLAGS),undefined)
 CFLAGS	:= $(strip -O2 -g1 $(findstring -Werror,$(file <$(BUILD)/obj/flags)))
 endif
@@ -63,8 +64,8 @@ san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-po
 # At -O2 the sanitizers' code takes half of the time of all compilers.
 level	:= -O1
 endif
-# Hostile input is read here: see security.rst. Fortified calls need an optimiser, and would hide
-# what a sanitizer looks for.
+# This code reads hostile input: see security.rst. Fortified calls need an optimiser, and would hide
+# faults from a sanitizer.
 machine	:= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 harden	:= -fstack-protector-strong \
 	$(if $(and $(findstring clang,$(CC)),$(filter aarch64,$(machine))),,-fstack-clash-protection) \
@@ -89,7 +90,7 @@ fuzz_obj := $(BUILD)/fuzz/obj
 is_silent = $(findstring s,$(firstword -$(MAKEFLAGS)))
 line	= $(if $(is_silent),,printf '  %-5s %s\n' $(1) $(@:$(BUILD)/%=%);)
 short	= $(if $(V),,@$(line))
-# The same in recipes of several commands in a shell, which begin with "@".
+# The same for recipes of several commands in a shell, which begin with "@".
 show	= $(if $(V),$(if $(is_silent),,set -x;),$(line))
 
 objects	= $(patsubst %.c,$(obj)/%.o,$(wildcard $(1)))
@@ -110,13 +111,13 @@ tflite	:= $(call objects,$(lower) user/clients/tflite/*.c user/clients/tflite/*/
 onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
 # Models for tests of what computes.
 makers	:= $(call objects,user/vectors/*.c)
-# The kit, and the three programs of an engine: only the worker computes, only the keeper has a
+# The kit, and the three programs of an engine. Only the worker computes, and only the keeper has a
 # database.
 kit	:= $(call objects,user/base/*.c user/kit/*/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
-# check-abi compares types of what these export.
+# check-abi compares the types that these export.
 $(model) $(hal) $(hwbuffer) $(runtime) $(kit): private types := $(if $(filter -g1,$(CFLAGS)),-g)
 # The engine on Vulkan is built where the headers and the compiler of its shaders are.
 vulkan_header := $(wildcard $(sysroot)/usr/include/vulkan/vulkan.h)
@@ -140,7 +141,7 @@ librun	:= $(BUILD)/lib/libnnaccel_run.so
 run_python := $(BUILD)/lib/nnaccel-python/sitecustomize.py
 libengine := $(BUILD)/lib/libnnaccel-engine.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
-# By the major version of what they export, which is in their names: see stability.rst.
+# The libraries by the major version of their interface, which is in their names: see stability.rst.
 major_1	:= $(libhw) $(libnn)
 major_2	:= $(libengine) $(libhal)
 versioned := $(major_1:%=%.1) $(major_2:%=%.2)
@@ -220,7 +221,7 @@ $(obj)/%.o: %.c $(obj)/flags
 	@mkdir -p $(@D)
 	$(call short,CC)$(CC) $(cflags) -MMD -MP -c -o $@ $<
 
-# A saved plan is good for the sources that it was made by: their hash is in it.
+# A saved plan is valid only for the sources that it was made with, so their hash is in it.
 plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/base/*.h user/model/*.[ch] user/ops/*.[chd]* \
 	user/plan/*.[ch] user/plan/*/*.[ch]))
 $(gen)/plan_sources.h: $(plan_src)
@@ -240,7 +241,7 @@ ifneq ($(SAN),)
 $(obj)/user/tests/%.o: level := -O0
 endif
 
-# Weights may be anything: what is computed of them wraps, and is never undefined.
+# Weights may have any value, so results that are computed from them wrap and are never undefined.
 fast_kernels := $(call objects,user/plan/kernels/*.c)
 $(fast_kernels) $(fast_kernels:$(obj)/%=$(fuzz_obj)/%): private base += -fwrapv
 # A file of an instruction set that not all CPUs of arm64 have.
@@ -278,7 +279,7 @@ $(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o us
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,) -L$(BUILD)/lib $(if $(libhw),-lnativewindow) $(if $(hal),-lnnaccel) -lm -ldl
 
-# The same as a table of functions, for loaders of NNAPI support libraries.
+# The same library as a table of functions, for loaders of NNAPI support libraries.
 libsl	:= $(BUILD)/lib/libnnapi_sl_nnaccel.so
 sl_map	:= user/clients/support_library/support_library.map
 $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
@@ -287,7 +288,7 @@ $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,$(sl_map) $(call rpath,) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
-# TensorFlow Lite loads it by the path that it is given, so it has no version in its name.
+# TensorFlow Lite loads it by a given path, so it has no version in its name.
 $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		user/clients/tflite/libnnaccel_tflite.map $(libnn)
 	@mkdir -p $(@D)
@@ -295,7 +296,7 @@ $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		-Wl,--version-script,user/clients/tflite/libnnaccel_tflite.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
 
-# ONNX Runtime loads it by the path that it is given, so it has no version in its name.
+# ONNX Runtime loads it by a given path, so it has no version in its name.
 $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		user/clients/onnxruntime/onnxruntime.map $(libnn) $(libhal)
 	@mkdir -p $(@D)
@@ -303,7 +304,7 @@ $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		-Wl,--version-script,user/clients/onnxruntime/onnxruntime.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lnnaccel -lm
 
-# It stands before symbols of other libraries, and finds theirs by a jump to dlsym().
+# It replaces symbols of other libraries, and calls theirs by a jump to dlsym().
 $(obj)/user/run/real.o: private base += -foptimize-sibling-calls
 $(librun): $(call objects,user/run/*.c) user/run/run.map
 	@mkdir -p $(@D)
@@ -313,7 +314,7 @@ $(librun): $(call objects,user/run/*.c) user/run/run.map
 $(run_python): user/run/python/sitecustomize.py
 	$(call short,CP)install -D -m 644 $< $@
 
-# The same with plug-ins for its CPU device, for tests.
+# The same library with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
 $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
 		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin_op device) \
@@ -325,7 +326,7 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
-# The same with a software driver of Vulkan as its device.
+# The same library with a software driver of Vulkan as its device.
 vulkan_library := $(BUILD)/tests/vulkan/libneuralnetworks.so
 $(vulkan_library): $(filter-out %/device_cpu.o,$(runtime)) $(obj)/user/hal/cache_files.o $(call objects,user/tests/vulkan/*.c) \
 		$(vulkan_core) user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw)
@@ -374,8 +375,8 @@ $(BUILD)/sbin/nnaccel-vulkan: $(vulkan) $(BUILD)/lib/libnnkit.a $(archives)
 no-vulkan:
 	@echo 'nnaccel-vulkan is not built: it takes libvulkan-dev and glslang-tools, which scripts/setup installs'
 
-# Another build of the worker, for tests. Only its identity differs, which is a hash of all of
-# it. The broker finds what lies beside it.
+# Another build of the worker, for tests. Only its identity, the hash of its file, differs. The
+# broker uses the worker that lies beside it.
 $(BUILD)/tests/rebuilt/nnacceld: $(worker) $(BUILD)/lib/libnnkit.a $(archives) $(BUILD)/sbin/nnacceld
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $(@D)/nnaccel-worker $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 \
@@ -414,7 +415,7 @@ $(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/
 $(BUILD)/tests/plugins/%.so: user/tests/plugins/%.c $(wildcard user/tests/plugins/*.h) \
 		$(BUILD)/stage/include/nnaccel/extension.h
 	$(plugin_build)
-# They have what other programs have of the libraries: what is exported.
+# Examples link to the exported symbols of the libraries, as other programs do.
 $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
@@ -436,14 +437,14 @@ $(failing_engine): $(failing) $(call objects,user/tests/failing_engine/*.c) $(BU
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(failing_calls) -Wl,--build-id \
 		$(worker_libs) -lsqlite3
 
-# For tests of the kit: what nnacceld's worker is, as an engine by itself.
+# For tests of the kit: the parts of nnacceld's worker as a separate engine.
 kit_engine := $(BUILD)/tests/kit_engine
 $(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$(worker)) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 
-# Engines of their own: installed headers, the library, and nothing else of this tree.
+# Separate engines use installed headers, the library, and nothing else of this tree.
 staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
 $(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
 	$(call short,CP)install -D -m 644 $< $@
@@ -470,7 +471,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-# These define the same functions, or dlsym().
+# These programs define the same functions, or dlsym(), themselves.
 $(filter-out %_nodes_test %/run_test,$(tests)) $(kit_engine) $(failing_engine): $(obj)/user/tests/locks/locks.o
 tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged) $(if $(vulkan),$(vulkan_library))
@@ -484,7 +485,7 @@ $(BUILD)/tests/hal_runtime_%_test: $(obj)/user/tests/hal_runtime_%_test.o $(test
 	$(test_link) -lneuralnetworks -lcmocka -lm
 $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) $(call archive,ring model)
 	$(test_link) -lnnaccel -lcmocka -lm
-# Their exporter is that of the selftests.
+# These programs use the exporter of the selftests.
 exporters := $(obj)/selftests/lib/exporters.o
 $(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test libnnaccel_direct_test kit_engine/engine): \
 	base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
@@ -498,13 +499,13 @@ $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/ba
 	$(test_link) $(failing_calls) -lcmocka
 # The keeper's loop is in it.
 $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/cache/message kit/api/log base/packet)
-# They play ONNX Runtime.
+# These programs play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
 	$(test_link) -lneuralnetworks -lnnaccel -lcmocka -lm
 $(BUILD)/tests/onnxruntime_nodes_test: $(failing)
 $(BUILD)/tests/onnxruntime_nodes_test: private ldflags += $(failing_calls)
-# It loads the library.
+# This program loads the library.
 $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
 	$(test_link) -lcmocka -ldl
 $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(libtflite) \
@@ -516,29 +517,29 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/cache/message)
-# It plays the runtimes.
+# This program plays the runtimes.
 $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
 $(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)
-# It plays the machine, and the libraries.
+# This program plays the machine and the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
 $(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)
-# It plays a device, a camera and the clock.
+# This program plays a device, a camera and the clock.
 $(BUILD)/tests/tools_demo_test: $(patsubst %,$(obj)/user/tools/%.o,demo demo_camera) $(call objects,user/tools/camera/*.c) \
 	$(libdemo) $(call archive,plan ops model)
 $(BUILD)/tests/tools_demo_test: private ldflags += -lpng -lnativewindow $(patsubst %,-Wl$(comma)--wrap=%,open ioctl poll fopen clock_gettime)
-# It plays the runtime.
+# This program plays the runtime.
 $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
-# Tests of the library's inside, some with a played kernel: their own ioctl().
+# Tests of the library's internal functions, some with a played kernel: their own ioctl().
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
 	$(test_link) $(failing_calls) -lcmocka -lm
-# It starts this engine.
+# This program starts the test engine.
 $(BUILD)/tests/libnnaccel_direct_test: $(obj)/user/tests/model_builder.o | $(kit_engine)
 $(BUILD)/tests/vectors_test: $(makers)
 # The makers of its graphs, and what damages its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c) $(makers)
 $(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o) $(obj)/user/vectors/form.o
-# Their allocations fail, as those of libnnaccel_%_test may.
+# Allocations of these programs fail, as those of libnnaccel_%_test may.
 $(patsubst %,$(BUILD)/tests/%_test,plan_fail runtime_fail hal_fail engine_fail engine_plugin): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c)) $(makers)
 $(patsubst %,$(BUILD)/tests/%_test,hal_fail engine_fail engine_plugin): $(failing)
@@ -552,10 +553,10 @@ $(BUILD)/tests/bench_calibrate_test: $(obj)/user/bench/compute/calibrate.o
 $(BUILD)/tests/bench_schedule_test: $(obj)/user/bench/compute/schedule_model.o
 $(BUILD)/tests/camera_test: $(obj)/user/tools/camera/sheet.o
 $(BUILD)/tests/camera_test: private ldflags += -lpng
-# It counts what plans call.
+# This program counts the calls that plans make.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)
-# It needs the headers of Vulkan, but no library.
+# This program needs the headers of Vulkan, but no library.
 $(BUILD)/tests/vulkan_lower_test: $(filter $(obj)/user/vulkan/lower_% %/arena.o %/fuse.o %/graph.o %/operations.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers)
 # A layer of Vulkan that the test loads. The manifest names it.
@@ -603,7 +604,7 @@ fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
 
 fuzz_level := -O1
-# Their inner loops take clang longer than all the rest, and the models of fuzzers are small.
+# The inner loops take clang longer than all other sources, and the models of fuzzers are small.
 $(fuzz_obj)/user/plan/kernels/%.o: fuzz_level := -O0
 $(fuzz_obj)/user/plan/run/threads.o: private base += -DHELPER_STACK_SIZE=8388608
 $(fuzz_obj)/%.o: %.c
@@ -618,7 +619,7 @@ fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/
 $(patsubst %,$(BUILD)/fuzz/%_fuzz,onnxruntime tflite): $(fuzz_library)
 $(BUILD)/fuzz/onnxruntime_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(onnx))
 $(BUILD)/fuzz/tflite_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(tflite))
-# The same over its corpus alone, by the compiler of all else.
+# Replays a fuzzer's corpus, built with the ordinary compiler.
 $(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
 	$(test_link) -lm -ldl
 $(BUILD)/replay/keeper_fuzz: $(patsubst %,$(obj)/user/%.o,kit/cache/message base/packet)
@@ -728,14 +729,14 @@ $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
-# The peer of the networks is called where its header is: XNNPACK of Debian 12, 2022-02, or of
-# Debian 13, 2024-11, whose interface is another.
+# The networks' peer is built if its header is found: XNNPACK of Debian 12, 2022-02, or of Debian
+# 13, 2024-11, which has another interface.
 xnnpack_header := $(wildcard $(sysroot)/usr/include/xnnpack.h)
 xnnpack_year := $(if $(xnnpack_header),$(if $(shell grep -ls xnn_setup_sigmoid_nc_f32 $(xnnpack_header)),2022,2024))
 $(obj)/user/bench/compute/%.o: private base += $(xnnpack_year:%=-DNN_BENCH_XNNPACK=%)
 xnnpack	:= $(if $(xnnpack_year),-lXNNPACK -lpthreadpool \
 	$(if $(wildcard $(sysroot)/usr/include/cpuinfo.h),-lcpuinfo))
-# It picks its kernels once in a process.
+# XNNPACK chooses its kernels once in a process.
 levels	:= $(if $(findstring cpuinfo,$(xnnpack)),$(if $(filter amd64,$(ARCH)),avx512 avx2 sse4 sse2))
 compute	:= $(call objects,user/bench/compute.c user/bench/compute/*.c)
 compute_link = @mkdir -p $(@D); $(call show,LD) $(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) \
@@ -743,8 +744,8 @@ compute_link = @mkdir -p $(@D); $(call show,LD) $(CC) -o $@ $(filter %.o %.a,$^)
 $(BUILD)/bench-bin/compute: $(compute) $(archives) $(libhal) $(libnn)
 	$(compute_link) $(xnnpack) -lm -ldl
 
-# The same with XNNPACK of Debian 13 wherever it is built: scripts/xnnpack has unpacked it with the
-# loader and the libraries that it runs with.
+# Also runs with XNNPACK of Debian 13, wherever it is built: scripts/xnnpack has unpacked it with
+# its loader and libraries.
 trixie	:= $(if $(cross),,$(shell scripts/xnnpack --cached))
 trixie_lib := $(patsubst %/libXNNPACK.so,%,$(if $(trixie),$(wildcard $(trixie)/usr/lib/*/libXNNPACK.so)))
 from_trixie := $(patsubst $(obj)/%,$(obj)/trixie/%,$(filter $(obj)/user/bench/compute/xnnpack_%,$(compute)))
@@ -756,7 +757,8 @@ $(BUILD)/bench-bin/compute-trixie: $(from_trixie) $(filter-out $(from_trixie:$(o
 	$(compute_link) -L$(trixie_lib) -lXNNPACK -lpthreadpool -lcpuinfo -lm -ldl -Wl,--allow-shlib-undefined \
 		-Wl,--disable-new-dtags,-rpath,$(trixie_lib) -Wl,--dynamic-linker,$(wildcard $(trixie_lib)/ld-linux-*)
 
-# Networks that people run, one line each; not a part of `make bench`, for it takes minutes.
+# Networks that people run, one line each. It is not a part of `make bench`, because it takes
+# minutes.
 bench-nets: $(BUILD)/bench-bin/compute
 	@mkdir -p $(BUILD)/bench
 	$< --nets $(NETS) > $(BUILD)/bench/nets.tsv
@@ -777,7 +779,7 @@ bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
-# An emulated CPU has no times: instructions are counted.
+# Times of an emulated CPU mean nothing, so instructions are counted.
 ifneq ($(cross),)
 bench-compute: $(BUILD)/bench-bin/compute $(BUILD)/bench-bin/count.so
 	@mkdir -p $(BUILD)/bench
@@ -832,7 +834,7 @@ bench-waits: $(BUILD)/bench-bin/burst
 	column -t -s '	' $(BUILD)/bench/waits.tsv
 	user/bench/burst/plot $(BUILD)/bench/waits.tsv $(BUILD)/bench/waits.png
 
-# Networks on ONNX Runtime, on our provider and on its own, with one thread and with two.
+# Networks on ONNX Runtime, with nnaccel's provider and with its own, on one thread and on two.
 bench-onnxruntime: user
 	@mkdir -p $(BUILD)/bench
 	set -e; folder=$$(scripts/onnxruntime); nets=$(BUILD)/bench/onnx; \
@@ -854,7 +856,7 @@ bench-models: user
 		user/bench/models.py $(MODELS); done; } > $(BUILD)/bench/models.tsv
 	column -t -s '	' $(BUILD)/bench/models.tsv
 
-# ---- manual pages: of what commands say of themselves, and of headers ----
+# ---- manual pages: of commands' --help, and of headers ----
 
 man	:= $(patsubst %,$(BUILD)/man/man1/nnaccel%.1,$(addprefix -,info stat cache doctor cdi demo run explain bench engine-test) \
 	-demo-camera) $(BUILD)/man/man1/nnaccel.1 $(BUILD)/man/man8/nnacceld.8 \

@@ -92,7 +92,7 @@ def measure(subjects, data, image):
     end = time.monotonic() + SECONDS
     while time.monotonic() < end or len(times[subjects[0].name]) < 5:
         for s, interpreter, _ in opened:
-            # A short burst each: caches are warm as they are in use.
+            # Each measurement is a short burst, so that caches are warm as in use.
             for _ in range(3):
                 begin = time.process_time_ns()
                 interpreter.invoke()
@@ -126,7 +126,7 @@ def figure(name, value, peer, peer_value):
 
 
 def main(library, plugin, builtins, xnnpack="", *names):
-    # One CPU, which the threads of all subjects share.
+    # The threads of all subjects share one CPU.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     operators = model.codes(builtins)
     tflite = runtime.Tflite(library)

@@ -55,8 +55,8 @@ static inline bool form_is_quant8(int32_t type)
 extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 4];
 
 /*
- * Options: form_is_large and form_is_plain. With form_is_plain no operand X is constant, and no
- * RESHAPE comes before the operation.
+ * Options. With form_is_large no operand X is constant. With form_is_plain no RESHAPE comes before
+ * the operation.
  */
 extern bool form_is_large, form_is_plain;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion for bash: nnaccel and nnacceld. Their --help tells what there is.
+# Completion for bash: nnaccel and nnacceld. It offers what their --help lists.
 
 # Options of the text that is read, as they are typed
 _nnaccel_options() {

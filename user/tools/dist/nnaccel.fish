@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion for fish. What the commands' --help tells is what there is.
+# Completion for fish. It offers what the commands' --help lists.
 
 function __nnaccel_commands
     nnaccel --help 2>/dev/null | string replace -rf '^  ([a-z][a-z-]*) +(.*)$' '$1\t$2'

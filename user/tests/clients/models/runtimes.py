@@ -73,7 +73,7 @@ class TensorFlowLite:
 
 
 BUILD = os.path.realpath(os.environ.get("BUILD", "build"))
-# Where the unpacked TensorFlow Lite is: scripts/guest/models sets it.
+# The folder of the unpacked TensorFlow Lite; scripts/guest/models sets it.
 TFLITE = os.environ["NNACCEL_TFLITE"]
 
 

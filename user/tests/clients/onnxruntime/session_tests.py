@@ -261,7 +261,7 @@ def test_cut(device):
     got = tried.run(None, x)
     if placed(tried.end_profiling()) != (2, 3):
         raise ValueError("not in two parts of three")
-    # Tan is steep: what is right before it to a part in 10^6 may be far away behind.
+    # Tan is steep: an input that is right to a part in 10^6 may give a result that is far away.
     want = session(content, None).run(None, x)
     if np.mean(np.isclose(got[0], want[0], rtol=1e-3, atol=1e-3)) < 0.9:
         raise ValueError("differs")

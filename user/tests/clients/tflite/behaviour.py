@@ -82,7 +82,7 @@ def network(operators, middle=None):
     y = conv(m, x, 8, 3, 8)
     if middle:
         y = m.op(middle, [y], [m.tensor([1, 8, 8, 8])])
-    # Weights of 1152 bytes: parts of a mapped file are referred to from 1024 on.
+    # The weights have 1152 bytes: parts of a mapped file are used in place from 1024 on.
     return m.finish(conv(m, y, 8, 8, 4))
 
 
@@ -412,9 +412,9 @@ def test_cache(w):
             ours.close()
             delegate.close()
             plain.close()
-        # The same content, or the same token, is one entry.
+        # Equal contents, or an equal token, give one entry.
         assert files[0] > 0 and files[0] == files[1] < files[2] == files[3] < files[4], files
-        # Other weights are another entry.
+        # Other weights give another entry.
         plain, ours, delegate, _ = w.both(network(w.operators), cache_dir=folder)
         assert near(plain.run(image)[0], ours.run(image)[0])
         assert len(os.listdir(folder)) > files[4]
@@ -578,7 +578,7 @@ def test_wrong_models(w):
                 delegate.close()
                 continue
             try:
-                # What TensorFlow Lite itself takes runs; the rest it refuses.
+                # Operations that TensorFlow Lite itself supports run; it rejects the rest.
                 ours.allocate()
                 ours.run(floats(256))
             except RuntimeError:
@@ -611,7 +611,7 @@ def damaged(data):
     for length in (0, 1, 4, 8, 40, 300, len(data) // 2, len(data) - 1000,
                    len(data) - 100):
         yield f"cut off at {length}", data[:length]
-    # What describes the graph is not in the weights: places that are not random.
+    # The graph's description is outside of the weights, so the numbers there are not random.
     at = [i for i in range(0, len(data) - 4, 4) if struct.unpack_from("i", data, i)[0] in
           range(-70000, 70000)]
     for _ in range(150):

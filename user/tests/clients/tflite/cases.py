@@ -178,7 +178,7 @@ for kind in ALL:
     case(f"fully connected {t} of 4 dimensions, relu, no bias",
          fully(kind, shape=(2, 3, 2, 8), activation=RELU, no_bias=True))
     case(f"fully connected {t} kept dimensions", fully(kind, shape=(2, 3, 8), keep=True))
-# Taps that are read where they lie, that are copied, and that are outside of all windows.
+# Taps that are read in place, taps that are copied, and taps outside of all windows.
 case("conv float32 of 20 channels", conv(FLOAT32, n=2, size=19, ci=20))
 case("conv float32 of 20 channels, stride 2", conv(FLOAT32, n=2, size=20, ci=20, stride=2))
 case("conv float32 of 20 channels, dilation 12",
@@ -215,7 +215,7 @@ def hybrid_pixels(m):
     return [m.op("CONV_2D", [x, w, bias(m, FLOAT32, 7)], [m.tensor([3, 1, 1, 7])], VALID, 1, 1, NONE, 1, 1)]
 
 
-# Activations that are quantised when they run: a quantum that is rounded the other way is a step.
+# Activations that are quantised at run time: a quantum that is rounded the other way is a step.
 case("fully connected hybrid", hybrid())
 case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
 # Newer versions scale each channel. This one computes zeros, so a convolution of one pixel is the reference.
@@ -757,7 +757,7 @@ for kind in (FLOAT32, INT32, UINT8):
 case("reverse_sequence along the batch", reverse_sequence(FLOAT32, [1, 3], 0, 2))
 
 
-# ---- What NNAPI does otherwise ----
+# ---- Cases that NNAPI computes differently ----
 
 def random_uniform(m):
     x = m.input([2, 3])
@@ -945,8 +945,8 @@ def svdf(rank, activation):
 
 
 case("basic lstm float32", basic_lstm(FLOAT32), runs=3)
-# TensorFlow Lite's vector kernel rounds its state of 16 bits otherwise than its plain one; a
-# quantum of the result is sixteen of the state's.
+# TensorFlow Lite's vector kernel rounds its 16-bit state differently from its plain one. A quantum
+# of the result is sixteen quanta of the state.
 case("basic lstm uint8", basic_lstm(UINT8), runs=3, quanta=4)
 case("basic lstm uint8 of one unit", basic_lstm(UINT8, 3, 1), runs=2, quanta=4)
 case("basic lstm uint8, more units than inputs", basic_lstm(UINT8, 3, 40), runs=2,

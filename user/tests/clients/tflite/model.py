@@ -38,7 +38,7 @@ OPTIONS = {
     "RANDOM_UNIFORM": (114, "qq"), "MULTINOMIAL": (114, "qq"),
 }
 
-# Of the operations whose first version is not 1.
+# Versions of the operations whose first version is not 1.
 VERSIONS = {"BROADCAST_TO": 2}
 
 
