@@ -144,7 +144,7 @@ class ProgramOptions(Directive):
                           header + source[source.index('ENGINE_ROWS('):])
         if len(parameters) != len(values) or len(rows) < 20:
             raise self.error('these are no rows of options')
-        items = [('--' + name[1:-1] + ('' if value == 'NULL' else '=' + value[1:-1]), self.text(text, names))
+        items = [('--' + name[1:-1] + ('' if value == 'NULL' else ' ' + value[1:-1]), self.text(text, names))
                  for name, value, text in rows if text not in ('NULL', '""')]
         return [nodes.definition_list('', *(nodes.definition_list_item(
             '', nodes.term('', '', nodes.literal('', head)),

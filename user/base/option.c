@@ -183,7 +183,7 @@ static int width_of(const struct option_row *row)
 	return (int)(strlen("--") + strlen(row->name) + (row->value ? 1 + strlen(row->value) : 0));
 }
 
-void option_help(const struct option_row *rows, char between)
+void option_help(const struct option_row *rows)
 {
 	int widest = 0;
 
@@ -195,7 +195,7 @@ void option_help(const struct option_row *rows, char between)
 
 		printf("%s--%s", row != rows && !row[-1].help ? ", " : "  ", row->name);
 		if (row->value)
-			printf("%c%s", between, row->value);
+			printf(" %s", row->value);
 		if (!line)
 			continue;
 		for (int gap = widest + 2 - width_of(row); *line; gap = widest + 4) {

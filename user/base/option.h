@@ -64,8 +64,8 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 int option_write(const struct option_row *rows, const void *from, char *text, size_t size,
 		 char **words);
 
-/* Prints the lines of --help; `between` stands between a name and its value: '=' or ' '. */
-void option_help(const struct option_row *rows, char between);
+/* Prints the lines of --help. */
+void option_help(const struct option_row *rows);
 
 /*
  * Says that only an engine starts this program: on standard output for --help and -h, otherwise on standard

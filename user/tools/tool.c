@@ -51,7 +51,7 @@ int tool_options(const struct tool_command *command, int argc, char **argv, void
 		return tool_usage(command->name, "%s", fault);
 	if (*((const bool *)into + command->help)) {
 		printf("usage: nnaccel %s\n", command->about);
-		option_help(command->options, ' ');
+		option_help(command->options);
 		fputs(command->more ? command->more : "", stdout);
 		return TOOL_OK;
 	}

@@ -168,7 +168,7 @@ static enum nn_status choose(struct gpu *gpu, const char *wanted, struct nn_erro
 	}
 	if (!wanted)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "of %u Vulkan drivers none has a GPU; "
-			       "--gpu=software takes one that computes on the CPU", count);
+			       "--gpu software takes one that computes on the CPU", count);
 	return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 		       "no GPU is '%s'; --list-gpus prints names and UUIDs", wanted);
 }

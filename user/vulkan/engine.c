@@ -243,7 +243,7 @@ const struct nna_engine vulkan_engine = {
 	.memory = memory,
 	.execute = execute,
 	.start = start,
-	.help = "  --gpu=NAME                a part of the GPU's name, or its UUID (the first GPU)\n"
+	.help = "  --gpu NAME                a part of the GPU's name, or its UUID (the first GPU)\n"
 		"                            software: a driver that computes on the CPU, for tests\n"
 		"  --list-gpus               prints names and UUIDs, and ends\n"
 		"  --list-operations         prints supported operations and types, and ends\n",

@@ -52,27 +52,34 @@ static int list_operations(void)
 	return 0;
 }
 
-/* Returns the value of an option, or NULL. */
-static const char *value_of(const char *argument, const char *option)
+/* Returns the value of "--option=VALUE" or "--option VALUE", or NULL. */
+static const char *value_of(char *const *argument, const char *option)
 {
 	const size_t length = strlen(option);
 
-	return strncmp(argument, option, length) ? NULL : argument + length;
+	if (strncmp(*argument, option, length))
+		return NULL;
+	return (*argument)[length] == '=' ? *argument + length + 1 :
+	       (*argument)[length] ? NULL : argument[1];
 }
 
-/* Takes --gpu=NAME out of the arguments; --state=FOLDER is the library's as well. */
+/* Takes --gpu NAME out of the arguments; --state FOLDER is the library's as well. */
 static int take_gpu(int argc, char **argv)
 {
 	const char *gpu = NULL, *folder = NULL;
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
-		if (value_of(argv[i], "--state="))
-			folder = value_of(argv[i], "--state=");
-		if (value_of(argv[i], "--gpu="))
-			gpu = value_of(argv[i], "--gpu=");
-		else
+		const char *name = value_of(&argv[i], "--gpu");
+
+		if (value_of(&argv[i], "--state"))
+			folder = value_of(&argv[i], "--state");
+		if (!name) {
 			argv[kept++] = argv[i];
+			continue;
+		}
+		gpu = name;
+		i += name == argv[i + 1];
 	}
 	argv[kept] = NULL;
 	vulkan_engine_choose(gpu, folder);

@@ -116,7 +116,7 @@ static void print_help(void)
 	puts("usage: nnacceld [OPTION]...\n"
 	     "Serves a device, as /dev/nnaccel: one sandboxed worker for each context that computes.\n"
 	     "Runs in the foreground and logs to standard error.\n");
-	option_help(rows, '=');
+	option_help(rows);
 }
 
 static void print_version(void)

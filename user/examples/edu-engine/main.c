@@ -201,15 +201,16 @@ static bool start(const struct nna_engine *engine)
 	return edu_open(&edu, address);
 }
 
-/* Takes --pci=ADDRESS out of the arguments. */
+/* Takes --pci ADDRESS or --pci=ADDRESS out of the arguments. */
 static int take_address(int argc, char **argv)
 {
-	static const char option[] = "--pci=";
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
-		if (!strncmp(argv[i], option, strlen(option)))
-			address = argv[i] + strlen(option);
+		if (!strncmp(argv[i], "--pci=", strlen("--pci=")))
+			address = argv[i] + strlen("--pci=");
+		else if (!strcmp(argv[i], "--pci") && argv[i + 1])
+			address = argv[++i];
 		else
 			argv[kept++] = argv[i];
 	}
@@ -224,7 +225,7 @@ int main(int argc, char **argv)
 		.describe = describe, .extensions = extensions, .supported = supported,
 		.prepare = prepare, .release = release, .execute = execute, .start = start,
 		.forget_region = forget_region, .hardware = &hardware,
-		.help = "  --pci=ADDRESS          of the device (the first one)\n",
+		.help = "  --pci ADDRESS          address of the device (default: the first one)\n",
 	};
 	int status = nna_engine_main(&engine, take_address(argc, argv), argv);
 

@@ -83,7 +83,7 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		       "Serves a device, as /dev/nnaccel. Runs in the foreground and logs to standard\n"
 		       "error.\n\n",
 		       argv[0]);
-		option_help(rows, '=');
+		option_help(rows);
 		if (a->options.engine->help)
 			fputs(a->options.engine->help, stdout);
 		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -3,7 +3,7 @@
 
 # Options of the text that is read, as they are typed
 _nnaccel_options() {
-	sed -nE 's/^  ((--[a-z-]+(=[A-Z]+)?(, )?)+).*/\1/p' | sed -E 's/=[A-Z]+/=/g; s/, / /g'
+	sed -nE 's/^  ((--[a-z-]+(, )?)+).*/\1/p' | sed 's/, / /g'
 }
 
 _nnaccel_help() {
@@ -35,9 +35,6 @@ _nnaccel() {
 _nnacceld() {
 	mapfile -t COMPREPLY < <(compgen -W "$("$1" --help 2>/dev/null | _nnaccel_options)" \
 		-- "${COMP_WORDS[COMP_CWORD]}")
-	case ${COMPREPLY[0]-} in
-	*=) compopt -o nospace 2>/dev/null ;;
-	esac
 }
 
 complete -F _nnaccel nnaccel
