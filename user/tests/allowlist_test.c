@@ -40,7 +40,7 @@ int fstat(int fd, struct stat *st)
 	return fstat_fails ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
 }
 
-/* Gives a file a new content; NULL: removes it. */
+/* Gives a file a new content; with NULL removes it. */
 static void put(const char *path, const char *text)
 {
 	FILE *file;
@@ -136,7 +136,7 @@ static void test_cases(void **state)
 	}
 }
 
-/* An interpreter, whose path admits nothing, runs a script of /opt. */
+/* An interpreter, whose own path admits nothing, runs a script in /opt. */
 static const struct {
 	const char *name;
 	const char *list;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * `compute --calibrate` names what the library goes by, with the values that the library has.
- */
+/* `compute --calibrate` prints the library's settings with the library's values. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +29,7 @@ static char *text;
 static struct line lines[MAX_LINES];
 static size_t num_lines;
 
-/* The only line of that name; NULL: none, or several. */
+/* Returns the only line of that name; NULL if it is missing or not unique. */
 static const struct line *find(const char *name)
 {
 	const struct line *found = NULL;

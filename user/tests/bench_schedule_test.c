@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The model of the schedule, on tasks that are made up: times are those that one finds by hand.
- */
+/* The model of the schedule on made-up tasks; the expected times were computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +96,8 @@ static void test_waking(void **state)
 	for (size_t i = 0; i < LENGTH(tasks); i++)
 		tasks[i] = 1000;
 	/*
-	 * The caller wakes four threads, and these wake sixteen: so the last begin after two wakes.
+	 * The caller wakes four threads, and these wake sixteen, so the last ones begin after two
+	 * wakes.
 	 */
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);

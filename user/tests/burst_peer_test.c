@@ -59,7 +59,7 @@ static void step(const struct peer *p, uint32_t *line, uint32_t *lap)
 	}
 }
 
-/* False: the burst is dead. */
+/* Returns false if the burst is dead. */
 static int await_packet(struct peer *p)
 {
 	uint32_t *sequence = word(p->theirs, FIRST_LINE + p->in_line * LINE);

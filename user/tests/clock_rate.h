@@ -36,7 +36,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
 	return 0;
 }
 
-/* Sets the rate, of which 1 is the clock's own. Calls follow each other. */
+/* Sets the clock's rate; 1 is the real one. Only one thread calls this at a time. */
 static inline void set_clock_rate(double rate)
 {
 	static struct clock_pace paces[2];
@@ -50,7 +50,7 @@ static inline void set_clock_rate(double rate)
 	clock_pace = next;
 }
 
-/* Stops the clock, `ns` later than it is. */
+/* Stops the clock at `ns` after the current time. */
 static inline void stop_clock_after(uint64_t ns)
 {
 	static struct clock_pace paces[2];

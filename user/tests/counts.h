@@ -23,7 +23,7 @@ struct counts {
 	int file;
 };
 
-/* Opens the file, before the sandbox does not allow it any more. */
+/* Opens the file now, because the sandbox forbids it later. */
 static inline struct counts counts_open(void)
 {
 	struct counts c = { .file = -1 };

@@ -150,7 +150,7 @@ static const char *print(const struct digit *digits, bool ascii)
 	return out;
 }
 
-/* The pixel of column x of all rows of a pair of images is of a shade: dark, grey or light. */
+/* Checks the pixel in column x of all rows of a pair of images: dark, grey or light. */
 static void test_images_are_printed(void **state)
 {
 	static const char *const texts[] = {
@@ -163,7 +163,7 @@ static void test_images_are_printed(void **state)
 	const char *out;
 
 	(void)state;
-	/* Images of bright pixels above dark ones, then of grey ones. */
+	/* Images with bright pixels above dark ones, then with grey ones. */
 	for (uint32_t i = 0; i < DIGITS_PIXELS; i++) {
 		digits[0].pixels[i] = i / DIGITS_SIZE % 2 ? 0 : 255;
 		digits[1].pixels[i] = i % DIGITS_SIZE ? 255 : 0;
@@ -190,7 +190,7 @@ static void test_images_are_printed(void **state)
 	assert_string_equal(out + strlen(out) - 2, "\n\n");
 
 	out = print(digits, false);
-	/* The upper half, both, and the lower one, which is ink from 101 on. */
+	/* Characters for the upper half, for both, and for the lower half; ink begins at 101. */
 	assert_memory_equal(out, "\u2580\u2580", 6);
 	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);
 	assert_non_null(strstr(out, "\n\n\u2584\u2584"));

@@ -42,7 +42,7 @@
 
 #define PATIENCE_MS (int)scaled(60000)
 #define MAX_CONTEXTS 4096
-/* The exit status of a worker that is to crash, which is SIGKILL's number, too. */
+/* The exit status of a worker that is to crash; it equals the number of SIGKILL. */
 #define CRASH 9
 
 /* Bytes of a session. */
@@ -510,7 +510,7 @@ static void test_outlives(void **state)
 	await_served(2);
 	gone_ns = clock_ns();
 	close_context(1);
-	/* Its user may have another then. */
+	/* The user may have another worker then. */
 	offer_until_served(3, 5);
 	assert_true(clock_ns() - gone_ns >= NS_PER_S);
 	assert_int_equal(count_logged("context 1): killed: it outlived its context"), 1);
@@ -586,7 +586,7 @@ static void test_gone_before(void **state)
 	assert_int_equal(count_logged("serves process"), 1);
 }
 
-/* An idle worker that somebody kills is replaced at once. */
+/* An idle worker that was killed from outside is replaced at once. */
 static void test_idle_is_killed(void **state)
 {
 	(void)state;
@@ -671,7 +671,7 @@ static void test_hopeless(void **state)
 	assert_true(count_logged("ended with 1") >= 3);
 }
 
-/* A node that has nothing to tell is asked again. */
+/* A node without an event is asked again. */
 static void test_nothing_told(void **state)
 {
 	(void)state;

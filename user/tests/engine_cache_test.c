@@ -569,7 +569,10 @@ static void test_too_many_stores(void **state)
 	}
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
-	/* S8: the next worker of the same user has no more. It may ask on, and others may store. */
+	/*
+	 * S8: the next worker of the same user has no budget left. It may still ask, and other
+	 * users may store.
+	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
 		stored += !cache_client_store(&again, id(i), id(i), NULL);
@@ -694,7 +697,9 @@ static void test_sandbox(void **state)
 	closedir(tasks);
 	assert_true(threads >= 4);
 	assert_int_equal(filtered, 2 * threads);
-	/* The end comes from its broker alone. Shells and make pass on other signals that are ignored. */
+	/*
+	 * Only its broker ends the keeper. Shells and make pass on other signals that are ignored.
+	 */
 	assert_int_equal(blocked, 0);
 	assert_int_equal(ignored & wanted, wanted);
 	close(client.socket);
@@ -865,7 +870,7 @@ static void test_clear(void **state)
 	assert_int_equal(ask_to_clear(CACHE_ALL_USERS, CACHE_CLEAR, &answer), CACHE_YES);
 	assert_int_equal(answer.model_size, 3);
 	assert_int_equal(cache_client_query(&two, id(1), id(1), NULL), NN_GENERAL_FAILURE);
-	/* An administrator asks for nothing else, and a worker not for that. */
+	/* An administrator may send only its own requests, and a worker may not send these. */
 	assert_int_equal(ask_to_clear(0, CACHE_DROP, &answer), 0);
 	assert_int_equal(ask_to_clear(1ULL << 32, CACHE_CLEAR, &answer), 0);
 	close(one.socket);

@@ -160,7 +160,7 @@ static void test_least(void **state)
 	expect(700000, dots);
 }
 
-/* Its number may be another process's. */
+/* The process id may belong to another process now. */
 static void test_dead_opener(void **state)
 {
 	(void)state;

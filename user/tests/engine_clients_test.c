@@ -47,7 +47,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 static struct {
 	atomic_int session;		/* session of the newest client; earlier ones have ended */
-	atomic_int kept;		/* duplicate of that session's fd; 0: none */
+	atomic_int kept;		/* duplicate of that session's fd; 0 without one */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* answer: whether there is a cache */

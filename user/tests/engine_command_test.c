@@ -75,7 +75,10 @@ static void expect_of(size_t size, const char *reason)
 		fail_msg("\"%s\" does not say \"%s\"", err.message, reason);
 }
 
-/* Parses the command. NULL: it is right; else the message has that text. */
+/*
+ * Parses the command. With a NULL reason it must be valid; otherwise the message must have that
+ * text.
+ */
 static void expect(const char *reason)
 {
 	expect_of(pack(), reason);
@@ -141,7 +144,7 @@ static void test_sizes(void **state)
 	expect_of(size, "its size and its counts differ");
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
-	/* More than there may be: the counts are looked at first. */
+	/* More attributes than allowed; the counts are checked first. */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");
 	buffer.head.num_roles = NNACCEL_MAX_ROLES + 1;

@@ -27,7 +27,10 @@
 #define POOL (UINT64_C(1) << 32)
 #define PRIVATE (UINT64_C(1) << 26)
 
-/* Touches a pool that has no memory; the exit code, 0: it was all zeroes, and can be written. */
+/*
+ * Touches a pool that has no memory. Returns the exit code, which is 0 if it was all zeroes and can
+ * be written.
+ */
 static int touch(uint32_t prot)
 {
 	const struct nnaccel_grant grant = { .grant = 0, .prot = prot, .length = POOL };

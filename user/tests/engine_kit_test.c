@@ -48,7 +48,7 @@ static struct {
 		struct nnaccel_engine_session session;
 		struct nnaccel_engine_opener opener;
 		struct nnaccel_engine_refuse refuse;
-	} in, out;			/* the last argument, and what it becomes */
+	} in, out;			/* the last argument, and the expected value */
 	unsigned int count;
 } kernel;
 
@@ -258,7 +258,7 @@ static void test_files(void **state)
 	assert_null(engine_fault(&e));
 	files[FILES_MAX] = &good;
 	assert_non_null(engine_fault(&e));
-	/* The second one is not there: the first is. */
+	/* The second file is missing; the first one exists. */
 	files[1] = &file;
 	files[2] = NULL;
 	file.path = "/dev/none such";
@@ -751,7 +751,7 @@ static void test_extensions(void **state)
 	assert_string_equal(err.message, "");
 }
 
-/* A constant of a pool is in the block, which nothing else is needed for. */
+/* A packed model contains the constants of pools, and needs nothing else. */
 static void test_pack(void **state)
 {
 	float constant[] = { 0, 1, 2, 3 };

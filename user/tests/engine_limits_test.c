@@ -249,7 +249,7 @@ static void add(uint64_t context, uint32_t uid)
 	assert_true(waiting_add(&waiting, &waiter));
 }
 
-/* The context that is served next; 0: none. */
+/* Returns the context that is served next; 0 for none. */
 static uint64_t serve(enum waiting_whom whom)
 {
 	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, whom, START);
@@ -281,7 +281,7 @@ static void test_users_take_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
-/* Workers that end at once leave no user with more than another: then the last served is last. */
+/* Workers that end at once give no user more than another: the user served last comes last. */
 static void test_short_turns(void **state)
 {
 	(void)state;

@@ -191,7 +191,10 @@ static void sink(void *data, enum log_level level, const char *line)
 	sunk++;
 }
 
-/* An engine's own log gets lines without a name. A process that has a relay leaves them to that. */
+/*
+ * An engine's own log gets lines without a name. A process whose lines are relayed leaves them to
+ * the relay.
+ */
 static void test_elsewhere(void **state)
 {
 	(void)state;
@@ -215,7 +218,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flood_is_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(test_end_of_pipe, begin, end),
 		cmocka_unit_test_setup_teardown(test_own_lines, begin, end),
-		/* The last one: a relay stays. */
+		/* This test is the last one, because a relay stays. */
 		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 	};
 

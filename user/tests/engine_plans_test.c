@@ -921,7 +921,7 @@ static void test_keeper(void **state)
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
 	assert_int_equal(pread(file, found, ENTRY, 0), ENTRY);
 	assert_memory_equal(bytes, found, ENTRY);
-	/* To be read, and no more. */
+	/* The file can be read only. */
 	assert_int_equal(pwrite(file, bytes, 1, 0), -1);
 	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
 	close(file);

@@ -457,7 +457,7 @@ MODELS(DEFINE)
 static const struct {
 	const char *name;
 	void (*spoil)(struct model_builder *b);
-	const char *message;	/* NULL: nothing is wrong */
+	const char *message;	/* expected message; NULL if nothing is wrong */
 } models[] = {
 #define ENTRY(_name, _change, _message) { #_name, model_##_name, _message },
 MODELS(ENTRY)
@@ -542,7 +542,7 @@ static void test_attributes_checked(void **state)
 	const struct {
 		struct nn_attribute attribute;
 		bool is_execution;
-		const char *message;	/* NULL: nothing is wrong */
+		const char *message;	/* expected message; NULL if nothing is wrong */
 	} cases[] = {
 		{ number(FIBONACCI_MODULUS, &five), false, NULL },
 		{ number(FIBONACCI_SKIP, &five), true, NULL },
@@ -633,7 +633,7 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 	return NNX_OK;
 }
 
-/* compile() of an operation gets the attributes, and OEM operands too. */
+/* compile() of an operation gets the attributes; so does that of OEM_OPERATION. */
 static void test_attributes_compiled(void **state)
 {
 	static struct sample s;		/* static, because a registered structure must stay */
@@ -976,7 +976,7 @@ static void test_lookup(void **state)
 static struct {
 	enum nnx_status result;
 	uint32_t flags[4], value_sizes[4], num_attributes, code;
-	uint8_t values[4];		/* first bytes of those that there are */
+	uint8_t values[4];		/* first bytes of the existing values */
 	bool relaxed, is_zeroed;
 	unsigned int released;
 } called;

@@ -117,7 +117,7 @@ static int wait_exit(void)
 	return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
 }
 
-/* With plug-ins, or NULL. */
+/* Plug-ins of the worker, or NULL. */
 static const struct spawn_plugins *plugins;
 
 static int start_worker(void **state)
@@ -611,7 +611,7 @@ static bool load_filter(void)
 	       filter_load(&engine);
 }
 
-/* A process loads a filter, makes one call and says whether it was refused. */
+/* Runs a process that loads a filter, makes one call, and reports whether it was refused. */
 static enum verdict try_call(bool (*load)(void), long (*call)(void))
 {
 	int status;

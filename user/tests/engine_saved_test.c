@@ -64,10 +64,10 @@ static void release(const struct nna_engine *engine, void *prepared)
 
 struct keeper_thread {
 	int socket;
-	enum message_kind verdict;	/* 0: it dies instead of answering */
+	enum message_kind verdict;	/* answer; 0 if the keeper dies instead of answering */
 	const char *client[PARTS];	/* the client's memory */
 	struct message request;
-	bool came_first;		/* the request, before any byte of the parts */
+	bool came_first;		/* the request came before any byte of the parts */
 };
 
 static bool is_empty(const char *const client[PARTS])

@@ -141,7 +141,7 @@ int ioctl(int file, unsigned long request, ...)
 	return refuse(ENOTTY);
 }
 
-/* CPUs that threads may run on; 0: that is not known. */
+/* Number of CPUs that threads may run on; 0 if it is unknown. */
 static int num_cpus;
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
@@ -181,7 +181,7 @@ static struct {
 	bool omitted;			/* the second input */
 	uint32_t rank;			/* of the first */
 	void *own;			/* the buffer of the first, or NULL */
-	bool cuts;			/* the session's file, while it executes */
+	bool cuts;			/* the session's file is truncated while it executes */
 	uint32_t attribute;		/* code of the execution's, or 0 */
 	uint32_t num_outputs, room;	/* and its outputs, and room for times */
 } engine_state;
@@ -357,7 +357,7 @@ static struct server server;
 static struct shared shared;
 static struct sigaction on_bus_error;	/* handler that the server has set */
 static long blocks;
-static uint8_t *memory[LAST];		/* a page of each grant */
+static uint8_t *memory[LAST];		/* The memory of the grants, a page for each. */
 
 static void start_server(int cache)
 {
@@ -402,7 +402,10 @@ static int tear_down(void **state)
 	return heap_blocks == blocks ? 0 : -1;
 }
 
-/* A picture: two rows of two numbers, four numbers apart, from the third number on. */
+/*
+ * An image of two rows of two numbers; rows are four numbers apart, and begin with the third
+ * number.
+ */
 static const struct nnaccel_format picture_format = {
 	.num_planes = 1,
 	.planes = { {
@@ -451,7 +454,7 @@ static void run(void)
 	kernel.num_commits = 0;
 	kernel.fetches = 0;
 	shared.ended = false;
-	/* cmocka has its own before each test. */
+	/* cmocka sets its own handler before each test. */
 	sigaction(SIGBUS, &on_bus_error, NULL);
 	server_run(&server);
 	assert_true(shared.ended);
@@ -488,7 +491,7 @@ static size_t write_model(struct model_builder *b)
 	return size;
 }
 
-/* x + y, of as many numbers; dimensions of 0 are open. */
+/* Writes the model x + y of this many numbers; dimensions of 0 are open. */
 static size_t write_add(uint32_t rank, const uint32_t *dims, float scale)
 {
 	const int32_t type = scale ? NN_TENSOR_QUANT8_ASYMM : NN_TENSOR_FLOAT32;
@@ -970,7 +973,7 @@ static void test_forget_model(void **state)
 	for (uint64_t i = 1; i < 4; i++)
 		assert_int_equal(prepare_add(i, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	for (unsigned int i = 0; i < 4; i++) {
-		/* The last one has gone before. */
+		/* The last model was gone before. */
 		forget.model = (const uint64_t[]){ 2, 1, 3, 3 }[i];
 		add(&forget, NULL, NULL, NULL, NULL);
 		run();
@@ -1004,7 +1007,7 @@ static void test_pictures(void **state)
 		picture[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
-	/* Hardware cannot be left alone with what is to be copied afterwards. */
+	/* Hardware cannot end the execution alone, because the output must be copied afterwards. */
 	assert_false(engine_state.took_fence);
 	close(engine_state.fence);
 	engine_state.fence = -1;
@@ -1019,7 +1022,7 @@ static void test_pictures(void **state)
 	assert_memory_equal(picture, ((float[]){ 0, 1, 50, 51, 4, 5, 52, 53, 8, 9 }), 40);
 }
 
-/* A better form counts for the next execution, and the old one goes after its last. */
+/* A better form is used from the next execution on, and the old one is released after its last. */
 static void test_replaced(void **state)
 {
 	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 1 };
@@ -1291,7 +1294,7 @@ static void test_forgotten_in_use(void **state)
 	assert_int_equal(buffer_state.destroyed, 1);
 }
 
-/* An input holds as many bytes as the shape that it is taken for. */
+/* An input must hold as many bytes as the shape of the argument needs. */
 static const struct {
 	uint64_t model;
 	uint64_t length;		/* length of the buffer's contents */
@@ -1333,7 +1336,7 @@ static void test_held(void **state)
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 }
 
-/* Behind the shapes come the sizes of what was written. */
+/* After the shapes come the sizes of the written data. */
 static void test_sizes(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1432,7 +1435,7 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 	return NN_OK;
 }
 
-/* The engine saves so many parts. */
+/* Sets the numbers of parts that the engine saves. */
 static void use_parts(uint32_t num_model, uint32_t num_data)
 {
 	engine.model_cache_files = saved.num_model = num_model;
@@ -1665,7 +1668,7 @@ static void test_several_files(void **state)
 					    k < cases[i].model ? model_parts[k] :
 								 data_parts[k - cases[i].model]);
 
-		/* The engine gets all of them, at their lengths. */
+		/* The engine gets all parts, with their lengths. */
 		for (uint32_t k = 0; k < count; k++)
 			parts[k].length = k < cases[i].model ? sizeof(MODEL_PART) : sizeof(DATA_PART);
 		head.kind = NNACCEL_DO_PREPARE_CACHED;
@@ -1695,7 +1698,7 @@ static void keeper_answers(int keeper, uint32_t number, struct message answer, i
 		close(file);
 }
 
-/* The model part of a kept plan begins with the sizes of the engine's parts. */
+/* The model part of a cached plan begins with the sizes of the engine's parts. */
 struct head {
 	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];
 };
@@ -1738,7 +1741,7 @@ static uint32_t prepare_kept(uint32_t preference, float constant)
 	return ask(&head, grants, NULL, NULL);
 }
 
-/* A new model is prepared, saved, and kept under a key of all that it depends on. */
+/* A new model is prepared, saved, and cached under a key of everything that it depends on. */
 static void test_kept(void **state)
 {
 	static const struct {
@@ -1978,7 +1981,7 @@ static void test_large_command(void **state)
 	assert_int_equal(kernel.commits[0].cookie, 5);
 }
 
-/* A command that makes no sense is answered as far as it says whom to answer. */
+/* A malformed command is answered as far as its cookie can be read. */
 static void test_malformed(void **state)
 {
 	const struct nnaccel_cmd head = { .kind = 99, .cookie = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of a direct session: this program has the clients' ends of its sockets, and plays the kernel's
- * fences by being its ioctl().
+ * Calls of a direct session: this program has the clients' ends of its sockets, and plays the
+ * kernel's fences by replacing its ioctl().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,7 +43,7 @@ int ioctl(int file, unsigned long request, ...)
 	info = va_arg(args, struct sync_file_info *);
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
-	/* The kernel writes a structure for each fence that is asked for. */
+	/* The kernel writes a structure for each requested fence. */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;
 	return 0;
@@ -87,7 +87,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Calls the session: 0, or an errno. */
+/* Calls the session; returns 0, or an errno. */
 static int call(unsigned long request, void *arg)
 {
 	int result;
@@ -184,7 +184,7 @@ static void test_slots(void **state)
 
 /* ---- commands ---- */
 
-/* Fetches into `room` bytes: 0, or an errno. */
+/* Fetches into `room` bytes; returns 0, or an errno. */
 static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 {
 	uint8_t buffer[2 * sizeof(struct nnaccel_cmd)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that threads serve, without a kernel: this file plays it by being their ioctl(). A file
- * of memory stands for the session, in which grant N lies at N times GRANT_SIZE, and bursts have
- * their rings.
+ * A client that threads serve, without a kernel: this file plays the kernel by replacing their
+ * ioctl(). A file of memory stands for the session, in which grant N lies at N times GRANT_SIZE,
+ * and bursts have their rings.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -319,7 +319,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	while (engine_state.waits && !engine_state.go_on)
 		usleep(1000);
 	((float *)e->outputs[0].data)[0] = 2 * ((const float *)e->inputs[0].data)[0];
-	/* A driver that had no fence for it returned this. */
+	/* A driver that had no fence for the job returned this. */
 	if (nna_engine_end_with_fence(execution, -1))
 		return NN_GENERAL_FAILURE;
 	if (engine_state.fence >= 0 && !nna_engine_end_with_fence(execution, engine_state.fence))
@@ -418,11 +418,11 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 
 static struct thread_client *client;
 static int session, session_copy;
-static int keeper = -1;			/* the client's end of a socket to it */
+static int keeper = -1;			/* Socket to it, the client's end. */
 static float *memory;			/* the client's: x, 2 x */
 static float written;			/* there, in the end */
 
-/* x + x, one number, as it travels. */
+/* Writes the serialised model x + x of one number. */
 static size_t write_model(void)
 {
 	uint32_t x, none, sum;
@@ -771,7 +771,7 @@ static void test_slots_of_executors(void **state)
 	unmap_burst(&b);
 }
 
-/* A request that makes no sense is answered as such, and the next one is served. */
+/* A malformed request gets an error, and the next one is served. */
 static void test_malformed_request(void **state)
 {
 	struct nnaccel_datum datums[CAPACITY] = { { .kind = NNACCEL_DATUM_RESULT } };
@@ -913,7 +913,7 @@ static struct nna_engine_execution *await_execution(const struct nna_engine_exec
 	return engine_state.execution;
 }
 
-/* An end is refused, and the reason says that another one came first. */
+/* Checks that an end is refused, with the reason that another one came first. */
 static void assert_ended(struct nna_engine_execution *execution)
 {
 	struct nn_error err = { "" };
@@ -983,7 +983,7 @@ static void test_deferred_in_burst(void **state)
 	unmap_burst(&b);
 }
 
-/* A client that goes before its execution is ended takes its memory along. */
+/* A client that goes before its execution has ended takes its memory away. */
 static void test_never_ended(void **state)
 {
 	struct nna_engine_execution *execution;
@@ -1058,7 +1058,7 @@ static void test_gone(void **state)
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 }
 
-/* An execution that is overdue loses the session and the client's memory, and goes on alone. */
+/* An overdue execution loses the session and the client's memory, and runs on alone. */
 static void test_overdue(void **state)
 {
 	const uint64_t deadline_ns = clock_ns() + scaled(NS_PER_S / 2);
@@ -1075,7 +1075,7 @@ static void test_overdue(void **state)
 	assert_true(S_ISCHR(st.st_mode));
 	/* The kernel would end the session after twice that; 1 s if that is not known. */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
-	/* Somebody had to answer, or the kernel would end the process. */
+	/* The watching thread had to answer, or the kernel would end the process. */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;

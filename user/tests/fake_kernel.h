@@ -59,7 +59,7 @@ union fake_work {
 };
 
 struct fake_submission {
-	uint32_t id;			/* 0: its answer was fetched, or there was none */
+	uint32_t id;	/* id of the submission; 0 if its answer was fetched, or if it is free */
 	uint32_t kind;
 	int fd;				/* the submission's file, or -1 */
 	int device;			/* its context's file */
@@ -73,14 +73,14 @@ static struct {
 	bool is_on;			/* false: this machine's kernel gets all requests */
 	uint32_t ids;
 	uint8_t kinds[FAKE_MOST_IDS];	/* kind of each id: enum fake_kind */
-	int live;			/* ids that are not given back */
+	int live;			/* ids that were not given back */
 	unsigned int wrong;		/* ids and sizes in requests that cannot be */
 	struct nnaccel_shape shape;	/* shape of every output, without flags */
-	bool is_short;			/* the next execution's outputs are too small for that */
+	bool is_short;			/* the next execution's outputs do not fit in the memory */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
-	 * A test's own answer to requests, if it returns true, or NULL. It is asked for work by
-	 * enum nnaccel_work and the work's structure.
+	 * A test's own answers to requests, or NULL. It returns true if it has answered. For work
+	 * it gets an enum nnaccel_work and the work's structure.
 	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
 	uint32_t num_submissions;	/* so far */
@@ -345,7 +345,7 @@ static void fake_lose_model(struct fake_submission *s)
 	s->work.prepare.out_model = 0;
 }
 
-/* A file for a submission; the closed one of another may have had the number. */
+/* Opens a file for a submission; a closed one may have had the same number. */
 static int fake_submission_file(void)
 {
 	int fd = fake_file(0);
@@ -420,7 +420,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	w->out_error = (uint32_t)fake.end;
 	if (fake.end)
 		return 0;
-	/* The structure of this call says where the answer goes. */
+	/* The structure of this call determines where the answer is written. */
 	given = *to;
 	if (refuses)
 		*status = NNACCEL_STATUS_GENERAL_FAILURE;
@@ -488,7 +488,7 @@ static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 	return 0;
 }
 
-/* Returns the size that a request begins with; 0: another driver's request. */
+/* Returns the size that a request begins with; 0 for another driver's request. */
 static uint32_t fake_size(unsigned long request)
 {
 	switch (request) {

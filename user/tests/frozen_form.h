@@ -12,7 +12,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/saved/saved.h"
 
-/* The steps that are left of a form. words is NULL if it is truncated. */
+/* The remaining steps of a serialised plan. `words` is NULL if it is truncated. */
 struct form_steps {
 	const struct frozen_step *step;
 	const uint32_t *words;
@@ -78,7 +78,10 @@ static inline bool form_steps_next(struct form_steps *s)
 	return true;
 }
 
-/* Restores a step. Returns its kernel, and the *state that the caller frees; NULL: it is refused. */
+/*
+ * Restores a step. Returns its kernel, and the *state that the caller frees; NULL if the step is
+ * rejected.
+ */
 static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 						   const struct nn_bounds *bounds,
 						   struct nn_ready *ready, void **state)
@@ -91,7 +94,7 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 		*state = calloc(1, kernel->state_size);
 		ready->kernel = kernel;
 		ready->state = *state;
-		/* In memory of that length, for the sanitizer. */
+		/* The words are in memory of exactly that length, for the sanitizer. */
 		for (uint32_t i = 0; i < s->step->words; i++)
 			words[i] = s->words[i];
 		if (!*state || !nn_step_restore(kernel, words, s->step->words, bounds, ready, *state))

@@ -274,7 +274,7 @@ static void test_signals(void **state)
 
 /* ---- limits of time ---- */
 
-/* Passed during the execution, or before a busy machine came to it. */
+/* Checks that the deadline passed during the execution, or before a busy machine began it. */
 static void assert_late(enum nn_status status)
 {
 	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
@@ -343,7 +343,7 @@ static void submit(struct nna_submission *submission)
 	check(nna_submission_prepare(submission, io_uring_get_sqe(&ring), &err));
 }
 
-/* The next completion and what it is of. */
+/* Returns the next completion and its submission. */
 static int reap(struct nna_submission **submission)
 {
 	struct io_uring_cqe *cqe;

@@ -64,7 +64,7 @@ static void check(enum nn_status status)
 	assert_int_equal(status, NN_OK);
 }
 
-/* x + y, of COUNT elements or of a number that is open. */
+/* Prepares x + y, for COUNT elements or for an open number. */
 static struct nna_prepared_model *prepare_add(uint32_t count)
 {
 	struct nna_prepared_model *p;
@@ -281,7 +281,7 @@ static void test_execute(void **state)
 	nna_prepared_model_free(other);
 }
 
-/* Arguments in memories and buffers mixed, and what an argument that is a buffer may not say. */
+/* Arguments in memories and buffers mixed, and fields that an argument in a buffer must not set. */
 static void test_arguments(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -468,8 +468,8 @@ static struct nna_prepared_model *prepare_lstm(void)
 }
 
 /*
- * Runs the LSTM with its states in memory of this process: x, states of 2, 3 * 2 of scratch,
- * states, output.
+ * Runs the LSTM with its states in this process's memory: x, states of 2, scratch of 3 * 2, states,
+ * output.
  */
 static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 {
@@ -513,7 +513,7 @@ static void put(const char *path, const char *text)
 
 /* Events of all processes since tracing began. */
 struct seen {
-	unsigned long executions;	/* commands of that kind that were queued */
+	unsigned long executions;	/* number of commands of that kind that were queued */
 	unsigned long copies;		/* number of copies into or out of buffers */
 	unsigned long pools;		/* made, of any kind */
 	unsigned long maps;		/* mmap() of this process */
@@ -632,7 +632,7 @@ static void test_lstm_chain(void **state)
 		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
 	}
 	trace_end(&seen);
-	/* Seen from outside: executions, and nothing that moved a byte. */
+	/* The kernel's counters show executions, and no copies. */
 	assert_int_equal(seen.executions, STEPS);
 	assert_int_equal(seen.copies, 0);
 	assert_int_equal(seen.pools, 0);

@@ -283,7 +283,7 @@ static void test_wrong_requests(void **state)
 	r.num_inputs = 1;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	/* The worker's own words, the same as on the ordinary path. */
+	/* The reason is the worker's own, the same as by the ioctl. */
 	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
 	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
@@ -300,7 +300,7 @@ static void test_wrong_requests(void **state)
 	nna_memory_free(m);
 }
 
-/* An output in memory that may only be read is refused at the other end, too. */
+/* The other end, too, refuses an output in memory that may only be read. */
 static void test_read_only_memory(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -454,7 +454,7 @@ static int64_t cpu_time_in_a_second(pid_t worker)
 	return used_ns < 0 ? -1 : workers_cpu_time(worker) - used_ns;
 }
 
-/* Many bursts that have been used, and then nothing: the worker's CPU time from outside. */
+/* Many bursts that were used, and then are idle: the worker's CPU time is measured from outside. */
 static void test_idle(void **state)
 {
 	const struct rlimit files = { 2 * IDLE, 2 * IDLE };
@@ -475,7 +475,10 @@ static void test_idle(void **state)
 	assert_int_equal(wrong, 0);
 	worker = workers_find();
 	used_ns = workers_cpu_time(worker);
-	/* The kernel may not count it so finely: then the bursts were open, no more. */
+	/*
+	 * The kernel may not count CPU time so finely. Then the test only shows that bursts can be
+	 * open.
+	 */
 	if (getenv("NN_TEST_THREADS"))
 		print_message("threads serve: no process is measured\n");
 	else if (access("/proc/self/schedstat", F_OK))

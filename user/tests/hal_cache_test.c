@@ -43,7 +43,7 @@
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* operations of a large model */
 #define BIT_STEP	how_often(1, 151)	/* between damaged bits; odd */
-#define SAMPLE		how_often(1000, 15)	/* bits of a large one's */
+#define SAMPLE		how_often(1000, 15)	/* number of tried bits of a large entry */
 #define KEEPER_LIFE_S	11	/* age in s at which a keeper that ends is replaced at once */
 
 /* ---- saving and loading ---- */
@@ -68,7 +68,7 @@ static void test_save_and_load(void **state)
 	save(&e, 2);
 	assert_loads(&e, 2);
 	assert_loads(&e, 2);
-	/* Over what is there. */
+	/* This overwrites the existing entry. */
 	save(&e, 3);
 	assert_loads(&e, 3);
 	entry_close(&e);
@@ -135,7 +135,10 @@ static void test_another_process(void **state)
 	entry_close(&e);
 }
 
-/* Adds the kilobytes of a process's mappings of a file: its alone, and also others'. */
+/*
+ * Adds the kilobytes of a process's mappings of a file: its private ones, and those shared with
+ * other processes.
+ */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {
 	char line[512];
@@ -356,7 +359,7 @@ static void test_bits_of_a_large_model(void **state)
 	assert_loads(&e, 1);
 	bits = 8 * size_of(e.model);
 	assert_true(bits > 8 * 16 * PAGE);
-	/* An odd step: each bit of a byte has its turn. */
+	/* The step is odd, so that each bit of a byte has its turn. */
 	flip_bits(&e, (bits / SAMPLE) | 1);
 	assert_loads(&e, 1);
 	print_message("a model file of %ld bytes\n", (long)(bits / 8));

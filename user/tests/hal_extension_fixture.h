@@ -105,7 +105,7 @@ static inline void job_free(struct job *j)
 	nna_memory_free(j->memory);
 }
 
-/* Sets the input: how many numbers. */
+/* Sets the input, a count. */
 static inline void golden_set(struct job *j)
 {
 	const int64_t count = COUNT;

@@ -170,7 +170,7 @@ static void test_saved(void **state)
 	entry_close(&e);
 }
 
-/* The keeper has what was prepared once, also for another process of this user. */
+/* The keeper has a model that was prepared once, also for another process of this user. */
 static void test_kept(void **state)
 {
 	static const struct nna_prepare_options options = { .size = sizeof(options), .keep = true };

@@ -13,7 +13,7 @@
 #include "tests/failing/failing.h"
 #include "tests/hal_entry.h"
 
-/* The longest that a client may take, in seconds: no wait of it is longer. */
+/* The longest time that a client may take, in seconds; no single wait of a client is longer. */
 #define PATIENCE 120
 
 /* Exit statuses of a client: it was served, refused, or got a wrong answer. */
@@ -152,7 +152,7 @@ static int client(bool cold)
 	return result;
 }
 
-/* A process of its own, which a client that waits for ever is the end of. */
+/* Runs in a process of its own, which ends a client that waits for ever. */
 static int start_client(bool cold)
 {
 	int status;
@@ -241,7 +241,7 @@ static void test_broker(void **state)
 	fail_each(FAILING_BROKER, "broker", true);
 }
 
-/* Whether it became ready; scripts/guest/failing says which nnacceld that is. */
+/* Returns whether the engine became ready; scripts/guest/failing says which nnacceld it is. */
 static bool restart_engine(void)
 {
 	return !system("scripts/guest/engine restart --worker-rate=1000");

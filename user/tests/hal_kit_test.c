@@ -30,7 +30,7 @@
 /* time after which new workers no longer count against a user */
 #define SHARE_PAUSE_S 2
 
-/* x + x, one number. */
+/* Prepares x + x for one number. */
 static enum nn_status try_prepare_double(struct nna_device *from,
 					 const struct nna_prepare_options *options,
 					 struct nna_prepared_model **p)
@@ -189,7 +189,7 @@ static void test_gone(void **state)
 	free_numbers();
 }
 
-/* An execution ends when the fence does that the engine gave for it. */
+/* An execution ends with the fence that the engine gave for it. */
 static void test_fence(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -265,7 +265,10 @@ static void test_device_memory(void **state)
 	import = (struct exporter_import){ .fd = exporter.buffer };
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
-	/* Whole, because a part of another driver's dma-buf has no dma-buf of its own. */
+	/*
+	 * The dma-buf is imported whole, because a part of another driver's dma-buf has no dma-buf
+	 * of its own.
+	 */
 	status = nna_memory_import(device, exporter.buffer, PROT_READ | PROT_WRITE, 0,
 				   EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), &memory, &err);
 	if (getenv("NN_TEST_THREADS")) {
@@ -459,7 +462,7 @@ static void test_share(void **state)
 	int served;
 
 	(void)state;
-	/* Old clients may be ending, and too many new ones in a second have to wait. */
+	/* Old clients may be ending, and too many new clients in a second have to wait. */
 	while ((served = count_served()) != KIT_ENGINE_MOST) {
 		assert_true(served < KIT_ENGINE_MOST);
 		sleep(SHARE_PAUSE_S);

@@ -189,7 +189,7 @@ static void test_hot_behind_fences(void **state)
 	assert_entry(6);
 }
 
-/* Values that a loaded model uses are not written, but what it measured is saved. */
+/* Values that a loaded model uses are not written, but the results of its tuning are saved. */
 static void test_hot_loaded(void **state)
 {
 	struct nna_prepared_model *p;

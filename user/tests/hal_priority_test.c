@@ -56,7 +56,7 @@ static int weight_of(const char *path)
 	return weight;
 }
 
-/* The broker sets it in its own time. */
+/* The broker sets the weight some time later. */
 static void await_weight(const char *path, int weight)
 {
 	while (weight_of(path) != weight)

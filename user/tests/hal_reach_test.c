@@ -34,7 +34,7 @@
 
 /* Memory under test: SIZE bytes at `offset` of a file. */
 struct subject {
-	struct nna_memory *memory;	/* NULL: it cannot be imported */
+	struct nna_memory *memory;	/* memory; NULL if it cannot be imported */
 	int fd;				/* file to read it; -1 if it cannot be read */
 	uint64_t offset;
 	struct exporter x;	/* exporter whose fence is pending, or which has the memory */
@@ -200,7 +200,7 @@ static char *map_subject(size_t *length)
 	return at;
 }
 
-/* By memcpy(): an odd offset is no place for a float. */
+/* memcpy() is used, because a float cannot be accessed at an odd offset. */
 static void set_numbers(float from)
 {
 	float values[COUNT];
@@ -444,7 +444,7 @@ static void test_cell(void **state)
 	if (reachable && c->kind->can_be_written)
 		set_numbers(1);
 	if (!t.s.memory && c->use->needs_memory)
-		status = NN_GENERAL_FAILURE;	/* make() has seen it */
+		status = NN_GENERAL_FAILURE;	/* make() has reported it already */
 	else
 		status = t.s.has_fence ? run_with_fence(c->use) : c->use->act();
 	/* A protection that was not asked for is a mistake in the call. */

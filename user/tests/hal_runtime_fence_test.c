@@ -133,7 +133,7 @@ static void test_chain(void **state)
 	}
 }
 
-/* A sync_file, which has signalled: that of a dma-buf which nothing uses. */
+/* Opens a sync_file that has signalled: that of an unused dma-buf. */
 static int open_sync_file(void)
 {
 	struct nnaccel_pool_alloc pool = { .size = sizeof(pool), .length = 1 };
@@ -151,7 +151,7 @@ static int open_sync_file(void)
 	return file.fd;
 }
 
-/* The device waits for the fences of others, and for executions besides. */
+/* The device waits for other drivers' fences, and for executions. */
 static void test_sync_file(void **state)
 {
 	ANeuralNetworksExecution *e[2] = { add(0, 1, 2), add(2, 1, 3) };
@@ -232,7 +232,7 @@ static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 	return e;
 }
 
-/* Inputs at pointers are copied in the call, if there is nothing to wait for. */
+/* Inputs at pointers are copied during the call if there is no dependency to wait for. */
 static void test_pointer_inputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 };

@@ -99,7 +99,7 @@ static void host_free(struct host *h, size_t size)
 	close(h->fd);
 }
 
-/* sum = a + b, all of them memories. */
+/* Adds sum = a + b, all of them memories. */
 static int add(ANeuralNetworksCompilation *compilation, const ANeuralNetworksMemory *a,
 	       const ANeuralNetworksMemory *b, const ANeuralNetworksMemory *sum,
 	       const ANeuralNetworksOperandType *type)

@@ -28,7 +28,7 @@ static const ANeuralNetworksDevice *find_device(const char *wanted)
 	return NULL;
 }
 
-/* (a + b) * b: the sample engine says that it is the faster one, and has no MUL. */
+/* (a + b) * b: the sample engine reports that it is faster, and lacks MUL. */
 static ANeuralNetworksModel *sum_and_product(void)
 {
 	enum { A, B, NONE, SUM, PRODUCT };

@@ -66,7 +66,7 @@ static void no_activation(ANeuralNetworksModel *model, uint32_t operand)
 
 static const uint32_t row[] = { 1, ROW }, open_row[] = { 0, ROW };
 
-/* A branch: a + b, or a * b; how many rows b has is not known. */
+/* A branch: a + b, or a * b; the number of b's rows is unknown. */
 static ANeuralNetworksModel *branch(ANeuralNetworksOperationType type)
 {
 	const ANeuralNetworksOperandType types[] = {
@@ -339,7 +339,7 @@ static void test_other_process(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Does so in a process of its own. */
+/* Does the same in another process. */
 static int be_other(const char *folder)
 {
 	const struct devices d = both();

@@ -30,7 +30,7 @@
 #define OUTER_BYTES (256 << 20)
 #define INNER_BYTES (64 << 20)
 
-/* A model needs so many floats: 64 MiB, which do not fit. */
+/* Number of floats of the model: 64 MiB, which do not fit. */
 #define HUGE (1 << 24)
 
 static bool write_to(const char *path, const char *text)
@@ -115,7 +115,7 @@ static int open_device(void *status)
 	return 0;
 }
 
-/* Opens the device in a process that shares this one's memory and files, and is gone then. */
+/* Opens the device in a process that shares this one's memory and files, and then ends. */
 static uint8_t open_in_child(void)
 {
 	static char stack[256 * 1024] __attribute__((aligned(16)));
@@ -276,7 +276,7 @@ static void test_containers(void **state)
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/* A client whose limit is that of a cgroup above it. */
+	/* The limit of this client is that of a cgroup above its own. */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
@@ -359,7 +359,7 @@ static unsigned int find_idle(char names[2048])
 	return count;
 }
 
-/* A user whose cgroup cannot be made is refused, and costs no worker that others could have. */
+/* A user whose cgroup cannot be made is refused, and takes no worker from other users. */
 static void test_no_cgroup(void **state)
 {
 	char idle[512], most[600], before[2048], after[2048];

@@ -42,7 +42,7 @@
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
 #define SLOW_S		1	/* time of WARM_UP executions whose ends take turns on a CPU */
-#define SETTLE		3000	/* executions after which no end sleeps for what was before */
+#define SETTLE		3000	/* executions after which no end sleeps because of earlier ones */
 
 /* Calls that turn tracing off: one file is closed, and the other one is opened and written. */
 #define CALLS_TO_STOP	3
@@ -115,7 +115,7 @@ static int tear_down(void **state)
 	return rmdir(INSTANCE);
 }
 
-/* "   comm-PID   [cpu] ... time: event: ..." */
+/* Reads a line " comm-PID [cpu] ... time: event: ..." */
 static pid_t line_thread(const char *line)
 {
 	const char *at = strstr(line, " [");
@@ -318,7 +318,7 @@ static void test_steady_state(void **state)
 	close_used_burst(&u);
 }
 
-/* An execution that is no burst's is one system call, with its submission and its answer. */
+/* An execution outside of a burst is one system call, with its submission and its answer. */
 static void test_one_call(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that makes a file shorter behind the engine's back: its command
- * fails, its worker goes on.
+ * A client shortens a file that the engine has mapped: its command fails, and its worker goes on.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -99,7 +99,10 @@ static inline void client_of(struct cache_client *client, uint32_t uid)
 	assert_true(cache_client_init(client, worker_of(uid)));
 }
 
-/* Asks as an administrator on the socket in the folder. Returns the verdict; 0: it is refused. */
+/*
+ * Asks as an administrator on the socket in the folder. Returns the verdict; 0 if the request is
+ * refused.
+ */
 static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct message *answer, int *file)
 {
 	struct message request = { .kind = kind, .serial = 5, .uid = uid };

@@ -46,7 +46,7 @@ enum call {
 
 static struct {
 	int left[CALLS];	/* number of calls up to the one that fails; 0 if none does */
-	int error;		/* the errno of those that fail */
+	int error;		/* errno of the failing calls */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;
 } played;
@@ -291,7 +291,7 @@ void blob_store_rolled_back(struct blob_store *store)
 
 static struct {
 	struct keep *keep;
-	int broker, client;	/* the tests' ends; the client is the last one */
+	int broker, client;	/* the tests' ends of sockets; the last one is the client's */
 } t;
 
 static void count_line(void *data, enum log_level level, const char *line)
@@ -336,7 +336,7 @@ static void join(uint32_t uid, bool is_admin)
 	add_client(t.keep, ends[1], uid, is_admin);
 }
 
-/* Does what is queued, as the threads would. */
+/* Does the queued work, as the threads would. */
 static void work(enum queue_kind kind)
 {
 	struct task *batch = take_work(t.keep, kind);
@@ -475,7 +475,7 @@ static void test_answers(void **state)
 	}
 }
 
-/* Requests that change nothing need no transaction. The others were not done without theirs. */
+/* Requests that change nothing need no transaction. The others fail without one. */
 static const struct {
 	uint32_t kind;
 	enum message_kind verdict;
@@ -590,7 +590,7 @@ static void test_debts(void **state)
 	}
 }
 
-/* A client that there is no memory for is shut out; those that there are stay. */
+/* A client for which memory runs out is dropped; existing clients stay. */
 static void test_no_room(void **state)
 {
 	static const struct {
@@ -621,7 +621,7 @@ static void test_no_room(void **state)
 	end();
 }
 
-/* The broker sends a worker's socket, or the end. Other messages end the keeper, too. */
+/* The broker sends a worker's socket, or ends the keeper. Other messages end the keeper, too. */
 static void test_broker(void **state)
 {
 	static const struct {

@@ -32,7 +32,7 @@
 /* The fd to which a victim writes its acknowledgement. */
 #define ACKNOWLEDGED_FD 9
 
-/* A system call as strace names one: the how many-eth of its name. */
+/* A system call as strace names it: its name, and its number among calls of that name. */
 struct call {
 	char name[24];
 	unsigned int number;
@@ -42,7 +42,7 @@ struct calls {
 	struct call list[MAX_CALLS];		/* those between the marks */
 	unsigned int count, marks;
 	unsigned int acknowledged;	/* calls before it; NO_CALL if it never was acknowledged */
-	unsigned int written, synced;		/* the last ones before it, plus 1 */
+	unsigned int written, synced;		/* the last such calls before it, plus 1 */
 };
 
 void killing_mark(void)
@@ -177,7 +177,7 @@ static unsigned int each(void)
 	return number > 0 ? (unsigned int)number : 1;
 }
 
-/* The first run of either kind; false: there is no strace. */
+/* Makes the first run of either kind; returns false without strace. */
 static bool begin(char log[64], const char *what, const char *folder, void (*prepare)(void),
 		  void (*check)(bool acknowledged), struct calls *calls)
 {
@@ -206,7 +206,7 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 		snprintf(inject, sizeof(inject), "inject=%.23s:signal=SIGKILL:when=%u",
 			 calls.list[i].name, calls.list[i].number);
 		status = strace(log, inject, what, folder, &acknowledged);
-		/* A run may have fewer calls of a name: of sanitizers, for one. */
+		/* A run may have fewer calls of a name, for example with sanitizers. */
 		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 		tried++;
 		killed += status != 0;
@@ -218,7 +218,7 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 	return calls.count;
 }
 
-/* Once, or from that call on. True: the victim was refused. */
+/* Makes one call fail, or all from that call on. Returns true if the victim was refused. */
 static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
 		      const char *what, const char *folder, void (*check)(bool acknowledged))
 {

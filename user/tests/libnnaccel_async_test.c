@@ -52,7 +52,7 @@ static struct {
 	struct nnaccel_cancel cancel;
 	int cancel_errno;
 	int sync_errno;
-	unsigned int sync_waits;	/* calls that find no fence yet */
+	unsigned int sync_waits;	/* number of calls that find no fence yet */
 	uint32_t out_status;		/* status of executions, with a message if it is not 0 */
 } asked;
 
@@ -260,7 +260,7 @@ static int start(struct nna_prepared_model *p)
 static void test_fence_info(void **state)
 {
 	static const struct {
-		int end;		/* an errno that it ends with, or 0 */
+		int end;		/* errno with which it ends, or 0 */
 		uint32_t out_status;
 		enum nn_status status;
 		const char *message;
@@ -404,7 +404,7 @@ static void test_no_fence_info(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Answers that the client does not ask for go with their files, and take no place. */
+/* Answers that the client never fetches are dropped with their files, and take no place. */
 static void test_answers_of_closed_files(void **state)
 {
 	const struct nna_request r = { .size = sizeof(r) };
@@ -532,7 +532,7 @@ static void test_submissions(void **state)
 		assert_int_equal(e->num_inputs, 1);
 		assert_int_equal(e->num_outputs, 1);
 		assert_int_equal(e->flags, NNACCEL_EXECUTE_MEASURE);
-		/* The answer of the engine, if there is one. */
+		/* The answer of the engine, if any. */
 		e->out_status = cases[i].out_status;
 		e->out_num_shapes = 1;
 		e->out_device_ns = 7000;

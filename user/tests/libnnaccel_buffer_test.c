@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains, as libnnaccel asks the kernel for them: roles, sizes, copies and growth.
- * The kernel is this program's.
+ * Buffers of memory domains, as libnnaccel requests them from the kernel: roles, sizes, copies and
+ * growth. This program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -225,7 +225,7 @@ static void test_roles(void **state)
 	}
 }
 
-/* A buffer is read in its whole size. A write that is refused leaves it without contents. */
+/* A buffer is read in its whole size. After a refused write it is empty. */
 static void test_copies(void **state)
 {
 	const uint32_t two_by_three[] = { 2, 3 }, two_by_four[] = { 2, 4 }, open[] = { 0, 3 };
@@ -283,7 +283,7 @@ static void test_copies(void **state)
 	nna_buffer_free(buffer);
 }
 
-/* A memory is copied whole, from where it begins in its pool. */
+/* A memory is copied whole, from its beginning in its pool. */
 static void test_memories(void **state)
 {
 	const struct nna_format format = { .size = sizeof(format), .fourcc = 1, .width = 1, .height = 1 };
@@ -423,7 +423,7 @@ static void test_arguments(void **state)
 	}
 }
 
-/* An output of open size grows to what the engine asks for, and is executed once more. */
+/* An output of open size grows to the size that the engine reports, and is executed once more. */
 static void test_outputs_grow(void **state)
 {
 	static const struct {

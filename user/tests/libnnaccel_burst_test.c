@@ -34,7 +34,7 @@
 #define CAPACITY	64
 #define RUNS		500
 #define MUTATIONS	600
-#define SCRIBBLES	40	/* bursts whose ring is overwritten */
+#define SCRIBBLES	40	/* number of bursts whose ring is overwritten */
 
 /* ---- the kernel ---- */
 
@@ -46,7 +46,7 @@ static struct kernel {
 	int hangup[2];			/* its life: EPOLLHUP once the writing end is closed */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* added to what the status page says */
+	uint32_t wrong_lines;		/* added to the number in the status page */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 
@@ -189,7 +189,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return do_request(request, arg);
 }
 
-/* Files of memory cannot be polled: the burst's life is the pipe's. */
+/* Files of memory cannot be polled, so a pipe stands for the burst's life. */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	long result = syscall(SYS_epoll_ctl, epoll, op, fd, event);
@@ -405,7 +405,7 @@ static void test_fallback(void **state)
 	assert_int_equal(kernel.requests->misses, 2);
 	close_burst(b);
 
-	/* A size that no packet has: the place of the next one is unknown. */
+	/* No packet has this size, so the place of the next packet is unknown. */
 	kernel.mutation = offsetof(struct nnaccel_datum, u.result.size) + 1;
 	kernel.change = 0xff;
 	b = open_burst(MUTATE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of the compilation cache, as libnnaccel asks an engine for them and writes them to files.
- * The kernel, the engine and the disk are this program's.
+ * Entries of the compilation cache, as libnnaccel requests them from an engine and writes them to
+ * files. This program plays the kernel, the engine and the disk.
  */
 #define _GNU_SOURCE
 /* Fortified headers define pread() inline, and clang rejects this file's own definition then. */
@@ -32,7 +32,7 @@
 
 /* ---- the disk ---- */
 
-/* Calls that change a file, a letter each with 'm' or 'd' for the file: see test_order(). */
+/* Calls that change a file: for each a letter, and 'm' or 'd' for the file; see test_order(). */
 static struct {
 	int model, data;	/* the entry's files */
 	char calls[64];
@@ -401,7 +401,7 @@ static int count_entries(bool closed_on_exec)
 	return count;
 }
 
-/* A model is saved once more when it is hot, and before if the engine has put that off. */
+/* A model is saved once more when it is hot, and before that if the engine has deferred it. */
 static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
@@ -409,7 +409,8 @@ static void test_late_saves(void **state)
 		bool is_loaded;	/* the model was loaded from files, so nothing is saved at once */
 		struct answer answers[MOST_ASKED];
 		unsigned int asked_at_once, asked_first, asked_hot;
-		const char *first;	/* the reason after the first execution; NULL: none is saved */
+		/* The reason after the first execution; NULL if no reason is given. */
+		const char *first;
 	} cases[] = {
 		{ false, { { 0, 10, 5 }, { 0, 10, 5 }, { 0, 12, 5 }, { 0, 12, 5 } }, 2, 2, 4, NULL },
 		{ false, { { 0, 0, 0 }, { 0, 10, 5 }, { 0, 10, 5 }, { 0, 12, 5 }, { 0, 12, 5 } }, 1, 3, 5,
@@ -724,8 +725,9 @@ static void test_unreadable(void **state)
 }
 
 /*
- * The model part is cut first and comes last, and each step is on the disk before the next. After a
- * failure there is no model part. '0' cuts all, 't' cuts some, 'w' writes, 's' waits for the disk.
+ * The model part is truncated first and written last, and each step is on the disk before the next.
+ * After a failure there is no model part. '0' truncates to 0, 't' truncates to a size, 'w' writes,
+ * 's' syncs.
  */
 static void test_order(void **state)
 {

@@ -302,7 +302,10 @@ static void await_death(struct nna_prepared_model *p)
 	} while (status != NN_DEAD_OBJECT);
 }
 
-/* A late execution returns soon. If the engine goes on, the client's models die, and are prepared again. */
+/*
+ * A late execution returns soon. If the engine runs on, the client's models die, and are prepared
+ * again.
+ */
 static void test_deadline(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
@@ -488,7 +491,7 @@ static void test_wrong_pools(void **state)
 {
 	enum { FILE_SIZE = 8192 };
 	static const struct {
-		int mode;		/* -1: a pipe, -2: no file */
+		int mode;		/* kind of the file; -1: a pipe, -2: no file */
 		uint32_t prot, fourcc, flags;
 		uint64_t offset, length;
 		int error;
@@ -627,7 +630,7 @@ static void test_supported(void **state)
 	nna_memory_free(m);
 }
 
-/* Memory that could not be imported is NULL: operations that use it are not supported. */
+/* Memory that could not be imported is NULL; then operations that use it are not supported. */
 static void test_unreachable(void **state)
 {
 	struct nna_memory *m = fill(COUNT, 1);
@@ -809,7 +812,7 @@ static void test_wrong_buffers(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The sizes are told. An engine without a cache saves and loads nothing. */
+/* The sizes are reported. An engine without a cache saves and loads nothing. */
 static void test_cache(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -860,7 +863,7 @@ static void test_cache(void **state)
 		c.message_size = 0;
 	}
 	assert_true(strlen(whole) > 10 && strlen(whole) < sizeof(whole) - 1);
-	/* The reason is cut if there is no room for it, and always ends. */
+	/* The reason is truncated if there is no room for it, and is always terminated. */
 	parts[0].pool = read_only.out_id;
 	parts[1].pool = pool;
 	c.deadline_ns = 0;

@@ -27,7 +27,7 @@
 #define STALE "a reason of an earlier call"
 #define ROW (4 * sizeof(float))
 #define EXPORTS "user/hal/libnnaccel.map"
-#define MANY 50			/* buffers: more than a device has room for at first */
+#define MANY 50			/* number of buffers: more than a device has room for at first */
 
 /* y = RELU(x) */
 static const uint32_t x = 0, y = 1;
@@ -348,7 +348,9 @@ static void test_allocations(void **state)
 	}
 }
 
-/* An output of open size grows, and is tried once more: the first try is no failure. */
+/*
+ * An output of open size grows, and the execution is tried once more; the first try is no failure.
+ */
 static void test_second_try(void **state)
 {
 	const struct nn_operand open[] = {
@@ -675,7 +677,7 @@ static void test_limits_of_lists(void **state)
 	for (uint32_t i = 0; i < COUNT(tokens); i++)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
-		/* Up to the limit something else is wrong. */
+		/* Up to the limit, the call fails for another reason. */
 		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, roles,
 						     NNACCEL_MAX_ROLES - 7, roles, 7 + i, &made.buffer,
 						     &made.count, &err), NN_INVALID_ARGUMENT);

@@ -98,7 +98,7 @@ static void test_files(void **state)
 	}
 }
 
-/* The library asks once more for what no CPU maps, without a CPU. */
+/* The library tries memory that no CPU maps once more, as memory for devices only. */
 static void test_device_memory(void **state)
 {
 	struct nna_memory *memory;

@@ -18,7 +18,7 @@
 #define ROUNDS	20000
 #define LIVE	8	/* memories at a time, while they come and go */
 
-/* Addresses of memories that are never read, as far apart as such objects are. */
+/* Addresses of memories that are never read, at the distance of such objects. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)

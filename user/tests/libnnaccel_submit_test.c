@@ -174,7 +174,7 @@ static void test_errors(void **state)
 	}
 }
 
-/* An answer that cannot be fetched is given up, because it would count as a command for ever. */
+/* An answer that cannot be fetched is dropped, because it would count as a command for ever. */
 static void test_answer_is_given_up(void **state)
 {
 	union fake_work work = kinds[NNACCEL_WORK_QUERY];

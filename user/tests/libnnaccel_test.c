@@ -47,7 +47,8 @@ static struct kernel {
 	unsigned int queries;
 	struct nn_device_info device;
 	uint32_t device_size;
-	struct nnaccel_pool_import import;	/* the last one but of a wire form */
+	/* The last import except that of a serialised model. */
+	struct nnaccel_pool_import import;
 	unsigned int imports;	/* number of imports, and the access that any of them asked for */
 	uint32_t imported_prot;
 	bool saves_to_memory;			/* total size of all parts, which is rejected */
@@ -407,7 +408,7 @@ static void test_info_of_another_engine(void **state)
 	assert_int_equal(kernel.queries, 2);
 }
 
-/* The worker came with a model, before anybody asked. */
+/* The worker came with a model, before its information was requested. */
 static void test_info_after_a_model(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -574,7 +575,7 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* The variable is the only way for programs of NNAPI; no other value counts. */
+/* Programs of NNAPI can ask for it only by this variable; only the value 1 counts. */
 static void test_keep_by_environment(void **state)
 {
 	static const struct {
@@ -629,7 +630,7 @@ static void test_protections_of_imports(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* A thousand imports would else be all the descriptors that a process may have. */
+/* Otherwise a thousand imports would use up all descriptors that a process may have. */
 static void test_imports_keep_no_descriptor(void **state)
 {
 	int fd = make_file(), next;

@@ -109,7 +109,7 @@ static const uint32_t *keep(struct model_builder *b, const uint32_t *list, uint3
 	assert(b->num_indices <= MB_INDICES);
 	if (count)
 		memcpy(to, list, count * sizeof(*list));
-	/* An index that is read too many leads out of any array. */
+	/* Reading one index too many leads out of any array. */
 	to[count] = UINT32_MAX;
 	return to;
 }

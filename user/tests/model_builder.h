@@ -17,7 +17,7 @@
 
 struct model_builder {
 	struct nn_model model;
-	uint32_t at;		/* the subgraph that is being built */
+	uint32_t at;		/* the subgraph under construction */
 	uint32_t num_indices;
 	struct nn_subgraph subgraphs[MB_SUBGRAPHS];
 	struct nn_operand operands[MB_SUBGRAPHS][MB_OPERANDS];

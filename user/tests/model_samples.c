@@ -22,7 +22,7 @@ static uint32_t add_binary(struct model_builder *b, int32_t code, uint32_t x, ui
 	return to;
 }
 
-/* A subgraph of its own: out[dim] = a[dim] op b[dim] */
+/* Builds a separate subgraph: out[dim] = a[dim] op b[dim] */
 static void binary_subgraph(struct model_builder *b, int32_t code, uint32_t dim)
 {
 	uint32_t x, y, z;
@@ -108,7 +108,7 @@ void sample_if(struct model_builder *b)
 	binary_subgraph(b, MUL, 2);
 }
 
-/* i[1] and sum[1] as inputs, and limit[1]; adds them in the order of the loop's values. */
+/* Adds i[1] and sum[1] as inputs, and limit[1], in the order of the loop's values. */
 static void add_state(struct model_builder *b, uint32_t state[3])
 {
 	uint32_t i;

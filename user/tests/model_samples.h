@@ -11,8 +11,8 @@
 #define SAMPLE_EXTENSION_OPERATION 0x00030001
 
 /*
- * Something of everything that a model can have; the operands' and operations'
- * numbers are in the source. Its pool 0 has 64 bytes, which are not mapped.
+ * A model that contains one of everything; the numbers of operands and operations are in the
+ * source. Its pool 0 has 64 bytes, which are not mapped.
  */
 void sample_everything(struct model_builder *b);
 

@@ -459,7 +459,7 @@ static void test_merged_dims(void **state)
 	}
 }
 
-/* Operands are of one type if all that quantises their values is the same. */
+/* Operands have the same type if all fields that quantise their values are equal. */
 static void test_same_type(void **state)
 {
 	static const float scales[] = { 1, 2 }, others[] = { 1, 3 };

@@ -32,7 +32,7 @@ static void nnapi_called(const char *format, ...)
 	va_end(args);
 }
 
-/* int NAME(parameters), which calls the next one of that name with the arguments. */
+/* Defines int NAME(parameters), which calls the next function of that name with the arguments. */
 #define NNAPI_CALL(name, parameters, arguments, ...) \
 	int name parameters \
 	{ \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs of a few nodes through the execution provider, on an ONNX Runtime that is played. Their
- * outputs, or why they are refused, are in onnxruntime_nodes.def.
+ * Graphs of a few nodes through the execution provider, on an ONNX Runtime that this program plays.
+ * Their outputs, or the reasons of their rejection, are in onnxruntime_nodes.def.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -317,7 +317,7 @@ static void read_outputs(struct the_case *c, const char *text)
 		v->info.is_output |= !v->is_read;
 		if (v->info.is_output)
 			c->graph.out[c->graph.out_count++] = &v->info;
-		v->value.data = (void *)text;	/* the numbers that are expected */
+		v->value.data = (void *)text;	/* the expected numbers */
 		text += strcspn(text, ";");
 		text += strspn(text, "; ");
 	}
@@ -386,7 +386,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 	return add(model, type, in_count, in, out_count, out);
 }
 
-/* Returns whether each output is what is expected. */
+/* Returns whether each output has the expected numbers. */
 static bool are_expected(const struct the_case *c, const struct OrtKernelContext *context)
 {
 	for (size_t o = 0; o < c->graph.out_count; o++) {
@@ -421,7 +421,7 @@ static bool are_expected(const struct the_case *c, const struct OrtKernelContext
 	return true;
 }
 
-/* Runs it; `refused`: it is compiled then, and that fails so. */
+/* Runs the graph. With `refused` it is compiled, which must fail with this reason. */
 static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled, const char *refused)
 {
 	struct ort_node_compute_info *info = (struct ort_node_compute_info *)compiled;
@@ -495,7 +495,7 @@ static const struct {
 #include "onnxruntime_nodes.def"
 };
 
-/* A graph that is compiled has constants of its own. */
+/* A compiled graph has its own copies of constants. */
 static bool forget_constants(struct the_case *c)
 {
 	for (int i = 0; i < c->value_count; i++)
@@ -619,7 +619,8 @@ static void test_nodes(void **unused)
 }
 
 /*
- * Weights are dequantised for devices that lack operations, all or the newest; no groups are dilated then.
+ * For devices that lack operations, all or the newest, weights are dequantised; then groups are not
+ * dilated.
  */
 static void test_without_extension(void **unused)
 {

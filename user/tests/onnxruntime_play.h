@@ -306,7 +306,9 @@ static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
 	return NULL;
 }
 
-/* An operator "microsoft:NAME" is of ONNX Runtime's own domain, "other:NAME" of another. */
+/*
+ * An operator "microsoft:NAME" belongs to ONNX Runtime's own domain, "other:NAME" to another one.
+ */
 static OrtStatus *node_name(const OrtNode *node, const char **name)
 {
 	const char *colon = strchr(node->op, ':');

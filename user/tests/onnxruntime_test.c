@@ -44,8 +44,8 @@ static void unload(struct ort_ep_factory *factory)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
-/* A provider with options; NULL: refused, with `last`. */
-/* The option min_work; NULL: it is not given. */
+/* Returns a provider with options; NULL if it was refused, with the message in `last`. */
+/* The option min_work; NULL if it is not given. */
 static const char *least_work;
 
 static struct ort_ep *provider(struct ort_ep_factory *factory, const char *key, const char *value)
@@ -247,7 +247,7 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksM
 	return asking.result ? asking.result : result;
 }
 
-/* Softsign is ABS, ADD and DIV: each must be taken. */
+/* Softsign becomes ABS, ADD and DIV, and each must be supported. */
 static void test_refused_operation(void **unused)
 {
 	static const struct OrtNode node = { .op = "Softsign", .version = 1, .in = { &m },
@@ -399,7 +399,7 @@ static void test_report_of_branch(int fd, const char *path)
 	unload(factory);
 }
 
-/* The file that nnaccel explain reads: unknown dimensions count as one. */
+/* The file that nnaccel explain reads. Unknown dimensions count as one. */
 static void test_report(void **unused)
 {
 	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z }, 3, 1, 1 };

@@ -124,7 +124,10 @@ static uint32_t any_below(uint32_t n)
 	return (seed >> 16) % n;
 }
 
-/* Sizes of the output, and the tap that joins an output with an input; false: none does. */
+/*
+ * Sizes of the output, and the tap that connects an output with an input; returns false if there is
+ * no such tap.
+ */
 static int32_t out_size(const struct shape *s, int axis, int32_t in, int32_t filter)
 {
 	int32_t extent = (filter - 1) * s->dilation[axis] + 1;
@@ -770,7 +773,7 @@ static void test_fully_connected_shapes(void **state)
 
 		oc_init(&c, "FULLY_CONNECTED");
 		oc_input(&c, NN_TENSOR_FLOAT32, 2, table[i].x, NULL);
-		/* The model leaves it open: the shape rule has to find out. */
+		/* The model leaves the shape open, so the shape rule has to compute it. */
 		c.operands[0].rank = 0;
 		oc_input(&c, NN_TENSOR_FLOAT32, 2, table[i].weights, NULL);
 		oc_input(&c, NN_TENSOR_FLOAT32, 1, &table[i].bias, NULL);

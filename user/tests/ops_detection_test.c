@@ -133,7 +133,7 @@ static void test_regions(void **state)
 		{ true, { 0, 0, 4, 4 }, 1, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 2, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 0, { 5.5f, 6.5f, 15.5f, 16.5f } },
-		/* At 2.5 and 3.5, of which the last is beyond the last pixel. */
+		/* Samples at 2.5 and 3.5; the latter is beyond the last pixel. */
 		{ true, { 4, 4, 8, 8 }, 1, { 27.5f, 28, 32.5f, 33 } },
 		/* A region without size counts as one pixel. */
 		{ true, { 2, 2, 2, 2 }, 1, { 13.75f, 14.25f, 18.75f, 19.25f } },
@@ -320,7 +320,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		oc_float(c, 2);
 	}
 	if (align) {
-		/* More than are summed at a time. */
+		/* More samples than are summed at a time. */
 		oc_int(c, 7);
 		oc_int(c, 0);
 	}
@@ -433,7 +433,7 @@ static void test_heatmap(void **state)
 	}
 }
 
-/* A summit so flat that for float16 it counts as none: its pixel is the keypoint. */
+/* A peak that is so flat that float16 cannot show it: its pixel is the keypoint. */
 static void test_flat_heatmap(void **state)
 {
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;

@@ -18,7 +18,7 @@ static void add_text(struct op_case *c, const char *text, int32_t form);
 
 /*
  * Vectors of ONNX's DynamicQuantizeLinear, and of TensorFlow Lite's SymmetricQuantizeFloats and
- * AsymmetricQuantizeFloats: floats, and the numbers less their zero point that they become.
+ * AsymmetricQuantizeFloats: floats, and the resulting numbers without their zero point.
  */
 static const struct {
 	int32_t form;

@@ -455,7 +455,7 @@ static void test_svdf(void **state)
 {
 	static const float x[] = { 2 }, feature[] = { 1, 3 }, time[] = { 10, 1, 100, 5 };
 	static const float bias[] = { 0.5f }, before[] = { 7, 8, 9, 4 };
-	/* 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5: the newest slot takes the feature. */
+	/* 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5: the newest slot gets the feature. */
 	static const float after[] = { 2, 0, 6, 0 }, sum = 1002.5f;
 	struct op_case c;
 

@@ -41,7 +41,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* Rows of 4 columns: what every column of a row of 0, 8, 16, 24 becomes. */
+/* Rows of 4 columns: the results of a row of 0, 8, 16, 24. */
 static const struct placement {
 	int op;
 	uint32_t out;

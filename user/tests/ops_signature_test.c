@@ -321,7 +321,7 @@ static const struct {
 	  "* * * * * * - - - - - * * * * * * * * > 2-3 2-3 2-3 2-3 2-3 2-3" },
 };
 
-/* Reads a word of ranks, and moves behind it; false: a scalar. */
+/* Reads a word of ranks, and moves behind it; returns false for a scalar. */
 static bool read_ranks(const char **text, uint32_t *min, uint32_t *max)
 {
 	const char *word = *text + strspn(*text, " >");

@@ -51,7 +51,7 @@ COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 
 static struct model_builder built;
 
-/* The shape of the inputs. Rank 0: the model has it. */
+/* The shape of the inputs; with rank 0 the model's. */
 static uint32_t rank, dims[4];
 
 /* The number of shapes that are run in turn. Each first dimension is 8 less than the one before. */

@@ -948,7 +948,7 @@ static void spoil_wire(struct saved *s)
 	((struct wire_header *)(header_of(s) + 1))->num_operands--;
 }
 
-/* The indices of GATHER, in the data part: nothing else is wrong with that. */
+/* The indices of GATHER, in the data part; nothing else is wrong with the plan. */
 static void spoil_steering(struct saved *s)
 {
 	struct wire_header *h = (struct wire_header *)(header_of(s) + 1);
@@ -1149,7 +1149,7 @@ static void spoil_num_inputs(struct form f)
 	f.steps[1]->words++;
 }
 
-/* A convolution that packs a filter which it has not: its last word. */
+/* A convolution that claims to pack a filter that it does not have, in its last word. */
 static void spoil_packs(struct form f)
 {
 	form_words(f.steps[0])[f.steps[0]->words - 1] = 1;

@@ -339,7 +339,7 @@ static void watch(void)
 		__sanitizer_set_death_callback(tell_seed);
 }
 
-/* Also after an assertion that failed. */
+/* This is done after a failed assertion too. */
 static int tear_down(void **unused)
 {
 	(void)unused;

@@ -64,7 +64,7 @@ static const struct machine machines[] = {
 		{ "4", "4-5", "1", "4-7" }, { "5", "4-5", "1", "4-7" },
 		{ "6", "6-7", "1", "4-7" }, { "7", "6-7", "1", "4-7" } },
 	  4, { 1, 1, 2, 2, 4, 4, 8, 8 }, { 3, 3, 3, 3, 12, 12, 12, 12 } },
-	/* Fast cores of two threads and slow ones in fours: all share the last level. */
+	/* Fast cores of two threads and slow ones in groups of four; all share the last level. */
 	{ "hybrid", {
 		{ "0-1", "0-7", "0", "0-7" }, { "0-1", "0-7", "0", "0-7" },
 		{ "2-3", "0-7", "0", "0-7" }, { "2-3", "0-7", "0", "0-7" },

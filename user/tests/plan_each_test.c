@@ -66,7 +66,7 @@ static size_t place_of(const struct nn_op *op)
 
 /* By operation and type: number of plans that were saved in the serialised form. */
 static uint32_t frozen[MOST_OPS][FORM_NUM_TYPES];
-/* The first round of all operations, and the first set of kernels: both are saved always. */
+/* The first round of all operations, and the first set of kernels; both are always saved. */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
 
@@ -125,7 +125,7 @@ static void check_compiled(const struct nn_plan *plan, const char *kernels)
 			fail_msg("%s is not compiled", form.op->name);
 }
 
-/* The most tasks of a step of a plan; 0: it is interpreted. */
+/* Returns the maximum number of tasks of a plan's steps; 0 if the plan is interpreted. */
 static uint32_t most_tasks(const struct nn_plan *plan)
 {
 	uint32_t most = 0;

@@ -163,7 +163,7 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 		in[count++] = mb_int32(&built, 2);
 	if (code == DEPTHWISE_CONV_2D)
 		in[count++] = mb_int32(&built, 1);
-	/* In four groups, quantised together. */
+	/* In four groups with a common quantisation. */
 	if (code == NN_OP_DYNAMIC_CONV_2D) {
 		in[count++] = mb_int32(&built, 4);
 		in[count++] = mb_int32(&built, 0);

@@ -30,7 +30,7 @@
 #define NEAR	10		/* helpers of a domain */
 #define HANG_S	(unsigned int)scaled(120)	/* time after which a hanging process is killed */
 
-/* In place of the library's, as are the domains. */
+/* Replaces the library's function, as are those of the domains. */
 uint32_t cpus_usable(void)
 {
 	return CPUS;
@@ -145,7 +145,7 @@ static void test_each_task_once(void **state)
 	alarm(0);
 }
 
-/* The state of a thread as the kernel tells: S where it sleeps. */
+/* Returns the state of a thread as the kernel reports it: S if it sleeps. */
 static char state_of(const char *thread)
 {
 	char path[320], state = 0;

@@ -21,7 +21,10 @@
 
 static float in[COUNT], out[COUNT];
 
-/* The next floats, of which some are of every size, infinite, or no numbers; false: all were had. */
+/*
+ * Fills the next floats: some of every size, infinite ones, and NaN. Returns false after the last
+ * ones.
+ */
 static bool next_floats(uint64_t *bits)
 {
 	for (size_t i = 0; i < COUNT; i++, *bits += STEP) {

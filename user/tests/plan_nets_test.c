@@ -88,7 +88,7 @@ static bool varies(const uint8_t *bytes, size_t count)
 	return false;
 }
 
-/* By at most `steps`. */
+/* Compares bytes, which may differ by at most `steps`. */
 static void compare_bytes(const uint8_t *a, const uint8_t *right, size_t count, int steps)
 {
 	assert_true(varies(right, count));

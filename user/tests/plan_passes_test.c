@@ -64,7 +64,7 @@ static uint32_t flag(uint8_t value)
 
 static const float numbers[] = { 1, -2, 0.5f, 3, -1, 2, 0.25f, -0.5f, 1, 2, -1, 4, 1, 1, 2, -2 };
 
-/* The tensors of a word, and what else an operation of its name reads. */
+/* Reads the tensors of a word, and adds the other inputs of such an operation. */
 static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 {
 	static const int32_t none[8], shape[] = { 1, 2, 2, 2 };

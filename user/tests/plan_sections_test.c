@@ -185,7 +185,7 @@ static void test_bounds(void **state)
 	assert_true(memory_of(plan).execution >= memory.execution);
 	nn_plan_free(plan);
 
-	/* With room for two and a half. */
+	/* The limit has room for two and a half. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -350,7 +350,7 @@ static void run_two_once(const struct nn_plan *plan, uint32_t rows, int32_t coun
 
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
-	/* Inputs are zeros: the bias is left, which is not negative. */
+	/* Inputs are zeros, so the result is the bias, which is not negative. */
 	for (uint32_t k = 0; k < rows * (uint32_t)count; k++)
 		assert_float_equal(best[k], bias[places[k]], 0);
 }

@@ -206,7 +206,7 @@ static void test_times(void **state)
 	}
 }
 
-/* x + 2^-12 - 1 of 1: as float16 the first sum would be 1, and the result 0. */
+/* x + 2^-12 - 1 for x = 1: in float16 the first sum would be 1, and the result 0. */
 static void test_half_is_computed_in_float(void **state)
 {
 	static const uint16_t one = 0x3c00, small = 0x0c00, minus_one = 0xbc00;
@@ -564,7 +564,7 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 3);
 	assert_int_equal(c.shapes[0].dims[1], 2);
 
-	/* Too small: the shape is reported, and the memory beyond is not written. */
+	/* The memory is too small: the shape is reported, and memory beyond it is not written. */
 	out[5] = 77;
 	c.outputs[0].length = sizeof(out) - 4;
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 20 bytes, not 24");
@@ -590,7 +590,7 @@ static void test_shape_from_values(void **state)
 	nn_plan_free(plan);
 }
 
-/* Values that steer addresses are read once: a change halfway is never seen. */
+/* Values that determine addresses are read once, so a later change is never seen. */
 static atomic_bool stop_changing;
 
 static void *change_shape(void *data)

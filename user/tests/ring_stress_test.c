@@ -70,7 +70,7 @@ static void vary(struct nn_ring *ring, uint32_t *random)
 	nn_waiter_learn(&ring->waiter, 300, false);
 }
 
-/* Takes the next packet, by the doorbell now and then; false: the burst is dead. */
+/* Takes the next packet, sometimes by the doorbell; returns false if the burst is dead. */
 static bool take(struct nn_ring *ring, struct shared *shared, struct nnaccel_datum *datums,
 		 uint32_t *random)
 {

@@ -88,7 +88,7 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 	datums[0].u.request.size = n;
 }
 
-/* This happens when an end reads the clock, between its last look and its sleep. */
+/* Actions at the time when an end reads the clock, between its last look and its sleep. */
 static struct {
 	struct pair *of;
 	bool dies;		/* the burst dies; otherwise a packet comes from the client */
@@ -752,7 +752,7 @@ static void test_parked_end_rings(void **state)
 	assert_true(nn_ring_park(&p.worker));
 	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
 	assert_int_not_equal(nn_doorbell_read(&p.doorbell), seen);
-	/* The word changed: this does not sleep. */
+	/* The word has changed, so this does not sleep. */
 	nn_doorbell_wait(&p.doorbell, seen, 3600 * NS_PER_S);
 	assert_true(nn_ring_has_packet(&p.worker));
 	nn_ring_unpark(&p.worker);
@@ -788,7 +788,7 @@ static void test_plans(void **state)
 	nn_waiter_init(&waiter, 200000);
 	plan = nn_waiter_plan(&waiter);
 	assert_int_equal(plan.spin_ns, 0);
-	/* Due in microseconds: spin at once. */
+	/* The packet is due in microseconds, so the plan is to spin at once. */
 	plan = plan_after(200000, fast, 1);
 	assert_int_equal(plan.sleep_ns, 0);
 	assert_int_equal(plan.spin_ns, 200000);
@@ -801,7 +801,7 @@ static void test_plans(void **state)
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
-	/* Times that vary too much: sleep. */
+	/* The times vary too much, so the plan is to sleep. */
 	plan = plan_after(200000, wild, 3);
 	assert_int_equal(plan.spin_ns, 0);
 	/* No spinning allowed. */

@@ -26,7 +26,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUN_NS 12034567
 
-/* These calls fail in a program, and these functions are missing. */
+/* Calls that fail in a program, and functions that are missing. */
 static struct {
 	const char *version;
 	const char *missing;		/* a function of the runtime */

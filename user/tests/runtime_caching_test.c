@@ -220,7 +220,7 @@ static struct stat stat_of(int file)
 	return st;
 }
 
-/* An entry of the usual wishes, and nothing else. */
+/* Makes an entry with the usual settings, and no other. */
 static void make_entry(void)
 {
 	remove_all();
@@ -519,7 +519,7 @@ static void test_bad_folders(void **state)
 	assert_hit();
 }
 
-/* Something else is in the place of a file. */
+/* Another kind of file is in the place of a cache file. */
 static void test_no_files(void **state)
 {
 	(void)state;

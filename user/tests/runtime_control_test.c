@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that refer to models: constants of all kinds at every depth, one model
- * referred to twice, the time that a loop may take.
+ * Models that refer to models: constants of all kinds at every depth, one model that is referenced
+ * twice, and time limits of loops.
  */
 #define _GNU_SOURCE
 #include "runtime_fixture.h"

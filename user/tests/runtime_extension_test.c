@@ -673,7 +673,7 @@ static void test_oem(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Becomes a member of the group before the device is opened. False: there is no device. */
+/* Becomes a member of the group before the device is opened. Returns false without a device. */
 static bool find_devices(void)
 {
 	const struct group *group = getgrnam("nnaccel-ext");

@@ -23,7 +23,7 @@
 
 struct nna_device {
 	int number;
-	pid_t process;			/* the only one that it serves */
+	pid_t process;			/* the only process that it serves */
 };
 
 struct nna_memory {
@@ -84,7 +84,7 @@ static struct {
 	struct nna_execute_options execution;	/* options of the last execution */
 	struct nna_argument arguments[3];	/* its inputs and outputs */
 	uint32_t cache_files;		/* number of cache files of each kind that it reports */
-	uint32_t asked_for_cached;	/* times: for a model from files */
+	uint32_t asked_for_cached;	/* how often a model from files was requested */
 	bool saw_cache;			/* a model came with files to save it to */
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* it has no engine */

@@ -110,7 +110,7 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 	return compilation;
 }
 
-/* add_model(2) and add_model(0), whose rows the request tells, compiled. */
+/* Compilations of add_model(2) and of add_model(0), whose rows the request gives. */
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;

@@ -528,7 +528,7 @@ static void test_images(void **state)
 #define FOURCC(a, b, c, d) \
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* Documentation/memory.rst to the byte: rows and bytes of a row of each plane. */
+/* Cases of Documentation/memory.rst: rows, and bytes of a row, of each plane. */
 static const struct plane_case {
 	const char *name;
 	uint32_t fourcc, format, num_planes;
@@ -611,7 +611,7 @@ static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
 	       row * p->image.planes[plane].stride;
 }
 
-/* The bytes of the tensor, in their order: sets them to `from` and on, or checks that. */
+/* Sets the bytes of the tensor, in their order, to `from` and following numbers, or checks them. */
 static void planar_bytes(const struct planar *p, const struct plane_case *c, uint8_t from, bool set)
 {
 	for (uint32_t i = 0; i < c->num_planes; i++)

@@ -406,7 +406,7 @@ static ANeuralNetworksModel *tensors_model(uint32_t count)
 	return model;
 }
 
-/* Sums of tensors 1 (input), 2 (input) and so on; output 0: the model has none. */
+/* Sums of tensors 1 (input), 2 (input) and so on. Without an output 0 the model has none. */
 struct graph_case {
 	const char *name;
 	uint32_t num_tensors;
@@ -522,7 +522,7 @@ static void test_any_order(void **state)
 	}
 }
 
-/* Constants that are kept in place until the model is finished, and end in the middle of huge pages. */
+/* Constants that stay in place until the model is finished, and end in the middle of huge pages. */
 static void test_large_constants(void **state)
 {
 	enum { A, B, NONE, IN, AB, OUT, COUNT, ROWS = 400000 };
@@ -625,7 +625,7 @@ static void test_supported(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Answers come in the order in which operations were added, not in the graph's. */
+/* The results have the order in which operations were added, not that of the graph. */
 static void test_supported_order(void **state)
 {
 	const uint32_t inputs[] = { 1, 2 }, outputs[] = { 5 };
@@ -681,7 +681,7 @@ static void test_extensions(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The project's own extension needs no device that has it, and no list that names this program. */
+/* The project's own extension needs neither a device that has it nor a list with this program. */
 static void test_own_extension(void **state)
 {
 	static const float x[] = { 127, -64 }, bias = 0.5f;
@@ -718,7 +718,7 @@ static void test_own_extension(void **state)
 	for (int32_t i = 0; i < 2; i++)
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, 3 + i, &scalars[i],
 							       sizeof(*scalars)));
-	/* An operation that is not there, and one that lacks an input. */
+	/* An operation that does not exist, and one that lacks an input. */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type + 0x7fff, 5, in, 1,
 								  &out));
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type, 4, in, 1, &out));

@@ -146,7 +146,7 @@ static void test_appears(void **state)
 	assert_int_equal(accel.executed, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* The module is there, the engine is not yet. */
+	/* The module is loaded, and the engine is missing. */
 	accel.is_absent = false;
 	accel.is_offline = true;
 	c = compile(model, false);
@@ -156,7 +156,7 @@ static void test_appears(void **state)
 	assert_int_equal(accel.asked_for_info, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* A compilation looks for it at once, even during the pause. */
+	/* A compilation searches for it at once, even during the pause. */
 	accel.is_offline = false;
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
@@ -215,7 +215,7 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Memory of a device for roles of a model whose worker died: the model is prepared again first. */
+/* Memory of a device for roles of a model whose worker died; the model is prepared again first. */
 static void test_memory_of_the_dead(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -272,7 +272,7 @@ static void test_keeps_dying(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Pauses double from 1 s to a minute as long as nothing succeeds, and begin again after a success. */
+/* Pauses double from 1 s to a minute while nothing succeeds, and begin again after a success. */
 static void test_pauses_of_the_dying(void **state)
 {
 	static const uint64_t pauses_s[] = { 1, 2, 4, 8, 16, 32, 60, 60 };
@@ -348,7 +348,10 @@ static void test_engine_comes_back(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* An execution for the device alone waits for an engine that is restarted, and then tells why that fails. */
+/*
+ * An execution for the device alone waits for an engine that is restarting, and then reports the
+ * reason of a failure.
+ */
 static void test_engine_is_restarted(void **state)
 {
 	static const struct {
@@ -368,7 +371,7 @@ static void test_engine_is_restarted(void **state)
 	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
-		/* The execution looks, and so does the wait after it. */
+		/* The execution searches for it, and so does the wait after it. */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;
 		accel.executed = 0;

@@ -343,7 +343,7 @@ static void run_in_two(void)
 		_exit(1);
 }
 
-/* The file takes little at once. */
+/* The file accepts only a few bytes at a time. */
 static void run_by_bytes(void)
 {
 	most_bytes = 1;
@@ -596,7 +596,7 @@ static void run_two(uint32_t num_times)
 		ANeuralNetworksExecution *execution = add_execution(c);
 		float sum[ADD_ELEMENTS];
 
-		/* In another order the last time. */
+		/* The last time the order is different. */
 		if (i == 2 && num_times == 2) {
 			accel.times[0] = (struct nn_operation_time){ 1, ANEURALNETWORKS_ADD, 0, 3 * OPERATION_NS };
 			accel.times[1] = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 3 * OPERATION_NS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnapi_sl_nnaccel.so as its loaders use it: every function of the table is called, none by
+ * libnnapi_sl_nnaccel.so as its loaders use it: every function is called by the table, and none in
  * another way.
  */
 #define _GNU_SOURCE

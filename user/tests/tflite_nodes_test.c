@@ -187,7 +187,7 @@ static int read_tensor(struct graph *g, char *word, bool is_made)
 	return n;
 }
 
-/* Reads an output of a node. Behind "-" it is not read by others. */
+/* Reads an output of a node. After "-" other nodes do not read it. */
 static int read_output(struct graph *g, char *word)
 {
 	const bool is_unread = word[strlen(word) - 1] == '-';
@@ -198,7 +198,10 @@ static int read_output(struct graph *g, char *word)
 	return n;
 }
 
-/* Reads parameters as TensorFlow Lite's structures have them: bytes, integers and floats. Returns their size. */
+/*
+ * Reads parameters into TensorFlow Lite's structures: bytes, integers and floats. Returns their
+ * size.
+ */
 static int read_params(char *text, char *params)
 {
 	size_t at = 0;

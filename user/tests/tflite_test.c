@@ -151,7 +151,10 @@ static int invoke_relu(struct tfl_context *context, struct tfl_node *n)
 	return TFL_OK;
 }
 
-/* A RESHAPE of 12 floats by an input, and RELU. TensorFlow Lite knows no shape of what they make. */
+/*
+ * Builds a RESHAPE of 12 floats by an input, and RELU. TensorFlow Lite does not know the shapes of
+ * their outputs.
+ */
 static struct world *reshaped(void)
 {
 	static const int twelve[] = { 12 }, two[] = { 2 }, one[] = { 1, 1 };
@@ -173,7 +176,7 @@ static struct world *reshaped(void)
 	return w;
 }
 
-/* Runs it with this shape: the kernels of TensorFlow Lite compute `invoked` nodes. */
+/* Runs the world with this shape; TensorFlow Lite's kernels must compute `invoked` nodes. */
 static void run_reshaped(struct world *w, int a, int b, int invoked)
 {
 	const struct tfl_tensor *y = &w->tensors[3];
@@ -217,7 +220,7 @@ static void test_shapes_of_values(void **state)
 	/* It prepares again, and forgets nothing that it needs. */
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
 	run_reshaped(w, 6, 2, 0);
-	/* The shape is wrong: so is the invocation, but not the next one. */
+	/* The shape is wrong, so this invocation fails; the next one does not. */
 	((int *)w->data[1])[0] = 7;
 	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_ERROR);
 	run_reshaped(w, 12, 1, 0);
@@ -244,7 +247,7 @@ static void test_shapes_that_change_often(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* TensorFlow Lite computes what it cannot prepare. */
+/* TensorFlow Lite computes nodes that it cannot prepare. */
 static void test_late_nodes_that_stay(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -470,7 +473,7 @@ static struct {
 	int most;
 	int operations;			/* operations of the last model */
 	int from_memory;		/* constants that were given by memory, not by pointer */
-	int compiled;			/* forced result of a compilation; 0: not forced */
+	int compiled;			/* forced result of a compilation; 0 if it is not forced */
 } nnapi = { .refused = -1 };
 
 int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
@@ -590,7 +593,7 @@ static void test_refusals(void **state)
 	nnapi.result = nnapi.most = 0;
 }
 
-/* Three parts, of which the smallest go if there may be fewer; 0 is any number. */
+/* Three parts, of which the smallest are dropped if fewer are allowed; 0 is any number. */
 static void test_max_partitions(void **state)
 {
 	static const struct {
@@ -620,7 +623,7 @@ static void test_max_partitions(void **state)
 	}
 }
 
-/* A product and a node that is left: work of at least 4,096 pays. */
+/* A product and a node that is left: the part pays from 4,096 on. */
 static void test_usual_work(void **state)
 {
 	static const struct {
@@ -730,7 +733,7 @@ static void test_report(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
-	/* The runtime that is played names both results as outputs of the part. */
+	/* The played runtime names both results as outputs of the part. */
 	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
 			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n");
 	close(fd);
@@ -883,7 +886,7 @@ static void test_buffers(void **state)
 	d->free_buffer(&w->context, d, &in);
 	assert_int_equal(in, -1);
 	d->free_buffer(&w->context, d, &none);
-	/* The handle is gone, the tensor still has it. */
+	/* The handle is invalid, but the tensor still has it. */
 	w->tensors[3].buffer_handle = out;
 	w->tensors[1].delegate = d;
 	w->tensors[1].buffer_handle = 0;
@@ -1212,7 +1215,7 @@ static void test_wrong_runtime(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* TensorFlow Lite divides in double: the floor may be another. */
+/* TensorFlow Lite divides in double, so its floor may differ. */
 static void test_floor_div(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1267,7 +1270,7 @@ static void test_dropped_axis(void **state)
 	strided_slice(d, -3, 0, true);
 	strided_slice(d, 3, 0, false);
 	strided_slice(d, -4, 0, false);
-	/* Version 2.9 has no offset: the byte is behind the parameters. */
+	/* Version 2.9 has no offset, so the byte is after the parameters. */
 	for (int i = 0; i < 2; i++) {
 		version = i ? "2.10.0" : "2.9.0";
 		strided_slice(d, 2, 1, !i);
@@ -1276,7 +1279,10 @@ static void test_dropped_axis(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Runs a sum and a product of the same tensors, of which one is an output; returns its first element. */
+/*
+ * Runs a sum and a product of the same tensors, one of which is an output; returns its first
+ * element.
+ */
 static float cached_output(const char *folder, int output)
 {
 	char *names[] = { "device", "min_work", "cache_dir" };
@@ -1426,7 +1432,7 @@ static uint32_t any(uint32_t below)
 	return (seed >> 8) % below;
 }
 
-/* Most tensors have the shape and type of the first, so that some nodes are right. */
+/* Most tensors have the shape and type of the first one, so that some nodes are valid. */
 static void random_tensor(struct world *w)
 {
 	static const int types[] = { TFL_FLOAT32, TFL_FLOAT32, TFL_INT32, TFL_UINT8, TFL_INT8,
@@ -1489,7 +1495,7 @@ static void test_random_nodes(void **state)
 		destroy(w);
 		seed = start + 1;
 	}
-	/* Some are right by chance. */
+	/* Some nodes are valid by chance. */
 	assert_true(taken > 20);
 	tflite_plugin_destroy_delegate(d);
 }

@@ -93,7 +93,7 @@ static int remove_state(void **unused)
 	return system(command);
 }
 
-/* Returns what a command prints, on the standard error too. */
+/* Returns the output of a command, with that on standard error. */
 static const char *print(int *status, const char *arguments)
 {
 	static char out[4096], words[256];
@@ -211,7 +211,7 @@ static struct keeper {
 	int socket;
 	struct message answer;
 	size_t size;			/* of the answer */
-	const void *file;		/* comes with it, or NULL */
+	const void *file;		/* file that comes with the answer, or NULL */
 	size_t file_size;
 	struct message request;	/* that came */
 } keeper;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the device of the one, the camera of
- * the other, the clock, and files of /proc. The networks compute for real.
+ * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the first one's device, the
+ * second one's camera, the clock, and files of /proc. The networks are really computed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -70,10 +70,10 @@ struct nna_prepared_model {
 };
 
 static struct {
-	const char *fails;		/* the call of that name; NULL: none */
-	int skip;			/* calls of that name that are good before */
+	const char *fails;		/* name of the failing call, or NULL */
+	int skip;			/* number of good calls of that name before */
 	int wrong;			/* the model of that number, from 1, answers 0 bytes */
-	uint64_t missed;		/* executions that the module did not count */
+	uint64_t missed;		/* number of executions that the module did not count */
 	/* Objects: number of existing devices, memories and models. */
 	uint64_t executions, objects;
 	int models;
@@ -173,7 +173,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 	return call("map", error) ? NULL : memory->bytes;
 }
 
-/* Takes a ms more for each image, and is twice as quick in 8 bits. */
+/* Takes a ms longer for each image, and half as long in 8 bits. */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options, struct nna_output_shape *shapes, uint32_t *num_shapes,
 			   struct nna_timing *timing, struct nn_error *error)
@@ -214,7 +214,7 @@ static void read_into(int fd, char *to, size_t size)
 /* The standard output and error of this program. */
 static int out, err;
 
-/* A test that failed in a command left it with others. */
+/* A test that failed inside a command left it with another output. */
 static void restore_output(void)
 {
 	fflush(stdout);
@@ -343,7 +343,7 @@ static void test_demo_promises(void **state)
 #define HEIGHT 180
 
 static struct {
-	unsigned long fails;		/* the ioctl that does, */
+	unsigned long fails;		/* ioctl that fails, */
 	int skip;			/* number of good ones before */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
 	uint32_t late;			/* number of a frame before which frames are missing */
@@ -354,7 +354,7 @@ static struct {
 	uint32_t queue[BUFFERS], queued;
 	int patterns, movement;		/* times that the control was set, and its value */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
-	int64_t moved;			/* bytes, when it is asked next, which moves half of them */
+	int64_t moved;			/* bytes at the next call, which moves half of them */
 } camera;
 
 int __real_open(const char *path, int flags, ...);
@@ -365,7 +365,7 @@ int __wrap_open(const char *path, int flags, ...)
 	va_list args;
 
 	if (!strcmp(path, "/dev/video1") || !strcmp(path, "/dev/video3")) {
-		/* The number of a file that was closed comes again. */
+		/* The number of a closed file is used again. */
 		camera.other = camera.vivid = -1;
 		*file = memfd_create("camera", MFD_CLOEXEC);
 		return *file;
@@ -620,7 +620,7 @@ static void test_camera_reports(void **state)
 	expect(", and it had 0 frames mapped (/proc/self/maps).\n");
 	expect("There are gaps between rows: it copies those of each frame together.\n12 more frames, copied for the "
 	       "purpose, are in /tmp/nn-demo-");
-	/* A pattern each, and a frame that all buffers had before. */
+	/* Each pattern is shown once, and one frame was in all buffers before. */
 	assert_int_equal(camera.patterns, 3 + 12);
 	assert_int_equal(camera.sequence, 20 + 60 + 12 * 7);
 	assert_true(!fstat(fd, &st) && st.st_size > 1000);

@@ -54,12 +54,12 @@ struct output {
 };
 
 static struct {
-	uint32_t num_devices;		/* the CPU is the last of them */
+	uint32_t num_devices;		/* number of devices; the last one is the CPU */
 	const char *report;		/* the plug-in's report */
 	enum fault fault;
 	bool fault_of_cpu;
 	unsigned int fault_at;		/* the run or the seed */
-	bool is_endless;		/* callers end only when they are told to */
+	bool is_endless;		/* callers end only when a signal comes */
 	bool is_terminal;
 	int gnuplot_status;		/* of wait() */
 	unsigned int num_outputs;
@@ -536,7 +536,7 @@ static void test_bench(void **state)
 		assert_int_equal(call(tool_bench, "--seconds 1 " MODEL), is_right ? TOOL_OK : TOOL_FAILED);
 		assert_string_equal(printed[0], expected);
 		assert_string_equal(printed[1], is_right ? "" : failed);
-		/* The plug-in is not to say which nodes it takes. */
+		/* The plug-in must not report which nodes it claims. */
 		assert_null(played.options.report);
 	}
 }

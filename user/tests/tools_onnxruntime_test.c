@@ -23,7 +23,7 @@ static void *play_dlsym(void *library, const char *symbol);
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAMED "onnxruntime 1.23.2"
 
-/* Kinds of what is alive, besides values. */
+/* Kinds of existing objects, besides values. */
 enum { ENVS, OPTIONS, SESSIONS, STATUSES, MEMORIES, TYPES, INFOS, STRINGS, KINDS };
 
 struct OrtValue {
@@ -36,7 +36,7 @@ struct OrtValue {
 
 /* An input of the model. */
 struct shape {
-	ONNXTensorElementDataType type;	/* ONNX_NONE: it is no tensor */
+	ONNXTensorElementDataType type;	/* ONNX_NONE if it is no tensor */
 	size_t rank;
 	int64_t dims[MAX_RANK + 1];
 };
@@ -46,7 +46,7 @@ static char library, allocator;
 
 static struct {
 	const char *version;
-	const char *fails;		/* a call, whose status is an error */
+	const char *fails;		/* call whose status is an error */
 	int live[KINDS], live_values;
 	bool is_registered;
 	int threads;

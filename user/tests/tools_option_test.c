@@ -60,7 +60,7 @@ static void test_values(void **state)
 	assert_false(a.help);
 }
 
-/* A beginning of one name is that option; a whole name is no beginning of longer ones. */
+/* The beginning of one name stands for that option; a whole name does not stand for longer ones. */
 static void test_abbreviations(void **state)
 {
 	char *argv[] = { "x", "--number-of-o=1", "--number=3", "--number-of-a", "2", "--te=t", NULL };

@@ -4,7 +4,7 @@
  * files lie in a folder, its accounts and limits are variables, and the libraries' functions are here.
  */
 #define _GNU_SOURCE
-/* Its headers would define readlink() inline, and clang accepts no second definition. */
+/* The headers would define readlink() inline, and clang accepts no second definition. */
 #undef _FORTIFY_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -67,7 +67,7 @@ static struct machine {
 	rlim_t files;
 	uint64_t blocks, available;	/* of the file system with the engine's state */
 	enum nn_status open_status, info_status, context_status;
-	uint32_t num_devices, abi;	/* 0: the device is another */
+	uint32_t num_devices, abi;	/* 0: the device has another version */
 	struct nna_context_info context;
 	struct nn_device_info info;
 } machine;
@@ -423,7 +423,7 @@ static void write_file(const char *text, const char *format, ...)
 	close(fd);
 }
 
-/* A file that a process has open, with what the kernel says of it. */
+/* Adds a file that a process has open, with its fdinfo. */
 static void open_file(int pid, int fd, const char *target, const char *info)
 {
 	char path[PATH_MAX];
@@ -900,7 +900,7 @@ static void test_messages(void **state)
 		     "nnaccel info: the memory of models cannot be told: no /proc, or no memory\n");
 }
 
-/* Looks follow each other after the interval. */
+/* The command reads again after each interval. */
 static void test_intervals(void **state)
 {
 	static const struct {
@@ -958,7 +958,7 @@ static void test_cdi(void **state)
 	(void)state;
 	assert_true(size > 0);
 	self[size] = '\0';
-	/* Its functions are all of this program. */
+	/* All functions of this library are this program's. */
 	n = snprintf(expected, sizeof(expected), "%s",
 "{\n"
 "  \"cdiVersion\": \"0.5.0\",\n"

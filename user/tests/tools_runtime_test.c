@@ -139,7 +139,7 @@ static double value_at(const struct runtime_tensor *t, size_t i)
 	}
 }
 
-/* Numbers are those of the seed. They fill the range of their type, and nothing behind the tensor. */
+/* Numbers depend on the seed. They fill the range of their type, and nothing beyond the tensor. */
 static void test_fill(void **state)
 {
 	static const struct {
@@ -229,7 +229,7 @@ FILE *fdopen(int fd, const char *mode)
 	return no_stream ? NULL : next(fd, mode);
 }
 
-/* Lines come to the standard error after they were caught, while `files` files could be opened. */
+/* Returns the lines on standard error after catching, while `files` files could be opened. */
 static const char *caught(unsigned int files)
 {
 	static const char lines[] = "first\nAPI: not wanted\n\nAPI\nlast\n";

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Text that somebody else chose, on terminals and in JSON.
- */
+/* Untrusted text, on terminals and in JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -38,7 +38,7 @@ enum { MODELS, OPTIONS, INTERPRETERS, DELEGATES, KINDS };
 static char places[KINDS];
 
 static struct {
-	const char *lacks;		/* a symbol that is not there */
+	const char *lacks;		/* a missing symbol */
 	const char *fails;		/* a function that returns nothing, or an error */
 	int live[KINDS];
 	int threads;

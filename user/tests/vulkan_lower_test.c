@@ -75,7 +75,7 @@ static float element(int32_t type, const void *data, uint32_t i)
 					   ((const float *)data)[i];
 }
 
-/* Whether floats are nearly equal, in proportion to the largest one. */
+/* Returns whether floats are nearly equal, in proportion to the largest one. */
 static bool is_near(int32_t type, const void *got, const void *right, uint32_t count)
 {
 	const float tolerance = type == NN_TENSOR_FLOAT16 ? 2e-3f : 1e-5f;
@@ -110,7 +110,7 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 	}
 }
 
-/* Forms that the table lacks: scales that differ, images with channels first, borders. */
+/* Forms that the table lacks: different scales, images with channels first, borders. */
 static const struct form more_forms[] = {
 	{ "CONCATENATION", "X[a,b,c] X[a,b,c] i:0|1|2 > X" },
 	{ "BATCH_TO_SPACE_ND", "X[n*6,c,h,w] i32[2]{2,3} b:1 > =" },

@@ -243,7 +243,7 @@ static bool compute_reference(struct arguments *a)
 	return status == NN_OK;
 }
 
-/* Executed twice: what was recorded is submitted again. */
+/* Executes twice: the recorded commands are submitted again. */
 static void check_graph(uint64_t seed)
 {
 	struct arguments right, got;
@@ -474,7 +474,7 @@ static bool is_exact(void)
 	return !reason[0];
 }
 
-/* The results are equal to the bit: sums are of whole numbers. */
+/* The results are equal to the bit, because sums are of whole numbers. */
 static void check_dynamic(void)
 {
 	static const int32_t types[] = { NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16 };
@@ -508,7 +508,7 @@ static void test_dynamic(void **unused)
 	check_dynamic();
 }
 
-/* Variants that a software driver has, but does not use by itself, give the same results. */
+/* Variants that a software driver has, but does not choose by itself, give the same results. */
 static void test_variants(void **unused)
 {
 	const uint32_t uses = gpu->uses, before = pipelines_count(gpu);
@@ -826,7 +826,7 @@ static void test_out_of_memory_later(void **unused)
 	free_arguments(&a);
 }
 
-/* A lost GPU ends executions of all that was prepared before; what is prepared next works. */
+/* A lost GPU ends executions of all models prepared before; models prepared afterwards work. */
 static void test_lost(void **unused)
 {
 	struct arguments a;
@@ -874,7 +874,9 @@ static void lose_gpu(struct arguments *a)
 	vulkan_engine.release(&vulkan_engine, lost);
 }
 
-/* Pipelines are stored once they are made, and loaded; an entry with another header is not. */
+/*
+ * Pipelines are stored after they are made, and loaded; an entry with another header is rejected.
+ */
 static void test_store(void **unused)
 {
 	struct arguments a;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The engine's workers, as a test that is root sees them in /proc.
- */
+/* The engine's workers, as root sees them in /proc. */
 #define _GNU_SOURCE
 #include "../../selftests/lib/runner.h"
 #include "tests/workers.h"
@@ -54,7 +52,7 @@ static bool is_keeper(const char *pid)
 	return read_file(pid, "comm", text) && !strcmp(text, "nnacceld-keeper\n");
 }
 
-/* Returns how many processes satisfy is_such(), and one of them. */
+/* Returns the number of processes that satisfy is_such(), and one of them. */
 static int scan(bool (*is_such)(const char *pid), pid_t *found)
 {
 	DIR *proc = opendir("/proc");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The engine's workers, as a test that is root sees them in /proc.
- */
+/* The engine's workers, as root sees them in /proc. */
 #ifndef NN_TESTS_WORKERS_H
 #define NN_TESTS_WORKERS_H
 

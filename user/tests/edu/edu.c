@@ -28,7 +28,7 @@
 #define PAGE		4096u
 #define SIZE		(2 * PAGE + 100)	/* three transfers each way */
 #define MANY		(64 * PAGE)		/* some 13 s */
-#define NEVER		UINT32_MAX		/* keeps the device busy for seconds */
+#define NEVER		UINT32_MAX	/* a number that keeps the device busy for seconds */
 
 /* ---- models and their executions ---- */
 
@@ -57,7 +57,7 @@ static struct nna_prepared_model *prepare(struct nna_device *on, uint16_t code, 
 	return prepared;
 }
 
-/* From @in_offset of one memory to @out_offset of another, or of the same. */
+/* Moves from @in_offset of one memory to @out_offset of another, or of the same. */
 static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory *in,
 			  uint64_t in_offset, struct nna_memory *out, uint64_t out_offset,
 			  uint64_t size, uint64_t deadline_ns)
@@ -264,7 +264,7 @@ static void test_too_large(void **state)
 	close(fd);
 }
 
-/* The client makes its file shorter before the device has it, and while it has. */
+/* The client shortens its file before the device gets it, and while the device uses it. */
 static void test_truncated(void **state)
 {
 	struct nna_prepared_model *copy = prepare(device, EDU_COPY, 100);
@@ -292,7 +292,7 @@ static void test_truncated(void **state)
 	close(other);
 }
 
-/* The device is reset, goes on for seconds in spite of it, and then serves the next command. */
+/* The device is reset, nevertheless works on for seconds, and then serves the next command. */
 static void test_hang(void **state)
 {
 	struct nna_prepared_model *one = prepare(device, EDU_FACTORIAL, 1);

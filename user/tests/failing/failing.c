@@ -25,7 +25,7 @@ void *__real_realloc(void *memory, size_t size);
 static struct failing own;
 static struct failing *_Atomic mine = &own;
 
-/* The file's, one for each. */
+/* The file of failures, with one entry for each. */
 static struct failing *others;
 
 bool failing_open(const char *path)
@@ -90,7 +90,7 @@ static bool fails(void)
  */
 #define SEEN __attribute__((visibility("default")))
 
-/* `got` is what the call returns, with which `made` is said to kept.c. */
+/* `got` is the result of the call; with it `made` is recorded by kept.c. */
 #define FAILING(type, name, params, args, failed, made)	\
 	type __real_##name params;				\
 	SEEN type __wrap_##name params;				\

@@ -18,7 +18,7 @@
 #define MOST (1U << 17)		/* things at a time, and a power of two */
 #define PAGE 4096
 
-/* A lock that is held `times`: by readers more than once. */
+/* A lock that is held `times`; readers may hold it more than once. */
 struct thing {
 	const void *what;
 	enum kept_kind kind;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Kinds of things. KEPT_WRONG counts what was given back and had not been taken. */
+/* Kinds of objects. KEPT_WRONG counts releases of objects that were not taken. */
 #define KEPT_KINDS(X)							\
 	X(MEMORY, "blocks of memory") X(MAPS, "bytes that are mapped")	\
 	X(FILES, "files") X(LOCKS, "locks that exist")			\
@@ -26,7 +26,7 @@ struct kept {
 	unsigned long counts[KEPT_COUNT];
 };
 
-/* Watches from here on. Called first, while there is one thread. */
+/* Starts watching. Call it first, while there is one thread. */
 void kept_start(void);
 
 /* For wrapped functions: records a new object of a kind. NULL is ignored. */
@@ -40,7 +40,7 @@ void kept_remove(const void *what, enum kept_kind kind);
 
 void kept_mapped(size_t size);
 
-/* Returns what there is now. */
+/* Returns the current counts. */
 struct kept kept_now(void);
 
 /* Returns the name of the first kind that `after` has more of, or NULL. */

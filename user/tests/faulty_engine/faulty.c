@@ -207,7 +207,7 @@ static void exchange_result(const struct nn_arg *out, uint64_t size)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The last float is gone with the bits that are left. */
+/* The last float is dropped together with its remaining bits. */
 static void round_floats(const struct nn_arg *out, uint64_t size)
 {
 	uint32_t bits;

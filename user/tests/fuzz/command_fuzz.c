@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!buffer)
 		return 0;
 	memcpy(buffer, data, size);
-	/* The size is what a fuzzer finds last; give it away. */
+	/* A fuzzer finds the right size last, so it is given. */
 	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
 		uint32_t own = (uint32_t)size;
 

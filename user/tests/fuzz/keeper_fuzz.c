@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* An element of an input: this structure, and `size` bytes of a packet if it has one. */
 struct step {
 	uint8_t worker;
-	uint8_t what;			/* enum act, any other: PACKET */
+	uint8_t what;			/* enum act; any other number is PACKET */
 	uint8_t size;
 	uint8_t byte;
 };
@@ -56,7 +56,7 @@ static struct worker {
 	uint8_t *map;			/* mapping of that memory; NULL if it is not mapped */
 	const uint8_t *view;		/* private mapping, which sealing does not affect */
 	size_t size, view_size;
-	bool is_filled;			/* every page of it was written */
+	bool is_filled;			/* every page of the memory was written */
 } workers[CLIENTS];
 
 static struct keep *keep;
@@ -161,7 +161,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	(void)store;
 	if (!e)
 		return false;
-	/* Every other one is looked at for the first time. */
+	/* Every other file is verified for the first time. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
 	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
@@ -258,7 +258,7 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 	return true;
 }
 
-/* A file of as many bytes as there are hashes stands for the report. */
+/* A file with as many bytes as there are hashes stands for the report. */
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 {
 	(void)index;
@@ -358,7 +358,7 @@ static size_t place(size_t i)
 	return FIRST_CLIENT + i;
 }
 
-/* Client i is behind keep->fds[place(i)]: one that goes makes the last take its place. */
+/* Client i is at keep->fds[place(i)]; the last client takes the place of one that leaves. */
 static void begin(size_t i)
 {
 	workers[i] = (struct worker){ .memory = -1 };
@@ -479,7 +479,7 @@ static void work(void)
 	}
 }
 
-/* A packet that is a request has an answer, any other ends the client. */
+/* A packet that is a request gets an answer; any other packet ends the client. */
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
 	unsigned int old_hashes = num_hashes, old_plans = num_plans;
@@ -556,7 +556,7 @@ static void look(struct worker *w)
 	w->view_size = w->size;
 }
 
-/* Time passes: users may store again. */
+/* Lets time pass, so that users may store again. */
 static void pay_all(void)
 {
 	for (size_t i = 0; i < keep->num_users; i++)

@@ -29,7 +29,7 @@ static const struct {
 #define MAX_INPUTS 61
 #define MAX_OUTPUTS 4
 
-/* An operand: an input of the model where `constant` is NULL, else int32 values, or omitted. */
+/* An operand: an input of the model if `constant` is NULL, otherwise int32 values, or omitted. */
 struct seed_operand {
 	int32_t type;
 	uint32_t rank;

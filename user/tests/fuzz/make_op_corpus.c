@@ -214,7 +214,7 @@ static const char *read_operand(struct os_operand *o, const char *text, int is_i
 	return read_values(o, text);
 }
 
-/* QUANTIZED_16BIT_LSTM and boxes fix what others leave open. */
+/* QUANTIZED_16BIT_LSTM and boxes fix scales that other operations leave open. */
 static void fix_scales(struct os_header *h, struct os_operand *o)
 {
 	for (int i = 0; i < h->num_inputs + h->num_outputs; i++) {

@@ -11,8 +11,8 @@
 #define MAX_POOL_SIZE 4096
 
 /*
- * Mostly replaces one word and leaves the size alone, since a wire form whose
- * size changed is refused by its header.
+ * Usually replaces one word and keeps the size, because a form with a wrong size is rejected by its
+ * header.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {

@@ -9,7 +9,7 @@
 
 enum { MOST = 8, MOST_ATTRIBUTES = 6, MOST_ELEMENTS = 4096 };
 
-/* Flags of the node and of those behind it. */
+/* Flags of the node and of those after it. */
 enum { QUANTISED_OUT = 1, RELU_BEHIND = 2, SHAPE_KNOWN = 4 };
 
 struct header {
@@ -81,7 +81,7 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/* A value of the graph; of a constant `value` is it, of an input what a run gives. */
+/* A value of the graph. `value` is a constant itself, or an input's value in a run. */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -346,7 +346,7 @@ static void run(struct ort_node_compute_info *info)
 	for (size_t i = 0; i < now.graph.in_count; i++)
 		context.in[i] = &now.inputs[i]->value;
 	freed(info->CreateState((OrtNodeComputeInfo *)info, NULL, &state));
-	/* Twice, as a second run finds what the first one compiled. */
+	/* Runs twice, because a second run uses the compilation of the first one. */
 	for (int i = 0; i < 2; i++)
 		freed(info->Compute((OrtNodeComputeInfo *)info, state, &context));
 	info->ReleaseState((OrtNodeComputeInfo *)info, state);

@@ -28,7 +28,7 @@ const char *__asan_default_options(void)
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1";
 }
 
-/* Mostly changes one field and keeps the places of the records. */
+/* Usually changes one field and keeps the places of the records. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	static const int32_t words[] = { 0, 1, -1, 2, INT32_MAX, INT32_MIN, 0x7f800000, 0x7fc00000 };
@@ -104,7 +104,10 @@ static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 		channel_scales[i] = s->scale > 0 ? s->scale : 1;
 }
 
-/* False for what no model can contain, or is too large for us. Outputs may lack a rank. */
+/*
+ * Returns false for an operand that no model can contain, or that is too large here. Outputs may
+ * lack a rank.
+ */
 static bool read_operand(struct nn_operand *o, const struct os_operand *s, bool is_input)
 {
 	const struct nn_type_info *info = nn_type_info(s->type);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The bytes that op_fuzz takes: a header, then a record an operand, inputs first.
- */
+/* The bytes that op_fuzz reads: a header, then a record for each operand, inputs first. */
 #ifndef NN_TESTS_OP_SEED_H
 #define NN_TESTS_OP_SEED_H
 

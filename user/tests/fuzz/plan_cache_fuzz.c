@@ -23,7 +23,8 @@ struct program {
 	uint8_t preference;
 	struct {
 		uint16_t at;		/* position of a word in the model part */
-		uint8_t how;		/* 0: add, 1: replace, else: exclusive or */
+		/* How to change it; 0: add, 1: replace, other numbers: exclusive or. */
+		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];
 	uint8_t kernels;		/* number of the kernels among those that the CPU has */
@@ -185,7 +186,7 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 #define MAX_SAVED 256
 
 static struct saved_plan {
-	uint8_t *wire;			/* the model; NULL: none is here */
+	uint8_t *wire;			/* the model; NULL if the entry is free */
 	size_t wire_size;
 	uint8_t kernels;
 	struct nn_plan_image image;	/* `model` is NULL if the model cannot be saved */

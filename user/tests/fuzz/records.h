@@ -18,7 +18,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Models that want much memory fail: an application has a limit, too. */
+/* Models that need much memory fail, because an application has a limit too. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1:"
@@ -69,7 +69,7 @@ static uint8_t chosen(const uint8_t *list, size_t count)
 /* Chooses one of these bytes. */
 #define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
 
-/* Writes records that may well be right; returns their size, 0 where they do not fit. */
+/* Writes records that may be valid; returns their size, or 0 if they do not fit. */
 static size_t generate(uint8_t *data, size_t max_size);
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the fuzzers of models and of saved plans: the change of a word in a
- * wire form, and a run of a plan on arguments that a seed byte gives.
+ * The common part of the fuzzers of models and of saved plans: the change of a word in a serialised
+ * form, and a run of a plan on arguments that a seed byte determines.
  */
 #ifndef NN_TESTS_RUN_PLAN_H
 #define NN_TESTS_RUN_PLAN_H

@@ -65,7 +65,7 @@ static void quantise(struct tfl_tensor *t, int i, const struct tensor_record *r)
 	t->quantization.params = &now.affine[i];
 }
 
-/* A tensor whose memory is as large as it says. */
+/* Adds a tensor whose memory is as large as its fields require. */
 static int add_tensor(struct world *w, const struct tensor_record *r)
 {
 	int dims[MOST_RANK], i;

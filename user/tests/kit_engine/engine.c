@@ -227,7 +227,7 @@ static enum nn_status defer(struct nna_engine_execution *execution, void *prepar
 	return NNA_ENGINE_DEFERRED;
 }
 
-/* Returns the first input, if it is one number, or 0. */
+/* Returns the first input if it is a single number; otherwise 0. */
 static float wish_of(const struct nn_execution *e)
 {
 	float wish = 0;
@@ -237,7 +237,9 @@ static float wish_of(const struct nn_execution *e)
 	return wish;
 }
 
-/* Obeys the first input, if it is one number. Returns whether that could be done. */
+/*
+ * Does what the first input commands, if it is a single number. Returns whether that was possible.
+ */
 static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 		 struct nn_error *err)
 {
@@ -471,7 +473,7 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(s);
 }
 
-/* A model that was loaded, and the data that it uses. */
+/* A loaded model, and the data that it uses. */
 static struct loaded {
 	struct loaded *next;
 	void *prepared, *bytes;

@@ -13,7 +13,7 @@
 struct word {
 	const struct nn_field *field;
 	size_t at;			/* position of the number in the state */
-	bool is_related;		/* other rows look at it */
+	bool is_related;		/* other rows depend on it */
 };
 
 struct tried {

@@ -12,7 +12,7 @@
 struct damage_counts {
 	uint32_t refused;
 	uint32_t loaded;
-	uint32_t steps;			/* damaged ones that were run, */
+	uint32_t steps;			/* number of damaged steps that ran, */
 	uint32_t packing;		/* and the number of these steps that pack weights first */
 	uint32_t bounds[64];	/* for each kernel: steps with a word or an operand at its bounds */
 };

@@ -43,7 +43,7 @@
 #define MODELS		4	/* of a life */
 #define MOST		400	/* executions of a model */
 #define RATIOS		7	/* elements of the extension's model */
-#define KEPT		40	/* graphs that a caching client comes back to */
+#define KEPT		40	/* graphs that a caching client uses again */
 /* The growth of a client's heap that is allowed in a life after the second. */
 #define HEAP_SLACK	((size_t)256 << 10)
 
@@ -92,7 +92,7 @@ static _Noreturn void fail(const char *what, const char *why)
 	_exit(1);
 }
 
-/* Whether a call succeeded; one that did not is the end of a life, or of the test. */
+/* Returns whether a call succeeded. A failed call ends the client's life, or the test. */
 static bool good(const char *what, enum nn_status status)
 {
 	if (!status)
@@ -220,7 +220,7 @@ static enum nn_status prepare_cached(struct job *j)
 
 static bool prepare_graph(struct job *j)
 {
-	/* The engine keeps the plans of one kind of clients. */
+	/* The engine caches the plans of one kind of clients. */
 	struct nna_prepare_options options = {
 		.size = sizeof(options), .preference = pick(0, 2), .keep = kind == SOAK_MEASURED,
 	};
@@ -520,7 +520,7 @@ static void keep_longest(uint64_t began)
 		atomic_store(&me->longest_ns, took);
 }
 
-/* One model. False: something was refused. */
+/* Executes one model. Returns false if something was refused. */
 static bool do_job(void)
 {
 	struct job j = { .frame_fd = -1 };

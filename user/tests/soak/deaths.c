@@ -54,7 +54,7 @@ static uint64_t random_ns(uint64_t most)
 	return (uint64_t)rand() * 7919 % (most + 1);
 }
 
-/* From a half to three halves of what was asked for. */
+/* Returns between 0.5 and 1.5 times the configured spacing. */
 static uint64_t spacing_ns(void)
 {
 	uint64_t spacing = options.spacing_ms * (NS_PER_S / 1000);
@@ -83,7 +83,7 @@ bool deaths_ended(pid_t pid, int status, unsigned long long executions)
 	if (!command || pid != command)
 		return true;
 	command = 0;
-	/* A broker ends itself whose worker dies while it starts. */
+	/* A broker whose worker dies while it starts ends itself. */
 	gave_up += status && !down && hurt;
 	if (down || (status && hurt)) {
 		start_engine();
@@ -102,7 +102,7 @@ static bool kill_broker(void)
 	kills[BROKER]++;
 	early_kills += command != 0;
 	down = true;
-	/* A command that runs notices that, and another one is begun when it has ended. */
+	/* A running command notices that, and another one is begun when it has ended. */
 	if (!command)
 		start_engine();
 	return true;
@@ -157,7 +157,7 @@ bool deaths_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	next_kill = now + spacing_ns();
 	if (!options.wanted) {
-		/* A slow machine, too, serves somebody between two kills. */
+		/* Even a slow machine serves some client between two kills. */
 		if (executions == had_executed)
 			return true;
 		had_executed = executions;
@@ -165,7 +165,7 @@ bool deaths_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	}
 	part %= BROKER;
-	/* Most brokers shall reach this state. */
+	/* Most brokers shall reach this state before they are killed. */
 	if (part == WORKER && command && rand() % 4)
 		return true;
 	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)

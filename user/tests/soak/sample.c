@@ -58,7 +58,7 @@ static long long first_in(const char *path)
 	return value;
 }
 
-/* The name that a process runs under: its first argument's last part. */
+/* Returns whether a process runs under a name: the last part of its first argument. */
 static bool is_named(const char *pid, const char *name)
 {
 	char path[300], text[256] = "";

@@ -156,7 +156,7 @@ static void start(enum soak_kind kind)
 	}
 }
 
-/* A client failed: says so at once, and why in the end. */
+/* Reports a failed client at once, and the reason at the end. */
 static void blame(int kind, const char *what)
 {
 	struct soak_client *c = &soak->clients[kind];
@@ -265,7 +265,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 		any = deaths_starting();
 		last = work;
 		work = 0;
-		/* Progress is something that a client did, or its end. */
+		/* Progress means that a client did some work, or that it ended. */
 		for (int i = 0; i < SOAK_KINDS; i++) {
 			any |= pids[i] > 0;
 			work += work_of(i) + (pids[i] <= 0);

@@ -24,14 +24,15 @@ struct soak_client {
 	atomic_uint refused;		/* calls that failed and were allowed to */
 	atomic_uint cached;		/* models that came from the cache */
 	atomic_ullong longest_ns;	/* longest preparation or execution, failed or not */
-	char refusal[200];		/* the reason of the last of those calls */
+	char refusal[200];		/* the reason of the last of those refusals */
 	char message[600];		/* reason of an unexpected end */
 };
 
 struct soak {
 	atomic_bool stop;
 	bool disturbed;	/* parts of the engine are killed or lack resources, so calls may fail */
-	unsigned int kill_one_in;	/* executions; 0: no client is killed */
+	/* One execution in this many kills its client; 0 for no kills. */
+	unsigned int kill_one_in;
 	char folder[64];		/* of cache files */
 	struct soak_client clients[SOAK_KINDS];
 };
@@ -47,7 +48,7 @@ bool soak_kill(const char *name);
 /* ---- deaths ---- */
 
 struct deaths_options {
-	unsigned int spacing_ms;	/* time between two kills; 0: no kills */
+	unsigned int spacing_ms;	/* time between two kills; 0 for no kills */
 	/* Wanted number of kills of keepers, workers, clients and brokers each; 0 for no number. */
 	unsigned int wanted;
 	const char *restart;		/* a command that returns when the engine is ready, or NULL */

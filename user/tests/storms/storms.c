@@ -234,7 +234,7 @@ static void fill_memory(void)
 	munmap(values, count * sizeof(*values));
 }
 
-/* Opens the device under another id and has a worker; NULL: refused. */
+/* Opens the device under another id and gets a worker; returns NULL if it was refused. */
 static struct nna_device *take(void)
 {
 	struct nna_device *device = NULL;
@@ -520,7 +520,7 @@ static double quantile(uint32_t *samples, unsigned int count, unsigned int tenth
 	return samples[count * tenths / 10] / 1e3;
 }
 
-/* The median of both times that it was quiet. */
+/* Returns the median of both quiet times. */
 static double quiet_median(enum step step)
 {
 	static uint32_t all[2 * MAX_SAMPLES];
@@ -562,11 +562,14 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	/* Its rest ends with A's processes. */
+	/* The rest of the state ends with A's processes. */
 	sleep(1);
 }
 
-/* Takes the results of blow(). Returns whether only A was refused; adds others to the message. */
+/*
+ * Takes the results of blow(). Returns whether only A was refused; adds other failures to the
+ * message.
+ */
 static bool take_times(struct times *times, char message[200])
 {
 	times->count = atomic_load(&shared->rounds);
@@ -608,7 +611,10 @@ static void print_times(struct times *alone, struct times *during)
 	}
 }
 
-/* Runs the phases before a storm, the storm and the quiet after it. True: only A was refused. */
+/*
+ * Runs the phases before a storm, the storm and the quiet time after it. Returns true if only A was
+ * refused.
+ */
 static bool run(const struct storm *storm, unsigned int seconds, char message[200])
 {
 	static struct times alone, during;

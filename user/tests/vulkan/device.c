@@ -21,7 +21,7 @@ __attribute__((constructor)) static void begin(void)
 	reasons = path ? fopen(path, "ae") : NULL;
 }
 
-/* Opened by the process that computes: a driver's threads do not survive a fork. */
+/* The process that computes opens it, because a driver's threads do not survive a fork. */
 static struct gpu *the_gpu(struct nn_error *err)
 {
 	if (!gpu)

@@ -61,7 +61,10 @@ static inline bool form_compute(struct form_case *c)
 	return !status;
 }
 
-/* Makes the model of a form. False: the operation does not take the type or the numbers. */
+/*
+ * Makes the model of a form. Returns false if the operation does not support the type or the
+ * numbers.
+ */
 static inline bool form_make(const struct form *f, int32_t type, uint64_t seed, struct form_case *c)
 {
 	const struct nn_subgraph *s = &form.subgraphs[0];

@@ -25,7 +25,10 @@ static uint32_t tensor(int32_t type, enum nn_lifetime lifetime)
 /* The last operation of make_chain(), whose second input is the chain. */
 static int32_t last_code = NN_OP_MUL;
 
-/* x + y, then RELU6, then an operation on a constant and that, of which one dispatch is made. */
+/*
+ * Makes x + y, then RELU6, then an operation on a constant and that result; all of it is one
+ * dispatch.
+ */
 static void make_chain(void)
 {
 	static const float factors[8] = { 0.5f, 1, 2, 3, 0.25f, 4, 5, 6 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plays a TensorFlow Lite whose models compute four values of the type TYPE, a number of TensorFlow Lite's.
- * If a delegate is given, the first is apart by APART: for floats, a share of the largest. An interpreter is
- * its options.
+ * Plays a TensorFlow Lite whose models compute four values of the type TYPE, a number of TensorFlow
+ * Lite's. If a delegate is given, the first value differs by APART: for floats, by this share of
+ * the largest value. An interpreter is its options.
  */
 #include <stdbool.h>
 #include <stddef.h>
