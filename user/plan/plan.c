@@ -299,7 +299,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 		*plan = plan_compile(model, options, NULL);
 	if (status || *plan)
 		return status;
-	/* Compiling it may have taken the time that there was. */
+	/* The deadline may have passed while the plan was compiled. */
 	status = plan_check_options(options, err);
 	if (!status)
 		status = plan_create(model, options, plan, err);

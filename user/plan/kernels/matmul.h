@@ -22,7 +22,10 @@ struct nn_matmul {
 	bool transpose_y;
 	size_t panel;			/* columns */
 	uint32_t panels;
-	/* Axes of the batches, the last one first, and by how many elements both factors move. */
+	/*
+	 * For the axes of the batches, the last one first: the distance in elements between two
+	 * batches of both factors.
+	 */
 	size_t dims[NN_MATMUL_AXES];
 	size_t steps_x[NN_MATMUL_AXES];
 	size_t steps_y[NN_MATMUL_AXES];

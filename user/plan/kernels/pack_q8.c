@@ -47,7 +47,7 @@ void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, v
 	round[lane / 2] = nn_q8_round(-m->shift);
 }
 
-/* Zeros what may stay so: the scales of a panel, and weights where some are padding. */
+/* Zeros the parts that may stay zero: the scales of a panel, and weights with padding. */
 static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, size_t vectors,
 			size_t first, void *panel, size_t size)
 {

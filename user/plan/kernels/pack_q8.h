@@ -31,7 +31,10 @@ void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, 
 			     .size = nn_pairs_size, .pack = nn_pack_pairs
 #define NN_GEMM_EIGHTS(depth) .lanes = 8, .group = depth, .size = nn_eights_size, .pack = nn_pack_eights
 
-/* Parameters of a channel, whose accumulators want `bias` besides, in a place of its panel. */
+/*
+ * Packs the parameters of a channel, whose accumulators get `bias` added, into its place in a
+ * panel.
+ */
 void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place);
 
 /* Does the same as nn_pack_scale() in lane `lane` of eight. */

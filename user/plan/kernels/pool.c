@@ -23,7 +23,7 @@ struct pool {
 	struct nn_q8 q;
 };
 
-#define MAX_PIXELS (1 << 23)	/* the sum of as many bytes fits into an int32_t */
+#define MAX_PIXELS (1 << 23)	/* largest number of bytes whose sum fits in an int32_t */
 
 /* Without dilation each window has a pixel of the image; it may be the only one. */
 #define NN_STATE struct pool
@@ -103,7 +103,7 @@ static uint8_t clamp_q8(const struct pool *p, int32_t value)
 	return (uint8_t)(value > p->high_q8 ? p->high_q8 : value);
 }
 
-/* Even the activation "none" clamps: infinity becomes the largest number. */
+/* Even the activation "none" clamps, so infinity becomes the largest number. */
 static void reduce_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		       const float *in, float *out)
 {

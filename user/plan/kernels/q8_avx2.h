@@ -11,7 +11,7 @@
 #include "plan/kernels/isa_x86.h"
 #include "plan/kernels/unroll.h"
 
-/* NNAPI's fixed-point arithmetic; `positive`: all that is negative becomes the same byte. */
+/* NNAPI's fixed-point arithmetic. With `positive`, all negative values become the same byte. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 __m256i
 q8_scaled_avx2(__m256i acc, const struct nn_q8_scale *s, bool positive)
 {

@@ -78,7 +78,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m51
 	x = _mm512_adds_epi16(x, _mm512_set1_epi16((int16_t)o->zero));
 	x = _mm512_max_epi16(x, _mm512_set1_epi16((int16_t)o->low));
 	x = _mm512_min_epi16(x, _mm512_set1_epi16((int16_t)o->high));
-	/* A masked store takes several times as long. */
+	/* A masked store takes several times as long as these. */
 	if (columns >= 2 * 16)
 		_mm256_storeu_si256((__m256i *)c, _mm512_cvtepi16_epi8(x));
 	else

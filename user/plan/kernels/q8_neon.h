@@ -19,7 +19,7 @@
 
 /*
  * The instruction rounds the upper half of the doubled product, the shift rounds ties up. Negative
- * ties still have to be rounded away from zero, unless all that is negative becomes the same byte.
+ * ties still have to be rounded away from zero, unless all negative values become the same byte.
  */
 static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multiplier,
 						int32x4_t shift, bool positive)
@@ -108,7 +108,7 @@ static inline struct q8_tail q8_tail_of(size_t depth)
 	return t;
 }
 
-/* Fewer than 8 bytes: a copy would be a call, which costs all vector registers. */
+/* Stores fewer than 8 bytes. memcpy() would be a call, which spills all vector registers. */
 static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 {
 	uint64_t bytes = 0;
@@ -182,7 +182,7 @@ struct q8_panel {
 	size_t next;			/* bytes from a panel's weights to those of the next one */
 	uint8_t *c;
 	size_t c_stride;
-	int32_t *sums;			/* NULL: bytes are wanted */
+	int32_t *sums;			/* sums in place of bytes; NULL for bytes */
 	size_t sums_stride;
 	size_t columns;
 	int32x4_t bias[2 * Q8_EIGHTS];

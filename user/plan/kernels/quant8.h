@@ -27,7 +27,10 @@ struct nn_q8_channels {
 	struct nn_multiplier multipliers[NN_Q8_CHANNELS];
 };
 
-/* Reads those of [first, first + count). False: accumulators may exceed 30 bits. */
+/*
+ * Reads the parameters of channels [first, first + count). Returns false if accumulators may exceed
+ * 30 bits.
+ */
 bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
 		    struct nn_q8_channels *q);
 

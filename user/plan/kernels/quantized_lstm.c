@@ -131,7 +131,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Bytes less their zero point; what is behind them up to padded() is zeroed. */
+/* Copies bytes without their zero point; elements behind them up to padded() are zeroed. */
 static void widen(const uint8_t *from, uint8_t flip, int32_t zero, size_t count, int16_t *to)
 {
 	for (size_t i = 0; i < count; i++)
@@ -171,7 +171,7 @@ struct product {
 	uint32_t blocks;		/* of a gate */
 };
 
-/* Rows [first, first + count) of a gate: weights times x, scaled, then those times h. */
+/* Computes rows [first, first + count) of a gate: weights times x, scaled, then weights times h. */
 static void multiply(const struct product *p, uint32_t gate, size_t first, size_t count)
 {
 	const struct lstm *l = p->l;

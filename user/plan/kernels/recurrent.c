@@ -150,7 +150,7 @@ struct product {
 	const struct nn_isa *isa;
 	const struct nn_recurrent *l;
 	struct nn_gemm_f32 gemm;	/* product of the first gate */
-	size_t panels_size;		/* floats of the weights of one */
+	size_t panels_size;		/* floats of one direction's weights */
 	uint32_t blocks;		/* of a gate */
 	size_t block_columns;
 };
@@ -171,7 +171,10 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 	p->isa->gemm_f32(&gemm);
 }
 
-/* Whether a product is worth other threads, which sleep where those of every step are not. */
+/*
+ * Returns whether a product is worth other threads. They sleep if the products of each step are
+ * not.
+ */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {
 	bool awake = l->sequence.batch * l->width * l->outputs >= MIN_SHARED;
@@ -179,7 +182,7 @@ static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 	return rows * l->width * depth >= (awake ? MIN_SHARED : MIN_WAKING);
 }
 
-/* Cuts it in as many blocks as keep all threads busy. */
+/* Cuts the product in as many blocks as keep all threads busy. */
 static void divide_product(struct product *p, uint32_t threads)
 {
 	const size_t panel = NN_PANEL_VECTORS * p->isa->lanes, units = p->gemm.columns;

@@ -9,15 +9,15 @@
 
 enum { X, AXES };
 
-#define MAX_SUM (1 << 23)	/* bytes whose sum an int32_t holds */
+#define MAX_SUM (1 << 23)	/* largest number of bytes whose sum fits in an int32_t */
 
 struct reduce {
 	enum nn_reduction reduction;
 	bool is_float;
 	bool is_bool;			/* bytes whose values other than 0 are equal */
-	uint8_t flip;			/* makes of bytes unsigned ones of which the largest is wanted */
+	uint8_t flip;	/* bits that make bytes unsigned, and the wanted extreme the largest */
 	size_t outer;			/* rows, or matrices of columns */
-	size_t count;			/* elements that become one */
+	size_t count;			/* elements that are reduced to one */
 	size_t stride;			/* distance between elements: that number of columns */
 	size_t task_outer;
 };
@@ -177,7 +177,7 @@ static uint8_t extreme_of_row(const struct nn_isa *isa, const struct reduce *d, 
 	return d->is_bool ? best != 0 : best;
 }
 
-/* A mean is cut, not rounded. A flipped sign bit made a signed byte 128 larger. */
+/* A mean is truncated, not rounded. A flipped sign bit made a signed byte 128 larger. */
 static uint8_t mean_of(const struct reduce *d, int32_t sum)
 {
 	return (uint8_t)((sum - (int32_t)d->count * d->flip) / (int32_t)d->count);

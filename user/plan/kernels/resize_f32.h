@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of images that are resized, for one instruction set; included like, and after,
- * elementwise_f32.h.
+ * Rows of images that are resized, for one instruction set. It is included after elementwise_f32.h
+ * and in the same way.
  */
 #if !defined(BYTES_OF_INTS) || !defined(INTS_OF_BYTES) || !defined(LANES) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
 #error "resize_f32.h needs: BYTES_OF_INTS INTS_OF_BYTES LANES SPLAT TARGET VF"
 #endif
 
-/* Bytes as floats, up to a vector of them; flip is 0x80 if they are signed. */
+/* Loads bytes as floats, up to a vector of them; flip is 0x80 if they are signed. */
 static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t count, uint8_t flip)
 {
 	bytes_f32 bytes = { 0 };
@@ -62,7 +62,7 @@ static inline ALWAYS_INLINE TARGET void blend_all_f32(const struct nn_blend *b, 
 		};
 
 		for (size_t c = 0; c < channels; c += LANES) {
-			/* Rather some channels twice than a part of a vector. */
+			/* Computing some channels twice is better than a part of a vector. */
 			size_t from = channels < LANES || c + LANES <= channels ? c : channels - LANES;
 			const size_t at[2] = { s->low * channels + from, s->high * channels + from };
 

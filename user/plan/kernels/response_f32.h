@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION for one instruction set; included like, and after,
- * elementwise_f32.h, by who also defines SQRT.
+ * LOCAL_RESPONSE_NORMALIZATION for one instruction set. It is included after elementwise_f32.h and
+ * in the same way; the includer also defines SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(SPLAT) || !defined(SQRT) || \
     !defined(STORE) || !defined(TARGET) || !defined(VF)

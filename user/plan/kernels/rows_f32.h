@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of floats times rows, as they lie, for one instruction set; included like, and after,
- * elementwise_f32.h.
+ * Rows of floats times rows, without packing, for one instruction set. It is included after
+ * elementwise_f32.h and in the same way.
  */
 #if !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)

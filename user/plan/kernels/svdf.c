@@ -71,8 +71,8 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 /* ---- Running ---- */
 
 /*
- * The product of a filter's memory and the weights; the oldest output is first, and `now` is the
- * last. All then move up, and the last place is 0.
+ * Multiplies a filter's memory by the weights; the oldest output is first, and `now` is the last.
+ * Then all outputs move up, and the last place becomes 0.
  */
 static float remember(const float *memory, const float *weights, size_t count, float now,
 		      float *next)

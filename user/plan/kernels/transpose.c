@@ -43,7 +43,7 @@ static void add_axis(struct transpose *t, size_t dim, size_t step)
 	t->steps[t->count++] = step;
 }
 
-/* False: the input's elements are nowhere neighbours. */
+/* Returns false if no elements of the input are adjacent. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct transpose *t = state;
@@ -285,7 +285,7 @@ static void move(const struct transpose *t, const struct part *p)
 		turn_4(p);
 }
 
-/* Moves what lies under the axes from `axis` on, except the two that a part has. */
+/* Moves the elements under the axes from `axis` on, except the two axes of a part. */
 static void walk(const struct transpose *t, uint32_t axis, size_t first, size_t end,
 		 struct part p)
 {

@@ -10,7 +10,9 @@
 #include "ops/traits.h"
 #include "plan/kernels/kernel.h"
 
-/* The operand in whose memory one lies in the end, and how far from its beginning. */
+/*
+ * Finds the operand in whose memory an operand finally lies, and its distance from the beginning.
+ */
 static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)
 {
 	*delta = 0;
@@ -40,7 +42,7 @@ static bool has_memory(const struct compiled *c, uint32_t operand)
 	return kind == PLACE_ARENA || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
 }
 
-/* Lets an operand of the arena, or one that the caller has memory for, use another's bytes. */
+/* Lets an operand of the arena, or one in the caller's memory, use another operand's bytes. */
 static bool share(struct compiled *c, uint32_t from, uint32_t to)
 {
 	size_t delta;
@@ -76,7 +78,7 @@ static bool is_quantised_alike(const struct nn_tensor *a, const struct nn_tensor
 	return a->type == b->type && a->scale == b->scale && a->zero_point == b->zero_point;
 }
 
-/* `count` inputs from `first` on, of which the output has slabs one after the other. */
+/* Lets `count` inputs from `first` on be consecutive slabs of the output. */
 static bool join(struct compiled *c, const struct compiled_step *step, uint32_t first,
 		 uint32_t count)
 {

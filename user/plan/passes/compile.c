@@ -77,7 +77,7 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 
 /* ---- Constants ---- */
 
-/* Memory that the plan owns; NULL: none. */
+/* Allocates memory that the plan owns; returns NULL if memory runs out. */
 static void *own(struct compiler *k, size_t size)
 {
 	struct compiled *c = k->c;
@@ -166,14 +166,17 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 
 /* ---- Shapes ---- */
 
-/* Whether nothing is known of an operand's value by now, or it must not be looked at. */
+/* Returns whether an operand's value is unknown at this point, or must not be used. */
 static bool is_unknown(const struct compiler *k, uint32_t operand)
 {
 	return !k->data[operand] ||
 	       (k->weights && operand_of(k, operand)->lifetime == NN_CONSTANT_REFERENCE);
 }
 
-/* Gives inputs whose values are not known zeros, as many as the largest wants. False: no memory. */
+/*
+ * Gives inputs with unknown values zeros, as many as the largest one needs. Returns false if memory
+ * runs out.
+ */
 static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 {
 	size_t most = 0;
@@ -184,7 +187,7 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 		if (!k->inputs[i].omitted && is_unknown(k, o->inputs[i]) && size > most)
 			most = size;
 	}
-	/* Temporaries may be larger than all operands whose shapes the model tells. */
+	/* Temporaries may be larger than all operands whose shapes the model gives. */
 	if (most > k->zeros_size) {
 		pages_free(k->zeros, k->zeros_size);
 		k->zeros = pages_zeros(most);
@@ -196,7 +199,7 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 	return k->zeros;
 }
 
-/* Infers an operation's outputs, and computes them or makes it a step. */
+/* Infers an operation's outputs, and computes them or makes the operation a step. */
 static bool add_operation(struct compiler *k, uint32_t index)
 {
 	const struct step *from = &k->c->plan->graphs[0].steps[index];
@@ -217,7 +220,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	r.err = &err;
 	if (!set_zeros(k, o))
 		return false;
-	/* A result by now is one that depends on what we do not know. */
+	/* A result at this point depends on unknown values. */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
 		k->c->tensors[o->outputs[i]] = r.outputs[i];
@@ -409,7 +412,7 @@ static bool find_kernels(struct compiler *k)
 	return true;
 }
 
-/* Whether a step has constants that are packed once. */
+/* Returns whether a step has constants that are packed once. */
 static bool packs_once(const struct compiled_step *step)
 {
 	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
@@ -429,7 +432,7 @@ static void place_weights(struct compiled *c, const char *next)
 	}
 }
 
-/* Packs weights where another plan may have the same. */
+/* Packs weights that another plan may have packed in the same way. */
 static const void *pack_shared(const struct compiled *c, const struct nn_ready *ready,
 			       struct nn_run *r)
 {
@@ -534,7 +537,9 @@ static bool lay_out(struct compiler *k)
 	return compiled_layout(k->c);
 }
 
-/* The passes over a compiled plan, in their order. False: the plan is interpreted. */
+/*
+ * The passes over a compiled plan, in their order. If one returns false, the plan is interpreted.
+ */
 static const struct {
 	const char *name;
 	bool (*run)(struct compiler *k);

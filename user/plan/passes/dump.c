@@ -143,7 +143,7 @@ static void print_text(const struct shown *d)
 	}
 }
 
-/* The writer of an operand: an edge of the graph leads from there. */
+/* Prints an edge of the graph from the operation that writes an operand. */
 static void print_edges(const struct shown *d, uint32_t node)
 {
 	const struct nn_operation *o = operation_at(d, node);

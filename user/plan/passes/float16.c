@@ -15,10 +15,10 @@ enum { X, WEIGHTS, BIAS };
 /* Facts of an operand. */
 struct fact {
 	uint32_t half;			/* the float16 operand with the same value, or NONE */
-	uint32_t readers;		/* operations in float16 that read it */
+	uint32_t readers;		/* number of float16 operations that read it */
 	/* The operand, or the one that it was converted from, is constant. */
 	bool is_constant;
-	bool is_half;			/* an operation in float16 writes it */
+	bool is_half;			/* a float16 operation writes it */
 };
 
 struct narrow {
@@ -35,7 +35,7 @@ static bool is_float(const struct narrow *w, uint32_t operand)
 	return w->s->operands[operand].type == NN_TENSOR_FLOAT32;
 }
 
-/* Whether it is the operation that converts, and does so from float16: no value changes. */
+/* Returns whether the operation converts from float16, which changes no value. */
 static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && is_float(w, o->outputs[0]) &&
@@ -205,7 +205,7 @@ struct nn_model *plan_float16(const struct nn_model *model)
 
 	if (model->num_subgraphs != 1 || model->num_extensions)
 		return NULL;
-	/* An operand is converted once each way at most. */
+	/* Each operand is converted at most once in each direction. */
 	w = rewrite_create(model, &(struct rewrite_room){
 		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands,
 		.operations = 2 * operands, .indices = 4 * operands });

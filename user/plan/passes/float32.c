@@ -9,8 +9,8 @@
 
 /* Facts of an operand. */
 struct fact {
-	uint32_t twin;			/* the float32 one in its place, or itself */
-	bool rounded;			/* a CAST of the model makes it float16 */
+	uint32_t twin;			/* the float32 operand in its place, or itself */
+	bool rounded;			/* a CAST of the model rounds it to float16 */
 };
 
 struct wide {
@@ -129,7 +129,7 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 	}
 }
 
-/* CASTs of what is known before come first, those of outputs last. */
+/* Adds CASTs: those of inputs and constants come first, those of outputs last. */
 static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {
 	for (uint32_t i = 0; i < count; i++) {

@@ -36,7 +36,7 @@ static bool is_internal(const struct folding *f, uint32_t index)
 	       f->producers[index];
 }
 
-/* The step whose result another one reads first, or NULL. */
+/* Returns the step that writes another step's first input, or NULL. */
 static struct compiled_step *step_before(const struct folding *f,
 					 const struct compiled_step *step)
 {
@@ -77,7 +77,7 @@ static bool read_border(const struct folding *f, const struct compiled_step *pad
 	return true;
 }
 
-/* Whether a PAD has an input for what it writes. */
+/* Returns whether a PAD has an input for the value that it writes. */
 static bool has_value(const struct compiled_step *pad)
 {
 	return pad->operation->num_inputs > 2;
@@ -103,7 +103,7 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 		memcpy(value, scalar, sizeof(*value));
 		return true;
 	}
-	/* A stored byte: in steps of the scale. */
+	/* The value is a stored byte, in steps of the scale. */
 	memcpy(&stored, scalar, sizeof(stored));
 	stored = x->type == NN_TENSOR_QUANT8_ASYMM ? (uint8_t)stored : (int8_t)stored;
 	*value = (float)(stored - x->zero_point);
@@ -136,7 +136,7 @@ static float least_value(const struct folding *f, uint32_t operand)
 	return activation == 1 || activation == 3 ? 0 : least;
 }
 
-/* Whether a window sees a border of this value as it sees its own padding. */
+/* Returns whether a window treats a border of this value like its own padding. */
 static bool is_padding(const struct folding *f, enum nn_border border, uint32_t operand, float value)
 {
 	return border == NN_BORDER_LEAST ? value <= least_value(f, operand) : value == 0;
@@ -240,7 +240,10 @@ static uint32_t permuted(const struct folding *f, const struct compiled_step *st
 	return permutation ? (uint32_t)permutation[i] : f->c->tensors[step->input].rank - 1 - i;
 }
 
-/* Whether axes of more than one element keep their order in a step, with `before` before it. */
+/*
+ * Returns whether axes of more than one element keep their order in a step and the step `before`
+ * it.
+ */
 static bool keeps_order(const struct folding *f, const struct compiled_step *before,
 			const struct compiled_step *step)
 {

@@ -18,7 +18,7 @@ static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 /* Facts of an operand. "There" means that the operand exists in NCHW. */
 struct fact {
 	uint32_t twin;			/* the operand's version in NHWC, or NONE */
-	uint32_t wanted;		/* operations that want it in NHWC */
+	uint32_t wanted;		/* number of operations that want it in NHWC */
 	uint32_t reader;		/* the last operation that reads it, or NONE */
 };
 
@@ -40,7 +40,10 @@ static const void *ints_of(const struct nn_model *model, const struct nn_operand
 	return nn_operand_value_of_count(model, o, NN_TENSOR_INT32, count, NULL);
 }
 
-/* Whether it has its output's shape as an input, like no other operation on images. */
+/*
+ * Returns whether the operation has its output's shape as an input; no other operation on images
+ * does.
+ */
 static bool has_wanted_shape(const struct nn_operation *o)
 {
 	return o->type == NN_OP_TRANSPOSE_CONV_2D && o->num_inputs == 9;
@@ -231,7 +234,7 @@ static void need_nchw(struct turned *w, uint32_t index)
 	w->r.is_there[index] = true;
 }
 
-/* An input of an operation in NHWC: an image, or a constant by channel as a vector. */
+/* Returns the input of an operation in NHWC: an image, or a constant by channel as a vector. */
 static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uint32_t index)
 {
 	const struct nn_operand *x = &w->r.operands[o->inputs[index]];
@@ -376,7 +379,7 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	if (!nn_traits(o->type)->only_reshapes || !is_turned(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
-	/* TRANSPOSE alone puts rows and columns of channels in each other's place. */
+	/* This TRANSPOSE exchanges rows and columns of channels. */
 	middle = only_reader(w, model, o);
 	if (!middle || middle->type != NN_OP_TRANSPOSE || !is_known_image(image))
 		return false;

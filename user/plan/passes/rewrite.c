@@ -6,7 +6,7 @@
 #include "ops/op.h"
 #include "plan/passes/rewrite.h"
 
-/* Takes an aligned part of a block; with a base of NULL it only counts. */
+/* Takes an aligned part of a block; with a NULL base it only counts. */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;

@@ -28,11 +28,11 @@ struct rewrite {
 /* Sizes of a pass's structure, which begins with struct rewrite, and of its facts of an operand. */
 struct rewrite_room {
 	size_t pass, fact;
-	/* Numbers of these, and bytes of values, besides those of the model. */
+	/* Numbers of these elements, and bytes of values, in addition to those of the model. */
 	size_t operands, operations, indices, bytes;
 };
 
-/* Copies a model, except its operations. NULL: out of memory. */
+/* Copies a model, except its operations. Returns NULL if memory runs out. */
 void *rewrite_create(const struct nn_model *from, const struct rewrite_room *room);
 
 /* Adds an operation and returns its operands, inputs first, for the caller to change. */
