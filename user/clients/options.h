@@ -11,9 +11,9 @@
 #define OPTIONS_ERROR_SIZE 256
 
 struct options {
-	char *device;			/* NULL: the plug-in's choice */
+	char *device;			/* NULL for the plug-in's choice */
 	char *cache_dir;		/* NULL: compilations are not cached */
-	char *cache_token;		/* NULL: from the contents of a partition */
+	char *cache_token;		/* NULL: computed from the contents of a partition */
 	char *runtime;			/* the runtime's name in messages; NULL for the default */
 	char *model;			/* the model's name in messages, or NULL */
 	char *report;	/* file of the report, see report.h; NULL: do not write one */
@@ -24,7 +24,7 @@ struct options {
 	bool disallow_cpu;
 	uint32_t num_threads;	/* with 1 the device computes on one thread; 0 if not given */
 	uint32_t max_partitions;	/* 0: any number */
-	uint32_t min_work;		/* least work of a partition that is not the whole graph */
+	uint32_t min_work;	/* minimum work of a partition that is not the whole graph */
 	/* Number of shapes that stay compiled; 0 if the plug-in has no such option. */
 	uint32_t max_shapes;
 	uint32_t verbosity;

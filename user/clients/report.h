@@ -18,7 +18,7 @@ struct report_part {
 	uint64_t in, out, constants;
 };
 
-/* Truncates and opens the file; NULL: that failed. */
+/* Truncates and opens the file; returns NULL on failure. */
 FILE *report_open(const char *path, const char *device);
 
 /* Writes a node. If the node is left to the runtime, `part` is -1 and `why` not NULL. */

@@ -222,7 +222,7 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	free(wanted);
 }
 
-/* A model in the making: operands get numbers at their first use. */
+/* A model under construction: operands get numbers at their first use. */
 struct making {
 	const struct builder *b;
 	ANeuralNetworksModel *model;

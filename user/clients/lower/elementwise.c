@@ -6,7 +6,7 @@
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 
-/* Returns whether the result has the one scale and zero point of these operations. */
+/* Returns whether the result has the fixed scale and zero point of these operations. */
 static bool is_fixed(const struct operand *out, float scale, int32_t zero)
 {
 	const bool is_signed = out->type == NN(TENSOR_QUANT8_ASYMM_SIGNED);

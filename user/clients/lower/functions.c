@@ -141,7 +141,7 @@ uint32_t sign_of(struct lowering *t, uint32_t x)
 	return selected(t, above, filled_like(t, x, 1), below);
 }
 
-/* max(x, 0) + log(1 + exp(-|x|)) does not overflow. */
+/* Computes max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
 uint32_t softplus_of(struct lowering *t, uint32_t x)
 {
 	uint32_t small = unary(t, NN(EXP), unary(t, NN(NEG), unary(t, NN(ABS), x)));

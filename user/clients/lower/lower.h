@@ -34,7 +34,7 @@ struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
-	uint64_t work;			/* multiplications; for other nodes elements */
+	uint64_t work;			/* work: multiplications; for other nodes, elements */
 	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
 	const struct devices *devices;	/* devices to query; NULL: assume none */

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-/* Transposes more dimensions than TRANSPOSE has: moves the first of the result, then the next. */
+/*
+ * Transposes more dimensions than TRANSPOSE supports: moves the first dimension of the result, then
+ * the next.
+ */
 static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *places,
 				uint32_t *dims)
 {

@@ -51,7 +51,7 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 
 /* The nodes after a GEMM of the output of `quantise`. */
 struct chain {
-	const struct node *cast, *mul;	/* NULL: the product is in float */
+	const struct node *cast, *mul;	/* NULL if the product is in float */
 	const struct node *scale;	/* the product of the scales */
 	struct dynamic_node what;
 	/* last node of the pattern: the product, the Mul, or an Add after it */

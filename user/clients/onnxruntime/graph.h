@@ -16,11 +16,11 @@ struct value {
 	char *name;
 	int type;			/* an enum onnx_type; ONNX_NONE if it is not a tensor */
 	struct shape shape;		/* shape as ONNX Runtime inferred it */
-	uint32_t symbols[MAX_RANK];	/* a hash of the name of each unknown dimension, or 0 */
+	uint32_t symbols[MAX_RANK];	/* hash of the name of each unknown dimension, or 0 */
 	const void *data;		/* of a constant */
 	size_t size;
-	void *owned;			/* data, if it was copied */
-	struct node *producer;		/* NULL: an input, a constant, or from another graph */
+	void *owned;			/* data, if they were copied */
+	struct node *producer;	/* NULL for an input, a constant, or a value of another graph */
 	uint32_t consumers;		/* number of node inputs in this graph that use it */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */
@@ -31,7 +31,7 @@ struct attribute {
 	char *name;
 	int64_t *ints;			/* integers of the attribute; also a single one */
 	float *floats;			/* floats of the attribute; also a single one */
-	/* strings, each with its zero; count is the total of bytes */
+	/* strings, each with its terminator; count is the total number of bytes */
 	char *string;
 	size_t count;
 	OrtValue *tensor;
@@ -65,7 +65,7 @@ struct graph {
 	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
 };
 
-/* Reads a graph. NULL: out of memory, or ONNX Runtime failed. */
+/* Reads a graph. Returns NULL if memory runs out or ONNX Runtime fails. */
 struct graph *graph_read(const struct ort *ort, const OrtGraph *graph);
 void graph_free(struct graph *graph);
 
@@ -84,7 +84,7 @@ const char *node_string(const struct node *node, const char *name, const char *o
  */
 const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count);
 
-/* Returns the bytes of an element; 0: no fixed size, or an unknown type. */
+/* Returns the bytes of an element; 0 without a fixed size, or for an unknown type. */
 size_t onnx_size(int type);
 const char *onnx_name(int type);
 

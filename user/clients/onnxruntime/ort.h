@@ -152,7 +152,7 @@ struct ort_ep_factory {
 						OrtSyncStreamImpl **stream);
 };
 
-/* Loads the calls from the tables. False: this ONNX Runtime has no version 23. */
+/* Loads the calls from the tables. Returns false if this ONNX Runtime has no version 23. */
 bool ort_load(struct ort *ort, const struct ort_api_base *base);
 
 /* Returns whether a call succeeded, and releases its status. */

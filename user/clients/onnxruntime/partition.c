@@ -21,7 +21,7 @@ struct cost {
 	uint64_t work;
 };
 
-/* Shapes are tried with small numbers, and with numbers that are as large as windows want them. */
+/* Shapes are tried with small numbers, and with numbers that are large enough for windows. */
 enum { ROUNDS = 2, LARGE = ROUNDS };
 
 /* Returns a number for an unknown dimension; dimensions of the same name get the same number. */
@@ -123,7 +123,10 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 	return any;
 }
 
-/* Tries all nodes; `again`: an earlier node was rejected with a later one, so try again. */
+/*
+ * Tries all nodes. Sets `again` if an earlier node was rejected together with a later one, so that
+ * it must be tried again.
+ */
 static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
 		      struct cost *costs, char **why, bool *again)
 {
@@ -334,7 +337,7 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 	return count;
 }
 
-/* Tries small shapes, and large ones if nodes are left. Returns the round that counts, or -1. */
+/* Tries small shapes, and large ones if nodes are left. Returns the round that is used, or -1. */
 static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 		     char **why)
 {

@@ -13,7 +13,7 @@
 
 struct partitions {
 	uint32_t count;
-	int32_t *of;			/* part of each node; -1: ONNX Runtime's */
+	int32_t *of;			/* part of each node; -1 for ONNX Runtime's */
 	char **why;	/* reason for -1; NULL if the node is claimed, or if memory ran out */
 	uint32_t node_count;
 };

@@ -35,7 +35,7 @@ struct program {
 	uint32_t *in, *out;		/* values of the run's inputs and outputs */
 	uint32_t in_count, out_count;
 	pthread_mutex_t lock;		/* protects the fields that follow */
-	struct compiled *compiled;	/* the last one used first */
+	struct compiled *compiled;	/* list of compilations, the last used one first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
 	bool on_cpu;			/* the devices failed, */
@@ -501,7 +501,7 @@ static int execute(struct run *run, struct compiled *c)
 	return result ? result : good ? ANEURALNETWORKS_NO_ERROR : -1;
 }
 
-/* Returns whether another compilation may help: the engine died, or failed temporarily. */
+/* Returns whether another compilation may help, because the engine died or failed temporarily. */
 static bool worth_another(int result)
 {
 	return result == ANEURALNETWORKS_DEAD_OBJECT ||

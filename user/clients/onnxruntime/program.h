@@ -23,7 +23,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 			    char *message, size_t size);
 void program_free(struct program *program);
 
-/* Runs it. False: failed, with a message. */
+/* Runs the part. Returns false, with a message, on failure. */
 bool program_run(struct program *program, OrtKernelContext *context, char *message, size_t size);
 
 #endif

@@ -87,8 +87,8 @@ uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const
 }
 
 /*
- * Reads the constant scale and zero point of a node that quantises or dequantises; false: not
- * constant.
+ * Reads the constant scale and zero point of a node that quantises or dequantises; returns false if
+ * they are not constant.
  */
 static bool parameters(struct lowering *t, const struct node *node, float *scale,
 		       int32_t *zero)

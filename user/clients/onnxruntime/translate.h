@@ -22,7 +22,7 @@ struct qlinear {
 struct translated {
 	bool ready;	/* its shape is known, and it is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;		/* constants and inputs get it at their first use */
+	uint32_t operand;	/* operand; constants and inputs get it at their first use */
 	/* elements of a constant, in the value's ONNX type; otherwise NULL */
 	const void *data;
 	bool quantised;			/* scale and zero point are known */
@@ -36,9 +36,10 @@ struct translation {
 	const struct graph *graph;
 	struct translated *values;
 	const struct node *node;
-	bool *done;			/* nodes that were translated as part of another */
+	bool *done;	/* for each node: it was translated as part of another node */
 	struct dynamic_node *dynamic;	/* for each node; see dynamic.h */
-	const struct qlinear *qlinear;	/* NULL: the node is of another kind */
+	/* Description of a QLinear node; NULL for another kind of node. */
+	const struct qlinear *qlinear;
 	bool is_wide;			/* float16 is float32 inside of the node */
 	uint32_t quantised_out;	/* quantised output of a node in quantised form; see quantised.h */
 };
@@ -125,7 +126,7 @@ bool translate_node(struct translation *t, const struct node *node);
 /* Returns the translator of an operator, or NULL and a reason. */
 translator *translator_of(struct lowering *t, const struct node *node);
 
-/* Returns the OperandCode for an ONNX type; -1: none. */
+/* Returns the OperandCode for an ONNX type; -1 without one. */
 int32_t nnapi_type(int type);
 
 #endif

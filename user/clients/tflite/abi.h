@@ -294,7 +294,7 @@ struct tfl_bidirectional_rnn {
 struct tfl_lstm {
 	int activation;
 	float cell_clip, proj_clip;
-	int kernel_type;		/* 0: full; 1: basic */
+	int kernel_type;		/* 0 for full, 1 for basic */
 };
 
 struct tfl_sequence_lstm {

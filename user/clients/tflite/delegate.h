@@ -12,7 +12,7 @@
 #include "clients/tflite/abi.h"
 
 struct buffer {
-	ANeuralNetworksMemory *memory;	/* NULL: the handle is free */
+	ANeuralNetworksMemory *memory;	/* memory of the handle; NULL if the handle is free */
 	int fd;
 	size_t size;
 	size_t offset;

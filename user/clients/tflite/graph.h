@@ -16,7 +16,7 @@ struct graph_port {
 	int tensor;
 	/* a variable tensor's new value, which is copied back to it */
 	bool state;
-	bool shared;			/* a state that is also an output of its node */
+	bool shared;			/* the state is also an output of its node */
 	/* tensor of the output that other nodes read too; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
@@ -36,7 +36,7 @@ struct graph {
 	struct graph_port *states;
 	uint32_t num_states;
 
-	bool is_old;			/* parameters lack what versions after 2.9 appended */
+	bool is_old;	/* parameters lack the fields that versions after 2.9 appended */
 	const struct tfl_node *node;	/* in translation */
 	uint32_t first;			/* its first operation */
 	bool dequantises;		/* compilation converts the node's weights to float32 */
@@ -59,7 +59,7 @@ void graph_free(struct graph *g);
 
 /* ---- Contents of the TensorFlow Lite graph ---- */
 
-/* Return the tensors of the node; NULL: missing. */
+/* Return the tensors of the node; NULL if they are missing. */
 const struct tfl_tensor *tensor_in(const struct lowering *t, uint32_t i);
 const struct tfl_tensor *tensor_out(const struct lowering *t, uint32_t i);
 uint32_t out_count(const struct lowering *t);
@@ -100,7 +100,10 @@ uint32_t out_like(struct lowering *t, uint32_t i);
 uint32_t low_in(struct lowering *t, uint32_t i);
 /* Returns input i, int32 or int64; an index that exceeds 32 bits becomes the nearest one that does not. */
 uint32_t index_in(struct lowering *t, uint32_t i);
-/* Views a constant input's data as another type of the same size; others with another shape and scale. */
+/*
+ * Views a constant input's data as another type of the same size. Other inputs must already have
+ * the shape and scale.
+ */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */
 void set(struct lowering *t, uint32_t i, uint32_t operand);

@@ -30,7 +30,7 @@ struct kernel {
 	bool *known;			/* by output: TensorFlow Lite has computed it */
 	int num_outputs;
 
-	bool is_late;			/* shapes are known only when it runs */
+	bool is_late;			/* the shapes are known only when the kernel runs */
 	bool is_whole;			/* nearly all of the graph: it is never too small */
 	bool is_left;			/* TensorFlow Lite computes these shapes */
 	uint64_t changes, runs;
@@ -45,7 +45,7 @@ struct kernel {
 	bool is_idle;			/* there is nothing to compute, so there is no model */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
-	int *shapes;			/* ranks and dimensions that it was built for */
+	int *shapes;			/* ranks and dimensions for which it was built */
 	size_t num_shapes;
 
 	ANeuralNetworksCompilation *compilation;
@@ -142,7 +142,7 @@ static bool is_state(struct graph *g, int tensor)
 	return false;
 }
 
-/* Drops operations that no output needs. False: out of memory. */
+/* Drops operations that no output needs. Returns false if memory runs out. */
 static bool prune(struct kernel *k)
 {
 	struct graph *g = &k->graph;

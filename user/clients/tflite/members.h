@@ -18,14 +18,14 @@ struct member {
 	struct tfl_node node;
 	int index;
 	int32_t code;
-	uint32_t values;		/* bits of inputs whose values give shapes of outputs */
+	uint32_t values;	/* bits of the inputs whose values determine shapes of outputs */
 	node_function *prepare, *invoke;
 };
 
 struct members {
 	struct member *list;
 	int count;
-	struct tfl_ints **before;	/* dimensions of one node's outputs */
+	struct tfl_ints **before;	/* dimensions of one node's outputs before */
 };
 
 /* Copies the nodes of the list. False: out of memory; members_free() must follow anyway. */

@@ -14,7 +14,7 @@ struct row {
 	uint8_t min_inputs, max_inputs;
 	bool params;			/* the node has parameters, which are mandatory */
 	bool optional;			/* inputs below min_inputs may be absent */
-	bool raw;			/* quantised values are moved, so they need no scale */
+	bool raw;			/* values are only moved, so quantised ones need no scale */
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs have one type */
 	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */

@@ -123,7 +123,10 @@ static bool is_dense(const struct choice *c, const struct candidate *n)
 	return n->code == TFL_OP_DENSIFY && n->node->outputs->size == 1 && only_constants(c, n);
 }
 
-/* Returns whether the outputs' values follow from shapes: SHAPE, and what is computed from it. */
+/*
+ * Returns whether the outputs' values depend on shapes only: those of SHAPE, and results computed
+ * from them.
+ */
 static bool follows_shapes(const struct choice *c, const struct candidate *n)
 {
 	const struct tfl_ints *in = n->node->inputs, *out = n->node->outputs;
@@ -295,7 +298,7 @@ static bool check_devices(struct choice *c)
 		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
 		ok = ok && supported && !g.b.failed;
 		taken = !ok || !g.b.operation_count || ask(c, &g, &constants, false, supported);
-		/* The model as a whole was rejected: find the node. */
+		/* The model as a whole was rejected, so find the node. */
 		if (!taken && !attempt)
 			ask(c, &g, &constants, true, supported);
 		for (int i = 0; i < c->count && !taken && attempt; i++)
@@ -325,7 +328,7 @@ static void leave_constants(struct choice *c)
 	}
 }
 
-/* Lists nodes that are taken and late, or taken and not. */
+/* Lists the claimed nodes that are late, or those that are not. */
 static struct tfl_ints *list_taken(const struct choice *c, bool late)
 {
 	struct tfl_ints *list = malloc(sizeof(*list) + (size_t)c->count * sizeof(int));
@@ -448,7 +451,10 @@ static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 	    partitions == 1 ? "" : "s", names);
 }
 
-/* A taken operation that TensorFlow Lite does not have gets the function that computes its shape. */
+/*
+ * An operation that is claimed and that TensorFlow Lite itself lacks gets the function that
+ * computes its shape.
+ */
 static bool supply(struct choice *c, const struct candidate *n)
 {
 	struct tfl_registration *registration;

@@ -16,7 +16,7 @@ struct candidate {
 	const struct tfl_node *node;
 	int32_t code;
 	bool taken;
-	bool can_be_late;		/* TensorFlow Lite's kernels can compute it when it runs */
+	bool can_be_late;	/* TensorFlow Lite's kernels can compute the node at run time */
 	bool late;			/* shapes are known only when it runs */
 	bool dequantises;		/* compilation converts its weights to float32 */
 	uint64_t work;

@@ -130,7 +130,7 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 	return !t->refused;
 }
 
-/* Multiplies by each head of K or V; the heads of Q that share it are its rows. */
+/* Multiplies by each head of K or V; its rows are the heads of Q that share it. */
 static uint32_t head_product(struct lowering *t, const struct attention *a, uint32_t x,
 			     uint32_t y, uint32_t inner, uint32_t columns, bool is_turned)
 {

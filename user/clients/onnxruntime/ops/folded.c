@@ -67,8 +67,8 @@ static int64_t whole(int type, const void *data, int64_t at)
 }
 
 /*
- * Computes an operation. False: the result overflows or is undefined. Division rounds to zero, as
- * in ONNX.
+ * Computes an operation. Returns false if the result overflows or is undefined. Division rounds to
+ * zero, as in ONNX.
  */
 static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 {

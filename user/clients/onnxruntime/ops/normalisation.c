@@ -189,7 +189,7 @@ void rms_norm_op(struct lowering *t)
 		       NO_VALUE);
 }
 
-/* The inputs are x, one to add, scale, bias (not if simplified), and one more to add. */
+/* Inputs: x, a number to add, scale, bias (not if simplified), and another number to add. */
 void skip_layer_norm_op(struct lowering *t)
 {
 	const bool is_simple = is_node(t, "SkipSimplifiedLayerNormalization");

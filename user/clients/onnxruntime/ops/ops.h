@@ -21,8 +21,8 @@ bool is_node(struct lowering *t, const char *op);
 bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
 /*
- * Reads a window for each of up to three axes, in dimension 0 of `w`. The tail in dimension 1 is
- * without what ceil_mode adds.
+ * Reads a window for each of up to three axes, in dimension 0 of `w`. The tail in dimension 1 does
+ * not include the padding that ceil_mode adds.
  */
 bool axes_read(struct lowering *t, const struct shape *shape, struct window w[3]);
 /* Returns the shape of the output with this many channels. */
@@ -33,7 +33,8 @@ uint32_t activated(struct lowering *t, uint32_t x);
 /* Adds an input that is broadcast to x. */
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
 
-enum { MOST_FOLDED = 1 << 16 };		/* elements; the device computes larger ones */
+/* Maximum number of elements; larger results are computed by the device. */
+enum { MOST_FOLDED = 1 << 16 };
 
 /*
  * Constant folding while a graph is translated. Returns the elements of an input if it is a small

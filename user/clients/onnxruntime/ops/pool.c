@@ -13,7 +13,10 @@ static bool pads_fit(const struct window *w)
 	return true;
 }
 
-/* Counts the elements of window `at` that are there; with `padded` those of the padding, too. */
+/*
+ * Counts the elements of window `at` that lie in the input; with `padded` also those in the
+ * padding.
+ */
 static int elements_of_window(const struct window *w, int64_t at, bool padded)
 {
 	const int64_t low = padded ? -w->head[0] : 0, high = w->in[0] + (padded ? w->tail[1] : 0);

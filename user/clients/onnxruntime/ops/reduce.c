@@ -20,7 +20,7 @@ static bool read_axes(struct lowering *t, const struct shape *shape, bool *marke
 	return !t->refused;
 }
 
-/* Unary operations before and after a reduction; MUL: the square. */
+/* Unary operations before and after a reduction; MUL is the square. */
 static const struct steps {
 	const char *op;
 	int32_t before, after;

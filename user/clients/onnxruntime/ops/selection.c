@@ -128,7 +128,10 @@ void one_hot_op(struct lowering *t)
 
 /* ---- elements ---- */
 
-/* Computes the memory index of each requested element from its place along an axis and the rest. */
+/*
+ * Computes the memory index of each requested element from its place along an axis and its other
+ * coordinates.
+ */
 void gather_elements_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *to = shape_in(t, 1);

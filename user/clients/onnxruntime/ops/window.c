@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-/* Reads one number for each dimension, between `low` and INT32_MAX; missing: `otherwise`. */
+/*
+ * Reads one number for each dimension, between `low` and INT32_MAX; `otherwise` if the list is
+ * missing.
+ */
 static void read_numbers(struct lowering *t, const char *name, int64_t otherwise, int64_t low,
 			 int count, int64_t *numbers)
 {

@@ -34,8 +34,8 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 }
 
 /*
- * Returns the bias, or zeros. The scale of a quantised bias follows from the convolution. NNAPI
- * needs it explicitly, and files have it with more or fewer digits.
+ * Returns the bias, or zeros. The scale of a quantised bias is the product of the convolution's
+ * scales. NNAPI needs exactly this number, but files have it with more or fewer digits.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)
@@ -238,8 +238,8 @@ void transpose_conv_op(struct lowering *t)
 }
 
 /*
- * Computes the shape of the output of MediaPipe's operation, which reads three parameters. False: the
- * inputs or parameters have another form.
+ * Computes the shape of the output of MediaPipe's operation, which reads three parameters. Returns
+ * false if the inputs or parameters have another form.
  */
 static bool mediapipe_shape(const struct tfl_node *node, const struct tfl_tensor *x,
 			    const struct tfl_tensor *w, int dims[4])
