@@ -159,7 +159,7 @@ uint32_t engine_permissions(const struct nna_engine *e)
 	return HAS_FIELD(e, permissions) ? e->permissions : 0;
 }
 
-/* Tells the administrator what a client that breaks its process can use. */
+/* Logs for the administrator which permissions a client has that breaks its process. */
 static void log_permissions(const struct nna_engine *e)
 {
 	const uint32_t count = files_count(e);

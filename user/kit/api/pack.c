@@ -12,7 +12,7 @@
 /* Alignment of constants, as in models that clients send. */
 #define ALIGNMENT 8
 
-/* A model with arrays of its own, whose constants are moved. */
+/* A model with its own arrays, whose constants are moved. */
 struct packing {
 	struct nn_model model;
 	struct nn_subgraph *subgraphs;

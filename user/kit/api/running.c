@@ -136,7 +136,9 @@ int nna_engine_gone_file(struct nna_engine_execution *execution)
 	return file;
 }
 
-/* Under the lock. Returns the pool that an argument's data is in, or -1: private memory. */
+/*
+ * Called under the lock. Returns the pool that contains an argument's data; -1 for private memory.
+ */
 static int find_pool(const struct running *running, const void *data)
 {
 	for (uint32_t i = 0; running && i < running->num_pools; i++)

@@ -65,12 +65,12 @@ enum worker_state { STARTING, IDLE, SERVING, DYING };
 struct worker {
 	struct worker *next;
 	struct spawned process;	/* process of the worker; all its files are -1 if threads serve */
-	struct thread_client *threads;	/* NULL: a process serves */
+	struct thread_client *threads;	/* threads that serve the client; NULL if a process does */
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
 	bool has_cache;			/* the keeper has its socket */
-	bool low;			/* SERVING: all models are of low priority */
+	bool low;			/* SERVING: all models have low priority */
 	uint32_t uid;			/* SERVING: the client's user */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* end of the grace period, or NEVER */
@@ -631,7 +631,7 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
 }
 
-/* The worker notices that its context is gone, and ends; a process that does not is killed. */
+/* The worker notices that its context is gone, and ends; if it does not, it is killed. */
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {

@@ -86,7 +86,7 @@ static int delegate(int base)
 
 /*
  * Opens the folder to delegate from. In the root cgroup, which belongs to the system, a broker that
- * is root makes a folder of its own.
+ * is root makes a new folder.
  */
 static int open_base(const char *own)
 {

@@ -28,7 +28,7 @@ struct cgroup_options {
 /* A worker's cgroup. */
 struct cgroup_leaf {
 	char name[CGROUP_NAME_SIZE];	/* path below the base; may be empty */
-	int fd;				/* the folder; cgroup_leaf_close() closes it */
+	int fd;				/* file of the folder; cgroup_leaf_close() closes it */
 };
 
 struct cgroup {

@@ -30,8 +30,8 @@ int context_session(int node, uint64_t context);
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 
 /*
- * Refuses contexts whose refusal is due. Returns when to look at the waiting ones again,
- * UINT64_MAX: after the next event.
+ * Refuses contexts whose refusal is due. Returns when to look at the waiting contexts again;
+ * UINT64_MAX means after the next event.
  */
 uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 

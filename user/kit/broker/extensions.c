@@ -31,7 +31,8 @@
 /* ---- files ---- */
 
 /*
- * Rejects files that users other than root and ourselves can change, because workers execute them.
+ * Rejects files that users other than root and the broker's can change, because workers execute
+ * them.
  */
 static const char *distrust(const struct stat *st)
 {

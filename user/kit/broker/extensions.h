@@ -11,7 +11,7 @@
 
 struct extensions {
 	const char *folder;	/* folder from the options, or the default; NULL without plug-ins */
-	bool is_default;		/* then it may be missing */
+	bool is_default;		/* the folder may be missing, because it is the default */
 	const char *group;		/* name or number */
 	bool has_group;			/* the group exists, and its id is */
 	gid_t gid;

@@ -45,7 +45,7 @@ const struct option_row keeper_rows[KEEPER_WORDS + 1] = {
 
 /* ---- the version ---- */
 
-/* Adds a file's name and bytes; false: the file cannot be read. */
+/* Adds a file's name and bytes; returns false if the file cannot be read. */
 static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const char *name)
 {
 	char path[4096], bytes[8192];

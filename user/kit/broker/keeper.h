@@ -26,7 +26,7 @@ struct keeper_options {
 		uint64_t bytes_per_user;
 	} plans;			/* limits of the engine's own cache */
 	enum log_level log_level;
-	const char *program;		/* NULL: the installed nnaccel-keeper */
+	const char *program;		/* NULL for the installed nnaccel-keeper */
 	const char *engine;		/* identity of the engine; NULL or "": no cache */
 	const struct spawn_plugins *plugins;	/* plug-ins that workers load, or NULL */
 };

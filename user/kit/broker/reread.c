@@ -19,7 +19,7 @@
 #include "kit/api/log.h"
 #include "kit/broker/reread.h"
 
-/* Time without changes before a look: files are written in several steps. */
+/* Time without changes before an examination, because files are written in several steps. */
 #define SETTLE_NS UINT64_C(300000000)
 
 #define EVENTS (IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | \

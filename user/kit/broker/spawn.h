@@ -23,7 +23,7 @@ struct spawner {
 /* Plug-ins that a worker is to load. */
 struct spawn_plugins {
 	const char *folder;
-	char **files;			/* names in it, and a NULL */
+	char **files;			/* names of the files, ended by a NULL */
 	unsigned int count;
 	bool probe;			/* start the worker only to test the last plug-in */
 };

@@ -58,8 +58,8 @@ unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
 			   bool with_plugins, uint64_t now_ns);
 
 /*
- * Refuses contexts that will get no worker: see limits_ask(). Returns the first time to look again,
- * UINT64_MAX: none.
+ * Refuses contexts that will get no worker: see limits_ask(). Returns the first time to look again;
+ * UINT64_MAX for never.
  */
 uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t now_ns);
 

@@ -35,7 +35,7 @@
 enum burst_state {
 	BURST_PARKED,		/* the watcher waits for it */
 	BURST_READY,		/* in the queue */
-	BURST_SERVED,		/* owned by a thread, which alone removes it */
+	BURST_SERVED,		/* a thread owns it, and only this thread removes it */
 };
 
 /* A thread that waits for a burst. */
@@ -85,7 +85,7 @@ static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* Do nothing while other clients of this process have bursts. */
+	/* These functions do nothing while other clients of this process have bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);

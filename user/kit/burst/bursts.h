@@ -47,7 +47,7 @@ struct bursts {
 	struct burst *queue;		/* bursts that want a thread, oldest first */
 	struct burst **queue_end;
 	struct idler *idlers;		/* threads without a burst, the last one to work first */
-	struct scratch *scratches;	/* free ones, the last used first */
+	struct scratch *scratches;	/* free scratch memory, the last used first */
 };
 
 /* Initialises the bursts. To be called before the sandbox, because it reads the number of CPUs. */

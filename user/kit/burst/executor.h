@@ -24,7 +24,7 @@ struct scratch {
 	struct nn_error err;		/* of the result */
 	uint64_t device_ns;		/* device time of the execution; 0 if it is not known */
 	struct mapping **mappings;	/* mappings, with room for `capacity` elements */
-	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, where has_accesses */
+	uint32_t *accesses;		/* NNACCEL_SYNC_* of each slot, if has_accesses is set */
 	struct nn_arg *args;
 	uint32_t *arg_slots;		/* slot of each argument; 0 if it is omitted */
 	void **staged;			/* staged rows of each argument; see rows.h */
@@ -48,7 +48,7 @@ struct executor {
 	void *own;			/* the engine's executor */
 	uint32_t burst;			/* burst whose slots are in `places` */
 	const uint32_t *devices;	/* device word of the burst's status page */
-	uint64_t misses;		/* slots that the kernel had to resolve */
+	uint64_t misses;		/* number of slots that the kernel had to resolve */
 	/*
 	 * Not held while a model runs. Held while the engine adds a slot, so that the slot is not
 	 * removed before it is added. An engine that hangs there blocks only its own burst and the

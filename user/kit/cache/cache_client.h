@@ -19,10 +19,10 @@ struct cache_client {
 	uint32_t serial;	/* serial number of the last request */
 };
 
-/* Initialises the client. socket -1: the worker has no cache. */
+/* Initialises the client. With a socket of -1 the worker has no cache. */
 bool cache_client_init(struct cache_client *client, int socket);
 
-/* Stores a hash durably. NN_GENERAL_FAILURE: the hash is not stored. */
+/* Stores a hash durably. Returns NN_GENERAL_FAILURE if the hash is not stored. */
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 

@@ -18,15 +18,17 @@
  */
 bool digest_init(void);
 
-/* Hashes `size` bytes. False: out of memory. */
+/* Hashes `size` bytes. Returns false if memory runs out. */
 bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE]);
 
-/* Begins a hash of several pieces. NULL: out of memory; the calls that follow then fail. */
+/*
+ * Begins a hash of several pieces. Returns NULL if memory runs out; the following calls then fail.
+ */
 struct evp_md_ctx_st;
 struct evp_md_ctx_st *digest_begin(void);
 void digest_add(struct evp_md_ctx_st *context, const void *data, size_t size);
 
-/* Ends a hash and frees its context. False: a call failed since digest_begin(). */
+/* Ends a hash and frees its context. Returns false if a call failed since digest_begin(). */
 bool digest_end(struct evp_md_ctx_st *context, uint8_t hash[DIGEST_SIZE]);
 
 #endif /* NN_KIT_DIGEST_H */

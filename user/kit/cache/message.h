@@ -41,18 +41,18 @@ enum message_kind {
 	CACHE_DROP = 6,		/* remove the useless entry */
 	CACHE_NEW_OWN = 7,	/* like NEW, for an entry of the engine's own store */
 	/* The keeper answers: */
-	/* stored or known. GET: sizes, with the data part first, and `hash` */
+	/* Stored or known. After GET: the sizes, with the data part first, and `hash`. */
 	CACHE_YES = 11,
 	CACHE_NO,		/* not known */
 	CACHE_FAILED,		/* the index or its disk failed */
 	CACHE_LATER,		/* this user stores too often */
 	/* The broker tells a worker: */
 	WORKER_GO = 21,		/* the worker's user ids are mapped */
-	WORKER_SESSION,		/* serve the session that comes with this */
+	WORKER_SESSION,		/* serve the session whose file comes with this message */
 	/* messages of a worker to the broker: */
 	WORKER_READY,		/* it is sandboxed */
 	/* The broker tells the keeper: */
-	KEEPER_SERVE,		/* serve user `uid` on the socket that comes with this */
+	KEEPER_SERVE,		/* serve user `uid` on the socket that comes with this message */
 	KEEPER_END,		/* end at once */
 	/* An administrator asks the keeper: */
 	CACHE_CLEAR = 100,	/* remove all entries of user `uid`, or of CACHE_ALL_USERS */

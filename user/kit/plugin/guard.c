@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct guard_call) <= sizeof(struct nna_engine_call) &&
 	       "a call fits into what its caller has");
 
 static struct {
-	unsigned int bound_s;		/* 0: no thread watches */
+	unsigned int bound_s;		/* time limit in seconds; 0 if no thread watches */
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
 	bool sleeps;			/* the watching thread waits for a call; under the lock */

@@ -6,9 +6,9 @@
 #ifndef NN_KIT_GUARD_H
 #define NN_KIT_GUARD_H
 
-/* The work that a thread does meanwhile, so that its client can be notified. */
+/* The current work of a thread, so that its client can be notified. */
 struct guard_job {
-	/* Called once the thread that has the job is stopped for good. Must not allocate. */
+	/* Called after the thread with the job was stopped for good. It must not allocate. */
 	void (*fail)(struct guard_job *job, const char *reason);
 };
 
@@ -18,7 +18,7 @@ struct guard_job {
  */
 int guard_start(unsigned int bound_s);
 
-/* Sets the job that this thread's calls belong to; NULL: none. */
+/* Sets the job that this thread's calls belong to, or NULL. */
 void guard_set_job(struct guard_job *job);
 
 #endif /* NN_KIT_GUARD_H */

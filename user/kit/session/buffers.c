@@ -279,7 +279,7 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 
 /* ---- executions ---- */
 
-/* Bytes of a shape; with a dimension of 0 there is nothing. */
+/* Returns the bytes of a shape; 0 if a dimension is 0. */
 static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)
 {
 	const struct nn_type_info *info = nn_type_info(type);

@@ -18,8 +18,8 @@ struct buffer {
 	uint32_t grant;
 	unsigned int users;
 	bool forgotten;
-	pthread_mutex_t lock;		/* held while it is copied to or from */
-	void *own;			/* the engine's own data */
+	pthread_mutex_t lock;		/* held while the buffer is copied */
+	void *own;			/* the engine's own object */
 };
 
 struct buffers {

@@ -30,9 +30,9 @@ struct mapping {
 	bool is_foreign;	/* the memory, or a plane of it, is another driver's */
 	unsigned int users;
 	bool stale;		/* the mapping must not be used again */
-	bool leaves;		/* a thread notifies the engine, then unmaps it */
+	bool leaves;		/* a thread notifies the engine, and then unmaps it */
 	atomic_bool broken;
-	atomic_bool told;	/* the engine knows it */
+	atomic_bool told;	/* the engine knows the mapping */
 };
 
 struct grants {
@@ -61,12 +61,12 @@ void grants_revoke(struct grants *grants);
 /* Unmaps unused memory that grants_revoke() left, and notifies the engine. */
 void grants_sweep(struct grants *grants);
 
-/* Unmaps everything; none of it may be in use. */
+/* Unmaps everything; no mapping may be in use. */
 void grants_free(struct grants *grants);
 
 /*
- * Maps a grant with its protection, or finds its mapping; grants_put() ends the use. `format`: of a
- * grant with NNACCEL_PROT_FORMATTED; else NULL.
+ * Maps a grant with its protection, or finds its mapping; grants_put() ends the use. `format`
+ * belongs to a grant with NNACCEL_PROT_FORMATTED; otherwise it is NULL.
  */
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
 			  const struct nnaccel_format *format, struct mapping **mapping,

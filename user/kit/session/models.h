@@ -28,7 +28,7 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	struct nn_model *model;		/* NULL: the plan was loaded */
+	struct nn_model *model;		/* the client's model; NULL if the plan was loaded */
 	/* Attributes of extensions, or NULL; they outlive all forms. */
 	struct nn_attributes *attributes;
 	struct form first;
@@ -37,7 +37,7 @@ struct loaded_model {
 	bool is_kept;			/* the model is in the engine's own cache */
 	uint8_t key[DIGEST_SIZE];	/* its key there */
 	struct kept_parts kept;		/* the cache entry that it was loaded from, if any */
-	struct mapping **pools;		/* NULL entries: cannot be mapped */
+	struct mapping **pools;	/* mappings of the pools; NULL for those that cannot be mapped */
 	uint32_t num_pools;
 	struct nn_pool *copies;		/* private memory in place of the pools */
 	uint32_t num_copies;
@@ -100,7 +100,7 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 				   struct keep_work **work, struct nn_error *err);
 void models_keep(struct models *models, struct keep_work *work);
 
-/* Caches a model's new form in place of an older one, if that was cached. */
+/* Caches a model's new form in place of its older one, if that was cached. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
 /*
@@ -162,7 +162,7 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 /* Handles NNACCEL_DO_FORGET_MODEL: frees the model now, or after its last execution. */
 void models_forget(struct models *models, uint64_t number);
 
-/* NN_GENERAL_FAILURE where the file behind one of the mappings became shorter. */
+/* Returns NN_GENERAL_FAILURE if the file of one of the mappings became shorter. */
 enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 			      struct nn_error *err);
 

@@ -34,7 +34,7 @@ static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nn
 				  hash_parts(data, head->num_outputs, hash, err);
 }
 
-/* Whether the engine saves models, in as many parts. */
+/* Returns an error unless the engine saves models, in this number of parts. */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)
 {
@@ -56,7 +56,7 @@ static bool has_memory(const struct nnaccel_arg *arg)
 
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
-/* Copies the model parts. *grants is how many grants they have. */
+/* Copies the model parts, and sets *grants to the number of their grants. */
 static enum nn_status copy_model(struct models *models, const struct command *command,
 				 struct nna_engine_part *model, uint32_t *grants,
 				 struct nn_error *err)
@@ -191,7 +191,7 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 	return status;
 }
 
-/* Whether there is room for all parts, if the client has given memory for any. */
+/* Returns whether all parts fit, if the client has given memory for any. */
 static bool fits(const struct command *command, const uint64_t *sizes)
 {
 	const struct nnaccel_cmd *head = command->head;

@@ -580,7 +580,7 @@ static void await_command(const struct server *server)
 	poll(fds, 2, -1);
 }
 
-/* Returns the size of the next command, which is in the room; 0: try again. */
+/* Returns the size of the next command, which is in the room; 0 to try again. */
 static size_t fetch(struct server *server, struct room *room)
 {
 	struct nnaccel_session_fetch fetch;

@@ -36,7 +36,8 @@ struct shared {
 struct server {
 	const struct nna_engine *engine;
 	int session;
-	struct shared *shared;		/* NULL: the process serves only this client */
+	/* State of a shared process; NULL if the process serves only this client. */
+	struct shared *shared;
 	struct grants grants;
 	struct cache_client cache;
 	struct models models;
@@ -44,10 +45,12 @@ struct server {
 	struct buffers buffers;
 };
 
-/* Begins to serve a session. cache: the socket to the keeper of the compilation cache, or -1. */
+/*
+ * Begins to serve a session. `cache` is the socket to the keeper of the compilation cache, or -1.
+ */
 bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
-/* Has this process keep plans of all clients, also of those that do not ask for it. */
+/* Makes this process cache plans of all clients, also of those that do not ask for it. */
 void server_keep_all(void);
 
 #define SERVER_MAX_THREADS 4
@@ -77,7 +80,7 @@ uint64_t server_due_ns(struct server *server);
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 
-/* Tells all threads of a server in a shared process to end, each after its current command. */
+/* Notifies all threads of a server in a shared process to end, each after its current command. */
 void server_end(struct server *server);
 
 /*

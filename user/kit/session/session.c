@@ -115,7 +115,7 @@ static bool is_of(const struct direct_message *m, uint32_t kind, uint32_t burst,
 	       (kind == DIRECT_BURST || (kind == DIRECT_SLOT ? m->slot : m->grant.grant) == number);
 }
 
-/* Finds a message. number: of a grant or a slot. */
+/* Finds a message by the number of a grant or a slot. */
 static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, uint32_t number)
 {
 	struct known *k;

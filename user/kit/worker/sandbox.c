@@ -24,7 +24,7 @@
 #include "kit/worker/filter.h"
 #include "kit/worker/sandbox.h"
 
-/* Address space beyond the private memory: for pools, which are shared. */
+/* Address space beyond the private memory, for pools, which are shared. */
 #define POOL_ADDRESS_SPACE (UINT64_C(64) << 30)
 
 /* Threads of a worker whose engine may make more. */

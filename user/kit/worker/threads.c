@@ -24,7 +24,7 @@
 #include "kit/session/session.h"
 #include "kit/worker/threads.h"
 
-/* Time that threads may continue after the client's end, or after they were told to end. */
+/* Time that threads may continue after the client's end, or after a request to end. */
 #define GRACE_NS NS_PER_S
 
 #define MAX_THREADS (SERVER_MAX_THREADS + BURST_WATCHERS + BURST_SERVERS)
@@ -131,7 +131,7 @@ static uint64_t answer_grace_ns(void)
 	return ms * UINT64_C(1000000) / 2;
 }
 
-/* Waits for the session's end. False: the session has to be taken from its threads now. */
+/* Waits for the session's end. Returns false if the session must be taken from its threads now. */
 static bool await_end(struct thread_client *c)
 {
 	struct pollfd fds[] = {

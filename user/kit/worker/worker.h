@@ -45,7 +45,7 @@ enum {
 	WORKER_EXIT_REFUSED = 3,
 	WORKER_EXIT_WAITS = 4,		/* the plug-in of a probe needs a missing extension */
 	WORKER_EXIT_SLOW = 5,	/* the plug-in of a probe did not end within WORKER_PROBE_S */
-	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; with a log line */
+	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; a log line says so */
 };
 
 /* Time limit in seconds for the plug-ins of a probe. */
