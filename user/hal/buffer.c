@@ -146,7 +146,7 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	return b;
 }
 
-/* Under buffers_lock. Doubles the table; false: out of memory. */
+/* Called under buffers_lock. Doubles the table; returns false if memory runs out. */
 static bool grow_table(struct nna_device *device)
 {
 	uint32_t before = device->buffers_size, size = before ? 2 * before : FIRST_BUFFERS;

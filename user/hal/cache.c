@@ -17,7 +17,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/* Number of times to ask for sizes, if they change meanwhile. */
+/* Number of times that sizes are requested if they change meanwhile. */
 #define SAVE_TRIES 3
 
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -41,7 +41,7 @@ enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *ca
 
 /* ---- loading ---- */
 
-/* Imports a whole file as a read-only pool; 0: the file is empty. */
+/* Imports a whole file as a read-only pool; 0 if the file is empty. */
 static enum nn_status import_file(const struct nna_device *device, int fd, uint64_t size,
 				  uint32_t *pool, struct nn_error *err)
 {

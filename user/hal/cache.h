@@ -7,7 +7,7 @@
 
 #include "prepare.h"
 
-/* Copies a caller's cache entry. NN_INVALID_ARGUMENT: its size is not valid. */
+/* Copies a caller's cache entry. Returns NN_INVALID_ARGUMENT if its size is not valid. */
 enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *cache,
 			      struct nn_error *err);
 

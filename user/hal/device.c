@@ -177,7 +177,7 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 	return info.engine == NNACCEL_ENGINE_ABSENT ? NNA_OFFLINE : NNA_AVAILABLE;
 }
 
-/* Queries the engine; `size` in: bytes at `answer`, out: bytes written. */
+/* Queries the engine. `size` is the room at `answer`, and becomes the bytes written. */
 static enum nn_status query(struct nna_device *device, uint32_t what, const char *call,
 			    void *answer, uint32_t *size, struct nn_error *err)
 {
@@ -208,7 +208,7 @@ static enum nn_status query_info(struct nna_device *device, struct nn_device_inf
 	return status ? status : nn_device_info_decode(&answer, size, info, err);
 }
 
-/* Under info_lock. If the list equals the last one, that one is used. */
+/* Called under info_lock. If the list equals the last one, the last one is used. */
 static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
 {
 	struct nna_extensions *e, *last = device->extensions;

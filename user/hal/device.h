@@ -26,7 +26,7 @@ struct nna_extensions {
 
 struct nna_device {
 	int fd;
-	struct direct *direct;	/* NULL: the module's device */
+	struct direct *direct;	/* direct connection; NULL for the module's device */
 	pid_t process;		/* process that opened the device; see nna_device_is_ours() */
 	/* references: the handle, and each memory, buffer, prepared model and burst */
 	atomic_uint users;

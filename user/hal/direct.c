@@ -47,7 +47,7 @@ struct object {
 	/* a pool */
 	int file;
 	uint32_t prot;
-	bool is_own;			/* allocated here, so that it can be exported */
+	bool is_own;			/* allocated by this device, so that it can be exported */
 	uint64_t offset, length;
 	/* a model */
 	struct object **held;

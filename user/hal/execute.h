@@ -51,7 +51,7 @@ enum nn_status nna_call_begin(struct nna_call *call, const struct nna_prepared_m
 
 /*
  * Fills in call->execute and holds the request's buffers. It is called before each submission of
- * the call; the attributes stay those of the first time.
+ * the call; the attributes of the first time are used again.
  */
 enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execute_options *options,
 				  struct nn_error *err);
@@ -75,8 +75,8 @@ enum nn_status nna_call_results(const struct nna_call *call, enum nn_status stat
 void nna_call_end(struct nna_call *call);
 
 /*
- * Translates the request's arguments to the kernel's: inputs, then outputs. NN_INVALID_ARGUMENT: an
- * argument is not within the request's memories.
+ * Translates the request's arguments to the kernel's: inputs, then outputs. Returns
+ * NN_INVALID_ARGUMENT if an argument is not within the request's memories.
  */
 enum nn_status nna_set_args(const struct nna_request *request, struct nnaccel_arg *args,
 			    struct nn_error *err);

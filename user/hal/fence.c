@@ -170,7 +170,9 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 /* ---- results ---- */
 
-/* Fetches the result of a file's execution. Returns 0 or an errno; EINPROGRESS: not ended. */
+/*
+ * Fetches the result of a file's execution. Returns 0 or an errno; EINPROGRESS if it has not ended.
+ */
 static int fetch(const struct nna_device *device, int fd, struct end *e)
 {
 	struct nnaccel_wait w = {
@@ -204,7 +206,10 @@ void nna_fences_forget(struct nna_device *device)
 	}
 }
 
-/* Fetches the result of a file's execution, or uses the fetched one. Returns as fetch() does. */
+/*
+ * Fetches the result of a file's execution, or uses the fetched one. Returns the same values as
+ * fetch().
+ */
 static int look_up(struct nna_device *device, int fd, struct end *e)
 {
 	struct nna_fence *f = malloc(sizeof(*f)), **at;

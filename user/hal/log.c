@@ -61,7 +61,7 @@ static void choose_level(void)
 
 /* A buffer that receives the errors of this thread's calls instead. */
 static _Thread_local struct {
-	char *line;			/* NULL: to the sink */
+	char *line;			/* line for errors; NULL if they go to the sink */
 	size_t size;
 } kept;
 

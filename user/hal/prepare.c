@@ -320,7 +320,7 @@ static bool wants_keep(const struct nna_prepare_options *options)
 struct nna_preparation {
 	struct nna_device *device;	/* held */
 	uint32_t id;	/* id of the submission; 0 if it has ended or was never submitted */
-	int error;			/* an errno that it ended with, or 0 */
+	int error;			/* errno with which it ended, or 0 */
 	bool was_past;			/* the deadline, at the start */
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];

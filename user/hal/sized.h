@@ -29,7 +29,7 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 
 /*
  * Copies this library's version of a structure to a caller, up to the caller's size at
- * `callers_size`, with zeros where ours ends. Sets *callers_size to the bytes copied.
+ * `callers_size`, with zeros beyond this library's version. Sets *callers_size to the bytes copied.
  */
 enum nn_status nna_give_struct(void *callers, uint32_t *callers_size, const void *ours, size_t size,
 			       size_t least, const char *what, struct nn_error *err);

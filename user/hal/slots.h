@@ -33,10 +33,10 @@ void nna_slots_destroy(struct nna_slots *slots);
 /* Only one thread at a time may find or add slots, and the memory must exist. */
 bool nna_slots_find(const struct nna_slots *slots, const struct nna_memory *memory,
 		    uint32_t *slot);
-/* Adds a memory; false: out of memory. */
+/* Adds a memory; returns false if memory runs out. */
 bool nna_slots_add(struct nna_slots *slots, const struct nna_memory *memory, uint32_t slot);
 
-/* Removes a memory, on any thread. False: the memory has no slot. */
+/* Removes a memory, on any thread. Returns false if the memory has no slot. */
 bool nna_slots_remove(struct nna_slots *slots, const struct nna_memory *memory, uint32_t *slot);
 
 #endif /* NN_HAL_SLOTS_H */

@@ -24,7 +24,7 @@
 
 static const char extensions_folder[] = NN_EXTENSIONS_DIR;
 
-/* The engine's name, unless told, and where its state is. */
+/* The engine's default name, and the folder of its state. */
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
 
@@ -149,7 +149,7 @@ static uint64_t half_of_memory(void)
 	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : 0;
 }
 
-/* The numbers up to 2 belong to input, output and log, come what may. */
+/* Opens the numbers up to 2, so that they always belong to input, output and log. */
 static void fill_standard_files(void)
 {
 	int fd;

@@ -19,7 +19,7 @@
 #include "engine/keeper/blob_check.h"
 #include "kit/api/log.h"
 
-/* Damages of the database that are told. */
+/* Maximum number of the database's damages that are reported. */
 #define MAX_DAMAGES "16"
 
 struct checked {

@@ -23,7 +23,7 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* The last entries whose checksum was right; others are looked at again. */
+/* Number of entries whose checksum was right last; other entries are verified again. */
 #define MAX_VERIFIED 256
 
 struct blob_store {
@@ -31,7 +31,7 @@ struct blob_store {
 	int folder;
 	struct blob_limits limits;
 	int64_t verified[MAX_VERIFIED];
-	unsigned int next_verified;	/* the place of the next one; counts on */
+	unsigned int next_verified;	/* place of the next entry; counts on */
 	int64_t *removed;		/* files to be removed, whose entries are gone */
 	size_t num_removed, removed_room;
 	uint64_t in_flight;		/* puts that have not ended */
@@ -99,7 +99,7 @@ static bool ask_row(struct blob_store *store, const char *sql, int64_t number, i
 	return error == SQLITE_ROW;
 }
 
-/* The number that a query has for an answer; -1: none. */
+/* Returns the number that a query answers, or -1 without an answer. */
 static int64_t ask(struct blob_store *store, const char *sql, int64_t number)
 {
 	int64_t answer;
@@ -342,7 +342,7 @@ void blob_work_run(struct blob_work *work)
 		verify(work);
 }
 
-/* The end of what may be a transaction of its own. */
+/* Ends a transaction if this change began it. */
 static void end_change(struct blob_store *store)
 {
 	sqlite3 *db = cache_index_db(store->index);
@@ -601,7 +601,7 @@ bool blob_store_check(struct blob_store *store, int report, struct blob_work *wo
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults)
 {
-	/* Files that go with the transaction of now are there still. */
+	/* Files that the current transaction removes still exist. */
 	blob_check_end(work->check, store->index, store->in_flight + store->num_removed, plans,
 		       faults);
 	work->check = NULL;

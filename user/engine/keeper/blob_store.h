@@ -20,7 +20,7 @@
 #define BLOB_ALL 1024
 
 struct blob_limits {
-	uint64_t bytes;			/* bytes of all entries together; 0 if nothing is cached */
+	uint64_t bytes;			/* bytes of all entries together; 0 if the cache is off */
 	uint64_t bytes_per_user;
 };
 

@@ -17,10 +17,10 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* Uses that are remembered until they are written. */
+/* Maximum number of uses that are remembered before they are written. */
 #define MAX_USES 64
 
-/* The most answers that are kept until the database changes, */
+/* Maximum number of answers that are cached until the database changes, */
 #define MAX_KNOWN 64
 
 /*
@@ -252,7 +252,9 @@ static int check(sqlite3 *db)
 	return error;
 }
 
-/* A rollback journal and every write through to the disk: any file system will do. */
+/*
+ * Opens the database with a rollback journal and synchronous writes, which work on any file system.
+ */
 static int connect(struct cache_index *index)
 {
 	char *last;
@@ -295,7 +297,7 @@ static bool is_damaged(int error)
 	       (error & 0xff) == SQLITE_ERROR;
 }
 
-/* Renames the damaged index and makes a new one. Returns false if it cannot. */
+/* Renames the damaged index and makes a new one. Returns false on failure. */
 static bool replace(struct cache_index *index)
 {
 	char aside[PATH_MAX + 16], journal[PATH_MAX + 16];

@@ -58,7 +58,7 @@ enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
-/* CACHE_YES, CACHE_NO or CACHE_FAILED. That it was used is on the disk later. */
+/* Returns CACHE_YES, CACHE_NO or CACHE_FAILED. The use is written to the disk later. */
 enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);

@@ -36,7 +36,7 @@
 #define STORE_BURST 32
 #define STORE_NS UINT64_C(100000000)
 
-/* Bytes of plans that a user may have written in an hour, in times of what it may keep. */
+/* Bytes of plans that a user may write in an hour, as a multiple of its quota. */
 #define WRITE_TIMES 4
 #define WRITE_NS (3600 * NS_PER_S)
 
@@ -126,7 +126,7 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 	for (size_t i = 0; i < k->num_users; i++)
 		if (k->users[i].uid == uid)
 			return &k->users[i];
-	/* A user who owes nothing needs no record. */
+	/* A user with full budgets needs no record. */
 	for (size_t i = 0; i < k->num_users; i++)
 		if (!is_paid(&k->users[i], now))
 			k->users[kept++] = k->users[i];
@@ -157,7 +157,10 @@ static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 	return true;
 }
 
-/* A user that stores more than it can have reason to is put off, whichever worker asks. */
+/*
+ * Returns whether a user may store now. A user that stores more than it can need is put off,
+ * whichever worker asks.
+ */
 static bool may_store(struct keep *k, uint32_t uid)
 {
 	uint64_t now = clock_ns();
@@ -270,7 +273,7 @@ static void show_users(struct keep *k, struct task *t)
 	t->file = -1;
 }
 
-/* Whether all is whole: the files are read by the thread that verifies. */
+/* Begins to check all entries; the thread that verifies reads the files. */
 static void check_plans(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -626,7 +629,7 @@ static bool answer(struct keep *k, size_t i, struct task *t)
 	return sent;
 }
 
-/* Memory of the size that a plan will have, which can neither grow nor shrink. */
+/* Makes memory of the size that a plan will have. It can neither grow nor shrink. */
 static int make_memory(const struct message *sizes)
 {
 	int memory = memfd_create("nnaccel-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -711,7 +714,7 @@ static bool answers_at_once(struct keep *k, struct client *c)
 	return false;
 }
 
-/* poll() does not look at a negative number. */
+/* poll() ignores a negative number. */
 static void set_busy(struct keep *k, size_t i, bool is_busy)
 {
 	k->clients[i]->is_busy = is_busy;

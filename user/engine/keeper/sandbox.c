@@ -21,7 +21,7 @@
 /* Everything that Landlock's first version knows; later rights are not restricted. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-/* The accesses that are allowed in the folder and the one below. */
+/* The accesses that are allowed in the folder and in the one below it. */
 #define ALLOWED (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
 		 LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
 		 LANDLOCK_ACCESS_FS_REMOVE_FILE)
@@ -130,7 +130,7 @@ static int allow_all(scmp_filter_ctx filter)
 					       &no_code);
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, &self);
-	/* SQLite asks some file systems for what they can; most cannot. */
+	/* SQLite asks some file systems for their abilities; most do not know the request. */
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 0,
 					       NULL);
