@@ -67,8 +67,8 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 /*
  * Hands a started execution to its device, which itself waits for sync_files and files of
  * executions. The file *fence polls readable at its end. The caller then calls
- * execution_end_fenced(). *fence is -1 if the device cannot do that or failed; nothing has begun
- * then. `at_once`: all of them have signalled, so that the contents of inputs are known.
+ * execution_end_fenced(). *fence is -1 if the device cannot do that or failed; then nothing has
+ * begun. `at_once` says that all of them have signalled, so that the contents of inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
 			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence);

@@ -46,7 +46,7 @@ static const char *read_line(const char *path, const char *start, char *text, in
 
 /*
  * Returns the path of the file that an interpreter runs, which the caller frees: the first argument
- * of this process that names a file. NULL: none does.
+ * of this process that names a file. Returns NULL if no argument does.
  */
 static char *find_script(void)
 {
@@ -125,7 +125,10 @@ static const struct nn_device_extension *find_anywhere(const char *name)
 	return extension;
 }
 
-/* The table of types of an extension, for the life of the process; NULL: no memory. */
+/*
+ * Makes the table of an extension's types, which lives as long as the process; returns NULL if
+ * memory runs out.
+ */
 static struct nn_extension *make_extension(const struct nn_device_extension *from)
 {
 	struct nn_extension *e = calloc(1, sizeof(*e) +

@@ -64,7 +64,10 @@ static bool prepare_sorting(const ANeuralNetworksModel *model, struct arena *are
 	return true;
 }
 
-/* Marks what operation `at` writes; those that became ready go to the end of the order. */
+/*
+ * Marks the outputs of operation `at` as written, and appends operations that became ready to the
+ * order.
+ */
 static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, uint32_t at,
 			uint32_t *order, uint32_t ready)
 {
@@ -167,7 +170,7 @@ static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The graph while it is put together; its arrays have room for everything. */
+/* The graph under construction; its arrays have room for everything. */
 struct building {
 	ANeuralNetworksModel *model;
 	struct nn_subgraph *subgraphs;
@@ -204,7 +207,9 @@ static uint64_t add_values(struct building *b, const uint8_t *values, uint64_t s
 	return at;
 }
 
-/* Appends the subgraphs of a referenced model's graph, with what they refer to. */
+/*
+ * Appends the subgraphs of a referenced model's graph, with their operands, operations and values.
+ */
 static bool add_child(struct building *b, const struct nn_model *child,
 		      ANeuralNetworksMemory *const *memories)
 {

@@ -15,7 +15,9 @@
 #define RESTART_NS UINT64_C(10000000000)
 #define LOOK_EVERY_NS 20000000
 
-/* The number of forks between the first process and this one. A child's only thread writes it. */
+/*
+ * Number of forks between the first process and this one. Only a child's single thread writes it.
+ */
 static atomic_uint forks;
 
 /* Protects handles. Held through a fork, so that no thread of the parent's has it in the child. */

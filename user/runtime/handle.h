@@ -19,7 +19,7 @@
 struct accel_handle {
 	const char *path;		/* path of the node; NULL for NNA_DEVICE_PATH */
 	struct nna_device *device;	/* NULL: not open */
-	uint32_t process;		/* handle_process() when it was opened */
+	uint32_t process;		/* value of handle_process() when it was opened */
 	uint64_t missed_ns;	/* when its engine was first missing; 0 while the engine is there */
 };
 
@@ -41,7 +41,7 @@ void handle_close(struct accel_handle *handle);
  */
 void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *argument);
 
-/* Whether an engine serves the device at this moment. Does not wait for one. */
+/* Returns whether an engine serves the device now. Does not wait for one. */
 bool handle_is_served(struct accel_handle *handle);
 
 /*

@@ -91,7 +91,7 @@ enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_d
 					   imported, err);
 }
 
-/* Whether the pixels of all planes lie one after the other. */
+/* Returns whether the pixels of all planes lie one after the other. */
 static bool is_dense(const struct nna_hardware_layout *layout)
 {
 	bool dense;

@@ -25,7 +25,7 @@ static inline bool memory_is_image(const ANeuralNetworksMemory *memory)
 	return memory->hardware && memory->hardware->is_image;
 }
 
-/* The memory as a device reaches it, as memory_import() has it; under the memory's lock. */
+/* Imports the memory to a device, as memory_import() does; called under the memory's lock. */
 enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
 			       struct nna_memory **imported, struct nn_error *err);
 

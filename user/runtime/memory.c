@@ -30,7 +30,7 @@ static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 	return (ANeuralNetworksMemory *)memory;
 }
 
-/* Takes the fd over, in failure too. */
+/* Makes a memory. It owns the fd from the call on, in failure too. */
 static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t size)
 {
 	ANeuralNetworksMemory *memory = calloc(1, sizeof(*memory));

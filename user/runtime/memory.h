@@ -11,7 +11,7 @@
 #include <android/NeuralNetworks.h>
 #include <nnaccel/nnaccel.h>
 
-/* A use that a memory was made for: input or output `index` of a compilation. */
+/* A use for which a memory was made: input or output `index` of a compilation. */
 struct memory_role {
 	const ANeuralNetworksCompilation *compilation;	/* held by the description */
 	uint64_t serial;	/* serial number of the compilation, which no other one ever gets */
@@ -22,13 +22,14 @@ struct memory_role {
 
 /* The further fields of a memory that was made from a description. */
 struct memory_domain {
-	struct nn_operand operand;	/* type, and the dimensions that it was made with */
+	/* Operand with the type, and the dimensions given at the creation. */
+	struct nn_operand operand;
 	uint32_t num_roles;
 	struct memory_role *roles;
 	/* Memory of the device that has its roles; NULL for shared memory. */
 	struct nna_buffer *buffer;
 	struct nna_device *device;	/* device of the buffer, which keeps it open */
-	uint32_t token;			/* stands for it in requests to that device */
+	uint32_t token;			/* token of the buffer in requests to that device */
 
 	/* Under the memory's lock. */
 	bool initialised;
@@ -47,8 +48,9 @@ struct ANeuralNetworksMemory {
 	int prot;
 	size_t offset;
 	size_t size;
-	struct memory_domain *domain;	/* NULL: an ordinary memory */
-	struct memory_hardware *hardware;	/* NULL: not of an AHardwareBuffer */
+	struct memory_domain *domain;	/* roles and state; NULL for an ordinary memory */
+	/* Hardware buffer; NULL without an AHardwareBuffer. */
+	struct memory_hardware *hardware;
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
@@ -57,7 +59,7 @@ struct ANeuralNetworksMemory {
 	struct memory_import *imports;	/* imports of the devices that needed it */
 };
 
-/* Takes the fd over, in failure too. */
+/* Makes a memory. It owns the fd from the call on, in failure too. */
 int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksMemory **memory,
 		  struct nn_error *err);
 

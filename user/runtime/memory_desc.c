@@ -152,7 +152,7 @@ static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const 
 	if (rank > NN_MAX_RANK)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "rank %u, more than %d", rank,
 			       NN_MAX_RANK);
-	/* Before a role tells the type, it could be any tensor. */
+	/* Before the first role determines the type, it could be any tensor. */
 	if (!desc->num_roles)
 		merged.type = NN_TENSOR_QUANT8_ASYMM;
 	if (!nn_operand_merge_dims(&merged, rank, dims))

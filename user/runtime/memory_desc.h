@@ -36,7 +36,7 @@ int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint
 void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint32_t rank,
 			 const uint32_t *dims);
 
-/* Whether it holds anything, and the shape of that. */
+/* Returns whether the memory has contents, and their shape. */
 bool memory_get_contents(const ANeuralNetworksMemory *memory, struct nn_operand *operand);
 
 #endif /* NN_RUNTIME_MEMORY_DESC_H */

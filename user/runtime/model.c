@@ -135,7 +135,7 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 	return rt_end(result, &err);
 }
 
-/* Finds an operand. The NDK's indices are signed, so negative ones are refused too. */
+/* Finds an operand. The NDK's indices are signed, so negative ones are rejected too. */
 static int find_operand(ANeuralNetworksModel *model, int32_t index, struct nn_operand **operand,
 			struct nn_error *err)
 {
@@ -176,7 +176,7 @@ static int check_length(const struct nn_operand *operand, int32_t index, size_t 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Forgets what an operand's value was and gives it another lifetime. */
+/* Removes the old value of an operand, and sets its new lifetime. */
 static void set_source(ANeuralNetworksModel *model, struct nn_operand *operand,
 		       enum nn_lifetime lifetime, size_t offset, size_t length)
 {
@@ -397,7 +397,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The signature, for operations that are not a vendor's own affair. */
+/* Checks the signature of an operation, unless it is a vendor's. */
 static int check_signature(const ANeuralNetworksModel *model,
 			   const struct nn_operation *operation, struct nn_error *err)
 {

@@ -26,7 +26,7 @@ struct dividing {
 	uint32_t *chosen;	/* device of each operation */
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
-	bool *crosses;		/* operand that another step than the writing one reads */
+	bool *crosses;		/* a step other than the writing one reads the operand */
 	uint32_t *local;	/* operand of the whole -> of the step at hand, plus 1 */
 };
 
@@ -152,7 +152,10 @@ struct step_building {
 	uint32_t *whole_operations;		/* as these */
 };
 
-/* The step's own number for an operand of the whole; added when it is new. */
+/*
+ * Returns the step's own number for an operand of the whole graph, and adds the operand if it is
+ * new.
+ */
 static uint32_t local_operand(struct step_building *b, uint32_t whole)
 {
 	struct dividing *d = b->d;

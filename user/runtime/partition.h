@@ -26,7 +26,7 @@ struct step {
 enum place_kind {
 	PLACE_INPUT,			/* an argument of the execution */
 	PLACE_OUTPUT,
-	PLACE_TEMPORARY,		/* crosses from one step to another */
+	PLACE_TEMPORARY,		/* the operand crosses from one step to another */
 };
 
 struct place {

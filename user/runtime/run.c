@@ -46,7 +46,7 @@ int execution_check_memories(const ANeuralNetworksExecution *execution, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The declared shapes, until steps tell the true ones. */
+/* Resets the shapes to the declared ones, until steps report the true shapes. */
 static void reset_shapes(ANeuralNetworksExecution *execution)
 {
 	uint32_t i;
@@ -61,7 +61,10 @@ static void reset_shapes(ANeuralNetworksExecution *execution)
 	}
 }
 
-/* A device may only fill what was open, and the memory must have been made for it. */
+/*
+ * Returns whether a reported shape is acceptable: a device may only fill open dimensions, and the
+ * memory must have been made for the shape.
+ */
 static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t index,
 			  const struct nn_output_shape *shape)
 {
@@ -96,7 +99,7 @@ static int take_shapes(ANeuralNetworksExecution *execution, const struct step *s
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Runs a request on what was prepared and takes its shapes. */
+/* Runs a request on a prepared model, and takes the reported shapes. */
 static int run_request(ANeuralNetworksExecution *execution, const struct step *step,
 		       struct prepared *prepared, struct request *request, struct nn_error *err)
 {
@@ -292,7 +295,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);
 }
 
-/* Memories made from descriptions learn whether and with what shape they were written. */
+/* Records for memories made from descriptions whether they were written, and with what shape. */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
 	uint32_t i;
@@ -391,7 +394,10 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 							   count, duration_ns, fence, &reason);
 		if (result == ANEURALNETWORKS_NO_ERROR && trace_is_on())
 			execution->traced = trace_async_begin("fenced execution");
-		/* Until its end says otherwise, for those that are started after it. */
+		/*
+		 * The outputs count as written for executions started later, until the end reports
+		 * otherwise.
+		 */
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);
 		else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SHA-256, for the names of cache files: a few hundred bytes, for which no
- * application has to load a library.
+ * SHA-256 for the names of cache files, which hash a few hundred bytes. So no application has to
+ * load a library for it.
  */
 #ifndef NN_RUNTIME_SHA256_H
 #define NN_RUNTIME_SHA256_H

@@ -52,7 +52,10 @@ static _Thread_local struct {
 	uint32_t named, engine_named;
 } self;
 
-/* A number of this process that is not 0, and not that of a process that it was forked from. */
+/*
+ * Returns a number for this process that is not 0 and not that of a process that it was forked
+ * from.
+ */
 static uint32_t current(void)
 {
 	return handle_process() + 1;
@@ -143,7 +146,7 @@ static void after_fork_in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A process that changes its folder goes on writing to the same file. */
+/* A process that changes its folder continues to write to the same file. */
 static bool take_path(const char *path)
 {
 	char folder[PATH_MAX] = "";

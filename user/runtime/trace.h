@@ -26,7 +26,7 @@ static inline bool trace_wants(int what)
 	return __atomic_load_n(&trace_watches, __ATOMIC_RELAXED) & what;
 }
 
-/* Reads the environment, the first time. Before it nothing is watched. */
+/* Reads the environment at the first call. Before it nothing is watched. */
 void trace_start(void);
 
 /*

@@ -24,7 +24,7 @@
 #include "tool.h"
 #include "tools/runtime/runtime.h"
 
-/* A shell returns it for a command that is not there. */
+/* exit status of a shell for a missing command */
 enum { SHELL_NOT_FOUND = 127 };
 
 enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 };
@@ -52,11 +52,11 @@ struct arguments {
 struct difference {
 	double apart;			/* difference of floats, as a share of the largest */
 	unsigned int steps;		/* of 8-bit integers */
-	uint64_t others;		/* other elements that differ */
-	bool shape;			/* outputs are not of one size or type */
+	uint64_t others;		/* number of other elements that differ */
+	bool shape;			/* the outputs differ in size or type */
 };
 
-/* Processes of a measurement write it: it is shared memory. */
+/* Results in shared memory, which the processes of a measurement write. */
 struct results {
 	char error[RUNTIME_ERROR];	/* "": none */
 	char runtime[64];
@@ -66,7 +66,7 @@ struct results {
 	float ms[SIDES][MAX_RUNS];
 	struct difference difference;
 	double rate[SIDES][MAX_LIST][MAX_LIST];	/* runs a second, by clients and threads */
-	/* A load: its callers are ready, run, and end. */
+	/* A load: its callers become ready, run, and end. */
 	_Atomic unsigned int ready, failed;
 	_Atomic bool go, stop;
 	_Atomic uint64_t done;
@@ -235,7 +235,7 @@ static void compare_output(const struct runtime_tensor *got, const struct runtim
 	for (size_t i = 0; i < count; i++) {
 		double x = number_at(got, i), y = number_at(want, i), by = fabs(x - y);
 
-		/* Infinities and NaN of both are the same. */
+		/* Equal infinities, and NaN in both, count as equal. */
 		if (x == y || (isnan(x) && isnan(y)))
 			by = 0;
 		if (isfinite(y))
@@ -474,7 +474,7 @@ static void print_json(const struct bench *b)
 	       is_right(d) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
 }
 
-/* Draws which share of the runs took how long at most. NULL, or why it did not. */
+/* Draws the share of the runs by their time. Returns NULL, or why it failed. */
 static const char *plot(const struct bench *b)
 {
 	int status;

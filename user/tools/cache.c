@@ -36,7 +36,7 @@ struct cache {
 	const char *state;		/* the folder */
 	sqlite3 *db;
 	bool json;
-	uint64_t uid;			/* the user whose entries "clear" removes, or ALL_USERS */
+	uint64_t uid;			/* user whose entries "clear" removes, or ALL_USERS */
 	bool help;
 };
 
@@ -320,7 +320,7 @@ static bool is_known(const struct cache *c, const char *file)
 	return known;
 }
 
-/* The files that the index has forgotten; workers that have them mapped keep them. */
+/* Removes the files that the index has forgotten; workers that have them mapped still use them. */
 static void remove_files(const struct cache *c)
 {
 	char path[PATH_MAX];

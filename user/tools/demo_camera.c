@@ -26,7 +26,7 @@
 #define DEFAULT_HEIGHT	180
 #define DEFAULT_FPS	60
 #define MIN_ACCURACY	95	/* percent */
-#define LESSONS		2	/* times that each digit is seen */
+#define LESSONS		2	/* number of times that each digit is seen */
 #define MAX_LESSON	600	/* frames */
 #define PATTERN_FRAMES	25	/* frames until the camera shows another test pattern */
 #define NUM_PATTERNS	20
@@ -54,7 +54,7 @@ struct demo {
 	uint64_t right;
 	uint64_t skipped;
 	uint64_t run_ns;
-	float least;			/* probability among the digits that were right */
+	float least;			/* lowest probability among the right digits */
 	int mapped;
 	int64_t moved, resolves;
 	struct nn_error err;
@@ -163,7 +163,7 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 		camera_set(&d->camera, "Test Pattern", index / PATTERN_FRAMES % NUM_PATTERNS);
 	if (camera_get(&d->camera, &frame, &d->err))
 		return false;
-	/* A camera that is late may give a number twice. */
+	/* A slow camera may give a number twice. */
 	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;
 	*next = frame.sequence + 1;

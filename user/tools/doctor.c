@@ -74,7 +74,7 @@ static void advise(struct finding *f, const char *format, ...)
 	va_end(args);
 }
 
-/* Whether a line of the file holds the text; false too where the file cannot be read. */
+/* Returns whether a line of the file holds the text; false also if the file cannot be read. */
 static bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");

@@ -33,7 +33,7 @@ void glyphs_learn(struct glyphs *glyphs, const struct camera *camera, const uint
 /* Whether each digit was seen at least `times` times. */
 bool glyphs_know_all(const struct glyphs *glyphs, uint32_t times);
 
-/* Turns sums into means; nothing can be learnt after that. */
+/* Turns sums into means; nothing can be learnt afterwards. */
 void glyphs_finish(struct glyphs *glyphs);
 
 /* Whether a pixel of a digit is ink, once finished. */

@@ -11,7 +11,7 @@
 
 #include "outside.h"
 
-/* Whether a line is of a mapping of one of these files. */
+/* Returns whether a line describes a mapping of one of these files. */
 static bool is_of(const char *line, const int *buffers, int count)
 {
 	unsigned long inode;

@@ -20,7 +20,10 @@ int outside_mapped_frames(const int *buffers, int count);
  */
 int64_t outside_moved_bytes(void);
 
-/* Returns how many memories workers fetched from the kernel, by the bursts' fdinfo; -1: no burst. */
+/*
+ * Returns how many memories workers fetched from the kernel, by the bursts' fdinfo; -1 without a
+ * burst.
+ */
 int64_t outside_slot_resolves(void);
 
 #endif /* NN_CAMERA_OUTSIDE_H */

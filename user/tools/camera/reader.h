@@ -46,7 +46,10 @@ struct reader {
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);
 
-/* The number that an output means, and the least probability among its digits; -1: none. */
+/*
+ * Returns the number that an output means, and the least probability among its digits; -1 without a
+ * number.
+ */
 int64_t reader_answer(const float *output, float *probability);
 
 #endif /* NN_CAMERA_READER_H */

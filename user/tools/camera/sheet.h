@@ -24,13 +24,13 @@ enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t fr
 void sheet_free(struct sheet *sheet);
 
 /*
- * Copies a frame to place `index`, in colours, with its answer below: green if right, else red.
- * `pixels`: the first byte of its plane of Y.
+ * Copies a frame to place `index`, in colours, with its answer below: green if right, otherwise
+ * red. `pixels` is the first byte of its plane of Y.
  */
 void sheet_put(struct sheet *sheet, uint32_t index, const struct camera *camera,
 	       const uint8_t *pixels, const struct glyphs *glyphs, int64_t answer, bool is_right);
 
-/* NN_GENERAL_FAILURE: the file cannot be written. */
+/* Returns NN_GENERAL_FAILURE if the file cannot be written. */
 enum nn_status sheet_write(const struct sheet *sheet, const char *path, struct nn_error *err);
 
 #endif /* NN_CAMERA_SHEET_H */

@@ -161,7 +161,7 @@ static float distance_squared(struct point p, struct point a, struct point b)
 	return dx * dx + dy * dy;
 }
 
-/* Ink at a pixel, 0 to 1: full inside the pen's width, fading over a pixel. */
+/* Returns the ink at a pixel, 0 to 1: full inside the pen's width, fading over a pixel. */
 static float ink(const struct outline *o, struct point p, float radius)
 {
 	float best = distance_squared(p, o->from[0], o->to[0]);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A character of the terminal shows two pixels, one above the other.
- */
+/* Each character of the terminal shows two pixels, one above the other. */
 #include <stdio.h>
 
 #include "image.h"

@@ -45,7 +45,7 @@ struct net_layer {
 
 extern const struct net_layer net_layers[NET_LAYERS];
 
-/* The values of each layer for one image. The last layer's are the logits. */
+/* The values of each layer for one image. The last layer has the logits. */
 struct net_values {
 	float input[DIGITS_PIXELS];
 	float out[NET_LAYERS][NET_MAX_VALUES];

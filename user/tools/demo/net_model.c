@@ -36,7 +36,7 @@ static void use(struct builder *b, uint32_t operand)
 	b->inputs[b->num_inputs++] = operand;
 }
 
-/* Adds a constant that the caller fills: returns its value. */
+/* Adds a constant, and returns its value for the caller to fill. */
 static void *add_constant(struct builder *b, struct nn_operand operand)
 {
 	struct net_model *net = b->net;

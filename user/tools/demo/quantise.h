@@ -25,8 +25,8 @@ struct net_quant {
 };
 
 /*
- * Chooses the scales: of the weights by their extremes, of the layers' outputs
- * by the extremes that training images reach. False: no memory.
+ * Chooses the scales: those of the weights by their extremes, those of the layers' outputs by the
+ * extremes that training images reach. Returns false if memory runs out.
  */
 bool net_calibrate(const float *params, struct net_quant *quant);
 
