@@ -112,7 +112,7 @@ static bool trusts_names(const struct allowlist_file *config)
 	return trusts;
 }
 
-/* The length of a prefix that a path has, else 0. A prefix is a folder. */
+/* Returns the length of a prefix if the path begins with it, otherwise 0. A prefix is a folder. */
 static size_t match(const char *path, const char *prefix)
 {
 	size_t length = strlen(prefix);

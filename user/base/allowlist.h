@@ -22,11 +22,15 @@ struct allowlist_file {
 };
 
 struct allowlist {
-	struct allowlist_file list;	/* a line each; see Documentation/extensions.rst */
+	/* One program in each line; see Documentation/extensions.rst. */
+	struct allowlist_file list;
 	struct allowlist_file config;	/* see Documentation/extensions.rst */
 };
 
-/* A program. NULL means that a field is not known. The kernel tells all but script and name. */
+/*
+ * A program. NULL means that a field is not known. The kernel reports all fields except script and
+ * name.
+ */
 struct allowlist_program {
 	const char *path;	/* of its executable */
 	const char *script;	/* script that the executable interprets */

@@ -46,7 +46,7 @@ struct direct_answer {
 	__u32 __reserved;
 };
 
-/* Bytes that may wait in a socket; the largest packet is one of these. */
+/* Bytes that may wait in a socket; the largest packet has this size. */
 #define DIRECT_ROOM (1 << 20)
 
 #endif /* NN_BASE_DIRECT_H */

@@ -8,7 +8,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Whether this is the first call with this cause, a number below 32; `met` has a bit for each. */
+/*
+ * Returns whether this is the first call with this cause, a number below 32; `met` has a bit for
+ * each.
+ */
 static inline bool first_time(atomic_uint *met, int cause)
 {
 	unsigned int bit = 1u << (cause & 31);

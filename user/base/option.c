@@ -28,7 +28,7 @@ bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *numb
 	return !errno && !*end && *number >= low && *number <= high;
 }
 
-/* False: the value is wrong. */
+/* Returns false if the value is wrong. */
 static bool take(const struct option_row *row, const char *text, char *into,
 		 char fault[OPTION_FAULT])
 {
@@ -70,7 +70,7 @@ static void tell_options(const struct option_row *rows, const char *word, char f
 		fault[length] = '\0';
 }
 
-/* Says that an option is unknown, or which ones it may be the beginning of. */
+/* Writes that an option is unknown, or which options it may abbreviate. */
 static void explain(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
 	const struct option_row *const all = rows;
@@ -93,7 +93,7 @@ static void explain(const struct option_row *rows, const char *word, char fault[
 		tell_options(all, word, fault);
 }
 
-/* Says what is wrong with a value that take() refused without a reason of its own. */
+/* Writes what is wrong with a value that take() rejected without a reason of its own. */
 static void tell_value(const struct option_row *row, const char *text, char fault[OPTION_FAULT])
 {
 	char most[32] = "";

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The options of a command as one table, which they are read by and --help is printed from.
- */
+/* The options of a command as one table, which the parser and --help use. */
 #ifndef NN_BASE_OPTION_H
 #define NN_BASE_OPTION_H
 

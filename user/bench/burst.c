@@ -29,7 +29,7 @@
 #define ROUNDS		40	/* of subject and peer in turn, because CPUs may change */
 #define AWAKE_BATCHES	50	/* a round */
 #define AWAKE_BATCH	200	/* round trips a sample */
-#define ASLEEP_TRIPS	50	/* a round, each a sample */
+#define ASLEEP_TRIPS	50	/* trips in a round, each of which is a sample */
 #define WORK_TRIPS	8
 #define WORK_NS		1500000
 #define SPIN_NS		150000
@@ -176,7 +176,10 @@ static double bench_end(struct bench *b)
 	return figure_quantile(b->samples, b->count, 0.5);
 }
 
-/* Holds the CPUs to the latency that the module asks for while a burst lives; -1: we may not. */
+/*
+ * Limits the CPUs to the latency that the module requests while a burst lives; -1 if that is not
+ * allowed.
+ */
 static int hold_latency(void)
 {
 	const int32_t us = 20;

@@ -68,7 +68,7 @@ struct worker {
 	char model[64], data[64];	/* paths */
 };
 
-/* From the wire form, as a worker gets it. */
+/* Makes a plan from the serialised model, as a worker gets it. */
 static struct nn_plan *cold(const struct worker *w, struct nn_model **model)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -112,7 +112,7 @@ static double time_floor(const struct worker *w)
 	return us;
 }
 
-/* The keeper is asked directly: its socket is not this process's doing. */
+/* Asks the keeper directly, because the socket is not part of this measurement. */
 static double time_cached(const struct worker *w)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -191,7 +191,7 @@ static void report(const char *prefix, const char *where, double floors[RUNS],
 	figure(name[1], figure_quantile(colds, RUNS, 0.5), "us", name[0], cached, where);
 }
 
-/* The builder goes with it. */
+/* The subject owns the builder. */
 static void bench_worker(const char *prefix, struct builder *builder)
 {
 	static double floors[RUNS], cacheds[RUNS], colds[RUNS];

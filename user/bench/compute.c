@@ -133,7 +133,7 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 	compare_runs(figure, ours, peer, threads, RUNS, 50);
 }
 
-/* Threads of the peer that share a CPU spin for each other's time. */
+/* The peer's threads spin, so on a shared CPU they delay each other. */
 static bool has_two_cpus(void)
 {
 	cpu_set_t cpus;
@@ -205,7 +205,7 @@ static double in_child(double (*measure)(const void *arg), const void *arg)
 		result = measure(arg);
 		_exit(write(fds[1], &result, sizeof(result)) != sizeof(result));
 	}
-	/* The child's end alone is left, so that its death ends what is read. */
+	/* Only the child's end stays open, so that its death ends the reading. */
 	close(fds[1]);
 	if (read(fds[0], &result, sizeof(result)) != sizeof(result))
 		exit(1);
@@ -235,7 +235,7 @@ static double measure_rss(subject_fn *make)
 	return in_child(rss_of, &make);
 }
 
-/* A network that has been described, and who makes it. */
+/* A network that has been described, and the function that makes its subject. */
 struct first {
 	const struct net *net;
 	subject_fn *make;
@@ -459,7 +459,7 @@ static const char *figure_of(size_t net, const char *what)
 	return figure;
 }
 
-/* The networks on one thread, or how long they take to prepare. */
+/* Compares the networks on one thread, or the times to prepare them. */
 static void compare_nets(const char *what, bool prepare)
 {
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {

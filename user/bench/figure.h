@@ -44,7 +44,7 @@ static inline int figure_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the samples; `part` 0.5: their median. */
+/* Sorts the samples, and returns a quantile; a `part` of 0.5 is the median. */
 static inline double figure_quantile(double *samples, size_t count, double part)
 {
 	qsort(samples, count, sizeof(*samples), figure_compare);

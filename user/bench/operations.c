@@ -54,7 +54,7 @@ static void fail(const char *name, const char *what)
 	exit(1);
 }
 
-/* Noise that is a number in every type, and no index that is out of any range. */
+/* Fills memory with noise that is a valid number in every type, and no index out of range. */
 static void fill(int32_t type, void *to, size_t bytes)
 {
 	static uint32_t state = 1;
@@ -128,7 +128,7 @@ static void *add_value(struct case_model *m, struct nn_operand *o)
 	return value;
 }
 
-/* A scalar: its letter, then its value. */
+/* Reads a scalar: its letter, then its value. */
 static void read_scalar(struct case_model *m, struct nn_operand *o, const char *p)
 {
 	const float f = (float)atof(p + 1);

@@ -98,7 +98,7 @@ static ANeuralNetworksCompilation *compile(const ANeuralNetworksDevice *device, 
 	return compilation;
 }
 
-/* Computes factorials; timeout_ns 0: without a time limit. */
+/* Computes factorials; a timeout_ns of 0 sets no time limit. */
 static int factorials(const ANeuralNetworksCompilation *compilation, const uint32_t *numbers,
 		      uint32_t *values, size_t size, uint64_t timeout_ns)
 {

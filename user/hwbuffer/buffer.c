@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * AHardwareBuffer: made, counted, described, handed on.
- */
+/* AHardwareBuffer: made, counted, described, passed on. */
 #define _GNU_SOURCE
 #include "hwbuffer/buffer.h"
 

@@ -27,9 +27,9 @@ struct AHardwareBuffer {
 	struct hardware_file files[NNA_HARDWARE_PLANES];
 	uint32_t file_of[NNA_HARDWARE_PLANES];	/* of each plane */
 
-	pthread_mutex_t lock;		/* protects files' maps and what follows */
+	pthread_mutex_t lock;		/* protects the files' mappings and the fields below */
 	bool is_read_only;		/* the mappings */
-	uint64_t locked;		/* flags of DMA_BUF_IOCTL_SYNC that are begun */
+	uint64_t locked;	/* flags of DMA_BUF_IOCTL_SYNC of accesses that have begun */
 	unsigned int locks;
 };
 
@@ -62,11 +62,14 @@ static inline bool layout_has_cr_first(uint32_t fourcc)
 int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stride,
 		struct nna_hardware_layout *layout, uint64_t *end);
 
-/* Finds the layout of an image: 0, -EINVAL, -EOPNOTSUPP. */
+/* Finds the layout of an image. Returns 0, -EINVAL or -EOPNOTSUPP. */
 int layout_init_image(const struct nna_hardware_image *image,
 		      struct nna_hardware_layout *layout);
 
-/* Bytes of a plane's file up to the end of its last row; 0: more than a file can have. */
+/*
+ * Returns the bytes of a plane's file up to the end of its last row; 0 if that is more than a file
+ * can have.
+ */
 uint64_t layout_plane_end(const struct nna_hardware_plane *plane);
 
 /*

@@ -113,7 +113,7 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;
 		*end = layout_plane_end(plane);
-		/* The next one begins where another row would. */
+		/* The next plane begins at the place of a further row. */
 		if (!*end || __builtin_add_overflow(offset, (uint64_t)plane->stride * plane->rows,
 						    &offset))
 			return -EINVAL;

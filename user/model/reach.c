@@ -13,7 +13,7 @@ struct survey {
 	const struct nn_model *model;
 	bool (*reaches)(const void *data, const struct nn_location *at);
 	const void *data;
-	uint8_t *subgraphs;		/* enum reach of each */
+	uint8_t *subgraphs;		/* enum reach of each subgraph */
 };
 
 static bool subgraph_is_within(const struct survey *survey, size_t index);
@@ -34,7 +34,7 @@ static bool operation_is_within(const struct survey *survey, const struct nn_sub
 	return true;
 }
 
-/* The recursion ends: nn_model_check() rejects cycles and limits the depth. */
+/* The recursion ends, because nn_model_check() rejects cycles and limits the depth. */
 static bool subgraph_is_within(const struct survey *survey, size_t index)
 {
 	const struct nn_subgraph *subgraph = &survey->model->subgraphs[index];

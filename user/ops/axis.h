@@ -9,7 +9,7 @@
 
 #include "ops/op.h"
 
-/* Resolves an axis, counted from the end if negative; false when it is not one of `rank`. */
+/* Resolves an axis, counted from the end if negative; returns false if it is not one of `rank`. */
 static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
 {
 	int64_t resolved = axis < 0 ? (int64_t)axis + rank : axis;

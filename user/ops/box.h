@@ -26,7 +26,7 @@ static inline float nn_box_area(const struct nn_box *b)
 	return (b->x2 - b->x1) * (b->y2 - b->y1);
 }
 
-/* Return the smaller and the larger of two numbers; if one is NaN, the other. */
+/* Return the smaller and the larger of two numbers; if one is NaN, they return the other. */
 static inline float nn_least(float a, float b)
 {
 	return a < b || b != b ? a : b;

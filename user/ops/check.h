@@ -45,7 +45,7 @@ struct nn_rule {
 #define NN_INPUTS(least, ...) .inputs = NN_RULES(__VA_ARGS__), .least_inputs = least,	\
 			      .num_inputs = NN_NUM_RULES(__VA_ARGS__)
 
-/* The rules of its outputs: all are mandatory, or those before `least`. */
+/* The rules of the operation's outputs: all are mandatory, or those before `least`. */
 #define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
 #define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \
 				    .num_outputs = NN_NUM_RULES(__VA_ARGS__)

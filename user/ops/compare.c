@@ -8,7 +8,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* The real number of each stored value of both operands. */
+/* The real number of each stored value, for both operands. */
 struct reals {
 	float a[256];
 	float b[256];

@@ -9,7 +9,7 @@
 
 #define LANES 16
 
-/* State of the kernel: all images are NHWC, filters are packed. */
+/* State of the kernel: all images are NHWC, and filters are packed. */
 struct job {
 	const struct nn_conv *conv;
 	size_t taps;			/* elements of a filter */

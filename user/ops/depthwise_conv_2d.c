@@ -50,7 +50,7 @@ struct job {
 	float low;
 	float high;
 	struct nn_requant requant;	/* of quantised ones */
-	void *acc;			/* float or uint32_t, for each output channel */
+	void *acc;			/* floats or uint32_t, one for each output channel */
 };
 
 /* Number of channels in a loop of constant length, which is vectorised. */

@@ -17,11 +17,11 @@ enum nn_dynamic_form {
 	NN_DYNAMIC_FORMS,
 };
 
-/* A common quantisation of numbers, as unsigned values: an int8 is 128 more. */
+/* A common quantisation of numbers, as unsigned values; those of int8 are 128 larger. */
 struct nn_dynamic {
 	float scale;
 	int32_t zero;
-	float factor;		/* TENSOR: the divisor; else the factor */
+	float factor;		/* for TENSOR the divisor; otherwise the factor */
 	float offset;		/* before rounding */
 	float low;		/* limits before rounding */
 	float high;
@@ -39,7 +39,7 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
  */
 #define NN_DYNAMIC_HALF 0x1.fffffep-2f
 
-/* Returns the number that makes a byte of a rounded one, if it is added. */
+/* Returns the number whose addition turns a rounded number into a byte. */
 static inline int32_t nn_dynamic_added(const struct nn_dynamic *d)
 {
 	return d->is_tensor ? d->zero : 128;

@@ -24,7 +24,10 @@ void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image);
 /* Returns an input's elements as NHWC: its own data or a copy. Returns NULL if memory runs out. */
 const void *nn_image_input(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
-/* Returns memory to write an output as NHWC; its contents are undefined. NULL: out of memory. */
+/*
+ * Returns memory to write an output as NHWC; its contents are undefined. Returns NULL if memory
+ * runs out.
+ */
 void *nn_image_output(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
 /* Converts the written memory to the output's layout. */

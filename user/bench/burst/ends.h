@@ -18,7 +18,7 @@
 #define SLOTS		16
 #define ELEMENTS	16	/* elements of the small model's tensors */
 
-/* The request: two inputs and an output of known shape in two memories. */
+/* The request has two inputs and an output of known shape in two memories. */
 #define INPUTS		2
 #define OUTPUTS		1
 #define POOLS		2

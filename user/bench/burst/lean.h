@@ -23,7 +23,7 @@ struct lean_rings {
 	struct lean_ring requests, results;
 };
 
-/* The client's part: a request and its result. */
+/* Does the client's part: a request and its result. */
 void lean_trip(struct lean_rings *rings);
 
 /* The server's: a request, work for so long, and the result. */

@@ -126,7 +126,7 @@ static void measure(struct module_bench *b)
 		b->medians[i] = figure_quantile(b->samples[i], TRIPS, 0.5);
 }
 
-/* A figure beside each of its peers. */
+/* Prints a figure beside each of its peers. */
 static void print(const struct module_bench *b, const char *name, double value, const char *unit,
 		  const char *where)
 {

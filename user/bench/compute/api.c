@@ -27,7 +27,7 @@ void api_must(int result, const char *what)
 	exit(1);
 }
 
-/* A model of one ADD of one element. */
+/* Makes a model of one ADD of one element. */
 static ANeuralNetworksModel *make_model(void)
 {
 	const uint32_t one = 1, inputs[] = { 0, 1, 2 }, output = 3;

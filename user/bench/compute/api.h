@@ -12,7 +12,7 @@ void api_must(int result, const char *what);
 
 ANeuralNetworksDevice *api_cpu_device(void);
 
-/* Median time of an execution that does next to nothing, through the API. */
+/* Returns the median time of a nearly empty execution through the API. */
 double api_empty_model_ns(void);
 
 /* Peak resident memory of this process so far. */

@@ -63,12 +63,12 @@ struct builder *builder_net(const struct net *net);
 void builder_halve(struct builder *b);
 
 /*
- * Copies the constants to `to`, which is then to be the pool's memory; with NULL it
- * changes nothing. Returns their size.
+ * Copies the constants to `to`, which must then become the pool's memory; with NULL it changes
+ * nothing. Returns their size.
  */
 size_t builder_place(struct builder *b, char *to);
 
-/* A plan of it, with random data as its inputs. The builder goes with the subject. */
+/* Makes a plan with random data as its inputs. The subject owns the builder. */
 struct subject builder_subject(struct builder *b, uint32_t threads);
 
 /*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Several processes that run one network each, all of the time.
- */
+/* Several processes that each run one network all the time. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Several processes that run one network each, all of the time.
- */
+/* Several processes that each run one network all the time. */
 #ifndef NN_BENCH_CLIENTS_H
 #define NN_BENCH_CLIENTS_H
 

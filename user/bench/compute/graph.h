@@ -19,7 +19,7 @@ struct graph {
 /* A tensor without a value; `scale` is what a byte's step means. */
 uint32_t graph_tensor(const struct graph *g, uint32_t rank, const uint32_t *dims, float scale);
 
-/* Constants: numbers around `middle`, by at most `reach`, and scalars. */
+/* Adds constants: numbers around `middle`, at most `reach` away, and scalars. */
 uint32_t graph_floats(const struct graph *g, uint32_t rank, const uint32_t *dims, float middle,
 		      float reach);
 uint32_t graph_float(const struct graph *g, float value);

@@ -26,7 +26,7 @@ static uint32_t next_random(void)
 
 void *must_alloc(size_t size)
 {
-	/* The peer reads a little beyond what it needs. */
+	/* The peer reads a little beyond the end. */
 	void *memory = calloc(1, size + 64);
 
 	if (!memory) {

@@ -61,7 +61,7 @@ struct net {
 	struct layer layers[MAX_LAYERS];
 	struct image images[MAX_LAYERS + 1];
 	uint32_t num_outputs;
-	uint32_t outputs[NET_OUTPUTS];	/* images that it gives; image 0 is its input, */
+	uint32_t outputs[NET_OUTPUTS];	/* images that the network returns; image 0 is its input, */
 	void *input;			/* which is random */
 };
 

@@ -23,7 +23,7 @@
 #define MEETINGS 101
 #define EMPTY_TASKS 100000
 #define ASLEEP_NS (20 * THREADS_SPIN_NS)
-#define FREE 0.1		/* the part of samples that a busy machine did not disturb */
+#define FREE 0.1		/* share of the samples that a busy machine did not disturb */
 
 _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves meanwhile");
 
@@ -46,7 +46,10 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 		;
 }
 
-/* Meetings that begin `idle_ns` after the one before; ns until the caller and the helper are in it. */
+/*
+ * Times meetings that begin `idle_ns` after the one before: the ns until the caller and the helper
+ * have met.
+ */
 static void time_meetings(uint64_t idle_ns, double *caller, double *helper)
 {
 	static double callers[MEETINGS], helpers[MEETINGS];
@@ -130,7 +133,7 @@ static void set_steps(struct timed_plan *p, uint32_t threads, bool timed)
 	}
 }
 
-/* False: a step runs on a reference kernel, which has no tasks. */
+/* Returns false if a step runs on a reference kernel, which has no tasks. */
 static bool wrap(struct timed_plan *p, struct compiled *c)
 {
 	double *next;

@@ -41,7 +41,7 @@ static uint32_t add(const struct graph *g, uint32_t x, uint32_t y)
 	return graph_binary(g, NN_OP_ADD, x, y, SUM_STEP);
 }
 
-/* Normalised in floats, also where the rest is of bytes. */
+/* Normalises in floats, also if the rest is int8. */
 static uint32_t normalize(const struct graph *g, uint32_t x)
 {
 	return graph_from_floats(g, graph_normalize(g, graph_to_floats(g, x)), STEP);
@@ -78,7 +78,7 @@ struct builder *sequence_encoder(enum net_type type, bool small)
 	return g.b;
 }
 
-/* SVDF is of floats in NNAPI: of bytes are the products between its layers. */
+/* SVDF needs floats in NNAPI; the products between its layers are int8. */
 struct builder *sequence_spotter_svdf(enum net_type type, bool small)
 {
 	const uint32_t units = small ? 19 : SVDF_UNITS, narrow = small ? 11 : SVDF_NARROW;

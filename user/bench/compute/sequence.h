@@ -23,7 +23,7 @@ struct block {
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
-/* The inputs and outputs of keyword spotters: numbers of a spectrum, and known words. */
+/* Inputs and outputs of keyword spotters: numbers of a spectrum, and known words. */
 #define SPOTTER_FEATURES 40
 #define SPOTTER_WORDS 12
 
@@ -33,7 +33,7 @@ struct block {
 #define SVDF_NARROW 128
 #define SVDF_MEMORY 10		/* frames */
 
-/* A second of frames a run: a product, layers of LSTM, a product. */
+/* Each run has a second of frames: a product, layers of LSTM, a product. */
 #define SPOTTER_FRAMES 49
 #define SPOTTER_LAYERS 2
 #define SPOTTER_UNITS 128

@@ -8,7 +8,7 @@
 #include "net.h"
 
 struct subject {
-	void *state;		/* NULL: not available here */
+	void *state;		/* state of the subject; NULL if it is not available here */
 	void (*run)(void *state);
 	void (*free)(void *state);
 };
@@ -46,7 +46,7 @@ const char *subject_peer(void);
  */
 bool subject_limit_peer(const char *level);
 
-/* A recurrent and an attention network; both of ours and of the peer's calls. */
+/* A recurrent and an attention network, as plans of nnaccel and as the peer's calls. */
 struct subject subject_lstm(void);
 struct subject subject_lstm_xnnpack(void);
 struct subject subject_transformer(void);

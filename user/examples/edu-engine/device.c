@@ -44,17 +44,19 @@
 #define IRQ_FACTORIAL		0x001
 #define IRQ_DMA			0x100
 
-/* The device's own memory, through which all DMA goes. */
+/* The device's own memory; all DMA goes through it. */
 #define BUFFER			0x40000
 #define BUFFER_SIZE		4096
 
-/* Bytes of a transfer: QEMU before 8.2 ends where one touches the last byte of the buffer. */
+/*
+ * Maximum bytes of a transfer. QEMU before 8.2 ends when one touches the last byte of the buffer.
+ */
 #define MAX_TRANSFER		(BUFFER_SIZE - 8)
 
 #define ID_MASK			0xffu	/* 0x010000ed: version, then this */
 #define ID			0xedu
 
-/* Addresses that the device is given begin here: 0 stays invalid. */
+/* First address that the device gets; 0 stays invalid. */
 #define FIRST_IOVA		0x100000ull
 
 #define NS_PER_SECOND		1000000000ull

@@ -43,7 +43,7 @@ enum edu_result {
 	EDU_DONE,
 	EDU_LATE,		/* the deadline passed; the device was stopped */
 	EDU_CANCELLED,		/* `cancel` was readable; the device was stopped */
-	EDU_FAILED,		/* a system call did */
+	EDU_FAILED,		/* a system call failed */
 };
 
 /*
@@ -86,7 +86,7 @@ enum edu_result edu_copy(struct edu *edu, uint64_t to, uint64_t from, uint64_t s
 enum edu_result edu_factorial(struct edu *edu, uint32_t n, uint32_t *result,
 			      const struct edu_limit *limit);
 
-/* Bus mastering, which edu_open() turns on: without it no DMA leaves the device. */
+/* Turns bus mastering on or off; edu_open() turns it on. Without it no DMA leaves the device. */
 bool edu_set_master(struct edu *edu, bool on);
 
 #endif /* EDU_DEVICE_H */

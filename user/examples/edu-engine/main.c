@@ -126,7 +126,7 @@ static enum nn_status run_copy(const struct run *r, struct nn_error *err)
 	return status ? status : from_device(edu_copy(&edu, to, from, r->size, &r->limit), r->e, err);
 }
 
-/* The numbers go through the device's registers, so the CPU carries them. */
+/* The device computes numbers in its registers, so the CPU carries them. */
 static enum nn_status run_factorial(const struct run *r, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

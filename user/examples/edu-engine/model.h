@@ -12,7 +12,7 @@ struct edu_step {
 	uint16_t operation;		/* EDU_FACTORIAL, EDU_COPY */
 	uint32_t input;			/* positions among the model's inputs and outputs */
 	uint32_t output;
-	struct nn_operand operand;	/* type and shape of both */
+	struct nn_operand operand;	/* type and shape of input and output */
 };
 
 struct edu_model {

@@ -19,7 +19,7 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 
 /* ---- models ---- */
 
-/* The operation where a plug-in has it and finds its operands right, or NULL. */
+/* Returns the operation if a plug-in has it and accepts its operands, or NULL. */
 static const struct nna_engine_plugin_operation *find(const struct nn_model *model,
 						      const struct nn_operation *of,
 						      struct nn_error *err)
