@@ -21,13 +21,9 @@
 #include <linux/hash.h>
 #include <linux/hashtable.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/wait_bit.h>
 
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "submit.h"
 #include "trace.h"
 

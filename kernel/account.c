@@ -10,14 +10,11 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/hashtable.h>
-#include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 #include <linux/user_namespace.h>
 
 #include "account.h"
-#include "core.h"
 
 /**
  * struct nnaccel_user - Charges of all contexts of one user

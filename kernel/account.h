@@ -3,11 +3,9 @@
 #ifndef NNACCEL_ACCOUNT_H
 #define NNACCEL_ACCOUNT_H
 
-#include <linux/types.h>
 #include <linux/uidgid.h>
 
-struct nnaccel_account;
-struct seq_file;
+#include "core.h"
 
 /* Bytes charged for a file: the file, its inode and dentry, and the structure of a dma-buf. */
 #define NNACCEL_FILE_BYTES	2048

@@ -11,15 +11,10 @@
 #include <linux/bsearch.h>
 #include <linux/file.h>
 #include <linux/nospec.h>
-#include <linux/slab.h>
 #include <linux/sort.h>
-#include <linux/uaccess.h>
 
 #include "buffer.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "trace.h"

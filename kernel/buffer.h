@@ -3,17 +3,7 @@
 #ifndef NNACCEL_BUFFER_H
 #define NNACCEL_BUFFER_H
 
-#include <linux/nnaccel.h>
-#include <linux/types.h>
-
 #include "memory.h"
-
-struct nnaccel_arrays;
-struct nnaccel_command;
-struct nnaccel_context;
-struct nnaccel_copy;
-struct nnaccel_object;
-struct nnaccel_ucmd;
 
 /* ---- buffer.c ---- */
 

@@ -12,20 +12,15 @@
 #include <linux/file.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/pm_qos.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/shmem_fs.h>
-#include <linux/slab.h>
 
 #include "account.h"
 #include "burst.h"
 #include "command.h"
 #include "compat.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "trace.h"

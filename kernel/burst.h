@@ -3,23 +3,9 @@
 #ifndef NNACCEL_BURST_H
 #define NNACCEL_BURST_H
 
-#include <linux/list.h>
 #include <linux/pm_qos.h>
-#include <linux/types.h>
-#include <linux/wait.h>
-#include <linux/xarray.h>
 
 #include "context.h"
-
-struct file;
-struct nnaccel_arrays;
-struct nnaccel_command;
-struct nnaccel_model;
-struct nnaccel_pool;
-struct nnaccel_session;
-struct nnaccel_ucmd;
-struct page;
-struct vm_area_struct;
 
 enum nnaccel_burst_file {
 	NNACCEL_FILE_STATUS,

@@ -7,12 +7,8 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "trace.h"
 

@@ -10,23 +10,17 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "account.h"
 #include "buffer.h"
 #include "burst.h"
 #include "command.h"
 #include "compat.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "submit.h"

@@ -5,28 +5,9 @@
 
 #include <linux/atomic.h>
 #include <linux/dma-fence.h>
-#include <linux/kref.h>
 #include <linux/ktime.h>
-#include <linux/list.h>
-#include <linux/nnaccel.h>
-#include <linux/types.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 
-#include "core.h"
 #include "memory.h"
-
-struct file;
-struct nnaccel_burst;
-struct nnaccel_context;
-struct nnaccel_copy;
-struct nnaccel_kind;
-struct nnaccel_model;
-struct nnaccel_submission;
-struct nnaccel_ucmd;
-struct nnaccel_uring;
-struct nnaccel_use;
-struct seq_file;
 
 /* ---- command.c ---- */
 

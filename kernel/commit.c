@@ -7,17 +7,11 @@
 #include <linux/dma-fence.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/module.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sync_file.h>
-#include <linux/uaccess.h>
 
 #include "buffer.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "submit.h"

@@ -3,22 +3,17 @@
 
 #include <linux/cred.h>
 #include <linux/device.h>
-#include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
 
 #include "account.h"
 #include "burst.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
 #include "engine.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "submit.h"

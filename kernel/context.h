@@ -3,25 +3,9 @@
 #ifndef NNACCEL_CONTEXT_H
 #define NNACCEL_CONTEXT_H
 
-#include <linux/fs.h>
-#include <linux/kref.h>
-#include <linux/list.h>
-#include <linux/mutex.h>
-#include <linux/refcount.h>
-#include <linux/types.h>
 #include <linux/uidgid.h>
-#include <linux/wait.h>
-#include <linux/xarray.h>
 
-struct cred;
-struct file;
-struct mm_struct;
-struct nnaccel_access_queue;
-struct nnaccel_account;
-struct nnaccel_engine;
-struct nnaccel_session;
-struct nnaccel_ucmd;
-struct pid;
+#include "core.h"
 
 /* ---- context.c ---- */
 

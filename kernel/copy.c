@@ -12,14 +12,9 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/overflow.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "buffer.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "trace.h"
 
 /**

@@ -68,10 +68,50 @@
 #define NNACCEL_CORE_H
 
 #include <linux/build_bug.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/nnaccel.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 #include <linux/types.h>
+#include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+struct cred;
+struct device;
+struct dma_buf;
+struct dma_buf_attachment;
+struct dma_fence;
+struct io_uring_cmd;
+struct mm_struct;
+struct page;
+struct pid;
+struct seq_file;
+struct sg_table;
+struct vm_area_struct;
+struct nnaccel_access_queue;
+struct nnaccel_account;
+struct nnaccel_arrays;
+struct nnaccel_burst;
+struct nnaccel_command;
+struct nnaccel_context;
+struct nnaccel_copy;
+struct nnaccel_engine;
+struct nnaccel_kind;
+struct nnaccel_model;
+struct nnaccel_notice;
+struct nnaccel_object;
+struct nnaccel_pool;
+struct nnaccel_session;
+struct nnaccel_submission;
+struct nnaccel_ucmd;
+struct nnaccel_uring;
+struct nnaccel_use;
 
 /*
  * Waits like wait_event_interruptible_timeout() or wait_event_killable_timeout(), by @state. The

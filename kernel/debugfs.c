@@ -6,14 +6,11 @@
  */
 
 #include <linux/debugfs.h>
-#include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 
 #include "account.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
 #include "engine.h"
 
 static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {

@@ -6,18 +6,14 @@
 
 #include <linux/cdev.h>
 #include <linux/device.h>
-#include <linux/fs.h>
 #include <linux/kobject.h>
-#include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
-#include <linux/slab.h>
 #include <linux/sysfs.h>
 
 #include "compat.h"
 #include "context.h"
-#include "core.h"
 #include "engine.h"
 
 /* Serializes registrations. */

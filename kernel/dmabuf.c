@@ -7,11 +7,8 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
-#include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "account.h"

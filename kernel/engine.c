@@ -25,18 +25,14 @@
 #include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "account.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
 #include "engine.h"
 #include "session.h"
 #include "trace.h"

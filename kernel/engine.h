@@ -3,18 +3,7 @@
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
 
-#include <linux/fs.h>
-#include <linux/list.h>
-#include <linux/mutex.h>
-#include <linux/nnaccel.h>
-#include <linux/types.h>
-#include <linux/wait.h>
-
-struct device;
-struct inode;
-struct nnaccel_command;
-struct nnaccel_context;
-struct seq_file;
+#include "core.h"
 
 /* ---- engine.c ---- */
 

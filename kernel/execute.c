@@ -4,15 +4,10 @@
 #include <linux/ktime.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
-#include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 
 #include "buffer.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 
 /* Validates an argument and widens the protection of its grant. Inputs have a negative @output. */

@@ -3,14 +3,9 @@
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "burst.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "trace.h"

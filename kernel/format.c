@@ -11,11 +11,8 @@
 #include <linux/dma-buf.h>
 #include <linux/file.h>
 #include <linux/overflow.h>
-#include <linux/slab.h>
 #include <uapi/drm/drm_fourcc.h>
 
-#include "context.h"
-#include "core.h"
 #include "memory.h"
 
 /*

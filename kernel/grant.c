@@ -7,12 +7,9 @@
 #include <linux/dma-buf.h>
 #include <linux/file.h>
 #include <linux/mm.h>
-#include <linux/uaccess.h>
 
 #include "burst.h"
 #include "compat.h"
-#include "context.h"
-#include "core.h"
 #include "memory.h"
 #include "session.h"
 

@@ -8,19 +8,14 @@
 
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/time_namespace.h>
-#include <linux/uaccess.h>
-#include <linux/workqueue.h>
 
 #include "burst.h"
 #include "command.h"
 #include "compat.h"
-#include "core.h"
 #include "engine.h"
-#include "memory.h"
 #include "session.h"
 
 /* A parameter that can be changed at any time; Documentation/uapi.rst shows this table. */

@@ -4,21 +4,8 @@
 #define NNACCEL_MEMORY_H
 
 #include <linux/dma-direction.h>
-#include <linux/list.h>
-#include <linux/nnaccel.h>
-#include <linux/types.h>
 
 #include "context.h"
-
-struct dma_buf;
-struct dma_buf_attachment;
-struct dma_fence;
-struct file;
-struct nnaccel_account;
-struct nnaccel_command;
-struct nnaccel_session;
-struct nnaccel_ucmd;
-struct sg_table;
 
 /* ---- pool.c ---- */
 

@@ -2,12 +2,8 @@
 /* nnaccel: models. A worker prepares a model, which lives as long as the session of the worker. */
 
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 
 #include "command.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "trace.h"

@@ -3,18 +3,7 @@
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
 
-#include <linux/list.h>
-#include <linux/nnaccel.h>
-#include <linux/types.h>
-
 #include "context.h"
-
-struct nnaccel_arrays;
-struct nnaccel_command;
-struct nnaccel_pool;
-struct nnaccel_session;
-struct nnaccel_ucmd;
-struct seq_file;
 
 /* ---- model.c ---- */
 

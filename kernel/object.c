@@ -5,14 +5,9 @@
  * frees an object.
  */
 
-#include <linux/slab.h>
-
 #include "account.h"
 #include "buffer.h"
 #include "burst.h"
-#include "context.h"
-#include "core.h"
-#include "memory.h"
 #include "model.h"
 #include "submit.h"
 

@@ -8,16 +8,12 @@
 #include <linux/dma-buf.h>
 #include <linux/file.h>
 #include <linux/magic.h>
-#include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/shmem_fs.h>
-#include <linux/slab.h>
 #include <linux/swap.h>
 #include <uapi/linux/fcntl.h>
 
 #include "compat.h"
-#include "context.h"
-#include "core.h"
 #include "engine.h"
 #include "memory.h"
 #include "session.h"

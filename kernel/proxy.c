@@ -16,13 +16,9 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/mm.h>
-#include <linux/module.h>
-#include <linux/slab.h>
 
 #include "account.h"
 #include "compat.h"
-#include "context.h"
-#include "core.h"
 #include "memory.h"
 #include "session.h"
 #include "trace.h"

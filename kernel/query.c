@@ -5,11 +5,8 @@
  */
 
 #include <linux/err.h>
-#include <linux/uaccess.h>
 
 #include "command.h"
-#include "context.h"
-#include "core.h"
 
 /**
  * nnaccel_query_layout() - Validates a query

@@ -8,16 +8,11 @@
 #include <linux/dma-resv.h>
 #include <linux/ktime.h>
 #include <linux/overflow.h>
-#include <linux/slab.h>
 #include <linux/sync_file.h>
-#include <linux/wait.h>
 
 #include "buffer.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
 #include "engine.h"
-#include "memory.h"
 #include "session.h"
 #include "submit.h"
 #include "trace.h"

@@ -7,20 +7,15 @@
 
 #include <linux/anon_inodes.h>
 #include <linux/ktime.h>
-#include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 
 #include "burst.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
 #include "engine.h"
-#include "memory.h"
 #include "model.h"
 #include "session.h"
 #include "submit.h"

@@ -3,22 +3,7 @@
 #ifndef NNACCEL_SESSION_H
 #define NNACCEL_SESSION_H
 
-#include <linux/list.h>
-#include <linux/types.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
-#include <linux/xarray.h>
-
-struct dma_buf;
-struct file;
-struct mm_struct;
-struct nnaccel_command;
-struct nnaccel_context;
-struct nnaccel_notice;
-struct nnaccel_pool;
-struct nnaccel_ucmd;
-struct pid;
-struct vm_area_struct;
+#include "core.h"
 
 /* ---- session.c ---- */
 

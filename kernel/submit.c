@@ -12,21 +12,16 @@
 #include <linux/anon_inodes.h>
 #include <linux/dma-fence.h>
 #include <linux/file.h>
-#include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 #include <linux/sync_file.h>
-#include <linux/uaccess.h>
 
 #include "account.h"
 #include "buffer.h"
 #include "burst.h"
 #include "command.h"
-#include "context.h"
-#include "core.h"
 #include "model.h"
 #include "submit.h"
 

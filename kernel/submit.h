@@ -3,18 +3,7 @@
 #ifndef NNACCEL_SUBMIT_H
 #define NNACCEL_SUBMIT_H
 
-#include <linux/nnaccel.h>
-#include <linux/types.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
-
 #include "context.h"
-
-struct dma_fence;
-struct io_uring_cmd;
-struct nnaccel_arrays;
-struct nnaccel_command;
-struct nnaccel_ucmd;
 
 /* ---- submit.c ---- */
 

@@ -5,13 +5,9 @@
  */
 
 #include <linux/sched.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "command.h"
 #include "compat.h"
-#include "context.h"
-#include "core.h"
 #include "submit.h"
 
 /**
