@@ -540,7 +540,6 @@ int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fenc
  * A sync takes time only if a device that is not coherent has mapped the memory.
  */
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
-	__must_hold(&cmd->ctx->lock)
 {
 	u32 i;
 
@@ -640,7 +639,6 @@ int nnaccel_command_init_access(struct nnaccel_command *cmd)
  * @cmd: the command; ctx->lock is held; takes a reference
  */
 void nnaccel_command_queue_access(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->accessing = true;
@@ -656,7 +654,6 @@ void nnaccel_command_queue_access(struct nnaccel_command *cmd)
  * meanwhile.
  */
 void nnaccel_command_cancel_access(struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	if (!cmd->accessing || !cancel_delayed_work(&cmd->access))

@@ -65,7 +65,6 @@ void nnaccel_buffer_release(struct nnaccel_object *obj)
  * Return: 0, -EBUSY, -ENODATA.
  */
 int nnaccel_buffer_check_use(const struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind)
-	__must_hold(&buffer->pool.obj.ctx->lock)
 {
 	lockdep_assert_held(&buffer->pool.obj.ctx->lock);
 	if (buffer->written)
@@ -97,7 +96,6 @@ void nnaccel_buffer_begin_use(struct nnaccel_buffer *buffer, enum nnaccel_use_ki
  */
 void nnaccel_buffer_end_use(struct nnaccel_buffer *buffer, enum nnaccel_use_kind kind,
 			    bool success, u64 size)
-	__must_hold(&buffer->pool.obj.ctx->lock)
 {
 	lockdep_assert_held(&buffer->pool.obj.ctx->lock);
 	if (kind == NNACCEL_USE_READ) {
@@ -121,7 +119,6 @@ static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_comman
  * Return: true if it is.
  */
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
-	__must_hold(&cmd->ctx->lock)
 {
 	const struct nnaccel_session *session = cmd->ctx->session;
 

@@ -50,7 +50,6 @@ void nnaccel_engine_init(struct nnaccel_engine *engine)
 }
 
 static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
-	__must_hold(&ctx->engine->lock)
 {
 	struct nnaccel_engine *engine = ctx->engine;
 
@@ -62,7 +61,6 @@ static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engi
 
 /* Lets the calls that wait for a worker of @ctx fail with @error. */
 static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
-	__must_hold(&ctx->engine->lock)
 {
 	lockdep_assert_held(&ctx->engine->lock);
 	ctx->stage = NNACCEL_STAGE_IDLE;
@@ -232,7 +230,6 @@ static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
  * -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
  */
 int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
-	__must_hold(&cmd->ctx->lock)
 {
 	struct nnaccel_context *ctx = cmd->ctx;
 	long left;

@@ -57,7 +57,6 @@ int nnaccel_grant_reserve(struct nnaccel_session *session, const struct nnaccel_
  */
 void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool *pool,
 			   u32 *number, u32 prot)
-	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	if (!pool->grant) {
@@ -82,7 +81,6 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
  * is in use allocates nothing.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
-	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	nnaccel_proxy_revoke_all(pool);
@@ -98,7 +96,6 @@ void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *
  * @session: the session, which ends or whose context is closed; ctx->lock is held
  */
 void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_pool *pool;
 	unsigned long grant;

@@ -93,7 +93,6 @@ bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
  * @obj: the pool; ctx->lock is held
  */
 void nnaccel_pool_retire(struct nnaccel_object *obj)
-	__must_hold(&obj->ctx->lock)
 {
 	struct nnaccel_context *ctx = obj->ctx;
 	struct nnaccel_pool *pool = to_pool(obj);

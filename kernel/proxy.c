@@ -352,7 +352,6 @@ static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
  * Return: true if a device may use it by a proxy of that grant.
  */
 bool nnaccel_proxy_is_left(struct nnaccel_pool *pool)
-	__must_hold(&pool->obj.ctx->lock)
 {
 	struct nnaccel_proxy *proxy, *next;
 
@@ -385,7 +384,6 @@ void nnaccel_proxy_forget_all(struct nnaccel_pool *pool)
  * The proxies are revoked at once. A work item notifies importers later.
  */
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
-	__must_hold(&pool->obj.ctx->lock)
 {
 	int i;
 

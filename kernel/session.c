@@ -43,7 +43,6 @@ bool nnaccel_session_is_current(const struct nnaccel_session *session)
  * @session: the session; ctx->lock is held
  */
 void nnaccel_session_update_priority(struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	const struct nnaccel_model *model;
 	u32 priority = NNACCEL_PRIORITY_LOW;
@@ -63,7 +62,6 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
  * Return: true if so.
  */
 bool nnaccel_session_is_over(const struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	return session->ended || session->ctx->closed;
@@ -71,7 +69,6 @@ bool nnaccel_session_is_over(const struct nnaccel_session *session)
 
 /* Ends a session: the worker gets nothing more and must close it. */
 static void nnaccel_session_end(struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	WRITE_ONCE(session->ended, true);
@@ -81,7 +78,6 @@ static void nnaccel_session_end(struct nnaccel_session *session)
 
 /* Disconnects a session once its worker can no longer write, or after a while. */
 static bool nnaccel_session_begin_cutoff(struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	if (session->killed_ns)
@@ -114,7 +110,6 @@ void nnaccel_session_shut(struct nnaccel_context *ctx)
  * Return: true if this call ended a worker that could still write.
  */
 bool nnaccel_session_kill(struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	lockdep_assert_held(&session->ctx->lock);
 	if (!nnaccel_session_begin_cutoff(session) || !atomic_read(&session->mm->mm_users))
@@ -182,7 +177,6 @@ static void nnaccel_session_fail_commands(struct list_head *from)
  * The engine node is notified first, so that later calls do not get the -EPIPE of this session.
  */
 static void nnaccel_session_disconnect(struct nnaccel_session *session)
-	__must_hold(&session->ctx->lock)
 {
 	struct nnaccel_context *ctx = session->ctx;
 	struct nnaccel_model *model, *next;
