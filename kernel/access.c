@@ -54,8 +54,8 @@ struct nnaccel_access_queue {
  * @ret: 0 or -EIO
  */
 struct nnaccel_late_end {
-	struct delayed_work work;
-	struct kref refs;
+	struct work_struct work;
+	refcount_t refs;
 	struct completion done;
 	struct dma_buf *dmabuf;
 	u32 prot;
@@ -167,27 +167,29 @@ static int nnaccel_access_error(int ret)
 	}
 }
 
-/*
- * Notifies the exporter of an access. dma_buf_begin_cpu_access() must not be used: it also waits
- * for fences added after submission, which may wait for this command.
- */
-static int nnaccel_exporter_begin(struct dma_buf *dmabuf, u32 prot)
+static void nnaccel_access_trace(struct dma_buf *dmabuf, u32 prot, bool begin, int error)
 {
-	int ret = 0;
-
-	if (dmabuf->ops->begin_cpu_access)
-		ret = dmabuf->ops->begin_cpu_access(dmabuf, nnaccel_access_direction(prot));
-	ret = nnaccel_access_error(ret);
-	trace_nnaccel_access_begin(dmabuf, prot, ret);
-	return ret;
+	if (begin)
+		trace_nnaccel_access_begin(dmabuf, prot, error);
+	else
+		trace_nnaccel_access_end(dmabuf, prot, error);
 }
 
-static int nnaccel_exporter_end(struct dma_buf *dmabuf, u32 prot)
+/*
+ * Notifies the exporter of an access or its end. dma_buf_begin_cpu_access() must not be used: it
+ * also waits for fences added after submission, which may wait for this command.
+ */
+static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
-	int ret = dma_buf_end_cpu_access(dmabuf, nnaccel_access_direction(prot));
+	enum dma_data_direction dir = nnaccel_access_direction(prot);
+	int ret = 0;
 
+	if (!begin)
+		ret = dma_buf_end_cpu_access(dmabuf, dir);
+	else if (dmabuf->ops->begin_cpu_access)
+		ret = dmabuf->ops->begin_cpu_access(dmabuf, dir);
 	ret = nnaccel_access_error(ret);
-	trace_nnaccel_access_end(dmabuf, prot, ret);
+	nnaccel_access_trace(dmabuf, prot, begin, ret);
 	return ret;
 }
 
@@ -267,7 +269,7 @@ static int nnaccel_cpu_use_begin(struct nnaccel_cpu_use *use, u32 prot)
 
 	/* A begin for writing may destroy nothing, because readers have written nothing. */
 	if (write ? !use->writes : !use->users) {
-		ret = nnaccel_exporter_begin(use->dmabuf, prot);
+		ret = nnaccel_exporter_call(use->dmabuf, prot, true);
 		if (ret)
 			return ret;
 		*(write ? &use->writes : &use->reads) = true;
@@ -283,7 +285,7 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 	int i, ret;
 
 	for (i = 0; i < ARRAY_SIZE(told) && use->users == 1; i++) {
-		ret = *told[i] ? nnaccel_exporter_end(use->dmabuf, prots[i]) : 0;
+		ret = *told[i] ? nnaccel_exporter_call(use->dmabuf, prots[i], false) : 0;
 		if (ret == -EAGAIN)
 			return ret;
 		use->error = use->error ?: ret;
@@ -315,8 +317,7 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 		if (counted)
 			ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
 		else if (!use->users)
-			ret = begin ? nnaccel_exporter_begin(dmabuf, prot) :
-				      nnaccel_exporter_end(dmabuf, prot);
+			ret = nnaccel_exporter_call(dmabuf, prot, begin);
 		clear_and_wake_up_bit(0, &use->busy);
 	}
 	/* A user has its own reference until it ends. */
@@ -334,14 +335,9 @@ static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, b
 	if (!nnaccel_dmabuf_is_ours(dmabuf))
 		return nnaccel_cpu_add(dmabuf, prot, counted, begin);
 	if (!counted)
-		return begin ? nnaccel_exporter_begin(dmabuf, prot) :
-			       nnaccel_exporter_end(dmabuf, prot);
-	if (nnaccel_dmabuf_use(dmabuf, begin)) {
-		if (begin)
-			trace_nnaccel_access_begin(dmabuf, prot, 0);
-		else
-			trace_nnaccel_access_end(dmabuf, prot, 0);
-	}
+		return nnaccel_exporter_call(dmabuf, prot, begin);
+	if (nnaccel_dmabuf_use(dmabuf, begin))
+		nnaccel_access_trace(dmabuf, prot, begin, 0);
 	return 0;
 }
 
@@ -439,22 +435,22 @@ int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted)
 	}
 }
 
-static void nnaccel_access_end_free(struct kref *refs)
+static void nnaccel_late_end_put(struct nnaccel_late_end *end)
 {
-	kfree(container_of(refs, struct nnaccel_late_end, refs));
+	if (refcount_dec_and_test(&end->refs))
+		kfree(end);
 }
 
 static void nnaccel_access_end_work(struct work_struct *work)
 {
-	struct nnaccel_late_end *end = container_of(to_delayed_work(work),
-						      struct nnaccel_late_end, work);
+	struct nnaccel_late_end *end = container_of(work, struct nnaccel_late_end, work);
 
 	while ((end->ret = nnaccel_access_once(end->dmabuf, end->prot, end->counted, false)) ==
 	       -EAGAIN)
 		schedule_timeout_uninterruptible(1);
 	dma_buf_put(end->dmabuf);
 	complete(&end->done);
-	kref_put(&end->refs, nnaccel_access_end_free);
+	nnaccel_late_end_put(end);
 }
 
 /**
@@ -479,17 +475,16 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
 	if (ret != -EAGAIN)
 		return ret ? -EIO : 0;
 	end = kzalloc(sizeof(*end), GFP_KERNEL | __GFP_NOFAIL);
-	INIT_DELAYED_WORK(&end->work, nnaccel_access_end_work);
-	kref_init(&end->refs);
-	kref_get(&end->refs);
+	INIT_WORK(&end->work, nnaccel_access_end_work);
+	refcount_set(&end->refs, 2);
 	init_completion(&end->done);
 	get_dma_buf(dmabuf);
 	end->dmabuf = dmabuf;
 	end->prot = prot;
 	end->counted = counted;
-	queue_delayed_work(ctx->access->wq, &end->work, 0);
+	queue_work(ctx->access->wq, &end->work);
 	ret = wait_for_completion_killable(&end->done) ? -EINTR : end->ret ? -EIO : 0;
-	kref_put(&end->refs, nnaccel_access_end_free);
+	nnaccel_late_end_put(end);
 	return ret;
 }
 
@@ -644,24 +639,4 @@ void nnaccel_command_queue_access(struct nnaccel_command *cmd)
 	cmd->accessing = true;
 	kref_get(&cmd->refs);
 	queue_delayed_work(cmd->ctx->access->wq, &cmd->access, 0);
-}
-
-/**
- * nnaccel_command_cancel_access() - Cancels the access of a command that has ended
- * @cmd: the command, for which the caller has a reference; ctx->lock is held
- *
- * An exporter that is being called is not waited for. The same thread ends an access that it begins
- * meanwhile.
- */
-void nnaccel_command_cancel_access(struct nnaccel_command *cmd)
-{
-	lockdep_assert_held(&cmd->ctx->lock);
-	if (!cmd->accessing || !cancel_delayed_work(&cmd->access))
-		return;
-	if (cmd->num_accessed) {
-		queue_delayed_work(cmd->ctx->access->wq, &cmd->access, 0);
-		return;
-	}
-	cmd->accessing = false;
-	nnaccel_command_put(cmd);
 }

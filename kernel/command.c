@@ -662,8 +662,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	/* The caller holds a reference, so this put never frees the command. */
 	if (cmd->watched && cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
-	nnaccel_command_cancel_access(cmd);
-	/* A command counts while an exporter is being called. */
+	/* A command counts until the work that calls exporters is done. */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
 	nnaccel_command_report(cmd, cmd->error);

@@ -153,6 +153,5 @@ int nnaccel_command_init_access(struct nnaccel_command *cmd);
 int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fence *fence);
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
-void nnaccel_command_cancel_access(struct nnaccel_command *cmd);
 
 #endif /* NNACCEL_MEMORY_H */
