@@ -123,7 +123,7 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 {
 	struct nnaccel_pool *pool = to_pool(obj);
 
-	trace_nnaccel_pool_destroy(pool);
+	trace_nnaccel_pool_destroy(pool, 0);
 	nnaccel_dmabuf_remove_pool(pool);
 	if (pool->imported) {
 		nnaccel_count(NNACCEL_IMPORTS, -1);
