@@ -751,27 +751,18 @@ bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 /* ---- debugfs ---- */
 
 static const char *const nnaccel_command_states[] = {
-	[NNACCEL_COMMAND_NEW] = "new",
-	[NNACCEL_COMMAND_WAITING] = "waiting",
-	[NNACCEL_COMMAND_QUEUED] = "queued",
-	[NNACCEL_COMMAND_IN_FLIGHT] = "in-flight",
-	[NNACCEL_COMMAND_FENCED] = "fenced",
-	[NNACCEL_COMMAND_LOST] = "lost",
-	[NNACCEL_COMMAND_ENDING] = "ending",
-	[NNACCEL_COMMAND_DONE] = "done",
+	[NNACCEL_COMMAND_NEW] = "new", [NNACCEL_COMMAND_WAITING] = "waiting",
+	[NNACCEL_COMMAND_QUEUED] = "queued", [NNACCEL_COMMAND_IN_FLIGHT] = "in-flight",
+	[NNACCEL_COMMAND_FENCED] = "fenced", [NNACCEL_COMMAND_LOST] = "lost",
+	[NNACCEL_COMMAND_ENDING] = "ending", [NNACCEL_COMMAND_DONE] = "done",
 };
 
 static const char *const nnaccel_command_kinds[] = {
-	[NNACCEL_DO_QUERY] = "query",
-	[NNACCEL_DO_SUPPORTED] = "supported",
-	[NNACCEL_DO_PREPARE] = "prepare",
-	[NNACCEL_DO_EXECUTE] = "execute",
-	[NNACCEL_DO_BURST] = "burst",
-	[NNACCEL_DO_BUFFER] = "buffer",
-	[NNACCEL_DO_COPY_IN] = "copy-in",
-	[NNACCEL_DO_COPY_OUT] = "copy-out",
-	[NNACCEL_DO_PREPARE_CACHED] = "prepare-cached",
-	[NNACCEL_DO_CACHE_SAVE] = "cache-save",
+	[NNACCEL_DO_QUERY] = "query", [NNACCEL_DO_SUPPORTED] = "supported",
+	[NNACCEL_DO_PREPARE] = "prepare", [NNACCEL_DO_EXECUTE] = "execute",
+	[NNACCEL_DO_BURST] = "burst", [NNACCEL_DO_BUFFER] = "buffer",
+	[NNACCEL_DO_COPY_IN] = "copy-in", [NNACCEL_DO_COPY_OUT] = "copy-out",
+	[NNACCEL_DO_PREPARE_CACHED] = "prepare-cached", [NNACCEL_DO_CACHE_SAVE] = "cache-save",
 };
 
 /* Does no call wait for it? */

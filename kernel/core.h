@@ -124,27 +124,14 @@ struct nnaccel_use;
 
 /* ---- main.c ---- */
 
-extern unsigned int nnaccel_max_devices;
-extern unsigned int nnaccel_max_contexts;
-extern unsigned int nnaccel_max_pools;
-extern unsigned int nnaccel_max_models;
-extern unsigned int nnaccel_max_buffers;
-extern unsigned int nnaccel_max_bursts;
-extern unsigned int nnaccel_max_commands;
-extern unsigned int nnaccel_max_latency_requests;
-extern unsigned int nnaccel_latency_us;
-extern unsigned int nnaccel_engine_wait_ms;
-extern unsigned int nnaccel_engine_absent_ms;
-extern unsigned int nnaccel_deadline_grace_ms;
-extern unsigned int nnaccel_kill_grace_ms;
-extern unsigned int nnaccel_fence_bound_ms;
-extern unsigned long nnaccel_max_pool_bytes;
-extern unsigned long nnaccel_max_context_bytes;
-extern unsigned long nnaccel_max_user_bytes;
-extern unsigned long nnaccel_max_total_bytes;
-extern unsigned long nnaccel_max_user_kernel_bytes;
-extern struct workqueue_struct *nnaccel_wq;
-extern struct workqueue_struct *nnaccel_free_wq;
+extern unsigned int nnaccel_max_devices, nnaccel_max_contexts, nnaccel_max_pools;
+extern unsigned int nnaccel_max_models, nnaccel_max_buffers, nnaccel_max_bursts;
+extern unsigned int nnaccel_max_commands, nnaccel_max_latency_requests, nnaccel_latency_us;
+extern unsigned int nnaccel_engine_wait_ms, nnaccel_engine_absent_ms, nnaccel_deadline_grace_ms;
+extern unsigned int nnaccel_kill_grace_ms, nnaccel_fence_bound_ms;
+extern unsigned long nnaccel_max_pool_bytes, nnaccel_max_context_bytes, nnaccel_max_user_bytes;
+extern unsigned long nnaccel_max_total_bytes, nnaccel_max_user_kernel_bytes;
+extern struct workqueue_struct *nnaccel_wq, *nnaccel_free_wq;
 
 /**
  * struct nnaccel_ucmd - An ioctl in progress
@@ -202,25 +189,11 @@ void *nnaccel_copy_in(u64 from, size_t n, size_t size);
 /* ---- debugfs.c ---- */
 
 enum nnaccel_counter {
-	NNACCEL_CONTEXTS,
-	NNACCEL_CONTEXTS_HELD,
-	NNACCEL_USERS,
-	NNACCEL_POOLS,
-	NNACCEL_POOL_BYTES,
-	NNACCEL_IMPORTS,
-	NNACCEL_IMPORT_BYTES,
-	NNACCEL_MODELS,
-	NNACCEL_BUFFERS,
-	NNACCEL_BURSTS,
-	NNACCEL_SLOTS,
-	NNACCEL_LATENCY_REQUESTS,
-	NNACCEL_COMMANDS,
-	NNACCEL_SUBMISSIONS,
-	NNACCEL_SESSIONS,
-	NNACCEL_GRANTS,
-	NNACCEL_PROXIES,
-	NNACCEL_EXECUTIONS_TOTAL,
-	NNACCEL_BURST_PACKETS_TOTAL,
+	NNACCEL_CONTEXTS, NNACCEL_CONTEXTS_HELD, NNACCEL_USERS,
+	NNACCEL_POOLS, NNACCEL_POOL_BYTES, NNACCEL_IMPORTS, NNACCEL_IMPORT_BYTES,
+	NNACCEL_MODELS, NNACCEL_BUFFERS, NNACCEL_BURSTS, NNACCEL_SLOTS, NNACCEL_LATENCY_REQUESTS,
+	NNACCEL_COMMANDS, NNACCEL_SUBMISSIONS, NNACCEL_SESSIONS, NNACCEL_GRANTS, NNACCEL_PROXIES,
+	NNACCEL_EXECUTIONS_TOTAL, NNACCEL_BURST_PACKETS_TOTAL,
 	NNACCEL_COUNTERS
 };
 

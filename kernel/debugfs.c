@@ -14,24 +14,14 @@
 #include "engine.h"
 
 static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
-	[NNACCEL_CONTEXTS] = "contexts",
-	[NNACCEL_CONTEXTS_HELD] = "contexts-held",
-	[NNACCEL_USERS] = "users",
-	[NNACCEL_POOLS] = "pools",
-	[NNACCEL_POOL_BYTES] = "pool-bytes",
-	[NNACCEL_IMPORTS] = "imports",
-	[NNACCEL_IMPORT_BYTES] = "import-bytes",
-	[NNACCEL_MODELS] = "models",
-	[NNACCEL_BUFFERS] = "buffers",
-	[NNACCEL_BURSTS] = "bursts",
-	[NNACCEL_SLOTS] = "slots",
-	[NNACCEL_LATENCY_REQUESTS] = "latency-requests",
-	[NNACCEL_COMMANDS] = "commands",
-	[NNACCEL_SUBMISSIONS] = "submissions",
-	[NNACCEL_SESSIONS] = "sessions",
-	[NNACCEL_GRANTS] = "grants",
-	[NNACCEL_PROXIES] = "proxies",
-	[NNACCEL_EXECUTIONS_TOTAL] = "executions-total",
+	[NNACCEL_CONTEXTS] = "contexts", [NNACCEL_CONTEXTS_HELD] = "contexts-held",
+	[NNACCEL_USERS] = "users", [NNACCEL_POOLS] = "pools", [NNACCEL_POOL_BYTES] = "pool-bytes",
+	[NNACCEL_IMPORTS] = "imports", [NNACCEL_IMPORT_BYTES] = "import-bytes",
+	[NNACCEL_MODELS] = "models", [NNACCEL_BUFFERS] = "buffers", [NNACCEL_BURSTS] = "bursts",
+	[NNACCEL_SLOTS] = "slots", [NNACCEL_LATENCY_REQUESTS] = "latency-requests",
+	[NNACCEL_COMMANDS] = "commands", [NNACCEL_SUBMISSIONS] = "submissions",
+	[NNACCEL_SESSIONS] = "sessions", [NNACCEL_GRANTS] = "grants",
+	[NNACCEL_PROXIES] = "proxies", [NNACCEL_EXECUTIONS_TOTAL] = "executions-total",
 	[NNACCEL_BURST_PACKETS_TOTAL] = "burst-packets-total",
 };
 
@@ -52,23 +42,18 @@ void nnaccel_count(enum nnaccel_counter counter, s64 n)
 	this_cpu_add(nnaccel_counters[counter], n);
 }
 
-/* Sums a counter; exact only if nothing adds to it meanwhile. */
-static s64 nnaccel_counted(enum nnaccel_counter counter)
-{
-	s64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu(nnaccel_counters[counter], cpu));
-	return sum;
-}
-
+/* A sum is exact only if nothing adds to the counter meanwhile. */
 static int nnaccel_summary_show(struct seq_file *m, void *unused)
 {
-	int i;
+	int i, cpu;
 
-	for (i = 0; i < NNACCEL_COUNTERS; i++)
-		seq_printf(m, "%s: %lld\n", nnaccel_counter_names[i], nnaccel_counted(i));
+	for (i = 0; i < NNACCEL_COUNTERS; i++) {
+		s64 sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu(nnaccel_counters[i], cpu));
+		seq_printf(m, "%s: %lld\n", nnaccel_counter_names[i], sum);
+	}
 	seq_putc(m, '\n');
 	nnaccel_engine_show(m);
 	return 0;

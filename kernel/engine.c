@@ -619,10 +619,8 @@ static __poll_t nnaccel_engine_poll(struct file *file, poll_table *wait)
 }
 
 static const char *const nnaccel_stage_names[] = {
-	[NNACCEL_STAGE_IDLE] = "idle",
-	[NNACCEL_STAGE_WANTED] = "wanted",
-	[NNACCEL_STAGE_OFFERED] = "offered",
-	[NNACCEL_STAGE_SERVED] = "served",
+	[NNACCEL_STAGE_IDLE] = "idle", [NNACCEL_STAGE_WANTED] = "wanted",
+	[NNACCEL_STAGE_OFFERED] = "offered", [NNACCEL_STAGE_SERVED] = "served",
 	[NNACCEL_STAGE_GONE] = "gone",
 };
 
