@@ -42,20 +42,18 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_importer_told		invalidate_mappings
 #endif
 
-/* Map and unmap an attachment whose reservation object is not locked. */
+/*
+ * Map and unmap an attachment whose reservation object is not locked. The type of the argument of
+ * class.devnode().
+ */
 #if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
 #define nnaccel_map_attachment		dma_buf_map_attachment
 #define nnaccel_unmap_attachment	dma_buf_unmap_attachment
+#define nnaccel_devnode_device		struct device
 #else
 #define nnaccel_map_attachment		dma_buf_map_attachment_unlocked
 #define nnaccel_unmap_attachment	dma_buf_unmap_attachment_unlocked
-#endif
-
-/* The type of the argument of class.devnode(). */
-#if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
-#define nnaccel_devnode_device	struct device
-#else
-#define nnaccel_devnode_device	const struct device
+#define nnaccel_devnode_device		const struct device
 #endif
 
 /* The type of a bus. */
@@ -67,58 +65,34 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 
 /* Returns the command block of the submission queue entry. */
 #if KERNEL_VERSION(6, 5, 0) > LINUX_VERSION_CODE
-static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucmd)
-{
-	return ioucmd->cmd;
-}
+#define nnaccel_uring_sqe_cmd(ioucmd)	((const void *)(ioucmd)->cmd)
 #else
-static inline const void *nnaccel_uring_sqe_cmd(const struct io_uring_cmd *ioucmd)
-{
-	return ioucmd->sqe->cmd;
-}
+#define nnaccel_uring_sqe_cmd(ioucmd)	((const void *)(ioucmd)->sqe->cmd)
 #endif
 
-/* Before 6.7 a ring cannot cancel a command; it waits for its end. */
+/* Before 6.7 a ring cannot cancel a command; it waits for its end, also in execve(). */
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_F_CANCEL	0
-static inline void nnaccel_uring_mark_cancelable(struct io_uring_cmd *ioucmd,
-						 unsigned int issue_flags)
-{
-}
-
-/* Is the task in execve()? */
-static inline bool nnaccel_task_executes(const struct task_struct *task)
-{
-	return task->in_execve;
-}
+#define nnaccel_uring_mark_cancelable(ioucmd, issue_flags)	do { } while (0)
+#define nnaccel_task_executes(task)	((task)->in_execve)
 #else
 #define NNACCEL_URING_F_CANCEL	IO_URING_F_CANCEL
 #define nnaccel_uring_mark_cancelable	io_uring_cmd_mark_cancelable
-static inline bool nnaccel_task_executes(const struct task_struct *task)
-{
-	return false;
-}
+#define nnaccel_task_executes(task)	false
 #endif
 
 /* Since 6.17 a filesystem may prepare a mapping by mmap_prepare() instead of mmap(). */
 #if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
-#define nnaccel_mmap_file	call_mmap
-static inline bool nnaccel_can_mmap_file(struct file *file)
-{
-	return file->f_op->mmap;
-}
+#define nnaccel_mmap_file		call_mmap
+#define nnaccel_can_mmap_file(file)	((file)->f_op->mmap)
 #else
-#define nnaccel_mmap_file	vfs_mmap
-#define nnaccel_can_mmap_file	can_mmap_file
+#define nnaccel_mmap_file		vfs_mmap
+#define nnaccel_can_mmap_file		can_mmap_file
 #endif
 
 /* Completes a ring's command; its completion queue entry has no second result. */
 #if KERNEL_VERSION(6, 18, 0) > LINUX_VERSION_CODE
-static inline void nnaccel_uring_done(struct io_uring_cmd *ioucmd, int ret,
-				      unsigned int issue_flags)
-{
-	io_uring_cmd_done(ioucmd, ret, 0, issue_flags);
-}
+#define nnaccel_uring_done(ioucmd, ret, flags)	io_uring_cmd_done(ioucmd, ret, 0, flags)
 #else
 #define nnaccel_uring_done	io_uring_cmd_done
 #endif
@@ -138,29 +112,17 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 }
 #endif
 
-/* Does the ring poll for completions? Since 7.0 the flag is not set for every command. */
+/*
+ * Does the ring poll for completions? The flag is not set for every command since 7.0. Creates a
+ * shmem file whose bytes are accounted at once.
+ */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
-static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
-{
-	return issue_flags & IO_URING_F_IOPOLL;
-}
+#define nnaccel_uring_polls(ioucmd, issue_flags)	((issue_flags) & IO_URING_F_IOPOLL)
+#define nnaccel_shmem_file(name, bytes)			shmem_file_setup(name, bytes, 0)
 #else
-static inline bool nnaccel_uring_polls(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
-{
-	const struct io_ring_ctx *ring = io_uring_cmd_ctx_handle(ioucmd);
-
-	return ring->flags & IORING_SETUP_IOPOLL;
-}
+#define nnaccel_uring_polls(ioucmd, issue_flags)	\
+	(((struct io_ring_ctx *)io_uring_cmd_ctx_handle(ioucmd))->flags & IORING_SETUP_IOPOLL)
+#define nnaccel_shmem_file(name, bytes)		shmem_file_setup(name, bytes, EMPTY_VMA_FLAGS)
 #endif
-
-/* Creates a shmem file whose bytes are accounted at once. */
-static inline struct file *nnaccel_shmem_file(const char *name, loff_t bytes)
-{
-#if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
-	return shmem_file_setup(name, bytes, 0);
-#else
-	return shmem_file_setup(name, bytes, EMPTY_VMA_FLAGS);
-#endif
-}
 
 #endif /* NNACCEL_COMPAT_H */
