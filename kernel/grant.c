@@ -297,7 +297,6 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_session *session = ucmd->object;
 	struct nnaccel_pool *pool;
 	struct dma_buf *dmabuf;
-	int fd, ret;
 
 	if (arg->flags & ~NNACCEL_GRANT_FD_CLOEXEC || arg->__reserved ||
 	    (arg->prot & ~NNACCEL_PROT_WRITE) != NNACCEL_PROT_READ)
@@ -311,21 +310,9 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 	nnaccel_pool_put(pool);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
-	fd = get_unused_fd_flags(arg->flags & NNACCEL_GRANT_FD_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd < 0) {
-		dma_buf_put(dmabuf);
-		return fd;
-	}
-	arg->out_fd = fd;
 	arg->out_length = dmabuf->size;
-	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	if (ret) {
-		put_unused_fd(fd);
-		dma_buf_put(dmabuf);
-	} else {
-		fd_install(fd, dmabuf->file);
-	}
-	return ret;
+	return nnaccel_ucmd_install(ucmd, sizeof(*arg), dmabuf->file,
+				    arg->flags & NNACCEL_GRANT_FD_CLOEXEC, &arg->out_fd);
 }
 
 /* Returns the pool that a mapping asks for, or an error pointer; ctx->lock is held. */

@@ -6,6 +6,7 @@
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
@@ -139,6 +140,33 @@ int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size)
 	if (copy_to_user(ucmd->ubuffer, ucmd->cmd, min_t(size_t, ucmd->user_size, size)))
 		return -EFAULT;
 	return 0;
+}
+
+/**
+ * nnaccel_ucmd_install() - Writes the structure back with an fd, and installs the file there
+ * @ucmd: the ioctl
+ * @size: the module's size of the structure
+ * @file: the file; its reference is taken over, also on failure
+ * @cloexec: install the file with O_CLOEXEC
+ * @out_fd: field of the module's copy of the structure
+ *
+ * Return: 0, -EMFILE, -EFAULT.
+ */
+int nnaccel_ucmd_install(struct nnaccel_ucmd *ucmd, size_t size, struct file *file, bool cloexec,
+			 s32 *out_fd)
+{
+	int fd = get_unused_fd_flags(cloexec ? O_CLOEXEC : 0), ret;
+
+	*out_fd = fd;
+	ret = fd < 0 ? fd : nnaccel_ucmd_respond(ucmd, size);
+	if (!ret) {
+		fd_install(fd, file);
+		return 0;
+	}
+	if (fd >= 0)
+		put_unused_fd(fd);
+	fput(file);
+	return ret;
 }
 
 /**

@@ -484,29 +484,16 @@ int nnaccel_pool_export_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_export *cmd = ucmd->cmd;
 	struct nnaccel_pool *pool;
-	int fd, ret;
+	int ret = -EOPNOTSUPP;
 
 	if (cmd->flags & ~NNACCEL_EXPORT_CLOEXEC)
 		return -EINVAL;
 	pool = nnaccel_pool_get(ucmd->object, cmd->id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	if (!nnaccel_pool_is_whole(pool)) {
-		ret = -EOPNOTSUPP;
-		goto out;
-	}
-	fd = get_unused_fd_flags(cmd->flags & NNACCEL_EXPORT_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd < 0) {
-		ret = fd;
-		goto out;
-	}
-	cmd->out_fd = fd;
-	ret = nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
-	if (ret)
-		put_unused_fd(fd);
-	else
-		fd_install(fd, get_file(pool->file));
-out:
+	if (nnaccel_pool_is_whole(pool))
+		ret = nnaccel_ucmd_install(ucmd, sizeof(*cmd), get_file(pool->file),
+					   cmd->flags & NNACCEL_EXPORT_CLOEXEC, &cmd->out_fd);
 	nnaccel_pool_put(pool);
 	return ret;
 }

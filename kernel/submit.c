@@ -805,12 +805,10 @@ static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission 
  */
 int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd)
 {
-	struct nnaccel_sync_file __user *to = ucmd->ubuffer;
-	const struct nnaccel_sync_file *arg = ucmd->cmd;
+	struct nnaccel_sync_file *arg = ucmd->cmd;
 	struct nnaccel_submission *sub;
 	struct sync_file *sync_file;
 	struct dma_fence *fence;
-	int fd;
 
 	if (arg->flags & ~NNACCEL_SYNC_FILE_CLOEXEC)
 		return -EINVAL;
@@ -825,15 +823,6 @@ int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd)
 	dma_fence_put(fence);
 	if (!sync_file)
 		return -ENOMEM;
-	fd = get_unused_fd_flags(arg->flags & NNACCEL_SYNC_FILE_CLOEXEC ? O_CLOEXEC : 0);
-	if (fd >= 0 && put_user(fd, &to->out_fd)) {
-		put_unused_fd(fd);
-		fd = -EFAULT;
-	}
-	if (fd < 0) {
-		fput(sync_file->file);
-		return fd;
-	}
-	fd_install(fd, sync_file->file);
-	return 0;
+	return nnaccel_ucmd_install(ucmd, sizeof(*arg), sync_file->file,
+				    arg->flags & NNACCEL_SYNC_FILE_CLOEXEC, &arg->out_fd);
 }
