@@ -113,10 +113,10 @@ static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
 	return ret;
 }
 
-/* Maps the range of the pool into the address space of the caller. */
-static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr, u64 *length)
+/* Maps the range of the pool from @start of its file into the address space of the caller. */
+static int nnaccel_copy_map(const struct nnaccel_copy *copy, u64 start, unsigned long *addr,
+			    u64 *length)
 {
-	u64 start = copy->pool->offset + copy->offset;
 	unsigned long prot = PROT_READ | (copy->in ? 0 : PROT_WRITE);
 	/* A write-sealed file can only be mapped privately; it is only read here. */
 	unsigned long flags = copy->in && !copy->pool->dmabuf ? MAP_PRIVATE : MAP_SHARED;
@@ -130,41 +130,30 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, unsigned long *addr
 	return 0;
 }
 
-/* Copies between the accessed memory and the pool. */
-static int nnaccel_copy_move_pool(const struct nnaccel_copy *copy)
-{
-	const struct dma_buf *dmabuf = copy->memory;
-	const struct nnaccel_pool *pool = copy->pool;
-	u64 start = pool->offset + copy->offset, length;
-	unsigned long addr;
-	int ret;
-
-	if (pool->dmabuf && nnaccel_dmabuf_is_ours(pool->dmabuf)) {
-		ret = copy->in ? nnaccel_dmabuf_copy_between(dmabuf, 0, pool->dmabuf, start,
-							     copy->length) :
-				 nnaccel_dmabuf_copy_between(pool->dmabuf, start, dmabuf, 0,
-							     copy->length);
-	} else {
-		ret = nnaccel_copy_map(copy, &addr, &length);
-		if (!ret) {
-			ret = nnaccel_dmabuf_copy(dmabuf, (void __user *)addr, copy->length,
-						  copy->in);
-			vm_munmap(addr & PAGE_MASK, length);
-		}
-		if (ret == -EFAULT)
-			ret = -EIO;
-	}
-	return ret;
-}
-
 /* Copies between the accessed memory and the other side; ends the access. */
 static int nnaccel_copy_move(struct nnaccel_copy *copy)
 {
+	u64 start = copy->pool ? copy->pool->offset + copy->offset : 0, length;
+	struct dma_buf *pool = copy->pool ? copy->pool->dmabuf : NULL;
+	unsigned long addr;
 	int ret, error;
 
-	ret = copy->pool ? nnaccel_copy_move_pool(copy) :
-			   nnaccel_dmabuf_copy(copy->memory, u64_to_user_ptr(copy->data),
-					       copy->length, copy->in);
+	if (!copy->pool) {
+		ret = nnaccel_dmabuf_copy(copy->memory, u64_to_user_ptr(copy->data), copy->length,
+					  copy->in);
+	} else if (pool && nnaccel_dmabuf_is_ours(pool)) {
+		ret = copy->in ?
+		      nnaccel_dmabuf_copy_between(copy->memory, 0, pool, start, copy->length) :
+		      nnaccel_dmabuf_copy_between(pool, start, copy->memory, 0, copy->length);
+	} else {
+		ret = nnaccel_copy_map(copy, start, &addr, &length);
+		if (!ret) {
+			ret = nnaccel_dmabuf_copy(copy->memory, (void __user *)addr, copy->length,
+						  copy->in);
+			vm_munmap(addr & PAGE_MASK, length);
+		}
+		ret = ret == -EFAULT ? -EIO : ret;
+	}
 	error = nnaccel_copy_end_access(copy);
 	return ret ?: error;
 }
@@ -223,27 +212,15 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 	return ret;
 }
 
-/* Gives the command a staging pool, for the copy of the worker. */
-static int nnaccel_copy_build(struct nnaccel_command *cmd, struct nnaccel_copy *copy)
-{
-	struct nnaccel_pool *staging;
-
-	cmd->uses[0].kind = nnaccel_copy_use(copy);
-	cmd->head.wire_length = copy->length;
-	staging = nnaccel_pool_alloc_hidden(cmd->ctx, max_t(u64, copy->length, 1));
-	if (IS_ERR(staging))
-		return PTR_ERR(staging);
-	nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
-	if (!copy->in)
-		return 0;
-	return nnaccel_copy_begin_access(copy, staging->dmabuf) ?: nnaccel_copy_move(copy);
-}
-
-/* Makes a command that lets the worker convert the layout; the command owns the copy. */
+/*
+ * Makes a command with a staging pool, that lets the worker convert the layout. The command owns
+ * the copy.
+ */
 static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 {
 	struct nnaccel_context *ctx = copy->buffer->pool.obj.ctx;
 	const struct nnaccel_arrays layout = { .num_grants = 2, .num_uses = 1 };
+	struct nnaccel_pool *staging;
 	struct nnaccel_command *cmd;
 	int ret;
 
@@ -251,22 +228,20 @@ static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 				    &layout);
 	if (IS_ERR(cmd))
 		return cmd;
-	ret = nnaccel_copy_build(cmd, copy);
+	cmd->uses[0].kind = nnaccel_copy_use(copy);
+	cmd->head.wire_length = copy->length;
+	staging = nnaccel_pool_alloc(ctx, max_t(u64, copy->length, 1), NULL);
+	ret = PTR_ERR_OR_ZERO(staging);
+	if (!ret)
+		nnaccel_buffer_set_grants(cmd, copy->buffer, staging, copy->in);
+	if (!ret && copy->in)
+		ret = nnaccel_copy_begin_access(copy, staging->dmabuf) ?: nnaccel_copy_move(copy);
 	if (ret) {
 		nnaccel_command_put(cmd);
 		return ERR_PTR(ret);
 	}
 	cmd->copy = copy;
 	return cmd;
-}
-
-static bool nnaccel_copy_is_valid(const struct nnaccel_buffer_copy *arg)
-{
-	u32 way = arg->flags & ~NNACCEL_COPY_POOL;
-
-	if (way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT)
-		return false;
-	return arg->flags & NNACCEL_COPY_POOL ? !arg->data : !arg->pool && !arg->offset;
 }
 
 /**
@@ -295,11 +270,14 @@ void nnaccel_copy_free(struct nnaccel_copy *copy)
  */
 struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const void *from)
 {
+	const struct nnaccel_buffer_copy *arg = from;
+	u32 way = arg->flags & ~NNACCEL_COPY_POOL;
 	struct nnaccel_command *cmd = NULL;
 	struct nnaccel_copy *copy;
 	int ret;
 
-	if (!nnaccel_copy_is_valid(from))
+	if ((way != NNACCEL_COPY_IN && way != NNACCEL_COPY_OUT) ||
+	    (arg->flags & NNACCEL_COPY_POOL ? arg->data : arg->pool || arg->offset))
 		return ERR_PTR(-EINVAL);
 	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)

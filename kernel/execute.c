@@ -34,7 +34,7 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel
 	i = array_index_nospec(arg->pool, cmd->first_buffer);
 	pool = cmd->pools[i];
 	if (check_add_overflow(arg->offset, arg->length, &end) || end > pool->length ||
-	    (end && nnaccel_pool_is_formatted(pool)))
+	    (end && pool->image))
 		return -EINVAL;
 	if (prot & ~pool->prot)
 		return -EACCES;
@@ -73,7 +73,7 @@ static int nnaccel_execute_add_planes(struct nnaccel_command *cmd, struct nnacce
 
 	for (i = 0; i < cmd->first_buffer; i++) {
 		num += nnaccel_pool_num_others(cmd->pools[i]);
-		cmd->head.num_formats += nnaccel_pool_is_formatted(cmd->pools[i]);
+		cmd->head.num_formats += !!cmd->pools[i]->image;
 	}
 	if (num != arrays->num_grants) {
 		arrays->num_grants = num;

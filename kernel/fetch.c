@@ -181,7 +181,7 @@ static int nnaccel_fetch_write_formats(const struct nnaccel_command *cmd,
 	u32 i;
 
 	for (i = 0; cmd->head.num_formats && i < cmd->first_buffer; i++) {
-		if (!nnaccel_pool_is_formatted(cmd->pools[i]))
+		if (!cmd->pools[i]->image)
 			continue;
 		mutex_lock(&cmd->ctx->lock);
 		nnaccel_image_tell(cmd->pools[i], &format);

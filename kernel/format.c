@@ -27,30 +27,18 @@ static const struct nnaccel_format_info {
 	u8 height_multiple;
 	u8 chroma_bytes;
 } nnaccel_formats[] = {
-	{ DRM_FORMAT_R8, 1, 1, 1, 1 },
-	{ DRM_FORMAT_R16, 1, 2, 1, 1 },
-	{ DRM_FORMAT_RG88, 1, 2, 1, 1 },
-	{ DRM_FORMAT_GR88, 1, 2, 1, 1 },
-	{ DRM_FORMAT_RGB565, 1, 2, 1, 1 },
-	{ DRM_FORMAT_BGR565, 1, 2, 1, 1 },
-	{ DRM_FORMAT_YUYV, 1, 2, 2, 1 },
-	{ DRM_FORMAT_YVYU, 1, 2, 2, 1 },
-	{ DRM_FORMAT_UYVY, 1, 2, 2, 1 },
-	{ DRM_FORMAT_VYUY, 1, 2, 2, 1 },
-	{ DRM_FORMAT_RGB888, 1, 3, 1, 1 },
-	{ DRM_FORMAT_BGR888, 1, 3, 1, 1 },
-	{ DRM_FORMAT_XRGB8888, 1, 4, 1, 1 },
-	{ DRM_FORMAT_XBGR8888, 1, 4, 1, 1 },
-	{ DRM_FORMAT_ARGB8888, 1, 4, 1, 1 },
-	{ DRM_FORMAT_ABGR8888, 1, 4, 1, 1 },
-	{ DRM_FORMAT_ABGR2101010, 1, 4, 1, 1 },
-	{ DRM_FORMAT_XBGR2101010, 1, 4, 1, 1 },
-	{ DRM_FORMAT_ABGR16161616F, 1, 8, 1, 1 },
-	{ DRM_FORMAT_XBGR16161616F, 1, 8, 1, 1 },
-	{ DRM_FORMAT_NV12, 2, 1, 2, 2, 2 },
-	{ DRM_FORMAT_NV21, 2, 1, 2, 2, 2 },
-	{ DRM_FORMAT_P010, 2, 2, 2, 2, 4 },
-	{ DRM_FORMAT_YUV420, 3, 1, 2, 2, 1 },
+	{ DRM_FORMAT_R8, 1, 1, 1, 1 }, { DRM_FORMAT_R16, 1, 2, 1, 1 },
+	{ DRM_FORMAT_RG88, 1, 2, 1, 1 }, { DRM_FORMAT_GR88, 1, 2, 1, 1 },
+	{ DRM_FORMAT_RGB565, 1, 2, 1, 1 }, { DRM_FORMAT_BGR565, 1, 2, 1, 1 },
+	{ DRM_FORMAT_YUYV, 1, 2, 2, 1 }, { DRM_FORMAT_YVYU, 1, 2, 2, 1 },
+	{ DRM_FORMAT_UYVY, 1, 2, 2, 1 }, { DRM_FORMAT_VYUY, 1, 2, 2, 1 },
+	{ DRM_FORMAT_RGB888, 1, 3, 1, 1 }, { DRM_FORMAT_BGR888, 1, 3, 1, 1 },
+	{ DRM_FORMAT_XRGB8888, 1, 4, 1, 1 }, { DRM_FORMAT_XBGR8888, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ARGB8888, 1, 4, 1, 1 }, { DRM_FORMAT_ABGR8888, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ABGR2101010, 1, 4, 1, 1 }, { DRM_FORMAT_XBGR2101010, 1, 4, 1, 1 },
+	{ DRM_FORMAT_ABGR16161616F, 1, 8, 1, 1 }, { DRM_FORMAT_XBGR16161616F, 1, 8, 1, 1 },
+	{ DRM_FORMAT_NV12, 2, 1, 2, 2, 2 }, { DRM_FORMAT_NV21, 2, 1, 2, 2, 2 },
+	{ DRM_FORMAT_P010, 2, 2, 2, 2, 4 }, { DRM_FORMAT_YUV420, 3, 1, 2, 2, 1 },
 	{ DRM_FORMAT_YVU420, 3, 1, 2, 2, 1 },
 };
 
@@ -74,16 +62,6 @@ static const struct nnaccel_format_info *nnaccel_format_find(u32 fourcc)
 		if (nnaccel_formats[i].fourcc == fourcc)
 			return &nnaccel_formats[i];
 	return NULL;
-}
-
-/* Computes the end of a plane's last row, in bytes of the file. */
-static int nnaccel_plane_end(const struct nnaccel_image_plane *plane, u64 *end)
-{
-	if (plane->stride < plane->row_bytes ||
-	    check_add_overflow(plane->offset, (u64)plane->stride * (plane->rows - 1), end) ||
-	    check_add_overflow(*end, (u64)plane->row_bytes, end))
-		return -EINVAL;
-	return 0;
 }
 
 /* Validates a client's description of an image, without its files, and lays out the planes. */
@@ -124,49 +102,38 @@ static int nnaccel_image_init(const struct nnaccel_pool_import *cmd,
 	return 0;
 }
 
-/*
- * Looks up the files of all planes. @files gets each file once, and @of gets the file of each
- * plane.
- */
+/* Looks up the files of all planes. @files gets each file once, with a reference. */
 static int nnaccel_image_get_files(const struct nnaccel_pool_import *cmd,
-				   const struct nnaccel_image *image,
-				   struct nnaccel_image_file *files, u32 *num, u32 *of)
+				   struct nnaccel_image *image, struct nnaccel_image_file *files)
 {
 	u32 i, k;
-	int ret;
 
-	*num = 0;
 	for (i = 0; i < image->num_planes; i++) {
-		struct nnaccel_image_file *file = &files[*num];
+		struct nnaccel_image_file next = { .import.prot = cmd->prot };
+		struct nnaccel_image_plane *plane = &image->planes[i];
+		u64 end;
 
-		file->import.prot = cmd->prot;
-		file->import.fd = i ? cmd->planes[i - 1].fd : cmd->fd;
-		if (i && file->import.fd == -1)
-			file->import.fd = cmd->fd;
-		ret = nnaccel_plane_end(&image->planes[i], &file->import.length);
-		if (ret)
-			return ret;
-		file->file = nnaccel_import_get(&file->import, &file->dmabuf);
-		if (IS_ERR(file->file))
-			return PTR_ERR(file->file);
-		for (k = 0; k < *num; k++)
-			if (files[k].file == file->file)
-				break;
-		of[i] = k;
-		if (k == *num) {
-			++*num;
+		next.import.fd = i && cmd->planes[i - 1].fd != -1 ? cmd->planes[i - 1].fd : cmd->fd;
+		if (plane->stride < plane->row_bytes ||
+		    check_add_overflow(plane->offset, (u64)plane->stride * (plane->rows - 1),
+				       &end) ||
+		    check_add_overflow(end, (u64)plane->row_bytes, &end))
+			return -EINVAL;
+		next.import.length = end;
+		next.file = nnaccel_import_get(&next.import, &next.dmabuf);
+		if (IS_ERR(next.file))
+			return PTR_ERR(next.file);
+		for (k = 0; files[k].file && files[k].file != next.file; k++)
+			;
+		plane->file = k;
+		if (!files[k].file) {
+			files[k] = next;
 			continue;
 		}
-		fput(file->file);
-		files[k].import.length = max(files[k].import.length, file->import.length);
+		fput(next.file);
+		files[k].import.length = max(files[k].import.length, next.import.length);
 	}
 	return 0;
-}
-
-static void nnaccel_image_put_files(struct nnaccel_image_file *files, u32 num)
-{
-	while (num)
-		fput(files[--num].file);
 }
 
 /**
@@ -185,37 +152,6 @@ void nnaccel_image_free(struct nnaccel_pool *pool)
 	kfree(image);
 }
 
-/* Imports the pools of an image. Takes over @image and @files, also on failure. */
-static struct nnaccel_pool *nnaccel_image_import(struct nnaccel_context *ctx,
-						 struct nnaccel_image *image,
-						 struct nnaccel_image_file *files, u32 num,
-						 u32 *id)
-{
-	struct nnaccel_pool *pool, *other;
-	u32 i;
-
-	pool = nnaccel_import(ctx, &files[0].import, files[0].file, files[0].dmabuf, id);
-	if (IS_ERR(pool)) {
-		nnaccel_image_put_files(files + 1, num - 1);
-		kfree(image);
-		return pool;
-	}
-	pool->image = image;
-	for (i = 1; i < num; i++) {
-		other = nnaccel_import(ctx, &files[i].import, files[i].file, files[i].dmabuf,
-				       NULL);
-		if (IS_ERR(other)) {
-			nnaccel_image_put_files(files + i + 1, num - i - 1);
-			nnaccel_object_unreserve(ctx, *id);
-			nnaccel_pool_put(pool);
-			return other;
-		}
-		image->pools[image->num_pools++] = other;
-		nnaccel_dmabuf_add_pool(other);
-	}
-	return pool;
-}
-
 /**
  * nnaccel_image_import_ioctl() - Implements NNACCEL_POOL_IMPORT of an image
  * @ucmd: the ioctl
@@ -226,49 +162,49 @@ int nnaccel_image_import_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_import *cmd = ucmd->cmd;
 	struct nnaccel_image_file files[NNACCEL_MAX_PLANES] = {};
-	u32 i, id, num, of[NNACCEL_MAX_PLANES];
+	struct nnaccel_context *ctx = ucmd->object;
+	struct nnaccel_pool *pool = NULL, *each;
 	struct nnaccel_image *image;
-	struct nnaccel_pool *pool;
-	u64 length = 0;
 	int ret;
+	u32 i;
 
 	if (cmd->flags || cmd->length || cmd->__reserved)
 		return -EINVAL;
 	image = kzalloc(sizeof(*image), GFP_KERNEL_ACCOUNT);
 	if (!image)
 		return -ENOMEM;
-	ret = nnaccel_image_init(cmd, image);
-	if (ret) {
-		kfree(image);
-		return ret;
-	}
-	ret = nnaccel_image_get_files(cmd, image, files, &num, of);
-	if (ret) {
-		nnaccel_image_put_files(files, num);
-		kfree(image);
-		return ret;
-	}
-	for (i = 0; i < image->num_planes; i++) {
-		image->planes[i].file = of[i];
-		length += (u64)image->planes[i].row_bytes * image->planes[i].rows;
-	}
-	pool = nnaccel_image_import(ucmd->object, image, files, num, &id);
-	if (IS_ERR(pool))
-		return PTR_ERR(pool);
-	cmd->length = length;
-	cmd->out_id = id;
-	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
-}
+	ret = nnaccel_image_init(cmd, image) ?: nnaccel_image_get_files(cmd, image, files);
 
-/**
- * nnaccel_pool_is_formatted() - Returns whether a pool is formatted
- * @pool: the pool
- *
- * Return: true if it is.
- */
-bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool)
-{
-	return pool->image;
+	/* The pool of the first file has the image, which has the pools of the others. */
+	for (i = 0; !ret && i < ARRAY_SIZE(files) && files[i].file; i++) {
+		each = nnaccel_import(ctx, &files[i].import, files[i].file, files[i].dmabuf,
+				      i ? NULL : &cmd->out_id);
+		files[i].file = NULL;
+		ret = PTR_ERR_OR_ZERO(each);
+		if (!ret && pool) {
+			image->pools[image->num_pools++] = each;
+			nnaccel_dmabuf_add_pool(each);
+		} else if (!ret) {
+			pool = each;
+			pool->image = image;
+		}
+	}
+	if (!ret) {
+		for (i = 0; i < image->num_planes; i++)
+			cmd->length += (u64)image->planes[i].row_bytes * image->planes[i].rows;
+		return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, cmd->out_id);
+	}
+
+	for (i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i].file)
+			fput(files[i].file);
+	if (pool) {
+		nnaccel_object_unreserve(ctx, cmd->out_id);
+		nnaccel_pool_put(pool);
+	} else {
+		kfree(image);
+	}
+	return ret;
 }
 
 /**

@@ -212,7 +212,7 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 			nnaccel_grant_publish(session, each, &grants[i], prot);
 	}
 	memset(&arg->out_format, 0, sizeof(arg->out_format));
-	if (!ret && nnaccel_pool_is_formatted(pool))
+	if (!ret && pool->image)
 		nnaccel_image_tell(pool, &arg->out_format);
 	mutex_unlock(&ctx->lock);
 	arg->out_grant.grant = grants[0];

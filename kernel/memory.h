@@ -57,7 +57,7 @@ bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool);
 bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool);
 bool nnaccel_pool_may_have(u64 length);
 int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length);
-struct nnaccel_pool *nnaccel_pool_alloc_hidden(struct nnaccel_context *ctx, u64 length);
+struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length, u32 *id);
 void nnaccel_pool_retire(struct nnaccel_object *obj);
 void nnaccel_pool_release(struct nnaccel_object *obj);
 int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd);
@@ -108,7 +108,6 @@ struct nnaccel_image {
 };
 
 int nnaccel_image_import_ioctl(struct nnaccel_ucmd *ucmd);
-bool nnaccel_pool_is_formatted(const struct nnaccel_pool *pool);
 u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool);
 struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file);
 void nnaccel_image_tell(struct nnaccel_pool *pool, struct nnaccel_format *format);

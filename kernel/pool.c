@@ -63,7 +63,7 @@ u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 	if (pool->device)
 		return NNACCEL_PROT_DEVICE;
 	return (foreign ? NNACCEL_PROT_SYNC : 0) |
-	       (nnaccel_pool_is_formatted(pool) ? NNACCEL_PROT_FORMATTED : 0);
+	       (pool->image ? NNACCEL_PROT_FORMATTED : 0);
 }
 
 /**
@@ -85,7 +85,7 @@ bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
  */
 bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 {
-	return !pool->device && !nnaccel_pool_is_formatted(pool);
+	return !pool->device && !pool->image;
 }
 
 /**
@@ -104,17 +104,6 @@ void nnaccel_pool_retire(struct nnaccel_object *obj)
 		ctx->import_bytes -= PAGE_ALIGN(pool->length);
 }
 
-static void nnaccel_pool_free(struct nnaccel_pool *pool)
-{
-	nnaccel_image_free(pool);
-	nnaccel_proxy_forget_all(pool);
-	if (pool->hold)
-		fput(pool->hold);
-	if (pool->file)
-		fput(pool->file);
-	kfree(pool);
-}
-
 /**
  * nnaccel_pool_release() - Frees a pool and its memory
  * @obj: the pool
@@ -129,7 +118,13 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 		nnaccel_count(NNACCEL_IMPORTS, -1);
 		nnaccel_count(NNACCEL_IMPORT_BYTES, -(s64)PAGE_ALIGN(pool->length));
 	}
-	nnaccel_pool_free(pool);
+	nnaccel_image_free(pool);
+	nnaccel_proxy_forget_all(pool);
+	if (pool->hold)
+		fput(pool->hold);
+	if (pool->file)
+		fput(pool->file);
+	kfree(pool);
 }
 
 /* Makes a pool with one reference and without memory. Reserves an id, unless @id is NULL. */
@@ -216,25 +211,27 @@ int nnaccel_pool_fill(struct nnaccel_pool *pool, u64 length)
 }
 
 /**
- * nnaccel_pool_alloc_hidden() - Allocates a pool without an id
+ * nnaccel_pool_alloc() - Allocates a pool
  * @ctx: the context
  * @length: length in bytes
+ * @id: out: the reserved id of the pool; NULL if it gets none
  *
  * Return: the pool with one reference, or an error pointer: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct nnaccel_pool *nnaccel_pool_alloc_hidden(struct nnaccel_context *ctx, u64 length)
+struct nnaccel_pool *nnaccel_pool_alloc(struct nnaccel_context *ctx, u64 length, u32 *id)
 {
-	struct nnaccel_pool *pool = nnaccel_pool_create(ctx, NULL);
+	struct nnaccel_pool *pool = nnaccel_pool_create(ctx, id);
 	int ret;
 
 	if (IS_ERR(pool))
 		return pool;
 	ret = nnaccel_pool_fill(pool, length);
-	if (ret) {
-		nnaccel_pool_put(pool);
-		return ERR_PTR(ret);
-	}
-	return pool;
+	if (!ret)
+		return pool;
+	if (id)
+		nnaccel_object_unreserve(ctx, *id);
+	nnaccel_pool_put(pool);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -246,27 +243,16 @@ struct nnaccel_pool *nnaccel_pool_alloc_hidden(struct nnaccel_context *ctx, u64 
 int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_pool_alloc *cmd = ucmd->cmd;
-	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_pool *pool;
-	int ret;
-	u32 id;
 
 	if (cmd->flags || cmd->__reserved || !cmd->length)
 		return -EINVAL;
 	if (!nnaccel_pool_may_have(cmd->length))
 		return -EFBIG;
-
-	pool = nnaccel_pool_create(ctx, &id);
+	pool = nnaccel_pool_alloc(ucmd->object, cmd->length, &cmd->out_id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	ret = nnaccel_pool_fill(pool, cmd->length);
-	if (ret) {
-		nnaccel_object_unreserve(ctx, id);
-		nnaccel_pool_put(pool);
-		return ret;
-	}
-	cmd->out_id = id;
-	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
+	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, cmd->out_id);
 }
 
 static bool nnaccel_pool_is_whole(const struct nnaccel_pool *pool)
@@ -455,7 +441,6 @@ int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_pool *pool;
 	struct dma_buf *dmabuf;
 	struct file *file;
-	u32 id;
 
 	if (cmd->fourcc)
 		return nnaccel_image_import_ioctl(ucmd);
@@ -467,11 +452,10 @@ int nnaccel_pool_import_ioctl(struct nnaccel_ucmd *ucmd)
 	file = nnaccel_import_get(cmd, &dmabuf);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	pool = nnaccel_import(ctx, cmd, file, dmabuf, &id);
+	pool = nnaccel_import(ctx, cmd, file, dmabuf, &cmd->out_id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	cmd->out_id = id;
-	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, id);
+	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, cmd->out_id);
 }
 
 /**
