@@ -10,7 +10,6 @@
 
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
-#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pm_qos.h>
 #include <linux/poll.h>
@@ -30,14 +29,16 @@
 #define NNACCEL_SLOT_SHIFT	ilog2(NNACCEL_BURST_MAX_SLOTS)
 #define NNACCEL_SLOT_BINDS	GENMASK(30 - NNACCEL_SLOT_SHIFT, 0)
 
-static u32 nnaccel_burst_lines(u32 capacity)
-{
-	return DIV_ROUND_UP(capacity, NNACCEL_LINE_DATUMS);
-}
-
 static u64 nnaccel_burst_ring_bytes(u32 capacity)
 {
-	return NNACCEL_RING_LINES + nnaccel_burst_lines(capacity) * sizeof(struct nnaccel_line);
+	return NNACCEL_RING_LINES +
+	       DIV_ROUND_UP(capacity, NNACCEL_LINE_DATUMS) * sizeof(struct nnaccel_line);
+}
+
+/* Returns the page that both sides read. */
+static struct nnaccel_burst_status *nnaccel_burst_status(const struct nnaccel_burst *burst)
+{
+	return page_address(burst->pages[NNACCEL_FILE_STATUS]);
 }
 
 /* Bytes charged for the structures of a slot. */
@@ -48,7 +49,8 @@ static u64 nnaccel_burst_ring_bytes(u32 capacity)
 
 static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *slot)
 {
-	nnaccel_pool_put(slot->pool);
+	if (!IS_ERR(slot->pool))
+		nnaccel_pool_put(slot->pool);
 	kfree(slot->notice);
 	kfree(slot);
 	nnaccel_uncharge_kernel(burst->obj.ctx->account, NNACCEL_SLOT_BYTES);
@@ -59,50 +61,42 @@ static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *
 static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 						const struct nnaccel_burst_slot *arg)
 {
+	struct nnaccel_context *ctx = burst->obj.ctx;
 	struct nnaccel_slot *slot;
 	u32 index;
 	int ret;
 
-	ret = nnaccel_charge_kernel(burst->obj.ctx->account, NNACCEL_SLOT_BYTES);
+	ret = nnaccel_charge_kernel(ctx->account, NNACCEL_SLOT_BYTES);
 	if (ret)
 		return ERR_PTR(ret);
-	ret = -ENOMEM;
 	slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
-	if (!slot)
-		goto err_charge;
-	slot->notice = kzalloc(sizeof(*slot->notice), GFP_KERNEL_ACCOUNT);
-	if (!slot->notice)
-		goto err_slot;
-	slot->prot = arg->prot;
-	slot->pool = nnaccel_pool_get(burst->obj.ctx, arg->pool);
-	if (IS_ERR(slot->pool)) {
-		ret = PTR_ERR(slot->pool);
-		goto err_slot;
+	if (!slot) {
+		nnaccel_uncharge_kernel(ctx->account, NNACCEL_SLOT_BYTES);
+		return ERR_PTR(-ENOMEM);
 	}
-	ret = slot->prot & ~slot->pool->prot ? -EACCES :
-	      nnaccel_pool_may_execute(slot->pool) ? 0 : -EOPNOTSUPP;
-	if (!ret)
+	nnaccel_count(NNACCEL_SLOTS, 1);
+	slot->notice = kzalloc(sizeof(*slot->notice), GFP_KERNEL_ACCOUNT);
+	slot->prot = arg->prot;
+	slot->pool = nnaccel_pool_get(ctx, arg->pool);
+	if (!slot->notice)
+		ret = -ENOMEM;
+	else if (IS_ERR(slot->pool))
+		ret = PTR_ERR(slot->pool);
+	else if (slot->prot & ~slot->pool->prot)
+		ret = -EACCES;
+	else if (!nnaccel_pool_may_execute(slot->pool))
+		ret = -EOPNOTSUPP;
+	else
 		ret = xa_alloc(&burst->slots, &index, XA_ZERO_ENTRY, NNACCEL_SLOT_LIMIT,
 			       GFP_KERNEL_ACCOUNT);
 	if (ret) {
-		if (ret == -EBUSY)
-			ret = -ENOSPC;
-		goto err_pool;
+		nnaccel_slot_free(burst, slot);
+		return ERR_PTR(ret == -EBUSY ? -ENOSPC : ret);
 	}
-	mutex_lock(&burst->obj.ctx->lock);
+	mutex_lock(&ctx->lock);
 	slot->number = (++burst->binds & NNACCEL_SLOT_BINDS) << NNACCEL_SLOT_SHIFT | index;
-	mutex_unlock(&burst->obj.ctx->lock);
-	nnaccel_count(NNACCEL_SLOTS, 1);
+	mutex_unlock(&ctx->lock);
 	return slot;
-
-err_pool:
-	nnaccel_pool_put(slot->pool);
-err_slot:
-	kfree(slot->notice);
-	kfree(slot);
-err_charge:
-	nnaccel_uncharge_kernel(burst->obj.ctx->account, NNACCEL_SLOT_BYTES);
-	return ERR_PTR(ret);
 }
 
 static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
@@ -280,12 +274,11 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 			return PTR_ERR(page);
 		burst->pages[i] = page;
 	}
-	status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
-	status->lines = nnaccel_burst_lines(burst->capacity);
+	status = nnaccel_burst_status(burst);
+	status->lines = DIV_ROUND_UP(burst->capacity, NNACCEL_LINE_DATUMS);
 	status->capacity = burst->capacity;
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
-	kunmap_local(status);
 	/* The burst holds the page, so it stays dirty until the last change of the state. */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
@@ -350,31 +343,21 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 
 /* ---- life ---- */
 
-static void nnaccel_burst_mark_dead(struct nnaccel_burst *burst)
+/* Returns the control words of a ring. User space writes them, so they may be wrong. */
+static const struct nnaccel_ring_control *nnaccel_burst_control(const struct nnaccel_burst *burst,
+								enum nnaccel_burst_file ring)
 {
-	struct nnaccel_burst_status *status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
-
-	/* Pairs with the read of the state by client and worker before each sleep. */
-	smp_store_release(&status->state, NNACCEL_BURST_DEAD);
-	kunmap_local(status);
-}
-
-/* Copies the control words of a ring. User space writes them, so they may be wrong. */
-static void nnaccel_burst_read_control(const struct nnaccel_burst *burst,
-				       enum nnaccel_burst_file ring,
-				       struct nnaccel_ring_control *control)
-{
-	memcpy_from_page((char *)control, burst->pages[ring], 0, sizeof(*control));
+	return page_address(burst->pages[ring]);
 }
 
 /* Adds the answers and the device time that the worker reported. */
 static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executions, u64 *device_ns)
 {
-	struct nnaccel_ring_control control;
+	const struct nnaccel_ring_control *control =
+		nnaccel_burst_control(burst, NNACCEL_FILE_RESULTS);
 
-	nnaccel_burst_read_control(burst, NNACCEL_FILE_RESULTS, &control);
-	*executions += control.packets;
-	*device_ns += control.device_ns;
+	*executions += READ_ONCE(control->packets);
+	*device_ns += READ_ONCE(control->device_ns);
 }
 
 /**
@@ -427,11 +410,8 @@ static void nnaccel_burst_drop_latency(struct nnaccel_burst *burst)
 
 static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 {
-	struct nnaccel_burst_status *status = kmap_local_page(burst->pages[NNACCEL_FILE_STATUS]);
-
 	/* Pairs with the worker's read before each request. */
-	smp_store_release(&status->devices, 1);
-	kunmap_local(status);
+	smp_store_release(&nnaccel_burst_status(burst)->devices, 1);
 }
 
 /**
@@ -461,7 +441,8 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 	lockdep_assert_held(&burst->obj.ctx->lock);
 	if (list_empty(&burst->node))
 		return;
-	nnaccel_burst_mark_dead(burst);
+	/* Pairs with the read of the state by client and worker before each sleep. */
+	smp_store_release(&nnaccel_burst_status(burst)->state, NNACCEL_BURST_DEAD);
 	nnaccel_burst_drop_latency(burst);
 	nnaccel_burst_count(burst, &burst->obj.ctx->burst_executions, &burst->obj.ctx->device_ns);
 	list_del_init(&burst->node);
@@ -589,16 +570,15 @@ static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)
 static void nnaccel_burst_show_end(struct seq_file *m, const struct nnaccel_burst *burst,
 				   enum nnaccel_burst_file ring, const char *end)
 {
-	struct nnaccel_ring_control control;
+	const struct nnaccel_ring_control *control = nnaccel_burst_control(burst, ring);
 
-	nnaccel_burst_read_control(burst, ring, &control);
-	seq_printf(m, "nnaccel-%s-packets:\t%llu\n", end, control.packets);
-	seq_printf(m, "nnaccel-%s-spins:\t%llu\n", end, control.spins);
-	seq_printf(m, "nnaccel-%s-sleeps:\t%llu\n", end, control.sleeps);
-	seq_printf(m, "nnaccel-%s-wakes:\t%llu\n", end, control.wakes);
-	seq_printf(m, "nnaccel-%s-misses:\t%llu\n", end, control.misses);
-	seq_printf(m, "nnaccel-%s-fallbacks:\t%llu\n", end, control.fallbacks);
-	seq_printf(m, "nnaccel-%s-device-time:\t%llu ns\n", end, control.device_ns);
+	seq_printf(m, "nnaccel-%s-packets:\t%llu\n", end, control->packets);
+	seq_printf(m, "nnaccel-%s-spins:\t%llu\n", end, control->spins);
+	seq_printf(m, "nnaccel-%s-sleeps:\t%llu\n", end, control->sleeps);
+	seq_printf(m, "nnaccel-%s-wakes:\t%llu\n", end, control->wakes);
+	seq_printf(m, "nnaccel-%s-misses:\t%llu\n", end, control->misses);
+	seq_printf(m, "nnaccel-%s-fallbacks:\t%llu\n", end, control->fallbacks);
+	seq_printf(m, "nnaccel-%s-device-time:\t%llu ns\n", end, control->device_ns);
 }
 
 static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
