@@ -57,17 +57,6 @@ static DEFINE_HASHTABLE(nnaccel_users, 6);
 /* Pinned memory of all users; protected by the account lock. */
 static u64 nnaccel_total_bytes;
 
-static struct nnaccel_user *nnaccel_user_find(kuid_t uid)
-{
-	struct nnaccel_user *user;
-
-	lockdep_assert_held(&nnaccel_account_lock);
-	hash_for_each_possible(nnaccel_users, user, node, __kuid_val(uid))
-		if (uid_eq(user->uid, uid))
-			return user;
-	return NULL;
-}
-
 /* Finds or makes the user, and counts an open context. */
 static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 {
@@ -78,7 +67,9 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		return ERR_PTR(-ENOMEM);
 
 	spin_lock(&nnaccel_account_lock);
-	user = nnaccel_user_find(uid);
+	hash_for_each_possible(nnaccel_users, user, node, __kuid_val(uid))
+		if (uid_eq(user->uid, uid))
+			break;
 	if (!user) {
 		user = new;
 		new = NULL;

@@ -173,13 +173,6 @@ static const u64 *nnaccel_payload_sizes(const struct nnaccel_command *cmd, const
 	return payload + cmd->head.num_outputs * sizeof(struct nnaccel_shape);
 }
 
-static u64 nnaccel_use_size(const struct nnaccel_command *cmd, const struct nnaccel_use *use)
-{
-	if (cmd->head.kind == NNACCEL_DO_EXECUTE)
-		return nnaccel_payload_sizes(cmd, cmd->payload)[use->output];
-	return cmd->head.wire_length;
-}
-
 /**
  * nnaccel_buffer_end_all() - Ends the uses of the buffers of a command
  * @cmd: the command, whose answer is valid; ctx->lock is held
@@ -197,11 +190,14 @@ void nnaccel_buffer_end_all(struct nnaccel_command *cmd, int error)
 		return;
 	for (i = 0; i < cmd->num_buffers; i++) {
 		const struct nnaccel_use *use = &cmd->uses[i];
-		bool written = success && use->kind == NNACCEL_USE_WRITE;
+		u64 size = cmd->head.wire_length;
 
+		if (success && use->kind == NNACCEL_USE_WRITE &&
+		    cmd->head.kind == NNACCEL_DO_EXECUTE)
+			size = nnaccel_payload_sizes(cmd, cmd->payload)[use->output];
 		if (use->kind != NNACCEL_USE_NONE)
 			nnaccel_buffer_end_use(nnaccel_command_buffer(cmd, i), use->kind, success,
-					       written ? nnaccel_use_size(cmd, use) : 0);
+					       size);
 	}
 }
 

@@ -40,12 +40,6 @@ static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
 }
 
-/* Returns when a call for a command returns because its deadline has passed. */
-static u64 nnaccel_told_ns(u64 deadline_ns)
-{
-	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
-}
-
 /* Returns when a worker that still has a command is killed. */
 static u64 nnaccel_killed_ns(u64 deadline_ns)
 {
@@ -61,7 +55,7 @@ static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 		return U64_MAX;
 	if (cmd->state == NNACCEL_COMMAND_ENDING)
 		return nnaccel_killed_ns(deadline_ns);
-	deadline_ns = nnaccel_told_ns(deadline_ns);
+	deadline_ns = nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_deadline_grace_ms));
 	return cmd->state == NNACCEL_COMMAND_LOST ? min(deadline_ns, cmd->bound_ns) : deadline_ns;
 }
 
@@ -290,14 +284,6 @@ static size_t nnaccel_layout_told(const struct nnaccel_arrays *layout)
 	       ALIGN((size_t)layout->attributes_size, sizeof(u64));
 }
 
-/* Returns the bytes of the arrays that the worker does not get. */
-static size_t nnaccel_layout_kept(const struct nnaccel_arrays *layout)
-{
-	return layout->num_grants * sizeof(struct nnaccel_pool *) +
-	       layout->num_uses * sizeof(struct nnaccel_use) +
-	       min_t(size_t, layout->max_payload, NNACCEL_SMALL_PAYLOAD);
-}
-
 static void nnaccel_command_place(struct nnaccel_command *cmd, const struct nnaccel_arrays *layout)
 {
 	cmd->grants = (void *)cmd->told;
@@ -330,7 +316,9 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	size_t arrays, charge;
 	int ret;
 
-	arrays = nnaccel_layout_told(layout) + nnaccel_layout_kept(layout);
+	arrays = nnaccel_layout_told(layout) + layout->num_grants * sizeof(struct nnaccel_pool *) +
+		 layout->num_uses * sizeof(struct nnaccel_use) +
+		 min_t(size_t, layout->max_payload, NNACCEL_SMALL_PAYLOAD);
 	/* The waits are allocated later. */
 	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
 	ret = nnaccel_charge_kernel(ctx->account, charge);
@@ -765,25 +753,6 @@ static const char *const nnaccel_command_kinds[] = {
 	[NNACCEL_DO_PREPARE_CACHED] = "prepare-cached", [NNACCEL_DO_CACHE_SAVE] = "cache-save",
 };
 
-/* Does no call wait for it? */
-static bool nnaccel_command_is_alone(const struct nnaccel_command *cmd)
-{
-	return cmd->uring || cmd->kept;
-}
-
-static void nnaccel_command_show(const struct nnaccel_command *cmd, struct seq_file *m)
-{
-	const char *kind = cmd->head.kind < ARRAY_SIZE(nnaccel_command_kinds) ?
-			   nnaccel_command_kinds[cmd->head.kind] : NULL;
-
-	seq_printf(m, "%llu %llu %s %s %u %llu %u %s%s%s\n", cmd->ctx->number, cmd->head.cookie,
-		   kind ?: "?", nnaccel_command_states[cmd->state],
-		   (u32)div_u64(ktime_get_ns() - cmd->start_ns, NSEC_PER_MSEC), cmd->head.model,
-		   cmd->head.priority,
-		   nnaccel_command_is_alone(cmd) ? "a" : "-", cmd->ended ? "g" : "-",
-		   cmd->expired ? "k" : "-");
-}
-
 /**
  * nnaccel_command_show_all() - Prints a line for each pending command of a context
  * @ctx: the context; its lock is taken
@@ -795,6 +764,12 @@ void nnaccel_command_show_all(struct nnaccel_context *ctx, struct seq_file *m)
 
 	mutex_lock(&ctx->lock);
 	list_for_each_entry(cmd, &ctx->commands, all)
-		nnaccel_command_show(cmd, m);
+		seq_printf(m, "%llu %llu %s %s %u %llu %u %s%s%s\n", ctx->number,
+			   cmd->head.cookie, nnaccel_command_kinds[cmd->head.kind],
+			   nnaccel_command_states[cmd->state],
+			   (u32)div_u64(ktime_get_ns() - cmd->start_ns, NSEC_PER_MSEC),
+			   cmd->head.model, cmd->head.priority,
+			   cmd->uring || cmd->kept ? "a" : "-", cmd->ended ? "g" : "-",
+			   cmd->expired ? "k" : "-");
 	mutex_unlock(&ctx->lock);
 }

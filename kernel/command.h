@@ -69,7 +69,7 @@ struct nnaccel_arrays {
  * The structure holds no references, so it keeps nothing of the execution alive.
  */
 struct nnaccel_end {
-	struct kref refs;
+	refcount_t refs;
 	wait_queue_head_t wait;
 	int status;
 };

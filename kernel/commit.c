@@ -181,18 +181,6 @@ void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 }
 
 /*
- * Moves a command from its session to its fence, because hardware does not stop with the worker.
- */
-static void nnaccel_commit_fence_wait(struct nnaccel_command *cmd, struct dma_fence *fence)
-{
-	cmd->committed.cmd = cmd;
-	cmd->committed.fence = dma_fence_get(fence);
-	nnaccel_command_bound(cmd, NNACCEL_COMMAND_FENCED);
-	if (dma_fence_add_callback(fence, &cmd->committed.cb, nnaccel_commit_fence_signalled))
-		nnaccel_commit_fence_end(cmd, cmd->error);
-}
-
-/*
  * Charges an answer until its command is freed, or else gives it back. Small payloads are charged
  * already.
  */
@@ -274,8 +262,14 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	trace_nnaccel_command_commit(cmd);
 	cmd->error = nnaccel_commit_charge(cmd, answer);
 	if (answer->fence) {
+		/* Hardware does not stop with the worker, so the command leaves its session. */
 		nnaccel_submission_fenced(cmd, answer->fence);
-		nnaccel_commit_fence_wait(cmd, answer->fence);
+		cmd->committed.cmd = cmd;
+		swap(cmd->committed.fence, answer->fence);
+		nnaccel_command_bound(cmd, NNACCEL_COMMAND_FENCED);
+		if (dma_fence_add_callback(cmd->committed.fence, &cmd->committed.cb,
+					   nnaccel_commit_fence_signalled))
+			nnaccel_commit_fence_end(cmd, cmd->error);
 	} else {
 		nnaccel_commit_count(cmd);
 		nnaccel_command_finish(cmd, cmd->error);

@@ -129,26 +129,16 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/*
- * Returns whether the process ends. Each thread may have its own table of files, so the table
- * cannot tell.
- */
-static bool nnaccel_context_is_ending(const struct nnaccel_context *ctx)
-{
-	if (!(current->flags & PF_EXITING))
-		return false;
-	if (!atomic_read(&ctx->mm->mm_users))
-		return true;
-	return task_tgid(current) == ctx->pid && !atomic_read(&current->signal->live);
-}
-
 /* Commands of rings hold the file, and before 6.7 only this cancels them when the process ends. */
 static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
 	const struct nnaccel_cancel all = { .flags = NNACCEL_CANCEL_ANY };
 	struct nnaccel_context *ctx = file->private_data;
 
-	if (nnaccel_context_is_ending(ctx))
+	/* Each thread may have its own table of files, so the table cannot tell if all end. */
+	if (current->flags & PF_EXITING &&
+	    (!atomic_read(&ctx->mm->mm_users) ||
+	     (task_tgid(current) == ctx->pid && !atomic_read(&current->signal->live))))
 		nnaccel_uring_cancel_all(ctx, &all);
 	return 0;
 }

@@ -102,7 +102,10 @@ static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 
 	if (!engine)
 		return ERR_PTR(-ENOMEM);
-	nnaccel_engine_init(engine);
+	mutex_init(&engine->lock);
+	INIT_LIST_HEAD(&engine->contexts);
+	INIT_LIST_HEAD(&engine->events);
+	init_waitqueue_head(&engine->events_wait);
 	engine->number = number;
 	dev = device_create(&nnaccel_class, NULL, nnaccel_devt + number, engine,
 			    number ? "nnaccel%u" : "nnaccel", number);

@@ -37,18 +37,6 @@
 #include "session.h"
 #include "trace.h"
 
-/**
- * nnaccel_engine_init() - Initialises an engine that has no broker
- * @engine: the engine, zeroed
- */
-void nnaccel_engine_init(struct nnaccel_engine *engine)
-{
-	mutex_init(&engine->lock);
-	INIT_LIST_HEAD(&engine->contexts);
-	INIT_LIST_HEAD(&engine->events);
-	init_waitqueue_head(&engine->events_wait);
-}
-
 static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engine_stage stage)
 {
 	struct nnaccel_engine *engine = ctx->engine;

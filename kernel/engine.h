@@ -39,7 +39,6 @@ struct nnaccel_engine {
 
 extern const struct file_operations nnaccel_engine_fops;
 
-void nnaccel_engine_init(struct nnaccel_engine *engine);
 int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engine_register *arg,
 			const struct file *broker);
 void nnaccel_engine_leave(struct nnaccel_engine *engine);

@@ -108,15 +108,10 @@ struct nnaccel_end *nnaccel_end_create(void)
 	struct nnaccel_end *end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
 
 	if (end) {
-		kref_init(&end->refs);
+		refcount_set(&end->refs, 1);
 		init_waitqueue_head(&end->wait);
 	}
 	return end;
-}
-
-static void nnaccel_end_free(struct kref *refs)
-{
-	kfree(container_of(refs, struct nnaccel_end, refs));
 }
 
 /**
@@ -125,8 +120,8 @@ static void nnaccel_end_free(struct kref *refs)
  */
 void nnaccel_end_put(struct nnaccel_end *end)
 {
-	if (end)
-		kref_put(&end->refs, nnaccel_end_free);
+	if (end && refcount_dec_and_test(&end->refs))
+		kfree(end);
 }
 
 /*

@@ -162,16 +162,6 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 	return nnaccel_session_ready(session) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/* Fails the commands of a list, except those whose memory devices still write. */
-static void nnaccel_session_fail_commands(struct list_head *from)
-{
-	struct nnaccel_command *cmd, *next;
-
-	list_for_each_entry_safe(cmd, next, from, node)
-		if (!nnaccel_command_lose(cmd))
-			nnaccel_command_finish(cmd, -EPIPE);
-}
-
 /*
  * Disconnects a session from its context. Its file may stay open.
  * The engine node is notified first, so that later calls do not get the -EPIPE of this session.
@@ -179,6 +169,7 @@ static void nnaccel_session_fail_commands(struct list_head *from)
 static void nnaccel_session_disconnect(struct nnaccel_session *session)
 {
 	struct nnaccel_context *ctx = session->ctx;
+	struct nnaccel_command *cmd, *next_cmd;
 	struct nnaccel_model *model, *next;
 	struct nnaccel_pool *pool;
 	unsigned long grant;
@@ -186,7 +177,10 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session)
 	lockdep_assert_held(&ctx->lock);
 	nnaccel_engine_session_ended(ctx);
 	nnaccel_session_end(session);
-	nnaccel_session_fail_commands(&session->in_flight);
+	/* Commands whose memory devices still write end later. */
+	list_for_each_entry_safe(cmd, next_cmd, &session->in_flight, node)
+		if (!nnaccel_command_lose(cmd))
+			nnaccel_command_finish(cmd, -EPIPE);
 	nnaccel_command_fail_all(ctx, -EPIPE);
 	nnaccel_burst_kill_all(ctx);
 	list_for_each_entry_safe(model, next, &session->models, node) {

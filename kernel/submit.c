@@ -426,7 +426,7 @@ struct nnaccel_end *nnaccel_submission_get_end(int fd)
 	if (IS_ERR(sub))
 		return NULL;
 	end = sub->end;
-	kref_get(&end->refs);
+	refcount_inc(&end->refs);
 	nnaccel_object_put(&sub->obj);
 	return end;
 }
@@ -689,18 +689,6 @@ static int nnaccel_wait_respond(struct nnaccel_ucmd *ucmd, u32 state, u32 error,
 	       put_user(progress, &to->out_progress) ? -EFAULT : 0;
 }
 
-/* Returns the submission that a call names, with a reference. */
-static struct nnaccel_submission *nnaccel_wait_find(struct nnaccel_context *ctx,
-						    const struct nnaccel_wait *arg)
-{
-	struct nnaccel_object *obj;
-
-	if (!arg->id)
-		return nnaccel_submission_of_file(ctx, arg->fd);
-	obj = nnaccel_object_get(ctx, arg->id, NNACCEL_OBJECT_SUBMISSION);
-	return obj ? to_submission(obj) : ERR_PTR(-ENOENT);
-}
-
 /**
  * nnaccel_wait_ioctl() - Implements NNACCEL_WAIT
  * @ucmd: the ioctl
@@ -719,6 +707,7 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	};
 	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_submission *sub;
+	struct nnaccel_object *obj;
 	struct nnaccel_command *cmd;
 	bool pending = false;
 	u32 progress = 0;
@@ -726,7 +715,10 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_WAIT_NONBLOCK || (arg->id && arg->fd) || arg->__reserved)
 		return -EINVAL;
-	sub = nnaccel_wait_find(ctx, arg);
+	obj = arg->id ? nnaccel_object_get(ctx, arg->id, NNACCEL_OBJECT_SUBMISSION) : NULL;
+	if (arg->id && !obj)
+		return -ENOENT;
+	sub = obj ? to_submission(obj) : nnaccel_submission_of_file(ctx, arg->fd);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	ret = nnaccel_work_copy(sub->kind, &work);
