@@ -599,11 +599,10 @@ static void nnaccel_burst_show_fdinfo(struct seq_file *m, struct file *file)
 	nnaccel_burst_show_end(m, burst, NNACCEL_FILE_RESULTS, "engine");
 }
 
-#define NNACCEL_OP(_name, _fn, _struct, _last)	\
-	NNACCEL_IOCTL_OP(BURST_SLOT, _name, _fn, _struct, _last)
+#define NNACCEL_OP(_nr, _name, _last)	NNACCEL_IOCTL_OP(BURST_SLOT, _nr, _name, _last)
 
 static const struct nnaccel_ioctl_op nnaccel_burst_ops[] = {
-	NNACCEL_OP(BURST_SLOT, nnaccel_burst_slot_ioctl, struct nnaccel_burst_slot, __reserved),
+	NNACCEL_OP(BURST_SLOT, burst_slot, __reserved),
 };
 
 static long nnaccel_burst_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

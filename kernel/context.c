@@ -248,21 +248,18 @@ static int nnaccel_info_ioctl(struct nnaccel_ucmd *ucmd)
 	return nnaccel_ucmd_respond(ucmd, sizeof(*cmd));
 }
 
-#define NNACCEL_OP(_name, _fn, _struct, _last)	\
-	NNACCEL_IOCTL_OP(INFO, _name, _fn, _struct, _last)
+#define NNACCEL_OP(_nr, _name, _last)	NNACCEL_IOCTL_OP(INFO, _nr, _name, _last)
 
 static const struct nnaccel_ioctl_op nnaccel_context_ops[] = {
-	NNACCEL_OP(INFO, nnaccel_info_ioctl, struct nnaccel_info, engine_ns),
-	NNACCEL_OP(DESTROY, nnaccel_destroy_ioctl, struct nnaccel_destroy, id),
-	NNACCEL_OP(POOL_ALLOC, nnaccel_pool_alloc_ioctl, struct nnaccel_pool_alloc,
-		   __reserved),
-	NNACCEL_OP(POOL_IMPORT, nnaccel_pool_import_ioctl, struct nnaccel_pool_import, planes),
-	NNACCEL_OP(POOL_EXPORT, nnaccel_pool_export_ioctl, struct nnaccel_pool_export,
-		   out_fd),
-	NNACCEL_OP(CANCEL, nnaccel_cancel_ioctl, struct nnaccel_cancel, __reserved),
-	NNACCEL_OP(SUBMIT, nnaccel_submit_ioctl, struct nnaccel_submit, duration_ns),
-	NNACCEL_OP(WAIT, nnaccel_wait_ioctl, struct nnaccel_wait, __reserved),
-	NNACCEL_OP(SYNC_FILE, nnaccel_sync_file_ioctl, struct nnaccel_sync_file, out_fd),
+	NNACCEL_OP(INFO, info, engine_ns),
+	NNACCEL_OP(DESTROY, destroy, id),
+	NNACCEL_OP(POOL_ALLOC, pool_alloc, __reserved),
+	NNACCEL_OP(POOL_IMPORT, pool_import, planes),
+	NNACCEL_OP(POOL_EXPORT, pool_export, out_fd),
+	NNACCEL_OP(CANCEL, cancel, __reserved),
+	NNACCEL_OP(SUBMIT, submit, duration_ns),
+	NNACCEL_OP(WAIT, wait, __reserved),
+	NNACCEL_OP(SYNC_FILE, sync_file, out_fd),
 };
 
 static long nnaccel_context_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

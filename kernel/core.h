@@ -168,14 +168,18 @@ struct nnaccel_ioctl_op {
 /* Size of the largest structure of an ioctl. */
 #define NNACCEL_UCMD_SIZE	256
 
-/* Entry of NNACCEL_@_name in a table that begins with NNACCEL_CMD_@_first. */
-#define NNACCEL_IOCTL_OP(_first, _name, _fn, _struct, _last)			\
-	[NNACCEL_CMD_##_name - NNACCEL_CMD_##_first] = {			\
-		.ioctl_num = NNACCEL_##_name,					\
-		.size = sizeof(_struct) +					\
-			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_UCMD_SIZE),	\
-		.min_size = offsetofend(_struct, _last),			\
-		.execute = _fn,							\
+/*
+ * Entry of NNACCEL_@_nr in a table that begins with NNACCEL_CMD_@_first. Its structure and its
+ * function are called nnaccel_@_name and nnaccel_@_name_ioctl.
+ */
+#define NNACCEL_IOCTL_OP(_first, _nr, _name, _last)				\
+	[NNACCEL_CMD_##_nr - NNACCEL_CMD_##_first] = {				\
+		.ioctl_num = NNACCEL_##_nr,					\
+		.size = sizeof(struct nnaccel_##_name) +			\
+			BUILD_BUG_ON_ZERO(sizeof(struct nnaccel_##_name) >	\
+					  NNACCEL_UCMD_SIZE),			\
+		.min_size = offsetofend(struct nnaccel_##_name, _last),		\
+		.execute = nnaccel_##_name##_ioctl,				\
 	}
 
 long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,

@@ -698,20 +698,14 @@ struct nnaccel_context *nnaccel_engine_next_context(struct nnaccel_context *ctx)
 	return found;
 }
 
-#define NNACCEL_OP(_name, _fn, _struct, _last)	\
-	NNACCEL_IOCTL_OP(ENGINE_NEXT, _name, _fn, _struct, _last)
+#define NNACCEL_OP(_nr, _name, _last)	NNACCEL_IOCTL_OP(ENGINE_NEXT, _nr, _name, _last)
 
 static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
-	NNACCEL_OP(ENGINE_NEXT, nnaccel_engine_next_ioctl, struct nnaccel_engine_next,
-		   out_context),
-	NNACCEL_OP(ENGINE_SESSION, nnaccel_engine_session_ioctl,
-		   struct nnaccel_engine_session, __reserved),
-	NNACCEL_OP(ENGINE_REFUSE, nnaccel_engine_refuse_ioctl,
-		   struct nnaccel_engine_refuse, context),
-	NNACCEL_OP(ENGINE_REGISTER, nnaccel_engine_register_ioctl,
-		   struct nnaccel_engine_register, hardware),
-	NNACCEL_OP(ENGINE_OPENER, nnaccel_engine_opener_ioctl,
-		   struct nnaccel_engine_opener, out_pid),
+	NNACCEL_OP(ENGINE_NEXT, engine_next, out_context),
+	NNACCEL_OP(ENGINE_SESSION, engine_session, __reserved),
+	NNACCEL_OP(ENGINE_REFUSE, engine_refuse, context),
+	NNACCEL_OP(ENGINE_REGISTER, engine_register, hardware),
+	NNACCEL_OP(ENGINE_OPENER, engine_opener, out_pid),
 };
 
 static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -249,22 +249,15 @@ static int nnaccel_session_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-#define NNACCEL_OP(_name, _fn, _struct, _last)	\
-	NNACCEL_IOCTL_OP(SESSION_ATTACH, _name, _fn, _struct, _last)
+#define NNACCEL_OP(_nr, _name, _last)	NNACCEL_IOCTL_OP(SESSION_ATTACH, _nr, _name, _last)
 
 static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
-	NNACCEL_OP(SESSION_ATTACH, nnaccel_session_attach_ioctl,
-		   struct nnaccel_session_attach, flags),
-	NNACCEL_OP(SESSION_FETCH, nnaccel_session_fetch_ioctl,
-		   struct nnaccel_session_fetch, out_size),
-	NNACCEL_OP(SESSION_COMMIT, nnaccel_session_commit_ioctl,
-		   struct nnaccel_session_commit, device_ns),
-	NNACCEL_OP(SESSION_SLOT, nnaccel_session_slot_ioctl,
-		   struct nnaccel_session_slot, out_format),
-	NNACCEL_OP(SESSION_SYNC, nnaccel_session_sync_ioctl,
-		   struct nnaccel_session_sync, __reserved),
-	NNACCEL_OP(SESSION_GRANT_FD, nnaccel_session_grant_fd_ioctl,
-		   struct nnaccel_session_grant_fd, __reserved),
+	NNACCEL_OP(SESSION_ATTACH, session_attach, flags),
+	NNACCEL_OP(SESSION_FETCH, session_fetch, out_size),
+	NNACCEL_OP(SESSION_COMMIT, session_commit, device_ns),
+	NNACCEL_OP(SESSION_SLOT, session_slot, out_format),
+	NNACCEL_OP(SESSION_SYNC, session_sync, __reserved),
+	NNACCEL_OP(SESSION_GRANT_FD, session_grant_fd, __reserved),
 };
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

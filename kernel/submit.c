@@ -28,18 +28,23 @@
 /* Bytes that the buffer of an ioctl has left after the structure of SUBMIT or WAIT. */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
 
-#define NNACCEL_KIND(_work, _struct, _last, ...)				\
+#define NNACCEL_PLAIN_KIND(_work, _struct, _last, ...)				\
 	[NNACCEL_WORK_##_work] = {						\
-		.size = sizeof(_struct) +					\
-			BUILD_BUG_ON_ZERO(sizeof(_struct) > NNACCEL_WORK_SIZE),	\
-		.min_size = offsetofend(_struct, _last),			\
-		.status = offsetof(_struct, out_status),			\
+		.size = sizeof(struct nnaccel_##_struct) +			\
+			BUILD_BUG_ON_ZERO(sizeof(struct nnaccel_##_struct) >	\
+					  NNACCEL_WORK_SIZE),			\
+		.min_size = offsetofend(struct nnaccel_##_struct, _last),	\
+		.status = offsetof(struct nnaccel_##_struct, out_status),	\
 		__VA_ARGS__							\
 	}
 
-#define NNACCEL_MESSAGE(_struct)						\
-	.message = offsetof(_struct, message),					\
-	.message_size = offsetof(_struct, message_size)
+/* A kind whose answer may have a message. */
+#define NNACCEL_KIND(_work, _struct, _last, ...)				\
+	NNACCEL_PLAIN_KIND(_work, _struct, _last,				\
+			   .message = offsetof(struct nnaccel_##_struct, message),	\
+			   .message_size = offsetof(struct nnaccel_##_struct,	\
+						    message_size),		\
+			   __VA_ARGS__)
 
 #define NNACCEL_BUILT(_command, _prefix)					\
 	.command = NNACCEL_DO_##_command,					\
@@ -47,46 +52,29 @@
 	.build = nnaccel_##_prefix##_build
 
 #define NNACCEL_MAKES(_struct, _result, _publish)				\
-	.result = offsetof(_struct, _result),					\
+	.result = offsetof(struct nnaccel_##_struct, _result),			\
 	.publish = _publish
 
 static const struct nnaccel_kind nnaccel_kinds[] = {
-	NNACCEL_KIND(QUERY, struct nnaccel_query, out_status, NNACCEL_BUILT(QUERY, query),
-		     .answer = nnaccel_query_answer),
-	NNACCEL_KIND(SUPPORTED, struct nnaccel_supported, __reserved,
-		     NNACCEL_BUILT(SUPPORTED, supported),
-		     NNACCEL_MESSAGE(struct nnaccel_supported),
+	NNACCEL_PLAIN_KIND(QUERY, query, out_status, NNACCEL_BUILT(QUERY, query),
+			   .answer = nnaccel_query_answer),
+	NNACCEL_KIND(SUPPORTED, supported, __reserved, NNACCEL_BUILT(SUPPORTED, supported),
 		     .answer = nnaccel_supported_answer),
-	NNACCEL_KIND(PREPARE, struct nnaccel_prepare, attributes_size,
-		     NNACCEL_BUILT(PREPARE, prepare),
-		     NNACCEL_MESSAGE(struct nnaccel_prepare),
-		     NNACCEL_MAKES(struct nnaccel_prepare, out_model, nnaccel_model_publish)),
-	NNACCEL_KIND(PREPARE_CACHED, struct nnaccel_prepare_cached, attributes_size,
+	NNACCEL_KIND(PREPARE, prepare, attributes_size, NNACCEL_BUILT(PREPARE, prepare),
+		     NNACCEL_MAKES(prepare, out_model, nnaccel_model_publish)),
+	NNACCEL_KIND(PREPARE_CACHED, prepare_cached, attributes_size,
 		     NNACCEL_BUILT(PREPARE_CACHED, prepare_cached),
-		     NNACCEL_MESSAGE(struct nnaccel_prepare_cached),
-		     NNACCEL_MAKES(struct nnaccel_prepare_cached, out_model,
-				   nnaccel_model_publish)),
-	NNACCEL_KIND(CACHE_SAVE, struct nnaccel_cache_save, __reserved,
-		     NNACCEL_BUILT(CACHE_SAVE, cache_save),
-		     NNACCEL_MESSAGE(struct nnaccel_cache_save),
+		     NNACCEL_MAKES(prepare_cached, out_model, nnaccel_model_publish)),
+	NNACCEL_KIND(CACHE_SAVE, cache_save, __reserved, NNACCEL_BUILT(CACHE_SAVE, cache_save),
 		     .answer = nnaccel_cache_save_answer),
-	NNACCEL_KIND(EXECUTE, struct nnaccel_execute, num_buffers,
-		     NNACCEL_BUILT(EXECUTE, execute),
-		     NNACCEL_MESSAGE(struct nnaccel_execute),
+	NNACCEL_KIND(EXECUTE, execute, num_buffers, NNACCEL_BUILT(EXECUTE, execute),
 		     .answer = nnaccel_execute_answer),
-	NNACCEL_KIND(BUFFER_ALLOC, struct nnaccel_buffer_alloc, out_buffer,
-		     NNACCEL_BUILT(BUFFER, buffer),
-		     NNACCEL_MESSAGE(struct nnaccel_buffer_alloc),
-		     NNACCEL_MAKES(struct nnaccel_buffer_alloc, out_buffer,
-				   nnaccel_buffer_publish)),
-	NNACCEL_KIND(BUFFER_COPY, struct nnaccel_buffer_copy, offset,
-		     .create = nnaccel_copy_create,
-		     NNACCEL_MESSAGE(struct nnaccel_buffer_copy),
+	NNACCEL_KIND(BUFFER_ALLOC, buffer_alloc, out_buffer, NNACCEL_BUILT(BUFFER, buffer),
+		     NNACCEL_MAKES(buffer_alloc, out_buffer, nnaccel_buffer_publish)),
+	NNACCEL_KIND(BUFFER_COPY, buffer_copy, offset, .create = nnaccel_copy_create,
 		     .answer = nnaccel_copy_answer),
-	NNACCEL_KIND(BURST, struct nnaccel_burst_create, __reserved,
-		     NNACCEL_BUILT(BURST, burst),
-		     NNACCEL_MESSAGE(struct nnaccel_burst_create),
-		     NNACCEL_MAKES(struct nnaccel_burst_create, out_fd, nnaccel_burst_publish),
+	NNACCEL_KIND(BURST, burst_create, __reserved, NNACCEL_BUILT(BURST, burst),
+		     NNACCEL_MAKES(burst_create, out_fd, nnaccel_burst_publish),
 		     .makes_file = true),
 };
 
