@@ -4,12 +4,15 @@
  * without the kernel. This file has the lifetime of bursts, their mappings and their slots.
  *
  * A burst dies once, under ctx->lock: when its file is closed, when its context is closed, or when
- * the session ends. The status page changes first, then poll() returns EPOLLHUP. User space wakes
- * its own futexes.
+ * the session ends. The status page changes first, then poll() returns EPOLLHUP. If devices that
+ * the worker left behind use the memory of slots, both wait for them. User space wakes its own
+ * futexes.
  */
 
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/pm_qos.h>
 #include <linux/poll.h>
@@ -434,21 +437,73 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 	mutex_unlock(&ctx->lock);
 }
 
-static void nnaccel_burst_kill(struct nnaccel_burst *burst)
+/* Does a device that a dead worker left behind use the memory of a slot? */
+static bool nnaccel_burst_is_left(struct nnaccel_burst *burst)
+{
+	struct nnaccel_slot *slot;
+	unsigned long index;
+	bool left = false;
+	u32 i;
+
+	xa_for_each(&burst->slots, index, slot)
+		for (i = 0; i <= nnaccel_pool_num_others(slot->pool); i++)
+			left |= nnaccel_proxy_is_left(nnaccel_pool_of_file(slot->pool, i));
+	return left;
+}
+
+static void nnaccel_burst_tell(struct nnaccel_burst *burst)
+{
+	/* Pairs with the read of the state by client and worker before each sleep. */
+	smp_store_release(&nnaccel_burst_status(burst)->state, NNACCEL_BURST_DEAD);
+	WRITE_ONCE(burst->told, true);
+	wake_up_poll(&burst->wait, EPOLLHUP);
+}
+
+/* Tells the client of the death once no device writes any more, or after a while. */
+static void nnaccel_burst_lost(struct work_struct *work)
+{
+	struct nnaccel_burst *burst = container_of(to_delayed_work(work), struct nnaccel_burst,
+						   lost);
+	struct nnaccel_context *ctx = burst->obj.ctx;
+	bool left;
+
+	mutex_lock(&ctx->lock);
+	left = nnaccel_burst_is_left(burst);
+	if (!left || burst->bound_ns <= ktime_get_ns())
+		nnaccel_burst_tell(burst);
+	mutex_unlock(&ctx->lock);
+	if (left) {
+		burst->lost_delay = clamp(2 * burst->lost_delay, 1UL, (unsigned long)HZ);
+		queue_delayed_work(nnaccel_wq, &burst->lost, burst->lost_delay);
+		return;
+	}
+	nnaccel_object_put(&burst->obj);
+	/* The exit of the module waits until the work has returned. */
+	module_put(THIS_MODULE);
+}
+
+static void nnaccel_burst_kill(struct nnaccel_burst *burst, bool worker_died)
 {
 	struct nnaccel_session *session = burst->obj.ctx->session;
 
 	lockdep_assert_held(&burst->obj.ctx->lock);
 	if (list_empty(&burst->node))
 		return;
-	/* Pairs with the read of the state by client and worker before each sleep. */
-	smp_store_release(&nnaccel_burst_status(burst)->state, NNACCEL_BURST_DEAD);
 	nnaccel_burst_drop_latency(burst);
 	nnaccel_burst_count(burst, &burst->obj.ctx->burst_executions, &burst->obj.ctx->device_ns);
 	list_del_init(&burst->node);
 	WRITE_ONCE(burst->dead, true);
-	wake_up_poll(&burst->wait, EPOLLHUP);
 	trace_nnaccel_burst_dead(burst);
+	if (worker_died && nnaccel_burst_is_left(burst)) {
+		burst->bound_ns = ktime_get_ns() +
+				  READ_ONCE(nnaccel_fence_bound_ms) * (u64)NSEC_PER_MSEC;
+		INIT_DELAYED_WORK(&burst->lost, nnaccel_burst_lost);
+		refcount_inc(&burst->obj.refs);
+		__module_get(THIS_MODULE);
+		queue_delayed_work(nnaccel_wq, &burst->lost, 1);
+	} else {
+		nnaccel_burst_tell(burst);
+	}
 	if (burst->number) {
 		xa_erase(&session->bursts, burst->number);
 		nnaccel_session_notify(session, &burst->obj.notice, NNACCEL_DO_BURST_GONE, 0,
@@ -459,14 +514,15 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst)
 /**
  * nnaccel_burst_kill_all() - Kills the bursts of a context that is closed or lost its worker
  * @ctx: the context; its lock is held
+ * @worker_died: the client is told once no device uses the memory that the worker left behind
  */
-void nnaccel_burst_kill_all(struct nnaccel_context *ctx)
+void nnaccel_burst_kill_all(struct nnaccel_context *ctx, bool worker_died)
 {
 	struct nnaccel_burst *burst, *next;
 
 	lockdep_assert_held(&ctx->lock);
 	list_for_each_entry_safe(burst, next, &ctx->bursts, node)
-		nnaccel_burst_kill(burst);
+		nnaccel_burst_kill(burst, worker_died);
 }
 
 /**
@@ -521,8 +577,12 @@ void nnaccel_burst_free(struct nnaccel_object *obj)
 {
 	struct nnaccel_burst *burst = container_of(obj, struct nnaccel_burst, obj);
 	u64 packets = 0, device_ns = 0;
+	struct nnaccel_slot *slot;
+	unsigned long index;
 
 	trace_nnaccel_burst_destroy(burst);
+	xa_for_each(&burst->slots, index, slot)
+		nnaccel_slot_free(burst, slot);
 	if (burst->pages[NNACCEL_FILE_RESULTS])
 		nnaccel_burst_count(burst, &packets, &device_ns);
 	nnaccel_count(NNACCEL_BURST_PACKETS_TOTAL, packets);
@@ -536,15 +596,10 @@ static int nnaccel_burst_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_burst *burst = file->private_data;
 	struct nnaccel_context *ctx = burst->obj.ctx;
-	struct nnaccel_slot *slot;
-	unsigned long index;
 
 	mutex_lock(&ctx->lock);
-	nnaccel_burst_kill(burst);
+	nnaccel_burst_kill(burst, false);
 	mutex_unlock(&ctx->lock);
-	/* No slot can be looked up any more: a lookup needs the file or the number. */
-	xa_for_each(&burst->slots, index, slot)
-		nnaccel_slot_free(burst, slot);
 	nnaccel_object_put(&burst->obj);
 	return 0;
 }
@@ -554,7 +609,7 @@ static __poll_t nnaccel_burst_poll(struct file *file, poll_table *wait)
 	struct nnaccel_burst *burst = file->private_data;
 
 	poll_wait(file, &burst->wait, wait);
-	return READ_ONCE(burst->dead) ? EPOLLHUP : 0;
+	return READ_ONCE(burst->told) ? EPOLLHUP : 0;
 }
 
 static int nnaccel_burst_mmap(struct file *file, struct vm_area_struct *vma)

@@ -26,7 +26,11 @@ enum nnaccel_burst_file {
  *	it
  * @wait: pollers of the file
  * @node: ctx->lock, like all fields below: entry in the context's list; empty if dead
- * @dead: the burst is dead; waits read it without the lock
+ * @dead: the burst is dead
+ * @told: both sides were told that it is dead; waits read it without the lock
+ * @bound_ns: when they are told at the latest, although devices still use the memory of its slots
+ * @lost_delay: jiffies until the next check of these devices
+ * @lost: checks them; has references to the burst and the module while it is pending
  * @number: its number in the session; 0 before it was announced
  * @slots: index -> slot; a reserved index has no slot yet
  * @num_slots: number of bound slots
@@ -46,6 +50,10 @@ struct nnaccel_burst {
 	wait_queue_head_t wait;
 	struct list_head node;
 	bool dead;
+	bool told;
+	u64 bound_ns;
+	unsigned long lost_delay;
+	struct delayed_work lost;
 	u32 number;
 	struct xarray slots;
 	u32 num_slots;
@@ -79,7 +87,7 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u64 offset,
 		      bool worker);
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx);
-void nnaccel_burst_kill_all(struct nnaccel_context *ctx);
+void nnaccel_burst_kill_all(struct nnaccel_context *ctx, bool worker_died);
 void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *device_ns);
 void nnaccel_burst_drop_doorbell(struct nnaccel_context *ctx);
 int nnaccel_burst_layout(const void *from, struct nnaccel_arrays *arrays);

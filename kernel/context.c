@@ -154,7 +154,7 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->closed, true);
 	nnaccel_command_fail_all(ctx, -ECANCELED);
-	nnaccel_burst_kill_all(ctx);
+	nnaccel_burst_kill_all(ctx, false);
 	if (ctx->session) {
 		nnaccel_grant_revoke_fds(ctx->session);
 		wake_up_all(&ctx->session->wait);

@@ -40,7 +40,8 @@
  *				end, and ends the submission.
  *   Model -> pools of its constants.
  *   Burst's file, command -> burst -> context, model.
- *   Slot of a burst -> pool.	Until the slot is freed or the burst's file is closed.
+ *   Slot of a burst -> pool.	Until the slot or the burst is freed.
+ *   Work of a lost burst -> burst, module.	Until no device uses the memory of its slots.
  *   Context, session ...> burst.	Under ctx->lock; cleared when the burst dies.
  *   Model ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.

@@ -182,7 +182,7 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session)
 		if (!nnaccel_command_lose(cmd))
 			nnaccel_command_finish(cmd, -EPIPE);
 	nnaccel_command_fail_all(ctx, -EPIPE);
-	nnaccel_burst_kill_all(ctx);
+	nnaccel_burst_kill_all(ctx, true);
 	list_for_each_entry_safe(model, next, &session->models, node) {
 		list_del_init(&model->node);
 		model->session = NULL;

@@ -568,6 +568,45 @@ TEST_F(grant_fd, a_device_is_lost)
 	EXPECT_TRUE(summary_becomes(-1, "commands", 0));
 }
 
+/* Kills the worker while a job may still write the memory of a slot. */
+static bool lose_the_burst(FIXTURE_DATA(grant_fd) *self)
+{
+	if (!exporter_lend_fence(&self->x, self->fd))
+		return false;
+	close(self->s.session);
+	self->s.session = -1;
+	return true;
+}
+
+/* A burst is dead once no device uses the memory of its slots. */
+TEST_F(grant_fd, the_death_of_a_burst_waits_for_devices)
+{
+	ASSERT_TRUE(lose_the_burst(self));
+	EXPECT_FALSE(burst_is_dead(self->burst, 100));
+	EXPECT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), EPIPE);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_TRUE(burst_is_dead(self->burst, -1));
+}
+
+TEST_F(grant_fd, the_death_of_a_burst_does_not_wait_for_ever)
+{
+	const long long bound = param_set("fence_bound_ms", 20);
+
+	ASSERT_TRUE(lose_the_burst(self));
+	EXPECT_TRUE(burst_is_dead(self->burst, -1));
+	param_set("fence_bound_ms", bound);
+	close(self->fd);
+	close(self->burst);
+	munmap((void *)self->memory, LENGTH);
+	close(self->s.fd);
+	self->fd = self->burst = self->s.fd = -1;
+	usleep(100000);
+	EXPECT_EQ(summary_get(-1, "bursts"), 1);
+	EXPECT_GE(summary_get(-1, "pool-bytes"), (long long)LENGTH);
+	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
+	EXPECT_TRUE(summary_becomes(-1, "bursts", 0));
+}
+
 /* Overlapping commands do not change each other's outputs, nor earlier output of the device. */
 TEST_F(grant_fd, of_commands_that_overlap)
 {

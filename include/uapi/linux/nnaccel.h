@@ -2269,7 +2269,8 @@ struct nnaccel_session_sync {
  * If the worker dies, commands that it has not answered wait until no device is
  * attached to the dma-bufs of their memory and the fences of these have signalled. They
  * end with EPIPE afterwards, or with ENOTRECOVERABLE if the module's bound for fences
- * passes. Their memory is held as long. A burst does not wait: it is dead at once.
+ * passes. Their memory is held as long. A burst becomes dead no earlier either, if that
+ * memory has slots in it.
  *
  * Errors:
  * EINVAL: another @prot.
