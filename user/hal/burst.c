@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "deferred.h"
 #include "error.h"
 #include "execute.h"
-#include "late.h"
 #include "memory.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
@@ -449,7 +449,7 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 			status = execute(burst, &r, o.measure, &sent, shapes, num_shapes, timing,
 					 err);
 		if (sent && !status)
-			nna_late_executed(burst->prepared);
+			nna_deferred_executed(burst->prepared);
 		if (!sent && !status) {
 			nn_ring_count_fallback(&burst->ring);
 			status = nna_execute(burst->prepared, &r, &o, shapes, num_shapes, timing,

@@ -10,8 +10,8 @@
 
 #include "cache.h"
 #include "cache_files.h"
+#include "deferred.h"
 #include "error.h"
-#include "late.h"
 #include "memory.h"
 #include "model/attribute.h"
 #include "sized.h"
@@ -160,7 +160,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 	if (!status)
 		status = nna_prepared_model_new(device, id, &o, prepared, err);
 	if (!status)
-		nna_late_begin(*prepared, &c, false);
+		nna_deferred_begin(*prepared, &c, false);
 	return status;
 }
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deferred.h"
 #include "error.h"
 #include "execute.h"
-#include "late.h"
 #include "memory.h"
 #include "sized.h"
 #include "submit.h"
@@ -304,6 +304,6 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	}
 	nna_call_end(&c);
 	if (!status)
-		nna_late_executed(prepared);
+		nna_deferred_executed(prepared);
 	return status;
 }

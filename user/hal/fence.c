@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deferred.h"
 #include "error.h"
 #include "execute.h"
 #include "fence.h"
-#include "late.h"
 #include "submit.h"
 
 /* The result of an execution. */
@@ -164,7 +164,7 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 	if (status)
 		return status;
 	*fence = s.out_fd;
-	nna_late_executed(prepared);
+	nna_deferred_executed(prepared);
 	return NN_OK;
 }
 

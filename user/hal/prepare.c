@@ -13,8 +13,8 @@
 
 #include "base/write.h"
 #include "cache.h"
+#include "deferred.h"
 #include "error.h"
-#include "late.h"
 #include "memory.h"
 #include "model/attribute.h"
 #include "sized.h"
@@ -421,7 +421,7 @@ static void save(struct nna_prepared_model *prepared, const struct nna_cache *ca
 	enum nn_status status = nna_cache_save(prepared, cache, &put_off, &reason);
 
 	if (!status)
-		nna_late_begin(prepared, cache, put_off);
+		nna_deferred_begin(prepared, cache, put_off);
 	else if (!reason.message[0])
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (cache->not_saved)
@@ -589,7 +589,7 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 {
 	if (!prepared)
 		return;
-	nna_late_end(prepared);
+	nna_deferred_end(prepared);
 	nna_drop(prepared->device, prepared->id);
 	nna_device_put(prepared->device);
 	nna_signature_free(prepared->signature);

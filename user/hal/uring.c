@@ -9,9 +9,9 @@
 
 #include <nnaccel/uring.h>
 
+#include "deferred.h"
 #include "error.h"
 #include "execute.h"
-#include "late.h"
 
 struct nna_submission {
 	struct nna_prepared_model *prepared;
@@ -146,7 +146,7 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
 	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
 	if (!status)
-		nna_late_executed(s->prepared);
+		nna_deferred_executed(s->prepared);
 	return status;
 }
 

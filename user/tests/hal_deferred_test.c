@@ -31,7 +31,7 @@ static void saved_late(const char *reason)
 	sem_post(&told);
 }
 
-static void assert_saved_late(void)
+static void assert_saved_deferred(void)
 {
 	while (sem_wait(&told))
 		;
@@ -43,7 +43,7 @@ static bool is_lazy(void)
 	return workers_have_option("--lazy");
 }
 
-static void entry_open_late(struct entry *e, int number)
+static void entry_open_deferred(struct entry *e, int number)
 {
 	entry_open(e, number);
 	e->cache.saved_late = saved_late;
@@ -55,7 +55,7 @@ static struct nna_prepared_model *prepare_late(int number)
 	struct nna_prepared_model *p;
 	struct entry e;
 
-	entry_open_late(&e, number);
+	entry_open_deferred(&e, number);
 	p = prepare(device, &e.cache, 2);
 	assert_non_null(p);
 	assert_string_equal(e.not_saved.message, "");
@@ -100,7 +100,7 @@ static void test_first_execution(void **state)
 		skip();
 	p = prepare_late(1);
 	execute(p, 1);
-	assert_saved_late();
+	assert_saved_deferred();
 	assert_true(model_size(1) > 0);
 	assert_entry(1);
 	nna_prepared_model_free(p);
@@ -118,11 +118,11 @@ static void test_hot(void **state)
 	p = prepare_late(2);
 	execute(p, 1);
 	if (is_lazy())
-		assert_saved_late();
+		assert_saved_deferred();
 	size = model_size(2);
 	assert_true(size > 0);
 	execute(p, EXECUTIONS);
-	assert_saved_late();
+	assert_saved_deferred();
 	assert_true(tunes ? model_size(2) > size : model_size(2) == size);
 	assert_entry(2);
 	execute(p, 1);
@@ -146,10 +146,10 @@ static void test_hot_in_burst(void **state)
 	for (int i = 0; i < EXECUTIONS + 1; i++)
 		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
 	if (is_lazy())
-		assert_saved_late();
+		assert_saved_deferred();
 	for (int i = 0; i < EXECUTIONS; i++)
 		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
-	assert_saved_late();
+	assert_saved_deferred();
 	nna_memory_free(m);
 	nna_burst_free(burst);
 	nna_prepared_model_free(p);
@@ -181,9 +181,9 @@ static void test_hot_behind_fences(void **state)
 		assert_int_equal(poll(&end, 1, -1), 1);
 		close(fence);
 	}
-	assert_saved_late();
+	assert_saved_deferred();
 	if (is_lazy())
-		assert_saved_late();
+		assert_saved_deferred();
 	nna_memory_free(m);
 	nna_prepared_model_free(p);
 	assert_entry(6);
@@ -200,15 +200,15 @@ static void test_hot_loaded(void **state)
 	p = prepare_late(4);
 	if (is_lazy()) {
 		execute(p, 1);
-		assert_saved_late();
+		assert_saved_deferred();
 	}
 	nna_prepared_model_free(p);
 	size = model_size(4);
-	entry_open_late(&e, 4);
+	entry_open_deferred(&e, 4);
 	check(load(&e, &p));
 	entry_close(&e);
 	execute(p, EXECUTIONS);
-	assert_saved_late();
+	assert_saved_deferred();
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		assert_true(model_size(4) > size);
 	assert_entry(4);
@@ -224,7 +224,7 @@ static void test_free_at_once(void **state)
 	p = prepare_late(5);
 	execute(p, EXECUTIONS + 1);
 	nna_prepared_model_free(p);
-	assert_saved_late();
+	assert_saved_deferred();
 	assert_entry(5);
 	while (!sem_trywait(&told))
 		;

@@ -2,8 +2,8 @@
 /*
  * Deferred saves: cache entries that are saved after the engine has compiled or tuned a model.
  */
-#ifndef NN_HAL_LATE_H
-#define NN_HAL_LATE_H
+#ifndef NN_HAL_DEFERRED_H
+#define NN_HAL_DEFERRED_H
 
 #include "prepare.h"
 
@@ -11,13 +11,13 @@
  * Duplicates an entry's handles for a model. `put_off` says that nothing was saved, because the
  * engine compiles at the first execution. If memory runs out, nothing is saved later.
  */
-void nna_late_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
-		    bool put_off);
+void nna_deferred_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
+			bool put_off);
 
 /* Notes that an execution has succeeded, or begun behind a fence; for any number of threads. */
-void nna_late_executed(struct nna_prepared_model *prepared);
+void nna_deferred_executed(struct nna_prepared_model *prepared);
 
 /* Waits for a save in progress, and closes the handles. */
-void nna_late_end(struct nna_prepared_model *prepared);
+void nna_deferred_end(struct nna_prepared_model *prepared);
 
-#endif /* NN_HAL_LATE_H */
+#endif /* NN_HAL_DEFERRED_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deferred saves: cache entries that are saved after the engine has compiled or tuned a model.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tuned.h"
+#include "cache.h"
+#include "cache_files.h"
+#include "deferred.h"
+
+#define NEVER UINT64_MAX
+
+struct nna_deferred {
+	struct nna_prepared_model *prepared;
+	int fds[NNA_MAX_CACHE_FILES];	/* duplicates of the caller's handles: model files first */
+	struct nna_cache cache;		/* of these handles */
+	_Atomic(uint64_t) executions;
+	/* the execution after which to save; NEVER while a thread saves */
+	_Atomic(uint64_t) next;
+	bool is_last;	/* set only by the thread: this save is of the tuned model */
+	pthread_mutex_t lock;		/* protects the fields that follow */
+	pthread_t thread;
+	pid_t process;	/* process that has the thread; a forked child does not have it */
+	bool has_thread;
+};
+
+static uint32_t count_files(const struct nna_deferred *deferred)
+{
+	return deferred->cache.num_model_files + deferred->cache.num_data_files;
+}
+
+void nna_deferred_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
+			bool put_off)
+{
+	struct nna_deferred *deferred = calloc(1, sizeof(*deferred));
+	bool has_all = true;
+
+	if (!deferred)
+		return;
+	deferred->prepared = prepared;
+	deferred->cache = *cache;
+	deferred->cache.model_files = deferred->fds;
+	deferred->cache.data_files = deferred->fds + cache->num_model_files;
+	for (uint32_t i = 0; i < count_files(deferred); i++) {
+		deferred->fds[i] = fcntl(nna_cache_file(cache, i), F_DUPFD_CLOEXEC, 0);
+		has_all &= deferred->fds[i] >= 0;
+	}
+	deferred->is_last = !put_off;
+	atomic_init(&deferred->next, put_off ? 1 : TUNED_EXECUTIONS);
+	pthread_mutex_init(&deferred->lock, NULL);
+	prepared->deferred = deferred;
+	if (!has_all)
+		nna_deferred_end(prepared);
+}
+
+static void *save(void *arg)
+{
+	struct nna_deferred *deferred = arg;
+	struct nn_error reason = { "" };
+	bool put_off = false;
+
+	if (nna_cache_save(deferred->prepared, &deferred->cache, &put_off, &reason) &&
+	    !reason.message[0])
+		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
+	if (put_off) {
+		/*
+		 * The execution has only begun, because it waits for a fence. The plan may exist at
+		 * a later execution.
+		 */
+		atomic_store(&deferred->next, atomic_load(&deferred->executions) + 1);
+		return NULL;
+	}
+	if (!deferred->is_last) {
+		deferred->is_last = true;
+		atomic_store(&deferred->next, TUNED_EXECUTIONS);
+	}
+	if (deferred->cache.saved_late)
+		deferred->cache.saved_late(reason.message);
+	return NULL;
+}
+
+/* Starts a thread with all of the program's signals blocked. */
+static bool start_thread(struct nna_deferred *deferred)
+{
+	sigset_t all, before;
+	bool started;
+
+	deferred->process = getpid();
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	started = !pthread_create(&deferred->thread, NULL, save, deferred);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+static void join_thread(struct nna_deferred *deferred)
+{
+	if (deferred->has_thread && deferred->process == getpid())
+		pthread_join(deferred->thread, NULL);
+	deferred->has_thread = false;
+}
+
+void nna_deferred_executed(struct nna_prepared_model *prepared)
+{
+	struct nna_deferred *deferred = prepared->deferred;
+	uint64_t next;
+
+	if (!deferred)
+		return;
+	next = atomic_load_explicit(&deferred->next, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&deferred->executions, 1, memory_order_relaxed) + 1 < next ||
+	    !atomic_compare_exchange_strong(&deferred->next, &next, NEVER))
+		return;
+	/* The finished thread may be one that another caller is still starting. */
+	pthread_mutex_lock(&deferred->lock);
+	join_thread(deferred);
+	deferred->has_thread = start_thread(deferred);
+	pthread_mutex_unlock(&deferred->lock);
+}
+
+void nna_deferred_end(struct nna_prepared_model *prepared)
+{
+	struct nna_deferred *deferred = prepared->deferred;
+
+	if (!deferred)
+		return;
+	prepared->deferred = NULL;
+	join_thread(deferred);
+	for (uint32_t i = 0; i < count_files(deferred); i++)
+		if (deferred->fds[i] >= 0)
+			close(deferred->fds[i]);
+	pthread_mutex_destroy(&deferred->lock);
+	free(deferred);
+}
