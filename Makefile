@@ -47,7 +47,7 @@ CFLAGS	:= $(strip -O2 -g1 $(findstring -Werror,$(file <$(BUILD)/obj/flags)))
 endif
 CLANG	?= clang
 FUZZ_SECONDS ?= 60
-STORM_SECONDS ?= 60
+STRESS_SECONDS ?= 60
 MINUTES	?= 20
 
 # The folders of the engine's plug-ins, and of the lists of programs that may use them.
@@ -168,7 +168,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers coverage conformance \
-	vm-tests replays storms soak test-clients check-kernel bench bench-models bench-onnxruntime retrain install modules_install clean help FORCE
+	vm-tests replays stress soak test-clients check-kernel bench bench-models bench-onnxruntime retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -181,7 +181,7 @@ help:
 	@echo 'make test            sets up and runs what every change must pass, in VMs too (about 9 minutes)'
 	@echo 'make test-all        everything; SHARD=I/N: a part of what make test leaves out'
 	@echo 'make conformance     runs all NNAPI conformance vectors in all modes, natively and in a VM'
-	@echo 'make storms          what one user can do to another, STORM_SECONDS=$(STORM_SECONDS) each, in a VM'
+	@echo 'make stress          what one user can do to another, STRESS_SECONDS=$(STRESS_SECONDS) each, in a VM'
 	@echo 'make soak            ten clients at once for MINUTES=$(MINUTES), in a VM; $(BUILD)/soak/soak.png shows it'
 	@echo 'make test-clients    downloads PyTorch, TensorFlow Lite, ONNX Runtime and GStreamer, and runs them'
 	@echo 'make fuzz            fuzzes each target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
@@ -473,7 +473,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # These programs define the same functions, or dlsym(), themselves.
 $(filter-out %_nodes_test %/run_test,$(tests)) $(kit_engine) $(failing_engine): $(obj)/user/tests/locks/locks.o
-tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/storms $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
+tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/stress $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged) $(if $(vulkan),$(vulkan_library))
 test_link = @mkdir -p $(@D); $(call show,LD) \
 	$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) -L$(BUILD)/lib
@@ -585,7 +585,7 @@ $(BUILD)/tests/edu_iommu: $(obj)/user/tests/edu/iommu.o $(obj)/user/examples/edu
 	$(test_link) -lcmocka
 
 # A table of the effects of users on each other, for a VM.
-$(BUILD)/tests/storms: $(obj)/user/tests/storms/storms.o $(obj)/user/tests/model_builder.o $(libhal) \
+$(BUILD)/tests/stress: $(obj)/user/tests/stress/stress.o $(obj)/user/tests/model_builder.o $(libhal) \
 		$(call archive,model)
 	$(test_link) -lnnaccel -lm
 
@@ -717,8 +717,8 @@ soak: user $(BUILD)/tests/soak $(plugins)
 		--timeout $$(($(MINUTES) * 60 + 600)) -- scripts/guest/soak --minutes=$(MINUTES) $(SOAK)
 	user/tests/soak/plot $(BUILD)/soak/samples.tsv $(BUILD)/soak/soak.png
 
-storms: user $(BUILD)/tests/storms
-	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout $(shell echo $$(($(STORM_SECONDS) * 16 + 300))) -- $(abspath $(BUILD)/tests/storms) $(STORM_SECONDS) $(STORMS)
+stress: user $(BUILD)/tests/stress
+	BUILD=$(BUILD) scripts/vm --mem 2048 --timeout $(shell echo $$(($(STRESS_SECONDS) * 16 + 300))) -- $(abspath $(BUILD)/tests/stress) $(STRESS_SECONDS) $(ATTACKS)
 
 test-clients:
 	$(setup)

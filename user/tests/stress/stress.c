@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: storms [SECONDS [STORM...]]
+ * usage: stress [SECONDS [ATTACK...]]
  *
  * Measures the effect of one user on others. User A, with 65,536 subordinate ids, floods the device
  * in all ways or the named ones, for some seconds each (default 60). Meanwhile user B opens the
  * device, prepares a model and executes it, and root asks the device for its description. Before
- * each storm, A's processes compute for the same time without the device, which shows the machine's
- * own share. Before that and after the storm, A is quiet for a third of that time. Prints B's times
- * in all three phases as a table, and a TAP line for each storm, which passes if neither B nor root
- * was refused. For root, in a VM (make storms) with nnacceld. The users have cgroups of their own,
- * as after a login.
+ * each attack, A's processes compute for the same time without the device, which shows the
+ * machine's own share. Before that and after the attack, A is quiet for a third of that time.
+ * Prints B's times in all three phases as a table, and a TAP line for each attack, which passes if
+ * neither B nor root was refused. For root, in a VM (make stress) with nnacceld. The users have
+ * cgroups of their own, as after a login.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,8 +41,8 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define ENGINE_WAIT "/sys/module/nnaccel/parameters/engine_wait_ms"
 
-/* Processes of A's in a storm, and contexts that each may hold. */
-#define STORMERS 4
+/* Processes of A's in an attack, and contexts that each may hold. */
+#define ATTACKERS 4
 #define HELD 300
 
 /* B rests so long between two rounds, and root between two questions. */
@@ -71,7 +71,7 @@ struct times {
 	uint32_t samples[STEPS][MAX_SAMPLES];
 };
 
-/* Before a storm and after it. */
+/* Before an attack and after it. */
 static struct times quiet[2];
 
 static void die(const char *what)
@@ -208,7 +208,7 @@ static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepare
 	return nna_prepare_model(device, &b.model, NULL, NULL, p, err);
 }
 
-/* ---- A's storms: each is done over and over ---- */
+/* ---- A's attacks: each is done over and over ---- */
 
 /* Without the device. */
 static void compute(void)
@@ -339,12 +339,12 @@ static void compute_huge(void)
 	device = NULL;
 }
 
-static const struct storm {
+static const struct attack {
 	const char *name;
 	void (*act)(void);
 	void (*peer)(void);		/* the like without the device */
 	bool crash;			/* A's workers are crashed */
-} storms[] = {
+} attacks[] = {
 	{ "open and hold", hold, compute, false },
 	{ "open and close", open_and_close, compute, false },
 	{ "ask and close", ask_and_close, compute, false },
@@ -353,11 +353,11 @@ static const struct storm {
 	{ "huge models", compute_huge, fill_memory, false },
 };
 
-#define NUM_STORMS (sizeof(storms) / sizeof(storms[0]))
+#define NUM_ATTACKS (sizeof(attacks) / sizeof(attacks[0]))
 
 /* ---- processes ---- */
 
-static pid_t start_stormer(void (*act)(void))
+static pid_t start_attacker(void (*act)(void))
 {
 	int go[2], mapped[2];
 	char byte = 0;
@@ -369,7 +369,7 @@ static pid_t start_stormer(void (*act)(void))
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
-		enter_cgroup("storm-a");
+		enter_cgroup("stress-a");
 		become(UID_A);
 		if (unshare(CLONE_NEWUSER) || write(go[1], &byte, 1) != 1 ||
 		    read(mapped[0], &byte, 1) != 1)
@@ -426,7 +426,7 @@ static pid_t start_b(void)
 
 	if (pid)
 		return pid;
-	enter_cgroup("storm-b");
+	enter_cgroup("stress-b");
 	become(UID_B);
 	while (!atomic_load(&shared->stop)) {
 		unsigned int n = atomic_load(&shared->rounds);
@@ -532,26 +532,26 @@ static double quiet_median(enum step step)
 
 static void print_head(unsigned int seconds)
 {
-	printf("user A storms with %d processes and %d ids for %u s each; user B's times in ms:\n"
+	printf("user A attacks with %d processes and %d ids for %u s each; user B's times in ms:\n"
 	       "medians when it is quiet, while A's processes compute without the device (alone),\n"
-	       "and in the storm; its 90th percentile; and its median over the two others\n\n",
-	       STORMERS, SUBIDS, seconds);
-	printf("%-14s %9s %9s  %-8s %8s %8s %8s %8s  %7s %7s  %9s  %9s\n", "A's storm", "tries",
-	       "refused", "B", "quiet", "alone", "storm", "90%", "/ quiet", "/ alone", "B failed",
+	       "and in the attack; its 90th percentile; and its median over the two others\n\n",
+	       ATTACKERS, SUBIDS, seconds);
+	printf("%-14s %9s %9s  %-8s %8s %8s %8s %8s  %7s %7s  %9s  %9s\n", "A's attack", "tries",
+	       "refused", "B", "quiet", "alone", "attack", "90%", "/ quiet", "/ alone", "B failed",
 	       "root f.");
 }
 
 /* Lets A's processes do this (NULL: nothing) for a time. The results are in *shared. */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
-	pid_t pids[STORMERS + 3];
+	pid_t pids[ATTACKERS + 3];
 	int count = 0;
 
 	memset(shared, 0, sizeof(*shared));
 	pids[count++] = start_b();
 	pids[count++] = start_root();
-	for (int i = 0; act && i < STORMERS; i++)
-		pids[count++] = start_stormer(act);
+	for (int i = 0; act && i < ATTACKERS; i++)
+		pids[count++] = start_attacker(act);
 	if (crash)
 		pids[count++] = start_crasher();
 	sleep(seconds);
@@ -612,25 +612,25 @@ static void print_times(struct times *alone, struct times *during)
 }
 
 /*
- * Runs the phases before a storm, the storm and the quiet time after it. Returns true if only A was
- * refused.
+ * Runs the phases before an attack, the attack and the quiet time after it. Returns true if only
+ * A was refused.
  */
-static bool run(const struct storm *storm, unsigned int seconds, char message[200])
+static bool run(const struct attack *attack, unsigned int seconds, char message[200])
 {
 	static struct times alone, during;
 	unsigned int failures, unanswered, questions;
 	char not_theirs[200];
 	bool fair;
 
-	blow(storm->peer, false, seconds);
+	blow(attack->peer, false, seconds);
 	take_times(&alone, not_theirs);
 	message[0] = '\0';
-	blow(storm->act, storm->crash, seconds);
+	blow(attack->act, attack->crash, seconds);
 	fair = take_times(&during, message) && atomic_load(&shared->tries);
 	failures = atomic_load(&shared->failures);
 	unanswered = atomic_load(&shared->unanswered);
 	questions = atomic_load(&shared->questions);
-	printf("%-14s %9u %9u", storm->name, atomic_load(&shared->tries),
+	printf("%-14s %9u %9u", attack->name, atomic_load(&shared->tries),
 	       atomic_load(&shared->refused));
 	fair = be_quiet(&quiet[1], seconds, message) && fair;
 	print_times(&alone, &during);
@@ -640,18 +640,18 @@ static bool run(const struct storm *storm, unsigned int seconds, char message[20
 	return fair;
 }
 
-/* Chooses the storms: the named ones, or all. Returns false for an unknown name. */
-static bool choose(bool chosen[NUM_STORMS], int count, char **names)
+/* Chooses the attacks: the named ones, or all. Returns false for an unknown name. */
+static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 {
 	size_t i;
 
-	for (i = 0; i < NUM_STORMS; i++)
+	for (i = 0; i < NUM_ATTACKS; i++)
 		chosen[i] = !count;
 	for (int n = 0; n < count; n++) {
-		for (i = 0; i < NUM_STORMS && strcmp(names[n], storms[i].name); i++)
+		for (i = 0; i < NUM_ATTACKS && strcmp(names[n], attacks[i].name); i++)
 			;
-		if (i == NUM_STORMS) {
-			fprintf(stderr, "storms: there is no storm '%s'\n", names[n]);
+		if (i == NUM_ATTACKS) {
+			fprintf(stderr, "stress: there is no attack '%s'\n", names[n]);
 			return false;
 		}
 		chosen[i] = true;
@@ -672,11 +672,11 @@ static void be_patient(void)
 int main(int argc, char **argv)
 {
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 60;
-	char messages[NUM_STORMS][200] = { "" };
-	bool chosen[NUM_STORMS], good[NUM_STORMS], all;
+	char messages[NUM_ATTACKS][200] = { "" };
+	bool chosen[NUM_ATTACKS], good[NUM_ATTACKS], all;
 
 	if (geteuid()) {
-		fputs("storms: only root can be several users\n", stderr);
+		fputs("stress: only root can be several users\n", stderr);
 		return EXIT_FAILURE;
 	}
 	if (!choose(chosen, argc > 2 ? argc - 2 : 0, argv + 2))
@@ -688,15 +688,15 @@ int main(int argc, char **argv)
 	be_patient();
 	print_head(seconds);
 	all = be_quiet(&quiet[0], seconds, messages[0]);
-	for (size_t i = 0; i < NUM_STORMS; i++) {
-		good[i] = chosen[i] && run(&storms[i], seconds, messages[i]);
+	for (size_t i = 0; i < NUM_ATTACKS; i++) {
+		good[i] = chosen[i] && run(&attacks[i], seconds, messages[i]);
 		all = all && (good[i] || !chosen[i]);
 	}
 	puts("");
-	for (size_t i = 0; i < NUM_STORMS; i++)
+	for (size_t i = 0; i < NUM_ATTACKS; i++)
 		if (chosen[i])
-			printf("%sok - storm of user A: %s: neither B nor root is refused%s%s\n",
-			       good[i] ? "" : "not ", storms[i].name, good[i] ? "" : ": ",
+			printf("%sok - attack of user A: %s: neither B nor root is refused%s%s\n",
+			       good[i] ? "" : "not ", attacks[i].name, good[i] ? "" : ": ",
 			       good[i] ? "" : messages[i]);
 	return all ? EXIT_SUCCESS : EXIT_FAILURE;
 }
