@@ -4,8 +4,8 @@
  * Only arguments of executions use them. The module does not interpret the pixels.
  *
  * A formatted pool has the file of its first plane. For a plane in another file it holds an
- * additional pool without an id. The additional pool is granted and accessed like any other. So
- * commands name it after the pools that their caller named.
+ * additional pool without an id, which is granted and accessed like any other. A command lists the
+ * additional pools after the pools that its caller named.
  */
 
 #include <linux/dma-buf.h>

@@ -116,7 +116,7 @@ static struct nnaccel_command *nnaccel_work_create(struct nnaccel_context *ctx,
 	return cmd == ERR_PTR(NNACCEL_AGAIN) ? ERR_PTR(-EINTR) : cmd;
 }
 
-/* Reserves the id or fd of what the answer makes. */
+/* Reserves the id or fd of the object that the answer to a command creates. */
 static int nnaccel_work_reserve(const struct nnaccel_command *cmd, struct nnaccel_ucmd *work)
 {
 	int fd;

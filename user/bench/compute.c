@@ -621,7 +621,7 @@ int main(int argc, char **argv)
 			"--nets [NAME]... | --isa LEVEL | --marked NETWORK WHO]\n");
 		return 2;
 	}
-	/* Before there are threads, which a fork leaves behind. */
+	/* bench_clients() forks, so it comes before the first thread. */
 	if (!bench_clients(has_two_cpus() ? 2 : 1, where()))
 		fprintf(stderr, "clients: no memory\n");
 	rss = measure_rss(subject_plan);

@@ -55,7 +55,7 @@ static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- sessions ---- */
 
-/* A session in the making. */
+/* A session that is being created: the arguments of its call, and the options for it. */
 struct start {
 	OrtSessionOptions *own;	/* options with the provider; NULL: the program's are used */
 	const char *model;

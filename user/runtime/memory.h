@@ -11,7 +11,7 @@
 #include <android/NeuralNetworks.h>
 #include <nnaccel/nnaccel.h>
 
-/* A use for which a memory was made: input or output `index` of a compilation. */
+/* A role of a memory: it may be input or output `index` of a compilation. */
 struct memory_role {
 	const ANeuralNetworksCompilation *compilation;	/* held by the description */
 	uint64_t serial;	/* serial number of the compilation, which no other one ever gets */

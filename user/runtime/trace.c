@@ -265,7 +265,7 @@ static void introduce(bool is_engine)
 	*thread = current();
 }
 
-/* Ends a line that tells a result. */
+/* Ends a line of the trace with the name of a result. */
 static void put_result(int result)
 {
 	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));

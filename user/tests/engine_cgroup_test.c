@@ -375,7 +375,7 @@ static void test_idle(void **state)
 	cgroup_leaf_close(&leaves[0]);
 }
 
-/* Control files that fail, and whether a worker is made even so; what was made is gone if not. */
+/* Control files that fail, and whether a worker starts even so. If not, its folder is removed. */
 static const struct {
 	const char *file;
 	int error;

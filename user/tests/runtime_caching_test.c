@@ -137,7 +137,7 @@ static void run_at_once(const struct wishes *wishes)
 	ANeuralNetworksModel_free(model);
 }
 
-/* An entry was saved, or may have been. */
+/* Waits, after a compilation that may have saved an entry, until the device may save again. */
 static void pace(void)
 {
 	if (getenv("NN_TEST_DEVICE"))

@@ -76,7 +76,7 @@ static void look_for_reason(const char *call)
 	line[0] = '\0';
 }
 
-/* Ends a run with what a call says that was not done. */
+/* Makes a call; if it fails, returns its result from the function around it. */
 #define TRY(call) do {			\
 	int result_ = call;		\
 					\

@@ -25,7 +25,7 @@ int64_t workers_cpu_time(pid_t worker);
 /* Whether the nnacceld that runs was started with an option, "--lazy". */
 bool workers_have_option(const char *option);
 
-/* Kills that one; whether it was there. */
+/* Kills the nnacceld that runs; false: none runs. */
 bool workers_kill(void);
 
 #endif /* NN_TESTS_WORKERS_H */

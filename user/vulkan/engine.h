@@ -8,8 +8,8 @@
 #include <nnaccel/engine.h>
 
 /*
- * Chooses the GPU, as gpu_open() has it, and the folder that keeps its speed, or NULL. To be called
- * before the engine runs.
+ * Sets the GPU's name, as for gpu_open(), and the folder in which its speed is saved, or NULL. Call
+ * it before the engine runs.
  */
 void vulkan_engine_choose(const char *wanted, const char *folder);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations that compute each element by itself. If elements are bytes, they are tables, which
- * the reference fills.
+ * Operations that compute each element by itself. An operation on bytes becomes a table of 256
+ * results, which the reference fills.
  */
 #include <math.h>
 #include <string.h>

@@ -241,7 +241,7 @@ struct nna_engine_hardware {
 	const char *name;
 };
 
-/* An engine. Functions that are not marked "or NULL" are needed. */
+/* An engine. A function may be NULL only if its comment says "or NULL". */
 struct nna_engine {
 	uint32_t size;			/* sizeof(struct nna_engine) */
 	uint32_t clients;		/* enum nna_engine_clients */

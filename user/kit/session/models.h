@@ -123,7 +123,7 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
-/* Returns what a command says of the preparation. */
+/* Returns the options of a preparation, which its command has. */
 struct nna_engine_preparation models_how(const struct models *models,
 					 const struct command *command,
 					 const struct loaded_model *loaded);

@@ -99,7 +99,7 @@ static const struct rule plugin_rules[] = {
 	ANY(seccomp),
 };
 
-/* Waiting for a file of the engine's own. */
+/* Rules for an engine that waits for files of its own. */
 static const struct rule poll_rules[] = {
 #ifdef SYS_poll
 	ANY(poll),

@@ -86,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* The columns of a task as rows that follow one another. */
+/* Returns the columns of a task, transposed to rows without gaps; may copy them to `copy`. */
 static const uint8_t *columns_of(const struct matmul_q8 *m, const struct nn_matmul_task *t,
 				 const uint8_t *y, uint8_t *copy)
 {

@@ -34,7 +34,7 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 		STORE_SOME(p, v, count);
 }
 
-/* The width of the filters that matter, and output columns that are summed together. */
+/* The width of filters with a fast path, and the output columns that it sums together. */
 #define FAST_F32 3
 #define COLUMNS_F32 4
 #define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* elements that adjacent columns read */

@@ -108,7 +108,7 @@ bool nn_depthwise_pack_planes(const struct nn_depthwise_config *c, const struct 
 		count = read_channels(r, d, first, NN_Q8_CHANNELS, &q);
 		if (!count)
 			return false;
-		/* The run of all blocks may have a channel several times. */
+		/* A channel may have several places in the row of blocks. */
 		for (size_t i = 0; i < count; i++)
 			for (size_t place = first + i; place < l.blocks * DEPTHWISE_Q8_BLOCK;
 			     place += d->padded)

@@ -164,7 +164,7 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 		corrections[i] = -zero * (q8_sum_row(a + i * g->a_stride, t, is_signed) - more);
 }
 
-/* Panels that are taken at a time, and rows of a tile, at most. */
+/* The most panels that a kernel takes at a time, and the most rows of a tile. */
 #define Q8_EIGHTS 2
 #define Q8_ROWS 8
 

@@ -211,7 +211,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 
 	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
 					.state = from->state };
-	/* An OEM's values may be of no fixed size. */
+	/* The values of an OEM's operation may have no fixed size. */
 	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_steering(k, from->op, o))
 		return false;
 	step->input = o->num_inputs ? o->inputs[0] : 0;

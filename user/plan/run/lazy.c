@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lazy plans: a checked model that the first execution makes the real plan of.
+ * Lazy plans. A lazy plan is a model that was only checked. Its first execution compiles it.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -80,14 +80,14 @@ struct tuning *tuning_begin(struct tuning *t)
 	}
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
-	/* This thread may have been the last one at it. */
+	/* The execution that cleared `busy` may have ended the tuning. */
 	if (!atomic_load(&t->done))
 		return t;
 	atomic_store(&t->busy, false);
 	return NULL;
 }
 
-/* All but the two longest, which something else may have interrupted. */
+/* Sums all times but the two longest, which other programs may have caused. */
 static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 {
 	uint64_t sum = 0, longest = 0, second = 0;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tuning of a compiled plan that is hot: each step on all threads or on one, where that made the
- * whole plan faster by more than chance would.
+ * Tuning of a compiled plan that runs often. A step runs on one thread, not on all, if measured
+ * executions of the whole plan were faster so, by more than chance explains.
  */
 #ifndef NN_PLAN_TUNING_H
 #define NN_PLAN_TUNING_H
 
 #include "plan/compiled.h"
 
-/* Gives a plan of several threads what it will be tuned with; false: no memory. */
+/* Prepares a plan of several threads to be tuned; returns false if memory is short. */
 bool tuning_create(struct compiled *c);
 void tuning_free(struct tuning *t);
 
-/* The execution that begins is to measure; NULL, also for a tuning of NULL: it is not. */
+/* Begins an execution. Returns `t` if it is to be measured, otherwise NULL, as for a NULL `t`. */
 struct tuning *tuning_begin(struct tuning *t);
-/* The threads that a step is to use, of so many. */
+/* Returns how many of `threads` threads a step is to use. */
 uint32_t tuning_threads(const struct tuning *t, uint32_t step, uint32_t threads);
 void tuning_add(struct tuning *t, uint32_t step, uint64_t ns);
-/* Ends it; the last one sets the steps' threads. */
+/* Ends a measured execution. After the last one, each step's number of threads is fixed. */
 void tuning_end(struct compiled *c, bool succeeded);
 
 bool tuning_is_done(const struct tuning *t);
 
-/* The measured choice, a byte for each step: threads, or 0 for all. False: nothing of that kind. */
+/* Save and load the choice, a byte for each step: its threads, or 0 for all. */
 void tuning_save(const struct compiled *c, uint8_t *steps);
 bool tuning_load(struct compiled *c, const uint8_t *steps, uint32_t num_steps);
 
