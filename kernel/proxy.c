@@ -347,7 +347,7 @@ static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
  * nnaccel_proxy_is_left() - Returns whether devices use a pool after its grant has ended
  * @pool: the pool; ctx->lock is held
  *
- * Proxies that no device uses any more are forgotten. Their last put is deferred by fput().
+ * Forgets proxies that no device uses any more. fput() defers the release of their files.
  *
  * Return: true if a device may use it by a proxy of that grant.
  */

@@ -17,7 +17,7 @@ amd64 | x86_64) arch=amd64 ;;
 arm64 | aarch64) arch=arm64 ;;
 *) echo "${0##*/}: ARCH is amd64 or arm64, not $ARCH" >&2; exit 1 ;;
 esac
-# Kernels take other names.
+# The makefiles of Linux give ARCH other values.
 unset ARCH
 
 # Drop the flags and variables of a make that called us: its CC is not for kernels.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions on memory of an exporter that misbehaves. It blocks at the begin or end of an access,
- * is interrupted, or goes away. Every execution with a deadline ends, and no other client is
- * blocked.
+ * Executions on memory of an exporter that misbehaves. The exporter blocks at the begin or end of
+ * an access, is interrupted, or goes away. Every execution with a deadline ends, and no other
+ * client is blocked.
  */
 #include <liburing.h>
 #include <poll.h>

@@ -12,7 +12,7 @@
 /* The mount point of the cgroups. Paths are below it. */
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
-/* The kernel tells no longer path, with its end. */
+/* The longest path that the kernel reports, with its terminating zero. */
 #define CGROUP_PATH_SIZE 4096
 
 /*

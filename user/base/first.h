@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Causes of which only the first is to be told.
+ * A place for causes of a failure, of which only the first is reported.
  */
 #ifndef NN_BASE_FIRST_H
 #define NN_BASE_FIRST_H

@@ -266,7 +266,7 @@ static void compare_first(const char *figure, enum net_type type, subject_fn *ma
 	net_free(&net);
 }
 
-/* A run of what is prepared, and warm. */
+/* Measures a run of a network that is prepared and warm. */
 static double run_of(const void *arg)
 {
 	struct subject s = subject_plan(arg, has_two_cpus() ? 2 : 1);
@@ -302,7 +302,7 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/* Prints the floor of a first result, in compare_first()'s units: a run, and a copy of the weights. */
+/* Prints the least that a first result can take, like compare_first(): a run, a copy of weights. */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -450,7 +450,7 @@ static const struct {
 	{ "encoder", .sequence = sequence_encoder },
 };
 
-/* The name of what is measured of a network. */
+/* Returns the name of a figure of a network. */
 static const char *figure_of(size_t net, const char *what)
 {
 	static char figure[64];

@@ -69,8 +69,8 @@ void nna_device_put(struct nna_device *device);
 
 /*
  * Returns whether this process opened the device. In a forked child the kernel rejects all calls,
- * and threads that the child does not have may hold the locks. Functions that free something take
- * none of them there.
+ * and threads that the child does not have may hold the locks. A child's
+ * functions that free something therefore take no lock.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 

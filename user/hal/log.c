@@ -59,7 +59,7 @@ static void choose_level(void)
 	atomic_store(&current, &first);
 }
 
-/* A buffer that receives the errors of this thread's calls instead. */
+/* A buffer that receives the errors of this thread's calls in place of the log. */
 static _Thread_local struct {
 	char *line;			/* line for errors; NULL if they go to the sink */
 	size_t size;

@@ -36,7 +36,7 @@ struct order {
 	size_t sorted;
 	size_t ends[MAX_ENDS];
 	size_t num_ends;
-	size_t budget;	/* candidates that may still be divided before all are sorted instead */
+	size_t budget;	/* candidates that divide() may still move; without them all are sorted */
 };
 
 _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
@@ -184,7 +184,7 @@ static size_t select_at_once(const struct nn_nms *nms, const struct nn_box *boxe
 
 typedef int32_t mask __attribute__((vector_size(16)));
 
-/* Kept boxes by coordinate, so that vectors hold four of them. */
+/* The kept boxes, in an array for each coordinate, so that a vector holds four of them. */
 struct kept {
 	float *x1;
 	float *y1;

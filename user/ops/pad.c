@@ -111,8 +111,8 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 }
 
 /*
- * Mirrors the borders of one axis of the output: `before` slabs in front, `after` behind `dim` of
- * them. Its middle is complete in all later axes.
+ * Mirrors the borders of one axis of the output: it has `before` slabs, then `dim` slabs of the
+ * input, then `after` slabs. The middle is already complete in all later axes.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)

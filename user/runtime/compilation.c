@@ -297,7 +297,7 @@ bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation)
 	return false;
 }
 
-/* A device failed: whether the CPU alone may compile instead. */
+/* Returns whether the CPU alone may compile a model after a device failed with `result`. */
 static bool may_fall_back(const ANeuralNetworksCompilation *compilation, int result)
 {
 	return !compilation->is_explicit && result != ANEURALNETWORKS_NO_ERROR &&

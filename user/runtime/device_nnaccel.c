@@ -161,7 +161,7 @@ static int accel_new(const ANeuralNetworksDevice *device, const struct graph *gr
 	return handle_get(device->handle, &a->device, err);
 }
 
-/* Gives away what was prepared, or frees it. */
+/* Gives the caller the prepared model if `result` is success, otherwise frees it. */
 static int accel_finish(struct accel_prepared *accel, int result, struct prepared **prepared)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)

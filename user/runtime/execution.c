@@ -152,7 +152,7 @@ static int check_configuring(const ANeuralNetworksExecution *execution, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Timing and timeouts are for those who know which device runs. */
+/* Refuses timing and timeouts unless the compilation is for exactly one device. */
 static int check_one_device(const ANeuralNetworksExecution *execution, struct nn_error *err)
 {
 	if (!compilation_has_one_device(execution->compilation))

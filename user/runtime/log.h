@@ -31,7 +31,7 @@ void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 /* "BAD_DATA" and so on; never NULL. */
 const char *rt_result_name(int result);
 
-/* The ResultCode that tells a status. */
+/* Returns the ResultCode for a status. */
 int rt_result(enum nn_status status);
 
 /* Leaves the reason in err, printf-like, and returns `result`; as nn_fail(). */

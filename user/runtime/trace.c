@@ -427,7 +427,7 @@ static void put_execution(const struct step *step, const char *device, const str
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops times that cannot be: another process wrote them. */
+/* Drops impossible times. The engine's process wrote them, so they may be anything. */
 static void check_times(struct trace_run *run, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t first = run->engine_begin_ns ? run->engine_begin_ns : begin_ns;

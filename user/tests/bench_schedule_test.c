@@ -10,7 +10,7 @@
 #include "bench/compute/schedule_model.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY 1000000.0		/* ns: threads never sleep in these tests */
+#define MANY 1000000.0		/* in ns, so long that threads never sleep in these tests */
 
 static const double equal[8] = { 10, 10, 10, 10, 10, 10, 10, 10 };
 static const double long_first[] = { 40, 10, 10, 10, 10 };

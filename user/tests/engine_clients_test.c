@@ -60,7 +60,7 @@ static int refuse(int error)
 	return -1;
 }
 
-/* A byte in the pipe is a context. */
+/* Replaces the kernel's event: each byte in the pipe is a new context. */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };

@@ -33,7 +33,7 @@ static void ask(void)
 	close(sockets[1]);
 }
 
-/* A keeper that is well has what was noted before. */
+/* Checks that a keeper without a fault still knows an entry that was stored before. */
 static void check_noted(void)
 {
 	struct cache_client client;

@@ -1008,8 +1008,8 @@ static void test_no_late_writes(void **state)
 }
 
 /*
- * In an hour a user may write four times its limit. Then its requests are put off, but not those of
- * others.
+ * In an hour a user may write four times its limit. After that its requests are put off, but not
+ * those of other users.
  */
 static void test_too_much_written(void **state)
 {

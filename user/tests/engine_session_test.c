@@ -51,7 +51,7 @@ int ioctl(int file, unsigned long request, ...)
 
 static const struct nnaccel_cmd one = { .kind = NNACCEL_DO_EXECUTE };
 
-/* Sends what is waited for. */
+/* Replaces poll(): sends the message that the caller waits for. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	/* The C library declares that poll() only writes there. */

@@ -99,7 +99,7 @@ static void host_free(struct host *h, size_t size)
 	close(h->fd);
 }
 
-/* Adds sum = a + b, all of them memories. */
+/* Executes sum = a + b, where a, b and sum are memories. */
 static int add(ANeuralNetworksCompilation *compilation, const ANeuralNetworksMemory *a,
 	       const ANeuralNetworksMemory *b, const ANeuralNetworksMemory *sum,
 	       const ANeuralNetworksOperandType *type)

@@ -168,7 +168,7 @@ static void find_calls(const char *log, const char *what, const char *folder, st
 	assert_true(c->written > 0 && c->synced > c->written);
 }
 
-/* Every so many-eth call is taken: NN_TEST_EACH, for machines that emulate another, or a seventh. */
+/* Returns N if each N-th call is tested: NN_TEST_EACH, for emulated machines, else mostly 7. */
 static unsigned int each(void)
 {
 	const char *text = getenv("NN_TEST_EACH");

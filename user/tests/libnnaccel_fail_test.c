@@ -2,8 +2,8 @@
 /*
  * Calls each exported function of libnnaccel that takes an error: first with an argument that it
  * rejects, then with each request to the kernel and each allocation failing in turn. A call that
- * fails leaves a reason of its own, and one that succeeds none. The reason of an earlier call never
- * stands. Memory, files, locks, pools, models and buffers are all given back.
+ * fails sets its own reason, and a call that succeeds clears the reason of an earlier one. Memory,
+ * files, locks, pools, models and buffers are all given back.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>

@@ -91,7 +91,7 @@ static struct value *value_named(struct the_case *c, const char *name)
 	return v;
 }
 
-/* A type and dimensions; a dimension behind ? is not known to the model. Returns what is behind. */
+/* Reads a type and dimensions; the model lacks those behind ?. Returns the rest of the text. */
 static const char *read_type(const char *text, struct value *v, size_t *elements)
 {
 	const size_t type = type_number(*text++);

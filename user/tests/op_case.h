@@ -118,7 +118,7 @@ static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_poin
 
 static inline enum nn_status oc_check(struct op_case *c)
 {
-	/* An index that is read too many leads out of any array. */
+	/* The index behind the inputs and the one behind the outputs are invalid. */
 	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {
 		.operands = c->operands,

@@ -689,7 +689,7 @@ static void test_pieces(void **state)
 	check_loaded(&input, 1, right, sizeof(right), true);
 }
 
-/* A frozen form tells nothing of an argument's channels. */
+/* A serialised plan does not have the scales of an argument's channels. */
 static void test_channels_of_an_argument(void **state)
 {
 	static const float scales[] = { 1 };

@@ -75,7 +75,7 @@ static void free_result(struct result *r)
 		free(r->data[i]);
 }
 
-/* Fails with what is different. */
+/* Fails and prints the difference. */
 static void compare(const struct result *a, const struct result *b, const char *what,
 		    uint64_t seed)
 {
@@ -195,7 +195,7 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 
 /* ---- Control flow and unknown shapes ---- */
 
-/* The graph in another form gives what it gives itself. */
+/* Checks that a graph has the same results in another form. */
 static void check_wrapped(const struct wrapped *w, const char *kernels, void *input,
 			  const struct result *right, uint64_t seed)
 {

@@ -74,7 +74,7 @@ static struct nn_plan *make_plan(const char *kernels, uint64_t bytes)
 	return plan;
 }
 
-/* Executes on so many rows, and checks each element. */
+/* Executes the model on `rows` rows, and checks each element. */
 static void check_rows(const struct nn_plan *plan, uint32_t rows)
 {
 	float in[MAX_ROWS * COLUMNS], out[MAX_ROWS * UNITS];

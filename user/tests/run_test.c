@@ -764,7 +764,7 @@ static void test_texts(void **state)
 	run_forget(&state);
 }
 
-/* A plug-in lies beside what has the library. */
+/* A plug-in lies beside the folder that has the library. */
 static void test_plugin(void **state)
 {
 	char whole[4096], path[4096];

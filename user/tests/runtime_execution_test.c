@@ -500,7 +500,7 @@ static void test_failed_dependency(void **state)
 	assert_ok(ANeuralNetworksExecution_startCompute(first, &one));
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		second, (const ANeuralNetworksEvent *const *)&one, 1, 0, &two));
-	/* The second holds what it depends on. */
+	/* The second execution holds the memories and the event that it depends on. */
 	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksEvent_wait(one));
 	ANeuralNetworksEvent_free(one);
 	assert_result(OP_FAILED, ANeuralNetworksEvent_wait(two));

@@ -248,7 +248,7 @@ static void test_models(void **state)
 	assert_true(fd >= 0 && !ftruncate(fd, 4096));
 	assert_ok(nn->ANeuralNetworksMemory_createFromFd(4096, PROT_READ, fd, 0, &memory));
 	assert_ok(nn->ANeuralNetworksModel_setOperandValueFromMemory(other, 1, memory, 64, 8));
-	/* No device has such an extension. */
+	/* No device has an extension of this name. */
 	assert_result(BAD_DATA, nn->ANeuralNetworksModel_getExtensionOperandType(
 				      other, "com.example.none", 0, &type));
 	assert_result(BAD_DATA, nn->ANeuralNetworksModel_getExtensionOperationType(

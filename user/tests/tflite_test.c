@@ -949,7 +949,7 @@ static int take_shape(struct tfl_context *context, struct tfl_tensor *tensor, st
 
 /*
  * An operation that TensorFlow Lite lacks, before one that it has: a resized input gives its output
- * another shape. No code stands for it.
+ * another shape. No operation has this code.
  */
 static void test_operation_of_mediapipe(void **state)
 {

@@ -251,7 +251,7 @@ static void listen_as_keeper(void)
 	assert_int_equal(listen(keeper.socket, 1), 0);
 }
 
-/* Runs the command against a keeper that answers so. */
+/* Runs the command against a keeper that gives this answer. */
 static void assert_asks(const char *arguments, const struct message *answer, size_t size,
 			const void *file, size_t file_size, int status, const char *expected)
 {

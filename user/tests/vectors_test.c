@@ -69,7 +69,7 @@ static void see_model(const struct nn_model *model)
 	}
 }
 
-/* Makes them twice, with this fingerprint each time. */
+/* Makes the vectors twice; their fingerprint must be this one each time. */
 static void check_twice(void (*make)(void), uint64_t right)
 {
 	uint64_t first;

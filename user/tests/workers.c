@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine's workers, as root sees them in /proc. */
+/* Finds the engine's workers in /proc, as root. */
 #define _GNU_SOURCE
 #include "../../selftests/lib/runner.h"
 #include "tests/workers.h"

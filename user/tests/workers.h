@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine's workers, as root sees them in /proc. */
+/* Finds the engine's workers in /proc, as root. */
 #ifndef NN_TESTS_WORKERS_H
 #define NN_TESTS_WORKERS_H
 

@@ -22,7 +22,7 @@
 #define LIBRARY "libnnaccel_run.so"
 #define PYTHON "nnaccel-python"
 
-/* Shells return these, too. */
+/* Exit statuses, which shells return as well. */
 enum { STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 /* The least number of the file that the program's processes write to. */

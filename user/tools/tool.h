@@ -45,7 +45,7 @@ int tool_explain(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_engine_test(int argc, char **argv);
 
-/* Tells on the standard error what failed; returns TOOL_FAILED. */
+/* Prints a failure on the standard error; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reports a wrong option or argument, and names --help. Returns TOOL_USAGE. */

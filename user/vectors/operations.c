@@ -99,7 +99,7 @@ static bool add_function(void)
 	}
 }
 
-/* EXP, SQRT or RSQRT of what is in their range. */
+/* EXP, SQRT or RSQRT of numbers in their range. */
 static bool add_growth(void)
 {
 	static const int32_t codes[] = { 49, 83, 88 };	/* EXP, RSQRT, SQRT */
@@ -414,7 +414,7 @@ static bool add_padded(void)
 	return true;
 }
 
-/* DEQUANTIZE and QUANTIZE, mostly to what it was. */
+/* DEQUANTIZE and then QUANTIZE, mostly to the scale and zero point of the input. */
 static bool add_round_trip(void)
 {
 	uint32_t x = any_tensor(), between;

@@ -39,7 +39,7 @@ struct commands {
 	struct piece *pieces;
 	uint32_t num_pieces;
 	uint32_t pieces_room;
-	double *ns;			/* by dispatch: what it probably takes */
+	double *ns;			/* by dispatch: the time that it probably takes */
 };
 
 /* The objects that commands use. */

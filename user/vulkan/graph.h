@@ -79,8 +79,8 @@ struct graph {
 };
 
 /*
- * Makes a graph of a checked model, whose constants stay the model's. NN_INVALID_ARGUMENT with the
- * reason for what is not supported.
+ * Makes a graph of a checked model, whose constants stay the model's. Returns NN_INVALID_ARGUMENT
+ * with the reason if something in the model is not supported.
  */
 enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			    struct graph *graph, struct nn_error *err);

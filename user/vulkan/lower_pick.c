@@ -10,7 +10,7 @@
 #include "ops/resize.h"
 #include "vulkan/lower.h"
 
-/* The sources of all positions of an axis: low, high, the weight of high. */
+/* Stores for each position along an output axis two input positions and the second's weight. */
 static uint32_t sources(struct lower *l, const struct nn_resize *v, uint32_t in, uint32_t out)
 {
 	struct nn_source *all = malloc(out * sizeof(*all));

@@ -11,7 +11,7 @@
 #include "ops/requant.h"
 #include "vulkan/lower.h"
 
-/* Parts of four elements of a filter, whose numbers the shader divides as floats. */
+/* The most groups of four elements in a filter. The shader divides group numbers as floats. */
 #define MAX_PARTS (1u << 22)
 
 /* Elements of a tensor that a work group finds the range of, and the number of these ranges. */

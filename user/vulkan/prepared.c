@@ -240,7 +240,7 @@ void prepared_facts(struct prepared *p, struct prepared_facts *facts)
 
 /* ---- Arguments ---- */
 
-/* Checks all arguments, and tells the outputs' shapes. */
+/* Checks all arguments, and reports the outputs' shapes. */
 static enum nn_status check_arguments(const struct prepared *p, struct nn_execution *e,
 				      struct nn_error *err)
 {
@@ -353,7 +353,7 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 	return status;
 }
 
-/* Cuts the commands again, by what they took. After a failure the next run does. */
+/* Divides the commands into submissions by their measured times. If it fails, the next run does. */
 static void tune(struct prepared *p)
 {
 	if (p->tunings++ < TUNINGS)

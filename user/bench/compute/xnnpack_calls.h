@@ -12,7 +12,7 @@
 
 struct calls;
 
-/* Operators of up to `elements` numbers, run on so many threads. */
+/* Begins a list of operators on up to `elements` numbers, which run on `threads` threads. */
 struct calls *calls_begin(size_t elements, uint32_t threads);
 
 /* Each function makes an operator for NET_F32 or NET_QC8, and returns its number. */
@@ -29,7 +29,7 @@ uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary ope
 /* Converts to that type from the other one. */
 uint32_t calls_convert(struct calls *c, enum net_type to, size_t count);
 
-/* Calls an operator, in the order of these. */
+/* Adds a call of an operator. The calls run in the order in which they were added. */
 void calls_call(struct calls *c, uint32_t operator);
 
 struct subject calls_end(struct calls *c);

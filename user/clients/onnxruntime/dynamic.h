@@ -23,7 +23,7 @@ struct dynamic_node {
 	uint32_t bias;				/* the value, or NO_VALUE */
 };
 
-/* Finds these nodes; those of a DynamicQuantizeLinear all or none. */
+/* Finds the nodes of such patterns; all patterns of one DynamicQuantizeLinear, or none. */
 void dynamic_nodes(struct lowering *t);
 
 /* Translates a node of such a pattern. */

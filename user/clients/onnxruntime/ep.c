@@ -21,7 +21,7 @@ struct ep {
 	struct devices devices;
 	bool compiled;			/* a graph has parts of this provider */
 	bool told;			/* the number of nodes was reported */
-	/* Counters of the graphs so far; numbers: of parts. */
+	/* Counters over all graphs so far; `numbers` numbers the parts. */
 	uint32_t nodes, taken, parts, numbers;
 };
 

@@ -410,7 +410,7 @@ static void pin(struct kernel *k, struct tfl_context *context)
 			context->tensors[k->outputs[i]].allocation_type = TFL_PERSISTENT_READ_ONLY;
 }
 
-/* Restores what they are. Outputs stay such that TensorFlow Lite looks at their shapes again. */
+/* Restores pinned tensors. Outputs keep a type for which TensorFlow Lite looks at shapes again. */
 static void unpin(struct kernel *k, struct tfl_context *context)
 {
 	for (int i = 0; i < k->num_pins; i++)

@@ -328,7 +328,7 @@ static void leave_constants(struct choice *c)
 	}
 }
 
-/* Lists the claimed nodes that are late, or those that are not. */
+/* Lists the claimed nodes that are translated when they run, or else the other claimed nodes. */
 static struct tfl_ints *list_taken(const struct choice *c, bool late)
 {
 	struct tfl_ints *list = malloc(sizeof(*list) + (size_t)c->count * sizeof(int));

@@ -63,7 +63,7 @@ enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
-/* Writes what was used since; for idle moments. */
+/* Writes which entries were used since the last call. The keeper calls it when it is idle. */
 void cache_index_flush(struct cache_index *index);
 
 /*

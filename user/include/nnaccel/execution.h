@@ -37,7 +37,7 @@ struct nn_operation_time {
 #define NN_OTHER_MODEL 0x80000000u
 #define NN_OPERATIONS (-1)
 
-/* Room for such times. */
+/* The times of a model's operations. */
 struct nn_times {
 	struct nn_operation_time *list;	/* other processes may write the list meanwhile */
 	uint32_t room;

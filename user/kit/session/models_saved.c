@@ -25,7 +25,7 @@ static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t c
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
-/* Hashes what stands for an entry under its token. */
+/* Computes the hash by which an entry is found under its token. */
 static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nna_engine_part *model,
 				 const struct nna_engine_part *data, uint8_t hash[DIGEST_SIZE],
 				 struct nn_error *err)

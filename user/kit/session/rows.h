@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps memory to arguments. Formatted memory is a tensor of the rows of all planes, without the
- * padding between them. With padding the rows are copied to or from private memory, otherwise used
- * in place.
+ * Gives an execution's arguments their memory. Formatted memory is a tensor of the rows of all
+ * planes, without the padding between them. With padding the rows are copied to or from private
+ * memory, otherwise used in place.
  */
 #ifndef NN_KIT_ROWS_H
 #define NN_KIT_ROWS_H

@@ -163,7 +163,7 @@ static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, 
 	if (!error && file->use & NNA_ENGINE_FILE_POLL)
 		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
 	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
-		/* The kernel compares 32 bits. */
+		/* The kernel takes the lower 32 bits of a request, so only these are compared. */
 		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
 					       ONLY(1, file->requests[i], UINT32_MAX));
 

@@ -189,7 +189,7 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 	}
 }
 
-/* Memory of these elements of both operands and of the output. */
+/* Runs on `count` elements, which begin at `a`, `b` and `out` in the operands and the output. */
 static void run_f32(const struct nn_kernel_call *call, const struct binary *s, size_t count,
 		    size_t a, size_t b, size_t out)
 {

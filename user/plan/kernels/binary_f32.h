@@ -56,7 +56,7 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
-	/* Copies that no store changes as far as a compiler knows. */
+	/* Local copies: for a compiler a store of results cannot change them. */
 	const size_t count = b->count;
 	NUM *out = b->out;
 

@@ -32,7 +32,7 @@ struct span {
 	uint32_t first;	/* position of the first output, and distance between them */
 	uint32_t step;
 	uint32_t taps;
-	uint32_t filter_first;		/* the filter's taps that these are */
+	uint32_t filter_first;		/* the first of the filter's taps */
 	uint32_t filter_step;
 	int64_t base;			/* output i, tap k: base + i * in_step + k * tap_step */
 	int64_t in_step;
@@ -488,7 +488,7 @@ static struct pixel pixel_of(const struct part *p, size_t row)
 			       row % p->w.count };
 }
 
-/* `count` elements or small runs of them, `step` bytes apart. */
+/* Copies `count` blocks of `size` bytes, which begin `step` bytes apart, to adjacent places. */
 static inline void copy_strided(char *to, const char *from, ptrdiff_t step, uint32_t count,
 				size_t size)
 {

@@ -27,7 +27,7 @@ static const struct nn_gemm_config *config_of(const struct nn_gemm *g, const str
 	return g->sums && isa->gemm_sums.run ? &isa->gemm_sums : &isa->gemm_q8;
 }
 
-/* Bytes of the panels of so many columns. */
+/* Returns the number of bytes of the panels of `columns` columns. */
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
 	const size_t lanes = nn_number_lanes(isa, g->number);

@@ -138,7 +138,7 @@ static inline struct nn_gemm_f32 nn_gemm_dense_f32(size_t rows, size_t columns, 
 	};
 }
 
-/* Floats of packed panels, whose layout struct nn_gemm_f32 tells. */
+/* Returns the number of floats of packed panels; struct nn_gemm_f32 defines their layout. */
 size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth);
 
 /* Packs columns that lie as rows of `depth` elements; a bias of NULL is 0. */

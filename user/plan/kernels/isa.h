@@ -45,7 +45,7 @@ struct nn_gemm_f32 {
 	size_t depth;
 	const void *a;
 	size_t a_stride;		/* elements from row to row */
-	const struct nn_gemm_part *parts;	/* instead of a, unless NULL; not with one_row */
+	const struct nn_gemm_part *parts;	/* replace `a` unless NULL; not with one_row */
 	size_t num_parts;
 	const void *panels;
 	void *c;
@@ -104,7 +104,7 @@ static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
  * Like nn_gemm_f32, for bytes: a is unsigned, or signed if a_flip is 0x80; b is signed. Rows of a
  * can be read up to a multiple of NN_Q8_GROUP; bytes beyond the depth meet weights of 0. A panel is
  * the scales of its vectors (2 or 1), then for each four elements of depth four bytes a column. In
- * panels of two vectors columns are ordered as nn_q8_column() tells.
+ * panels of two vectors nn_q8_column() gives the order of columns.
  */
 struct nn_gemm_q8 {
 	size_t rows;
@@ -578,7 +578,7 @@ struct nn_gemm_config {
 	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
 	bool widens;			/* rows of a become 16 bits wide, in scratch memory */
 	bool splits;			/* fours are followed by struct nn_q8_spares */
-	/* Bytes of the panels of so many columns. */
+	/* Returns the number of bytes of the panels of `columns` columns. */
 	size_t (*size)(const struct nn_gemm_config *c, size_t columns, size_t depth);
 	/* Packs columns; `to` is aligned to 64. */
 	void (*pack)(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
@@ -617,7 +617,7 @@ struct nn_isa {
 	void (*pool_f32)(const struct nn_pool_f32 *p);
 	void (*quantize_f32)(const struct nn_quantize_f32 *q);
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
-	/* Quantises floats as struct nn_dynamic tells. */
+	/* Quantises floats by struct nn_dynamic. */
 	void (*dynamic_bytes)(const struct nn_dynamic *d, const float *x, size_t count, uint8_t *to);
 	void (*dynamic_floats)(const struct nn_dynamic_sums *s);
 	void (*blend_f32)(const struct nn_blend *b);

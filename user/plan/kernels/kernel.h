@@ -67,7 +67,7 @@ struct nn_ready {
 	 * once.
 	 */
 	uint32_t pack_tasks;
-					/* each run packs them, in so many tasks */
+					/* number of tasks in which each run packs the weights */
 	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
 	uint32_t tasks;
 };

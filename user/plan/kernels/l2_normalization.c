@@ -27,7 +27,7 @@ struct l2 {
 	size_t outer;			/* rows, or matrices whose columns are normalised */
 	size_t size;			/* elements of a row, or of a column */
 	size_t inner;			/* columns of a matrix; 1 if rows are normalised */
-	/* A block is a row or some columns. A task has task_blocks of them. */
+	/* A block is a row or some columns. A task has `task_blocks` blocks. */
 	size_t matrix_blocks;
 	size_t task_blocks;
 };

@@ -55,7 +55,7 @@ struct wide_rows {
 	const int32_t *starts;
 };
 
-/* `rows` of them from the first on, times a panel. */
+/* Multiplies the first `rows` rows by a panel. */
 static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm_q8 *g,
 						  struct wide_rows a, const void *panel,
 						  uint8_t *c, int32_t *to, size_t columns)
@@ -108,8 +108,8 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 		return;
 	}
 	/*
-	 * All are loaded before the first result is stored, because for a compiler the store may
-	 * change scales.
+	 * All scales are loaded before the first result is stored, because for a compiler the store
+	 * may change them.
 	 */
 	UNROLL
 	for (int v = 0; v < NN_PANEL_VECTORS; v++) {

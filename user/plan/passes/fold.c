@@ -29,7 +29,7 @@ static const struct nn_operand *operand_of(const struct folding *f, uint32_t ind
 	return &f->c->plan->graphs[0].subgraph->operands[index];
 }
 
-/* An operand of the arena, as far as can be told by now. */
+/* Returns whether an operand is the result of a step, inside the plan, and not a constant yet. */
 static bool is_internal(const struct folding *f, uint32_t index)
 {
 	return operand_of(f, index)->lifetime == NN_TEMPORARY && !f->data[index] &&

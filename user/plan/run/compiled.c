@@ -258,7 +258,7 @@ static void run_task(void *arg, uint32_t task, uint32_t thread)
 	l->call.ready->kernel->run(&l->call, task, l->scratch + thread * l->scratch_size);
 }
 
-/* Packing of weights that are no constants, whose tasks are shared. */
+/* The packing of a step's weights that are not constant. Threads share its tasks. */
 struct packing {
 	const struct nn_run *run;
 	const struct nn_ready *ready;
@@ -366,7 +366,7 @@ static bool is_inferred(const struct compiled *c, const struct compiled_step *st
 	return true;
 }
 
-/* False: a shape is not what was compiled for. */
+/* Runs a step's reference kernel. Returns false if a shape differs from the compiled one. */
 static bool run_reference(struct compiled *c, const struct compiled_step *step,
 			  struct context *x, enum nn_status *status, struct nn_error *err)
 {

@@ -97,7 +97,7 @@ struct loop {
 	uint32_t condition;		/* subgraph */
 	uint32_t body;
 	uint32_t num_values;		/* of the body's inputs */
-	uint32_t num_state;		/* of them, those that the body's outputs replace */
+	uint32_t num_state;		/* the first values, which the body's outputs replace */
 	struct value *values;		/* value[num_values]: state, then what stays */
 	struct value *results;		/* value[num_state]: of the body */
 	uint64_t start_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPUs share a last-level cache, as the system tells.
+ * Finds from the system's files which CPUs share a last-level cache.
  */
 #define _GNU_SOURCE
 #include <limits.h>

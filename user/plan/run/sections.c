@@ -808,7 +808,7 @@ static bool run_on_plan(struct frame *f, const struct section *s, const struct n
 	return done;
 }
 
-/* Keeps the least of what was measured: anything may come between. */
+/* Keeps the least time that was measured, because other programs make a run longer. */
 static void measure(_Atomic(uint64_t) *least, uint64_t ns)
 {
 	uint64_t old = atomic_load(least);

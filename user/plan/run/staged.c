@@ -39,7 +39,7 @@ static enum nn_status check_deadline(const struct nn_execution *e, struct nn_err
 	return NN_OK;
 }
 
-/* Declares the outputs; *fit: the caller's memory holds them all. */
+/* Declares the outputs. Sets *fit to whether the caller's memory has room for all of them. */
 static void declare_outputs(const struct nn_subgraph *s, const struct staged *x, bool *fit)
 {
 	struct value *results = x->values + x->e->num_inputs;

@@ -11,7 +11,7 @@
 /* The time that an idle thread spins: more than the time between two operations of an execution. */
 #define THREADS_SPIN_NS 50000
 
-/* Sleepers that one thread wakes, which wake others. */
+/* The number of sleeping threads that one thread wakes. These wake others. */
 #define THREADS_FAN_OUT 4
 
 /*

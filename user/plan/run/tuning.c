@@ -47,7 +47,7 @@ struct tuning {
 	atomic_bool busy;		/* an execution measures: what follows is its own */
 	atomic_bool done;
 	uint32_t runs;			/* that measured */
-	uint64_t run_ns;		/* of this one's kernels so far */
+	uint64_t run_ns;		/* time of the kernels of this execution so far */
 	uint64_t was_ns[ROUNDS];
 	uint64_t proposed_ns[ROUNDS];
 	uint32_t num_steps;

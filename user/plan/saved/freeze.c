@@ -17,7 +17,7 @@ struct freezer {
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
-	uint32_t none;			/* the same of the place of no bytes */
+	uint32_t none;			/* number of the place without bytes, + 1 */
 	struct frozen_header head;
 	struct frozen_arg *args;
 	struct frozen_place *places;
@@ -180,9 +180,9 @@ static void free_lists(struct freezer *f)
 }
 
 /*
- * Whether an execution may omit an input. That is interpreted: shapes follow from what is
- * there. An input that nothing reads may be omitted too. Outputs may be omitted of operations of
- * plug-ins, whose steps have no kernel.
+ * Returns whether an execution may omit an input. Executions without one are interpreted, because
+ * shapes depend on which inputs there are. An input that nothing reads may be omitted too. Only
+ * operations of plug-ins may have omitted outputs, and their steps have no kernel.
  */
 static bool may_omit(const struct nn_subgraph *s)
 {

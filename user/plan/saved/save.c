@@ -92,7 +92,7 @@ static void take_constants(struct saver *s, const struct compiled *c)
 	}
 }
 
-/* Operations whose results are constants by now go. */
+/* Removes operations whose results have become constants. */
 static void drop_folded(struct saver *s)
 {
 	struct nn_subgraph *g = &s->subgraphs[0];
@@ -321,7 +321,7 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 	return c ? plan_freeze(image, s->pieces) : NN_OK;
 }
 
-/* Tells both parts which data part it is. */
+/* Writes the identity of the data part into both parts. */
 static void stamp(struct saver *s, struct nn_plan_image *image)
 {
 	struct saved_header *h = image->model;

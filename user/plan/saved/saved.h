@@ -82,7 +82,7 @@ struct frozen_step {
 	uint16_t num_inputs;
 };
 
-/* Whether a step of a kernel may have so many operands. */
+/* Returns whether a step of a kernel may have that number of inputs and outputs. */
 static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t outputs,
 				      uint32_t inputs)
 {

@@ -38,7 +38,7 @@ struct cursor {
 	uint64_t left;
 };
 
-/* The form's parts, and what was found out about them. */
+/* The parts of a serialised plan, and what has been read from them. */
 struct thawing {
 	const struct saved_header *h;
 	const struct frozen_header *head;
@@ -270,7 +270,7 @@ static bool is_apart(const struct thawing *t, const struct step_form *from,
 	return true;
 }
 
-/* The place of a step's weights: packed once, or in each run. False: there are not so many. */
+/* Sets the place of a step's weights, packed once or in each run. False: they are not there. */
 static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
 {
 	const size_t size = nn_kernel_aligned(ready->packed_size);

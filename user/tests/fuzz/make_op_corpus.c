@@ -147,7 +147,7 @@ static uint8_t type_of(char letter)
 	return found ? (uint8_t)(found - letters) : NN_UINT32;
 }
 
-/* The value at `index` of data of a type. */
+/* Stores a value as element `index` of an operand's data, in the operand's type. */
 static void put(struct os_operand *o, int index, double value)
 {
 	int32_t word = value > INT32_MAX ? INT32_MAX : (int32_t)value;

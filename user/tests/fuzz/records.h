@@ -51,7 +51,7 @@ static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 	return true;
 }
 
-/* A dimension that a byte stands for: mostly a small one. */
+/* Returns the dimension that a byte means, mostly a small one. */
 static int64_t size_of_dim(uint8_t byte)
 {
 	static const int64_t small[] = { 1, 2, 3, 4, 1, 2, 3, 4, 5, 8, 6, 16, 0, 7, 64, 1 };

@@ -17,7 +17,7 @@ struct damage_counts {
 	uint32_t bounds[64];	/* for each kernel: steps with a word or an operand at its bounds */
 };
 
-/* Checks the bounds of each step, as bounds.h tells. */
+/* Checks the bounds of each step by bounds.h. */
 void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *counts);
 
 /* A form that was damaged is refused, or gives a plan that keeps its bounds. */

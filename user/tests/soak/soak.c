@@ -168,7 +168,7 @@ static void blame(int kind, const char *what)
 	failed++;
 }
 
-/* Looks for clients that have ended. Restarts those that were killed. */
+/* Looks for clients that have ended. Restarts clients that were killed. */
 static void look_after_clients(void)
 {
 	char text[64];

@@ -17,7 +17,7 @@ struct point {
 	float x, y;
 };
 
-/* Straight between its points, or a spline through them. In hundredths of a square, y down. */
+/* A stroke: straight between its points or a spline, in hundredths of a square, y down. */
 struct stroke {
 	uint32_t count;
 	bool straight;

@@ -560,9 +560,9 @@ static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 }
 
 /*
- * Tries deadlines that pass after the call began and before the engine is done. An engine that
- * heeds them misses most of these. An engine that does not heed them succeeds, unless the call
- * itself was too slow.
+ * Tries deadlines that pass while the engine computes. If the engine observes deadlines, most of
+ * these executions end with a missed deadline. Otherwise they succeed, unless the call itself was
+ * too slow.
  */
 static enum outcome try_late(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])

@@ -31,7 +31,7 @@ struct test {
 	/* Vectors that the engine computes rightly, for other groups. */
 	struct vector *kept[MAX_KEPT];
 	uint32_t num_kept;
-	struct vector *smallest;	/* smallest vectors of those that failed */
+	struct vector *smallest;	/* the smallest vectors that failed */
 	struct ready {
 		struct nna_prepared_model *model;
 		struct nna_memory *pool;

@@ -130,7 +130,7 @@ static enum runtime_type type_of(ONNXTensorElementDataType type)
 		[ONNX_BOOL] = RUNTIME_BOOL,
 	};
 
-	/* The table has 0 for float32 and for what it lacks. */
+	/* An entry is 0 for float32 and for types that NNAPI lacks. */
 	if (type >= sizeof(types) / sizeof(types[0]) || (!types[type] && type != ONNX_FLOAT))
 		return RUNTIME_OTHER;
 	return types[type];

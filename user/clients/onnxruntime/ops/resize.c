@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample, axis by axis, by ONNX's coordinate rules. Cases of the NNAPI's two
- * operations use those. Otherwise the nearest elements are gathered, and weighted sums are GEMMs
+ * Resize and Upsample, axis by axis, by ONNX's coordinate rules. An operation of the NNAPI is used
+ * if it computes the same. Otherwise the nearest elements are gathered, and weighted sums are GEMMs
  * with a constant matrix.
  */
 #include "ops.h"
