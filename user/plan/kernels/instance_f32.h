@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Normalises channels of an image by mean and deviation, and columns by their norm, for one
- * instruction set. It is included after elementwise_f32.h and in the same way; the includer also
- * defines SQRT.
+ * Normalises channels of an image by mean and deviation, for one instruction set. It is included
+ * after elementwise_f32.h and in the same way; the includer also defines SQRT.
  */
-#if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(SPLAT) || \
+#if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(SPLAT) || \
     !defined(SQRT) || !defined(TARGET) || !defined(VF)
-#error "instance_f32.h needs: ADD LANES LOAD MAX SPLAT SQRT TARGET VF"
+#error "instance_f32.h needs: ADD LANES LOAD SPLAT SQRT TARGET VF"
 #endif
 
 /* The factor of an element less the mean, from a sum of squares. */
@@ -75,31 +74,4 @@ static TARGET void instance_f32(const struct nn_instance_f32 *n)
 		instance_of_f32(n, c, LANES);
 	if (c < n->channels)
 		instance_of_f32(n, c, n->channels - c);
-}
-
-/* Columns [c, c + some), up to a vector of them. A norm that is NaN stays so: MAX returns its second. */
-static inline ALWAYS_INLINE TARGET void columns_by_norm_f32(const struct nn_norm_f32 *n, size_t c,
-							    size_t some)
-{
-	VF squares = SPLAT(0.0f), norm;
-
-	for (size_t i = 0; i < n->rows; i++) {
-		const VF x = load_f32(n->in + i * n->stride + c, some);
-
-		squares = ADD(squares, x * x);
-	}
-	norm = MAX(SPLAT(n->least), SQRT(squares));
-	for (size_t i = 0; i < n->rows; i++)
-		store_f32(n->out + i * n->stride + c, load_f32(n->in + i * n->stride + c, some) / norm,
-			  some);
-}
-
-static TARGET void norm_f32(const struct nn_norm_f32 *n)
-{
-	size_t c = 0;
-
-	for (; c + LANES <= n->columns; c += LANES)
-		columns_by_norm_f32(n, c, LANES);
-	if (c < n->columns)
-		columns_by_norm_f32(n, c, n->columns - c);
 }

@@ -519,16 +519,6 @@ struct nn_reduce_f32 {
 	float *out;
 };
 
-/* out = in by the norm of its column, or `least`, of `columns` columns. */
-struct nn_norm_f32 {
-	const float *in;
-	float *out;
-	size_t rows;
-	size_t columns;
-	size_t stride;			/* elements from row to row */
-	float least;
-};
-
 /* The divisor of an element: either the base is written, or a power of the base divides. */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
@@ -622,7 +612,6 @@ struct nn_isa {
 	void (*dynamic_floats)(const struct nn_dynamic_sums *s);
 	void (*blend_f32)(const struct nn_blend *b);
 	void (*instance_f32)(const struct nn_instance_f32 *n);
-	void (*norm_f32)(const struct nn_norm_f32 *n);
 	void (*reduce_f32)(const struct nn_reduce_f32 *r);
 	void (*response_f32)(const struct nn_response_f32 *n);
 	void (*rows_f32)(const struct nn_rows_f32 *p);

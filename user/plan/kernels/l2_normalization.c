@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * L2_NORMALIZATION: a row of floats is divided by its norm, and an int8 row is multiplied by the
- * norm's fixed-point inverse. If the axis is not the last one, adjacent columns are computed
- * together; int8 columns are transposed to rows, and back.
+ * L2_NORMALIZATION along the last axis: a row of floats is divided by its norm, and an int8 row is
+ * multiplied by the norm's fixed-point inverse.
  */
 #include <math.h>
 
@@ -12,10 +11,7 @@
 #include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/fields.h"
-#include "plan/kernels/squares.h"
 
-#define BLOCK_COLUMNS 64	/* adjacent columns that are computed together */
-#define MAX_TURNED (1 << 14)	/* bytes of a column that is transposed */
 #define LEAST_NORM 1e-6f
 #define ONE 128			/* the value 1 as a byte, without the output's zero point */
 #define CONSTANT 255		/* a byte that is ONE, without CONSTANT_ZERO */
@@ -24,35 +20,25 @@
 struct l2 {
 	bool is_float;
 	struct nn_q8 q;			/* quantisation of the input's bytes */
-	size_t outer;			/* rows, or matrices whose columns are normalised */
-	size_t size;			/* elements of a row, or of a column */
-	size_t inner;			/* columns of a matrix; 1 if rows are normalised */
-	/* A block is a row or some columns. A task has `task_blocks` blocks. */
-	size_t matrix_blocks;
-	size_t task_blocks;
+	size_t rows;
+	size_t size;			/* elements of a row */
+	size_t task_rows;
 };
 
 #define NN_STATE struct l2
 static const struct nn_field fields[] = {
-	FLAG(is_float), FLIP(q.flip), BYTE(q.zero), DIMENSION(outer), DIMENSION(size), DIMENSION(inner),
-	SPAN(INPUT(0), NUMBERS(is_float), outer, size, inner),
-	SPAN(OUTPUT(0), NUMBERS(is_float), outer, size, inner),
+	FLAG(is_float), FLIP(q.flip), BYTE(q.zero), DIMENSION(rows), DIMENSION(size),
+	SPAN(INPUT(0), NUMBERS(is_float), rows, size),
+	SPAN(OUTPUT(0), NUMBERS(is_float), rows, size),
 	END
 };
 
-/* Returns false for columns of bytes that are too long. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct l2 *l = state;
 
-	l->matrix_blocks = (l->inner + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
-	l->task_blocks = nn_elementwise_rows(ready, l->outer * l->matrix_blocks,
-					     l->outer * l->size * l->inner);
-	if (l->is_float)
-		return true;
-	if (l->inner > 1)
-		ready->scratch_size = 2 * BLOCK_COLUMNS * l->size;
-	return l->inner == 1 || l->size <= MAX_TURNED;
+	l->task_rows = nn_elementwise_rows(ready, l->rows, l->rows * l->size);
+	return true;
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -61,12 +47,12 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct l2 *l = ready->state;
 	uint32_t axis;
 
-	if (x->type == NN_TENSOR_FLOAT16 || !nn_axis(nn_run_int(r, 1, -1), x->rank, &axis))
+	if (x->type == NN_TENSOR_FLOAT16 || !nn_axis(nn_run_int(r, 1, -1), x->rank, &axis) ||
+	    nn_tensor_product(x, axis + 1, x->rank) != 1)
 		return false;
 	l->is_float = x->type == NN_TENSOR_FLOAT32;
-	l->outer = nn_tensor_product(x, 0, axis);
+	l->rows = nn_tensor_product(x, 0, axis);
 	l->size = x->dims[axis];
-	l->inner = nn_tensor_product(x, axis + 1, x->rank);
 	if (!l->is_float)
 		l->q = nn_q8_of(x);
 	return complete(l, ready);
@@ -128,57 +114,21 @@ static void normalize_q8(const struct l2 *l, const struct nn_isa *isa, const uin
 	isa->binary_q8(&product);
 }
 
-static void normalize_columns_f32(const struct l2 *l, const struct nn_isa *isa, const float *x,
-				  float *out, size_t columns)
-{
-	const struct nn_norm_f32 norm = {
-		.in = x,
-		.out = out,
-		.rows = l->size,
-		.columns = columns,
-		.stride = l->inner,
-		.least = LEAST_NORM,
-	};
-
-	isa->norm_f32(&norm);
-}
-
-static void normalize_columns_q8(const struct l2 *l, const struct nn_isa *isa, const uint8_t *x,
-				 uint8_t *out, size_t columns, uint8_t *scratch)
-{
-	uint8_t *turned = scratch + BLOCK_COLUMNS * l->size;
-
-	turn_bytes(x, l->size, columns, l->inner, scratch, l->size);
-	for (size_t i = 0; i < columns; i++)
-		normalize_q8(l, isa, scratch + i * l->size, turned + i * l->size);
-	turn_bytes(turned, columns, l->size, l->size, out, l->inner);
-}
-
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct l2 *l = call->ready->state;
 	const struct nn_isa *isa = call->ready->isa;
-	const size_t first = task * l->task_blocks, left = l->outer * l->matrix_blocks - first;
-	const size_t end = first + (left < l->task_blocks ? left : l->task_blocks);
+	const size_t first = task * l->task_rows, left = l->rows - first;
+	const size_t end = first + (left < l->task_rows ? left : l->task_rows);
 
-	for (size_t block = first; block < end; block++) {
-		const size_t column = block % l->matrix_blocks * BLOCK_COLUMNS;
-		const size_t at = block / l->matrix_blocks * l->size * l->inner + column;
-		const size_t columns = l->inner - column < BLOCK_COLUMNS ? l->inner - column :
-									   BLOCK_COLUMNS;
-		const float *x = (const float *)call->inputs[0] + at;
-		const uint8_t *bytes = (const uint8_t *)call->inputs[0] + at;
-		float *out = (float *)call->outputs[0] + at;
-		uint8_t *out_bytes = (uint8_t *)call->outputs[0] + at;
-
-		if (l->is_float && l->inner == 1)
-			normalize_f32(l, isa, x, out);
-		else if (l->is_float)
-			normalize_columns_f32(l, isa, x, out, columns);
-		else if (l->inner == 1)
-			normalize_q8(l, isa, bytes, out_bytes);
+	(void)scratch;
+	for (size_t at = first * l->size; at < end * l->size; at += l->size) {
+		if (l->is_float)
+			normalize_f32(l, isa, (const float *)call->inputs[0] + at,
+				      (float *)call->outputs[0] + at);
 		else
-			normalize_columns_q8(l, isa, bytes, out_bytes, columns, scratch);
+			normalize_q8(l, isa, (const uint8_t *)call->inputs[0] + at,
+				     (uint8_t *)call->outputs[0] + at);
 	}
 }
 

@@ -36,7 +36,6 @@
 	.dynamic_floats = dynamic_floats, \
 	.blend_f32 = blend_f32, \
 	.instance_f32 = instance_f32, \
-	.norm_f32 = norm_f32, \
 	.reduce_f32 = reduce_f32, \
 	.response_f32 = response_f32, \
 	.rows_f32 = rows_f32, \
