@@ -509,10 +509,10 @@ struct nn_squash_q16 {
 };
 
 /* Reduces `count` elements of each column; the results of all columns are a row. */
-enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_PROD, NN_REDUCE_SUM, NN_REDUCE_MEAN };
+enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
 struct nn_reduce_f32 {
-	enum nn_reduction reduction;	/* MAX, MIN or PROD */
+	enum nn_reduction reduction;	/* MAX or MIN */
 	const float *in;
 	size_t count;
 	size_t columns;			/* number of columns, and distance between elements */

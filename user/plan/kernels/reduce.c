@@ -55,7 +55,6 @@ static const struct {
 } operations[] = {
 	{ NN_OP_MEAN, NN_REDUCE_MEAN, false },
 	{ NN_OP_REDUCE_SUM, NN_REDUCE_SUM, false },
-	{ NN_OP_REDUCE_PROD, NN_REDUCE_PROD, false },
 	{ NN_OP_REDUCE_MAX, NN_REDUCE_MAX, false },
 	{ NN_OP_REDUCE_MIN, NN_REDUCE_MIN, false },
 	{ NN_OP_REDUCE_ANY, NN_REDUCE_MAX, true },
@@ -71,7 +70,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if there is no loop for it. Only floats are summed or multiplied. */
+/* Returns false if there is no loop for it. Only floats are summed. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;

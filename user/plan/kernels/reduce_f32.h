@@ -1,53 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extremes and products of floats for one instruction set; included like, and after,
- * elementwise_f32.h.
+ * Extremes of floats for one instruction set; included like, and after, elementwise_f32.h.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
 #error "reduce_f32.h needs: ADD LANES LOAD MAX MIN SPLAT TARGET VF"
 #endif
 
-#include <float.h>
-
 #define REDUCE_VECTORS 4	/* vectors of a row that do not wait for each other */
 
 static inline ALWAYS_INLINE TARGET VF combine_f32(enum nn_reduction reduction, VF a, VF b)
 {
-	if (reduction == NN_REDUCE_MAX)
-		return MAX(a, b);
-	if (reduction == NN_REDUCE_MIN)
-		return MIN(a, b);
-	return a * b;
+	return reduction == NN_REDUCE_MAX ? MAX(a, b) : MIN(a, b);
 }
 
 static inline ALWAYS_INLINE TARGET float combine_one_f32(enum nn_reduction reduction, float a,
 							 float b)
 {
-	if (reduction == NN_REDUCE_MAX)
-		return a > b ? a : b;
-	if (reduction == NN_REDUCE_MIN)
-		return a < b ? a : b;
-	return a == 0 || b == 0 ? 0 : a * b;
+	return (reduction == NN_REDUCE_MAX ? a > b : a < b) ? a : b;
 }
 
 static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
 {
-	return reduction == NN_REDUCE_MAX ? -INFINITY : reduction == NN_REDUCE_MIN ? INFINITY : 1;
+	return reduction == NN_REDUCE_MAX ? -INFINITY : INFINITY;
 }
 
 /* Element by element, in the order of the reference kernel. */
 static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reduction, float value,
-						      const float *x, size_t stride, size_t count)
+						      const float *x, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		value = combine_one_f32(reduction, value, x[i * stride]);
+		value = combine_one_f32(reduction, value, x[i]);
 	return value;
 }
 
 /*
- * Reduces a row. The order decides which NaN passes, and 0 times infinity must be 0, so a row that
- * may contain these is computed again.
+ * Reduces a row. The order decides which NaN passes, so a row that may contain one is computed again.
  */
 static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
 							size_t count)
@@ -85,12 +73,11 @@ static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduct
 	for (size_t n = LANES / 2; n; n /= 2)
 		UNROLL
 		for (size_t k = 0; k < n; k++)
-			lanes[k] = reduction == NN_REDUCE_PROD ? lanes[k] * lanes[k + n] :
-				   combine_one_f32(reduction, lanes[k], lanes[k + n]);
-	value = in_order_f32(reduction, lanes[0], x + i, 1, count - i);
+			lanes[k] = combine_one_f32(reduction, lanes[k], lanes[k + n]);
+	value = in_order_f32(reduction, lanes[0], x + i, count - i);
 	/* Infinity, too, becomes NaN by 0. */
-	if (isnan(reduction == NN_REDUCE_PROD ? lanes[0] : add_lanes_f32(sum)))
-		value = in_order_f32(reduction, first, x, 1, count);
+	if (isnan(add_lanes_f32(sum)))
+		value = in_order_f32(reduction, first, x, count);
 	return value;
 }
 
@@ -104,9 +91,6 @@ static inline ALWAYS_INLINE TARGET void reduce_columns_f32(enum nn_reduction red
 	for (size_t k = 0; k < r->count; k++)
 		value = combine_f32(reduction, value, load_f32(r->in + k * r->columns + c, some));
 	store_f32(r->out + c, value, some);
-	for (size_t i = c; reduction == NN_REDUCE_PROD && i < c + some; i++)
-		if (isnan(r->out[i]))
-			r->out[i] = in_order_f32(reduction, 1, r->in + i, r->columns, r->count);
 }
 
 static inline ALWAYS_INLINE TARGET void reduce_of_f32(enum nn_reduction reduction,
@@ -128,8 +112,6 @@ static TARGET void reduce_f32(const struct nn_reduce_f32 *r)
 {
 	if (r->reduction == NN_REDUCE_MAX)
 		reduce_of_f32(NN_REDUCE_MAX, r);
-	else if (r->reduction == NN_REDUCE_MIN)
-		reduce_of_f32(NN_REDUCE_MIN, r);
 	else
-		reduce_of_f32(NN_REDUCE_PROD, r);
+		reduce_of_f32(NN_REDUCE_MIN, r);
 }
