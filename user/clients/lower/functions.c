@@ -119,6 +119,30 @@ uint32_t asin_of(struct lowering *t, uint32_t x)
 	return atan_of(t, arithmetic(t, NN(DIV), x, unary(t, NN(SQRT), rest)));
 }
 
+/* acosh(x) = log(x + sqrt(x - 1) sqrt(x + 1)); the square of x would overflow. */
+static uint32_t acosh_of(struct lowering *t, uint32_t x)
+{
+	uint32_t below = unary(t, NN(SQRT), with_number(t, NN(SUB), x, 1));
+	uint32_t above = unary(t, NN(SQRT), with_number(t, NN(ADD), x, 1));
+
+	return unary(t, NN(LOG), arithmetic(t, NN(ADD), x, arithmetic(t, NN(MUL), below, above)));
+}
+
+/*
+ * asinh(x) = log(x + sqrt(x^2 + 1)), x >= 0. With m = max(x, 1), the root is m sqrt((x/m)^2 + (1/m)^2),
+ * which does not overflow.
+ */
+static uint32_t asinh_of(struct lowering *t, uint32_t x)
+{
+	uint32_t size = unary(t, NN(ABS), x), most = with_number(t, NN(MAXIMUM), size, 1);
+	uint32_t one = number_with(t, NN(DIV), 1, most), part = arithmetic(t, NN(DIV), size, most), y;
+
+	y = arithmetic(t, NN(ADD), arithmetic(t, NN(MUL), part, part), arithmetic(t, NN(MUL), one, one));
+	y = arithmetic(t, NN(MUL), most, unary(t, NN(SQRT), y));
+	y = unary(t, NN(LOG), arithmetic(t, NN(ADD), size, y));
+	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), y), y);
+}
+
 /* Rounds to the nearest whole number, ties to even. The difference is exact. */
 uint32_t round_of(struct lowering *t, uint32_t x)
 {

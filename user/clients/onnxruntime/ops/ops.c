@@ -35,8 +35,9 @@ static const struct op {
 };
 
 /* Functions whose intermediate results are too coarse in float16. */
-static function *const wide[] = { function_Acos, function_Asin, function_Atan, function_Cos,
-				  function_Erf };
+static function *const wide[] = { function_Acos, function_Acosh, function_Asin, function_Asinh,
+				  function_Atan, function_Atanh, function_Cos, function_Erf,
+				  function_Sinh };
 
 bool is_node(struct lowering *t, const char *op)
 {
