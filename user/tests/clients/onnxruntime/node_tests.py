@@ -22,6 +22,7 @@ import onnxruntime as ort
 from onnx import numpy_helper
 
 NAME = "nnaccel"
+OPTIONS = {}  # of the provider
 
 
 def tensor(path):
@@ -54,7 +55,7 @@ def session(path, device):
         return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     devices = [d for d in ort.get_ep_devices()
                if d.ep_name == NAME and d.ep_metadata["device"] == device]
-    options.add_provider_for_devices(devices, {})
+    options.add_provider_for_devices(devices, OPTIONS)
     options.enable_profiling = True
     options.profile_file_prefix = os.path.join(tempfile.gettempdir(),
                                                f"nnaccel-onnx-{os.getpid()}")
@@ -120,18 +121,21 @@ def check(folder, device):
         yield " with constants", partial(compare, *constant, wanted, expected, device)
 
 
+def folders():
+    data = os.environ["NNACCEL_ONNX_DATA"]
+    return [os.path.join(data, kind, name)
+            for kind in ("node", "simple", "pytorch-operator", "pytorch-converted")
+            for name in sorted(os.listdir(os.path.join(data, kind)))]
+
+
 def main():
     library, device = sys.argv[1:3]
-    data = os.environ["NNACCEL_ONNX_DATA"]
     share = float(sys.argv[3]) if len(sys.argv) > 3 else 0
     pattern = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
     ort.set_default_logger_severity(4)
     ort.register_execution_provider_library(NAME, os.path.realpath(library))
-    folders = [os.path.join(data, kind, name)
-               for kind in ("node", "simple", "pytorch-operator", "pytorch-converted")
-               for name in sorted(os.listdir(os.path.join(data, kind)))]
     whole = part = ran = bad = 0
-    for folder in folders:
+    for folder in folders():
         name = os.path.basename(folder)
         for form, test in check(folder, device) if pattern.search(name) else []:
             try:
