@@ -54,6 +54,12 @@ static bool translate(struct job *job)
 	for (uint32_t i = 0; i < job->in_count; i++)
 		if (job->in[i] != NO_VALUE && !job->graph->values[job->in[i]].data)
 			translation_input(t, job->in[i], &job->c->shapes[i]);
+	for (uint32_t i = 0; i < job->in_count; i++) {
+		const struct shape *values = &job->c->shapes[job->in_count + i];
+
+		if (values->rank >= 0)
+			translation_values(t, job->in[i], values->dims, values->rank);
+	}
 	for (uint32_t i = 0; i < job->graph->node_count; i++) {
 		const struct node *node = &job->graph->nodes[i];
 
@@ -196,7 +202,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
 	c->options = options;
-	c->shapes = calloc(in_count + 1, sizeof(*c->shapes));
+	c->shapes = calloc(2 * (size_t)in_count + 1, sizeof(*c->shapes));
 	c->in = calloc(in_count + 1, sizeof(*c->in));
 	c->out = calloc(out_count + 1, sizeof(*c->out));
 	job.model_in = calloc(in_count + 1, sizeof(*job.model_in));
@@ -204,7 +210,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	job.t = translation_new(graph, &job.b, devices);
 	good = c->shapes && c->in && c->out && job.model_in && job.model_out && job.t;
 	if (good && in_count)
-		memcpy(c->shapes, shapes, in_count * sizeof(*shapes));
+		memcpy(c->shapes, shapes, 2 * (size_t)in_count * sizeof(*shapes));
 	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job);
 	if (good)
 		good = !(*result = compile(&job, devices));

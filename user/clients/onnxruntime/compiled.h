@@ -21,7 +21,8 @@ struct port {
 
 struct compiled {
 	const struct options *options;
-	struct shape *shapes;		/* shapes of all inputs, for which the model is compiled */
+	/* shapes of all inputs, and their values, for which the model is compiled: see compiled_new() */
+	struct shape *shapes;
 	ANeuralNetworksModel *model;	/* compiled model; NULL if no operations are left */
 	ANeuralNetworksCompilation *compilation;
 	struct port *in, *out;
@@ -36,8 +37,9 @@ struct compiled {
 };
 
 /*
- * Translates a graph for inputs of these shapes and compiles it. `in` and `out` are the values of
- * the run's inputs and outputs. On failure returns NULL with a message. `result` is then the
+ * Translates a graph for inputs of these shapes and compiles it. As many other shapes follow, with
+ * the values of inputs that the model is compiled for as dimensions; others have the rank -1. `in`
+ * and `out` are the values of the run's inputs and outputs. On failure returns NULL with a message. `result` is then the
  * devices' ResultCode, or NO_ERROR if the failure is not theirs.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,

@@ -124,9 +124,35 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 }
 
 /*
- * Tries all nodes. Sets `again` if an earlier node was rejected together with a later one, so that
- * it must be tried again.
+ * Tries a node. If it gets values with each run, such as axes, tries those that agree with the shape
+ * that ONNX Runtime infers for its output.
  */
+static bool try_node(struct translation *t, const struct node *node)
+{
+	const uint32_t number = values_of(node), x = input_of(node, 0);
+	const struct translated *value = number == NO_VALUE ? NULL : &t->values[number];
+	const int64_t count = value && value->ready && !value->data && x != NO_VALUE &&
+			      !t->graph->values[number].producer ? shape_count(&value->shape) : -1;
+	const int rank = count >= 0 && t->values[x].ready ? t->values[x].shape.rank : 0;
+
+	/* A reduction of more dimensions is possible along some axes only, if there are several. */
+	for (uint32_t set = 0; count >= 0 && (rank <= MAX_DIMS || count < 2) && set < 1u << rank; set++) {
+		int64_t values[MAX_RANK];
+		int have = 0;
+
+		for (int i = 0; i < rank; i++)
+			if (set >> i & 1)
+				values[have++] = i;
+		if (have != count)
+			continue;
+		if (translation_values(t, number, values, have) && translate_node(t, node))
+			return true;
+		t->values[number].data = NULL;
+	}
+	return translate_node(t, node);
+}
+
+/* Tries all nodes; `again`: an earlier node was rejected with a later one, so try again. */
 static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
 		      struct cost *costs, char **why, bool *again)
 {
@@ -150,7 +176,7 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 		for (uint32_t k = 0; k < node->in_count; k++)
 			if (node->in[k] != NO_VALUE && !graph->values[node->in[k]].producer)
 				trial_value(t, node->in[k], round);
-		can = costs[i].can && translate_node(t, node);
+		can = costs[i].can && try_node(t, node);
 		snprintf(reason, sizeof(reason), "%s", t->l.reason);
 		if (can)
 			can = asked(&b, from, devices, &constants, reason, sizeof(reason));

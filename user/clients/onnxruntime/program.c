@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/first.h"
 #include "compiled.h"
+#include "translate.h"
 
 enum { REASON = 512 };			/* maximum of a log line */
 
@@ -34,6 +35,7 @@ struct program {
 	struct graph *graph;
 	uint32_t *in, *out;		/* values of the run's inputs and outputs */
 	uint32_t in_count, out_count;
+	bool *by_value;			/* inputs whose values the model is compiled for */
 	pthread_mutex_t lock;		/* protects the fields that follow */
 	struct compiled *compiled;	/* list of compilations, the last used one first */
 	struct making *making;
@@ -80,9 +82,40 @@ static uint32_t *ports(const struct program *p, const OrtNode *fused, bool outpu
 static bool all_known(const struct program *p)
 {
 	for (uint32_t i = 0; i < p->in_count; i++)
-		if (p->in[i] != NO_VALUE && !shape_known(&p->graph->values[p->in[i]].shape))
+		if (p->by_value[i] || (p->in[i] != NO_VALUE &&
+				       !shape_known(&p->graph->values[p->in[i]].shape)))
 			return false;
 	return true;
+}
+
+/* Finds inputs whose values, such as axes, the model is compiled for. False: out of memory. */
+static bool find_values(struct program *p)
+{
+	const struct graph *graph = p->graph;
+
+	p->by_value = calloc(p->in_count + 1, sizeof(*p->by_value));
+	for (uint32_t i = 0; p->by_value && i < p->in_count; i++) {
+		const struct value *value = p->in[i] == NO_VALUE ? NULL : &graph->values[p->in[i]];
+		const bool is_whole = value && !value->data &&
+				      (value->type == ONNX_INT64 || value->type == ONNX_INT32);
+
+		for (uint32_t n = 0; is_whole && n < graph->node_count; n++)
+			p->by_value[i] |= values_of(&graph->nodes[n]) == p->in[i];
+	}
+	return p->by_value;
+}
+
+/* Returns shapes and values of inputs as compiled_new() wants them: those that are known. */
+static struct shape *new_shapes(const struct program *p)
+{
+	struct shape *shapes = calloc(2 * (size_t)p->in_count + 1, sizeof(*shapes));
+
+	for (uint32_t i = 0; shapes && i < p->in_count; i++) {
+		if (p->in[i] != NO_VALUE)
+			shapes[i] = p->graph->values[p->in[i]].shape;
+		shapes[p->in_count + i].rank = -1;
+	}
+	return shapes;
 }
 
 static void log_reason(enum nna_log_level level, const char *reason)
@@ -144,13 +177,10 @@ static struct compiled *compile(struct program *p, bool on_cpu, const struct sha
 /* Compiles at once if the shapes are known, so that errors appear now. */
 static bool compile_now(struct program *p, char *message, size_t size)
 {
-	struct shape *shapes = calloc(p->in_count + 1, sizeof(*shapes));
+	struct shape *shapes = new_shapes(p);
 
 	if (!shapes)
 		return false;
-	for (uint32_t i = 0; i < p->in_count; i++)
-		if (p->in[i] != NO_VALUE)
-			shapes[i] = p->graph->values[p->in[i]].shape;
 	p->compiled = compile(p, false, shapes, message, size);
 	free(shapes);
 	return p->compiled;
@@ -175,7 +205,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 		devices_add(&p->cpu, "nnapi-reference");
 	p->graph = graph_read(ort, part);
 	good = p->graph && (p->in = ports(p, fused, false, &p->in_count)) &&
-	       (p->out = ports(p, fused, true, &p->out_count));
+	       (p->out = ports(p, fused, true, &p->out_count)) && find_values(p);
 	/* A later compilation needs the constants after the OrtGraph is gone. */
 	if (good)
 		good = graph_keep_constants(p->graph);
@@ -202,6 +232,7 @@ void program_free(struct program *p)
 	graph_free(p->graph);
 	free(p->in);
 	free(p->out);
+	free(p->by_value);
 	free(p);
 }
 
@@ -220,9 +251,9 @@ struct run {
 
 static bool same_shapes(const struct shape *a, const struct shape *b, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (a[i].rank != b[i].rank ||
-		    memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof(a[i].dims[0])))
+	for (uint32_t i = 0; i < 2 * count; i++)
+		if (a[i].rank != b[i].rank || (a[i].rank > 0 &&
+		    memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof(a[i].dims[0]))))
 			return false;
 	return true;
 }
@@ -353,6 +384,22 @@ static void release(struct program *p, struct compiled *c, bool drop)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* Reads the values of input i, if the model is compiled for them. */
+static void read_values(struct run *run, uint32_t i)
+{
+	const struct program *p = run->program;
+	const int64_t count = shape_count(&run->shapes[i]);
+	struct shape *values = &run->shapes[p->in_count + i];
+
+	if (!p->by_value[i] || count < 0 || count > MAX_RANK)
+		return;
+	values->rank = (int)count;
+	for (int64_t k = 0; k < count; k++)
+		values->dims[k] = p->graph->values[p->in[i]].type == ONNX_INT32 ?
+				  ((const int32_t *)run->inputs[i])[k] :
+				  ((const int64_t *)run->inputs[i])[k];
+}
+
 static bool read_input(struct run *run, uint32_t i)
 {
 	const struct ort *ort = run->program->ort;
@@ -380,6 +427,7 @@ static bool read_input(struct run *run, uint32_t i)
 		return false;
 	shape->rank = (int)rank;
 	run->inputs[i] = data;
+	read_values(run, i);
 	return true;
 }
 
@@ -548,13 +596,11 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 	bool good;
 
 	snprintf(message, size, "there is no memory");
-	run.shapes = calloc(p->in_count + 1, sizeof(*run.shapes));
+	run.shapes = new_shapes(p);
 	run.inputs = calloc(p->in_count + 1, sizeof(*run.inputs));
 	good = run.shapes && run.inputs;
 	for (uint32_t i = 0; good && i < p->in_count; i++) {
 		/* A constant has the graph's shape, which is not checked. */
-		if (p->in[i] != NO_VALUE)
-			run.shapes[i] = p->graph->values[p->in[i]].shape;
 		good = read_input(&run, i);
 		if (!good)
 			snprintf(message, size, "input %u is not as in the model", i);

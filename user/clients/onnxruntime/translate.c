@@ -430,6 +430,20 @@ void translation_input(struct translation *t, uint32_t index, const struct shape
 	value->ready = shape_known(shape);
 }
 
+bool translation_values(struct translation *t, uint32_t index, const int64_t *values, int count)
+{
+	const int type = t->graph->values[index].type;
+	const size_t size = onnx_size(type);
+	char *data = type == ONNX_INT64 || type == ONNX_INT32 ?
+		     builder_alloc(t->l.b, MAX_RANK * sizeof(int64_t)) : NULL;
+
+	for (int i = 0; data && i < count; i++)
+		memcpy(data + (size_t)i * size, type == ONNX_INT64 ? (const void *)&values[i] :
+		       (const void *)&(int32_t){ (int32_t)values[i] }, size);
+	t->values[index].data = data;
+	return data;
+}
+
 bool translate_node(struct translation *t, const struct node *node)
 {
 	struct builder_mark mark = builder_mark(t->l.b);

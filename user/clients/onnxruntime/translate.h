@@ -126,7 +126,16 @@ bool translate_node(struct translation *t, const struct node *node);
 /* Returns the translator of an operator, or NULL and a reason. */
 translator *translator_of(struct lowering *t, const struct node *node);
 
-/* Returns the OperandCode for an ONNX type; -1 without one. */
+/*
+ * Returns the input of a node whose values may differ in each run, although the node is compiled for
+ * them, or NO_VALUE.
+ */
+uint32_t values_of(const struct node *node);
+
+/* Gives a value up to MAX_RANK integers, as if it were constant. False: it is of another type. */
+bool translation_values(struct translation *t, uint32_t value, const int64_t *values, int count);
+
+/* Returns the OperandCode for an ONNX type; -1: none. */
 int32_t nnapi_type(int type);
 
 #endif

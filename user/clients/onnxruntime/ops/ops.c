@@ -11,12 +11,16 @@ static const struct op {
 	int32_t code;
 	function *function;
 	bool is_microsoft, is_qlinear, is_wide;
+	bool takes_values;		/* input 1 may have other values in each run */
 	struct qlinear qlinear;
 } ops[] = {
 #define OP(op, since, until, op_of) \
 	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = -1 },
 #define CODE(op, since, until, op_of, of) \
 	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = NN(of) },
+#define VALUES(op, since, until, op_of, of) \
+	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = of, \
+	  .takes_values = true },
 #define WIDE(op, since, until, op_of) \
 	{ .name = #op, .first = since, .last = until, .translate = op_of, .code = -1, \
 	  .is_wide = true },
@@ -42,6 +46,16 @@ static function *const wide[] = { function_Acos, function_Acosh, function_Asin, 
 bool is_node(struct lowering *t, const char *op)
 {
 	return !strcmp(onnx(t)->node->op, op);
+}
+
+uint32_t values_of(const struct node *node)
+{
+	const uint32_t value = *node->domain ? NO_VALUE : input_of(node, 1);
+
+	for (size_t i = 0; value != NO_VALUE && i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (ops[i].takes_values && !strcmp(ops[i].name, node->op))
+			return value;
+	return NO_VALUE;
 }
 
 translator *translator_of(struct lowering *t, const struct node *node)

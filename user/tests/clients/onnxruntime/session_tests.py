@@ -121,6 +121,19 @@ def test_dynamic(device):
         agree(tried.run(None, x), reference.run(None, x))
 
 
+def test_values(device):
+    """axes that change, more of them than are kept"""
+    nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["z"], keepdims=0), helper.make_node("Relu", ["z"], ["y"])]
+    content = model(nodes, [("x", 1, [2, 3, 4]), ("axes", 7, [2])], [("y", 1, None)])
+    tried, reference = session(content, device, {"max_shapes": "2"}, True), session(content, None)
+    for axes in ([0, 1], [2, 1], [0, -1], [1, 0], [0, 1], [2, 0]):
+        x = {"x": floats(2, 3, 4), "axes": np.array(axes, np.int64)}
+        agree(tried.run(None, x), reference.run(None, x))
+    on, of = placed(tried.end_profiling())
+    if on != of:
+        raise ValueError(f"{on} of {of} nodes")
+
+
 def test_shapes(device):
     """shapes that a model computes of its inputs' are known when they are"""
     nodes = [helper.make_node("Shape", ["x"], ["s"]),
