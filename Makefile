@@ -124,7 +124,7 @@ vulkan_header := $(wildcard $(sysroot)/usr/include/vulkan/vulkan.h)
 glslang	:= $(shell command -v glslangValidator)
 shaders	:= $(patsubst user/vulkan/shaders/%.comp,$(obj)/shaders/%.o,$(wildcard user/vulkan/shaders/*.comp))
 vulkan	:= $(if $(and $(vulkan_header),$(glslang)),$(call objects,user/vulkan/*.c) $(shaders))
-vulkan_core := $(filter-out %/vulkan/main.o %/vulkan/engine.o,$(vulkan))
+vulkan_core := $(filter-out %/vulkan/main.o %/vulkan/engine.o %/vulkan/import.o,$(vulkan))
 worker_libs := -lseccomp -lcrypto -lm -ldl
 tools	:= $(filter-out %/train_digits.o,$(call objects,user/base/*.c user/kit/cache/message.c \
 		user/tools/*.c user/tools/*/*.c))
@@ -569,7 +569,8 @@ $(vulkan_layer): user/tests/vulkan_layer/layer.c user/tests/vulkan_layer/layer.h
 # A store is played. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives) | $(vulkan_layer)
-	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime nna_engine_store_get nna_engine_store_put) \
+	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime nna_engine_region nna_engine_region_file \
+		nna_engine_store_get nna_engine_store_put) \
 		$(worker_libs) -lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl

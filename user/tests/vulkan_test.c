@@ -3,6 +3,7 @@
  * The engine on Vulkan with a software driver: random graphs compared with the reference,
  * rejections and their reasons, memory, and failing calls of Vulkan.
  */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,6 +30,7 @@
 #include "vectors/random.h"
 #include "vulkan/capabilities.h"
 #include "vulkan/engine.h"
+#include "vulkan/import.h"
 #include "vulkan/prepared.h"
 
 #define GRAPHS (uint32_t)how_often(400, 16)
@@ -65,7 +68,7 @@ static void fail_after(VkResult result, uint32_t calls)
 	layer->is_reached = false;
 }
 
-/* Puts the layer between the engine and the driver, before the layers that the environment names. */
+/* Puts the layer between the engine and the driver, before those that the environment names. */
 static void load_layer(const char *program)
 {
 	const char *others = getenv("VK_INSTANCE_LAYERS");
@@ -125,6 +128,33 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 	store.size = size;
 	store.puts++;
 	return NN_OK;
+}
+
+/* ---- A client's memory ---- */
+
+static struct {
+	struct nna_engine_region region;	/* without a base: arguments are copies of images */
+	int file;				/* -1: it has no dma-buf */
+} client = { .file = -1 };
+
+bool __wrap_nna_engine_region(struct nna_engine_execution *execution, const void *data,
+			      struct nna_engine_region *region);
+bool __wrap_nna_engine_region(struct nna_engine_execution *execution, const void *data,
+			      struct nna_engine_region *region)
+{
+	const uint64_t at = (uint64_t)((const char *)data - (const char *)client.region.base);
+
+	(void)execution;
+	*region = client.region;
+	return client.region.base && at < client.region.length;
+}
+
+int __wrap_nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
+int __wrap_nna_engine_region_file(struct nna_engine_execution *execution, const void *data)
+{
+	(void)execution;
+	(void)data;
+	return client.file < 0 ? -1 : dup(client.file);
 }
 
 /* ---- The clock ---- */
@@ -256,7 +286,7 @@ static void check_graph(uint64_t seed)
 	if (compute_reference(&right)) {
 		p = must_prepare(&g.model);
 		for (uint32_t round = 0; round < 2; round++) {
-			if (prepared_execute(p, &got.execution, -1, &err))
+			if (prepared_execute(p, &got.execution, NULL, -1, &err))
 				fail_msg("seed %llu: %s", (unsigned long long)seed, err.message);
 			for (uint32_t i = 0; i < g.subgraph.num_outputs; i++) {
 				int64_t k = graph_differs(i, got.outputs[i].data,
@@ -490,7 +520,7 @@ static void check_dynamic(void)
 		    !is_exact())
 			continue;
 		p = must_prepare(&form.model);
-		if (prepared_execute(p, &c.execution, -1, &err))
+		if (prepared_execute(p, &c.execution, NULL, -1, &err))
 			fail_msg("%s", err.message);
 		if (memcmp(c.got[0], c.right[0], c.outputs[0].length))
 			fail_msg("%s, seed %u, %s: other numbers", f->name, i,
@@ -567,7 +597,7 @@ static void check_against_plan(struct prepared *p)
 	assert_int_equal(nn_plan_execute(plan, &a.execution, &err), NN_OK);
 	memcpy(right, a.outputs[0].data, a.outputs[0].length);
 	memset(a.outputs[0].data, 0, a.outputs[0].length);
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
 	for (uint64_t i = 0; i < a.outputs[0].length / sizeof(float); i++)
 		assert_float_equal(((float *)a.outputs[0].data)[i], right[i], 1e-5);
 	nn_plan_free(plan);
@@ -668,18 +698,18 @@ static void test_arguments(void **unused)
 	p = must_prepare(&b.model);
 	make_arguments(&b.model, &a);
 	a.inputs[0].length--;
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_INVALID_ARGUMENT);
 	a.inputs[0].length++;
 	a.outputs[0].length--;
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_true(a.execution.shapes_known);
 	assert_false(a.shapes[0].sufficient);
 	assert_memory_equal(a.shapes[0].dims, shape, sizeof(shape));
 	a.outputs[0].length++;
 	a.execution.num_inputs = 1;
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_INVALID_ARGUMENT);
 	a.execution.num_inputs = 2;
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
 	free_arguments(&a);
 	prepared_release(p);
 }
@@ -698,7 +728,7 @@ static void test_index(void **unused)
 	indices = a.inputs[a.inputs[0].length == 8 ? 0 : 1].data;
 	for (int32_t i = -1; i <= 4; i++) {
 		indices[1] = i;
-		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
+		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
 				 i < 0 || i == 4 ? NN_GENERAL_FAILURE : NN_OK);
 	}
 	free_arguments(&a);
@@ -718,14 +748,14 @@ static void test_deadline(void **unused)
 	p = must_prepare(&b.model);
 	make_arguments(&b.model, &a);
 	a.execution.deadline_ns = 1;
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
 	layer->result = VK_TIMEOUT;
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	/* The next execution does not wait longer for the running one. */
-	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	layer->result = VK_SUCCESS;
-	assert_int_equal(prepared_execute(p, &a.execution, gone, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(prepared_execute(p, &a.execution, NULL, gone, &err), NN_GENERAL_FAILURE);
 	check_against_plan(p);
 	close(gone);
 	free_arguments(&a);
@@ -810,14 +840,24 @@ static void test_out_of_memory_later(void **unused)
 
 	(void)unused;
 	make_poolings();
-	p = must_prepare(&b.model);
 	make_arguments(&b.model, &a);
+	/* The first execution records transfers: commands are allocated, begun and ended, twice. */
+	for (uint32_t calls = 0; calls < 6; calls++) {
+		p = must_prepare(&b.model);
+		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
+		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
+				 NN_RESOURCE_EXHAUSTED_TRANSIENT);
+		fail_after(VK_SUCCESS, 0);
+		check_against_plan(p);
+		if (calls < 5)
+			prepared_release(p);
+	}
 	/* A fence is reset, submitted and waited for; then commands are begun and ended. */
 	for (uint32_t calls = 3; calls <= 4; calls++) {
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
-		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
 		assert_true(layer->is_reached);
-		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
+		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
 				 NN_RESOURCE_EXHAUSTED_TRANSIENT);
 		fail_after(VK_SUCCESS, 0);
 		check_against_plan(p);
@@ -935,6 +975,93 @@ static void test_incoherent(void **unused)
 	layer->is_incoherent = false;
 }
 
+/* ---- Memory that is imported ---- */
+
+#define CLIENT_BYTES 65536
+
+static void *map_client(void)
+{
+	client.file = memfd_create("client", MFD_CLOEXEC);
+	assert_true(client.file >= 0 && !ftruncate(client.file, CLIENT_BYTES));
+	client.region.base = mmap(NULL, CLIENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				  client.file, 0);
+	assert_ptr_not_equal(client.region.base, MAP_FAILED);
+	return client.region.base;
+}
+
+static void unmap_client(void)
+{
+	vulkan_engine.forget_region(&vulkan_engine, &client.region);
+	munmap(client.region.base, CLIENT_BYTES);
+	close(client.file);
+	client.region.base = NULL;
+	client.file = -1;
+}
+
+/* Executes with both inputs and the output in the client's memory; 1 + 2 is 3. */
+static void add_in_place(void *prepared, struct arguments *a, char *memory)
+{
+	struct nn_arg *const args[] = { &a->inputs[0], &a->inputs[1], &a->outputs[0] };
+
+	for (uint32_t i = 0; i < 3; i++) {
+		args[i]->data = memory + 4 + 1024 * i;
+		for (uint32_t k = 0; k < args[i]->length / sizeof(float); k++)
+			((float *)args[i]->data)[k] = (float)(i + 1);
+	}
+	memset(args[2]->data, 0, args[2]->length);
+	assert_int_equal(engine_execute(prepared, a), NN_OK);
+	for (uint32_t k = 0; k < args[2]->length / sizeof(float); k++)
+		assert_float_equal(((float *)args[2]->data)[k], 3, 0);
+}
+
+/* The CPU copies no argument whose memory the GPU reaches. A region may come again elsewhere. */
+static void test_imported(void **unused)
+{
+	static const struct {
+		const char *name;
+		uint64_t length;	/* of the region, in which arguments are */
+		bool is_writable;
+		bool has_file;
+		uint64_t copies;	/* in an execution */
+	} cases[] = {
+		{ "memory that the GPU reaches", CLIENT_BYTES, true, true, 0 },
+		{ "memory without a dma-buf", CLIENT_BYTES, true, false, 0 },
+		{ "memory that is read only", CLIENT_BYTES, false, true, 1 },
+		{ "images", 0, true, true, 3 },
+		{ "memory that ends inside of a page", CLIENT_BYTES - 100, true, true, 0 },
+	};
+	struct nn_error err = { "" };
+	struct arguments a;
+	void *prepared;
+
+	(void)unused;
+	if (import_way_of(gpu) == IMPORT_NONE)
+		skip();
+	make_add();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	make_arguments(&b.model, &a);
+	for (uint32_t i = 0; i < 3; i++)
+		free(i < 2 ? a.inputs[i].data : a.outputs[0].data);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint64_t before = facts_of(prepared).copies;
+		char *memory = map_client();
+
+		client.region.length = cases[i].length;
+		client.region.is_writable = cases[i].is_writable;
+		if (!cases[i].has_file) {
+			close(client.file);
+			client.file = -1;
+		}
+		for (uint32_t round = 0; round < 2; round++)
+			add_in_place(prepared, &a, memory);
+		if (facts_of(prepared).copies != before + 2 * cases[i].copies)
+			fail_msg("%s: %llu copies", cases[i].name,
+				 (unsigned long long)(facts_of(prepared).copies - before));
+		unmap_client();
+	}
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
 /* ---- Which GPU ---- */
 
 static void test_choice(void **unused)
@@ -1028,6 +1155,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
+		cmocka_unit_test(test_imported),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),
 		cmocka_unit_test(test_variants),

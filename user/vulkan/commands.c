@@ -32,22 +32,6 @@ static void barrier(VkCommandBuffer commands)
 			     NULL, 0, NULL);
 }
 
-static void transfer(VkCommandBuffer commands, const struct commands_target *t, bool is_output)
-{
-	const struct transfer *list = is_output ? t->outputs : t->inputs;
-
-	for (uint32_t i = 0; i < (is_output ? t->num_outputs : t->num_inputs); i++) {
-		const VkBufferCopy copy = {
-			.srcOffset = is_output ? list[i].gpu : list[i].host,
-			.dstOffset = is_output ? list[i].host : list[i].gpu,
-			.size = list[i].size,
-		};
-
-		vkCmdCopyBuffer(commands, is_output ? t->memory : t->staging,
-				is_output ? t->staging : t->memory, 1, &copy);
-	}
-}
-
 /* Returns the variant of a shader that is quicker on the GPU. */
 static enum shader variant_of(const struct commands_target *t, const struct dispatch *d)
 {
@@ -107,6 +91,74 @@ static VkResult begin(VkCommandBuffer commands)
 	};
 
 	return vkBeginCommandBuffer(commands, &info);
+}
+
+/* Takes a buffer whose memory others use, or gives it back. Arguments may share one. */
+static void own(VkCommandBuffer commands, const struct commands_target *t,
+		const struct place *places, uint32_t index, bool is_taken)
+{
+	const VkAccessFlags transfers = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+	const VkBufferMemoryBarrier all = {
+		.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+		.srcAccessMask = is_taken ? 0 : transfers,
+		.dstAccessMask = is_taken ? transfers : 0,
+		.srcQueueFamilyIndex = is_taken ? VK_QUEUE_FAMILY_EXTERNAL : t->gpu->family,
+		.dstQueueFamilyIndex = is_taken ? t->gpu->family : VK_QUEUE_FAMILY_EXTERNAL,
+		.buffer = places[index].buffer,
+		.size = VK_WHOLE_SIZE,
+	};
+
+	for (uint32_t i = 0; i < index; i++)
+		if (places[i].buffer == places[index].buffer)
+			return;
+	if (places[index].buffer)
+		vkCmdPipelineBarrier(commands, is_taken ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT :
+				     VK_PIPELINE_STAGE_TRANSFER_BIT, is_taken ?
+				     VK_PIPELINE_STAGE_TRANSFER_BIT :
+				     VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, NULL, 1, &all, 0,
+				     NULL);
+}
+
+VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
+			   bool is_output)
+{
+	const struct transfer *list = is_output ? t->outputs : t->inputs;
+	const struct place *places = t->places + (is_output ? t->num_inputs : 0);
+	const uint32_t count = is_output ? t->num_outputs : t->num_inputs;
+	VkResult result = VK_SUCCESS;
+
+	pthread_mutex_lock(&t->gpu->lock);
+	if (!*commands)
+		result = allocate(t->gpu, commands);
+	if (!result)
+		result = begin(*commands);
+	if (!result) {
+		barrier(*commands);
+		for (uint32_t i = 0; i < count; i++)
+			own(*commands, t, places, i, true);
+		for (uint32_t i = 0; i < count; i++) {
+			const bool is_staged = !places[i].buffer;
+			const VkBuffer other = is_staged ? t->staging : places[i].buffer;
+			const uint64_t at = is_staged ? list[i].host : places[i].offset;
+			const VkBufferCopy copy = {
+				.srcOffset = is_output ? list[i].gpu : at,
+				.dstOffset = is_output ? at : list[i].gpu,
+				.size = list[i].size,
+			};
+
+			vkCmdCopyBuffer(*commands, is_output ? t->memory : other,
+					is_output ? other : t->memory, 1, &copy);
+		}
+		for (uint32_t i = 0; i < count; i++)
+			own(*commands, t, places, i, false);
+		barrier(*commands);
+		result = vkEndCommandBuffer(*commands);
+	}
+	/* Commands that were begun cannot be begun again. */
+	if (result && *commands)
+		vkResetCommandBuffer(*commands, 0);
+	pthread_mutex_unlock(&t->gpu->lock);
+	return result;
 }
 
 /* Makes room for another element of a list. */
@@ -192,7 +244,6 @@ static VkResult record(struct commands *c, const struct commands_target *t)
 
 	if (result)
 		return result;
-	transfer(c->list[0].buffer, t, false);
 	for (uint32_t i = 0; i < t->graph->num_dispatches; i++) {
 		struct box all = { .base = { 0 } };
 
@@ -201,9 +252,6 @@ static VkResult record(struct commands *c, const struct commands_target *t)
 		if (result)
 			return result;
 	}
-	barrier(c->list[c->count - 1].buffer);
-	transfer(c->list[c->count - 1].buffer, t, true);
-	barrier(c->list[c->count - 1].buffer);
 	return vkEndCommandBuffer(c->list[c->count - 1].buffer);
 }
 
@@ -249,13 +297,17 @@ VkResult commands_record(struct commands *c, const struct commands_target *targe
 	return result;
 }
 
-void commands_free(struct commands *c, struct gpu *gpu)
+void commands_drop(struct gpu *gpu, const VkCommandBuffer *list, uint32_t count)
 {
 	pthread_mutex_lock(&gpu->lock);
-	for (uint32_t i = 0; i < c->room; i++)
-		if (c->list[i].buffer)
-			vkFreeCommandBuffers(gpu->device, gpu->pool, 1, &c->list[i].buffer);
+	vkFreeCommandBuffers(gpu->device, gpu->pool, count, list);
 	pthread_mutex_unlock(&gpu->lock);
+}
+
+void commands_free(struct commands *c, struct gpu *gpu)
+{
+	for (uint32_t i = 0; i < c->room; i++)
+		commands_drop(gpu, &c->list[i].buffer, 1);
 	free(c->list);
 	free(c->pieces);
 	free(c->ns);

@@ -11,7 +11,14 @@
 /* A longer submission would hold up a desktop, or a watchdog would reset the GPU. */
 #define SUBMISSION_NS	20000000
 
-/* Bytes that go between the host's buffer and the GPU's. */
+/* The place of the bytes of an argument; no buffer: they are in the staging buffer. */
+struct place {
+	VkBuffer buffer;		/* others than the GPU use its memory, too */
+	uint64_t offset;
+	uint64_t id;			/* of the buffer: a later one has another */
+};
+
+/* Bytes that go between the staging buffer, or a place, and the GPU's. */
 struct transfer {
 	uint64_t host;
 	uint64_t gpu;
@@ -53,15 +60,23 @@ struct commands_target {
 	uint32_t num_inputs;
 	const struct transfer *outputs;
 	uint32_t num_outputs;
+	const struct place *places;	/* of inputs, then of outputs */
 };
 
+/* Records the transfers of inputs, or of outputs. Allocates the commands if they are NULL. */
+VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *target,
+			   bool is_output);
+
 /*
- * Records a graph's dispatches after transfers of the inputs and before those of the outputs. A
- * submission takes SUBMISSION_NS or less, by what was measured last; a dispatch that takes longer is
- * cut. Replaces what was recorded before, which must not run. A failure leaves no commands.
+ * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. A
+ * submission takes SUBMISSION_NS or less, by what was measured last; a dispatch that takes longer
+ * is cut. Replaces what was recorded before, which must not run. A failure leaves no commands.
  */
 VkResult commands_record(struct commands *c, const struct commands_target *target);
 void commands_free(struct commands *c, struct gpu *gpu);
+
+/* Frees commands of commands_transfer(); there may be none. */
+void commands_drop(struct gpu *gpu, const VkCommandBuffer *list, uint32_t count);
 
 /* Copies between two buffers, and waits. */
 VkResult commands_copy(struct gpu *gpu, VkBuffer from, VkBuffer to, uint64_t size);

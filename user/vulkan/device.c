@@ -181,6 +181,9 @@ static const struct {
 } variants[] = {
 	{ GPU_HALF, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME },
 	{ GPU_DOT, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME },
+	{ GPU_HOST_MEMORY, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME },
+	{ GPU_MEMORY_FD, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME },
+	{ GPU_DMA_BUF, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME },
 };
 
 /* Returns the variants whose extensions a GPU has. */
@@ -209,6 +212,9 @@ static void choose_variants(struct gpu *gpu)
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
 	};
 	struct features f;
+	VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
+	};
 
 	dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES_KHR;
 	gpu->can = extended(gpu->physical);
@@ -216,7 +222,12 @@ static void choose_variants(struct gpu *gpu)
 	vkGetPhysicalDeviceFeatures2(gpu->physical, &f.all);
 	if (gpu->can & GPU_DOT)
 		all.pNext = &dot;
+	if (gpu->can & GPU_HOST_MEMORY) {
+		host.pNext = all.pNext;
+		all.pNext = &host;
+	}
 	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
+	gpu->host_alignment = host.minImportedHostPointerAlignment;
 	if (!f.half.shaderFloat16)
 		gpu->can &= ~GPU_HALF;
 	if (!f.dot.shaderIntegerDotProduct)
@@ -238,7 +249,7 @@ static VkResult open_device(struct gpu *gpu)
 		.queueCount = 1,
 		.pQueuePriorities = &priority,
 	};
-	const char *extensions[4] = {
+	const char *extensions[2 + sizeof(variants) / sizeof(variants[0])] = {
 		VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
 		VK_KHR_UNIFORM_BUFFER_STANDARD_LAYOUT_EXTENSION_NAME,
 	};

@@ -27,6 +27,10 @@ struct gpu_name {
 /* Variants of shaders that a GPU may have. */
 #define GPU_HALF	1u	/* arithmetic in float16 */
 #define GPU_DOT		2u	/* integer dot products */
+/* Ways to import memory. */
+#define GPU_HOST_MEMORY	4u	/* by address */
+#define GPU_MEMORY_FD	8u	/* by files, among them */
+#define GPU_DMA_BUF	16u	/* dma-bufs */
 
 struct pipelines;
 
@@ -41,6 +45,7 @@ struct gpu {
 	VkPhysicalDeviceMemoryProperties memory;
 	char driver_uuid[GPU_UUID_TEXT];
 	uint32_t driver_version;
+	uint64_t host_alignment;	/* of memory that is imported by address */
 	uint32_t can;			/* variants that it has */
 	uint32_t uses;			/* variants that are quicker there */
 	uint32_t references;		/* under the lock of device.c */

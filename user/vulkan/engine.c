@@ -9,6 +9,7 @@
 #include "base/build_id.h"
 #include "vulkan/capabilities.h"
 #include "vulkan/engine.h"
+#include "vulkan/import.h"
 #include "vulkan/lower.h"
 #include "vulkan/prepared.h"
 
@@ -211,8 +212,31 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 			      struct nna_engine_execution *execution,
 			      struct nn_execution *arguments, struct nn_error *err)
 {
+	const uint32_t count = arguments->num_inputs + arguments->num_outputs;
+	struct place *places = calloc(count + 1, sizeof(*places));
+	enum nn_status status;
+
 	(void)engine;
-	return prepared_execute(prepared, arguments, nna_engine_gone_file(execution), err);
+	if (!places)
+		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < count; i++) {
+		const bool is_output = i >= arguments->num_inputs;
+		const struct nn_arg *arg = is_output ? &arguments->outputs[i - arguments->num_inputs] :
+						       &arguments->inputs[i];
+
+		if (!arg->omitted)
+			import_place(prepared_gpu(prepared), execution, arg->data, is_output,
+				     &places[i]);
+	}
+	status = prepared_execute(prepared, arguments, places, nna_engine_gone_file(execution), err);
+	free(places);
+	return status;
+}
+
+static void forget_region(const struct nna_engine *engine, const struct nna_engine_region *region)
+{
+	(void)engine;
+	import_forget(region->base);
 }
 
 /* Reports a missing GPU before there are clients. */
@@ -226,7 +250,8 @@ static bool start(const struct nna_engine *engine)
 		nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
 		return false;
 	}
-	nna_engine_log(NNA_ENGINE_INFO, "computes on %s", gpu->name.name);
+	nna_engine_log(NNA_ENGINE_INFO, "computes on %s; clients' memory is %s", gpu->name.name,
+		       import_way_name(import_way_of(gpu)));
 	gpu_release(gpu);
 	return true;
 }
@@ -242,6 +267,7 @@ const struct nna_engine vulkan_engine = {
 	.release = release,
 	.memory = memory,
 	.execute = execute,
+	.forget_region = forget_region,
 	.start = start,
 	.help = "  --gpu NAME                a part of the GPU's name, or its UUID (the first GPU)\n"
 		"                            software: a driver that computes on the CPU, for tests\n"

@@ -29,6 +29,10 @@ struct prepared {
 
 	pthread_mutex_t lock;		/* protects all fields below, and an execution */
 	struct commands commands;
+	VkCommandBuffer ends[2];	/* transfers of inputs, and of outputs */
+	struct place *places;		/* which these are recorded with, of all arguments */
+	bool is_recorded;		/* they are */
+	uint64_t copies;
 	bool is_running;		/* a deadline passed, and the fence has not signalled yet */
 	uint32_t tunings;
 };
@@ -134,17 +138,42 @@ static void write_set(const struct prepared *p)
 	vkUpdateDescriptorSets(p->gpu->device, 2, writes, 0, NULL);
 }
 
-static VkResult record(struct prepared *p)
+static struct commands_target target_of(const struct prepared *p)
 {
 	const struct nn_subgraph *main = main_of(p);
-	const struct commands_target target = {
+
+	return (struct commands_target){
 		.gpu = p->gpu, .graph = &p->graph, .set = p->set, .memory = p->memory.buffer,
 		.staging = p->staging.buffer,
 		.inputs = p->transfers, .num_inputs = main->num_inputs,
 		.outputs = p->transfers + main->num_inputs, .num_outputs = main->num_outputs,
+		.places = p->places,
 	};
+}
+
+static VkResult record(struct prepared *p)
+{
+	const struct commands_target target = target_of(p);
 
 	return commands_record(&p->commands, &target);
+}
+
+/* Records the transfers, unless they are recorded with these places. */
+static VkResult record_ends(struct prepared *p, const struct place *places)
+{
+	const struct commands_target target = target_of(p);
+	const size_t size = (target.num_inputs + target.num_outputs) * sizeof(*places);
+	VkResult result;
+
+	if (p->is_recorded && !memcmp(p->places, places, size))
+		return VK_SUCCESS;
+	p->is_recorded = false;
+	memcpy(p->places, places, size);
+	result = commands_transfer(&p->ends[0], &target, false);
+	if (!result)
+		result = commands_transfer(&p->ends[1], &target, true);
+	p->is_recorded = !result;
+	return result;
 }
 
 static enum nn_status make(struct prepared *p, struct nn_error *err)
@@ -180,7 +209,8 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 	p->gpu = gpu_hold(gpu);
 	pthread_mutex_init(&p->lock, NULL);
 	p->transfers = calloc(main->num_inputs + main->num_outputs + 1, sizeof(*p->transfers));
-	status = p->transfers ? graph_create(model, &gpu->limits, &p->graph, err) :
+	p->places = calloc(main->num_inputs + main->num_outputs + 1, sizeof(*p->places));
+	status = p->transfers && p->places ? graph_create(model, &gpu->limits, &p->graph, err) :
 				nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	if (!status)
 		status = make(p, err);
@@ -216,15 +246,22 @@ void prepared_release(struct prepared *p)
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);
+	commands_drop(p->gpu, p->ends, 2);
 	vkDestroyFence(device, p->fence, NULL);
 	vkDestroyDescriptorPool(device, p->pool, NULL);
 	gpu_buffer_destroy(p->gpu, &p->staging);
 	gpu_buffer_destroy(p->gpu, &p->memory);
 	graph_destroy(&p->graph);
 	free(p->transfers);
+	free(p->places);
 	pthread_mutex_destroy(&p->lock);
 	gpu_release(p->gpu);
 	free(p);
+}
+
+struct gpu *prepared_gpu(const struct prepared *p)
+{
+	return p->gpu;
 }
 
 void prepared_facts(struct prepared *p, struct prepared_facts *facts)
@@ -233,7 +270,7 @@ void prepared_facts(struct prepared *p, struct prepared_facts *facts)
 	*facts = (struct prepared_facts){
 		.weights = p->graph.constants_end, .unshared = p->graph.unshared,
 		.temporaries = p->graph.size - p->graph.constants_end,
-		.dispatches = p->graph.num_dispatches, .submissions = p->commands.count,
+		.copies = p->copies, .dispatches = p->graph.num_dispatches, .submissions = p->commands.count,
 	};
 	pthread_mutex_unlock(&p->lock);
 }
@@ -316,10 +353,12 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 
 static VkResult submit(struct prepared *p, uint32_t index)
 {
+	const VkCommandBuffer all[3] = { p->ends[0], p->commands.list[index].buffer, p->ends[1] };
+	const uint32_t first = index ? 1 : 0, end = index + 1 < p->commands.count ? 2 : 3;
 	const VkSubmitInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-		.commandBufferCount = 1,
-		.pCommandBuffers = &p->commands.list[index].buffer,
+		.commandBufferCount = end - first,
+		.pCommandBuffers = all + first,
 	};
 	VkResult result = vkResetFences(p->gpu->device, 1, &p->fence);
 
@@ -360,15 +399,33 @@ static void tune(struct prepared *p)
 		record(p);
 }
 
-static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, struct nn_error *err)
+/* Chooses the places of arguments: indices are checked where clients do not reach them. */
+static void choose_places(const struct prepared *p, const struct place *given, struct place *places)
+{
+	const uint32_t count = main_of(p)->num_inputs + main_of(p)->num_outputs;
+
+	if (given)
+		memcpy(places, given, count * sizeof(*places));
+	for (uint32_t c = 0; c < p->graph.num_checks; c++)
+		places[p->graph.checks[c].input] = (struct place){ 0 };
+}
+
+static enum nn_status run(struct prepared *p, struct nn_execution *e, const struct place *places,
+			  int gone, struct nn_error *err)
 {
 	enum nn_status status = wait_for(p, e, err);
 
 	if (!status && !p->commands.count)
 		status = gpu_fail(p->gpu, record(p), "cannot record commands", err);
-	for (uint32_t i = 0; !status && i < e->num_inputs; i++)
+	if (!status)
+		status = gpu_fail(p->gpu, record_ends(p, places), "cannot record transfers", err);
+	for (uint32_t i = 0; !status && i < e->num_inputs; i++) {
+		if (places[i].buffer)
+			continue;
 		memcpy(p->staging.base + p->transfers[i].host, e->inputs[i].data,
 		       p->transfers[i].size);
+		p->copies++;
+	}
 	if (!status)
 		status = check_indices(p, err);
 	if (!status)
@@ -381,7 +438,10 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, int gone, 
 	for (uint32_t i = 0; !status && i < e->num_outputs; i++) {
 		const struct transfer *t = &p->transfers[e->num_inputs + i];
 
+		if (places[e->num_inputs + i].buffer)
+			continue;
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
+		p->copies++;
 	}
 	/* Recording may wait for a compiler, a deadline may not. */
 	if (!status && !e->deadline_ns)
@@ -400,9 +460,10 @@ static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 	return !pthread_mutex_lock(&p->lock);
 }
 
-enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e, int gone,
-				struct nn_error *err)
+enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e,
+				const struct place *given, int gone, struct nn_error *err)
 {
+	struct place *places;
 	enum nn_status status = check_arguments(p, e, err);
 
 	if (status)
@@ -412,7 +473,14 @@ enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e, int 
 			       "the GPU was lost; prepare the model again");
 	if (!lock_until(p, e->deadline_ns))
 		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
-	status = run(p, e, gone, err);
+	places = calloc(e->num_inputs + e->num_outputs + 1, sizeof(*places));
+	if (places) {
+		choose_places(p, given, places);
+		status = run(p, e, places, gone, err);
+	} else {
+		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	}
 	pthread_mutex_unlock(&p->lock);
+	free(places);
 	return status;
 }

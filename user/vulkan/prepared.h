@@ -11,6 +11,7 @@
 #include "vulkan/device.h"
 #include "vulkan/graph.h"
 
+struct place;
 struct prepared;
 
 /* Figures of a prepared model. */
@@ -19,6 +20,7 @@ struct prepared_facts {
 	uint64_t temporaries;		/* bytes of all other values there */
 	uint64_t unshared;		/* bytes of the values if none shared its place */
 	uint32_t dispatches;
+	uint64_t copies;		/* of arguments by the CPU, so far */
 	uint32_t submissions;		/* submissions of an execution now */
 };
 
@@ -30,9 +32,10 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
  * Runs the model, one execution at a time. After the deadline passes or `gone` (a file, or -1)
  * becomes readable, no further submission follows.
  */
-enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution, int gone,
-				struct nn_error *err);
+enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution,
+				const struct place *places, int gone, struct nn_error *err);
 
+struct gpu *prepared_gpu(const struct prepared *prepared);
 void prepared_facts(struct prepared *prepared, struct prepared_facts *facts);
 
 /* Frees what no thread executes. */

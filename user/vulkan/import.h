@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Clients' memory as buffers of the GPU, without a copy: imported at its first use, until it is
+ * forgotten.
+ */
+#ifndef NN_VULKAN_IMPORT_H
+#define NN_VULKAN_IMPORT_H
+
+#include <nnaccel/engine.h>
+
+#include "vulkan/commands.h"
+
+/* The ways to import memory, best first; IMPORT_NONE: it is copied. */
+enum import_way { IMPORT_DMA_BUF, IMPORT_HOST, IMPORT_NONE };
+
+/* Returns the best way that a GPU has. */
+enum import_way import_way_of(const struct gpu *gpu);
+const char *import_way_name(enum import_way way);
+
+/*
+ * Finds the place of an execution's argument in the GPU's memory. The place has no buffer if the
+ * memory cannot be imported, or cannot be written and `is_output` is set.
+ */
+void import_place(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
+		  bool is_output, struct place *place);
+
+/* Waits until no GPU uses a region any more, and lets go of it. */
+void import_forget(const void *base);
+
+#endif /* NN_VULKAN_IMPORT_H */
