@@ -12,6 +12,12 @@
 /* A dispatch becomes at most 2 to the power of this pieces. */
 #define MAX_CUTS	10
 
+/* Rows of a product that take less than a tile if each is computed by itself. */
+#define VECTOR_ROWS	4
+
+/* Work groups on an axis that every GPU has. */
+#define MAX_GROUPS	65535
+
 /* Nanoseconds that a unit of cost takes, before anything was measured. */
 #define NS_PER_COST	4
 
@@ -32,11 +38,26 @@ static void barrier(VkCommandBuffer commands)
 			     NULL, 0, NULL);
 }
 
+/* Whether a product has so few rows that most of a tile would be empty. */
+static bool is_vector(const struct dispatch *d)
+{
+	const struct window_params *p = &d->params.window;
+
+	return (d->shader == SHADER_conv_f || d->shader == SHADER_conv_q ||
+		d->shader == SHADER_conv_d) && p->images <= VECTOR_ROWS &&
+	       p->in_h * p->in_w == 1 && p->out_h * p->out_w == 1 &&
+	       p->kernel_h * p->kernel_w == 1 && !p->head_h && !p->head_w &&
+	       p->width <= MAX_GROUPS * VECTOR_COLUMNS;
+}
+
 /* Returns the variant of a shader that is quicker on the GPU. */
 static enum shader variant_of(const struct commands_target *t, const struct dispatch *d)
 {
 	const bool is_half = d->constants[0] == TYPE_F16 || t->graph->model->relaxed;
 
+	if (is_vector(d))
+		return d->shader == SHADER_conv_f ? SHADER_vector_f :
+		       d->shader == SHADER_conv_q ? SHADER_vector_q : SHADER_vector_d;
 	if (d->shader == SHADER_conv_f && is_half && t->gpu->uses & GPU_HALF)
 		return SHADER_conv_f_half;
 	if (d->shader == SHADER_conv_q && t->gpu->uses & GPU_DOT)
@@ -245,9 +266,15 @@ static VkResult record(struct commands *c, const struct commands_target *t)
 	if (result)
 		return result;
 	for (uint32_t i = 0; i < t->graph->num_dispatches; i++) {
+		const struct dispatch *d = &t->graph->dispatches[i];
 		struct box all = { .base = { 0 } };
 
-		memcpy(all.groups, t->graph->dispatches[i].groups, sizeof(all.groups));
+		memcpy(all.groups, d->groups, sizeof(all.groups));
+		if (is_vector(d)) {
+			all.groups[0] = d->params.window.images;
+			all.groups[1] = (d->params.window.width + VECTOR_COLUMNS - 1) /
+					VECTOR_COLUMNS;
+		}
 		result = record_halves(c, t, i, &all, c->ns[i], 0);
 		if (result)
 			return result;

@@ -25,6 +25,9 @@
 #define TILE		32
 #define TILE_DEPTH	16
 
+/* Columns that a work group computes of a product of few rows. */
+#define VECTOR_COLUMNS	8
+
 /* Steps of a chain of elementwise operations; `o` is the operand of the step, R the reverse order. */
 #define MAX_STEPS	8
 #define STEP_ADD	0
