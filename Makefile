@@ -168,7 +168,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers coverage conformance \
-	vm-tests replays stress soak test-clients check-kernel bench bench-models bench-onnxruntime retrain install modules_install clean help FORCE
+	vm-tests replays stress soak test-clients check-kernel bench bench-models bench-onnxruntime bench-vulkan retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -189,6 +189,7 @@ help:
 	@echo 'make bench           runs the benchmarks; make bench-AREA runs one area'
 	@echo 'make bench-nets      nine networks that people run, NETS= those whose names begin so'
 	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
+	@echo 'make bench-vulkan    the engine on Vulkan beside ggml, GPU= a part of the name of a GPU'
 	@echo 'make bench-models    models that people use, from npm, MODELS= those of these names'
 	@echo 'make retrain         trains the network of the demo anew, to the same weights'
 	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
@@ -764,6 +765,18 @@ bench-nets: $(BUILD)/bench-bin/compute
 	@mkdir -p $(BUILD)/bench
 	$< --nets $(NETS) > $(BUILD)/bench/nets.tsv
 	column -t -s '	' $(BUILD)/bench/nets.tsv
+
+# On the software driver of sid, where ggml is; it would compile its shaders with cooperative matrices for minutes.
+# GPU=NAME takes a GPU of this machine, without ggml. NETS= those networks.
+bench-vulkan: $(BUILD)/bench-bin/vulkan
+	@mkdir -p $(BUILD)/bench
+	set -e; sid=$$(scripts/mesa sid); $(if $(GPU),,GGML_VK_DISABLE_COOPMAT=1 GGML_VK_VISIBLE_DEVICES=0 $$sid/bin/run) $< $(or $(GPU),software) \
+		"$$(echo $$sid/usr/lib/*/ggml/backends0/libggml-vulkan.so)" $(NETS) > $(BUILD)/bench/vulkan.tsv
+	column -t -s '	' $(BUILD)/bench/vulkan.tsv
+$(BUILD)/bench-bin/vulkan: $(call objects,user/bench/vulkan/*.c) $(patsubst %,$(obj)/user/bench/compute/%.o,net builder graph plan_net sequence) \
+		$(vulkan_core) $(archives)
+	@mkdir -p $(@D)
+	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lvulkan -lm -ldl
 
 $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/cache/*.c user/bench/compute/net.c \
 		user/bench/compute/builder.c user/bench/compute/graph.c user/bench/compute/plan_net.c \

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Products by ggml's backend for Vulkan, a peer of ours. Its libraries are loaded when it is asked for.
+ */
+#ifndef NN_BENCH_GGML_H
+#define NN_BENCH_GGML_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A product of [rows, depth] and [units, depth]; the latter are the weights. */
+struct ggml_product;
+
+/* Loads it, and its backend from a file; false: it is not there, or has no GPU. */
+bool ggml_open(const char *backend);
+
+/* Returns NULL if there is no memory. With `is_half` the weights are of float16. */
+struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_half,
+				  const float *weights);
+/* Copies the input to the GPU, multiplies, and copies the result back. */
+bool ggml_multiply(struct ggml_product *product, const float *in, float *out);
+void ggml_product_free(struct ggml_product *product);
+
+#endif /* NN_BENCH_GGML_H */
