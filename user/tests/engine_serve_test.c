@@ -178,6 +178,7 @@ static struct {
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
+	uint64_t due_ns;		/* the first deadline of the server, while it executes */
 	bool omitted;			/* the second input */
 	uint32_t rank;			/* of the first */
 	void *own;			/* the buffer of the first, or NULL */
@@ -186,6 +187,7 @@ static struct {
 	uint32_t num_outputs, room;	/* and its outputs, and room for times */
 } engine_state;
 
+static struct server server;
 static enum nn_status save(const struct nna_engine *e, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err);
 
@@ -263,6 +265,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		engine_state.better = NULL;
 	}
 	engine_state.deadline_ns = e->deadline_ns;
+	engine_state.due_ns = server_due_ns(&server);
 	engine_state.loop_timeout_ns = e->loop_timeout_ns;
 	engine_state.omitted = e->inputs[1].omitted;
 	engine_state.rank = e->inputs[0].rank;
@@ -353,7 +356,6 @@ static struct nna_engine engine;
 
 /* ---- a client ---- */
 
-static struct server server;
 static struct shared shared;
 static struct sigaction on_bus_error;	/* handler that the server has set */
 static long blocks;
@@ -458,6 +460,7 @@ static void run(void)
 	sigaction(SIGBUS, &on_bus_error, NULL);
 	server_run(&server);
 	assert_true(shared.ended);
+	assert_true(server_due_ns(&server) == UINT64_MAX);
 	assert_int_equal(read(shared.gone, &gone, sizeof(gone)), sizeof(gone));
 	kernel.next = 0;
 	kernel.count = 0;
@@ -789,6 +792,7 @@ static void test_execute(void **state)
 	assert_true(numbers[5] == 32 && numbers[6] == (4 | 16) && numbers[7] == (8 | 32) &&
 		    numbers[8] == 256);
 	assert_true(engine_state.deadline_ns == UINT64_MAX - 1);
+	assert_true(engine_state.due_ns == UINT64_MAX - 1);
 	assert_int_equal(engine_state.loop_timeout_ns, 12345);
 	assert_int_equal(engine_state.rank, 0);
 	assert_int_equal(kernel.commits[0].payload_size, sizeof(*shape));
