@@ -518,10 +518,10 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/cache/message)
-# This program plays the runtimes.
+# This program has functions in place of the runtimes'.
 $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
 $(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)
-# This program plays the machine and the libraries.
+# This program has functions in place of the machine's and the libraries'.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
 $(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)

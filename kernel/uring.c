@@ -96,7 +96,7 @@ void nnaccel_uring_end(struct nnaccel_command *cmd)
  * execve() waits, unkillably, for all commands of its rings. If a ring cannot cancel them, only
  * this check can end them.
  *
- * Return: true if it is, or if it has exited.
+ * Return: true if the task executes another program or has exited.
  */
 bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {

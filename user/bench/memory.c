@@ -67,7 +67,7 @@ static struct nna_prepared_model *prepare(uint32_t elements)
 	return prepared;
 }
 
-/* Memory of this process as applications get it, touched. */
+/* Allocates memory as applications do, and touches its pages. */
 static char *memory(size_t size)
 {
 	char *at = malloc(size);

@@ -262,7 +262,7 @@ static double time_copy(size_t bytes)
 	char *from = malloc(bytes), *to = malloc(bytes + PAGE_SIZE);
 	double least = 1e9;
 
-	/* Written, as pages that never were share one. */
+	/* Write to all pages: untouched pages would all share one zeroed page. */
 	memset(from, 1, bytes);
 	memset(to, 1, bytes + PAGE_SIZE);
 	for (size_t i = 0; i < 64; i++) {

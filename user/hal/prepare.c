@@ -365,7 +365,7 @@ static enum nn_status submit(struct nna_preparation *p, const struct sent_model 
 		p->error = nna_submit(p->device, &s);
 		p->id = p->error ? 0 : s.out_id;
 	}
-	/* A direct device can only wait. */
+	/* A direct device cannot prepare in the background: the call waits there. */
 	if (waits || p->error == EOPNOTSUPP)
 		p->error = nna_ask(p->device, NNACCEL_WORK_PREPARE, &p->work);
 	free(attributes);

@@ -33,7 +33,7 @@ void *nn_image_output(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 /* Converts the written memory to the output's layout. */
 void nn_image_finish(const struct nn_tensor *t, bool nchw, const void *nhwc);
 
-/* A position between two adjacent ones on an axis. */
+/* A position on an axis, between two adjacent elements. */
 struct nn_source {
 	uint32_t low;
 	uint32_t high;

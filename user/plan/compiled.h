@@ -45,7 +45,7 @@ struct compiled_step {
 	uint32_t output;	/* operand that the step writes in place of its own output 0 */
 	bool is_gone;	/* another step does this one's work, or its result is unused */
 	bool is_identity;		/* the output has the same bits as the input */
-	bool is_padded;			/* a PAD was folded into it, of this many elements: */
+	bool is_padded;			/* a PAD was folded into the step; its border: */
 	uint32_t border[4];		/* left, right, top, bottom */
 	_Atomic(uint32_t) threads;	/* number of threads for this step's kernel; 0 for all */
 	void *state;			/* state of the plan's step */

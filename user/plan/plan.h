@@ -137,7 +137,7 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
  */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 
-/* Whether there is a model and it has extensions. */
+/* Returns whether a plan has a model with operations or types of extensions. */
 bool nn_plan_has_extensions(const struct nn_plan *plan);
 
 /*

@@ -166,7 +166,7 @@ static void test_table_forgets_the_oldest(void **state)
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
 	/* A user with a worker is remembered. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
-	/* The oldest one's crashes are not. */
+	/* The crashes of the oldest user without a worker are forgotten. */
 	assert_int_equal(crash(1, START + uid), 0);
 	assert_int_equal(crash(1, START + uid), 0);
 }

@@ -61,7 +61,7 @@ struct domain domain_here(void)
 static atomic_uint met, done[TASKS];
 static atomic_bool seen[MOST];
 
-/* Ends when all threads are in it: each was woken. */
+/* A task that ends when all threads run one, which shows that each thread was woken. */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;

@@ -87,7 +87,7 @@ static void make(struct sample *s, int32_t type)
 	};
 }
 
-/* The shortest of some executions, after one that warms up. */
+/* Measures the shortest of some executions, after one to warm up. */
 static enum nn_status time_of(struct sample *s, struct prepared *prepared, const struct nn_plan *plan,
 			      uint64_t *ns, struct nn_error *err)
 {

@@ -32,7 +32,7 @@ struct submission {
 	uint64_t measured_ns;		/* that they took last; 0: not known */
 };
 
-/* Work groups of a dispatch that are in one submission. */
+/* The work groups of one dispatch in one submission. */
 struct piece {
 	uint32_t dispatch;
 	uint32_t submission;

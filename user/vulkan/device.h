@@ -67,7 +67,7 @@ int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
  */
 enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
 
-/* Takes a reference to a GPU. Everything that was made on a GPU holds one. */
+/* Takes a reference to a GPU. Each object that was made on a GPU holds a reference. */
 struct gpu *gpu_hold(struct gpu *gpu);
 void gpu_release(struct gpu *gpu);
 
@@ -95,7 +95,7 @@ enum nn_status gpu_buffer_create(struct gpu *gpu, uint64_t size, bool host,
 				 struct gpu_buffer *buffer, struct nn_error *err);
 void gpu_buffer_destroy(struct gpu *gpu, struct gpu_buffer *buffer);
 
-/* After the host wrote, and before it reads. */
+/* Call them after the host has written a buffer, and before it reads one. */
 VkResult gpu_buffer_flush(struct gpu *gpu, const struct gpu_buffer *buffer);
 VkResult gpu_buffer_invalidate(struct gpu *gpu, const struct gpu_buffer *buffer);
 

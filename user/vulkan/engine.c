@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions that the kit calls. All clients share the GPU. After a loss it is opened again.
+ * The functions that the kit calls. All clients share the GPU. If the GPU is lost, it is opened
+ * again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,7 +32,7 @@ static void count_uses(const struct graph *g, struct use *uses)
 	}
 }
 
-/* Whether tensor 0 is read as it lies. */
+/* Returns whether a dispatch reads its tensor 0 in the order of memory. */
 static bool is_dense(const struct elementwise_params *p)
 {
 	uint32_t step = 1;

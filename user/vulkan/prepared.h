@@ -24,7 +24,7 @@ struct prepared_facts {
 	uint32_t submissions;		/* submissions of an execution now */
 };
 
-/* Makes it; the model outlives it. The GPU is held. */
+/* Prepares a model, which must outlive the result. Holds a reference to the GPU. */
 enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 			       struct prepared **prepared, struct nn_error *err);
 
@@ -38,7 +38,7 @@ enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *
 struct gpu *prepared_gpu(const struct prepared *prepared);
 void prepared_facts(struct prepared *prepared, struct prepared_facts *facts);
 
-/* Frees what no thread executes. */
+/* Frees a prepared model that no thread executes. */
 void prepared_release(struct prepared *prepared);
 
 #endif /* NN_VULKAN_PREPARED_H */

@@ -40,9 +40,9 @@ struct subject subject_worker(const struct net *net);
 const char *subject_peer(void);
 
 /*
- * Makes XNNPACK take this CPU for an older one: "avx512" (without VNNI), "avx-vnni" (which it
- * treats as AVX2), "avx2", "sse4" or "sse2". Call it before any of its subjects is made. Returns
- * false if that is not possible here.
+ * Makes XNNPACK use the instructions of an older CPU: "avx512" (without VNNI), "avx-vnni" (which it
+ * treats as AVX2), "avx2", "sse4" or "sse2". Call it before XNNPACK has a subject. Returns
+ * false if this build of XNNPACK does not allow that.
  */
 bool subject_limit_peer(const char *level);
 

@@ -463,7 +463,7 @@ static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64
 }
 
 /*
- * Adds the entry, unless the index changed since the number was taken. Then the index may be
+ * Adds the entry, unless the index changed since the file got its number. A changed index may be
  * another engine's, or a new one that did not give out this number. If another worker of the user
  * was first with this key, that is no error, because an error would roll back the whole
  * transaction. The engine's own entry replaces an older one.

@@ -65,7 +65,7 @@ bool sandbox_keep_folder(const char *folder)
 }
 
 static const int calls[] = {
-	/* Sockets that are there, and the broker's messages. */
+	/* Sockets that are open already, and messages of the broker. */
 	SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendmsg),
 	SCMP_SYS(accept4), SCMP_SYS(shutdown),
 
@@ -80,7 +80,7 @@ static const int calls[] = {
 	SCMP_SYS(fchmod), SCMP_SYS(fchown), SCMP_SYS(fstatfs), SCMP_SYS(getdents64),
 	SCMP_SYS(memfd_create),
 
-	/* Memory, threads that are there, time. */
+	/* Memory, threads that run already, time. */
 	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex),
 	SCMP_SYS(rseq), SCMP_SYS(set_robust_list), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),

@@ -110,7 +110,7 @@ struct nn_operand {
 	int32_t type;			/* enum nn_type, or an extension's */
 	uint32_t lifetime;		/* enum nn_lifetime */
 	uint32_t rank;			/* 0: scalar, or a tensor of unknown rank */
-	uint32_t dims[NN_MAX_RANK];	/* 0: unknown; 0 from rank on */
+	uint32_t dims[NN_MAX_RANK];	/* 0: unknown; entries from `rank` on are 0 */
 	float scale;
 	int32_t zero_point;
 	uint32_t consumers;		/* times it is an operation's input in its subgraph */

@@ -4,8 +4,8 @@
  * libraries, such as TensorFlow Lite's benchmark_model --nnapi_support_library_path.
  *
  * The layout is that of Android's support libraries: the feature level, then a pointer to each
- * function. NNAPI functions have their own names and behave as there. Only support libraries have
- * functions whose names begin with SL_.
+ * function. Functions of the NNAPI have the same names and behaviour here. Functions whose names
+ * begin with SL_ exist in support libraries only.
  */
 #ifndef NNACCEL_SUPPORT_LIBRARY_H
 #define NNACCEL_SUPPORT_LIBRARY_H

@@ -348,7 +348,7 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 
 /* ---- caching ---- */
 
-/* An entry of what an engine saved. */
+/* A cache entry that is made from an engine's saved plan. */
 struct saved {
 	struct cache_entry entry;
 	const struct nna_engine *engine;

@@ -24,10 +24,10 @@
 #include "kit/worker/filter.h"
 #include "kit/worker/sandbox.h"
 
-/* Address space beyond the private memory, for pools, which are shared. */
+/* The limit of address space is this much above that of private memory, for shared pools. */
 #define POOL_ADDRESS_SPACE (UINT64_C(64) << 30)
 
-/* Threads of a worker whose engine may make more. */
+/* The most threads of a worker whose engine has permission to make threads. */
 #define MAX_THREADS 256
 
 #define SECUREBITS (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | \

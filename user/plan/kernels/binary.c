@@ -60,7 +60,7 @@ static const struct {
 	{ NN_OP_POW, NN_BINARY_POW, false },
 };
 
-/* Cuts the rows, or the only one. */
+/* Divides the rows into tasks, or the columns if there is only one row. */
 static uint32_t divide(struct binary *s, uint32_t threads)
 {
 	size_t row = s->axes.dims[s->axes.count - 1], count;

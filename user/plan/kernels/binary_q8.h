@@ -54,7 +54,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, 
 	return (product & negative) | (scale_q8(x, &f->a) & ~negative);
 }
 
-/* Up to WIDTH bytes as values, or one for all. */
+/* Loads up to WIDTH bytes as numbers, or one byte for all of them. */
 static inline ALWAYS_INLINE TARGET wide_q8 values_of_q8(const uint8_t *p, bool one, size_t count,
 							uint8_t flip, int32_t zero)
 {

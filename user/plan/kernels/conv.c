@@ -294,7 +294,7 @@ static const char *tap_of(const struct conv *c, const struct pixels *p, size_t p
 
 /*
  * Finds the part of a tap: the input itself, or a copy with 0 outside the image. Returns false if
- * all of it is outside.
+ * the tap is outside of the image for all outputs.
  */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
 		      char *copy, struct nn_gemm_part *part)

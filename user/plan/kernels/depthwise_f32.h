@@ -87,7 +87,7 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 			w[i][j] = LOAD(filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
 						channels + c);
 	}
-	/* The last ones may be some that were done already. */
+	/* The last group of columns may repeat columns that were computed already. */
 	for (size_t x = first, by = COLUMNS_F32; x < last; x += by) {
 		VF acc[COLUMNS_F32];
 

@@ -40,7 +40,7 @@ struct depthwise_q8_layout {
 /* Blocks until they begin at channel 0 again, or that a pixel takes. */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t factor = d->channels & -d->channels;	/* the power of two in it */
+	size_t factor = d->channels & -d->channels;	/* greatest power of two in it */
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;

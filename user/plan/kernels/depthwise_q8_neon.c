@@ -79,13 +79,13 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 		for (int j = 0; j < FAST; j++)
 			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
 	}
-	/* Without unrolling, a compiler adds them up again for each row. */
+	/* Without unrolling, a compiler computes the offsets again for each row. */
 	UNROLL
 	for (int n = 0; n < reach; n++) {
 		offsets[n] = (size_t)n * channels;
 		__asm__("" : "+r"(offsets[n]));
 	}
-	/* The last ones may be some that were done already. */
+	/* The last group of columns may repeat columns that were computed already. */
 	for (size_t x = first, by = COLUMNS; x < last; x += by) {
 		int32x4_t acc[COLUMNS][2];
 
@@ -281,7 +281,7 @@ static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap 
 	return c;
 }
 
-/* The channels from `c` on of one output column. */
+/* Computes the channels from `c` on of one output column. */
 static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
 		       struct nn_q8_tap *taps)
 {

@@ -95,7 +95,7 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = BYTES_OF_INTS(whole);
-		/* The usual case, whose size the compiler knows. */
+		/* This case is the usual one. The compiler knows the size of its copy. */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
 		else

@@ -39,7 +39,7 @@ struct nn_span {
 	bool is_output;
 	bool is_each;			/* the operand's position moves with EACH */
 	uint8_t position;	/* position of the operand, or number that is added to `base` */
-	uint8_t num_axes;		/* unless `count` is there */
+	uint8_t num_axes;		/* number of axes, if `count` is not used */
 	struct nn_ref base;
 	struct nn_ref element;		/* digit of `sizes` that selects an element's size */
 	union {
@@ -152,7 +152,7 @@ struct nn_field {
 
 /* ---- Rows that check, and one that fills ---- */
 
-/* A field that has the value of another one. */
+/* A field that has the same value as field `other`. */
 #define COPY(field, other) { .rule = NN_RULE_COPY, .ref = NN_REF(field), .from = NN_REF(other) }
 #define ONLY(field, values) { .rule = NN_RULE_ONLY, .ref = NN_REF(field), .when.mask = values }
 /* A product that is at most so large, or equals a field. */

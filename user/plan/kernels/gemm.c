@@ -9,9 +9,9 @@ enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* more than one, so that slow threads leave some to others */
 /*
- * The least work, about five microseconds, for which a second thread pays. It is counted in
- * multiplications for each lane of a vector. With few rows it is counted in bytes of weights,
- * because reading these takes the time.
+ * The least work, about five microseconds, for which a second thread pays. The unit is
+ * multiplications for each lane of a vector. With few rows the unit is bytes of weights, because
+ * reading these takes the time.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000

@@ -25,7 +25,7 @@
 #define CLAMP(x, low, high) MIN(high, MAX(low, x))
 #endif
 
-/* Sums of one row to the result's row. */
+/* Stores the sums of one row, clamped, in the result's row. */
 static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF high,
 						       const VF *acc, NUM *c, size_t columns)
 {

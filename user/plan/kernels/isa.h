@@ -303,7 +303,7 @@ struct nn_depthwise_q8 {
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
-/* out[i] = clamp(a[i] operation b[i]). One a or one b may serve all i. Numbers are fp32 or fp16. */
+/* out[i] = clamp(a[i] operation b[i]). All i may share one a or one b. Numbers: fp32 or fp16. */
 struct nn_binary_f32 {
 	enum nn_binary operation;
 	size_t count;

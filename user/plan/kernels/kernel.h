@@ -72,7 +72,7 @@ struct nn_ready {
 	uint32_t tasks;
 };
 
-/* The memory of one run of it. */
+/* The arguments of one run of a step's kernel. */
 struct nn_kernel_call {
 	const struct nn_ready *ready;
 	const void *const *inputs;	/* NULL where omitted */

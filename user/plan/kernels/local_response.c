@@ -23,7 +23,7 @@ struct response {
 	size_t size;			/* of the axis */
 	size_t inner;			/* elements from one of the axis to the next */
 	size_t radius;
-	/* A task has these many rows of so many columns; columns are of the inner elements. */
+	/* A task has `task_rows` rows, and of each `task_columns` of its inner elements. */
 	size_t task_rows;
 	size_t task_columns;
 	uint32_t column_tasks;

@@ -38,7 +38,7 @@ bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 
-/* Cuts it in panels, by its fields. */
+/* Divides a product into panels, by the fields that are set already. */
 void nn_matmul_complete(struct nn_matmul *m, const struct nn_isa *isa);
 
 static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)

@@ -63,7 +63,7 @@ static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	return sum;
 }
 
-/* Channel `channel`, whose parameters are at `index` of q. */
+/* Packs channel `channel`, whose parameters are at `index` of `q`. */
 static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, const struct nn_q8_channels *q,
 			 size_t index, size_t channel, size_t place, uint8_t *packed)
@@ -134,7 +134,7 @@ void nn_depthwise_sizes_pairs(const struct nn_depthwise_config *c, const struct 
 	*scratch = ((taps_of(d) + 1) / 2 * 2 + 1) * sizeof(void *) + d->channels;
 }
 
-/* A panel, whose depth are the taps. */
+/* Packs a panel of weights. Its depth is the number of taps. */
 static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t lanes,
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {

@@ -323,7 +323,7 @@ static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group,
 {
 	const bool flips = group == NN_Q8_SIGNED_GROUP && p->x->type == NN_TENSOR_QUANT8_ASYMM;
 	const bool is_signed = flips || p->x->type != NN_TENSOR_QUANT8_ASYMM;
-	/* Makes bytes signed as the input's are. */
+	/* An XOR with `flip` makes the weights' bytes signed like the input's. */
 	const uint8_t flip = unsigned_flip(p) ^ (is_signed ? 0x80 : 0);
 	const int32_t zero = nn_q8_signed_zero(p->weights) + (is_signed ? 0 : 128);
 	const uint8_t *from = column(p, index);

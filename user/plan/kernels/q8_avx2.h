@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accumulators to quantised outputs, for AVX2, as q8_avx512.h has it.
+ * Converts accumulators to quantised outputs on AVX2, as q8_avx512.h does on AVX-512.
  */
 #ifndef NN_PLAN_KERNELS_Q8_AVX2_H
 #define NN_PLAN_KERNELS_Q8_AVX2_H

@@ -62,7 +62,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* The memory of a run, which is in one piece. */
+/* The arrays of a run, which lie in one allocation. */
 struct work {
 	int16_t *x;			/* less the zero point, with zeros behind */
 	int16_t *h;

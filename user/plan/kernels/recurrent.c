@@ -95,7 +95,7 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 
 /* ---- Running ---- */
 
-/* The memory of a run, which is in one piece. */
+/* The arrays of a run, which lie in one allocation. */
 struct work {
 	float *products;		/* [chunk, batch, gates, units]: of the inputs */
 	float *more;			/* sums of the auxiliary input */

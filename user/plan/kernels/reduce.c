@@ -70,7 +70,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if there is no loop for it. Only floats are summed. */
+/* Returns false if no loop computes the reduction. Only floats are summed. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;

@@ -34,7 +34,7 @@ static uint32_t size_of(const struct compiled *c, uint32_t operand)
 	return nn_tensor_size(&c->tensors[operand]);
 }
 
-/* Whether there is memory that another can share. */
+/* Returns whether an operand has memory that another operand can share. */
 static bool has_memory(const struct compiled *c, uint32_t operand)
 {
 	enum place_kind kind = c->places[operand].kind;

@@ -78,7 +78,7 @@ static bool is_constant(const struct shown *d, uint32_t operand)
 	       (d->c && d->c->places[operand].constant);
 }
 
-/* The memory of an operand, if it is known. */
+/* Prints where the memory of an operand is, if that is known. */
 static void print_place(const struct shown *d, uint32_t operand)
 {
 	const struct place *p = d->c ? &d->c->places[operand] : NULL;

@@ -137,7 +137,7 @@ static bool choose_all(struct narrow *w)
 
 /* ---- Writing it ---- */
 
-/* A new float16 operand for what an operand holds. */
+/* Adds a float16 operand with the shape of an operand; returns its index. */
 static uint32_t add_half(struct narrow *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];

@@ -48,7 +48,7 @@ static struct compiled_step *step_before(const struct folding *f,
 	return before->is_gone || before->output != step->input ? NULL : before;
 }
 
-/* Whether it is the operation that permutes axes. */
+/* Returns whether a step is a TRANSPOSE. */
 static bool is_transpose(const struct compiled_step *step)
 {
 	return step->op->code == NN_OP_TRANSPOSE;
@@ -58,7 +58,7 @@ static bool is_transpose(const struct compiled_step *step)
 
 /*
  * Reads the border that a PAD adds around axis `first`, the rows, and axis `first` + 1. Returns
- * false if it adds one around other axes too.
+ * false if the PAD adds a border around other axes too.
  */
 static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
 			uint32_t border[4])

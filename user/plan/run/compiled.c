@@ -244,7 +244,7 @@ static void tell_shapes(const struct compiled *c, struct nn_execution *e)
 
 /* ---- Steps ---- */
 
-/* A run of a kernel, whose tasks are shared. */
+/* A run of a kernel. Several threads run its tasks. */
 struct launch {
 	struct nn_kernel_call call;
 	char *scratch;
@@ -393,7 +393,7 @@ static bool run_reference(struct compiled *c, const struct compiled_step *step,
 	return as_compiled;
 }
 
-/* Runs a step's kernel on its threads, or measures it on others. False: it did not run. */
+/* Runs a step's kernel, and measures it for `tuning`. Returns false if the kernel did not run. */
 static bool run_fast(const struct compiled *c, uint32_t index, const struct context *x,
 		     struct tuning *tuning)
 {

@@ -12,7 +12,7 @@
 #include "plan/run/domains.h"
 
 #define MAX_CACHES 8		/* caches of a CPU that the system lists, the last level last */
-#define UNKNOWN UINT8_MAX	/* number of no domain; so there are fewer domains */
+#define UNKNOWN UINT8_MAX	/* stands for no domain; there are fewer domains than this */
 
 static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 {

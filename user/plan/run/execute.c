@@ -13,7 +13,7 @@
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
 
-/* Rules for inputs and outputs alike; `what` names the one. */
+/* Checks an input or output by the rules for both; `what` is its kind, for messages. */
 static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg *arg,
 				const char *what, uint32_t index, struct nn_error *err)
 {

@@ -22,10 +22,10 @@ void heaps_free(struct heaps *heaps);	/* NULL is fine */
 /* A heap for one execution; NULL: no memory. */
 struct heap *heaps_get(struct heaps *heaps);
 
-/* Gives it back: all of its blocks are free. Blocks that no execution took for long go. */
+/* Returns a heap whose blocks are all free. Frees blocks that no execution has used for long. */
 void heaps_put(struct heaps *heaps, struct heap *heap);
 
-/* Bytes of all of them, as those that are in use were when they were taken. */
+/* Returns the bytes of all heaps. A heap in use counts as when an execution took it. */
 uint64_t heaps_bytes(const struct heaps *heaps);
 
 /*

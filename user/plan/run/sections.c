@@ -2,7 +2,7 @@
 /*
  * The plans of a section lie in slots. A thread that runs one has counted itself in its slot's
  * `users`; a thread that changes a slot holds the section's lock and has set `users` from 0 to
- * CHANGING. So plans that are there are found without a lock.
+ * CHANGING. So threads find existing plans without a lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -558,8 +558,8 @@ static bool may_go(const struct section *s, const struct slot *slot)
 }
 
 /*
- * Drops the least recently used of all sections' plans that may go. False: none does. `missed`
- * becomes true where it will be missed.
+ * Drops the least recently used plan of all sections, unless it is in use. Returns false if it
+ * drops none. Sets *missed if executions may want that plan again.
  */
 static bool evict_one(struct section *holder, bool *missed)
 {

@@ -11,12 +11,12 @@
 #include "plan/compiled.h"
 #include "plan/internal.h"
 
-/* The caller's execution and the one in its place. */
+/* The caller's execution, and a copy of it that the plan runs instead. */
 struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;
 	struct nn_arg *args;		/* of the copy: inputs, then outputs */
-	struct value *values;		/* likewise; they own what was copied */
+	struct value *values;		/* in the same order; they own copied data */
 };
 
 /* A plan that was frozen has no argument that may be omitted. */

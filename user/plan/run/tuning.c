@@ -44,9 +44,9 @@ struct step_times {
 
 struct tuning {
 	_Atomic(uint32_t) executions;	/* up to NN_PLAN_HOT */
-	atomic_bool busy;		/* an execution measures: what follows is its own */
+	atomic_bool busy;		/* an execution measures and owns the next fields */
 	atomic_bool done;
-	uint32_t runs;			/* that measured */
+	uint32_t runs;			/* measured executions so far */
 	uint64_t run_ns;		/* time of the kernels of this execution so far */
 	uint64_t was_ns[ROUNDS];
 	uint64_t proposed_ns[ROUNDS];

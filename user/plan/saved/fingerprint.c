@@ -21,7 +21,7 @@ static uint64_t with_added(uint64_t added)
 	return nn_fingerprint64(on, sizeof(on));
 }
 
-/* Mostly nothing is added: then it is computed once. */
+/* Mostly no extensions are added. The fingerprint is then computed only once. */
 uint64_t nn_plan_fingerprint(void)
 {
 	static _Atomic(uint64_t) plain;

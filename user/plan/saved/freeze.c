@@ -201,7 +201,7 @@ static bool may_omit(const struct nn_subgraph *s)
 	return false;
 }
 
-/* False: it cannot be frozen. */
+/* Serialises a plan; returns false if that is impossible. */
 static bool freeze_all(struct freezer *f)
 {
 	if (may_omit(f->c->main) || !set_args(f))

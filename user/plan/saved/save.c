@@ -199,7 +199,7 @@ void pieces_end(struct nn_plan_pieces *p)
 	p->data_size = p->count ? round_up(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
 }
 
-/* Gives a constant its place; `used` bytes of values were given before. One that nothing reads goes. */
+/* Gives a constant its place; `used` bytes of values were given before. Removes an unread one. */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {
 	struct nn_operand *o = &s->operands[index];

@@ -90,8 +90,8 @@ static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t o
 }
 
 /*
- * The head of the data part, which tells it from another plan's, or from one that was never
- * finished. It vouches for nothing.
+ * The head of the data part. It shows if the part is another plan's or was never finished. It does
+ * not protect against changes.
  */
 struct saved_stamp {
 	uint64_t magic;

@@ -59,7 +59,7 @@ static enum nn_status refuse(const struct thawing *t, const char *what, uint32_t
 		       index);
 }
 
-/* The next `count` records; NULL: there are fewer. Inline, so that it divides by a constant. */
+/* Returns the next `count` records, or NULL. Inlined, so that it divides by a constant. */
 static inline __attribute__((always_inline))
 const void *take(struct cursor *c, uint64_t count, size_t size)
 {
@@ -92,7 +92,7 @@ static enum nn_status find_parts(struct thawing *t)
 	return NN_OK;
 }
 
-/* A step of a form, with what follows it. */
+/* A step of a serialised plan, and the arrays that follow it there. */
 struct step_form {
 	const struct frozen_step *step;
 	const struct nn_kernel *kernel;

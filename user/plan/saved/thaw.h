@@ -29,10 +29,10 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 /* Frees a plan that was thawed. */
 void thawed_free(struct nn_plan *plan);
 
-/* The model part that it was made of. */
+/* Returns the model part from which the plan was loaded. */
 const struct saved_header *thawed_part(const struct thawed *t);
 
-/* The data part. */
+/* Returns the data part from which the plan was loaded. */
 const void *thawed_data(const struct thawed *t);
 
 #endif /* NN_PLAN_THAW_H */

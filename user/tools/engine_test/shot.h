@@ -30,7 +30,7 @@ struct shot {
 bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v);
 void shot_free(struct shot *s);
 
-/* Writes the inputs of a vector like the first one, which is compared with from now on. */
+/* Writes the inputs of another vector of the same shapes. shot_check() then compares with it. */
 void shot_fill(struct shot *s, const struct vector *v);
 
 /* Executes, in a burst unless that is NULL. */
