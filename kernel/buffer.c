@@ -116,7 +116,7 @@ static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_comman
  * nnaccel_buffer_is_served() - Returns whether the worker that knows a buffer's layout is there
  * @cmd: the copy; ctx->lock is held
  *
- * Return: true if it is.
+ * Return: true if a session of that worker serves the context.
  */
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
 {

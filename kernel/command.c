@@ -555,7 +555,7 @@ bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
  * nnaccel_command_is_served() - Returns whether a worker is there that can serve a command
  * @cmd: the command; ctx->lock is held
  *
- * Return: true if it is.
+ * Return: true if such a worker is there.
  */
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 {

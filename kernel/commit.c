@@ -125,7 +125,7 @@ static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answ
 	if (answer->large) {
 		swap(cmd->payload, answer->large);
 	} else if (payload_size) {
-		/* The check has ensured that it fits. */
+		/* The check has ensured that the payload fits. */
 		memcpy(cmd->room, answer->small, payload_size);
 		cmd->payload = cmd->room;
 	}

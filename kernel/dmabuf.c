@@ -496,7 +496,7 @@ struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_account *account, u64 lengt
  * nnaccel_dmabuf_is_ours() - Returns whether this module allocated the memory of a dma-buf
  * @dmabuf: the dma-buf
  *
- * Return: true if it did.
+ * Return: true if the memory is this module's.
  */
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf)
 {

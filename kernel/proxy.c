@@ -229,7 +229,7 @@ static const struct dma_buf_ops nnaccel_proxy_ops = {
  *
  * A proxy cannot become a pool, because proxies of proxies could be nested without limit.
  *
- * Return: true if it is.
+ * Return: true if the dma-buf is a proxy.
  */
 bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf)
 {

@@ -327,7 +327,7 @@ void nnaccel_command_ready(struct work_struct *work)
  * nnaccel_command_depends() - Returns whether a command waits for a dependency of its client
  * @cmd: the command; ctx->lock is held
  *
- * Return: true if it does.
+ * Return: true if the command waits for one.
  */
 bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 {

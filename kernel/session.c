@@ -31,7 +31,7 @@
  * nnaccel_session_is_current() - Returns whether the calling process serves the session
  * @session: the session; no lock is needed, because an attached worker never changes
  *
- * Return: true if it does.
+ * Return: true if the process serves the session.
  */
 bool nnaccel_session_is_current(const struct nnaccel_session *session)
 {
@@ -59,7 +59,7 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
  * nnaccel_session_is_over() - Returns whether a session has ended or its context is closed
  * @session: the session; ctx->lock is held
  *
- * Return: true if so.
+ * Return: true if one of both is the case.
  */
 bool nnaccel_session_is_over(const struct nnaccel_session *session)
 {

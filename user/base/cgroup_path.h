@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The mount point of the cgroups. Paths are below it. */
+/* The mount point of the cgroups, below which all paths lie. */
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
 /* The longest path that the kernel reports, with its terminating zero. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The longest spin. Longer wishes are cut to it. */
+/* The longest spin; a longer budget becomes this one. */
 #define MAX_SPIN_US 100000
 
 /* Assumed lateness of timed sleeps until one was measured: the kernel's slack and a wake-up. */

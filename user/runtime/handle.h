@@ -13,8 +13,8 @@
 #include <nnaccel/nnaccel.h>
 
 /*
- * Zeroed, it is not open. One lock in handle.c protects all handles, so that a forked child can
- * hold it.
+ * A zeroed handle is not open. One lock in handle.c protects all handles, so that a forked child
+ * can hold it.
  */
 struct accel_handle {
 	const char *path;		/* path of the node; NULL for NNA_DEVICE_PATH */

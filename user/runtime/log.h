@@ -14,8 +14,8 @@
 enum fall_back {
 	FALL_BACK_NO_DEVICE,		/* there is no other device */
 	FALL_BACK_REFUSED,		/* no other device supports an operation */
-	FALL_BACK_COMPILE,		/* it cannot compile, */
-	FALL_BACK_EXECUTE,		/* or execute */
+	FALL_BACK_COMPILE,		/* another device cannot compile, */
+	FALL_BACK_EXECUTE,		/* or cannot execute */
 	/* The whole model runs on the CPU, because a step failed there too. */
 	FALL_BACK_WHOLE,
 	NUM_FALL_BACKS,

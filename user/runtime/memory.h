@@ -56,7 +56,7 @@ struct ANeuralNetworksMemory {
 	uint8_t *base;			/* NULL until mapped */
 	bool has_pages;			/* the memory came from pages_alloc() */
 	bool is_dmabuf;	/* known once mapped: the exporter must be notified of accesses */
-	struct memory_import *imports;	/* imports of the devices that needed it */
+	struct memory_import *imports;	/* the memory as imported by devices that use it */
 };
 
 /* Makes a memory. It owns the fd from the call on, in failure too. */

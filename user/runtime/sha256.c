@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SHA-256 as FIPS 180-4 defines it.
+ * Computes SHA-256 by FIPS 180-4.
  */
 #include "runtime/sha256.h"
 

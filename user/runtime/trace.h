@@ -26,7 +26,7 @@ static inline bool trace_wants(int what)
 	return __atomic_load_n(&trace_watches, __ATOMIC_RELAXED) & what;
 }
 
-/* Reads the environment at the first call. Before it nothing is watched. */
+/* Reads the environment at the first call. Nothing is traced or reported before. */
 void trace_start(void);
 
 /*
@@ -54,7 +54,7 @@ void trace_flush(void);
 struct trace_run {
 	uint64_t submitted_ns;		/* to another process, */
 	uint64_t answered_ns;
-	uint64_t engine_begin_ns;	/* where it ran in the engine */
+	uint64_t engine_begin_ns;	/* where the execution ran in the engine */
 	uint64_t engine_end_ns;
 	uint64_t copied_in;		/* bytes */
 	uint64_t copied_out;

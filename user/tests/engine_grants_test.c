@@ -240,7 +240,7 @@ static unsigned int count_mappings(void)
 	return count;
 }
 
-/* Whether all pages there are mapped. */
+/* Returns whether all pages of a range are mapped. */
 static bool is_mapped(void *base, size_t length)
 {
 	return !msync(base, length, MS_ASYNC);

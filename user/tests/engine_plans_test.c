@@ -1589,7 +1589,7 @@ static bool maps_an_entry(void)
 	return found;
 }
 
-/* Checks that an entry has a text. NULL: it cannot be had, for this reason. */
+/* Checks that an entry has a text or, if that is NULL, that loading it fails for a reason. */
 static void check_text(const char *key, const char *text, const char *reason)
 {
 	struct nn_error err = { "" };

@@ -1803,7 +1803,7 @@ static void test_kept(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
-	/* A better form takes its place there. */
+	/* A better form replaces the plan in the keeper. */
 	file = memfd_create("kept", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);

@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define PAGES 4
 
-/* Numbers of what the memory socket brings. */
+/* Numbers in the messages of the memory socket. */
 enum { GRANT = 7, BURST = 5, OTHER_BURST, SLOT = 3 };
 
 static int files, fence_status, session, commands, memory;

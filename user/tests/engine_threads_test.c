@@ -418,9 +418,9 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 
 static struct thread_client *client;
 static int session, session_copy;
-static int keeper = -1;			/* Socket to it, the client's end. */
+static int keeper = -1;			/* socket to the keeper: the client's end */
 static float *memory;			/* the client's: x, 2 x */
-static float written;			/* there, in the end */
+static float written;			/* value in `memory` at the end */
 
 /* Writes the serialised model x + x of one number. */
 static size_t write_model(void)

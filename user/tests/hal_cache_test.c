@@ -739,7 +739,7 @@ static pid_t await_keeper(pid_t old)
 	return keeper;
 }
 
-/* Seconds that a process has been there. */
+/* Returns for how many seconds a process has existed. */
 static double age_of(pid_t pid)
 {
 	unsigned long long start = 0;

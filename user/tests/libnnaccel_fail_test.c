@@ -428,7 +428,7 @@ static void test_first_memory(void **state)
 	assert_true(number > 1);
 }
 
-/* Answers of an engine whose extensions change. Equal extensions must give the same list. */
+/* Plays an engine whose extensions change. Equal extensions must give the same list. */
 static bool answer_extensions(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_info *info = arg;

@@ -156,7 +156,7 @@ static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 	return status ? status : nn_op_infer(r);
 }
 
-/* Checks, infers and executes. The outputs are then what oc_result() gives. */
+/* Checks, infers and executes. oc_result() then returns the outputs. */
 static inline enum nn_status oc_run(struct op_case *c)
 {
 	struct nn_run r;

@@ -53,7 +53,7 @@ static struct result results[2];
 
 #define MOST_OPS 128
 
-/* An operation's place in the table. */
+/* Returns an operation's position in the table. */
 static size_t place_of(const struct nn_op *op)
 {
 	size_t i = 0;

@@ -145,7 +145,7 @@ static void test_each_task_once(void **state)
 	alarm(0);
 }
 
-/* Returns the state of a thread as the kernel reports it: S if it sleeps. */
+/* Returns the state of a thread as the kernel reports it: "S" if the thread sleeps. */
 static char state_of(const char *thread)
 {
 	char path[320], state = 0;

@@ -1137,7 +1137,7 @@ static void test_malformed_requests(void **state)
 		if (!nn_request_parse(datums, n, &room.request))
 			fail_msg("%s was taken", bad_requests[i].name);
 	}
-	/* Cut short, and the size along with it. */
+	/* A request without its last datums, whose size says so. */
 	request_sample(&room);
 	n = nn_request_encode(&room.request, datums, MAX_CAPACITY);
 	for (uint32_t length = 1; length < n; length++) {

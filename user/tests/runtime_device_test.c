@@ -1206,7 +1206,7 @@ static void test_no_cache_information(void **state)
 	(void)state;
 	accel.cache_files = 1;
 	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
-	/* A relative path, or none, would lead here. */
+	/* If the cache used a relative path or none, its files would be in this folder. */
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
 	for (int i = 0; i < 3; i++) {

@@ -87,8 +87,8 @@ static struct {
 	uint32_t asked_for_cached;	/* how often a model from files was requested */
 	bool saw_cache;			/* a model came with files to save it to */
 	bool is_absent;			/* there is no device */
-	bool is_offline;		/* it has no engine */
-	uint32_t offline_looks;		/* times that it seems so, which are next */
+	bool is_offline;		/* the device has no engine */
+	uint32_t offline_looks;		/* the next calls to which it seems without an engine */
 	bool keeps_dying;		/* every execution kills its worker */
 	bool has_fences;		/* it starts executions behind fences, which end at once */
 	enum nn_status sync_file_status;	/* status when a fence of hardware is requested */

@@ -687,7 +687,7 @@ static void test_camera_fails(void **state)
 		assert_int_equal(camera.streaming, 0);
 		assert_int_equal(count_files(), files);
 	}
-	/* A camera that cannot do it. */
+	/* Cameras that cannot deliver the frames, each for another reason. */
 	for (int i = 0; i < 6; i++) {
 		static const char *const reasons[] = {
 			"it has no frames of NV12", "3 buffers instead of 4", "none of the driver vivid",

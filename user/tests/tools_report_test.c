@@ -229,7 +229,7 @@ SEEN int ioctl(int fd, unsigned long request, ...)
 
 SEEN int uname(struct utsname *name)
 {
-	/* Sanitizers ask before there is a machine. */
+	/* Sanitizers call uname() before a test has set the machine. */
 	if (!machine.release)
 		return (int)syscall(SYS_uname, name);
 	memset(name, 0, sizeof(*name));

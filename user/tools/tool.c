@@ -23,7 +23,7 @@ int tool_fail(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* A part of it may be a worker's. */
+	/* A worker may have written a part of the text. */
 	tool_make_plain(text);
 	fprintf(stderr, "nnaccel %s: %s\n", command, text);
 	return TOOL_FAILED;

@@ -40,7 +40,7 @@ struct random_graph {
 
 extern struct random_graph g;
 
-/* Empties it, and chooses a type. */
+/* Empties the graph, and chooses a type. */
 void begin(void);
 
 bool is_float(void);

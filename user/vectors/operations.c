@@ -396,7 +396,7 @@ static bool add_pad(void)
 	return finish(69, 3, (uint32_t[]){ x, list, value }, out);
 }
 
-/* PAD and, mostly, a window that reads it. */
+/* Adds a PAD and, mostly, an operation with a window that reads its output. */
 static bool add_padded(void)
 {
 	static bool (*const windows[])(void) = { add_conv, add_depthwise, add_grouped,
@@ -494,7 +494,7 @@ static bool add_split(void)
 	return finish_many(87, 3, (uint32_t[]){ x, add_int((int32_t)axis), add_int(2) }, 2, outs);
 }
 
-/* TRANSPOSE there and, mostly, back. */
+/* Adds a TRANSPOSE and, mostly, a second one that undoes it. */
 static bool add_turns(void)
 {
 	static const int32_t there[] = { 0, 3, 1, 2 }, back[] = { 0, 2, 3, 1 };

@@ -291,7 +291,7 @@ enum nn_status lower_pool(struct lower *l)
 	return lower_add(l, &d);
 }
 
-/* Matrices whose rows are images of one pixel. */
+/* Returns the parameters of a product of matrices, whose rows become images of one pixel. */
 static struct window_params matrices(uint32_t rows, uint32_t depth, uint32_t columns)
 {
 	const struct nn_image in = { rows, 1, 1, depth }, out = { rows, 1, 1, columns };

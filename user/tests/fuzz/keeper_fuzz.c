@@ -518,7 +518,7 @@ static bool map_it(struct worker *w)
 {
 	if (w->memory >= 0 && !w->map) {
 		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
-		/* Kept already, so sealed. */
+		/* A stored file is sealed, and cannot be mapped for writing. */
 		if (w->map == MAP_FAILED)
 			w->map = NULL;
 	}

@@ -232,7 +232,7 @@ static void try_word(struct tried *t, const struct word *word)
 		expect(t, word, 0, true);
 }
 
-/* An operand's room, which is there again afterwards. */
+/* Tries a smaller and an unaligned room for an operand, and restores its room. */
 static void try_room(struct tried *t, struct nn_bounds *bounds, struct nn_room *room,
 		     const char *operand, uint32_t number)
 {

@@ -21,7 +21,7 @@ float graph_element(const void *data, uint32_t i)
 	return value;
 }
 
-/* Whether it may be computed in halves. */
+/* Returns whether the graph may be computed in fp16. */
 static bool is_half(void)
 {
 	return g.type == NN_TENSOR_FLOAT16 || g.model.relaxed;

@@ -34,7 +34,7 @@ static uint64_t next_kill;		/* time of the next kill, except of the broker */
 static unsigned long long had_executed;
 
 /* The engine. */
-static pid_t command;			/* command that starts the broker, while it runs */
+static pid_t command;			/* the running command that starts the broker */
 static bool down;			/* the broker was killed since the command began, */
 static bool hurt;			/* or another part of the engine */
 static bool early;			/* this broker dies at a moment of its start, */

@@ -57,8 +57,8 @@ struct deaths_options {
 void deaths_begin(const struct deaths_options *options);
 
 /*
- * Kills parts whose time has come. `clients` has the process of each kind, or 0. Returns false if
- * the engine serves no more.
+ * Kills the parts whose next kill is due. `clients` has the process of each kind, or 0. Returns
+ * false if the engine serves no more.
  */
 bool deaths_step(const pid_t *clients, unsigned long long executions);
 

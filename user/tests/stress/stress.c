@@ -71,7 +71,7 @@ struct times {
 	uint32_t samples[STEPS][MAX_SAMPLES];
 };
 
-/* Before an attack and after it. */
+/* The victim's times before an attack and after it. */
 static struct times quiet[2];
 
 static void die(const char *what)

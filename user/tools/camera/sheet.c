@@ -60,7 +60,7 @@ static uint8_t to_byte(float value)
 	return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5f);
 }
 
-/* BT.601, as the network has it. */
+/* Converts a pixel to RGB by BT.601, with the network's factors. */
 static void put_pixel(uint8_t *to, uint8_t y, const uint8_t *cb_cr)
 {
 	float luma = 1.164f * (float)(y - 16);

@@ -14,7 +14,7 @@
 #include "tools/engine_test/vector.h"
 #include "vectors/random.h"
 
-/* Room for an output whose size is open. */
+/* Bytes for an output whose size is unknown. */
 #define OPEN_SIZE (1 << 18)
 
 #define MAGIC "NNVEC01\n"
