@@ -72,7 +72,8 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 }
 
 /*
- * Takes a reference. Compilations hold one, so that the application may free either first.
+ * Takes a reference to a model. Each compilation holds one, so that the application may free the
+ * model before it.
  * The model is const, because references do not change what a caller sees.
  */
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);

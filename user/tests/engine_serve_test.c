@@ -1369,8 +1369,8 @@ static struct {
 	bool is_none;			/* nothing is saved */
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
-	const void *prepared;		/* that was saved last */
-	void *better;			/* that replaces what is saved, and is not saved itself */
+	const void *prepared;		/* prepared model that was saved last */
+	void *better;			/* model that replaces a saved one, itself unsaved */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
 	/* Numbers of loaded parts, each with the right bytes. */

@@ -431,7 +431,7 @@ static void test_answers_of_closed_files(void **state)
 		assert_int_equal(nna_fence_get_info(device, fences[i], NULL, NULL, &err), NN_OK);
 		close(fences[i]);
 	}
-	/* The note of an answer goes with the next file of its number. */
+	/* A new fence with a closed fence's fd replaces what was stored for the old answer. */
 	blocks = kept_now().counts[KEPT_MEMORY];
 	for (int i = 1; i < FAKE_MOST_COMMANDS; i++) {
 		fences[i] = start(p);

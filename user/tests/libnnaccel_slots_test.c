@@ -18,7 +18,7 @@
 #define ROUNDS	20000
 #define LIVE	8	/* memories at a time, while they come and go */
 
-/* Addresses of memories that are never read, at the distance of such objects. */
+/* Only the addresses count: they stand for memories, and are as far apart as these. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)

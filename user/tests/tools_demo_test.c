@@ -347,7 +347,7 @@ static struct {
 	int skip;			/* number of good ones before */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
 	uint32_t late;			/* number of a frame before which frames are missing */
-	/* from this frame on, each has the number of the frame before */
+	/* number of the first frame that has the number of the frame before it */
 	uint32_t wrong;
 	int other, vivid, streaming;	/* files of two cameras */
 	int buffers[BUFFERS];

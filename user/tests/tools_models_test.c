@@ -98,8 +98,8 @@ static void nap(void)
 }
 
 /*
- * A second passes in 16 long pauses. They end when a process has ended, and all callers have done their
- * runs.
+ * Replaces usleep(): 16 long pauses are one second of the test's clock. A pause ends when a process
+ * has ended, and all callers have done their runs.
  */
 SEEN int usleep(useconds_t us)
 {

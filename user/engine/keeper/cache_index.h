@@ -75,8 +75,8 @@ struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
 
 /*
- * Returns whether the index still has this version. Another engine that started before this one's
- * workers ended may have emptied it.
+ * Returns whether the index still has this version. A newer engine may have emptied it while
+ * workers of this one still run.
  */
 bool cache_index_is_current(struct cache_index *index);
 

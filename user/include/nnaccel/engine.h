@@ -533,8 +533,8 @@ bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
 void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data);
 
 /*
- * A model with all of its constants in one block, malloc()ed, which nna_engine_unpack() makes a
- * model of again, for a model part. The block is used up by neither.
+ * nna_engine_pack() copies a model with all of its constants into one block for a model part. The
+ * caller frees the block. nna_engine_unpack() makes a model of such a block again.
  */
 enum nn_status nna_engine_pack(const struct nn_model *model, void **block, size_t *size,
 			       struct nn_error *err);

@@ -77,8 +77,8 @@ enum nn_lifetime {
 	NN_TEMPORARY = 0,
 	NN_SUBGRAPH_INPUT = 1,
 	NN_SUBGRAPH_OUTPUT = 2,
-	NN_CONSTANT_COPY = 3,		/* value in struct nn_model's values */
-	NN_CONSTANT_REFERENCE = 4,	/* value in one of its pools */
+	NN_CONSTANT_COPY = 3,		/* its value is in `values` of struct nn_model */
+	NN_CONSTANT_REFERENCE = 4,	/* its value is in a pool of the model */
 	NN_NO_VALUE = 5,		/* omitted */
 	NN_SUBGRAPH = 6,		/* offset is the index of a referenced subgraph: */
 					/* subgraphs[offset + 1] of the model */

@@ -52,8 +52,8 @@ static bool take_away(struct mapping *m)
 }
 
 /*
- * Runs on the thread that touched the memory. That thread holds none of the locks, because no code
- * touches client memory under them.
+ * Runs on the thread that touched the memory. This thread holds no lock of this file, because no
+ * code touches client memory under one.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {

@@ -12,8 +12,8 @@
 #include "kit/session/grants.h"
 
 /*
- * Gives an argument the rows of a mapping. *staged: NULL, or memory that rows_end() frees, with a
- * copy of an input's rows.
+ * Gives an argument the rows of a mapping. Sets *staged to NULL, or to a copy of an input's
+ * rows, which rows_end() frees.
  */
 enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct nn_arg *arg,
 			  void **staged, struct nn_error *err);

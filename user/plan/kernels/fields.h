@@ -187,7 +187,7 @@ struct nn_field {
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__), number,	\
 		.dims = NN_REF_EACH(dims_,), .steps = NN_REF_EACH(steps_,))
 
-/* Number of axes, for REACH. */
+/* The number of axes of a REACH: from a field, or a constant. */
 #define AXES(field) .count = NN_REF(field)
 #define AXES_OF(number) .num_axes = number
 

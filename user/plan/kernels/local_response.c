@@ -27,7 +27,7 @@ struct response {
 	size_t task_rows;
 	size_t task_columns;
 	uint32_t column_tasks;
-	size_t copy;			/* floats of a row between zeros; 0 if it is not copied */
+	size_t copy;			/* floats of a row's copy with zeros; 0: no copy */
 };
 
 static enum nn_response_power power_of(float beta)

@@ -9,7 +9,7 @@
 
 /* Facts of an operand. */
 struct fact {
-	uint32_t twin;			/* the float32 operand in its place, or itself */
+	uint32_t twin;			/* the float32 operand that replaces it, or its own index */
 	bool rounded;			/* a CAST of the model rounds it to float16 */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tuning of a compiled plan that is hot, in two phases. The first times each step on all threads
- * and on one, and proposes the usually faster choice for each. The proposal can still make the plan
- * slower, because idle threads fall asleep during steps on one thread. So the second phase runs the
- * whole plan in both forms, in rounds, and keeps the proposal only if it won by more than chance
- * would.
+ * Tuning of a compiled plan that runs often, in two phases. The first phase times each step on all
+ * threads and on one, and proposes the usually faster choice for each. The proposal can still make
+ * the plan slower, because idle threads fall asleep during steps on one thread. So the second phase
+ * runs the whole plan in both forms, in rounds, and keeps the proposal only if it won by more than
+ * chance would.
  */
 #include <stdlib.h>
 
