@@ -132,7 +132,7 @@ class ProgramOptions(Directive):
         source, header = (read(os.path.join(top, path)).replace('\\\n', '\n') for path in self.arguments)
         for path in self.arguments:
             env.note_dependency(os.path.join(top, path))
-        # Of the Makefile's folders the defaults are shown.
+        # Folders that the Makefile can change are shown with their defaults.
         names = {m[0]: m[1] for m in re.findall(r'^(\w+) \?= (/[^$\n]*)$', read(os.path.join(top, 'Makefile')), re.M)}
         names = {'NN_' + name: value for name, value in names.items()}
         names.update((name, self.text(value, names)) for name, value in re.findall(r'^#define (\w+) (.*")$', source, re.M))

@@ -75,7 +75,7 @@ static struct {
 	_Atomic int file;
 	_Atomic uint64_t last;		/* the last id that a call made */
 	_Atomic uint64_t submission;	/* the id of the last one, and its kind in the upper bits */
-	_Atomic uint64_t context;	/* the last that wanted a worker */
+	_Atomic uint64_t context;	/* the last context that wanted a worker */
 	_Atomic uint64_t cookie;	/* cookie of a command that is answered only by chance */
 	_Atomic uint32_t slot;
 	char *edge;	/* end of readable memory, before a page that is not */

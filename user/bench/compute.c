@@ -356,7 +356,7 @@ static void count_to(void *state)
 		;
 }
 
-/* Returns how far a loop has to count to take a time in us. */
+/* Returns the number to which a loop counts in `us` microseconds. */
 static uint64_t count_for(double us)
 {
 	uint64_t end = 10 * 1000 * 1000;

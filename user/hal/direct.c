@@ -61,7 +61,7 @@ struct object {
 	uint32_t num_roles;
 };
 
-/* A command. The sender frees it; if it is abandoned, the reader of its answer does. */
+/* A command. Its sender frees it or, if no sender waits any more, the reader of its answer. */
 struct call {
 	struct call *next;
 	struct nnaccel_cmd head;

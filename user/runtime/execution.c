@@ -391,7 +391,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 				   &err), &err);
 }
 
-/* Finds the shape of an output; its result is that of the query unless it is an error. */
+/* Finds the shape of an output. Returns the result for a query of the shape, or an error. */
 static int find_shape(const ANeuralNetworksExecution *execution, int32_t index,
 		      const struct nn_output_shape **shape, struct nn_error *err)
 {

@@ -915,7 +915,7 @@ static void test_times(void **state)
 		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
 		assert_string_equal(kernel.messages[0], "no room for times");
 	}
-	/* CPUs cannot access the room. */
+	/* The output is memory that CPUs cannot access. */
 	args[3] = (struct nnaccel_arg){ .pool = 1, .length = 256 };
 	two.num_outputs = 2;
 	two.num_grants = 2;

@@ -303,8 +303,8 @@ static void await_death(struct nna_prepared_model *p)
 }
 
 /*
- * A late execution returns soon. If the engine runs on, the client's models die, and are prepared
- * again.
+ * An execution returns soon after its deadline. If the engine still computes, the client's models
+ * die, and are prepared again.
  */
 static void test_deadline(void **state)
 {

@@ -536,7 +536,7 @@ static void test_tokens(void **unused)
 		{ "q:u2,3@0.5/4 | DEQUANTIZE q > y:f2,3", PLAIN },
 		{ CHANNELS("0.0625&0.03125"), PLAIN },
 		{ CHANNELS("0.0625&0.125"), PLAIN },
-		/* With a user's token, the user vouches for the constants. */
+		/* A user's token stands for the constants, so they are not hashed. */
 		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
 		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },
 	};

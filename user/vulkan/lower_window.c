@@ -115,7 +115,7 @@ static void set_tensors(struct lower *l, struct dispatch *d, uint32_t channels)
 	set_scales(l, d, channels);
 }
 
-/* Before a product, makes bytes of rows of `size` floats that are `inner` apart. */
+/* Quantises rows of `size` floats, `inner` elements apart, to bytes for a product. */
 static enum nn_status quantise(struct lower *l, struct dispatch *product, uint32_t size,
 			       uint32_t inner)
 {

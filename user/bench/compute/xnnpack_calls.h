@@ -26,7 +26,7 @@ enum calls_binary { CALLS_ADD, CALLS_MUL };
 uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary operation, size_t rows,
 		      size_t columns, size_t other_rows, size_t other_columns);
 
-/* Converts to that type from the other one. */
+/* Makes an operator that converts floats to bytes, or bytes to floats if `to` is NET_F32. */
 uint32_t calls_convert(struct calls *c, enum net_type to, size_t count);
 
 /* Adds a call of an operator. The calls run in the order in which they were added. */

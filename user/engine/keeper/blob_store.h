@@ -50,7 +50,7 @@ struct blob_work {
 	int file;	/* file of a get, open for reading; -1 if there is no file */
 	bool right;			/* the file was written, or its checksum is right */
 	bool in_flight;			/* the store counts this put as running */
-	struct blob_check *check;	/* check that this work runs; NULL for a get or a put */
+	struct blob_check *check;	/* the check, if this work is one; otherwise NULL */
 };
 
 /*

@@ -22,7 +22,7 @@ enum nna_log_level {
 	NNA_LOG_INFO = 4,	/* devices and plans */
 };
 
-/* "error" and so on; "none" for what is no level. */
+/* Returns the name of a level, such as "error". Returns "none" for other numbers. */
 const char *nna_log_level_name(enum nna_log_level level);
 
 /* Receives a line without an end of line. Any thread of the program calls it, several at a time. */

@@ -5,9 +5,9 @@
  * Handles are opaque; functions that create and destroy them come in pairs. A call returns a status
  * and stores new objects in its last parameters. All functions may be called from any thread, also
  * on one object at the same time. Only the destruction of an object must wait until every other
- * call on it has returned. There is no state of the process. Every `err` may be NULL. If not, a
- * failing call writes one line there, and a successful call none. Objects made from a device hold
- * it, so it may be closed before them.
+ * call on it has returned. Apart from the log, all state is in handles. Every `err` may be NULL. If
+ * not, a failing call writes one line there, and a successful call none. Objects made from a device
+ * hold it, so it may be closed before them.
  *
  * A structure whose first field is `size` may grow. The caller sets `size` to the size of the
  * structure before the library reads or writes it. A call returns NN_INVALID_ARGUMENT for a size

@@ -33,7 +33,7 @@ typedef struct {
 	SL_ANeuralNetworksPerformanceInfo performanceInfo;
 } SL_ANeuralNetworksOperandPerformanceInfo;
 
-/* A type of a vendor extension: bytes of a scalar or of a tensor's element, its code. */
+/* A type of a vendor extension: the bytes of a scalar or of a tensor's element, and its code. */
 typedef struct {
 	uint32_t byteSize;
 	uint16_t type;

@@ -29,10 +29,10 @@ struct domains {
  */
 bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 
-/* Reads those of this system, once. */
+/* Reads the domains of this system at the first call. */
 void domains_start(void);
 
-/* The number of domains; 0: unknown. */
+/* Returns the number of domains; 0 if it is unknown. */
 uint32_t domains_count(void);
 
 /* The domain of the CPU that this thread runs on now. All bits: there is one domain only. */

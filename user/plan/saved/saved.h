@@ -34,11 +34,11 @@ struct saved_header {
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
 	uint64_t model_size;		/* of the whole model part */
 	uint64_t data_size;
-	uint64_t data_identity;		/* of the data part that belongs to it */
+	uint64_t data_identity;		/* identity of the data part that belongs to it */
 	uint64_t packed_size;
-	uint64_t choice;		/* which kernel runs what: compiled.choice */
+	uint64_t choice;		/* hash of the chosen kernels: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t frozen_size;		/* of the frozen form; 0: it is the wire form */
+	uint32_t frozen_size;		/* bytes of the serialised plan; 0: wire form */
 	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
 };
 
