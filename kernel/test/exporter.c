@@ -136,7 +136,7 @@ static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	/* If no DMA is possible this fails, and attaching fails later. */
+	/* The result may be ignored: without DMA, attaching fails later. */
 	dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 	return 0;
 }

@@ -141,7 +141,7 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	timing = timing ? timing : &no_timing;
 	num_shapes = num_shapes ? num_shapes : &no_count;
 	*num_shapes = 0;
-	/* If the engine fails an execution, the entry has an error too, but only then a status. */
+	/* A failed execution has an error here, and a status only if the engine failed it. */
 	answered = res >= 0 || s->call.execute.out_status;
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
 	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);

@@ -66,8 +66,8 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 }
 
 /*
- * Notifies the exporters of the first `count` files. An end is sent to all, even after an error.
- * Returns the first error.
+ * Notifies the exporters of the first `count` files. The end of an access is notified to all, even
+ * after an error. Returns the first error.
  */
 static int sync_files(const AHardwareBuffer *b, uint32_t count, uint64_t flags)
 {

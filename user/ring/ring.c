@@ -451,7 +451,7 @@ static bool look(const struct nn_ring *ring)
 	return false;
 }
 
-/* Looks for a packet until then. */
+/* Looks for a packet again and again until `until_ns`. */
 static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 {
 	bool found;

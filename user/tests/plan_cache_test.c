@@ -318,7 +318,7 @@ static void test_frozen(void **state)
 	free_saved(&s);
 }
 
-/* Steps of SVDF, with two outputs and a bias or none, and what they make of {1, 2, 3, 4, 5, 6}. */
+/* Checks two steps of SVDF, with a bias or without, on {1, 2, 3, 4, 5, 6}. */
 static void check_svdf(bool has_bias)
 {
 	static const float features[] = { 1, 0, 0, 0, 0, WEIGHT, 0, 1, 1, 0, 0, 0 };

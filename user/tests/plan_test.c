@@ -198,7 +198,7 @@ static void test_times(void **state)
 			last = list[k].end_ns;
 		}
 		assert_true(last <= clock_ns());
-		/* An execution that does not ask gets none. */
+		/* Without a list of times an execution stores none. */
 		c.e.times = NULL;
 		assert_runs(plan, &c);
 		assert_int_equal(times.count, timed[i].count);

@@ -93,7 +93,7 @@ static bool append(struct dispatch *chain, const struct dispatch *next)
 	return true;
 }
 
-/* Returns the step that does the same with its operands exchanged, or -1. */
+/* Returns the step that computes the same from exchanged operands, or -1. */
 static int exchanged(uint32_t step)
 {
 	static const uint32_t pairs[][2] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the library's settings for this CPU and their origin. They are not measured when a plan is
- * made. Later, plan/run/tuning.h measures which steps run on one thread. The barrier is measured
- * here only for the reader, because the compiler chooses it.
+ * Prints the library's settings for this CPU and their origin. No plan measures them when it is
+ * made. Later, plan/run/tuning.h measures which steps run on one thread. The barrier's time is
+ * printed for the reader only, because the compiler chooses the barrier.
  */
 #include <unistd.h>
 

@@ -536,7 +536,7 @@ static void check_written(const struct server *server, struct answer *answer)
 				 "another call of this client's took too long: it is ended");
 }
 
-/* Commits an answer. With `next` the call also fetches a command there, and returns its size. */
+/* Commits an answer. Unless `next` is NULL, also fetches a command into it; returns its size. */
 static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
 		     struct room *next)
 {

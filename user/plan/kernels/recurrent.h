@@ -67,7 +67,7 @@ extern const struct nn_field nn_recurrent_fields[];
 
 /*
  * Adds the layer's packed weights to those of `ready`, and sets the fields that depend on its
- * fields, `gates` and `weights`. Returns false if its columns are not among the output's.
+ * fields, `gates` and `weights`. Returns false if the output lacks the layer's columns.
  */
 bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 

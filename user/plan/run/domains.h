@@ -35,7 +35,7 @@ void domains_start(void);
 /* Returns the number of domains; 0 if it is unknown. */
 uint32_t domains_count(void);
 
-/* The domain of the CPU that this thread runs on now. All bits: there is one domain only. */
+/* Returns the domain of the CPU that runs this thread; all bits are set if it is the only one. */
 struct domain domain_here(void);
 
 #endif /* NN_PLAN_DOMAINS_H */

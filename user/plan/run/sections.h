@@ -20,8 +20,8 @@
 struct section;
 
 /*
- * Divides the subgraphs of a plan: step.section is what begins with that step. Control flow, and
- * operations whose outputs' shapes depend on values, are in none. False: no memory.
+ * Divides the subgraphs of a plan: `section` of a step is the section that begins with it. Control
+ * flow, and operations whose outputs' shapes depend on values, are in no section. False: no memory.
  */
 bool sections_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void sections_free(struct nn_plan *plan);

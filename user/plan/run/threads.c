@@ -160,8 +160,8 @@ static void *helper_main(void *arg)
 }
 
 /*
- * In a forked child, which has none of the helpers: it makes its own. Jobs that were in flight are
- * those of threads that it has not either.
+ * Forgets helpers and jobs in a forked child. The child has none of the helpers and makes its own.
+ * The jobs belong to threads that the child does not have.
  */
 static void forget(void)
 {

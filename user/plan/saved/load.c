@@ -98,7 +98,7 @@ static enum nn_status decode(const struct saved_header *h, const void *wire, siz
 	return status;
 }
 
-/* The model of a model part that has a wire form, checked. */
+/* Reads and checks the model of a model part that has a wire form. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {
