@@ -305,6 +305,8 @@ static void test_failed_batch(void **state)
 	for (uint32_t i = 1; i <= 3; i++)
 		assert_true(put(1, i));
 	assert_true(cache_index_begin(index_));
+	assert_int_equal(cache_index_store(index_, 1, token, key_of(9)), CACHE_YES);
+	assert_int_equal(cache_index_query(index_, 1, token, key_of(9)), CACHE_YES);
 	blob_store_drop(store, 1, key_of(1));
 	assert_int_equal(cache_index_failed(index_, SQLITE_FULL), CACHE_FAILED);
 	blob_store_drop(store, 1, key_of(2));
