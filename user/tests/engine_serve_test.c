@@ -180,7 +180,7 @@ static struct {
 	uint64_t deadline_ns, loop_timeout_ns;
 	uint64_t due_ns;		/* the first deadline of the server, while it executes */
 	bool omitted;			/* the second input */
-	uint32_t rank;			/* of the first */
+	uint32_t rank, dim;		/* of the first */
 	void *own;			/* the buffer of the first, or NULL */
 	bool cuts;			/* the session's file is truncated while it executes */
 	uint32_t attribute;		/* code of the execution's, or 0 */
@@ -269,6 +269,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	engine_state.loop_timeout_ns = e->loop_timeout_ns;
 	engine_state.omitted = e->inputs[1].omitted;
 	engine_state.rank = e->inputs[0].rank;
+	engine_state.dim = e->inputs[0].dims[0];
 	engine_state.own = nna_engine_buffer(execution, e->inputs[0].data);
 	engine_state.attribute = e->attributes ? e->attributes->list[0].code : 0;
 	engine_state.num_outputs = e->num_outputs;
@@ -815,6 +816,7 @@ static void test_execute(void **state)
 	assert_true(kernel.commits[0].device_ns < 3600 * NS_PER_S);
 	assert_true(engine_state.omitted);
 	assert_int_equal(engine_state.rank, 1);
+	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
 	/* The engine's own time of the device has priority, and the kernel always gets it. */
 	engine_state.device_ns = UINT64_C(5) << 40;
