@@ -469,6 +469,19 @@ static void test_share(void **state)
 	}
 }
 
+/* The process or the thread of a client has the engine's own store. */
+static void test_store(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+
+	(void)state;
+	make_numbers();
+	check(twice(device, p, KIT_ENGINE_PUT, 0));
+	check(twice(device, p, KIT_ENGINE_GET, 0));
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +493,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_deferred, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_store, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_burst, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_share, set_up, tear_down),
 	};
