@@ -296,7 +296,7 @@ static void test_statuses(void **state)
 {
 	(void)state;
 	assert_int_equal(command_status(NN_OUT_OF_MEMORY), NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
-	assert_int_equal(command_status(NN_DEAD_OBJECT), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(command_status(NN_DEAD_OBJECT), NNACCEL_STATUS_DEVICE_UNAVAILABLE);
 	assert_int_equal(command_status(NN_OK), NNACCEL_STATUS_NONE);
 	assert_int_equal(command_status(NN_INVALID_ARGUMENT), NNACCEL_STATUS_INVALID_ARGUMENT);
 }

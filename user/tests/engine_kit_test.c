@@ -192,9 +192,10 @@ static void test_fault(void **state)
 			assert_null(engine_fault(&e));
 	}
 	e.store_identity = NULL;
-	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
+	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
+			NNA_ENGINE_MAY_USE_DRIVERS;
 	assert_null(engine_fault(&e));
-	e.permissions = NNA_ENGINE_MAY_MAKE_CODE << 1;
+	e.permissions = NNA_ENGINE_MAY_USE_DRIVERS << 1;
 	assert_string_equal(engine_fault(&e), "it asks for an unknown permission");
 	e.permissions = 0;
 	e.data_cache_files = 33;
@@ -379,8 +380,8 @@ static void test_options(void **state)
 	/* The administrator sees what processes may do, which threads may anyhow. */
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
-	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
-	e.files = files;
+	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
+			NNA_ENGINE_MAY_USE_DRIVERS;
 	for (int threads = 0; threads < 2; threads++) {
 		logged[0] = '\0';
 		run_engine(&e, (const char *[]){ "--device=/none",
@@ -388,7 +389,8 @@ static void test_options(void **state)
 		assert_int_equal(!strstr(logged, "processes may make threads\n"), threads);
 		assert_int_equal(!strstr(logged, "processes may make memory executable\n"),
 				 threads);
-		assert_int_equal(!strstr(logged, "processes may use /dev/null\n"), threads);
+		assert_int_equal(!strstr(logged, "processes may use dma-bufs and fences of drivers\n"),
+				 threads);
 	}
 	e.execute = NULL;
 	assert_int_equal(run_engine(&e, (const char *[]){ ON_NULL, NULL }), 1);

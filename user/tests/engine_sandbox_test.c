@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <linux/random.h>
+#include <linux/sync_file.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -336,6 +338,8 @@ static void test_limit_of_threads(void **state)
 	if (spawner.options.isolation == ISOLATE_USERNS)
 		assert_non_null(strstr(slurp("limits"),
 				       "Max processes             256                  256 "));
+	assert_non_null(strstr(slurp("limits"),
+			       "Max open files            71                   71 "));
 }
 
 static void test_ends_with_the_broker(void **state)
@@ -567,7 +571,45 @@ static long write_own_file(void)
 
 static long await_file(void)
 {
-	return syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+	struct timespec none = { 0, 0 };
+
+	return syscall(SYS_ppoll, NULL, 0, &none, NULL, 0);
+}
+
+/* Files of drivers have the numbers above the engine's. */
+static long export_memory(void)
+{
+	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_GRANT_FD, NULL);
+}
+
+static long close_dmabuf(void)
+{
+	return syscall(SYS_close, nna_engine_file(0) + 1);
+}
+
+static long close_own_file(void)
+{
+	return syscall(SYS_close, nna_engine_file(0));
+}
+
+static long ask_fence(void)
+{
+	return syscall(SYS_ioctl, nna_engine_file(0) + 1, SYNC_IOC_FILE_INFO, NULL);
+}
+
+static long ask_dmabuf(void)
+{
+	return syscall(SYS_ioctl, WORKER_FILE_FD, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, NULL);
+}
+
+static long name_dmabuf(void)
+{
+	return syscall(SYS_ioctl, nna_engine_file(0) + 1, DMA_BUF_SET_NAME_A, NULL);
+}
+
+static long ask_own_file(void)
+{
+	return syscall(SYS_ioctl, nna_engine_file(0), SYNC_IOC_FILE_INFO, NULL);
 }
 
 static const struct {
@@ -646,6 +688,18 @@ static const struct {
 	{ "code", NNA_ENGINE_MAY_MAKE_THREADS, compile, KILLED },
 	{ "code", NNA_ENGINE_MAY_MAKE_CODE, compile, ALLOWED },
 	{ "code of a file", NNA_ENGINE_MAY_MAKE_CODE, map_file_executable, KILLED },
+	{ "a dma-buf of memory", 0, export_memory, KILLED },
+	{ "a dma-buf of memory", NNA_ENGINE_MAY_USE_DRIVERS, export_memory, ALLOWED },
+	{ "close of a dma-buf", 0, close_dmabuf, KILLED },
+	{ "close of a dma-buf", NNA_ENGINE_MAY_USE_DRIVERS, close_dmabuf, ALLOWED },
+	{ "close of the engine's file", NNA_ENGINE_MAY_USE_DRIVERS, close_own_file, KILLED },
+	{ "a fence's state", 0, ask_fence, KILLED },
+	{ "a fence's state", NNA_ENGINE_MAY_USE_DRIVERS, ask_fence, ALLOWED },
+	{ "a dma-buf's fence", 0, ask_dmabuf, KILLED },
+	{ "a dma-buf's fence", NNA_ENGINE_MAY_USE_DRIVERS, ask_dmabuf, ALLOWED },
+	{ "a dma-buf's name", NNA_ENGINE_MAY_USE_DRIVERS, name_dmabuf, KILLED },
+	{ "a fence of the engine's file", NNA_ENGINE_MAY_USE_DRIVERS, ask_own_file, KILLED },
+	{ "ppoll", NNA_ENGINE_MAY_USE_DRIVERS, await_file, ALLOWED },
 	{ "a program", NNA_ENGINE_MAY_MAKE_CODE | NNA_ENGINE_MAY_MAKE_THREADS, execute, KILLED },
 };
 
@@ -777,7 +831,8 @@ int main(int argc, char **argv)
 	engine.files = own_files;
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--log-level=3"))
-			engine.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE;
+			engine.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
+					     NNA_ENGINE_MAY_USE_DRIVERS;
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(&engine, argc, argv);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);

@@ -166,10 +166,10 @@ static void test_threads(void **state)
 /* ---- the engine: it adds ---- */
 
 static struct {
-	enum nn_status status;		/* status that its functions return */
-	bool is_short, is_silent;	/* an output is too small; or shapes are not reported */
-	int fence;			/* fence to end with, or -1 */
-	bool took_fence;
+	enum nn_status status;		/* that its functions return */
+	bool is_short, is_silent;	/* an output is too small; no shapes are told */
+	int fence;			/* to end with, or -1 */
+	bool took_fence, may_export;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
 	int prepared, released;
@@ -284,6 +284,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		sum[i] = x[i] + (y ? y[i] : 0);
 	if (engine_state.fence >= 0)
 		engine_state.took_fence = nna_engine_end_with_fence(execution, engine_state.fence);
+	engine_state.may_export = nna_engine_region_file(execution, x) >= 0 || errno != EPERM;
 	e->shapes_known = !engine_state.is_silent;
 	e->shapes[0] = (struct nn_output_shape){ 2, { 2, 5 }, !engine_state.is_short };
 	return result_of(err);
@@ -367,6 +368,7 @@ static void start_server(int cache)
 	assert_true(server_init(&server, &engine, session, cache));
 	sigaction(SIGBUS, NULL, &on_bus_error);
 	server.shared = &shared;
+	server.grants.gone = shared.gone;
 	assert_true(server_attach(&server));
 }
 
@@ -1060,10 +1062,14 @@ static void test_fences(void **state)
 {
 	static const struct {
 		enum nn_status status;
-		bool is_committed;
+		bool is_process;
+		uint32_t permissions;
+		bool is_allowed, is_committed;
 	} cases[] = {
-		{ NN_OK, true },
-		{ NN_GENERAL_FAILURE, false },
+		{ NN_OK, false, 0, true, true },
+		{ NN_GENERAL_FAILURE, false, 0, true, false },
+		{ NN_OK, true, 0, false, false },
+		{ NN_OK, true, NNA_ENGINE_MAY_USE_DRIVERS, true, true },
 	};
 	struct nnaccel_cmd head = execution;
 
@@ -1071,10 +1077,13 @@ static void test_fences(void **state)
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	head.flags = NNACCEL_EXECUTE_MEASURE;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		server.grants.gone = cases[i].is_process ? -1 : shared.gone;
+		engine.permissions = cases[i].permissions;
 		engine_state.status = cases[i].status;
 		engine_state.fence = eventfd(0, EFD_CLOEXEC);
 		assert_int_equal(!ask(&head, &memory_grant, three_args, NULL), !cases[i].status);
-		assert_true(engine_state.took_fence);
+		assert_int_equal(engine_state.took_fence, cases[i].is_allowed);
+		assert_int_equal(engine_state.may_export, cases[i].is_allowed);
 		assert_int_equal(!!(kernel.commits[0].flags & NNACCEL_COMMIT_FENCE),
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
@@ -1082,7 +1091,8 @@ static void test_fences(void **state)
 			/* Work that hardware still does has no time. */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
-		assert_true(fcntl(engine_state.fence, F_GETFD) < 0);
+		/* A fence that was refused is the engine's. */
+		assert_int_equal(close(engine_state.fence), cases[i].is_allowed ? -1 : 0);
 	}
 }
 

@@ -193,19 +193,14 @@ static void test_gone(void **state)
 static void test_fence(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
-	struct exporter exporter;
 
 	(void)state;
 	make_numbers();
-	/* This loads the module, because the engine is not root. */
-	assert_true(exporter_open(&exporter, 0));
-	exporter_close(&exporter);
-	assert_int_equal(chmod("/dev/" EXPORTER_DEVICE, 0666), 0);
-	if (getenv("NN_TEST_THREADS")) {
-		check(twice(device, p, KIT_ENGINE_FENCED, 0));
-		assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
-		assert_true(log_has(KIT_ENGINE_SIGNALS));
-	}
+	begin_log();
+	check(twice(device, p, KIT_ENGINE_FENCED, 0));
+	assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
+	/* A process' lines come by a pipe. */
+	await_log(KIT_ENGINE_SIGNALS);
 	check(twice(device, p, 4, 0));
 	nna_prepared_model_free(p);
 	free_numbers();
@@ -241,7 +236,7 @@ static void check_sync_file(struct nna_prepared_model *p, const struct nna_reque
 		close(polled[1].fd);
 }
 
-/* Input and output lie in memory that no CPU maps; only an engine of threads accepts it. */
+/* Input and output lie in memory that no CPU maps. */
 static void test_device_memory(void **state)
 {
 	const struct nna_argument in = { .length = sizeof(float) };
@@ -256,33 +251,23 @@ static void test_device_memory(void **state)
 		.num_memories = 1, .memories = &memory,
 	};
 	const float number = 21, fenced = KIT_ENGINE_FENCED;
-	enum nn_status status;
 
 	(void)state;
 	assert_true(exporter_open(&exporter, EXPORTER_NO_MMAP));
 	assert_true(exporter_open(&reader, 0));
-	assert_int_equal(chmod("/dev/" EXPORTER_DEVICE, 0666), 0);
 	import = (struct exporter_import){ .fd = exporter.buffer };
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
-	/*
-	 * The dma-buf is imported whole, because a part of another driver's dma-buf has no dma-buf
-	 * of its own.
-	 */
-	status = nna_memory_import(device, exporter.buffer, PROT_READ | PROT_WRITE, 0,
-				   EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), &memory, &err);
-	if (getenv("NN_TEST_THREADS")) {
-		check(status);
-		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
-		assert_true(device_number(&reader, sizeof(float), NULL) == 2 * number);
-		check_sync_file(p, &r, NN_GENERAL_FAILURE, "it has ended without a fence");
-		device_number(&reader, 0, &fenced);
-		check_sync_file(p, &r, NN_OK, "");
-		assert_true(device_number(&reader, sizeof(float), NULL) == 2 * fenced);
-		nna_memory_free(memory);
-	} else {
-		assert_int_equal(status, NN_GENERAL_FAILURE);
-	}
+	/* Whole, because a part of another driver's dma-buf has no dma-buf of its own. */
+	check(nna_memory_import(device, exporter.buffer, PROT_READ | PROT_WRITE, 0,
+				EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), &memory, &err));
+	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	assert_true(device_number(&reader, sizeof(float), NULL) == 2 * number);
+	check_sync_file(p, &r, NN_GENERAL_FAILURE, "it has ended without a fence");
+	device_number(&reader, 0, &fenced);
+	check_sync_file(p, &r, NN_OK, "");
+	assert_true(device_number(&reader, sizeof(float), NULL) == 2 * fenced);
+	nna_memory_free(memory);
 	nna_prepared_model_free(p);
 	exporter_close(&reader);
 	exporter_close(&exporter);
@@ -307,13 +292,8 @@ static void test_export(void **state)
 	data = nna_memory_map(memory, &err);
 	assert_non_null(data);
 	data[0] = KIT_ENGINE_EXPORT;
-	if (getenv("NN_TEST_THREADS")) {
-		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
-		assert_true(data[1] == 2 * KIT_ENGINE_EXPORT);
-	} else {
-		assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err),
-				 NN_GENERAL_FAILURE);
-	}
+	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	assert_true(data[1] == 2 * KIT_ENGINE_EXPORT);
 	nna_memory_free(memory);
 	nna_prepared_model_free(p);
 	/* A file's memory has none. */

@@ -347,6 +347,27 @@ static void test_deferred(void **state)
 	nna_prepared_model_free(p);
 }
 
+/* The client of a lost device gets the reason, loses its models, and prepares them again. */
+static void test_lost(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct nna_prepared_model *p = prepare(device, 1);
+		struct nna_memory *m = fill(1, KIT_ENGINE_LOST);
+		struct nna_burst *burst = NULL;
+
+		assert_non_null(p);
+		if (i)
+			check(nna_burst_create(p, NULL, &burst, &err));
+		assert_int_equal(run(p, burst, m, 0), NN_DEVICE_UNAVAILABLE);
+		assert_non_null(strstr(err.message, KIT_ENGINE_IS_LOST));
+		await_death(p);
+		nna_memory_free(m);
+		nna_burst_free(burst);
+		nna_prepared_model_free(p);
+	}
+}
+
 static void test_many_clients(void **state)
 {
 	struct nna_device *other[MOST] = { NULL };
@@ -1342,6 +1363,7 @@ int main(int argc, char **argv)
 		TEST(test_death),
 		TEST(test_child),
 		TEST(test_deferred),
+		TEST(test_lost),
 		TEST(test_memory),
 		TEST(test_wrong_paths),
 		TEST(test_wrong_pools),

@@ -5,6 +5,10 @@
  * sandboxed process for each client, fetches commands and commits answers, maps memory, serves
  * bursts and verifies cache files. Documentation/writing-an-engine.rst builds an engine.
  *
+ * A function that returns NN_DEAD_OBJECT says that the device is lost, with all that lay on it. The
+ * client gets DEVICE_UNAVAILABLE with the reason, and loses its session: its models are dead, and it
+ * may prepare them again.
+ *
  * Structs that the engine fills in have a size field, so that a newer library takes older ones.
  * Structs that the library fills in grow at their end. Elements of arrays (struct nn_arg, struct
  * nn_output_shape, struct nna_engine_role) never grow. Functions may be called from several threads
@@ -212,6 +216,12 @@ enum nna_engine_permission {
 	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* 256 at a time */
 	/* Anonymous memory may become executable, for drivers that compile at run time. */
 	NNA_ENGINE_MAY_MAKE_CODE = 2,
+	/*
+	 * The process gives its client's memory to drivers by nna_engine_region_file(), and ends
+	 * executions by their fences. It may have 64 dma-bufs and sync_files at a time, and make
+	 * their own ioctls. The drivers' nodes are files of the engine.
+	 */
+	NNA_ENGINE_MAY_USE_DRIVERS = 4,
 };
 
 /* The threads or processes that serve an engine's clients. */
@@ -375,9 +385,10 @@ struct nna_engine {
 	 */
 	const struct nna_engine_file *const *files;
 	/*
-	 * Clients may have memory that no CPU maps, if threads serve them. The address of an
-	 * argument there names the memory for nna_engine_region() and nna_engine_region_file(), and
-	 * faults if it is accessed. So `execute` must check is_device_memory of each region first.
+	 * Clients may have memory that no CPU maps, if threads serve them or processes that
+	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an
+	 * argument there names the memory for nna_engine_region() and nna_engine_region_file(),
+	 * and faults if it is accessed: `execute` looks at is_device_memory of each region first.
 	 */
 	bool takes_device_memory;
 	/*
@@ -501,20 +512,18 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
 /*
- * For an execution that threads serve: returns a dma-buf of exactly the memory of
- * nna_engine_region(), which another driver can import. It is writable if the region is, and
- * revoked when the client or its memory goes. The caller closes it. Returns -1 with errno
- * EOPNOTSUPP if the memory is a file's, which can only be mapped, or if the module is too old;
- * EPERM if a process serves the client.
+ * Returns a dma-buf of exactly the memory of nna_engine_region(), which another driver can import.
+ * It is writable if the region is, and revoked when the client or its memory goes. The caller closes
+ * it. Returns -1 with errno EOPNOTSUPP if the memory is a file's, which can only be mapped, or if the
+ * module is too old; EPERM if a process without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
  */
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
- * For an execution that threads serve: lets it end when the fence of a sync_file of any driver does,
- * and with its result. The engine still ends it, with NN_OK and the shapes. The library then owns the
+ * Lets an execution end when the fence of a sync_file of any driver does, and with its result. The engine still ends it, with NN_OK and the shapes. The library then owns the
  * file, and the fence's driver keeps the deadlines. Returns false if the engine has to wait itself.
- * That is so in a burst and in a client's process, before a copy of an image, with a module that is
- * too old, and if sync_file is negative.
+ * That is so in a burst, before a copy of an image, if sync_file is negative, and in a process
+ * without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 

@@ -139,7 +139,8 @@ const char *engine_fault(const struct nna_engine *e)
 	if (HAS_FIELD(e, store_identity) && e->store_identity &&
 	    (!e->store_identity[0] || strlen(e->store_identity) > NNA_ENGINE_MAX_IDENTITY))
 		return "the identity of its store has no characters, or more than 128";
-	if (engine_permissions(e) & ~(NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE))
+	if (engine_permissions(e) & ~(NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
+				      NNA_ENGINE_MAY_USE_DRIVERS))
 		return "it asks for an unknown permission";
 	if (e->model_cache_files > NNA_ENGINE_MAX_CACHE_FILES ||
 	    e->data_cache_files > NNA_ENGINE_MAX_CACHE_FILES)
@@ -154,12 +155,7 @@ const char *engine_fault(const struct nna_engine *e)
 	return files_fault(e);
 }
 
-uint32_t engine_permissions(const struct nna_engine *e)
-{
-	return HAS_FIELD(e, permissions) ? e->permissions : 0;
-}
-
-/* Logs for the administrator which permissions a client has that breaks its process. */
+/* Tells the administrator what a client that breaks its process can use. */
 static void log_permissions(const struct nna_engine *e)
 {
 	const uint32_t count = files_count(e);
@@ -170,6 +166,8 @@ static void log_permissions(const struct nna_engine *e)
 		log_info("clients' processes may make threads");
 	if (engine_permissions(e) & NNA_ENGINE_MAY_MAKE_CODE)
 		log_info("clients' processes may make memory executable");
+	if (engine_permissions(e) & NNA_ENGINE_MAY_USE_DRIVERS)
+		log_info("clients' processes may use dma-bufs and fences of drivers");
 }
 
 struct cache_files engine_cache_files(const struct nna_engine *e)

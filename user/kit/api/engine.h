@@ -7,11 +7,16 @@
 
 #include <nnaccel/engine.h>
 
+#include "base/sized.h"
+
 /* Returns what an engine lacks, or NULL. */
 const char *engine_fault(const struct nna_engine *engine);
 
 /* Returns what clients' processes may do: enum nna_engine_permission. */
-uint32_t engine_permissions(const struct nna_engine *engine);
+static inline uint32_t engine_permissions(const struct nna_engine *engine)
+{
+	return HAS_FIELD(engine, permissions) ? engine->permissions : 0;
+}
 
 /* The numbers of cache files of each kind that an engine has. */
 struct cache_files {

@@ -183,7 +183,8 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 {
 	struct nnaccel_session_grant_fd arg = { .size = sizeof(arg), .flags = NNACCEL_GRANT_FD_CLOEXEC };
 	const struct running *running;
-	int i, session = -1, gone = -1;
+	int i, session = -1;
+	bool may = false;
 
 	pthread_mutex_lock(&all.lock);
 	running = find(execution);
@@ -192,11 +193,11 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 		arg.grant = running->pools[i]->grant;
 		arg.prot = running->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
 		session = running->grants->session;
-		gone = running->grants->gone;
+		may = grants_reach_drivers(running->grants);
 	}
 	pthread_mutex_unlock(&all.lock);
 	errno = i < 0 ? EINVAL : EPERM;
-	return gone < 0 || session_call(session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
+	return !may || session_call(session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
 }
 
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file)

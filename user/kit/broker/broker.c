@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/sized.h"
+#include "kit/api/engine.h"
 #include "kit/api/log.h"
 #include "kit/broker/backoff.h"
 #include "kit/broker/broker.h"
@@ -812,6 +813,13 @@ static void start_keeper(struct broker *b)
 	b->on_keeper.what = ON_KEEPER;
 }
 
+/* Returns whether what serves clients can give drivers memory that no CPU maps. */
+static bool takes_device_memory(const struct engine_options *o)
+{
+	return o->engine && o->engine->takes_device_memory &&
+	       (o->threads || engine_permissions(o->engine) & NNA_ENGINE_MAY_USE_DRIVERS);
+}
+
 /*
  * Blocks the signals before the engine starts, because threads that it creates inherit the mask.
  * The engine's own store is there when it starts.
@@ -830,7 +838,7 @@ static bool open_engine(struct broker *b)
 			return false;
 	}
 	b->engine = node_open(o->device, o->name, o->version, o->type,
-			      o->threads && e->takes_device_memory ? NNACCEL_ENGINE_DEVICE_POOLS : 0,
+			      takes_device_memory(o) ? NNACCEL_ENGINE_DEVICE_POOLS : 0,
 			      e && HAS_FIELD(e, hardware) ? e->hardware : NULL);
 	return b->engine >= 0;
 }

@@ -457,6 +457,7 @@ static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, 
 	struct serving serving = { { fail_serving }, burst, scratch };
 	uint64_t misses = burst->executor->misses;
 
+	scratch->is_lost = false;
 	guard_set_job(&serving.job);
 	if (wrong)
 		fail_request(scratch, burst, "malformed request", wrong);
@@ -495,6 +496,10 @@ static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *b
 						 linger_until(bursts));
 		if (result == NN_RING_OK)
 			result = answer(burst, scratch, count);
+		if (result == NN_RING_OK && scratch->is_lost) {
+			bursts->lost(bursts);
+			return NN_RING_AGAIN;
+		}
 	}
 	return result;
 }

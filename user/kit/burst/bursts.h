@@ -33,7 +33,8 @@ struct region {
 struct bursts {
 	struct grants *grants;
 	struct models *models;
-	bool ended;			/* the threads must end; protected by the lock */
+	void (*lost)(struct bursts *bursts);	/* ends the session: the device is lost */
+	bool ended;			/* under the lock: threads are to end */
 	uint64_t spin_ns;		/* longest spin of a wait */
 	unsigned int max_spinning;	/* bursts that may spin at a time */
 	atomic_uint serving;		/* bursts that have a thread */

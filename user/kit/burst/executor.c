@@ -170,6 +170,7 @@ void executor_run(struct executor *executor, struct scratch *s)
 	}
 	if (s->request.measure)
 		s->result.driver_ns = clock_ns() - start_ns;
+	s->is_lost = status == NN_DEAD_OBJECT;
 	s->result.status = command_status(status);
 	s->result.message = status ? err->message : NULL;
 	if (status)

@@ -18,6 +18,7 @@ struct scratch {
 	struct scratch *next;		/* next scratch in the owner's list */
 	uint32_t capacity;
 	bool has_accesses;		/* a slot is memory of another driver */
+	bool is_lost;			/* the device, since the request */
 	struct nnaccel_datum *datums;
 	struct nn_request request;	/* request whose arrays have room for `capacity` elements */
 	struct nn_result result;

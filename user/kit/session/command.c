@@ -225,7 +225,7 @@ uint32_t command_status(enum nn_status status)
 	case NN_OUT_OF_MEMORY:
 		return NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT;
 	case NN_DEAD_OBJECT:
-		return NNACCEL_STATUS_GENERAL_FAILURE;
+		return NNACCEL_STATUS_DEVICE_UNAVAILABLE;
 	default:
 		return (uint32_t)status;
 	}

@@ -251,6 +251,11 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 	return NN_OK;
 }
 
+bool grants_reach_drivers(const struct grants *grants)
+{
+	return grants->gone >= 0 || engine_permissions(grants->engine) & NNA_ENGINE_MAY_USE_DRIVERS;
+}
+
 bool mapping_is_broken(struct mapping *mapping)
 {
 	bool broken = atomic_load(&mapping->broken);

@@ -58,6 +58,9 @@ bool grants_init(struct grants *grants, const struct nna_engine *engine, int ses
  */
 void grants_revoke(struct grants *grants);
 
+/* Returns whether the engine may give the memory to drivers. */
+bool grants_reach_drivers(const struct grants *grants);
+
 /* Unmaps unused memory that grants_revoke() left, and notifies the engine. */
 void grants_sweep(struct grants *grants);
 

@@ -381,7 +381,7 @@ static void end_times(const struct nn_times *times, uint64_t begin_ns)
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
 {
-	bool may = server->shared && !job->has_times;
+	bool may = grants_reach_drivers(&server->grants) && !job->has_times;
 
 	for (uint32_t i = 0; may && i < head->num_inputs + head->num_outputs; i++)
 		may = !job->staged[i];
@@ -517,6 +517,17 @@ static void give_up(struct server *server, const char *what)
 		log_error("%s: %s", what, strerror(error));
 	if (!server->shared)
 		_exit(error == ESHUTDOWN ? 0 : WORKER_EXIT_FAILURE);
+	server_end(server);
+}
+
+/* Ends the session of a client whose device is lost, once that was answered. */
+static void end_lost(struct bursts *bursts)
+{
+	struct server *server = (struct server *)((char *)bursts - offsetof(struct server, bursts));
+
+	log_warning("the device is lost: the client's session ends");
+	if (!server->shared)
+		_exit(WORKER_EXIT_FAILURE);
 	server_end(server);
 }
 
@@ -693,6 +704,7 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 	struct command command;
 	struct answer answer;
 	size_t next = 0;
+	bool is_lost;
 
 	answer_init(&answer);
 	answer.status = command_parse(room->data, size, &command, &answer.err);
@@ -708,15 +720,18 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 		handlers[command.head->kind](server, &command, &answer);
 		guard_set_job(NULL);
 	}
+	is_lost = answer.status == NN_DEAD_OBJECT;
 	if (command.head->cookie)
 		next = commit(server, command.head->cookie, &answer,
-			      command.head->kind == NNACCEL_DO_EXECUTE ? room : NULL);
+			      command.head->kind == NNACCEL_DO_EXECUTE && !is_lost ? room : NULL);
 	due_end(server, &due);
 	if (answer.fence >= 0)
 		close(answer.fence);
 	free(answer.memory);
 	if (answer.work)
 		models_keep(&server->models, answer.work);
+	if (is_lost)
+		end_lost(&server->bursts);
 	return next;
 }
 
@@ -741,11 +756,13 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 	server->engine = engine;
 	server->session = session;
 	server->shared = NULL;
-	return grants_init(&server->grants, engine, session) &&
-	       cache_client_init(&server->cache, cache) &&
-	       models_init(&server->models, engine, &server->grants, &server->cache) &&
-	       bursts_init(&server->bursts, &server->grants, &server->models) &&
-	       buffers_init(&server->buffers, engine);
+	if (!grants_init(&server->grants, engine, session) ||
+	    !cache_client_init(&server->cache, cache) ||
+	    !models_init(&server->models, engine, &server->grants, &server->cache) ||
+	    !bursts_init(&server->bursts, &server->grants, &server->models))
+		return false;
+	server->bursts.lost = end_lost;
+	return buffers_init(&server->buffers, engine);
 }
 
 bool server_attach(struct server *server)

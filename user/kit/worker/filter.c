@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/dma-buf.h>
 #include <linux/nnaccel.h>
+#include <linux/sync_file.h>
 
 #include "kit/api/engine.h"
 #include "kit/api/files.h"
@@ -119,6 +121,15 @@ static const struct rule code_rules[] = {
 	ANY(mprotect),
 };
 
+static const struct rule export_rule =
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_GRANT_FD));
+
+/* Calls on a dma-buf or sync_file; the kernel compares 32 bits of the request. */
+static const uint32_t driver_requests[] = {
+	DMA_BUF_IOCTL_SYNC, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
+	SYNC_IOC_MERGE, SYNC_IOC_FILE_INFO,
+};
+
 static int add(scmp_filter_ctx filter, const struct rule *rule)
 {
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, rule->num_conditions,
@@ -181,9 +192,39 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 	return error;
 }
 
-/* The arguments of clone3() are in memory, so its callers have to make do with clone(). */
-static int add_permissions(scmp_filter_ctx filter, uint32_t permissions)
+/* Allows calls on files that drivers made, whose numbers fulfil a condition. */
+static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
+	const struct rule closing = IF(close, number);
+	int error = add(filter, &closing);
+
+	for (size_t i = 0; !error && i < sizeof(driver_requests) / sizeof(driver_requests[0]); i++) {
+		const struct rule request = IF(ioctl, number, ONLY(1, driver_requests[i], UINT32_MAX));
+
+		error = add(filter, &request);
+	}
+	return error;
+}
+
+/* Files that drivers made have the numbers that no other file has. */
+static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
+{
+	const uint32_t count = files_count(engine);
+	const int last = count ? nna_engine_file(count - 1) : WORKER_ENGINE_FD - 1;
+	const struct scmp_arg_cmp above = { 0, SCMP_CMP_GE, (scmp_datum_t)last + 1, 0 };
+	int error = add(filter, &export_rule);
+
+	if (!error)
+		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
+	if (!error)
+		error = add_driver_files(filter, (struct scmp_arg_cmp)ARG(0, WORKER_FILE_FD));
+	return error ? error : add_driver_files(filter, above);
+}
+
+/* The arguments of clone3() are in memory, so its callers have to make do with clone(). */
+static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
+{
+	const uint32_t permissions = engine_permissions(engine);
 	int error = 0;
 
 	if (permissions & NNA_ENGINE_MAY_MAKE_THREADS) {
@@ -194,6 +235,8 @@ static int add_permissions(scmp_filter_ctx filter, uint32_t permissions)
 	}
 	if (!error && permissions & NNA_ENGINE_MAY_MAKE_CODE)
 		error = add_all(filter, code_rules, sizeof(code_rules) / sizeof(code_rules[0]));
+	if (!error && permissions & NNA_ENGINE_MAY_USE_DRIVERS)
+		error = add_drivers(filter, engine);
 	return error;
 }
 
@@ -215,7 +258,7 @@ static bool load(const struct nna_engine *engine, bool for_plugins)
 	if (!error)
 		error = add_files(filter, engine);
 	if (!error)
-		error = add_permissions(filter, engine_permissions(engine));
+		error = add_permissions(filter, engine);
 	if (!error)
 		error = for_plugins ? add_all(filter, plugin_rules,
 					      sizeof(plugin_rules) / sizeof(plugin_rules[0])) :

@@ -203,7 +203,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 		_exit(WORKER_EXIT_FAILURE);
 	if (options.plugins)
 		load_libm();
-	sandbox_enter(&options);
+	sandbox_enter(engine, &options);
 	if (!server_init(&w.server, engine, WORKER_SESSION_FD, options.cache ? WORKER_CONTROL_FD : -1) ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");

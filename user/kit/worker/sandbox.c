@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "kit/api/engine.h"
+#include "kit/api/files.h"
 #include "kit/api/log.h"
 #include "kit/worker/filter.h"
 #include "kit/worker/sandbox.h"
@@ -113,11 +114,18 @@ static void limit(int resource, uint64_t value, const char *what)
 	must(setrlimit(resource, &rlimit), what);
 }
 
-static void limit_resources(const struct worker_options *options)
+/* Returns how many files there may be; the engine's own ones are open already. */
+static uint64_t most_files(const struct nna_engine *engine, const struct worker_options *options)
+{
+	if (engine_permissions(engine) & NNA_ENGINE_MAY_USE_DRIVERS)
+		return WORKER_ENGINE_FD + files_count(engine) + WORKER_DRIVERS_FILES;
+	return options->cache ? WORKER_FILE_FD + 1 : WORKER_SESSION_FD + 1;
+}
+
+static void limit_resources(const struct nna_engine *engine, const struct worker_options *options)
 {
 	limit(RLIMIT_CORE, 0, "limit of core files");
-	limit(RLIMIT_NOFILE, options->cache ? WORKER_FILE_FD + 1 : WORKER_SESSION_FD + 1,
-	      "limit of open files");
+	limit(RLIMIT_NOFILE, most_files(engine, options), "limit of open files");
 	limit(RLIMIT_FSIZE, 0, "limit of file sizes");
 	limit(RLIMIT_MEMLOCK, 0, "limit of locked memory");
 	limit(RLIMIT_MSGQUEUE, 0, "limit of message queues");
@@ -127,7 +135,7 @@ static void limit_resources(const struct worker_options *options)
 	limit(RLIMIT_AS, options->max_memory + POOL_ADDRESS_SPACE, "limit of the address space");
 }
 
-void sandbox_enter(const struct worker_options *options)
+void sandbox_enter(const struct nna_engine *engine, const struct worker_options *options)
 {
 	if (options->isolation != ISOLATE_NONE)
 		empty_root(options->isolation, options->plugins);
@@ -136,7 +144,7 @@ void sandbox_enter(const struct worker_options *options)
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
 	/* A change of ids would have reset this. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "ending with the broker");
-	limit_resources(options);
+	limit_resources(engine, options);
 }
 
 static void must_load(bool loaded)

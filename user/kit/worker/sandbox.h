@@ -18,7 +18,7 @@
  * forbids new privileges and core dumps, and limits resources. Must run on the main thread before
  * others start.
  */
-void sandbox_enter(const struct worker_options *options);
+void sandbox_enter(const struct nna_engine *engine, const struct worker_options *options);
 
 /* Forbids new processes and, unless the engine may make them, new threads. */
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);

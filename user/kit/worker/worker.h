@@ -34,10 +34,10 @@
 #define WORKER_FILE_FD 5	/* file of a cached plan until it is mapped, if there is a cache */
 #define WORKER_ENGINE_FD 6	/* this and following numbers are files of the engine's own */
 
-/*
- * Exit codes. 0 means that the context is gone, or that the broker ended before there was a
- * context.
- */
+/* Most dma-bufs and sync_files of an engine that may use drivers. */
+#define WORKER_DRIVERS_FILES 64
+
+/* Exit codes. 0: the context is gone, or the broker went before there was a context. */
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
 	WORKER_EXIT_BUS_ERROR = 2,

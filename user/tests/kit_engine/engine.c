@@ -95,34 +95,97 @@ static const struct nna_engine_buffers buffers = {
 	.copy_out = copy_out,
 };
 
-/* ---- executions ---- */
+/* ---- the device: a thread that ends executions, and the tests' exporter if it is there ---- */
 
-/* Signals after a while, as hardware would. */
-static void *be_hardware(void *arg)
+#define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	float wish;			/* 0: no work waits */
+	struct nna_engine_execution *execution;
+	struct nn_execution *arguments;
+	void *prepared;
+	int buffer;			/* of the exporter's file; 0: none yet */
+} device = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* Under the lock. Ends an execution by its result, twice; or waits for the client's end first. */
+static void end_deferred(const struct nna_engine *engine)
 {
-	struct exporter *exporter = arg;
+	struct pollfd gone = { .fd = nna_engine_gone_file(device.execution), .events = POLLIN };
+	struct nn_error err = { "" }, again = { "" };
+	enum nn_status status;
 
-	usleep(KIT_ENGINE_FENCE_US);
-	nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
-	ioctl(exporter->fd, EXPORTER_SIGNAL);
-	exporter_close(exporter);
-	free(exporter);
+	if (device.wish == KIT_ENGINE_NEVER)
+		poll(&gone, 1, -1);
+	status = cpu_engine.execute(engine, device.prepared, device.execution, device.arguments,
+				    &err);
+	nna_engine_end(device.execution, status, err.message, NULL);
+	nna_engine_end(device.execution, status, NULL, &again);
+	nna_engine_log(NNA_ENGINE_INFO, "was refused: %s", again.message);
+}
+
+static void *be_device(void *arg)
+{
+	pthread_mutex_lock(&device.lock);
+	for (;;) {
+		while (!device.wish)
+			pthread_cond_wait(&device.changed, &device.lock);
+		if (device.wish == KIT_ENGINE_FENCED) {
+			/* A process may poll, but not sleep. */
+			poll(NULL, 0, KIT_ENGINE_FENCE_US / 1000);
+			nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
+			ioctl(nna_engine_file(1), EXPORTER_SIGNAL);
+		} else {
+			end_deferred(arg);
+		}
+		device.wish = 0;
+		pthread_cond_broadcast(&device.changed);
+	}
 	return NULL;
 }
 
-/* Gives the execution's end to the fence of the tests' exporter. */
+/* Takes the device for one piece of work, under the lock. */
+static void lock_device(void)
+{
+	pthread_mutex_lock(&device.lock);
+	while (device.wish)
+		pthread_cond_wait(&device.changed, &device.lock);
+}
+
+static enum nn_status defer(struct nna_engine_execution *execution, void *prepared,
+			    struct nn_execution *arguments, float wish)
+{
+	lock_device();
+	device.execution = execution;
+	device.arguments = arguments;
+	device.prepared = prepared;
+	device.wish = wish;
+	pthread_cond_broadcast(&device.changed);
+	pthread_mutex_unlock(&device.lock);
+	return NNA_ENGINE_DEFERRED;
+}
+
+/* Gives the execution's end to a fence of the exporter, which signals after a while. */
 static bool leave_to_fence(struct nna_engine_execution *execution)
 {
-	struct exporter *exporter = calloc(1, sizeof(*exporter));
-	pthread_t thread;
+	bool is_fenced;
 	int fence = -1;
 
-	if (!exporter || !exporter_open(exporter, 0) || ioctl(exporter->fd, EXPORTER_FENCE, 1))
-		return false;
-	fence = buffer_fence(exporter->buffer);
-	return fence >= 0 && nna_engine_end_with_fence(execution, fence) &&
-	       !pthread_create(&thread, NULL, be_hardware, exporter) && !pthread_detach(thread);
+	lock_device();
+	if (!device.buffer)
+		device.buffer = ioctl(nna_engine_file(1), EXPORTER_CREATE, 0);
+	if (device.buffer > 0 && !ioctl(nna_engine_file(1), EXPORTER_FENCE, 1))
+		fence = buffer_fence(device.buffer);
+	if (fence >= 0 && nna_engine_end_with_fence(execution, fence))
+		device.wish = KIT_ENGINE_FENCED;
+	pthread_cond_broadcast(&device.changed);
+	is_fenced = device.wish == KIT_ENGINE_FENCED;
+	pthread_mutex_unlock(&device.lock);
+	return is_fenced;
 }
+
+/* ---- executions ---- */
 
 /* Whether the dma-buf of an argument's memory is that memory. */
 static bool look_at_file(struct nna_engine_execution *execution, const struct nn_arg *arg)
@@ -172,62 +235,7 @@ static enum nn_status get_entry(char key, struct nn_error *err)
 	return status;
 }
 
-/* ---- executions that another thread ends ---- */
-
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	struct nna_engine_execution *execution;	/* NULL: none waits */
-	struct nn_execution *arguments;
-	void *prepared;
-	bool waits_for_end;		/* of the client */
-} deferred = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
-
-static void *end_deferred(void *arg)
-{
-	const struct nna_engine *engine = arg;
-
-	for (;;) {
-		struct pollfd gone = { .events = POLLIN };
-		struct nn_error err = { "" }, again = { "" };
-		struct nna_engine_execution *execution;
-		enum nn_status status;
-
-		pthread_mutex_lock(&deferred.lock);
-		while (!deferred.execution)
-			pthread_cond_wait(&deferred.changed, &deferred.lock);
-		execution = deferred.execution;
-		gone.fd = nna_engine_gone_file(execution);
-		if (deferred.waits_for_end)
-			poll(&gone, 1, -1);
-		status = cpu_engine.execute(engine, deferred.prepared, execution,
-					    deferred.arguments, &err);
-		deferred.execution = NULL;
-		pthread_cond_broadcast(&deferred.changed);
-		pthread_mutex_unlock(&deferred.lock);
-		nna_engine_end(execution, status, err.message, NULL);
-		nna_engine_end(execution, status, NULL, &again);
-		nna_engine_log(NNA_ENGINE_INFO, "was refused: %s", again.message);
-	}
-	return NULL;
-}
-
-static enum nn_status defer(struct nna_engine_execution *execution, void *prepared,
-			    struct nn_execution *arguments, bool waits_for_end)
-{
-	pthread_mutex_lock(&deferred.lock);
-	while (deferred.execution)
-		pthread_cond_wait(&deferred.changed, &deferred.lock);
-	deferred.execution = execution;
-	deferred.prepared = prepared;
-	deferred.arguments = arguments;
-	deferred.waits_for_end = waits_for_end;
-	pthread_cond_broadcast(&deferred.changed);
-	pthread_mutex_unlock(&deferred.lock);
-	return NNA_ENGINE_DEFERRED;
-}
-
-/* Returns the first input if it is a single number; otherwise 0. */
+/* Returns the first input, if it is one number, or 0. */
 static float wish_of(const struct nn_execution *e)
 {
 	float wish = 0;
@@ -322,23 +330,27 @@ static bool double_by_device(struct nna_engine_execution *execution, struct nn_e
 	struct exporter_dma word = {
 		.offset = (uint32_t)((char *)e->inputs[0].data - (char *)region->base),
 	};
-	struct exporter_import import = { .fd = nna_engine_region_file(execution, e->inputs[0].data) };
-	struct exporter device;
+	struct exporter_import import = {
+		.fd = nna_engine_region_file(execution, e->inputs[0].data),
+	};
 	bool done = false, is_fenced = false;
 	float number;
 
-	if (import.fd < 0 || !exporter_open(&device, 0))
+	if (import.fd < 0)
 		return false;
-	if (!ioctl(device.fd, EXPORTER_IMPORT, &import) && !ioctl(device.fd, EXPORTER_DMA, &word)) {
+	lock_device();
+	if (!ioctl(nna_engine_file(1), EXPORTER_IMPORT, &import)) {
+		done = !ioctl(nna_engine_file(1), EXPORTER_DMA, &word);
 		memcpy(&number, &word.value, sizeof(number));
 		is_fenced = number == KIT_ENGINE_FENCED;
 		number *= 2;
 		memcpy(&word.value, &number, sizeof(number));
 		word.offset = (uint32_t)((char *)e->outputs[0].data - (char *)region->base);
 		word.write = 1;
-		done = !ioctl(device.fd, EXPORTER_DMA, &word);
+		done = done && !ioctl(nna_engine_file(1), EXPORTER_DMA, &word);
+		ioctl(nna_engine_file(1), EXPORTER_DETACH);
 	}
-	exporter_close(&device);
+	pthread_mutex_unlock(&device.lock);
 	close(import.fd);
 	e->shapes[0] = (struct nn_output_shape){ .rank = 1, .dims = { 1 }, .sufficient = true };
 	e->shapes_known = true;
@@ -360,7 +372,9 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		       nn_fail(err, NN_GENERAL_FAILURE, "the device does not reach the memory");
 	wish = wish_of(&e);
 	if (wish == KIT_ENGINE_DEFERRED || wish == KIT_ENGINE_NEVER)
-		return defer(execution, prepared, arguments, wish == KIT_ENGINE_NEVER);
+		return defer(execution, prepared, arguments, wish);
+	if (wish == KIT_ENGINE_LOST)
+		return nn_fail(err, NN_DEAD_OBJECT, KIT_ENGINE_IS_LOST);
 	if (!obey(execution, arguments, err))
 		return nn_fail(err, NN_GENERAL_FAILURE, "no fence, dma-buf or file can be had");
 	if (begin(execution, arguments, &p)) {
@@ -600,7 +614,7 @@ static bool start(const struct nna_engine *engine)
 
 	put_entry('s', NULL);
 	return cpu_engine.start(engine) &&
-	       !pthread_create(&thread, NULL, end_deferred, (void *)engine) &&
+	       !pthread_create(&thread, NULL, be_device, (void *)engine) &&
 	       !pthread_detach(thread);
 }
 
@@ -609,7 +623,16 @@ static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
 	.requests = requests, .num_requests = 1,
 };
-static const struct nna_engine_file *const files[] = { &random_file, NULL };
+static const uint32_t exporter_requests[] = {
+	EXPORTER_CREATE, EXPORTER_FENCE, EXPORTER_SIGNAL, EXPORTER_IMPORT, EXPORTER_DMA,
+	EXPORTER_DETACH,
+};
+static const struct nna_engine_file exporter_file = {
+	.size = sizeof(exporter_file), .use = NNA_ENGINE_FILE_WRITE, .path = EXPORTER_PATH,
+	.requests = exporter_requests,
+	.num_requests = sizeof(exporter_requests) / sizeof(exporter_requests[0]),
+};
+static const struct nna_engine_file *files[] = { &random_file, NULL, NULL };
 
 int main(int argc, char **argv)
 {
@@ -626,6 +649,10 @@ int main(int argc, char **argv)
 	engine.log = write_line;
 	engine.buffers = &buffers;
 	engine.files = files;
+	if (!access(EXPORTER_PATH, R_OK | W_OK)) {
+		files[1] = &exporter_file;
+		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
+	}
 	engine.start = start;
 	engine.store_identity = getenv(KIT_ENGINE_IDENTITY);
 	cut_files(&engine);

@@ -54,10 +54,11 @@
 #define KIT_ENGINE_NEVER 677.0F
 #define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
 
-/*
- * The engine allows this many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this
- * reason.
- */
+/* Its device is lost. */
+#define KIT_ENGINE_LOST 678.0F
+#define KIT_ENGINE_IS_LOST "the device does not answer any more"
+
+/* It has so many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this. */
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
 
