@@ -579,6 +579,12 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 2), 0);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(get(1, i), 1);
+	/* A put in place of an entry takes the room of no other. */
+	assert_true(put_own(1, 4, 7));
+	assert_int_equal(get_as(1, 4, 7), 1);
+	assert_int_equal(get(1, 0), 1);
+	assert_int_equal(get(1, 3), 1);
+	assert_int_equal(get(1, 5), 1);
 }
 
 /* Puts entries again and again, each with two contents in turn. */

@@ -84,11 +84,9 @@ static bool finish(struct blob_store *store, sqlite3_stmt *s)
 	return false;
 }
 
-/* Reads the numbers of a statement's first row. Returns false if there is no row. */
-static bool ask_row(struct blob_store *store, const char *sql, int64_t number, int64_t *row,
-		    int columns)
+/* The first row of a statement, numbers, which is freed. False: it has none. */
+static bool first_row(struct blob_store *store, sqlite3_stmt *s, int64_t *row, int columns)
 {
-	sqlite3_stmt *s = prepare(store, sql, number, NULL, 0);
 	int error = s ? sqlite3_step(s) : SQLITE_DONE;
 
 	for (int i = 0; error == SQLITE_ROW && i < columns; i++)
@@ -104,7 +102,7 @@ static int64_t ask(struct blob_store *store, const char *sql, int64_t number)
 {
 	int64_t answer;
 
-	return ask_row(store, sql, number, &answer, 1) ? answer : -1;
+	return first_row(store, prepare(store, sql, number, NULL, 0), &answer, 1) ? answer : -1;
 }
 
 static bool copy_hash(uint8_t to[DIGEST_SIZE], sqlite3_stmt *s, int column)
@@ -393,38 +391,35 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 		cache_index_is_current(store->index) && !find(store, uid, key, &row));
 }
 
+/* Other entries than the one that a put replaces: of its user, and of all. */
+#define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
+#define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"
+#define SUMS "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
+#define FIRST(entries) "SELECT file, model_size + data_size " entries " ORDER BY used LIMIT 1"
+
 /*
  * Removes entries, the least recently used first, until the totals that `sums` selects are within
  * the limits. The totals are read once, however many entries are removed.
  */
-static bool make_room(struct blob_store *store, const char *sums, const char *first, uint32_t uid,
-		      int64_t max_entries, uint64_t max_bytes, uint64_t size)
+static bool make_room(struct blob_store *store, const struct blob_work *work, bool of_all)
 {
+	const char *sums = of_all ? SUMS OF_ALL : SUMS OF_USER;
+	const char *first = of_all ? FIRST(OF_ALL) : FIRST(OF_USER);
+	const uint64_t size = work->blob.model_size + work->blob.data_size;
+	const uint64_t max_bytes = of_all ? store->limits.bytes : store->limits.bytes_per_user;
+	const int64_t max_entries = of_all ? BLOB_ALL : BLOB_PER_USER;
 	int64_t sum[2], entry[2];
 
-	if (!ask_row(store, sums, uid, sum, 2))
+	if (!first_row(store, prepare(store, sums, work->uid, work->key, 0), sum, 2))
 		return false;
 	for (; sum[0] >= max_entries || (uint64_t)sum[1] + size > max_bytes; sum[0]--) {
-		if (!ask_row(store, first, uid, entry, 2) || !forget(store, entry[0]))
+		if (!first_row(store, prepare(store, first, work->uid, work->key, 0), entry, 2) ||
+		    !forget(store, entry[0]))
 			return false;
 		remove_later(store, entry[0]);
 		sum[1] -= entry[1];
 	}
 	return true;
-}
-
-static bool make_all_room(struct blob_store *store, uint32_t uid, uint64_t size)
-{
-	return make_room(store, "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
-			 "FROM plan WHERE uid = ?1",
-			 "SELECT file, model_size + data_size FROM plan WHERE uid = ?1 "
-			 "ORDER BY used LIMIT 1", uid,
-			 BLOB_PER_USER, store->limits.bytes_per_user, size) &&
-	       make_room(store,
-			 "SELECT count(*), coalesce(sum(model_size + data_size), 0) FROM plan",
-			 "SELECT file, model_size + data_size FROM plan ORDER BY used LIMIT 1",
-			 uid, BLOB_ALL,
-			 store->limits.bytes, size);
 }
 
 /*
@@ -443,8 +438,8 @@ static int64_t next_file(struct blob_store *store)
 	return file;
 }
 
-/* Uses a transaction of its own, unless the caller has begun one. */
-static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64_t size)
+/* One transaction, unless the caller has begun one. */
+static int64_t make_room_and_name(struct blob_store *store, const struct blob_work *work)
 {
 	sqlite3 *db = cache_index_db(store->index);
 	bool own = db && sqlite3_get_autocommit(db);
@@ -452,7 +447,7 @@ static int64_t make_room_and_name(struct blob_store *store, uint32_t uid, uint64
 
 	if (own && !cache_index_begin(store->index))
 		return -1;
-	if (make_all_room(store, uid, size))
+	if (make_room(store, work, false) && make_room(store, work, true))
 		file = next_file(store);
 	if (own && !cache_index_commit(store->index)) {
 		blob_store_rolled_back(store);
@@ -503,7 +498,7 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 		.file = -1,
 	};
 	memcpy(work->key, key, sizeof(work->key));
-	work->number = make_room_and_name(store, uid, blob->model_size + blob->data_size);
+	work->number = make_room_and_name(store, work);
 	work->in_flight = work->number >= 0;
 	store->in_flight += work->in_flight;
 	return work->in_flight;
