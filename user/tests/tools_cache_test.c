@@ -60,11 +60,13 @@ static const char index_sql[] =
 	" used INTEGER NOT NULL, PRIMARY KEY (uid, token, hash)) WITHOUT ROWID;"
 	"CREATE TABLE plan (uid INTEGER NOT NULL, key BLOB NOT NULL, file INTEGER NOT NULL UNIQUE,"
 	" model_size INTEGER NOT NULL, data_size INTEGER NOT NULL, model_hash BLOB NOT NULL,"
-	" data_hash BLOB NOT NULL, used INTEGER NOT NULL, PRIMARY KEY (uid, key)) WITHOUT ROWID;"
+	" data_hash BLOB NOT NULL, used INTEGER NOT NULL, identity TEXT, PRIMARY KEY (uid, key))"
+	" WITHOUT ROWID;"
 	"INSERT INTO meta VALUES ('version', 'v7');"
 	"INSERT INTO hash VALUES (1000, x'01', x'01', 1), (1000, x'01', x'02', 2),"
 	" (1000, x'02', x'03', 3), (2000, x'01', x'01', 4);"
-	"INSERT INTO plan VALUES (0, x'01', 3, 10, 20, x'', x'', 5), (1000, x'02', 4, 100, 200, x'', x'', 6);";
+	"INSERT INTO plan VALUES (0, x'01', 3, 10, 20, x'', x'', 5, NULL),"
+	" (1000, x'02', 4, 100, 200, x'', x'', 6, 'an engine');";
 
 static int make_state(void **unused)
 {
@@ -140,15 +142,15 @@ static void test_show(void **unused)
 	(void)unused;
 	assert_prints("", 0,
 		      "made by v7\n"
-		      "      user   tokens   hashes    plans bytes of plans\n"
-		      "         0        0        0        1             30\n"
-		      "      1000        2        3        1            300\n"
-		      "      2000        1        1        0              0\n");
+		      "      user   tokens   hashes    plans  entries          bytes\n"
+		      "         0        0        0        1        0             30\n"
+		      "      1000        2        3        0        1            300\n"
+		      "      2000        1        1        0        0              0\n");
 	assert_prints("--json show", 0,
 		      "{\"state\": \"%s\", \"version\": \"v7\", \"users\": ["
-		      "{\"uid\": 0, \"tokens\": 0, \"hashes\": 0, \"plans\": 1, \"plan_bytes\": 30}, "
-		      "{\"uid\": 1000, \"tokens\": 2, \"hashes\": 3, \"plans\": 1, \"plan_bytes\": 300}, "
-		      "{\"uid\": 2000, \"tokens\": 1, \"hashes\": 1, \"plans\": 0, \"plan_bytes\": 0}]}\n");
+		      "{\"uid\": 0, \"tokens\": 0, \"hashes\": 0, \"plans\": 1, \"entries\": 0, \"plan_bytes\": 30}, "
+		      "{\"uid\": 1000, \"tokens\": 2, \"hashes\": 3, \"plans\": 0, \"entries\": 1, \"plan_bytes\": 300}, "
+		      "{\"uid\": 2000, \"tokens\": 1, \"hashes\": 1, \"plans\": 0, \"entries\": 0, \"plan_bytes\": 0}]}\n");
 }
 
 static void test_size(void **unused)
@@ -177,13 +179,13 @@ static void test_clear(void **unused)
 	assert_false(has_file("plans/4") || has_file("plans/5"));
 	assert_prints("", 0,
 		      "made by v7\n"
-		      "      user   tokens   hashes    plans bytes of plans\n"
-		      "         0        0        0        1             30\n"
-		      "      2000        1        1        0              0\n");
+		      "      user   tokens   hashes    plans  entries          bytes\n"
+		      "         0        0        0        1        0             30\n"
+		      "      2000        1        1        0        0              0\n");
 	assert_prints("--uid 1000 --json clear", 0, "{\"cleared\": 0}\n");
 	assert_prints("clear", 0, "2 entries cleared\n");
 	assert_false(has_file("plans/3"));
-	assert_prints("", 0, "made by v7\n      user   tokens   hashes    plans bytes of plans\n");
+	assert_prints("", 0, "made by v7\n      user   tokens   hashes    plans  entries          bytes\n");
 }
 
 static void test_refusals(void **unused)
@@ -275,7 +277,7 @@ static void test_keeper(void **unused)
 	static const struct {
 		struct cache_report head;
 		struct cache_report_user users[2];
-	} report = { { "v8" }, { { 1, 2, 3, 4, 5 }, { 6, 7, 8, 9, 10 } } };
+	} report = { { "v8" }, { { 1, 2, 3, 4, 5, 6 }, { 7, 8, 9, 10, 11, 12 } } };
 	struct cache_report endless;
 	char long_version[256];
 	static const char faults[] = "plan 3 is \"torn\"\nplan 4 is missing\n";
@@ -285,16 +287,16 @@ static void test_keeper(void **unused)
 	listen_as_keeper();
 	assert_asks("", &yes, all, &report, sizeof(report), 0,
 		    "made by v8\n"
-		    "      user   tokens   hashes    plans bytes of plans\n"
-		    "         1        2        3        4              5\n"
-		    "         6        7        8        9             10\n");
+		    "      user   tokens   hashes    plans  entries          bytes\n"
+		    "         1        2        3        4        5              6\n"
+		    "         7        8        9       10       11             12\n");
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
 	assert_asks("", &none, all, &report, sizeof(report.head), 0,
-		    "made by v8\n      user   tokens   hashes    plans bytes of plans\n");
+		    "made by v8\n      user   tokens   hashes    plans  entries          bytes\n");
 	/* A version that does not end is cut. */
 	memset(&endless, 'x', sizeof(endless));
 	snprintf(long_version, sizeof(long_version), "made by %.*s\n      user   tokens   hashes    plans "
-		 "bytes of plans\n", (int)sizeof(endless.version) - 1, endless.version);
+		 " entries          bytes\n", (int)sizeof(endless.version) - 1, endless.version);
 	assert_asks("", &none, all, &endless, sizeof(endless), 0, long_version);
 	assert_asks("--json clear", &yes, all, NULL, 0, 0, "{\"cleared\": 7}\n");
 	assert_int_equal(keeper.request.kind, CACHE_CLEAR);

@@ -139,7 +139,8 @@ static bool add_user(struct report *r, sqlite3_stmt *row)
 		.tokens = (uint64_t)sqlite3_column_int64(row, 1),
 		.hashes = (uint64_t)sqlite3_column_int64(row, 2),
 		.plans = (uint64_t)sqlite3_column_int64(row, 3),
-		.plan_bytes = (uint64_t)sqlite3_column_int64(row, 4),
+		.entries = (uint64_t)sqlite3_column_int64(row, 4),
+		.bytes = (uint64_t)sqlite3_column_int64(row, 5),
 	};
 	r->users = users;
 	return true;
@@ -177,9 +178,9 @@ static void print_json(const struct cache *c, const struct report *r)
 	fputs(", \"users\": [", stdout);
 	for (uint64_t i = 0; i < r->count; i++)
 		printf("%s{\"uid\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"hashes\": %" PRIu64
-		       ", \"plans\": %" PRIu64 ", \"plan_bytes\": %" PRIu64 "}", i ? ", " : "",
-		       r->users[i].uid, r->users[i].tokens, r->users[i].hashes, r->users[i].plans,
-		       r->users[i].plan_bytes);
+		       ", \"plans\": %" PRIu64 ", \"entries\": %" PRIu64 ", \"plan_bytes\": %" PRIu64
+		       "}", i ? ", " : "", r->users[i].uid, r->users[i].tokens, r->users[i].hashes,
+		       r->users[i].plans, r->users[i].entries, r->users[i].bytes);
 	puts("]}");
 }
 
@@ -187,11 +188,12 @@ static void print_table(const struct report *r)
 {
 	if (r->head.version[0])
 		printf("made by %s\n", r->head.version);
-	printf("%10s %8s %8s %8s %14s\n", "user", "tokens", "hashes", "plans", "bytes of plans");
+	printf("%10s %8s %8s %8s %8s %14s\n", "user", "tokens", "hashes", "plans", "entries",
+	       "bytes");
 	for (uint64_t i = 0; i < r->count; i++)
-		printf("%10" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %14" PRIu64 "\n",
-		       r->users[i].uid, r->users[i].tokens, r->users[i].hashes, r->users[i].plans,
-		       r->users[i].plan_bytes);
+		printf("%10" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %14" PRIu64
+		       "\n", r->users[i].uid, r->users[i].tokens, r->users[i].hashes,
+		       r->users[i].plans, r->users[i].entries, r->users[i].bytes);
 }
 
 static int show(struct cache *c)
@@ -427,7 +429,8 @@ int tool_cache(int argc, char **argv)
 		.about = "cache [OPTION]... [show|size|check|clear]\n\n"
 		"What the engine's compilation cache holds of each user: hashes of what it saved\n"
 		"for NNAPI's cache files, and plans that it keeps itself. For root.\n\n"
-		"  show            tokens, hashes and plans of each user; the default\n"
+		"  show            tokens, hashes, plans and entries of engines' own stores of each\n"
+		"                  user; the default\n"
 		"  size            bytes of the index and of the plans\n"
 		"  check           whether index and plans are whole; 1: they are not\n"
 		"  clear           forgets all; with --uid what one user has\n",

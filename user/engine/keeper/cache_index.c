@@ -639,7 +639,8 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 			.tokens = (uint64_t)sqlite3_column_int64(s, 1),
 			.hashes = (uint64_t)sqlite3_column_int64(s, 2),
 			.plans = (uint64_t)sqlite3_column_int64(s, 3),
-			.plan_bytes = (uint64_t)sqlite3_column_int64(s, 4),
+			.entries = (uint64_t)sqlite3_column_int64(s, 4),
+			.bytes = (uint64_t)sqlite3_column_int64(s, 5),
 		};
 
 		error = write_at(file, &user, sizeof(user), at) ? SQLITE_OK : SQLITE_IOERR;

@@ -25,15 +25,18 @@ struct cache_report {
 struct cache_report_user {
 	uint64_t uid;
 	uint64_t tokens, hashes;
-	uint64_t plans, plan_bytes;
+	uint64_t plans;
+	uint64_t entries;		/* of engines' own stores */
+	uint64_t bytes;			/* of both */
 };
 
 /* The rows, ordered by user as in the index. */
 #define CACHE_REPORT_SQL \
-	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(bytes) FROM" \
+	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(entries), sum(bytes) FROM" \
 	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans," \
-	"  0 AS bytes FROM hash GROUP BY uid UNION ALL" \
-	"  SELECT uid, 0, 0, count(*), sum(model_size + data_size) FROM plan GROUP BY uid)" \
+	"  0 AS entries, 0 AS bytes FROM hash GROUP BY uid UNION ALL" \
+	"  SELECT uid, 0, 0, sum(identity IS NULL), count(identity), sum(model_size + data_size)" \
+	"  FROM plan GROUP BY uid)" \
 	" GROUP BY uid ORDER BY uid"
 
 #endif /* NN_KIT_KEEPER_MESSAGE_H */
