@@ -1046,6 +1046,31 @@ static void test_cache_files(void **state)
 	unsetenv(KIT_ENGINE_FILES);
 }
 
+/* A second engine with the folder of one that runs does not start, and leaves that one alone. */
+static void test_taken_state(void **state)
+{
+	char option[80], first[sizeof(path)];
+	pid_t running;
+	int status;
+
+	snprintf(option, sizeof(option), "--state=%s", folder);
+	fork_engine(*state, option);
+	await_engine();
+	running = engine;
+	strcpy(first, path);
+	strcat(path, "2");
+	fork_engine(*state, option);
+	assert_int_equal(waitpid(engine, &status, 0), engine);
+	assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
+	strcpy(path, first);
+	engine = running;
+	check(nna_device_open(path, &device, &err));
+	check_kept();
+	nna_device_close(device);
+	stop_engine();
+	empty_folder();
+}
+
 /* ---- the engine's own store ---- */
 
 /* Executes a command of the store, in the next engine or this one. The reason is in err. */
@@ -1377,6 +1402,10 @@ int main(int argc, char **argv)
 		{ "test_cache_files by processes", test_cache_files, NULL, NULL,
 		  (void *)"--clients=processes" },
 		{ "test_cache_files by threads", test_cache_files, NULL, NULL,
+		  (void *)"--clients=threads" },
+		{ "test_taken_state by processes", test_taken_state, NULL, NULL,
+		  (void *)"--clients=processes" },
+		{ "test_taken_state by threads", test_taken_state, NULL, NULL,
 		  (void *)"--clients=threads" },
 		{ "test_store by processes", test_store, NULL, NULL, (void *)"--clients=processes" },
 		{ "test_store by threads", test_store, NULL, NULL, (void *)"--clients=threads" },

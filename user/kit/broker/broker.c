@@ -834,7 +834,7 @@ static bool open_engine(struct broker *b)
 		return false;
 	if (o->threads) {
 		start_keeper(b);
-		if (!o->threads->init(o->engine, keeper_connect(&b->keeper)))
+		if (b->keeper.is_taken || !o->threads->init(o->engine, keeper_connect(&b->keeper)))
 			return false;
 	}
 	b->engine = node_open(o->device, o->name, o->version, o->type,
@@ -880,7 +880,8 @@ static void run(struct broker *b)
 	/* An engine of the kit may keep no process ready. */
 	if (o->engine)
 		set_ready(b);
-	if (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper))
+	if (!b->keeper.is_taken &&
+	    (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper)))
 		loop(b);
 	/*
 	 * Close the node first, so that clients of ending workers see that they cannot prepare
@@ -896,7 +897,7 @@ int broker_run(struct engine_options *options)
 		.options = options,
 		.spawner = options->spawner,
 		.cgroup.base = -1,
-		.keeper = { .program = -1, .pidfd = -1, .socket = -1, .own = -1 },
+		.keeper = { .program = -1, .claim = -1, .pidfd = -1, .socket = -1, .own = -1 },
 		.engine = -1,
 		.signals = -1,
 		.epoll = -1,

@@ -94,6 +94,9 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(h->listener);
+	/* The lock is the engine's only. */
+	if (h->keeper.claim >= 0)
+		close(h->keeper.claim);
 	if (!session_begin_direct(commands, memory))
 		_exit(EXIT_FAILURE);
 	worker_serve(h->options->engine, commands, cache);
@@ -236,7 +239,7 @@ int direct_run(const struct engine_options *options)
 	h.fds = calloc(h.max + 2, sizeof(*h.fds));
 	keeper_start(&h.keeper, &options->keeper);
 	h.signals = node_open_signals();
-	runs = h.clients && h.fds && h.signals >= 0 &&
+	runs = h.clients && h.fds && h.signals >= 0 && !h.keeper.is_taken &&
 	       (!options->threads ||
 		options->threads->init(options->engine, keeper_connect(&h.keeper))) &&
 	       listen_at(&h, options->direct);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -112,6 +113,19 @@ __attribute__((noreturn)) static void execute(const struct keeper *keeper, int s
 
 /* ---- the broker's side ---- */
 
+/* Locks the folder, whose index and socket are one keeper's. False: another engine has it. */
+static bool claim(struct keeper *keeper)
+{
+	keeper->claim = open(keeper->options.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (keeper->claim < 0 || !flock(keeper->claim, LOCK_EX | LOCK_NB))
+		return true;
+	keeper->is_taken = errno == EWOULDBLOCK;
+	if (keeper->is_taken)
+		log_error("--state=%s: another engine uses this folder: give this one its own",
+			  keeper->options.folder);
+	return !keeper->is_taken;
+}
+
 static bool prepare(struct keeper *keeper)
 {
 	const char *folder = keeper->options.folder;
@@ -127,7 +141,7 @@ static bool prepare(struct keeper *keeper)
 		return false;
 	}
 	if ((!mkdir(folder, 0700) || errno == EEXIST) && !access(folder, R_OK | W_OK | X_OK))
-		return true;
+		return claim(keeper);
 	log_warning("no compilation cache: %s: %s", folder, strerror(errno));
 	return false;
 }
@@ -162,7 +176,7 @@ static bool start_process(struct keeper *keeper)
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options)
 {
 	*keeper = (struct keeper){
-		.options = *options, .program = -1, .pidfd = -1, .socket = -1, .own = -1,
+		.options = *options, .program = -1, .claim = -1, .pidfd = -1, .socket = -1, .own = -1,
 	};
 	if (!options->folder)
 		return false;
@@ -257,6 +271,9 @@ void keeper_stop(struct keeper *keeper)
 		close(keeper->program);
 	if (keeper->own >= 0)
 		close(keeper->own);
+	if (keeper->claim >= 0)
+		close(keeper->claim);
+	keeper->claim = -1;
 	keeper->program = -1;
 	keeper->own = -1;
 }

@@ -41,13 +41,15 @@ struct keeper {
 	int socket;			/* -1: none */
 	int own;			/* the broker's end of keeper_connect()'s socket, or -1 */
 	int program;
+	int claim;			/* the folder, locked; -1: not */
+	bool is_taken;			/* another engine has locked it */
 	char version[160];		/* version of the index */
 	uint64_t started_ns;
 };
 
 /*
- * Starts the keeper once its folder exists and is writable. Returns false if there is no keeper; a
- * log line says why unless no cache is wanted.
+ * Starts the keeper once its folder exists and is writable. False: there is no keeper; a log line
+ * says why unless no cache is wanted. If is_taken is set, the engine must not serve.
  */
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
