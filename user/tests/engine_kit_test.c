@@ -382,6 +382,7 @@ static void test_options(void **state)
 	e.load_plugin = NULL;
 	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
 			NNA_ENGINE_MAY_USE_DRIVERS;
+	e.files = files;
 	for (int threads = 0; threads < 2; threads++) {
 		logged[0] = '\0';
 		run_engine(&e, (const char *[]){ "--device=/none",
@@ -391,6 +392,7 @@ static void test_options(void **state)
 				 threads);
 		assert_int_equal(!strstr(logged, "processes may use dma-bufs and fences of drivers\n"),
 				 threads);
+		assert_int_equal(!strstr(logged, "processes may use /dev/null\n"), threads);
 	}
 	e.execute = NULL;
 	assert_int_equal(run_engine(&e, (const char *[]){ ON_NULL, NULL }), 1);
