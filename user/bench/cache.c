@@ -257,8 +257,7 @@ static void bench_vm(void)
 {
 	static double floors[RUNS], cacheds[RUNS], colds[RUNS];
 	struct worker w = { .wire = NULL };
-	struct nna_prepare_options options = { .size = sizeof(options),
-					       .preference = 1, .priority = 1 };
+	struct nna_prepare_options options = { .size = sizeof(options) };
 	struct nna_cache cache = { .size = sizeof(cache),
 				   .num_model_files = 1, .num_data_files = 1 };
 	struct nn_error not_saved = { "" };

@@ -103,7 +103,8 @@ static void bench_copies(void)
 	struct nna_buffer *b;
 	uint32_t token;
 
-	check(nna_buffer_allocate(device, NULL, &p, 1, &role, 1, NULL, 0, &b, &token, &err));
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .inputs = &role, .num_inputs = 1), &b, &token, &err));
 	for (int s = 0; s < COPY_SUBJECTS; s++)
 		copy_once((enum copy)s, b, one, other);
 	for (int i = 0; i < COPIES; i++)
@@ -127,7 +128,7 @@ static void execute(struct nna_burst *burst, struct nna_memory *m)
 	const struct nna_argument out = { .offset = MIB / 2, .length = MIB / 2 };
 	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 
-	check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_burst_execute(burst, &r, NULL, NULL, &err));
 }
 
 /*
@@ -140,7 +141,8 @@ static double execute_once(struct nna_burst *burst, struct nna_memory *kept, int
 	struct nna_memory *m = kept;
 
 	if (!kept)
-		check(nna_memory_import(device, file, PROT_READ | PROT_WRITE, 0, MIB, &m, &err));
+		check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
+					.prot = PROT_READ | PROT_WRITE, .length = MIB), &m, &err));
 	execute(burst, m);
 	if (!kept)
 		nna_memory_free(m);
@@ -157,7 +159,8 @@ static void bench_mapping(void)
 
 	require(file >= 0 && !ftruncate(file, MIB), "no memfd");
 	check(nna_burst_create(p, NULL, &burst, &err));
-	check(nna_memory_import(device, file, PROT_READ | PROT_WRITE, 0, MIB, &kept, &err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
+				.prot = PROT_READ | PROT_WRITE, .length = MIB), &kept, &err));
 	for (int i = 0; i < 10; i++) {
 		execute_once(burst, kept, file);
 		execute_once(burst, NULL, file);

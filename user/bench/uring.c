@@ -120,8 +120,7 @@ static void run_ring(unsigned int depth)
 			exit(1);
 		while (!io_uring_peek_cqe(&b.ring, &cqe)) {
 			submission = io_uring_cqe_get_data(cqe);
-			check(nna_submission_result(submission, cqe->res, NULL, NULL, NULL,
-						    &b.err));
+			check(nna_submission_result(submission, cqe->res, NULL, &b.err));
 			io_uring_cqe_seen(&b.ring, cqe);
 			done++;
 			if (submitted < COUNT) {
@@ -135,7 +134,7 @@ static void run_ring(unsigned int depth)
 static void run_ioctl(void)
 {
 	for (int i = 0; i < COUNT; i++)
-		check(nna_execute(b.prepared, &b.request, NULL, NULL, NULL, NULL, &b.err));
+		check(nna_execute(b.prepared, &b.request, NULL, NULL, &b.err));
 }
 
 /* Executions per second in one turn. */

@@ -72,7 +72,7 @@ static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory
 		data[i] = (float)i;
 		data[COUNT + i] = 10;
 	}
-	status = nna_execute(prepared, &request, NULL, NULL, NULL, NULL, err);
+	status = nna_execute(prepared, &request, NULL, NULL, err);
 	for (int i = 0; !status && i < COUNT; i++)
 		printf("%g + %g = %g\n", data[i], data[COUNT + i], data[2 * COUNT + i]);
 	return status;

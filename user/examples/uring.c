@@ -89,7 +89,7 @@ static enum nn_status take(struct io_uring *ring, struct nna_submission *const *
 	if (error)
 		return fail(err, "io_uring", error);
 	done = io_uring_cqe_get_data(cqe);
-	status = nna_submission_result(done, cqe->res, NULL, NULL, NULL, err);
+	status = nna_submission_result(done, cqe->res, NULL, err);
 	io_uring_cqe_seen(ring, cqe);
 	for (i = 0; submissions[i] != done; i++)
 		;

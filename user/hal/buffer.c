@@ -12,6 +12,7 @@
 #include "error.h"
 #include "memory.h"
 #include "prepare.h"
+#include "sized.h"
 #include "submit.h"
 
 /* A buffer of open size begins with whole elements that fill a page or nearly. */
@@ -355,25 +356,29 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 	return status;
 }
 
-enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
-				   struct nna_prepared_model *const *models, uint32_t num_models,
-				   const struct nna_role *input_roles, uint32_t num_input_roles,
-				   const struct nna_role *output_roles, uint32_t num_output_roles,
+enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_roles *roles,
 				   struct nna_buffer **buffer, uint32_t *token,
 				   struct nn_error *err)
 {
 	static const struct nna_buffer_desc open;
-	const struct role_list lists[] = {
-		{ models, num_models, input_roles, num_input_roles, NNACCEL_ROLE_INPUT },
-		{ models, num_models, output_roles, num_output_roles, NNACCEL_ROLE_OUTPUT },
-	};
+	const struct nna_buffer_desc *desc;
+	struct nna_buffer_roles r;
 	struct nna_buffer *b;
 	enum nn_status status;
 
 	nna_error_clear(err);
 	*buffer = NULL;
 	*token = 0;
-	desc = desc ? desc : &open;
+	status = NNA_TAKE(&r, desc, roles, "buffer: the roles", err);
+	if (status)
+		return status;
+	desc = r.desc ? r.desc : &open;
+
+	const struct role_list lists[] = {
+		{ r.models, r.num_models, r.inputs, r.num_inputs, NNACCEL_ROLE_INPUT },
+		{ r.models, r.num_models, r.outputs, r.num_outputs, NNACCEL_ROLE_OUTPUT },
+	};
+
 	status = check_request(device, lists, desc, err);
 	if (status)
 		return status;

@@ -159,7 +159,8 @@ static enum nn_status map_rings(struct nna_burst *b, uint64_t spin_ns, struct nn
 static enum nn_status create(struct nna_burst *b, const struct nna_burst_options *options,
 			     struct nn_error *err)
 {
-	uint64_t spin_ns = nn_spin_budget(options->spin_us, b->prepared->low_power);
+	const int spin_us = !options->spin_us ? -1 : options->spin_us < 0 ? 0 : options->spin_us;
+	const uint64_t spin_ns = nn_spin_budget(spin_us, b->prepared->low_power);
 	char message[NNACCEL_MAX_MESSAGE] = "";
 	struct nnaccel_burst_create c = {
 		.size = sizeof(c),
@@ -215,7 +216,7 @@ enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 				const struct nna_burst_options *options,
 				struct nna_burst **burst, struct nn_error *err)
 {
-	struct nna_burst_options o = { .size = sizeof(o), .spin_us = -1 };
+	struct nna_burst_options o = { .size = sizeof(o) };
 	enum nn_status status = NN_OK;
 	struct nna_burst *b;
 
@@ -374,13 +375,12 @@ static enum nn_status receive_result(struct nna_burst *b, const struct nna_reque
 
 /* Copies shapes and times; the status comes from the worker. */
 static enum nn_status take_result(const struct nna_request *r, const struct nn_result *result,
-				  struct nna_output_shape *shapes, uint32_t *num_shapes,
-				  struct nna_timing *timing, struct nn_error *err)
+				  const struct nna_results *to, struct nn_error *err)
 {
 	enum nn_status status = NN_OK, bad;
 
-	timing->on_device_us = nna_microseconds(result->device_ns);
-	timing->in_driver_us = nna_microseconds(result->driver_ns);
+	to->timing->on_device_us = nna_microseconds(result->device_ns);
+	to->timing->in_driver_us = nna_microseconds(result->driver_ns);
 	if (result->status)
 		status = nna_fail_status("burst", result->status, result->message, err);
 	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
@@ -388,10 +388,10 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 	if (result->num_outputs != r->num_outputs)
 		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the engine gave %u of %u output "
 			       "shapes", result->num_outputs, r->num_outputs);
-	bad = shapes ? nna_get_shapes(result->shapes, r->num_outputs, shapes, err) : NN_OK;
+	bad = to->shapes ? nna_get_shapes(result->shapes, r->num_outputs, to->shapes, err) : NN_OK;
 	if (bad)
 		return bad;
-	*num_shapes = r->num_outputs;
+	*to->num_shapes = r->num_outputs;
 	return status;
 }
 
@@ -400,8 +400,7 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
  * caller to use the ioctl.
  */
 static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
-			      bool *sent, struct nna_output_shape *shapes, uint32_t *num_shapes,
-			      struct nna_timing *timing, struct nn_error *err)
+			      bool *sent, const struct nna_results *to, struct nn_error *err)
 {
 	struct nn_result result;
 	enum nn_status status;
@@ -415,27 +414,24 @@ static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, 
 	if (!*sent)
 		return NN_OK;
 	status = receive_result(b, r, &result, err);
-	return status ? status : take_result(r, &result, shapes, num_shapes, timing, err);
+	return status ? status : take_result(r, &result, to, err);
 }
 
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,
-				 struct nna_output_shape *shapes, uint32_t *num_shapes,
-				 struct nna_timing *timing, struct nn_error *err)
+				 const struct nna_results *results, struct nn_error *err)
 {
 	struct nna_execute_options o;
-	struct nna_timing no_timing;
+	struct nna_spare spare;
 	enum nn_status status;
+	struct nna_results w;
 	struct nna_request r;
-	uint32_t no_count;
 	bool sent = false;
 
 	nna_error_clear(err);
-	timing = timing ? timing : &no_timing;
-	num_shapes = num_shapes ? num_shapes : &no_count;
-	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
-	*num_shapes = 0;
-	status = nna_take_request(&r, request, err);
+	status = nna_take_results(&w, results, &spare, err);
+	if (!status)
+		status = nna_take_request(&r, request, err);
 	if (!status)
 		status = nna_take_options(&o, options, err);
 	if (status)
@@ -446,14 +442,12 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 	status = nna_memories_hold(burst->device, "execute", r.memories, r.num_memories, err);
 	if (!status) {
 		if (!o.deadline_ns && !o.loop_timeout_ns && !o.attributes && may_fit(burst, &r))
-			status = execute(burst, &r, o.measure, &sent, shapes, num_shapes, timing,
-					 err);
+			status = execute(burst, &r, o.measure, &sent, &w, err);
 		if (sent && !status)
 			nna_deferred_executed(burst->prepared);
 		if (!sent && !status) {
 			nn_ring_count_fallback(&burst->ring);
-			status = nna_execute(burst->prepared, &r, &o, shapes, num_shapes, timing,
-					     err);
+			status = nna_execute(burst->prepared, &r, &o, &w, err);
 		}
 		nna_memories_release(r.memories, r.num_memories);
 	}

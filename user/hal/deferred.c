@@ -83,7 +83,7 @@ static void *save(void *arg)
 		atomic_store(&deferred->next, TUNED_EXECUTIONS);
 	}
 	if (deferred->cache.saved_late)
-		deferred->cache.saved_late(reason.message);
+		deferred->cache.saved_late(deferred->cache.saved_late_data, reason.message);
 	return NULL;
 }
 

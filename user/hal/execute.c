@@ -32,6 +32,23 @@ enum nn_status nna_take_options(struct nna_execute_options *ours,
 	return NN_OK;
 }
 
+enum nn_status nna_take_results(struct nna_results *ours, const struct nna_results *results,
+				struct nna_spare *spare, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	*ours = (struct nna_results){ .size = sizeof(*ours) };
+	if (results)
+		status = NNA_TAKE(ours, timing, results, "execute: the results", err);
+	if (status)
+		return status;
+	ours->num_shapes = ours->num_shapes ? ours->num_shapes : &spare->num_shapes;
+	ours->timing = ours->timing ? ours->timing : &spare->timing;
+	*ours->num_shapes = 0;
+	*ours->timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
+	return NN_OK;
+}
+
 static enum nn_status make_room(struct nna_call *c, const struct nna_request *r,
 				struct nn_error *err)
 {
@@ -226,23 +243,22 @@ enum nn_status nna_call_read_back(struct nna_call *c, int error, bool was_past, 
 }
 
 enum nn_status nna_call_results(const struct nna_call *c, enum nn_status status,
-				struct nna_output_shape *shapes, uint32_t *num_shapes,
-				struct nna_timing *timing, struct nn_error *err)
+				const struct nna_results *to, struct nn_error *err)
 {
 	const struct nnaccel_execute *e = &c->execute;
 	enum nn_status bad;
 
-	timing->on_device_us = nna_microseconds(e->out_device_ns);
-	timing->in_driver_us = nna_microseconds(e->out_driver_ns);
+	to->timing->on_device_us = nna_microseconds(e->out_device_ns);
+	to->timing->in_driver_us = nna_microseconds(e->out_driver_ns);
 	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
 		return status;
 	if (e->out_num_shapes != e->num_outputs)
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u output "
 			       "shapes", e->out_num_shapes, e->num_outputs);
-	bad = shapes ? nna_get_shapes(c->shapes, e->num_outputs, shapes, err) : NN_OK;
+	bad = to->shapes ? nna_get_shapes(c->shapes, e->num_outputs, to->shapes, err) : NN_OK;
 	if (bad)
 		return bad;
-	*num_shapes = e->num_outputs;
+	*to->num_shapes = e->num_outputs;
 	return status;
 }
 
@@ -268,24 +284,20 @@ static enum nn_status submit(struct nna_call *c, bool *again, struct nn_error *e
 
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
-			   struct nna_output_shape *shapes, uint32_t *num_shapes,
-			   struct nna_timing *timing, struct nn_error *err)
+			   const struct nna_results *results, struct nn_error *err)
 {
 	struct nna_execute_options o;
-	struct nna_timing no_timing;
+	struct nna_spare spare;
 	enum nn_status status;
+	struct nna_results w;
 	struct nna_request r;
-	uint32_t no_count;
 	struct nna_call c;
 	bool again;
 
 	nna_error_clear(err);
-	timing = timing ? timing : &no_timing;
-	num_shapes = num_shapes ? num_shapes : &no_count;
-	*timing = (struct nna_timing){ NNA_TIME_NONE, NNA_TIME_NONE };
-	*num_shapes = 0;
-
-	status = nna_take_request(&r, request, err);
+	status = nna_take_results(&w, results, &spare, err);
+	if (!status)
+		status = nna_take_request(&r, request, err);
 	if (!status)
 		status = nna_take_options(&o, options, err);
 	if (!status)
@@ -300,7 +312,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 			nna_error_clear(err);
 			status = submit(&c, &again, err);
 		}
-		status = nna_call_results(&c, status, shapes, num_shapes, timing, err);
+		status = nna_call_results(&c, status, &w, err);
 	}
 	nna_call_end(&c);
 	if (!status)

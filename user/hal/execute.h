@@ -39,6 +39,16 @@ struct nna_call {
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
+
+/* Room for results that the caller does not want. */
+struct nna_spare {
+	uint32_t num_shapes;
+	struct nna_timing timing;
+};
+
+/* Copies `results`, with no pointer but `shapes` NULL, and begins with none. */
+enum nn_status nna_take_results(struct nna_results *ours, const struct nna_results *results,
+				struct nna_spare *spare, struct nn_error *err);
 enum nn_status nna_take_options(struct nna_execute_options *ours,
 				const struct nna_execute_options *options, struct nn_error *err);
 
@@ -64,13 +74,9 @@ enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execut
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
 
-/*
- * Returns shapes and times of a call with that status. `shapes` has room for all outputs, or is
- * NULL.
- */
+/* Gives shapes and times of a call with that status to what nna_take_results() took. */
 enum nn_status nna_call_results(const struct nna_call *call, enum nn_status status,
-				struct nna_output_shape *shapes, uint32_t *num_shapes,
-				struct nna_timing *timing, struct nn_error *err);
+				const struct nna_results *to, struct nn_error *err);
 
 void nna_call_end(struct nna_call *call);
 

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "execute.h"
 #include "fence.h"
+#include "sized.h"
 #include "submit.h"
 
 /* The result of an execution. */
@@ -127,17 +128,15 @@ static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struc
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
 				  const struct nna_execute_options *options,
-				  const int *wait_for, uint32_t num_wait_for,
-				  uint64_t duration_ns, int *fence, struct nn_error *err)
+				  const struct nna_dependencies *after, int *fence,
+				  struct nn_error *err)
 {
 	struct nnaccel_submit s = {
 		.size = sizeof(s),
 		.flags = NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC,
 		.kind = NNACCEL_WORK_EXECUTE,
-		.dependencies = (uintptr_t)wait_for,
-		.num_dependencies = num_wait_for,
-		.duration_ns = duration_ns,
 	};
+	struct nna_dependencies d = { .size = sizeof(d) };
 	struct nna_execute_options o;
 	enum nn_status status;
 	struct nna_request r;
@@ -145,9 +144,15 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 	nna_error_clear(err);
 	*fence = -1;
-	if (num_wait_for > NNACCEL_MAX_DEPENDENCIES)
+	status = after ? NNA_TAKE(&d, duration_ns, after, "execute: the dependencies", err) : NN_OK;
+	if (status)
+		return status;
+	if (d.num_files > NNACCEL_MAX_DEPENDENCIES)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %u fences to wait for, at most "
-			       "%d are possible", num_wait_for, NNACCEL_MAX_DEPENDENCIES);
+			       "%d are possible", d.num_files, NNACCEL_MAX_DEPENDENCIES);
+	s.dependencies = (uintptr_t)d.files;
+	s.num_dependencies = d.num_files;
+	s.duration_ns = d.duration_ns;
 	status = nna_take_request(&r, request, err);
 	if (!status)
 		status = nna_take_options(&o, options, err);

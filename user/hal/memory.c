@@ -125,27 +125,31 @@ static enum nn_status fail_import(const struct nna_device *device, const char *w
 	return status == NN_INVALID_ARGUMENT && error != EBADF ? NN_GENERAL_FAILURE : status;
 }
 
-enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
-				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
+enum nn_status nna_memory_import(struct nna_device *device, const struct nna_file *file,
+				 struct nna_memory **memory, struct nn_error *err)
 {
-	uint64_t before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
-	struct nnaccel_pool_import i = {
-		.size = sizeof(i),
-		.fd = fd,
-		.prot = pool_prot(prot),
-		.offset = offset - before,
-		.length = before + size,
-	};
+	struct nnaccel_pool_import i = { .size = sizeof(i) };
+	enum nn_status status;
 	struct nna_memory *m;
+	struct nna_file f;
+	uint64_t before;
 	int error;
 
 	nna_error_clear(err);
-	if (!size || offset > INT64_MAX || size > INT64_MAX - offset)
+	status = NNA_TAKE(&f, length, file, "memory: the file", err);
+	if (status)
+		return status;
+	if (!f.length || f.offset > INT64_MAX || f.length > INT64_MAX - f.offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: offset %llu, length %llu",
-			       (unsigned long long)offset, (unsigned long long)size);
-	if (check_prot("memory", prot, err))
+			       (unsigned long long)f.offset, (unsigned long long)f.length);
+	if (check_prot("memory", f.prot, err))
 		return NN_INVALID_ARGUMENT;
-	m = memory_new(device, size, prot);
+	before = f.offset % (uint64_t)sysconf(_SC_PAGESIZE);
+	i.fd = f.fd;
+	i.prot = pool_prot(f.prot);
+	i.offset = f.offset - before;
+	i.length = before + f.length;
+	m = memory_new(device, f.length, f.prot);
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
 	m->is_imported = true;

@@ -239,7 +239,8 @@ static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		nn_fail(err, status, "supported operations: %s", strerror(errno));
 	else
-		status = nna_memory_import(device, fd, PROT_READ, 0, size, memory, err);
+		status = nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+					   .length = size), memory, err);
 	if (!status && ftruncate(fd, 0))
 		status = nn_fail(err, NN_GENERAL_FAILURE, "supported operations: %s",
 				 strerror(errno));
@@ -376,23 +377,30 @@ enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
 					const struct nna_prepare_options *options,
 					struct nn_error *err)
 {
+	static const uint32_t preferences[] = {
+		[NNA_PREFER_FAST_SINGLE_ANSWER] = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
+		[NNA_PREFER_LOW_POWER] = NNACCEL_PREFER_LOW_POWER,
+		[NNA_PREFER_SUSTAINED_SPEED] = NNACCEL_PREFER_SUSTAINED_SPEED,
+	};
+	static const uint32_t priorities[] = {
+		[NNA_PRIORITY_MEDIUM] = NNACCEL_PRIORITY_MEDIUM,
+		[NNA_PRIORITY_LOW] = NNACCEL_PRIORITY_LOW,
+		[NNA_PRIORITY_HIGH] = NNACCEL_PRIORITY_HIGH,
+	};
 	enum nn_status status;
 
-	*ours = (struct nna_prepare_options){
-		.size = sizeof(*ours),
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM,
-	};
-	if (!options)
-		return NN_OK;
-	status = NNA_TAKE(ours, attributes, options, "prepare: the options", err);
+	*ours = (struct nna_prepare_options){ .size = sizeof(*ours) };
+	status = options ? NNA_TAKE(ours, attributes, options, "prepare: the options", err) : NN_OK;
 	if (status)
 		return status;
-	if (ours->preference > NNACCEL_PREFER_SUSTAINED_SPEED)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: preference %u",
-			       ours->preference);
-	if (ours->priority > NNACCEL_PRIORITY_HIGH)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: priority %u", ours->priority);
+	if (ours->preference > NNA_PREFER_SUSTAINED_SPEED)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: preference %u, but the highest is %d",
+			       ours->preference, NNA_PREFER_SUSTAINED_SPEED);
+	if (ours->priority > NNA_PRIORITY_HIGH)
+		return nn_fail(err, NN_INVALID_ARGUMENT, "prepare: priority %u, but the highest is %d",
+			       ours->priority, NNA_PRIORITY_HIGH);
+	ours->preference = preferences[ours->preference];
+	ours->priority = priorities[ours->priority];
 	return NN_OK;
 }
 

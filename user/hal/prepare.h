@@ -18,8 +18,8 @@ struct nna_prepared_model {
 };
 
 /*
- * Copies a caller's options (NULL: the defaults) to this library's version. Returns
- * NN_INVALID_ARGUMENT if their size or a value is not valid.
+ * Copies a caller's options (NULL: the defaults) to this library's version, with preference and
+ * priority as the kernel has them. NN_INVALID_ARGUMENT: their size or a value is not valid.
  */
 enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
 					const struct nna_prepare_options *options,

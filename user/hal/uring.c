@@ -129,22 +129,21 @@ enum nn_status nna_submission_prepare(struct nna_submission *s, struct io_uring_
 }
 
 enum nn_status nna_submission_result(struct nna_submission *s, int res,
-				     struct nna_output_shape *shapes, uint32_t *num_shapes,
-				     struct nna_timing *timing, struct nn_error *err)
+				     const struct nna_results *results, struct nn_error *err)
 {
-	struct nna_timing no_timing;
+	struct nna_spare spare;
+	struct nna_results w;
 	enum nn_status status;
-	uint32_t no_count;
 	bool again, answered;
 
 	nna_error_clear(err);
-	timing = timing ? timing : &no_timing;
-	num_shapes = num_shapes ? num_shapes : &no_count;
-	*num_shapes = 0;
+	status = nna_take_results(&w, results, &spare, err);
+	if (status)
+		return status;
 	/* A failed execution has an error here, and a status only if the engine failed it. */
 	answered = res >= 0 || s->call.execute.out_status;
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
-	status = nna_call_results(&s->call, status, shapes, num_shapes, timing, err);
+	status = nna_call_results(&s->call, status, &w, err);
 	if (!status)
 		nna_deferred_executed(s->prepared);
 	return status;

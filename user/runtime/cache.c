@@ -169,9 +169,10 @@ static const char *where(const struct cache_options *cache)
 	return cache->dir ? cache->dir : "the files given";
 }
 
-/* Called on a thread of libnnaccel. */
-static void log_late(const char *reason)
+/* On a thread of libnnaccel. */
+static void log_late(void *data, const char *reason)
 {
+	(void)data;
 	if (reason[0])
 		nna_log(NNA_LOG_WARN, "a cache entry was not saved again: %s", reason);
 	else

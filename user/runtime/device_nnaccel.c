@@ -171,14 +171,27 @@ static int accel_finish(struct accel_prepared *accel, int result, struct prepare
 	return result;
 }
 
+static uint32_t preference_of(uint32_t preference)
+{
+	return preference == ANEURALNETWORKS_PREFER_LOW_POWER ? NNA_PREFER_LOW_POWER :
+	       preference == ANEURALNETWORKS_PREFER_SUSTAINED_SPEED ? NNA_PREFER_SUSTAINED_SPEED :
+	       NNA_PREFER_FAST_SINGLE_ANSWER;
+}
+
+/* The runtime counts priorities from the lowest on. */
+static uint32_t priority_of(uint32_t priority)
+{
+	return !priority ? NNA_PRIORITY_LOW : priority > 1 ? NNA_PRIORITY_HIGH : NNA_PRIORITY_MEDIUM;
+}
+
 static int prepare_graph(struct nna_device *device, const struct graph *graph,
 			 const struct prepare_options *options, const struct nna_cache *cache,
 			 struct nna_prepared_model **model, struct nn_error *err)
 {
 	const struct nna_prepare_options nna_options = {
 		.size = sizeof(nna_options),
-		.preference = options->preference,
-		.priority = options->priority,
+		.preference = preference_of(options->preference),
+		.priority = priority_of(options->priority),
 		.deadline_ns = options->deadline_ns,
 		.attributes = options->attributes,
 		.cache = cache,
@@ -212,8 +225,8 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 {
 	const struct nna_prepare_options nna_options = {
 		.size = sizeof(nna_options),
-		.preference = options->preference,
-		.priority = options->priority,
+		.preference = preference_of(options->preference),
+		.priority = priority_of(options->priority),
 		.deadline_ns = options->deadline_ns,
 		.attributes = options->attributes,
 	};
@@ -625,11 +638,13 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		begin_trace(request);
 	if (request->channel && request->channel->burst)
 		status = nna_burst_execute(request->channel->burst, &nna_request, &options,
-					   r->shapes, &num_shapes, &timing, err);
+					   NNA_SIZED(nna_results, .shapes = r->shapes,
+					   .num_shapes = &num_shapes, .timing = &timing), err);
 	else
-		status = nna_execute(accel->model, &nna_request, &options, r->shapes, &num_shapes,
-				     &timing, err);
-	/* An engine that does not support the requested times has done nothing. */
+		status = nna_execute(accel->model, &nna_request, &options, NNA_SIZED(nna_results,
+				     .shapes = r->shapes, .num_shapes = &num_shapes,
+				     .timing = &timing), err);
+	/* An engine that does not know what is asked for has done nothing. */
 	if (r->has_times && status == NN_INVALID_ARGUMENT) {
 		accel->has_no_times = true;
 		r->has_times = false;
@@ -773,9 +788,8 @@ static int execute_fenced(struct accel_prepared *accel, void *argument, struct n
 		};
 
 		result = rt_fail_status(err, nna_execute_fenced(accel->model, &nna_request,
-								&options, f->wait_for,
-								f->count, f->duration_ns,
-								f->fence, err));
+			&options, NNA_SIZED(nna_dependencies, .files = f->wait_for,
+			.num_files = f->count, .duration_ns = f->duration_ns), f->fence, err));
 	}
 	/* The kernel keeps what an execution needs. */
 	nna_memory_free(r.staging);
@@ -932,10 +946,10 @@ static int allocate(const ANeuralNetworksDevice *device, const struct prepared_r
 	memcpy(desc.dims, domain->operand.dims, sizeof(desc.dims));
 	result = handle_get(device->handle, &nna, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
-		result = rt_fail_status(err, nna_buffer_allocate(nna, &desc, models, count, in,
-								 num_in, out, num_out,
-								 &domain->buffer, &domain->token,
-								 err));
+		result = rt_fail_status(err, nna_buffer_allocate(nna, NNA_SIZED(nna_buffer_roles,
+			.desc = &desc, .models = models, .num_models = count, .inputs = in,
+			.num_inputs = num_in, .outputs = out, .num_outputs = num_out),
+			&domain->buffer, &domain->token, err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		domain->device = nna;
 	arena_free(&arena);

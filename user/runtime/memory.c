@@ -293,9 +293,11 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)
 		status = NN_OUT_OF_MEMORY;
 	else
-		/* As with mmap(), write access includes read access. */
-		status = nna_memory_import(device, memory->fd, memory->prot | PROT_READ,
-					   memory->offset, memory->size, &import->imported, err);
+		/* As with mmap(), what can be written can be read. */
+		status = nna_memory_import(device, NNA_SIZED(nna_file, .fd = memory->fd,
+					   .prot = memory->prot | PROT_READ,
+					   .offset = memory->offset, .length = memory->size),
+					   &import->imported, err);
 	if (status) {
 		free(import);
 		return status;

@@ -1040,7 +1040,10 @@ static void test_compile(void **state)
 						       .extension = "com.example.this" };
 	uint8_t pool[] = { 7, 8, 9 };
 	struct model_builder b;
-	const struct nn_operation *of = &b.operations[0][0];
+	struct nna_engine_plugin_use use = {
+		.size = sizeof(use), .model = &b.model, .subgraph = &b.subgraphs[0],
+		.of = &b.operations[0][0],
+	};
 	void *made;
 
 	(void)state;
@@ -1062,8 +1065,8 @@ static void test_compile(void **state)
 		called.result = cases[i].result;
 		b.model.relaxed = i % 2;
 		made = &b;
-		assert_int_equal(nna_engine_plugin_compile(&o, &b.model, &b.subgraphs[0], of,
-							   i ? &attributes : NULL, &made, &err),
+		use.attributes = i ? &attributes : NULL;
+		assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, &err),
 				 cases[i].status);
 		assert_string_equal(err.message, cases[i].message);
 		assert_ptr_equal(made, cases[i].status ? NULL : &called);
@@ -1084,11 +1087,13 @@ static void test_compile(void **state)
 	assert_int_equal(called.released, 0);
 	nna_engine_plugin_release(&o, &called);
 	assert_int_equal(called.released, 1);
-	/* An operation that prepares nothing has nothing to release. */
+	use.size--;
+	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_INVALID_ARGUMENT);
+	use.size++;
+	/* One that prepares nothing has nothing to release. */
 	descriptor.compile = NULL;
 	made = &b;
-	assert_int_equal(nna_engine_plugin_compile(&o, &b.model, &b.subgraphs[0], of, NULL, &made,
-						   NULL), NN_OK);
+	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_OK);
 	assert_null(made);
 	descriptor.release = NULL;
 	nna_engine_plugin_release(&o, &called);

@@ -91,7 +91,7 @@ static void test_fence(void **state)
 	for (int i = 0; i < 4; i++)
 		data[i] = (float)i;
 	set_add(&a, 0, SIZE);
-	check(nna_execute_fenced(prepared, &a.request, &measured, NULL, 0, 0, &fence, &err));
+	check(nna_execute_fenced(prepared, &a.request, &measured, NULL, &fence, &err));
 	check(await(fence));
 	check(nna_fence_get_info(device, fence, &launched, &fenced, &err));
 	assert_int_not_equal(launched.in_driver_us, NNA_TIME_NONE);
@@ -100,7 +100,7 @@ static void test_fence(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_true(data[4 + i] == (float)i + (i % 2 ? 2 : 1));
 	close(fence);
-	check(nna_execute_fenced(prepared, &a.request, NULL, NULL, 0, 0, &fence, &err));
+	check(nna_execute_fenced(prepared, &a.request, NULL, NULL, &fence, &err));
 	check(await(fence));
 	check(nna_fence_get_info(device, fence, &launched, NULL, &err));
 	assert_int_equal(launched.in_driver_us, NNA_TIME_NONE);
@@ -118,8 +118,8 @@ static void test_chain(void **state)
 	memset(data, 0, 2 * SIZE);
 	for (int i = 0; i < LINKS; i++) {
 		set_add(&a, i % 2 ? SIZE : 0, i % 2 ? 0 : SIZE);
-		check(nna_execute_fenced(prepared, &a.request, NULL, &fence, fence >= 0, 0, &next,
-					 &err));
+		check(nna_execute_fenced(prepared, &a.request, NULL, NNA_SIZED(nna_dependencies,
+					 .files = &fence, .num_files = fence >= 0), &next, &err));
 		if (fence >= 0)
 			close(fence);
 		fence = next;
@@ -144,7 +144,9 @@ static void test_chain_over_buffers(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		check(nna_buffer_allocate(device, NULL, &prepared, 1, &in, 1, &out, 1, &buffers[i],
+		check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &prepared,
+					  .num_models = 1, .inputs = &in, .num_inputs = 1,
+					  .outputs = &out, .num_outputs = 1), &buffers[i],
 					  &tokens[i], &err));
 	memset(data, 0, SIZE);
 	check(nna_buffer_write(buffers[0], data, SIZE, 0, NULL, &err));
@@ -157,8 +159,8 @@ static void test_chain_over_buffers(void **state)
 		a.request.num_memories = 0;
 		a.request.num_tokens = 2;
 		a.request.tokens = both;
-		check(nna_execute_fenced(prepared, &a.request, NULL, &fence, fence >= 0, 0, &next,
-					 &err));
+		check(nna_execute_fenced(prepared, &a.request, NULL, NNA_SIZED(nna_dependencies,
+					 .files = &fence, .num_files = fence >= 0), &next, &err));
 		if (fence >= 0)
 			close(fence);
 		fence = next;
@@ -183,13 +185,14 @@ static void test_fence_refusals(void **state)
 
 	(void)state;
 	set_add(&a, 0, SIZE);
-	assert_int_equal(nna_execute_fenced(prepared, &a.request, NULL, not_a_fence, 1, 0, &fence,
+	assert_int_equal(nna_execute_fenced(prepared, &a.request, NULL, NNA_SIZED(nna_dependencies,
+					    .files = not_a_fence, .num_files = 1), &fence,
 					    &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(fence, -1);
 	assert_int_equal(nna_fence_get_info(device, STDIN_FILENO, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
 	a.out.offset = LENGTH;
-	assert_int_equal(nna_execute_fenced(prepared, &a.request, NULL, NULL, 0, 0, &fence, &err),
+	assert_int_equal(nna_execute_fenced(prepared, &a.request, NULL, NULL, &fence, &err),
 			 NN_INVALID_ARGUMENT);
 	/* An output without a shape, in the model or in the request. */
 	sample_reshape(&b);
@@ -198,16 +201,16 @@ static void test_fence_refusals(void **state)
 	a.request.inputs = in;
 	a.request.num_inputs = 2;
 	a.out.length = 24;
-	assert_int_equal(nna_execute_fenced(reshape, &a.request, NULL, NULL, 0, 0, &fence, &err),
+	assert_int_equal(nna_execute_fenced(reshape, &a.request, NULL, NULL, &fence, &err),
 			 NN_INVALID_ARGUMENT);
 	a.out.rank = 2;
 	memcpy(a.out.dims, open_dims, sizeof(open_dims));
-	assert_int_equal(nna_execute_fenced(reshape, &a.request, NULL, NULL, 0, 0, &fence, &err),
+	assert_int_equal(nna_execute_fenced(reshape, &a.request, NULL, NULL, &fence, &err),
 			 NN_INVALID_ARGUMENT);
 	a.out.dims[0] = 3;
 	((int32_t *)data)[6] = 3;
 	((int32_t *)data)[7] = 2;
-	check(nna_execute_fenced(reshape, &a.request, NULL, NULL, 0, 0, &fence, &err));
+	check(nna_execute_fenced(reshape, &a.request, NULL, NULL, &fence, &err));
 	check(await(fence));
 	close(fence);
 	nna_prepared_model_free(reshape);
@@ -222,9 +225,10 @@ static void test_fence_failure(void **state)
 	(void)state;
 	set_add(&a, 0, SIZE);
 	a.in.length = 4;
-	check(nna_execute_fenced(prepared, &a.request, NULL, NULL, 0, 0, &fences[0], &err));
+	check(nna_execute_fenced(prepared, &a.request, NULL, NULL, &fences[0], &err));
 	a.in.length = SIZE;
-	check(nna_execute_fenced(prepared, &a.request, NULL, &fences[0], 1, 0, &fences[1], &err));
+	check(nna_execute_fenced(prepared, &a.request, NULL, NNA_SIZED(nna_dependencies,
+				 .files = &fences[0], .num_files = 1), &fences[1], &err));
 	assert_int_equal(await(fences[0]), NN_INVALID_ARGUMENT);
 	assert_int_equal(await(fences[1]), NN_GENERAL_FAILURE);
 	close(fences[0]);
@@ -264,7 +268,7 @@ static void test_signals(void **state)
 	for (runs = 0; runs < SIGNALLED || signals < SIGNALLED; runs++) {
 		data[0] = (float)runs;
 		set_add(&a, 0, SIZE);
-		check(nna_execute(prepared, &a.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(prepared, &a.request, NULL, NULL, &err));
 		assert_true(data[4] == (float)runs + 1);
 	}
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
@@ -307,20 +311,21 @@ static void test_deadline_while_running(void **state)
 	sample_while(&b);
 	check(nna_prepare_model(device, &b.model, NULL, NULL, &loop, &err));
 	options.deadline_ns = clock_ns() + 100000000;
-	assert_late(nna_execute(loop, &request, &options, NULL, NULL, NULL, &err));
-	assert_int_equal(nna_execute(loop, &request, &options, NULL, NULL, NULL, &err),
+	assert_late(nna_execute(loop, &request, &options, NULL, &err));
+	assert_int_equal(nna_execute(loop, &request, &options, NULL, &err),
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	options.deadline_ns = clock_ns() + 100000000;
-	check(nna_execute_fenced(loop, &request, &options, NULL, 0, 0, &fence, &err));
+	check(nna_execute_fenced(loop, &request, &options, NULL, &fence, &err));
 	assert_late(await(fence));
 	close(fence);
 	options.deadline_ns = 0;
-	check(nna_execute_fenced(loop, &request, &options, NULL, 0, 100000000, &fence, &err));
+	check(nna_execute_fenced(loop, &request, &options, NNA_SIZED(nna_dependencies,
+				 .duration_ns = 100000000), &fence, &err));
 	assert_late(await(fence));
 	close(fence);
 	nna_prepared_model_free(loop);
 	set_add(&a, 0, SIZE);
-	check(nna_execute(prepared, &a.request, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(prepared, &a.request, NULL, NULL, &err));
 }
 
 /* ---- io_uring ---- */
@@ -381,7 +386,9 @@ static void test_uring(void **state)
 		assert_int_equal(io_uring_submit(&ring), DEPTH);
 		for (int i = 0; i < DEPTH; i++) {
 			res = reap(&done);
-			check(nna_submission_result(done, res, &shape, &num_shapes, &timing, &err));
+			check(nna_submission_result(done, res, NNA_SIZED(nna_results,
+						    .shapes = &shape, .num_shapes = &num_shapes,
+						    .timing = &timing), &err));
 			assert_int_equal(num_shapes, 1);
 			assert_int_equal(shape.rank, 2);
 			assert_true(shape.is_sufficient);
@@ -413,15 +420,14 @@ static void test_uring_beside_others(void **state)
 	assert_int_equal(io_uring_submit(&ring), DEPTH);
 	set_add(&other, 0, LENGTH - SIZE);
 	for (int i = 0; i < 20; i++) {
-		check(nna_burst_execute(burst, &other.request, NULL, NULL, NULL, NULL, &err));
-		check(nna_execute_fenced(prepared, &other.request, NULL, NULL, 0, 0, &fence,
-					 &err));
+		check(nna_burst_execute(burst, &other.request, NULL, NULL, &err));
+		check(nna_execute_fenced(prepared, &other.request, NULL, NULL, &fence, &err));
 		check(await(fence));
 		close(fence);
 	}
 	for (int i = 0; i < DEPTH; i++) {
 		res = reap(&done);
-		check(nna_submission_result(done, res, NULL, NULL, NULL, &err));
+		check(nna_submission_result(done, res, NULL, &err));
 		nna_submission_free(done);
 	}
 	nna_burst_free(burst);
@@ -442,7 +448,7 @@ static void test_uring_failures(void **state)
 	assert_int_equal(io_uring_submit(&ring), 1);
 	res = reap(&done);
 	assert_ptr_equal(done, submission);
-	assert_int_equal(nna_submission_result(done, res, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_submission_result(done, res, NULL, &err),
 			 NN_INVALID_ARGUMENT);
 	assert_true(err.message[0]);
 	nna_submission_free(submission);
@@ -451,7 +457,7 @@ static void test_uring_failures(void **state)
 	submit(submission);
 	assert_int_equal(io_uring_submit(&ring), 1);
 	res = reap(&done);
-	assert_int_equal(nna_submission_result(done, res, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_submission_result(done, res, NULL, &err),
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	nna_submission_free(submission);
 	a.out.offset = LENGTH;

@@ -90,8 +90,9 @@ static struct nna_buffer *allocate_for(struct nna_prepared_model *p, uint32_t in
 
 	for (uint32_t i = 0; i < 8; i++)
 		roles[i] = (struct nna_role){ .index = i, .frequency = 1 };
-	check(nna_buffer_allocate(device, NULL, &p, 1, roles, inputs, roles, outputs, &b, token,
-				  &err));
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .inputs = roles, .num_inputs = inputs, .outputs = roles,
+				  .num_outputs = outputs), &b, token, &err));
 	assert_non_null(b);
 	assert_int_not_equal(*token, 0);
 	return b;
@@ -115,7 +116,7 @@ static enum nn_status add(struct nna_prepared_model *p, uint32_t x, uint32_t y, 
 		.num_tokens = x == y ? 2 : 3, .tokens = tokens,
 	};
 
-	return nna_execute(p, &r, NULL, shape, NULL, NULL, &err);
+	return nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = shape), &err);
 }
 
 static void fill(float *data, uint32_t count, float from)
@@ -166,9 +167,13 @@ static void test_roles(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct nna_buffer *b = (void *)1;
 		uint32_t token = 4711;
-		enum nn_status status = nna_buffer_allocate(device, &cases[i].desc, models, 3,
-							    cases[i].in, cases[i].num_in,
-							    cases[i].out, cases[i].num_out, &b,
+		enum nn_status status = nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
+							    .desc = &cases[i].desc,
+							    .models = models, .num_models = 3,
+							    .inputs = cases[i].in,
+							    .num_inputs = cases[i].num_in,
+							    .outputs = cases[i].out,
+							    .num_outputs = cases[i].num_out), &b,
 							    &token, &err);
 
 		if (status != cases[i].status)
@@ -302,18 +307,18 @@ static void test_arguments(void **state)
 	data = nna_memory_map(m, &err);
 	fill(data, COUNT, 1);
 	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
-	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(p, &r, NULL, NULL, &err));
 	assert_true(data[COUNT + 1] == 2 * data[1]);
 	in[1].length = SIZE;
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_INVALID_ARGUMENT);
 	in[1] = (struct nna_argument){ .pool = 1, .offset = 4 };
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_INVALID_ARGUMENT);
 	in[1] = (struct nna_argument){ .pool = 2 };
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_INVALID_ARGUMENT);
 	in[1] = (struct nna_argument){ .pool = 1, .rank = 1, .dims = { COUNT + 1 } };
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_INVALID_ARGUMENT);
 	in[1] = (struct nna_argument){ .pool = 1, .rank = 1, .dims = { COUNT } };
-	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(p, &r, NULL, NULL, &err));
 	nna_buffer_free(b);
 	nna_memory_free(m);
 	nna_prepared_model_free(p);
@@ -372,7 +377,7 @@ static void test_burst(void **state)
 	check(nna_burst_create(p, NULL, &burst, &err));
 	check(nna_buffer_write(a, data, SIZE, 0, NULL, &err));
 	for (int i = 0; i < 3; i++)
-		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+		check(nna_burst_execute(burst, &r, NULL, NULL, &err));
 	check(nna_buffer_read(c, data, SIZE, &err));
 	assert_true(data[0] == 2);
 	nna_burst_free(burst);
@@ -493,7 +498,7 @@ static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 	data[0] = 0.5F;
 	data[1] = -0.25F;
 	for (int step = 0; step < STEPS; step++) {
-		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(p, &r, NULL, NULL, &err));
 		memcpy((char *)data + size, (char *)data + 512 + size, 2 * size);
 	}
 	memcpy(state, (char *)data + size, 2 * size);
@@ -605,10 +610,13 @@ static void test_lstm_chain(void **state)
 	struct seen seen;
 
 	(void)state;
-	check(nna_buffer_allocate(device, NULL, &p, 1, &x_in, 1, NULL, 0, &x, &tokens[0], &err));
-	check(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &scratch_out, 1, &scratch,
-				  &tokens[3], &err));
-	check(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &last_out, 1, &last, &tokens[6],
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .inputs = &x_in, .num_inputs = 1), &x, &tokens[0], &err));
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .outputs = &scratch_out, .num_outputs = 1), &scratch, &tokens[3],
+				  &err));
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .outputs = &last_out, .num_outputs = 1), &last, &tokens[6],
 				  &err));
 	memcpy(by_step[0], tokens, sizeof(tokens));
 	memcpy(by_step[1], tokens, sizeof(tokens));
@@ -616,8 +624,10 @@ static void test_lstm_chain(void **state)
 		for (int i = 0; i < 2; i++) {
 			uint32_t token;
 
-			check(nna_buffer_allocate(device, NULL, &p, 1, &state_in[s], 1,
-						  &state_out[s], 1, &b[i][s], &token, &err));
+			check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p,
+						  .num_models = 1, .inputs = &state_in[s],
+						  .num_inputs = 1, .outputs = &state_out[s],
+						  .num_outputs = 1), &b[i][s], &token, &err));
 			by_step[i][1 + s] = token;
 			by_step[!i][4 + s] = token;
 		}
@@ -629,7 +639,7 @@ static void test_lstm_chain(void **state)
 	trace_begin();
 	for (int step = 0; step < STEPS; step++) {
 		r.tokens = by_step[step % 2];
-		check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(p, &r, NULL, NULL, &err));
 	}
 	trace_end(&seen);
 	/* The kernel's counters show executions, and no copies. */

@@ -68,7 +68,7 @@ static struct nna_prepared_model *prepare(uint32_t count)
 static struct nna_burst *open_burst(struct nna_prepared_model *p, uint32_t capacity)
 {
 	const struct nna_burst_options options = { .size = sizeof(options),
-						   .capacity = capacity, .spin_us = -1 };
+						   .capacity = capacity };
 	struct nna_burst *b = NULL;
 
 	check(nna_burst_create(p, &options, &b, &err));
@@ -91,7 +91,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
 	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 
-	return nna_burst_execute(b, &r, options, NULL, NULL, timing, NULL);
+	return nna_burst_execute(b, &r, options, NNA_SIZED(nna_results, .timing = timing), NULL);
 }
 
 /* Does the same as add(), with numbers; counts wrong sums. */
@@ -188,14 +188,16 @@ static void test_dynamic_shapes(void **state)
 	uint32_t count;
 
 	(void)state;
-	check(nna_burst_execute(b, &r, NULL, &shape, &count, NULL, &err));
+	check(nna_burst_execute(b, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				.num_shapes = &count), &err));
 	assert_int_equal(count, 1);
 	assert_true(shape.is_sufficient);
 	assert_int_equal(shape.rank, 1);
 	assert_int_equal(shape.dims[0], 3);
 
 	out.length = 8;
-	assert_int_equal(nna_burst_execute(b, &r, NULL, &shape, &count, NULL, &err),
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+					   .num_shapes = &count), &err),
 			 NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_int_equal(count, 1);
 	assert_false(shape.is_sufficient);
@@ -203,9 +205,11 @@ static void test_dynamic_shapes(void **state)
 
 	in[1].length = 8;
 	in[1].dims[0] = 2;
-	plain = nna_execute(p, &r, NULL, &shape, &count, NULL, NULL);
+	plain = nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+			    .num_shapes = &count), NULL);
 	assert_true(plain != NN_OK);
-	assert_int_equal(nna_burst_execute(b, &r, NULL, &shape, &count, NULL, NULL), plain);
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+					   .num_shapes = &count), NULL), plain);
 	assert_int_equal(count, 0);
 	assert_int_equal(burst_counter("nnaccel-client-fallbacks", NULL), 0);
 	nna_burst_free(b);
@@ -278,20 +282,20 @@ static void test_wrong_requests(void **state)
 	struct nna_burst *no_burst;
 
 	(void)state;
-	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL),
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL),
 			 NN_INVALID_ARGUMENT);
 	r.num_inputs = 1;
-	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	/* The reason is the worker's own, the same as by the ioctl. */
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
+	/* The worker's own words, the same as on the ordinary path. */
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
 	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
 	assert_string_equal(err.message + 7, plain.message + 9);
 	assert_null(strstr(err.message, "refused by the engine"));
 	print_message("# %s\n", err.message);
 	r.memories = &none;
-	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL),
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL),
 			 NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_burst_create(p, &too_big, &no_burst, NULL), NN_INVALID_ARGUMENT);
 	assert_int_equal(add_numbers(b, m, 1), 0);
@@ -313,9 +317,10 @@ static void test_read_only_memory(void **state)
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, PAGE), 0);
-	check(nna_memory_import(device, fd, PROT_READ, 0, PAGE, &m[1], &err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+				.length = PAGE), &m[1], &err));
 	close(fd);
-	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL),
+	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, NULL),
 			 NN_INVALID_ARGUMENT);
 	assert_int_equal(add_numbers(b, m[0], 1), 0);
 	nna_memory_free(m[0]);
@@ -342,7 +347,7 @@ static void *loop_main(void *arg)
 					    { .offset = 16, .length = 4 } };
 	const struct nna_request r = { .size = sizeof(r), 3, 2, 1, in, out, &l->memory, 0, NULL };
 
-	l->status = nna_burst_execute(l->burst, &r, NULL, NULL, NULL, NULL, NULL);
+	l->status = nna_burst_execute(l->burst, &r, NULL, NULL, NULL);
 	return NULL;
 }
 
@@ -374,7 +379,7 @@ static void test_one_at_a_time(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, loop_main, &l), 0);
 	while (!burst_counter("nnaccel-client-packets", NULL))
 		usleep(1000);
-	assert_int_equal(nna_burst_execute(l.burst, &empty, NULL, NULL, NULL, NULL, NULL),
+	assert_int_equal(nna_burst_execute(l.burst, &empty, NULL, NULL, NULL),
 			 NN_DEVICE_UNAVAILABLE);
 	pthread_join(thread, NULL);
 	assert_true(l.status == NN_MISSED_DEADLINE_TRANSIENT ||

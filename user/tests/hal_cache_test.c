@@ -334,8 +334,6 @@ static void save_chain(struct entry *e)
 {
 	struct nna_prepare_options options = {
 		.size = sizeof(options),
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.cache = &e->cache,
 	};
 	struct nna_prepared_model *p;
@@ -603,8 +601,6 @@ static struct nna_prepared_model *prepare_kept_of(struct nna_device *d, struct n
 {
 	struct nna_prepare_options options = {
 		.size = sizeof(options),
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.keep = true,
 	};
 	struct nna_prepared_model *p = NULL;

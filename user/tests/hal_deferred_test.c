@@ -25,8 +25,9 @@
 static sem_t told;
 static char told_reason[256];
 
-static void saved_late(const char *reason)
+static void saved_late(void *data, const char *reason)
 {
+	(void)data;
 	snprintf(told_reason, sizeof(told_reason), "%s", reason);
 	sem_post(&told);
 }
@@ -144,11 +145,11 @@ static void test_hot_in_burst(void **state)
 	check(nna_burst_create(p, NULL, &burst, &err));
 	check(nna_memory_alloc(device, PAGE, &m, &err));
 	for (int i = 0; i < EXECUTIONS + 1; i++)
-		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+		check(nna_burst_execute(burst, &r, NULL, NULL, &err));
 	if (is_lazy())
 		assert_saved_deferred();
 	for (int i = 0; i < EXECUTIONS; i++)
-		check(nna_burst_execute(burst, &r, NULL, NULL, NULL, NULL, &err));
+		check(nna_burst_execute(burst, &r, NULL, NULL, &err));
 	assert_saved_deferred();
 	nna_memory_free(m);
 	nna_burst_free(burst);
@@ -174,7 +175,7 @@ static void test_hot_behind_fences(void **state)
 	for (int i = 0; i < 2 * EXECUTIONS; i++) {
 		struct pollfd end = { .events = POLLIN };
 
-		check(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err));
+		check(nna_execute_fenced(p, &r, NULL, NULL, &fence, &err));
 		end.fd = fence;
 		if (fence < 0)
 			continue;

@@ -99,7 +99,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 	const struct nna_argument out = { .offset = 2 * SIZE, .length = SIZE };
 	const struct nna_request r = { .size = sizeof(r), 2, 1, 1, in, &out, &m, 0, NULL };
 
-	return nna_execute(p, &r, options, NULL, NULL, timing, e);
+	return nna_execute(p, &r, options, NNA_SIZED(nna_results, .timing = timing), e);
 }
 
 /* Does the same as add(), with numbers; counts wrong sums. */
@@ -272,14 +272,16 @@ static void test_dynamic_shapes(void **state)
 	uint32_t count;
 
 	(void)state;
-	check(nna_execute(p, &r, NULL, &shape, &count, NULL, &err));
+	check(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+			  .num_shapes = &count), &err));
 	assert_int_equal(count, 1);
 	assert_true(shape.is_sufficient);
 	assert_int_equal(shape.rank, 1);
 	assert_int_equal(shape.dims[0], 3);
 
 	out.length = 8;
-	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err),
+	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count), &err),
 			 NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_int_equal(count, 1);
 	assert_false(shape.is_sufficient);
@@ -287,7 +289,8 @@ static void test_dynamic_shapes(void **state)
 
 	in[1].length = 8;
 	in[1].dims[0] = 2;
-	assert_true(nna_execute(p, &r, NULL, &shape, &count, NULL, &err) != NN_OK);
+	assert_true(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				.num_shapes = &count), &err) != NN_OK);
 	assert_int_equal(count, 0);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
@@ -308,7 +311,7 @@ static void add_constant(struct nna_memory *constants)
 	nna_memory_free(constants);
 	for (int i = 0; i < COUNT; i++)
 		data[i] = (float)i;
-	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(p, &r, NULL, NULL, &err));
 	for (int i = 0; i < COUNT; i++)
 		assert_true(data[COUNT + i] == (float)i + 7);
 	nna_prepared_model_free(p);
@@ -335,7 +338,8 @@ static void test_constants_in_files(void **state)
 
 		assert_return_code(fd, errno);
 		fill_constants(fd, offsets[i / 2]);
-		check(nna_memory_import(device, fd, PROT_READ, (uint64_t)offsets[i / 2], 24, &m,
+		check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+					.offset = (uint64_t)offsets[i / 2], .length = 24), &m,
 					&err));
 		close(fd);
 		add_constant(m);
@@ -360,8 +364,11 @@ static void test_execution_in_memfd(void **state)
 
 	(void)state;
 	assert_return_code(ftruncate(fd, PAGE), errno);
-	check(nna_memory_import(device, fd, PROT_READ | PROT_WRITE, 256, 512, &m, &err));
-	check(nna_memory_import(device, fd, PROT_READ, 256, 512, &readable, &err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd,
+				.prot = PROT_READ | PROT_WRITE, .offset = 256, .length = 512), &m,
+				&err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+				.offset = 256, .length = 512), &readable, &err));
 	data = map_file(fd);
 	close(fd);
 	assert_int_equal(add_numbers(p, m, data + 256 / sizeof(*data), 5), 0);
@@ -385,8 +392,10 @@ static void test_shared_buffer(void **state)
 	check(nna_device_open(NULL, &d, &err));
 	other_p = prepare(d, COUNT);
 	check(nna_memory_export(m, &fd, &err));
-	check(nna_memory_import(device, fd, PROT_READ | PROT_WRITE, 0, PAGE, &again, &err));
-	check(nna_memory_import(d, fd, PROT_READ | PROT_WRITE, 0, PAGE, &other, &err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd,
+				.prot = PROT_READ | PROT_WRITE, .length = PAGE), &again, &err));
+	check(nna_memory_import(d, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ | PROT_WRITE,
+				.length = PAGE), &other, &err));
 	data = map_file(fd);
 	close(fd);
 	assert_int_equal(add_numbers(other_p, other, map(m), 3), 0);
@@ -408,9 +417,11 @@ static void test_foreign_files_are_refused(void **state)
 	struct nna_memory *m;
 
 	(void)state;
-	assert_int_equal(nna_memory_import(device, event, PROT_READ, 0, PAGE, &m, &err),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = event,
+					   .prot = PROT_READ, .length = PAGE), &m, &err),
 			 NN_GENERAL_FAILURE);
-	assert_int_equal(nna_memory_import(device, file, PROT_READ, 0, PAGE, &m, &err),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
+					   .prot = PROT_READ, .length = PAGE), &m, &err),
 			 NN_GENERAL_FAILURE);
 	assert_int_equal(nna_memory_alloc(device, UINT64_C(1) << 62, &m, &err),
 			 NN_RESOURCE_EXHAUSTED_PERSISTENT);

@@ -65,7 +65,8 @@ static int begin(void **state)
 	assert_true(exporter_open(&t.x, 0));
 	assert_int_equal(nna_device_open(NULL, &t.device, NULL), NN_OK);
 	assert_int_equal(nna_memory_alloc(t.device, LENGTH, &t.own, NULL), NN_OK);
-	assert_int_equal(nna_memory_import(t.device, t.x.buffer, PROT_READ | PROT_WRITE, 0, LENGTH,
+	assert_int_equal(nna_memory_import(t.device, NNA_SIZED(nna_file, .fd = t.x.buffer,
+					   .prot = PROT_READ | PROT_WRITE, .length = LENGTH),
 					   &t.foreign, NULL), NN_OK);
 	assert_int_equal(prepare(t.own, &t.prepared), NN_OK);
 	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
@@ -94,8 +95,8 @@ static enum nn_status run(bool in_burst, struct nna_memory *from, struct nna_mem
 					     1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (in_burst)
-		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
-	return nna_execute(t.prepared, &request, NULL, NULL, NULL, NULL, NULL);
+		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL);
+	return nna_execute(t.prepared, &request, NULL, NULL, NULL);
 }
 
 static void expect_counts(uint32_t both, uint32_t from_device)
@@ -155,7 +156,7 @@ static enum nn_status run_fenced(const struct nna_request *request)
 	struct pollfd poller = { .events = POLLIN };
 	enum nn_status status;
 
-	status = nna_execute_fenced(t.prepared, request, NULL, NULL, 0, 0, &poller.fd, NULL);
+	status = nna_execute_fenced(t.prepared, request, NULL, NULL, &poller.fd, NULL);
 	if (status)
 		return status;
 	assert_int_equal(poll(&poller, 1, -1), 1);
@@ -177,7 +178,7 @@ static enum nn_status run_by_uring(const struct nna_request *request)
 	assert_int_equal(nna_submission_prepare(submission, io_uring_get_sqe(&ring), NULL), NN_OK);
 	assert_int_equal(io_uring_submit(&ring), 1);
 	assert_int_equal(io_uring_wait_cqe(&ring, &cqe), 0);
-	status = nna_submission_result(submission, cqe->res, NULL, NULL, NULL, NULL);
+	status = nna_submission_result(submission, cqe->res, NULL, NULL);
 	io_uring_cqe_seen(&ring, cqe);
 	nna_submission_free(submission);
 	io_uring_queue_exit(&ring);
@@ -403,8 +404,8 @@ static enum nn_status copy_image(bool in_burst, struct nna_memory *from, uint64_
 					     1, 1, 2, &in, &out, memories, 0, NULL };
 
 	if (in_burst)
-		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL, NULL, NULL);
-	return nna_execute(t.prepared, &request, NULL, NULL, NULL, NULL, NULL);
+		return nna_burst_execute(t.burst, &request, NULL, NULL, NULL);
+	return nna_execute(t.prepared, &request, NULL, NULL, NULL);
 }
 
 /* Padding between rows is neither read as pixels nor written. */

@@ -60,7 +60,7 @@ static enum nn_status add(struct adder *a, float from)
 		a->data[i] = from + (float)i;
 		a->data[COUNT + i] = 100;
 	}
-	status = nna_execute(a->model, &r, NULL, NULL, NULL, NULL, NULL);
+	status = nna_execute(a->model, &r, NULL, NULL, NULL);
 	for (int i = 0; !status && i < COUNT; i++)
 		if (a->data[2 * COUNT + i] != from + (float)i + 100)
 			return NN_GENERAL_FAILURE;

@@ -107,8 +107,6 @@ static inline struct nna_prepared_model *prepare(struct nna_device *d,
 {
 	struct nna_prepare_options options = {
 		.size = sizeof(options),
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.cache = cache,
 	};
 	struct nna_memory *weights = make_weights(d, diagonal);
@@ -156,7 +154,7 @@ static inline enum nn_status run(struct nna_device *d, struct nna_prepared_model
 	x = nna_memory_map(m, NULL);
 	for (int i = 0; i < WIDTH; i++)
 		x[i] = (float)(i - 5);
-	status = nna_execute(p, &r, NULL, NULL, NULL, NULL, NULL);
+	status = nna_execute(p, &r, NULL, NULL, NULL);
 	memcpy(y, x + WIDTH, ROW);
 	nna_memory_free(m);
 	return status;

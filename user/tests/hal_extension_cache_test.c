@@ -18,7 +18,7 @@ enum { GOLDEN = 30, CORE };
 /* Checks the prepared model and frees it. */
 static void end_golden(struct job *j)
 {
-	check(nna_execute(j->prepared, &j->request, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(j->prepared, &j->request, NULL, NULL, &err));
 	check_golden(j);
 	job_free(j);
 }
@@ -27,8 +27,6 @@ static void save_golden(struct entry *e, struct nna_device *client)
 {
 	const struct nna_prepare_options options = {
 		.size = sizeof(options),
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM,
 		.cache = &e->cache,
 	};
 	struct job j;
@@ -123,8 +121,6 @@ static void test_bits(void **state)
 
 static const struct nna_prepare_options keeping = {
 	.size = sizeof(keeping),
-	.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-	.priority = NNACCEL_PRIORITY_MEDIUM,
 	.keep = true,
 };
 

@@ -72,8 +72,10 @@ static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst 
 		data[i] = (float)i;
 		data[COUNT + i] = 0.5f;
 	}
-	status = burst ? nna_burst_execute(burst, &r, options, &shape, &count, NULL, &err) :
-			 nna_execute(p, &r, options, &shape, &count, NULL, &err);
+	status = burst ? nna_burst_execute(burst, &r, options, NNA_SIZED(nna_results,
+					   .shapes = &shape, .num_shapes = &count), &err) :
+			 nna_execute(p, &r, options, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count), &err);
 	for (int i = 0; i < COUNT && !status; i++) {
 		float square = ((float)i + 0.5f) * ((float)i + 0.5f) - 10;
 

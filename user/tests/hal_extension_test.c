@@ -122,7 +122,7 @@ static void test_sync(void **state)
 	(void)state;
 	golden_init(&j, client, NULL);
 	for (int i = 0; i < 3; i++) {
-		check(nna_execute(j.prepared, &j.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(j.prepared, &j.request, NULL, NULL, &err));
 		check_golden(&j);
 	}
 	job_free(&j);
@@ -138,7 +138,7 @@ static void test_burst(void **state)
 	golden_init(&j, client, NULL);
 	check(nna_burst_create(j.prepared, NULL, &burst, &err));
 	for (int i = 0; i < 3; i++) {
-		check(nna_burst_execute(burst, &j.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_burst_execute(burst, &j.request, NULL, NULL, &err));
 		check_golden(&j);
 	}
 	nna_burst_free(burst);
@@ -222,26 +222,29 @@ static void test_domain(void **state)
 		check(nna_prepare_model(client, &b.model, NULL, NULL, &models[0], &err));
 		build_ratios(&b, known);
 		check(nna_prepare_model(client, &b.model, NULL, NULL, &models[1], &err));
-		check(nna_buffer_allocate(client, NULL, models, 2, &other, 1, &role, 1, &buffer,
-					  &token, &err));
+		check(nna_buffer_allocate(client, NNA_SIZED(nna_buffer_roles, .models = models,
+					  .num_models = 2, .inputs = &other, .num_inputs = 1,
+					  .outputs = &role, .num_outputs = 1), &buffer, &token,
+					  &err));
 		/* The count is of another type. */
-		assert_int_equal(nna_buffer_allocate(client, NULL, models, 2,
-						     (const struct nna_role[]){ role, other }, 2,
-						     NULL, 0, &wrong, &no_token, &err),
+		assert_int_equal(nna_buffer_allocate(client, NNA_SIZED(nna_buffer_roles,
+						     .models = models, .num_models = 2,
+						     .inputs = (const struct nna_role[]){ role, other },
+						     .num_inputs = 2), &wrong, &no_token, &err),
 				 NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "is a TENSOR_QUANT64, another role a INT64"));
 		err.message[0] = '\0';
 		j.request.num_tokens = 1;
 		j.request.tokens = &token;
 		j.out = (struct nna_argument){ .pool = 1 };
-		check(nna_execute(models[0], &j.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(models[0], &j.request, NULL, NULL, &err));
 		assert_int_equal(nna_buffer_size(buffer), sizeof(numbers));
 		check(nna_buffer_read(buffer, numbers, sizeof(numbers), &err));
 		assert_memory_equal(numbers, want, sizeof(numbers));
 		j.in = (struct nna_argument){ .pool = 1 };
 		j.out = (struct nna_argument){ .offset = PAGE / 2,
 					       .length = (COUNT - 1) * sizeof(float) };
-		check(nna_execute(models[1], &j.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(models[1], &j.request, NULL, NULL, &err));
 		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 13.0 / 8, 1e-6);
 		/* A write must have whole elements. */
 		assert_int_equal(nna_buffer_write(buffer, numbers, sizeof(numbers) - 1, 1,
@@ -251,7 +254,7 @@ static void test_domain(void **state)
 		numbers[COUNT - 1] = numbers[COUNT - 2];
 		check(nna_buffer_write(buffer, numbers, sizeof(numbers), 1, &(uint32_t){ COUNT },
 				       &err));
-		check(nna_execute(models[1], &j.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(models[1], &j.request, NULL, NULL, &err));
 		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 1, 1e-6);
 		nna_buffer_free(buffer);
 		nna_prepared_model_free(models[0]);
@@ -292,12 +295,11 @@ static void check_paths(struct job *j, bool has_modulus)
 	check(nna_burst_create(j->prepared, NULL, &burst, &err));
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? &of_execution : NULL;
-		check(nna_execute(j->prepared, &j->request, &options, NULL, NULL, NULL, &err));
+		check(nna_execute(j->prepared, &j->request, &options, NULL, &err));
 		check_numbers(j, has_modulus, i % 2);
-		check(nna_burst_execute(burst, &j->request, &options, NULL, NULL, NULL, &err));
+		check(nna_burst_execute(burst, &j->request, &options, NULL, &err));
 		check_numbers(j, has_modulus, i % 2);
-		check(nna_execute_fenced(j->prepared, &j->request, &options, NULL, 0, 0, &fence,
-					 &err));
+		check(nna_execute_fenced(j->prepared, &j->request, &options, NULL, &fence, &err));
 		assert_int_equal(poll(&(struct pollfd){ .fd = fence, .events = POLLIN }, 1, -1), 1);
 		check(nna_fence_get_info(j->client, fence, NULL, NULL, &err));
 		close(fence);
@@ -321,7 +323,7 @@ static void numbers_init(struct job *j, struct nna_device *client,
 static void test_attributes(void **state)
 {
 	struct nna_prepare_options options = { .size = sizeof(options),
-					       .attributes = &of_model, .priority = 1 };
+					       .attributes = &of_model };
 	struct nna_device *client = member;
 	struct job with, without;
 
@@ -337,7 +339,7 @@ static void test_attributes(void **state)
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
 		numbers_init(&with, client, &options);
-		check(nna_execute(with.prepared, &with.request, NULL, NULL, NULL, NULL, &err));
+		check(nna_execute(with.prepared, &with.request, NULL, NULL, &err));
 		check_numbers(&with, options.attributes, false);
 		job_free(&with);
 	}
@@ -355,8 +357,7 @@ static void test_attributes_cached(void **state)
 		.num_data_files = 1, .token = "attributes", .not_saved = &not_saved,
 	};
 	struct nna_prepare_options options = { .size = sizeof(options),
-					       .attributes = &of_model, .cache = &cache,
-					       .priority = 1 };
+					       .attributes = &of_model, .cache = &cache };
 	struct nna_device *client = member;
 	struct job j;
 
@@ -409,7 +410,7 @@ static void test_attributes_refused(void **state)
 		err.message[0] = '\0';
 	}
 	numbers_init(&j, client, NULL);
-	assert_int_equal(nna_execute(j.prepared, &j.request, &options, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_execute(j.prepared, &j.request, &options, NULL, &err),
 			 NN_INVALID_ARGUMENT);
 	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
 	err.message[0] = '\0';
@@ -441,7 +442,7 @@ static void hostile_init(struct job *j, struct nna_device *client, uint16_t code
 static void check_copy(struct job *j)
 {
 	memset(j->map, 0x3f, COUNT * sizeof(float));
-	check(nna_execute(j->prepared, &j->request, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(j->prepared, &j->request, NULL, NULL, &err));
 	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
 }
 
@@ -454,7 +455,7 @@ static void test_crash(void **state)
 	(void)state;
 	hostile_init(&other_copy, other, COPY);
 	hostile_init(&crash, client, CRASH);
-	assert_int_equal(nna_execute(crash.prepared, &crash.request, NULL, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_execute(crash.prepared, &crash.request, NULL, NULL, &err),
 			 NN_DEAD_OBJECT);
 	err.message[0] = '\0';
 	check_copy(&other_copy);
@@ -477,7 +478,7 @@ static void test_endless(void **state)
 	(void)state;
 	hostile_init(&copy, other, COPY);
 	hostile_init(&loop, client, LOOP);
-	status = nna_execute(loop.prepared, &loop.request, &options, NULL, NULL, NULL, &err);
+	status = nna_execute(loop.prepared, &loop.request, &options, NULL, &err);
 	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
 		    status == NN_MISSED_DEADLINE_PERSISTENT);
 	err.message[0] = '\0';
@@ -517,13 +518,12 @@ static void test_bound(void **state)
 		switch (way) {
 		case BURST:
 			check(nna_burst_create(loop.prepared, NULL, &burst, &err));
-			status = nna_burst_execute(burst, &loop.request, NULL, NULL, NULL, NULL,
-						   &err);
+			status = nna_burst_execute(burst, &loop.request, NULL, NULL, &err);
 			nna_burst_free(burst);
 			break;
 		case FENCED:
-			check(nna_execute_fenced(loop.prepared, &loop.request, NULL, NULL, 0, 0,
-						 &fence, &err));
+			check(nna_execute_fenced(loop.prepared, &loop.request, NULL, NULL, &fence,
+						 &err));
 			assert_int_equal(poll(&(struct pollfd){ .fd = fence, .events = POLLIN }, 1,
 					      -1), 1);
 			status = nna_fence_get_info(client, fence, NULL, NULL, &err);
@@ -537,8 +537,7 @@ static void test_bound(void **state)
 							      &err);
 			break;
 		default:
-			status = nna_execute(loop.prepared, &loop.request, NULL, NULL, NULL, NULL,
-					     &err);
+			status = nna_execute(loop.prepared, &loop.request, NULL, NULL, &err);
 		}
 		assert_int_equal(status, way == SIGNALS_BLOCKED ? NN_DEAD_OBJECT :
 						 NN_GENERAL_FAILURE);
@@ -588,7 +587,7 @@ static void test_oem(void **state)
 	job_init(&j, client, sizeof(in), sizeof(in));
 	check(nna_prepare_model(client, &b.model, NULL, NULL, &j.prepared, &err));
 	memcpy(j.map, in, sizeof(in));
-	check(nna_execute(j.prepared, &j.request, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(j.prepared, &j.request, NULL, NULL, &err));
 	assert_memory_equal(j.map + PAGE / 2, want, sizeof(want));
 	assert_int_equal(nna_prepare_model(stranger, &b.model, NULL, NULL, &prepared, &err),
 			 NN_INVALID_ARGUMENT);

@@ -48,8 +48,7 @@ static int check_row(const float *y, float times)
 static int prepare_both(struct client *c)
 {
 	struct nna_prepare_options options = {
-		.size = sizeof(options), .preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
-		.priority = NNACCEL_PRIORITY_MEDIUM, .cache = &c->entry.cache,
+		.size = sizeof(options), .cache = &c->entry.cache,
 	};
 	struct model_builder b;
 	float *w;
@@ -72,10 +71,10 @@ static int execute(struct client *c, struct nna_prepared_model *p)
 	struct pollfd fence = { .fd = -1, .events = POLLIN };
 
 	memset(c->x + WIDTH, 0, ROW);
-	TRY(nna_execute(p, &r, NULL, NULL, NULL, NULL, NULL));
+	TRY(nna_execute(p, &r, NULL, NULL, NULL));
 	if (check_row(c->x + WIDTH, 2))
 		return WRONG;
-	TRY(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence.fd, NULL));
+	TRY(nna_execute_fenced(p, &r, NULL, NULL, &fence.fd, NULL));
 	if (fence.fd >= 0) {
 		bool done = poll(&fence, 1, -1) == 1 &&
 			    !nna_fence_get_info(c->device, fence.fd, NULL, NULL, NULL);
@@ -88,7 +87,7 @@ static int execute(struct client *c, struct nna_prepared_model *p)
 	TRY(nna_burst_create(p, NULL, &c->burst, NULL));
 	for (int i = 0; i < 2; i++) {
 		memset(c->x + WIDTH, 0, ROW);
-		TRY(nna_burst_execute(c->burst, &r, NULL, NULL, NULL, NULL, NULL));
+		TRY(nna_burst_execute(c->burst, &r, NULL, NULL, NULL));
 		if (check_row(c->x + WIDTH, 2))
 			return WRONG;
 	}
@@ -102,10 +101,12 @@ static int execute_to_buffer(struct client *c)
 	float y[WIDTH];
 	uint32_t token;
 
-	TRY(nna_buffer_allocate(c->device, NULL, &c->model, 1, NULL, 0, &role, 1, &c->buffer, &token,
-				NULL));
-	TRY(nna_execute(c->model, &(struct nna_request){ sizeof(struct nna_request), 1, 1, 1, &in, &out,
-				&c->memory, 1, &token }, NULL, NULL, NULL, NULL, NULL));
+	TRY(nna_buffer_allocate(c->device, NNA_SIZED(nna_buffer_roles, .models = &c->model,
+				.num_models = 1, .outputs = &role, .num_outputs = 1), &c->buffer,
+				&token, NULL));
+	TRY(nna_execute(c->model,
+			&(struct nna_request){ sizeof(struct nna_request), 1, 1, 1, &in, &out, &c->memory, 1, &token },
+			NULL, NULL, NULL));
 	TRY(nna_buffer_read(c->buffer, y, sizeof(y), NULL));
 	return check_row(y, 2);
 }

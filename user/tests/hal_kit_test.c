@@ -73,11 +73,12 @@ static enum nn_status twice(struct nna_device *from, struct nna_prepared_model *
 	};
 	enum nn_status status;
 
-	check(nna_memory_import(from, numbers_file, PROT_READ | PROT_WRITE, 0,
-				2 * sizeof(float), &memory, &err));
+	check(nna_memory_import(from, NNA_SIZED(nna_file, .fd = numbers_file,
+				.prot = PROT_READ | PROT_WRITE, .length = 2 * sizeof(float)),
+				&memory, &err));
 	numbers[0] = x;
 	numbers[1] = -1;
-	status = nna_execute(p, &r, &options, NULL, NULL, NULL, &err);
+	status = nna_execute(p, &r, &options, NULL, &err);
 	nna_memory_free(memory);
 	return status;
 }
@@ -224,7 +225,7 @@ static void check_sync_file(struct nna_prepared_model *p, const struct nna_reque
 {
 	struct pollfd polled[2] = { { .events = POLLIN }, { .events = POLLIN } };
 
-	check(nna_execute_fenced(p, r, NULL, NULL, 0, 0, &polled[0].fd, &err));
+	check(nna_execute_fenced(p, r, NULL, NULL, &polled[0].fd, &err));
 	assert_int_equal(nna_fence_get_sync_file(device, polled[0].fd, &polled[1].fd, &err), status);
 	assert_non_null(strstr(err.message, message));
 	assert_int_equal(polled[1].fd >= 0, status == NN_OK);
@@ -259,9 +260,11 @@ static void test_device_memory(void **state)
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
 	/* Whole, because a part of another driver's dma-buf has no dma-buf of its own. */
-	check(nna_memory_import(device, exporter.buffer, PROT_READ | PROT_WRITE, 0,
-				EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), &memory, &err));
-	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = exporter.buffer,
+				.prot = PROT_READ | PROT_WRITE,
+				.length = EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE)),
+				&memory, &err));
+	check(nna_execute(p, &r, NULL, NULL, &err));
 	assert_true(device_number(&reader, sizeof(float), NULL) == 2 * number);
 	check_sync_file(p, &r, NN_GENERAL_FAILURE, "it has ended without a fence");
 	device_number(&reader, 0, &fenced);
@@ -292,7 +295,7 @@ static void test_export(void **state)
 	data = nna_memory_map(memory, &err);
 	assert_non_null(data);
 	data[0] = KIT_ENGINE_EXPORT;
-	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(p, &r, NULL, NULL, &err));
 	assert_true(data[1] == 2 * KIT_ENGINE_EXPORT);
 	nna_memory_free(memory);
 	nna_prepared_model_free(p);
@@ -348,7 +351,7 @@ static void test_file(void **state)
 static void test_told(void **state)
 {
 	const struct nna_prepare_options high = {
-		.size = sizeof(high), .priority = NNACCEL_PRIORITY_HIGH,
+		.size = sizeof(high), .priority = NNA_PRIORITY_HIGH,
 	};
 	const struct nna_execute_options measured = { .size = sizeof(measured), .measure = true };
 	const struct nna_role half = { .frequency = 0.5f };
@@ -373,7 +376,8 @@ static void test_told(void **state)
 	snprintf(line, sizeof(line), KIT_ENGINE_PREPARES, NNACCEL_PRIORITY_HIGH);
 	await_log(line);
 	assert_int_equal(context_counter("drm-resident-device"), KIT_ENGINE_DEVICE_KIB);
-	check(nna_buffer_allocate(device, NULL, &p, 1, &half, 1, NULL, 0, &buffer, &token, &err));
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .inputs = &half, .num_inputs = 1), &buffer, &token, &err));
 	snprintf(line, sizeof(line), KIT_ENGINE_ROLE, "input", 0, 50);
 	await_log(line);
 	nna_buffer_free(buffer);
@@ -381,10 +385,10 @@ static void test_told(void **state)
 	data = nna_memory_map(memory, &err);
 	assert_non_null(data);
 	data[0] = KIT_ENGINE_TIMED;
-	check(nna_execute(p, &r, &measured, NULL, NULL, &timing, &err));
+	check(nna_execute(p, &r, &measured, NNA_SIZED(nna_results, .timing = &timing), &err));
 	assert_int_equal(timing.on_device_us, KIT_ENGINE_DEVICE_US);
 	data[0] = 1;
-	check(nna_execute(p, &r, &measured, NULL, NULL, &timing, &err));
+	check(nna_execute(p, &r, &measured, NNA_SIZED(nna_results, .timing = &timing), &err));
 	assert_true(timing.on_device_us <= timing.in_driver_us);
 	nna_memory_free(memory);
 	nna_prepared_model_free(p);

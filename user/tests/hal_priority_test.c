@@ -67,7 +67,6 @@ static struct nna_prepared_model *prepare(uint32_t priority)
 {
 	const struct nna_prepare_options options = {
 		.size = sizeof(options),
-		.preference = NNACCEL_PREFER_FAST_SINGLE_ANSWER,
 		.priority = priority,
 	};
 	struct nna_prepared_model *p = NULL;
@@ -84,7 +83,7 @@ static void test_weight(void **state)
 	char path[640], user[640];
 
 	(void)state;
-	low = prepare(NNACCEL_PRIORITY_LOW);
+	low = prepare(NNA_PRIORITY_LOW);
 	if (!cgroup_of(workers_find(), path, sizeof(path))) {
 		nna_prepared_model_free(low);
 		skip();
@@ -92,10 +91,10 @@ static void test_weight(void **state)
 	user_of(path, user);
 	await_weight(path, 10);
 	await_weight(user, 10);
-	high = prepare(NNACCEL_PRIORITY_HIGH);
+	high = prepare(NNA_PRIORITY_HIGH);
 	await_weight(path, 100);
 	await_weight(user, 100);
-	other = prepare(NNACCEL_PRIORITY_LOW);
+	other = prepare(NNA_PRIORITY_LOW);
 	nna_prepared_model_free(high);
 	await_weight(path, 10);
 	nna_prepared_model_free(low);

@@ -56,7 +56,8 @@ static enum made import(int fd, int prot, uint64_t offset)
 {
 	t.s.fd = fd;
 	t.s.offset = offset;
-	return fd >= 0 && !nna_memory_import(t.device, fd, prot, offset, SIZE, &t.s.memory, NULL) ?
+	return fd >= 0 && !nna_memory_import(t.device, NNA_SIZED(nna_file, .fd = fd, .prot = prot,
+					     .offset = offset, .length = SIZE), &t.s.memory, NULL) ?
 	       MADE : FAILED;
 }
 
@@ -164,8 +165,9 @@ static enum made make_unmappable_exporter(void)
 {
 	if (!exporter_open(&t.s.x, EXPORTER_NO_MMAP))
 		return FAILED;
-	assert_int_equal(nna_memory_import(t.device, t.s.x.buffer, PROT_READ, 0, SIZE,
-					   &t.s.memory, NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_memory_import(t.device, NNA_SIZED(nna_file, .fd = t.s.x.buffer,
+					   .prot = PROT_READ, .length = SIZE), &t.s.memory,
+					   NULL), NN_GENERAL_FAILURE);
 	return MADE;
 }
 
@@ -268,7 +270,7 @@ static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *f
 	const struct nna_request request = { .size = sizeof(request),
 					     1, 1, 2, &in, &out, memories, 0, NULL };
 
-	return nna_execute(p, &request, NULL, NULL, NULL, NULL, NULL);
+	return nna_execute(p, &request, NULL, NULL, NULL);
 }
 
 static struct nna_buffer *new_buffer(struct nna_prepared_model *p)
@@ -277,7 +279,9 @@ static struct nna_buffer *new_buffer(struct nna_prepared_model *p)
 	struct nna_buffer *b = NULL;
 	uint32_t token;
 
-	assert_int_equal(nna_buffer_allocate(t.device, NULL, &p, 1, &role, 1, &role, 1, &b, &token,
+	assert_int_equal(nna_buffer_allocate(t.device, NNA_SIZED(nna_buffer_roles, .models = &p,
+					     .num_models = 1, .inputs = &role, .num_inputs = 1,
+					     .outputs = &role, .num_outputs = 1), &b, &token,
 					     NULL), NN_OK);
 	return b;
 }

@@ -104,7 +104,7 @@ static enum nn_status compute_huge(void)
 	if (!status)
 		status = nna_prepare_model(device, &b.model, NULL, NULL, &p, &err);
 	if (!status)
-		status = nna_execute(p, &request, NULL, NULL, NULL, NULL, &err);
+		status = nna_execute(p, &request, NULL, NULL, &err);
 	nna_prepared_model_free(p);
 	return status;
 }

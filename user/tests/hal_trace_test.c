@@ -210,7 +210,7 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 	int failed = 0;
 
 	for (int i = 0; i < count; i++)
-		failed += nna_burst_execute(b, &r, NULL, NULL, NULL, NULL, NULL) != NN_OK;
+		failed += nna_burst_execute(b, &r, NULL, NULL, NULL) != NN_OK;
 	return failed;
 }
 
@@ -337,7 +337,8 @@ static void test_one_call(void **state)
 	put(INSTANCE "/trace", "");
 	put(INSTANCE "/tracing_on", "1");
 	for (int i = 0; i < RUNS; i++)
-		failed += nna_execute(u.prepared, &r, NULL, &shape, NULL, NULL, NULL) != NN_OK;
+		failed += nna_execute(u.prepared, &r, NULL, NNA_SIZED(nna_results,
+				      .shapes = &shape), NULL) != NN_OK;
 	put(INSTANCE "/tracing_on", "0");
 	read_trace(&client, &worker, NULL);
 	assert_int_equal(failed, 0);

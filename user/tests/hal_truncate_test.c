@@ -64,7 +64,9 @@ static int make_file(struct nna_memory **memory)
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, BYTES), 0);
-	assert_int_equal(nna_memory_import(c.device, fd, PROT_READ, 0, BYTES, memory, NULL), NN_OK);
+	assert_int_equal(nna_memory_import(c.device, NNA_SIZED(nna_file, .fd = fd,
+					   .prot = PROT_READ, .length = BYTES), memory,
+					   NULL), NN_OK);
 	return fd;
 }
 
@@ -105,7 +107,7 @@ static enum nn_status execute(struct nn_error *err)
 	};
 
 	memset(err, 0, sizeof(*err));
-	return nna_execute(c.prepared, &request, NULL, NULL, NULL, NULL, err);
+	return nna_execute(c.prepared, &request, NULL, NULL, err);
 }
 
 static void test_input(void **state)

@@ -163,7 +163,9 @@ static void test_what_is_asked(void **state)
 	int fence = 99;
 
 	(void)state;
-	assert_int_equal(nna_execute_fenced(p, &r, &options, wait_for, 2, 789, &fence, &err), NN_OK);
+	assert_int_equal(nna_execute_fenced(p, &r, &options, NNA_SIZED(nna_dependencies,
+					    .files = wait_for, .num_files = 2, .duration_ns = 789),
+					    &fence, &err), NN_OK);
 	assert_true(fence >= 0 && fence != 99);
 	close(fence);
 	assert_int_equal(asked.submit.flags, NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC);
@@ -181,7 +183,7 @@ static void test_what_is_asked(void **state)
 	for (size_t i = 0; i < COUNT(errors); i++) {
 		asked.submit_errno = errors[i];
 		fence = 99;
-		assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err), statuses[i]);
+		assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, &fence, &err), statuses[i]);
 		assert_int_equal(fence, -1);
 	}
 	nna_prepared_model_free(p);
@@ -227,9 +229,10 @@ static void test_declared_shapes(void **state)
 			enum nn_status status;
 			int fence;
 
-			assert_int_equal(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &role, 1, &buffer,
-							     &token, &err), NN_OK);
-			status = nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err);
+			assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
+				.models = &p, .num_models = 1, .outputs = &role, .num_outputs = 1),
+				&buffer, &token, &err), NN_OK);
+			status = nna_execute_fenced(p, &r, NULL, NULL, &fence, &err);
 			if (status != cases[i].status)
 				fail_msg("case %zu: %s", i, err.message);
 			assert_int_equal(nna_buffer_size(buffer), with_buffer ? cases[i].size : 0);
@@ -251,7 +254,7 @@ static int start(struct nna_prepared_model *p)
 	};
 	int fence;
 
-	assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, 0, 0, &fence, &err), NN_OK);
+	assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, &fence, &err), NN_OK);
 	assert_true(fence >= 0);
 	return fence;
 }
@@ -420,13 +423,13 @@ static void test_answers_of_closed_files(void **state)
 		fences[i] = start(p);
 	assert_int_equal(kept_now().counts[KEPT_MEMORY], blocks);
 	asked.submits = 0;
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err),
 			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
 	assert_string_equal(err.message, "execute: too many commands of this client are in flight");
 	assert_int_equal(asked.submits, 1);
 	assert_int_equal(asked.waits, 0);
 	close(fences[0]);
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_OK);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_OK);
 	for (int i = 1; i < FAKE_MOST_COMMANDS; i++) {
 		assert_int_equal(nna_fence_get_info(device, fences[i], NULL, NULL, &err), NN_OK);
 		close(fences[i]);
@@ -539,7 +542,9 @@ static void test_submissions(void **state)
 		e->out_driver_ns = 9999;
 		*(struct nnaccel_shape *)(uintptr_t)e->shapes = (struct nnaccel_shape){
 			NNACCEL_SHAPE_SUFFICIENT, 2, { 1, 4 } };
-		if (nna_submission_result(s, cases[i].res, &shape, &count, &timing, &err) != cases[i].status)
+		if (nna_submission_result(s, cases[i].res, NNA_SIZED(nna_results, .shapes = &shape,
+					  .num_shapes = &count, .timing = &timing),
+					  &err) != cases[i].status)
 			fail_msg("case %zu: %s", i, err.message);
 		has_shapes = cases[i].status == NN_OK || cases[i].status == NN_OUTPUT_INSUFFICIENT_SIZE;
 		assert_int_equal(count, has_shapes);
@@ -587,7 +592,7 @@ static void test_submissions_keep_requests(void **state)
 		assert_int_equal(args[i].offset, 4 + i);
 		assert_int_equal(args[i].length, 1 + i);
 	}
-	assert_int_equal(nna_submission_result(s, -EXFULL, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_submission_result(s, -EXFULL, NULL, &err),
 			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
 	asked.cancel_errno = 0;
 	assert_int_equal(nna_submission_cancel(s, &err), NN_OK);

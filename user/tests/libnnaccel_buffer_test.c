@@ -109,8 +109,10 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 	};
 	uint32_t token;
 
-	return nna_buffer_allocate(device, desc, prepared, 1, &role, !is_output, &role, is_output,
-				   buffer, &token, &err);
+	return nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .desc = desc,
+				   .models = prepared, .num_models = 1, .inputs = &role,
+				   .num_inputs = !is_output, .outputs = &role,
+				   .num_outputs = is_output), buffer, &token, &err);
 }
 
 /* A known shape gives the size; an open one gives about a page, or one element of each row. */
@@ -197,8 +199,12 @@ static void test_roles(void **state)
 		struct nna_buffer *buffer = (void *)&err;
 		uint32_t token = 99;
 
-		if (nna_buffer_allocate(device, NULL, prepared, 2, cases[i].inputs, cases[i].num_inputs,
-					cases[i].outputs, cases[i].num_outputs, &buffer, &token, &err) !=
+		if (nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = prepared,
+					.num_models = 2, .inputs = cases[i].inputs,
+					.num_inputs = cases[i].num_inputs,
+					.outputs = cases[i].outputs,
+					.num_outputs = cases[i].num_outputs), &buffer, &token,
+					&err) !=
 		    cases[i].status)
 			fail_msg("%s: %s", cases[i].name, err.message);
 		assert_int_equal(buffer != NULL, cases[i].status == NN_OK);
@@ -296,9 +302,13 @@ static void test_memories(void **state)
 	assert_int_equal(make(FLOATS, NULL, &buffer), NN_OK);
 	assert_int_equal(nna_device_open(NULL, &other, &err), NN_OK);
 	assert_int_equal(nna_memory_alloc(device, 16, &memory, &err), NN_OK);
-	assert_int_equal(nna_memory_import(device, file, PROT_READ | PROT_WRITE, FAKE_PAGE + 100, 16, &part,
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
+					   .prot = PROT_READ | PROT_WRITE,
+					   .offset = FAKE_PAGE + 100, .length = 16), &part,
 					   &err), NN_OK);
-	assert_int_equal(nna_memory_import(device, file, PROT_READ, 0, 16, &constant, &err), NN_OK);
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
+					   .prot = PROT_READ, .length = 16), &constant,
+					   &err), NN_OK);
 	assert_int_equal(nna_memory_import_formatted(device, file, PROT_READ | PROT_WRITE, &format, &image,
 						     &err), NN_OK);
 	assert_int_equal(nna_memory_alloc(other, 16, &foreign, &err), NN_OK);
@@ -396,12 +406,13 @@ static void test_arguments(void **state)
 		enum nn_status status;
 
 		for (int k = 0; k < 2; k++)
-			assert_int_equal(nna_buffer_allocate(device, NULL, prepared, 1, &role, 1, NULL, 0,
-							     &buffers[k], &names[k], &err), NN_OK);
+			assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
+				.models = prepared, .num_models = 1, .inputs = &role,
+				.num_inputs = 1), &buffers[k], &names[k], &err), NN_OK);
 		assert_int_equal(nna_buffer_write(buffers[0], data, sizeof(data), 2, two_by_three, &err),
 				 NN_OK);
 		memset(args, 0, sizeof(args));
-		status = nna_execute(prepared[0], &r, NULL, NULL, NULL, NULL, &err);
+		status = nna_execute(prepared[0], &r, NULL, NULL, &err);
 		if (status != cases[i].status)
 			fail_msg("%s: %s", cases[i].name, err.message);
 		assert_int_equal(nna_buffer_size(buffers[1]), status == NN_OK ? 60 : 0);
@@ -449,10 +460,12 @@ static void test_outputs_grow(void **state)
 		allocs = 0;
 		fake.is_short = true;
 		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 2, cases[i].columns } };
-		assert_int_equal(nna_buffer_allocate(device, NULL, prepared, 1, NULL, 0, &role, 1, &buffer,
+		assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
+						     .models = prepared, .num_models = 1,
+						     .outputs = &role, .num_outputs = 1), &buffer,
 						     &name, &err), NN_OK);
 		assert_int_equal(alloc.capacity, 4096);
-		assert_int_equal(nna_execute(prepared[0], &r, NULL, NULL, NULL, NULL, &err),
+		assert_int_equal(nna_execute(prepared[0], &r, NULL, NULL, &err),
 				 cases[i].status);
 		assert_int_equal(allocs, cases[i].allocs);
 		if (allocs == 2)
@@ -474,19 +487,24 @@ static void test_models(void **state)
 
 	(void)state;
 	assert_int_equal(nna_device_open(NULL, &other, &err), NN_OK);
-	assert_int_equal(nna_buffer_allocate(other, NULL, models, 1, &role, 1, NULL, 0, &buffer, &token,
-					     &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_allocate(other, NNA_SIZED(nna_buffer_roles, .models = models,
+					     .num_models = 1, .inputs = &role, .num_inputs = 1),
+					     &buffer, &token, &err), NN_INVALID_ARGUMENT);
 	assert_string_equal(err.message, "buffer: model 0 is of another device");
 	assert_null(buffer);
-	assert_int_equal(nna_buffer_allocate(device, NULL, models, 2, &role, 1, NULL, 0, &buffer, &token,
-					     &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = models,
+					     .num_models = 2, .inputs = &role, .num_inputs = 1),
+					     &buffer, &token, &err), NN_INVALID_ARGUMENT);
 	assert_string_equal(err.message, "buffer: model 1 is missing");
-	assert_int_equal(nna_buffer_allocate(device, NULL, models, 0, &role, 1, NULL, 0, &buffer, &token,
+	assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = models,
+					     .inputs = &role, .num_inputs = 1), &buffer, &token,
 					     &err), NN_INVALID_ARGUMENT);
 	nna_device_close(other);
 	/* The first token is given again. */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(nna_buffer_allocate(device, NULL, models, 1, &role, 1, NULL, 0, &buffer,
+		assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
+						     .models = models, .num_models = 1,
+						     .inputs = &role, .num_inputs = 1), &buffer,
 						     &token, &err), NN_OK);
 		assert_int_equal(token, 1);
 		nna_buffer_free(buffer);

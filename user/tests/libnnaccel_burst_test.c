@@ -311,7 +311,8 @@ static enum nn_status execute(struct nna_burst *burst)
 	uint32_t count;
 
 	err.message[0] = '\0';
-	status = nna_burst_execute(burst, &r, NULL, &shape, &count, NULL, &err);
+	status = nna_burst_execute(burst, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				   .num_shapes = &count), &err);
 	if (status == NN_OK)
 		assert_int_equal(count, 1);
 	return status;
@@ -347,7 +348,9 @@ static void test_times(void **state)
 		struct nna_timing timing;
 		uint32_t count;
 
-		assert_int_equal(nna_burst_execute(b, &r, &options, &shape, &count, &timing, &err), NN_OK);
+		assert_int_equal(nna_burst_execute(b, &r, &options, NNA_SIZED(nna_results,
+						   .shapes = &shape, .num_shapes = &count,
+						   .timing = &timing), &err), NN_OK);
 		assert_true(timing.on_device_us == (measure ? 7 : NNA_TIME_NONE));
 		assert_true(timing.in_driver_us == (measure ? 9 : NNA_TIME_NONE));
 		assert_true(shape.rank == 1 && shape.dims[0] == 4 && shape.is_sufficient);
@@ -501,8 +504,8 @@ static void test_one_at_a_time(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, execute_once, b), 0);
 	while (!__atomic_load_n(&kernel.requests->packets, __ATOMIC_ACQUIRE))
 		usleep(1000);
-	assert_int_equal(nna_burst_execute(b, &(struct nna_request){ .size = sizeof(struct nna_request),
-								     .num_inputs = 0 }, NULL, NULL,
+	assert_int_equal(nna_burst_execute(b,
+					   &(struct nna_request){ .size = sizeof(struct nna_request), .num_inputs = 0 },
 					   NULL, NULL, &other), NN_DEVICE_UNAVAILABLE);
 	die();
 	pthread_join(thread, &status);

@@ -363,10 +363,12 @@ static bool has_all_blocked(void)
 	       sigismember(&blocked, SIGCHLD);
 }
 
-static void saved_late(const char *reason)
+static void saved_late(void *data, const char *reason)
 {
 	if (!has_all_blocked())
 		reason = "a signal is not blocked";
+	if (data != &saved)
+		reason = "the pointer is another";
 	snprintf(saved_reason, sizeof(saved_reason), "%s", reason);
 	sem_post(&saved);
 }
@@ -380,7 +382,7 @@ static void execute(struct nna_prepared_model *p, struct nna_memory *memory, uns
 	};
 
 	while (times--)
-		assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_OK);
+		assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_OK);
 }
 
 /* Counts the descriptors of entries that other programs would not inherit, or would. */
@@ -430,6 +432,7 @@ static void test_late_saves(void **state)
 		struct nna_memory *memory;
 
 		own.saved_late = saved_late;
+		own.saved_late_data = &saved;
 		own.model_files = &given[0];
 		own.data_files = &given[1];
 		fake.shape = (struct nnaccel_shape){ .rank = 1, .dims = { 4 } };
@@ -475,8 +478,8 @@ static void test_loading(void **state)
 	const struct nn_attribute attribute = { "dev.nnaccel.test", 1, 1, &byte };
 	const struct nn_attributes attributes = { 1, &attribute };
 	const struct nna_prepare_options options = {
-		.size = sizeof(options), .preference = NNACCEL_PREFER_LOW_POWER,
-		.priority = NNACCEL_PRIORITY_HIGH, .deadline_ns = 1234, .attributes = &attributes,
+		.size = sizeof(options), .preference = NNA_PREFER_LOW_POWER,
+		.priority = NNA_PRIORITY_HIGH, .deadline_ns = 1234, .attributes = &attributes,
 	};
 	static const struct {
 		off_t model_size, data_size;
@@ -500,8 +503,8 @@ static void test_loading(void **state)
 			assert_int_equal(engine.parts[1].pool != 0, cases[i].data_size != 0);
 			assert_int_equal(engine.parts[0].length, cases[i].model_size);
 			assert_int_equal(engine.parts[1].length, cases[i].data_size);
-			assert_int_equal(engine.cached.preference, options.preference);
-			assert_int_equal(engine.cached.priority, options.priority);
+			assert_int_equal(engine.cached.preference, NNACCEL_PREFER_LOW_POWER);
+			assert_int_equal(engine.cached.priority, NNACCEL_PRIORITY_HIGH);
 			assert_int_equal(engine.cached.deadline_ns, options.deadline_ns);
 			assert_true(engine.cached.attributes_size > 0);
 			assert_memory_equal(engine.cached.token, cache.token,
@@ -520,11 +523,15 @@ static void test_preparing(void **state)
 	static const struct {
 		uint32_t preference, priority;
 		enum nn_status status;
+		uint32_t kernels_preference, kernels_priority;
 	} cases[] = {
-		{ NNACCEL_PREFER_LOW_POWER, NNACCEL_PRIORITY_LOW, NN_OK },
-		{ NNACCEL_PREFER_SUSTAINED_SPEED, NNACCEL_PRIORITY_HIGH, NN_OK },
-		{ NNACCEL_PREFER_SUSTAINED_SPEED + 1, NNACCEL_PRIORITY_LOW, NN_INVALID_ARGUMENT },
-		{ NNACCEL_PREFER_LOW_POWER, NNACCEL_PRIORITY_HIGH + 1, NN_INVALID_ARGUMENT },
+		{ 0, 0, NN_OK, NNACCEL_PREFER_FAST_SINGLE_ANSWER, NNACCEL_PRIORITY_MEDIUM },
+		{ NNA_PREFER_LOW_POWER, NNA_PRIORITY_LOW, NN_OK, NNACCEL_PREFER_LOW_POWER,
+		  NNACCEL_PRIORITY_LOW },
+		{ NNA_PREFER_SUSTAINED_SPEED, NNA_PRIORITY_HIGH, NN_OK,
+		  NNACCEL_PREFER_SUSTAINED_SPEED, NNACCEL_PRIORITY_HIGH },
+		{ NNA_PREFER_SUSTAINED_SPEED + 1, NNA_PRIORITY_LOW, NN_INVALID_ARGUMENT, 0, 0 },
+		{ NNA_PREFER_LOW_POWER, NNA_PRIORITY_HIGH + 1, NN_INVALID_ARGUMENT, 0, 0 },
 	};
 
 	(void)state;
@@ -539,8 +546,8 @@ static void test_preparing(void **state)
 		assert_int_equal(nna_prepare_model(device, &model, NULL, &options, &p, &err),
 				 cases[i].status);
 		if (cases[i].status == NN_OK) {
-			assert_int_equal(engine.prepare.preference, cases[i].preference);
-			assert_int_equal(engine.prepare.priority, cases[i].priority);
+			assert_int_equal(engine.prepare.preference, cases[i].kernels_preference);
+			assert_int_equal(engine.prepare.priority, cases[i].kernels_priority);
 			assert_int_equal(engine.prepare.deadline_ns, 99);
 			assert_true(engine.prepare.attributes_size > 0);
 		}

@@ -171,8 +171,8 @@ static enum nn_status run(struct nna_prepared_model *p, struct nna_burst *burst,
 	const struct nna_execute_options o = { .size = sizeof(o), .deadline_ns = deadline_ns };
 
 	if (burst)
-		return nna_burst_execute(burst, &r, &o, NULL, NULL, NULL, &err);
-	return nna_execute(p, &r, &o, NULL, NULL, NULL, &err);
+		return nna_burst_execute(burst, &r, &o, NULL, &err);
+	return nna_execute(p, &r, &o, NULL, &err);
 }
 
 /* Executes with memory of its own, which is freed. */
@@ -227,7 +227,9 @@ static bool run_all(void)
 	p = prepare(device, COUNT);
 	good = p && !nna_memory_alloc(device, 2 * COUNT * sizeof(*data), &m, &err) && nna_memory_map(m, &err) &&
 	       !run(p, NULL, m, 0) && !nna_burst_create(p, NULL, &burst, &err) && !run(p, burst, m, 0) &&
-	       !nna_buffer_allocate(device, NULL, &p, 1, &role, 1, NULL, 0, &buffer, &token, &err) &&
+	       !nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p,
+				    .num_models = 1, .inputs = &role, .num_inputs = 1), &buffer,
+				    &token, &err) &&
 	       !nna_buffer_write(buffer, data, sizeof(data), 0, NULL, &err) &&
 	       !nna_buffer_read(buffer, data, sizeof(data), &err);
 	assert_true(good || err.message[0]);
@@ -276,11 +278,13 @@ static void test_buffers(void **state)
 	};
 
 	(void)state;
-	check(nna_buffer_allocate(device, NULL, &p, 1, &role, 1, NULL, 0, &a, &tokens[0], &err));
-	check(nna_buffer_allocate(device, NULL, &p, 1, NULL, 0, &role, 1, &b, &tokens[1], &err));
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_GENERAL_FAILURE);
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .inputs = &role, .num_inputs = 1), &a, &tokens[0], &err));
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .outputs = &role, .num_outputs = 1), &b, &tokens[1], &err));
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_GENERAL_FAILURE);
 	check(nna_buffer_write(a, data, sizeof(data), 0, NULL, &err));
-	check(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err));
+	check(nna_execute(p, &r, NULL, NULL, &err));
 	check(nna_buffer_read(b, data, sizeof(data), &err));
 	for (int i = 0; i < COUNT; i++)
 		assert_true(data[i] == (float)i + 2);
@@ -450,10 +454,14 @@ static void test_memory(void **state)
 
 	(void)state;
 	assert_int_equal(ftruncate(file, 4096), 0);
-	assert_int_equal(nna_memory_import(device, file, PROT_READ, 4000, 97, &m, &err),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
+					   .prot = PROT_READ, .offset = 4000, .length = 97), &m,
+					   &err),
 			 NN_GENERAL_FAILURE);
-	assert_int_equal(nna_memory_import(device, -1, PROT_READ, 0, 1, &m, &err), NN_INVALID_ARGUMENT);
-	check(nna_memory_import(device, file, PROT_READ, 4000, 96, &m, &err));
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = -1, .prot = PROT_READ,
+					   .length = 1), &m, &err), NN_INVALID_ARGUMENT);
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file, .prot = PROT_READ,
+				.offset = 4000, .length = 96), &m, &err));
 	assert_int_equal(nna_memory_export(m, &other, &err), NN_INVALID_ARGUMENT);
 	nna_memory_free(m);
 	close(file);
@@ -935,7 +943,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 	for (uint32_t i = 0; i < count; i++)
 		fds[i] = memfd_create("entry", MFD_CLOEXEC);
 	p = prepare_with(device, COUNT, &(struct nna_prepare_options){
-		.size = sizeof(struct nna_prepare_options), .preference = 1, .priority = 1,
+		.size = sizeof(struct nna_prepare_options),
 		.cache = &cache });
 	assert_string_equal(not_saved.message, "");
 	nna_prepared_model_free(p);
@@ -996,7 +1004,7 @@ static long last_kept(void)
 static void check_kept(void)
 {
 	const struct nna_prepare_options keep = {
-		.size = sizeof(keep), .preference = 1, .priority = 1, .keep = true,
+		.size = sizeof(keep), .keep = true,
 	};
 	struct nna_prepared_model *p;
 	long kept_file;

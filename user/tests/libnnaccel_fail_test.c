@@ -91,7 +91,8 @@ static const struct nna_role role = { .frequency = 1 };
  */
 #define CALLS(X) \
 	X(nna_buffer_allocate, true, \
-	  nna_buffer_allocate(given.device, NULL, &given.prepared, !bad, &role, 1, &role, 0, \
+	  nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles, .models = &given.prepared, \
+			      .num_models = !bad, .inputs = &role, .num_inputs = 1), \
 			      &made.buffer, &made.count, err)) \
 	X(nna_buffer_copy_from, true, \
 	  nna_buffer_copy_from(given.buffer, bad ? given.imported : given.memory, 0, NULL, err)) \
@@ -103,8 +104,8 @@ static const struct nna_role role = { .frequency = 1 };
 	X(nna_burst_create, true, \
 	  nna_burst_create(given.prepared, bad ? &no_burst_options : NULL, &made.burst, err)) \
 	X(nna_burst_execute, true, \
-	  nna_burst_execute(given.burst, bad ? &no_request : &given.request, NULL, NULL, NULL, \
-			    NULL, err)) \
+	  nna_burst_execute(given.burst, bad ? &no_request : &given.request, NULL, NULL, \
+			    err)) \
 	X(nna_cache_files_needed, false, \
 	  nna_cache_files_needed(given.device, &made.count, &made.count, err)) \
 	X(nna_device_get_context_info, true, \
@@ -122,10 +123,9 @@ static const struct nna_role role = { .frequency = 1 };
 	  nna_device_open(bad ? "/nowhere" : NULL, &made.device, err)) \
 	X(nna_device_open_by_name, true, nna_device_open_by_name("nobody", &made.device, err)) \
 	X(nna_execute, true, \
-	  nna_execute(given.prepared, bad ? &no_request : &given.request, NULL, NULL, NULL, NULL, \
-		      err)) \
+	  nna_execute(given.prepared, bad ? &no_request : &given.request, NULL, NULL, err)) \
 	X(nna_execute_fenced, true, \
-	  nna_execute_fenced(given.prepared, bad ? &no_request : &given.request, NULL, NULL, 0, 0, \
+	  nna_execute_fenced(given.prepared, bad ? &no_request : &given.request, NULL, NULL, \
 			     &made.file, err)) \
 	X(nna_fence_get_info, true, \
 	  nna_fence_get_info(given.device, bad ? given.file : given.fence, NULL, NULL, err)) \
@@ -139,7 +139,8 @@ static const struct nna_role role = { .frequency = 1 };
 	X(nna_memory_export, true, \
 	  nna_memory_export(bad ? given.imported : given.memory, &made.file, err)) \
 	X(nna_memory_import, true, \
-	  nna_memory_import(given.device, given.file, bad ? 0 : PROT_READ, 0, FAKE_PAGE, \
+	  nna_memory_import(given.device, NNA_SIZED(nna_file, .fd = given.file, \
+			    .prot = bad ? 0 : PROT_READ, .length = FAKE_PAGE), \
 			    &made.memory, err)) \
 	X(nna_memory_import_formatted, true, \
 	  nna_memory_import_formatted(given.device, given.file, PROT_READ, \
@@ -167,7 +168,7 @@ static const struct nna_role role = { .frequency = 1 };
 	X(nna_submission_prepare, false, \
 	  nna_submission_prepare(given.submission, &made.sqe, err)) \
 	X(nna_submission_result, true, \
-	  nna_submission_result(given.submission, bad ? -EINVAL : 0, NULL, NULL, NULL, err))
+	  nna_submission_result(given.submission, bad ? -EINVAL : 0, NULL, err))
 
 #define FUNCTION(name, can, call) \
 	static enum nn_status call_##name(bool bad, struct nn_error *err) \
@@ -227,8 +228,9 @@ static void give(void)
 	};
 	assert_int_equal(nna_device_open(NULL, &given.device, &err), NN_OK);
 	assert_int_equal(nna_memory_alloc(given.device, ROW, &given.memory, &err), NN_OK);
-	assert_int_equal(nna_memory_import(given.device, given.file, PROT_READ, 0, FAKE_PAGE,
-					   &given.imported, &err), NN_OK);
+	assert_int_equal(nna_memory_import(given.device, NNA_SIZED(nna_file, .fd = given.file,
+					   .prot = PROT_READ, .length = FAKE_PAGE), &given.imported,
+					   &err), NN_OK);
 	given.in = (struct nna_argument){ .length = ROW };
 	given.out = (struct nna_argument){ .length = ROW };
 	given.request = (struct nna_request){
@@ -240,13 +242,15 @@ static void give(void)
 			 NN_OK);
 	assert_int_equal(nna_prepare_model_from_cache(given.device, &given.cache, NULL,
 						      &given.cached, &err), NN_OK);
-	assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, &role, 1, NULL,
-					     0, &given.buffer, &given.token, &err), NN_OK);
+	assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
+					     .models = &given.prepared, .num_models = 1,
+					     .inputs = &role, .num_inputs = 1), &given.buffer,
+					     &given.token, &err), NN_OK);
 	assert_int_equal(nna_buffer_write(given.buffer, row, ROW, 0, NULL, &err), NN_OK);
 	assert_int_equal(nna_burst_create(given.prepared, NULL, &given.burst, &err), NN_OK);
 	assert_int_equal(nna_submission_create(given.prepared, &given.request, NULL,
 					       &given.submission, &err), NN_OK);
-	assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, NULL, 0, 0,
+	assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, NULL,
 					    &given.fence, &err), NN_OK);
 }
 
@@ -369,13 +373,15 @@ static void test_second_try(void **state)
 	fake.shape.dims[0] = FAKE_PAGE;
 	assert_int_equal(nna_prepare_model(given.device, &open_model, NULL, NULL, &made.prepared,
 					   &err), NN_OK);
-	assert_int_equal(nna_buffer_allocate(given.device, NULL, &made.prepared, 1, NULL, 0, &role,
-					     1, &made.buffer, &made.count, &err), NN_OK);
+	assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
+					     .models = &made.prepared, .num_models = 1,
+					     .outputs = &role, .num_outputs = 1), &made.buffer,
+					     &made.count, &err), NN_OK);
 	given.out = (struct nna_argument){ .pool = 1 };
 	given.request.num_tokens = 1;
 	given.request.tokens = &made.count;
 	fake.is_short = true;
-	assert_int_equal(nna_execute(made.prepared, &given.request, NULL, NULL, NULL, NULL, &err),
+	assert_int_equal(nna_execute(made.prepared, &given.request, NULL, NULL, &err),
 			 NN_OK);
 	assert_false(fake.is_short);
 	assert_string_equal(err.message, "");
@@ -526,7 +532,8 @@ static void test_limits_of_executions(void **state)
 			memories[k] = made.memory;
 		memset(shapes, 0, sizeof(shapes));
 		fake.answer = answer_execute;
-		assert_int_equal(nna_execute(given.prepared, &r, NULL, shapes, &count, NULL, &err),
+		assert_int_equal(nna_execute(given.prepared, &r, NULL, NNA_SIZED(nna_results,
+					     .shapes = shapes, .num_shapes = &count), &err),
 				 cases[i].status);
 		if (cases[i].status == NN_OK) {
 			assert_int_equal(asked.num_inputs, r.num_inputs);
@@ -556,8 +563,10 @@ static void test_many_buffers(void **state)
 	give();
 	assert_int_equal(given.token, 1);
 	for (uint32_t i = 0; i < MANY; i++) {
-		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, &role, 1,
-						     NULL, 0, &buffers[i], &tokens[i], &err), NN_OK);
+		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
+						     .models = &given.prepared, .num_models = 1,
+						     .inputs = &role, .num_inputs = 1), &buffers[i],
+						     &tokens[i], &err), NN_OK);
 		assert_int_equal(tokens[i], i + 2);
 		assert_int_equal(nna_buffer_write(buffers[i], row, ROW, 0, NULL, &err), NN_OK);
 	}
@@ -566,8 +575,10 @@ static void test_many_buffers(void **state)
 		buffers[i] = NULL;
 	}
 	for (uint32_t i = 10; i <= 20; i += 5) {
-		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, &role, 1,
-						     NULL, 0, &buffers[i], &tokens[i], &err), NN_OK);
+		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
+						     .models = &given.prepared, .num_models = 1,
+						     .inputs = &role, .num_inputs = 1), &buffers[i],
+						     &tokens[i], &err), NN_OK);
 		assert_int_equal(tokens[i], i + 2);
 		assert_int_equal(nna_buffer_write(buffers[i], row, ROW, 0, NULL, &err), NN_OK);
 	}
@@ -577,7 +588,7 @@ static void test_many_buffers(void **state)
 		given.request.num_tokens = 8 + i;
 		given.request.tokens = tokens;
 		fake.answer = answer_buffers;
-		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
+		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL,
 					     &err), NN_OK);
 		assert_int_equal(asked.num_buffers, 8 + i);
 	}
@@ -588,7 +599,7 @@ static void test_many_buffers(void **state)
 
 		given.request.num_tokens = 1;
 		given.request.tokens = &wrong[i];
-		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
+		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL,
 					     &err), NN_INVALID_ARGUMENT);
 	}
 	fake.answer = NULL;
@@ -630,20 +641,20 @@ static void test_large_executions(void **state)
 			give();
 			for (uint32_t i = 0; i < 9; i++) {
 				memories[i] = given.memory;
-				assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1,
-								     &role, 1, NULL, 0, &buffers[i],
-								     &tokens[i], &err), NN_OK);
+				assert_int_equal(nna_buffer_allocate(given.device,
+					NNA_SIZED(nna_buffer_roles, .models = &given.prepared,
+					.num_models = 1, .inputs = &role, .num_inputs = 1),
+					&buffers[i], &tokens[i], &err), NN_OK);
 				assert_int_equal(nna_buffer_write(buffers[i], row, ROW, 0, NULL, &err),
 						 NN_OK);
 			}
 			failing_begin(FAILING_SELF, ++number, false);
 			if (way == 0)
-				status = nna_execute(given.prepared, &r, &options, NULL, NULL, NULL, &err);
+				status = nna_execute(given.prepared, &r, &options, NULL, &err);
 			else if (way == 1)
-				status = nna_burst_execute(given.burst, &r, &options, NULL, NULL, NULL,
-							   &err);
+				status = nna_burst_execute(given.burst, &r, &options, NULL, &err);
 			else if (way == 2)
-				status = nna_execute_fenced(given.prepared, &r, &options, NULL, 0, 0,
+				status = nna_execute_fenced(given.prepared, &r, &options, NULL,
 							    &made.file, &err);
 			else
 				status = nna_submission_create(given.prepared, &r, &options,
@@ -677,21 +688,27 @@ static void test_limits_of_lists(void **state)
 	for (uint32_t i = 0; i < COUNT(tokens); i++)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
-		/* Up to the limit, the call fails for another reason. */
-		assert_int_equal(nna_buffer_allocate(given.device, NULL, &given.prepared, 1, roles,
-						     NNACCEL_MAX_ROLES - 7, roles, 7 + i, &made.buffer,
-						     &made.count, &err), NN_INVALID_ARGUMENT);
+		/* Up to the limit something else is wrong. */
+		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
+						     .models = &given.prepared, .num_models = 1,
+						     .inputs = roles,
+						     .num_inputs = NNACCEL_MAX_ROLES - 7,
+						     .outputs = roles, .num_outputs = 7 + i),
+						     &made.buffer, &made.count,
+						     &err), NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, i ? "1025 roles" : "given twice"));
 		given.request.tokens = tokens;
 		given.request.num_tokens = NNACCEL_MAX_CMD_BUFFERS + i;
 		given.in = (struct nna_argument){ .pool = 1 };
-		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL, NULL, NULL,
+		assert_int_equal(nna_execute(given.prepared, &given.request, NULL, NULL,
 					     &err), NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, i ? "1025 buffers" : "given twice"));
 		given.request.num_tokens = 0;
 		given.in = (struct nna_argument){ .length = ROW };
-		assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL, fences,
-						    NNACCEL_MAX_DEPENDENCIES + i, 0, &made.file, &err),
+		assert_int_equal(nna_execute_fenced(given.prepared, &given.request, NULL,
+						    NNA_SIZED(nna_dependencies, .files = fences,
+						    .num_files = NNACCEL_MAX_DEPENDENCIES + i),
+						    &made.file, &err),
 				 i ? NN_INVALID_ARGUMENT : NN_OK);
 		if (made.file >= 0)
 			close(made.file);

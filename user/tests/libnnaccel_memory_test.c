@@ -87,8 +87,9 @@ static void test_files(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct nna_memory *memory;
 
-		assert_int_equal(nna_memory_import(device, 5, cases[i].prot, cases[i].offset, cases[i].size,
-						   &memory, &err), NN_OK);
+		assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = 5,
+						   .prot = cases[i].prot, .offset = cases[i].offset,
+						   .length = cases[i].size), &memory, &err), NN_OK);
 		assert_int_equal(asked.import.fd, 5);
 		assert_int_equal(asked.import.prot, cases[i].asked_prot);
 		assert_int_equal(asked.import.offset, cases[i].asked_offset);
@@ -105,14 +106,17 @@ static void test_device_memory(void **state)
 
 	(void)state;
 	asked.needs_device = true;
-	assert_int_equal(nna_memory_import(device, 5, PROT_READ, FAKE_PAGE + 7, 9, &memory, &err), NN_OK);
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = 5, .prot = PROT_READ,
+					   .offset = FAKE_PAGE + 7, .length = 9), &memory,
+					   &err), NN_OK);
 	assert_int_equal(asked.imports, 2);
 	assert_int_equal(asked.import.flags, NNACCEL_IMPORT_DEVICE);
 	assert_int_equal(asked.import.offset, FAKE_PAGE);
 	assert_int_equal(asked.import.length, 16);
 	nna_memory_free(memory);
 	asked.needs_device = false;
-	assert_int_equal(nna_memory_import(device, 5, PROT_READ, 0, 9, &memory, &err), NN_OK);
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = 5, .prot = PROT_READ,
+					   .length = 9), &memory, &err), NN_OK);
 	assert_int_equal(asked.imports, 3);
 	assert_int_equal(asked.import.flags, 0);
 	nna_memory_free(memory);

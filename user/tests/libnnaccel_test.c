@@ -292,7 +292,8 @@ static struct nna_memory *import(int fd, uint64_t offset, uint64_t size)
 {
 	struct nna_memory *m;
 
-	assert_int_equal(nna_memory_import(device, fd, PROT_READ, offset, size, &m, &err), NN_OK);
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+					   .offset = offset, .length = size), &m, &err), NN_OK);
 	return m;
 }
 
@@ -310,7 +311,7 @@ static enum nn_status execute(struct nna_prepared_model *p, struct nna_memory *m
 	struct nna_argument output = { .offset = 64, .length = 16 };
 	struct nna_request r = { .size = sizeof(r), 1, 1, 1, &input, &output, &m, 0, NULL };
 
-	return nna_execute(p, &r, options, NULL, NULL, NULL, &err);
+	return nna_execute(p, &r, options, NULL, &err);
 }
 
 static uint64_t seconds_from_now(int64_t seconds)
@@ -505,15 +506,20 @@ static void test_memory_refusals(void **state)
 
 	(void)state;
 	assert_int_equal(nna_memory_alloc(device, 0, &m, NULL), NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_memory_import(device, fd, PROT_READ, 0, 0, &m, NULL),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+					   .length = 0), &m, NULL),
 			 NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_memory_import(device, fd, PROT_READ, UINT64_MAX, 1, &m, NULL),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+					   .offset = UINT64_MAX, .length = 1), &m, NULL),
 			 NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_memory_import(device, fd, PROT_READ, 1, INT64_MAX, &m, NULL),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_READ,
+					   .offset = 1, .length = INT64_MAX), &m, NULL),
 			 NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_memory_import(device, fd, PROT_WRITE, 0, 1, &m, NULL),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = PROT_WRITE,
+					   .length = 1), &m, NULL),
 			 NN_INVALID_ARGUMENT);
-	assert_int_equal(nna_memory_import(device, -1, PROT_READ, 0, 1, &m, NULL),
+	assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = -1, .prot = PROT_READ,
+					   .length = 1), &m, NULL),
 			 NN_INVALID_ARGUMENT);
 	assert_int_equal(num_live(), 0);
 	close(fd);
@@ -619,7 +625,8 @@ static void test_protections_of_imports(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		assert_int_equal(nna_memory_import(device, fd, wrong[i], 0, PAGE, &m, &err),
+		assert_int_equal(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd,
+						   .prot = wrong[i], .length = PAGE), &m, &err),
 				 NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "protection"));
 		assert_int_equal(nna_memory_import_formatted(device, fd, wrong[i], &format, &m,
@@ -775,8 +782,7 @@ static void test_cache_files_are_the_callers(void **state)
 		.size = sizeof(cache), .model_files = &fds[0], .num_model_files = 1,
 		.data_files = &fds[1], .num_data_files = 1, .not_saved = &not_saved,
 	};
-	const struct nna_prepare_options saving = { .size = sizeof(saving), .preference = 1,
-						    .priority = 1, .cache = &cache };
+	const struct nna_prepare_options saving = { .size = sizeof(saving), .cache = &cache };
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -923,7 +929,8 @@ static void test_execute_answers(void **state)
 	uint32_t count;
 
 	(void)state;
-	assert_int_equal(nna_execute(p, &r, &measure, &shape, &count, &timing, &err), NN_OK);
+	assert_int_equal(nna_execute(p, &r, &measure, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count, .timing = &timing), &err), NN_OK);
 	assert_int_equal(count, 1);
 	assert_int_equal(shape.dims[0], 4);
 	assert_true(shape.is_sufficient);
@@ -932,14 +939,16 @@ static void test_execute_answers(void **state)
 
 	kernel.status = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE;
 	kernel.shape.flags = 0;
-	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, &timing, &err),
+	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count, .timing = &timing), &err),
 			 NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_int_equal(count, 1);
 	assert_false(shape.is_sufficient);
 	assert_true(timing.on_device_us == NNA_TIME_NONE && timing.in_driver_us == NNA_TIME_NONE);
 
 	kernel.status = NNACCEL_STATUS_GENERAL_FAILURE;
-	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(count, 0);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
@@ -956,10 +965,12 @@ static void test_execute_distrusts_shapes(void **state)
 
 	(void)state;
 	kernel.shape.rank = NN_MAX_RANK + 1;
-	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(count, 0);
 	kernel.num_shapes = 0;
-	assert_int_equal(nna_execute(p, &r, NULL, &shape, &count, NULL, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
+				     .num_shapes = &count), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(count, 0);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
@@ -979,7 +990,7 @@ static void test_execute_many_arguments(void **state)
 	for (uint32_t i = 0; i < 15; i++)
 		a[i] = (struct nna_argument){ .pool = i + 5, .offset = i, .length = 1 };
 	p = prepare(m[0]);
-	assert_int_equal(nna_execute(p, &r, NULL, NULL, NULL, NULL, &err), NN_OK);
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_OK);
 	assert_int_equal(kernel.execute.num_pools, 20);
 	for (uint32_t i = 0; i < 15; i++) {
 		assert_int_equal(kernel.args[i].pool, i + 5);
@@ -1015,9 +1026,12 @@ static void test_sizes(void **state)
 {
 	struct nna_memory *m = alloc(24);
 	GROWN(nn_model) model = { .now = add_model };
-	GROWN(nna_prepare_options) prepare_options = { .now = { .preference = 1, .priority = 1 } };
+	GROWN(nna_prepare_options) prepare_options = { .later = 0 };
 	GROWN(nna_execute_options) execute_options = { .now = { .measure = true } };
 	GROWN(nna_request) request = { .later = 0 };
+	GROWN(nna_results) results = { .later = 0 };
+	GROWN(nna_file) file = { .now = { .fd = 0, .prot = PROT_READ, .length = 24 } };
+	struct nna_memory *imported = NULL;
 	struct nna_request plain = { .size = sizeof(plain) };
 	struct nna_prepared_model *p = NULL, *last = prepare(m);
 	bool supported[1];
@@ -1030,9 +1044,11 @@ static void test_sizes(void **state)
 							&prepare_options.now, &p, &err));
 	nna_prepared_model_free(p);
 	kernel.num_shapes = 0;
-	assert_sizes(execute_options, nna_execute(last, &plain, &execute_options.now, NULL, NULL,
-						  NULL, &err));
-	assert_sizes(request, nna_execute(last, &request.now, NULL, NULL, NULL, NULL, &err));
+	assert_sizes(execute_options, nna_execute(last, &plain, &execute_options.now, NULL, &err));
+	assert_sizes(request, nna_execute(last, &request.now, NULL, NULL, &err));
+	assert_sizes(results, nna_execute(last, &plain, NULL, &results.now, &err));
+	assert_sizes(file, nna_memory_import(device, &file.now, &imported, &err));
+	nna_memory_free(imported);
 	nna_prepared_model_free(last);
 	nna_memory_free(m);
 }

@@ -193,20 +193,19 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
 				  const struct nna_execute_options *options,
-				  const int *wait_for, uint32_t num_wait_for,
-				  uint64_t duration_ns, int *fence, struct nn_error *err)
+				  const struct nna_dependencies *after, int *fence,
+				  struct nn_error *err)
 {
 	struct nna_output_shape shapes[8];
 	struct nna_timing timing;
 	uint32_t count;
 
-	(void)wait_for;
-	(void)num_wait_for;
-	(void)duration_ns;
+	(void)after;
 	if (!accel.has_fences)
 		return nn_fail(err, NN_GENERAL_FAILURE, "told to have no fences");
 	*fence = eventfd(1, EFD_CLOEXEC);
-	return nna_execute(prepared, request, options, shapes, &count, &timing, err);
+	return nna_execute(prepared, request, options, NNA_SIZED(nna_results, .shapes = shapes,
+			   .num_shapes = &count, .timing = &timing), err);
 }
 
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
@@ -255,13 +254,14 @@ enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 	return NN_OK;
 }
 
-enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
-				 uint64_t size, struct nna_memory **memory, struct nn_error *err)
+enum nn_status nna_memory_import(struct nna_device *device, const struct nna_file *file,
+				 struct nna_memory **memory, struct nn_error *err)
 {
 	(void)device;
 	if (accel.refuses_imports)
 		return nn_fail(err, NN_GENERAL_FAILURE, "told not to reach it");
-	*memory = new_memory(mmap(NULL, size, prot, MAP_SHARED, fd, offset), size);
+	*memory = new_memory(mmap(NULL, file->length, file->prot, MAP_SHARED, file->fd,
+				  (off_t)file->offset), file->length);
 	return NN_OK;
 }
 
@@ -281,19 +281,15 @@ void nna_memory_free(struct nna_memory *memory)
 	pthread_mutex_unlock(&lock);
 }
 
-enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
-				   struct nna_prepared_model *const *models, uint32_t num_models,
-				   const struct nna_role *input_roles, uint32_t num_input_roles,
-				   const struct nna_role *output_roles, uint32_t num_output_roles,
+enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_roles *roles,
 				   struct nna_buffer **buffer, uint32_t *token,
 				   struct nn_error *err)
 {
 	(void)device;
-	(void)desc;
-	accel.frequency = num_input_roles ? input_roles[0].frequency : 0;
-	accel.output_frequency = num_output_roles ? output_roles[0].frequency : 0;
-	for (uint32_t i = 0; i < num_models; i++)
-		if (models[i]->worker != accel.worker)
+	accel.frequency = roles->num_inputs ? roles->inputs[0].frequency : 0;
+	accel.output_frequency = roles->num_outputs ? roles->outputs[0].frequency : 0;
+	for (uint32_t i = 0; i < roles->num_models; i++)
+		if (roles->models[i]->worker != accel.worker)
 			return nn_fail(err, NN_DEAD_OBJECT, "its worker is dead");
 	if (accel.has_buffers) {
 		*buffer = calloc(1, sizeof(**buffer));
@@ -530,8 +526,7 @@ static bool asks_for_times(const struct nna_execute_options *options)
 
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
-			   struct nna_output_shape *shapes, uint32_t *num_shapes,
-			   struct nna_timing *timing, struct nn_error *err)
+			   const struct nna_results *results, struct nn_error *err)
 {
 	uint32_t i;
 
@@ -566,12 +561,12 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 		/* Buffers have room. */
 		bool fits = arg->pool >= request->num_memories || arg->length >= 16;
 
-		shapes[i] = (struct nna_output_shape){ 2, { 2, 2 }, fits };
-		if (!shapes[i].is_sufficient)
+		results->shapes[i] = (struct nna_output_shape){ 2, { 2, 2 }, fits };
+		if (!fits)
 			accel.execute_status = NN_OUTPUT_INSUFFICIENT_SIZE;
 	}
 	if (accel.execute_status == NN_OK || accel.execute_status == NN_OUTPUT_INSUFFICIENT_SIZE)
-		*num_shapes = request->num_outputs;
+		*results->num_shapes = request->num_outputs;
 	if (accel.execute_status)
 		return nn_fail(err, accel.execute_status, "%s", accel.reason ? accel.reason : "told to fail");
 	if (asks_for_times(options))
@@ -579,7 +574,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	if (!request->num_tokens)
 		add(prepared, request);
 	if (options->measure)
-		*timing = (struct nna_timing){ 3, 5 };
+		*results->timing = (struct nna_timing){ 3, 5 };
 	return NN_OK;
 }
 
@@ -605,11 +600,10 @@ void nna_burst_free(struct nna_burst *burst)
 
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,
-				 struct nna_output_shape *shapes, uint32_t *num_shapes,
-				 struct nna_timing *timing, struct nn_error *err)
+				 const struct nna_results *results, struct nn_error *err)
 {
 	accel.in_bursts++;
-	return nna_execute(burst->prepared, request, options, shapes, num_shapes, timing, err);
+	return nna_execute(burst->prepared, request, options, results, err);
 }
 
 /* ---- What tests begin with ---- */

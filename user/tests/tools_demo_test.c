@@ -175,8 +175,8 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 
 /* Takes a ms longer for each image, and half as long in 8 bits. */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
-			   const struct nna_execute_options *options, struct nna_output_shape *shapes, uint32_t *num_shapes,
-			   struct nna_timing *timing, struct nn_error *error)
+			   const struct nna_execute_options *options,
+			   const struct nna_results *results, struct nn_error *error)
 {
 	char *bytes = request->memories[0]->bytes;
 	const struct nn_arg in = { .data = bytes + request->inputs[0].offset, .length = request->inputs[0].length };
@@ -184,11 +184,9 @@ enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_reques
 	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out };
 	int number = (int)(device.executions++ % 2);
 
-	(void)shapes;
-	(void)num_shapes;
 	assert_true(options->measure);
-	timing->on_device_us = 500 * (device.executions + 1) / (uint64_t)(number + 1);
-	now_ns += 2 * 1000 * timing->on_device_us;
+	results->timing->on_device_us = 500 * (device.executions + 1) / (uint64_t)(number + 1);
+	now_ns += 2 * 1000 * results->timing->on_device_us;
 	if (call("execute", error))
 		return NN_GENERAL_FAILURE;
 	if (nn_plan_execute(p->plan, &e, error))

@@ -134,7 +134,8 @@ static bool recognise(struct demo *d, struct form *f, const struct digit *digit,
 
 	net_model_put_image(&f->net, digit->pixels, f->data);
 	start = clock_ns();
-	if (nna_execute(f->prepared, &request, &options, NULL, NULL, &timing, &d->err))
+	if (nna_execute(f->prepared, &request, &options, NNA_SIZED(nna_results, .timing = &timing),
+			&d->err))
 		return false;
 	f->execute_ns[index] = clock_ns() - start;
 	f->device_ns[index] = timing.on_device_us * 1000;

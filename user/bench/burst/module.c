@@ -100,9 +100,11 @@ static void trip(struct module_bench *b, enum subject subject)
 	struct nn_error err = { "" };
 
 	if (subject == BURST)
-		check(nna_burst_execute(b->burst, r, NULL, &shape, NULL, NULL, &err), &err);
+		check(nna_burst_execute(b->burst, r, NULL, NNA_SIZED(nna_results, .shapes = &shape),
+					&err), &err);
 	else if (subject == IOCTL)
-		check(nna_execute(b->prepared, r, NULL, &shape, NULL, NULL, &err), &err);
+		check(nna_execute(b->prepared, r, NULL, NNA_SIZED(nna_results, .shapes = &shape),
+				  &err), &err);
 	else if (subject == URING)
 		uring_peer_execute(&b->uring);
 	else

@@ -34,7 +34,8 @@ void uring_peer_execute(struct uring_peer *peer)
 		errno = count < 0 ? -count : EIO;
 		die("io_uring");
 	}
-	check(nna_submission_result(peer->submission, cqe->res, &shape, NULL, NULL, &err), &err);
+	check(nna_submission_result(peer->submission, cqe->res, NNA_SIZED(nna_results,
+				    .shapes = &shape), &err), &err);
 	io_uring_cqe_seen(&peer->ring, cqe);
 }
 

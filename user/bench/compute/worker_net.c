@@ -45,7 +45,7 @@ static void run(void *state)
 		.memories = &w->arguments,
 	};
 
-	must(nna_burst_execute(w->burst, &request, NULL, NULL, NULL, NULL, &err));
+	must(nna_burst_execute(w->burst, &request, NULL, NULL, &err));
 }
 
 static void free_worker(void *state)
@@ -77,7 +77,7 @@ static void make_arguments(struct worker_net *w, const struct net *net)
 struct subject subject_worker(const struct net *net)
 {
 	const struct nna_prepare_options options = { .size = sizeof(options),
-						     .preference = 0, .priority = 1 };
+						     .preference = NNA_PREFER_LOW_POWER };
 	struct worker_net *w = must_alloc(sizeof(*w));
 
 	w->builder = builder_net(net);

@@ -112,7 +112,11 @@ static enum nn_status op_compile(const struct nn_op *op, const struct nn_model *
 				 const struct nn_attributes *attributes, void **state,
 				 struct nn_error *err)
 {
-	return nna_engine_plugin_compile(operation_of(op), model, s, o, attributes, state, err);
+	const struct nna_engine_plugin_use use = {
+		.size = sizeof(use), .model = model, .subgraph = s, .of = o, .attributes = attributes,
+	};
+
+	return nna_engine_plugin_compile(operation_of(op), &use, state, err);
 }
 
 static void op_release(const struct nn_op *op, void *state)

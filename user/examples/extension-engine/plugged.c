@@ -81,12 +81,15 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	p->model = model;
 	p->attributes = how->attributes;
 	for (uint32_t i = 0; i < main->num_operations && !status; i++) {
-		const struct nn_operation *of = &main->operations[i];
+		const struct nna_engine_plugin_use use = {
+			.size = sizeof(use), .model = model, .subgraph = main,
+			.of = &main->operations[i], .attributes = how->attributes,
+		};
 
-		p->steps[i].operation = find(model, of, err);
+		p->steps[i].operation = find(model, use.of, err);
 		status = !p->steps[i].operation ? NN_INVALID_ARGUMENT :
-			 nna_engine_plugin_compile(p->steps[i].operation, model, main, of,
-						   how->attributes, &p->steps[i].state, err);
+			 nna_engine_plugin_compile(p->steps[i].operation, &use, &p->steps[i].state,
+						   err);
 	}
 	if (status)
 		release(engine, p);

@@ -386,9 +386,9 @@ struct nna_engine {
 	const struct nna_engine_file *const *files;
 	/*
 	 * Clients may have memory that no CPU maps, if threads serve them or processes that
-	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an
-	 * argument there names the memory for nna_engine_region() and nna_engine_region_file(),
-	 * and faults if it is accessed: `execute` looks at is_device_memory of each region first.
+	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument there names the memory for
+	 * nna_engine_region() and nna_engine_region_file(), and faults if it is accessed: `execute`
+	 * looks at is_device_memory of each region first.
 	 */
 	bool takes_device_memory;
 	/*
@@ -520,10 +520,11 @@ int nna_engine_gone_file(struct nna_engine_execution *execution);
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
- * Lets an execution end when the fence of a sync_file of any driver does, and with its result. The engine still ends it, with NN_OK and the shapes. The library then owns the
- * file, and the fence's driver keeps the deadlines. Returns false if the engine has to wait itself.
- * That is so in a burst, before a copy of an image, if sync_file is negative, and in a process
- * without NNA_ENGINE_MAY_USE_DRIVERS.
+ * Lets an execution end when the fence of a sync_file of any driver does, and with its result. The
+ * engine still ends it, with NN_OK and the shapes. The library then owns the file, and the fence's
+ * driver keeps the deadlines. Returns false if the engine has to wait itself. That is so in a burst,
+ * before a copy of an image, if sync_file is negative, and in a process without
+ * NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 

@@ -109,16 +109,22 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 				       const struct nn_operand *operands,
 				       const struct nn_operation *of, struct nn_error *err);
 
+/* An operation in a checked model whose pools are mapped. */
+struct nna_engine_plugin_use {
+	uint32_t size;			/* sizeof(struct nna_engine_plugin_use) */
+	const struct nn_model *model;
+	const struct nn_subgraph *subgraph;
+	const struct nn_operation *of;
+	const struct nn_attributes *attributes;	/* of the preparation, or NULL */
+};
+
 /*
- * Calls the operation's compile() for a checked model whose pools are mapped. *state is the state
- * for its runs, or NULL if the operation has no state. nna_engine_plugin_release() frees it, and
- * accepts NULL. The attributes must outlive the state.
+ * Calls the operation's compile(). *state is for its
+ * runs, or NULL if the operation keeps none. nna_engine_plugin_release() frees it, and accepts
+ * NULL. The attributes must outlive it.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
-					 const struct nn_model *model,
-					 const struct nn_subgraph *subgraph,
-					 const struct nn_operation *of,
-					 const struct nn_attributes *attributes, void **state,
+					 const struct nna_engine_plugin_use *use, void **state,
 					 struct nn_error *err);
 void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operation, void *state);
 

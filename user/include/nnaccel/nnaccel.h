@@ -25,6 +25,11 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+#ifndef __cplusplus
+/* A structure with its size and these fields, the others being 0, for one call. */
+#define NNA_SIZED(type, ...) (&(const struct type){ .size = sizeof(struct type), __VA_ARGS__ })
+#endif
+
 struct nna_device;
 struct nna_memory;
 struct nna_prepared_model;
@@ -110,7 +115,7 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 struct nna_context_info {
 	uint32_t size;
 	uint32_t abi;
-	uint32_t engine;		/* enum nnaccel_engine_state */
+	uint32_t engine;		/* 0: none, 1: without a worker for this context, 2: with one */
 	uint32_t max_pools, max_models, max_commands, max_bursts;
 	uint32_t bursts;
 	uint64_t max_pool_bytes, max_context_bytes, max_user_bytes;
@@ -126,11 +131,11 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  * Makes memory that the device reaches. Memory is reference-counted: free may be called while a
  * prepared model or an execution still uses it. It ends the memory's slots in bursts.
  *
- * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a dma-buf,
- * memfd or regular file, any `offset`, and `prot` PROT_READ or PROT_READ | PROT_WRITE of
- * <sys/mman.h>. The fd stays the caller's, and may be closed. A dma-buf that no CPU can map is
- * imported if the device's engine reaches it without a CPU. It can be an argument, but not a
- * constant. Returns NN_INVALID_ARGUMENT for length 0, another protection or a bad fd. Returns
+ * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a part of a
+ * dma-buf, memfd or regular file, at any offset. The fd stays the caller's, and may be closed. A
+ * dma-buf that no CPU can map is imported if the device's engine reaches it without a CPU. It can be
+ * an argument, and no constant.
+ * Returns NN_INVALID_ARGUMENT for length 0, another protection or a bad fd. Returns
  * NN_GENERAL_FAILURE for memory that the device cannot reach: a file that cannot be mapped, is too
  * short, was not opened for `prot`, or is sealed against it. Returns
  * NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit, NN_RESOURCE_EXHAUSTED_PERSISTENT for more than
@@ -138,8 +143,15 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
-enum nn_status nna_memory_import(struct nna_device *device, int fd, int prot, uint64_t offset,
-				 uint64_t size, struct nna_memory **memory, struct nn_error *err);
+struct nna_file {
+	uint32_t size;
+	int fd;
+	int prot;		/* PROT_READ or PROT_READ | PROT_WRITE of <sys/mman.h> */
+	uint64_t offset;	/* bytes */
+	uint64_t length;
+};
+enum nn_status nna_memory_import(struct nna_device *device, const struct nna_file *file,
+				 struct nna_memory **memory, struct nn_error *err);
 void nna_memory_free(struct nna_memory *memory);
 uint64_t nna_memory_size(const struct nna_memory *memory);
 
@@ -240,13 +252,27 @@ struct nna_cache {
 	 * measurements. `reason` says why saving failed, or is empty. The library keeps duplicates
 	 * of the handles for it. nna_prepared_model_free() waits for it.
 	 */
-	void (*saved_late)(const char *reason);
+	void (*saved_late)(void *data, const char *reason);
+	void *saved_late_data;
+};
+
+enum nna_preference {
+	NNA_PREFER_FAST_SINGLE_ANSWER = 0,
+	NNA_PREFER_LOW_POWER = 1,
+	NNA_PREFER_SUSTAINED_SPEED = 2,
+};
+
+/* The priority of a model's executions among those of its user. */
+enum nna_priority {
+	NNA_PRIORITY_MEDIUM = 0,
+	NNA_PRIORITY_LOW = 1,
+	NNA_PRIORITY_HIGH = 2,
 };
 
 struct nna_prepare_options {
 	uint32_t size;
-	uint32_t preference;	/* enum nnaccel_preference of the uapi */
-	uint32_t priority;	/* enum nnaccel_priority of the uapi */
+	uint32_t preference;	/* enum nna_preference */
+	uint32_t priority;	/* enum nna_priority */
 	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
 	/*
 	 * NULL, or where nna_prepare_model() saves the prepared model. The call
@@ -274,9 +300,8 @@ struct nna_prepare_options {
 };
 
 /*
- * IDevice::prepareModel_1_3, synchronous. With NULL `options` it uses: fast single answer, medium
- * priority, no deadline. The model may be freed afterwards. Its memories are held, and the engine
- * reads them without a copy.
+ * IDevice::prepareModel_1_3, synchronous. `options` NULL: all are 0. The model may be freed afterwards; its
+ * memories are held, and the engine reads them where they lie.
  */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
@@ -373,6 +398,14 @@ struct nna_timing {
 	uint64_t in_driver_us;
 };
 
+/* Results of an execution besides the outputs' bytes; NULL: they are not wanted. */
+struct nna_results {
+	uint32_t size;
+	struct nna_output_shape *shapes;	/* room for num_outputs */
+	uint32_t *num_shapes;	/* num_outputs on NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, else 0 */
+	struct nna_timing *timing;	/* NNA_TIME_NONE unless measured */
+};
+
 struct nna_execute_options {
 	uint32_t size;
 	bool measure;
@@ -383,22 +416,26 @@ struct nna_execute_options {
 };
 
 /*
- * IPreparedModel::executeSynchronously_1_3. `options`, `shapes`, `num_shapes` and `timing` may be
- * NULL. `shapes` has room for num_outputs; *num_shapes is num_outputs on NN_OK and
- * NN_OUTPUT_INSUFFICIENT_SIZE, otherwise 0. Times are NNA_TIME_NONE unless measured. NN_DEAD_OBJECT
- * says that the worker died, now or before: prepare the model again.
+ * IPreparedModel::executeSynchronously_1_3. `options` and `results` may be NULL.
+ * NN_DEAD_OBJECT: the worker died, now or before: prepare again.
  */
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
-			   struct nna_output_shape *shapes, uint32_t *num_shapes,
-			   struct nna_timing *timing, struct nn_error *err);
+			   const struct nna_results *results, struct nn_error *err);
+
+/* Files that an execution waits for, and its time limit from the end of the last of them. */
+struct nna_dependencies {
+	uint32_t size;
+	uint32_t num_files;
+	const int *files;
+	uint64_t duration_ns;	/* 0: none */
+};
 
 /*
- * IPreparedModel::executeFenced: starts an execution once all of wait_for have succeeded, and does
- * not wait for it. Each is a sync_file of any driver, or a file that this function made, of any
+ * IPreparedModel::executeFenced: starts an execution once all files of `after` (NULL: none) have
+ * succeeded, and does not wait for it. Each is a sync_file of any driver, or a file that this function made, of any
  * device. The file *fence polls readable (POLLIN) from the execution's end on; the caller
- * closes it. It is not a sync_file, because the end depends on a process. `duration_ns` limits the
- * time from the end of the last of wait_for (0: no limit). Returns NN_INVALID_ARGUMENT if neither
+ * closes it. It is not a sync_file, because the end depends on a process. Returns NN_INVALID_ARGUMENT if neither
  * the request nor the model gives an output's shape, or if an fd is of another kind. The request
  * and handles of its memories may be freed when the call returns; outputs that are buffers count
  * as filled from then on.
@@ -406,8 +443,8 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
 				  const struct nna_execute_options *options,
-				  const int *wait_for, uint32_t num_wait_for,
-				  uint64_t duration_ns, int *fence, struct nn_error *err);
+				  const struct nna_dependencies *after, int *fence,
+				  struct nn_error *err);
 
 /*
  * IFencedExecutionCallback::getExecutionInfo: returns the status of a fence's execution, with the
@@ -446,9 +483,21 @@ struct nna_buffer_desc {
 	uint32_t dims[NN_MAX_RANK];
 };
 
+/* The models and roles of a buffer, and its dimensions (NULL: open). */
+struct nna_buffer_roles {
+	uint32_t size;
+	uint32_t num_models;
+	struct nna_prepared_model *const *models;
+	const struct nna_role *inputs;
+	const struct nna_role *outputs;
+	uint32_t num_inputs;
+	uint32_t num_outputs;
+	const struct nna_buffer_desc *desc;
+};
+
 /*
- * IDevice::allocate: makes memory of the device for the roles, which no process maps. Dimensions of
- * `desc` (NULL: none) and of all roles are merged. Each write fixes the dimensions that stay open,
+ * IDevice::allocate: makes memory of the device for the roles, which no process maps. Its
+ * dimensions and those of all roles are merged. Each write fixes the dimensions that stay open,
  * and the memory grows with them. The token (not 0) names the buffer in requests until it is freed,
  * and may then be reused. Returns NN_INVALID_ARGUMENT for no model, no role, a role that is given
  * twice or that its model does not have, and for roles of different types or dimensions. Returns
@@ -462,10 +511,7 @@ struct nna_buffer_desc {
  *
  * Contents outlive the models and their worker.
  */
-enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_desc *desc,
-				   struct nna_prepared_model *const *models, uint32_t num_models,
-				   const struct nna_role *input_roles, uint32_t num_input_roles,
-				   const struct nna_role *output_roles, uint32_t num_output_roles,
+enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_buffer_roles *roles,
 				   struct nna_buffer **buffer, uint32_t *token,
 				   struct nn_error *err);
 
@@ -495,18 +541,17 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 
 struct nna_burst_options {
 	uint32_t size;
-	uint32_t capacity;	/* datums of each ring (0: 1024) */
-	/* Longest spin of a wait; 0 for no spin, negative for the default. */
-	int32_t spin_us;
+	uint32_t capacity;	/* datums of each ring, 0: 1024 */
+	int32_t spin_us;	/* longest spin of a wait, 0: the default; negative: none */
 };
 
 /*
- * IPreparedModel::configureExecutionBurst: makes a connection to the worker through shared memory,
- * for executions one after the other. `options` may be NULL (defaults 0 and -1). The burst does not
- * spin if the model was prepared for low power, or if only one CPU is online. The environment's
- * variable NNACCEL_SPIN_US also limits it. Free the burst before the prepared model. Returns
- * NN_RESOURCE_EXHAUSTED_TRANSIENT for too many bursts, and NN_DEAD_OBJECT if the model's worker is
- * dead.
+ * IPreparedModel::configureExecutionBurst: a way to the worker through shared
+ * memory, for executions one after the other. `options` may be NULL. Without
+ * spinning where the model was prepared for low power or one CPU is online; the
+ * variable NNACCEL_SPIN_US of the environment bounds it besides. To be freed
+ * before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many bursts;
+ * NN_DEAD_OBJECT: the model's worker is dead.
  */
 enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 				const struct nna_burst_options *options,
@@ -524,8 +569,7 @@ void nna_burst_free(struct nna_burst *burst);
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,
-				 struct nna_output_shape *shapes, uint32_t *num_shapes,
-				 struct nna_timing *timing, struct nn_error *err);
+				 const struct nna_results *results, struct nn_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

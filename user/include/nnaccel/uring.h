@@ -9,7 +9,7 @@
  *	io_uring_submit(&ring);
  *	io_uring_wait_cqe(&ring, &cqe);
  *	submission = io_uring_cqe_get_data(cqe);
- *	status = nna_submission_result(submission, cqe->res, shapes, &n, &timing, &err);
+ *	status = nna_submission_result(submission, cqe->res, &results, &err);
  */
 #ifndef NNACCEL_URING_H
 #define NNACCEL_URING_H
@@ -49,8 +49,7 @@ enum nn_status nna_submission_prepare(struct nna_submission *submission, struct 
  * has a negative `res`, so linked entries do not begin.
  */
 enum nn_status nna_submission_result(struct nna_submission *submission, int res,
-				     struct nna_output_shape *shapes, uint32_t *num_shapes,
-				     struct nna_timing *timing, struct nn_error *err);
+				     const struct nna_results *results, struct nn_error *err);
 
 /*
  * Completes a submission in flight at once, with a status other than NN_OK. The engine may go on

@@ -262,24 +262,24 @@ static bool set_constants(struct call *c, const struct nn_model *model,
 }
 
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
-					 const struct nn_model *model,
-					 const struct nn_subgraph *subgraph,
-					 const struct nn_operation *of,
-					 const struct nn_attributes *attributes, void **state,
+					 const struct nna_engine_plugin_use *use, void **state,
 					 struct nn_error *err)
 {
 	enum nnx_status result = NNX_OUT_OF_MEMORY;
 	struct call c;
 
 	*state = NULL;
+	if (!HAS_FIELD(use, attributes))
+		return nn_fail(err, NN_INVALID_ARGUMENT, "the use of an operation has the size %u",
+			       use->size);
 	if (!operation->descriptor->compile)
 		return NN_OK;
 	call_begin_of(&c, operation);
-	c.public.relaxed = model->relaxed;
-	if (call_declare(&c, subgraph->operands, of) &&
-	    call_take_attributes(&c, operation->extension, attributes, &c.public.attributes,
+	c.public.relaxed = use->model->relaxed;
+	if (call_declare(&c, use->subgraph->operands, use->of) &&
+	    call_take_attributes(&c, operation->extension, use->attributes, &c.public.attributes,
 				 &c.public.num_attributes) &&
-	    set_constants(&c, model, subgraph, of))
+	    set_constants(&c, use->model, use->subgraph, use->of))
 		result = operation->descriptor->compile(&c.public, state);
 	if (result != NNX_OK)
 		*state = NULL;

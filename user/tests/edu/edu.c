@@ -78,14 +78,15 @@ static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory
 						     .deadline_ns = deadline_ns };
 
 	err.message[0] = '\0';
-	return nna_execute(prepared, &request, &options, NULL, NULL, NULL, &err);
+	return nna_execute(prepared, &request, &options, NULL, &err);
 }
 
 static struct nna_memory *import(int fd, int prot, uint64_t size)
 {
 	struct nna_memory *memory;
 
-	check(nna_memory_import(device, fd, prot, 0, size, &memory, &err));
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = fd, .prot = prot, .length = size),
+				&memory, &err));
 	return memory;
 }
 

@@ -265,8 +265,10 @@ static bool open_frame(struct job *j)
 	j->frame_map = mmap(NULL, j->frame_size, PROT_READ | PROT_WRITE, MAP_SHARED, j->frame_fd, 0);
 	if (j->frame_map == MAP_FAILED)
 		fail("mapping a frame", strerror(errno));
-	return good("importing a frame", nna_memory_import(device, j->frame_fd, PROT_READ, 0,
-							   j->frame_size, &j->frame, &err));
+	return good("importing a frame", nna_memory_import(device, NNA_SIZED(nna_file,
+							   .fd = j->frame_fd, .prot = PROT_READ,
+							   .length = j->frame_size), &j->frame,
+							   &err));
 }
 
 static bool open_memory(struct job *j)
@@ -307,8 +309,11 @@ static bool open_buffers(struct job *j)
 		bool is_input = !i;
 
 		role.index = i ? i - 1 : 0;
-		if (!good("a buffer", nna_buffer_allocate(device, NULL, &j->prepared, 1, &role, is_input,
-							  &role, !is_input, &j->buffers[i],
+		if (!good("a buffer", nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
+							  .models = &j->prepared, .num_models = 1,
+							  .inputs = &role, .num_inputs = is_input,
+							  .outputs = &role,
+							  .num_outputs = !is_input), &j->buffers[i],
 							  &j->tokens[i], &err)))
 			return false;
 		if (i)
@@ -360,7 +365,8 @@ static enum nn_status execute_uring(struct job *j)
 		fail("a submission", strerror(-result));
 	result = cqe->res;
 	io_uring_cqe_seen(&ring, cqe);
-	return nna_submission_result(j->submission, result, shapes, &count, &timing, &err);
+	return nna_submission_result(j->submission, result, NNA_SIZED(nna_results, .shapes = shapes,
+				     .num_shapes = &count, .timing = &timing), &err);
 }
 
 static enum nn_status execute(struct job *j)
@@ -372,17 +378,18 @@ static enum nn_status execute(struct job *j)
 
 	switch (kind) {
 	case SOAK_FENCED:
-		status = nna_execute_fenced(j->prepared, &j->request, NULL, NULL, 0, 0, &fence, &err);
+		status = nna_execute_fenced(j->prepared, &j->request, NULL, NULL, &fence, &err);
 		return status ? status : await(fence);
 	case SOAK_URING:
 		return execute_uring(j);
 	case SOAK_BURST:
 	case SOAK_SLEEPY_BURST:
-		return nna_burst_execute(j->burst, &j->request, NULL, NULL, NULL, NULL, &err);
+		return nna_burst_execute(j->burst, &j->request, NULL, NULL, &err);
 	case SOAK_MEASURED:
-		return nna_execute(j->prepared, &j->request, &measured, NULL, NULL, &timing, &err);
+		return nna_execute(j->prepared, &j->request, &measured, NNA_SIZED(nna_results,
+				   .timing = &timing), &err);
 	default:
-		return nna_execute(j->prepared, &j->request, NULL, NULL, NULL, NULL, &err);
+		return nna_execute(j->prepared, &j->request, NULL, NULL, &err);
 	}
 }
 
@@ -499,7 +506,7 @@ static void make_input(struct job *j)
 
 static bool begin_job(struct job *j)
 {
-	const struct nna_burst_options sleepy = { .size = sizeof(sleepy), .spin_us = 0 };
+	const struct nna_burst_options sleepy = { .size = sizeof(sleepy), .spin_us = -1 };
 
 	if (kind == SOAK_EXTENSION ? !good("preparing", prepare_golden(&j->prepared)) :
 				     !prepare_graph(j))

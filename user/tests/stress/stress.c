@@ -177,7 +177,7 @@ static enum nn_status execute(struct nna_device *device, struct nna_prepared_mod
 
 	if (status)
 		return status;
-	status = nna_execute(p, &request, NULL, NULL, NULL, NULL, err);
+	status = nna_execute(p, &request, NULL, NULL, err);
 	nna_memory_free(memory);
 	return status;
 }

@@ -346,7 +346,7 @@ static enum outcome run_short(struct test *t, const struct vector *v, struct nna
 
 static enum outcome try_burst(struct test *t, const struct vector *v, char reason[REASON])
 {
-	const struct nna_burst_options o = { .size = sizeof(o), .capacity = 8192, .spin_us = -1 };
+	const struct nna_burst_options o = { .size = sizeof(o), .capacity = 8192 };
 	struct nn_error err = { "" };
 	struct nna_burst *burst;
 	enum outcome outcome;
@@ -407,15 +407,18 @@ static enum outcome run_domains(struct test *t, const struct vector *v, struct n
 	s.inputs[0] = (struct nna_argument){ .pool = s.num_memories };
 	s.outputs[0] = (struct nna_argument){ .pool = s.num_memories + 1 };
 	target_guard(&t->target, "buffers of memory domains");
-	status = nna_buffer_allocate(t->target.device, NULL, &model, 1, &role, 1, NULL, 0, &in, &tokens[0],
-				     &err);
+	status = nna_buffer_allocate(t->target.device, NNA_SIZED(nna_buffer_roles, .models = &model,
+				     .num_models = 1, .inputs = &role, .num_inputs = 1), &in,
+				     &tokens[0], &err);
 	if (!status)
-		status = nna_buffer_allocate(t->target.device, NULL, &model, 1, NULL, 0, &role, 1, &out,
-					     &tokens[1], &err);
+		status = nna_buffer_allocate(t->target.device, NNA_SIZED(nna_buffer_roles,
+					     .models = &model, .num_models = 1, .outputs = &role,
+					     .num_outputs = 1), &out, &tokens[1], &err);
 	if (!status)
 		status = nna_buffer_write(in, v->inputs[0].data, v->inputs[0].size, 0, NULL, &err);
 	for (int round = 0; round < 2 && !status; round++) {
-		status = nna_execute(model, &r, NULL, s.shapes, &s.num_shapes, NULL, &err);
+		status = nna_execute(model, &r, NULL, NNA_SIZED(nna_results, .shapes = s.shapes,
+				     .num_shapes = &s.num_shapes), &err);
 		if (!status)
 			status = nna_buffer_read(out, result, v->outputs[0].size, &err);
 	}

@@ -85,8 +85,10 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 	s->err.message[0] = '\0';
 	s->num_shapes = 0;
 	if (burst)
-		return nna_burst_execute(burst, &r, &o, s->shapes, &s->num_shapes, NULL, &s->err);
-	return nna_execute(prepared, &r, &o, s->shapes, &s->num_shapes, NULL, &s->err);
+		return nna_burst_execute(burst, &r, &o, NNA_SIZED(nna_results, .shapes = s->shapes,
+					 .num_shapes = &s->num_shapes), &s->err);
+	return nna_execute(prepared, &r, &o, NNA_SIZED(nna_results, .shapes = s->shapes,
+			   .num_shapes = &s->num_shapes), &s->err);
 }
 
 /* Whether no bytes but those of the arguments were written, from `at` on. */

@@ -129,7 +129,8 @@ static bool import_pool(struct test *t, const struct vector *v, struct nna_memor
 		return true;
 	file = memfd_create("nnaccel-constants", MFD_CLOEXEC);
 	done = file >= 0 && write_at(file, v->pool, size, 0) &&
-	       !nna_memory_import(t->target.device, file, PROT_READ, 0, size, memory, err);
+	       !nna_memory_import(t->target.device, NNA_SIZED(nna_file, .fd = file,
+				  .prot = PROT_READ, .length = size), memory, err);
 	if (file >= 0)
 		close(file);
 	return done;
