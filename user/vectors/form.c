@@ -5,9 +5,10 @@
  * Operands are a type, dimensions and values. Types: X is the type under test, C a constant of it,
  * W and P a filter (for int8, P by channels; Q the same for all X), B a bias, R boxes, A anchors, U
  * bytes of weights, "=" or "=1" as input 0 or 1; "f32|f16" any of those. Dimensions are random by
- * letter, as sums of products. "{a,1}" are values, "<a" below it, "#" ascending, "%" boxes, "+"
- * positive; "@scale,zero" quantises, and "!" is a constant. Scalars: "i:0|1" one of them, "b:",
- * "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of that type.
+ * letter, as sums of products, and "a~" is sometimes 1. "{a,1}" are values, "<a" below it, "#"
+ * ascending, "%" boxes, "+" positive; "@scale,zero" quantises, and "!" is a constant. Scalars:
+ * "i:0|1" one of them, "b:", "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of
+ * that type.
  */
 #include <ctype.h>
 #include <string.h>
@@ -92,7 +93,11 @@ static int32_t read_sum(const char **p)
 			(*p)++;
 		}
 		if (islower((unsigned char)**p)) {
-			product *= (int32_t)form.dims[*(*p)++ - 'a'];
+			int32_t dim = (int32_t)form.dims[*(*p)++ - 'a'];
+
+			if (**p == '~' && (*p)++ && !pick(0, 2))
+				dim = 1;
+			product *= dim;
 		} else {
 			product *= (int32_t)strtol(*p, &end, 10);
 			*p = end;
@@ -295,7 +300,7 @@ static void fill(struct nn_operand *o, void *to, const char *how)
 }
 
 /* The data of inputs of the model, in order. */
-_Alignas(64) char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 4];
+_Alignas(64) char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 bool form_is_large;
 bool form_is_plain;
 

@@ -52,7 +52,7 @@ static inline bool form_is_quant8(int32_t type)
 }
 
 /* The data of the model's inputs, in order. */
-extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 4];
+extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 
 /*
  * Options. With form_is_large no operand X is constant. With form_is_plain no RESHAPE comes before
