@@ -28,6 +28,7 @@ static bool keep(struct test *t, struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
 
+	v->was_supported = true;
 	if (t->num_kept < MAX_KEPT) {
 		t->kept[t->num_kept++] = v;
 		return true;
@@ -72,6 +73,41 @@ void group_description(struct test *t)
 
 /* ---- operations: each form in each type ---- */
 
+/* Inputs of any bits, such as indices beyond all dimensions and NaN, do no harm. */
+static enum outcome try_wild(struct test *t, const struct vector *v, char reason[REASON])
+{
+	struct vector *wild = vector_wild(v, (uint64_t)v->operation);
+	struct ready ready = { .model = NULL };
+	enum outcome outcome = wild ? test_prepare(t, v, NULL, &ready, reason) : REFUSED;
+	struct shot s;
+
+	if (outcome == RIGHT && shot_init(&s, t->target.device, wild)) {
+		target_guard(&t->target, "an execution with inputs of any bits");
+		outcome = test_outcome(t, shot_run(&s, ready.model, NULL), "inputs of any bits", &s.err,
+				       reason);
+		outcome = test_end_call(t, "a call", outcome, reason);
+		if (outcome != CRASHED)
+			outcome = shot_check_rest(&s, reason) ? RIGHT : WRONG;
+		shot_free(&s);
+	}
+	test_release(&ready);
+	vector_free(wild);
+	return outcome;
+}
+
+static void try_strange(struct test *t, struct row *row, const struct vector *v)
+{
+	struct vector *others[] = { vector_special(v, (uint64_t)v->operation), vector_large(v) };
+	char reason[REASON];
+
+	test_note(t, row, try_wild(t, v, reason), v, reason);
+	for (int i = 0; i < 2; i++) {
+		if (others[i])
+			test_note(t, row, test_vector(t, others[i], reason), others[i], reason);
+		vector_free(others[i]);
+	}
+}
+
 static void try_form(struct test *t, struct row *row, const struct nn_op *op, const struct form *f,
 		     uint32_t round)
 {
@@ -93,11 +129,23 @@ static void try_form(struct test *t, struct row *row, const struct nn_op *op, co
 			continue;
 		outcome = test_vector(t, v, reason);
 		test_note(t, row, outcome, v, reason);
+		if (outcome == RIGHT && !round && !t->is_brief)
+			try_strange(t, row, v);
 		if (outcome == RIGHT && row->counts[RIGHT] <= 2 && v->num_inputs && keep(t, v))
 			continue;
 		vector_free(v);
 	}
 }
+
+/* More than 65,536 elements. */
+static const struct form large_forms[] = {
+	{ "ADD", "X[3,149,151] =[3,149,151] i:0 > X" },
+	{ "CONV_2D", "X[1,65,65,16] W[16,1,1,16] B[16] i:2 i:1 i:1 i:0 b:0 > X" },
+	{ "MUL", "X[3,149,151] X[149,1] i:0 > X@0.2,mid" },
+	{ "RELU", "X[3,149,151] > =" },
+	{ "RESHAPE", "X[3,149,151] i32[2]{447,151} > =" },
+	{ "TRANSPOSE", "X[3,149,151] i32[3]{2,0,1} > =" },
+};
 
 void group_operations(struct test *t)
 {
@@ -119,6 +167,9 @@ void group_operations(struct test *t)
 				if (!strcmp(forms[k].name, op->name))
 					try_form(t, row, op, &forms[k], round);
 		}
+		for (size_t k = 0; k < sizeof(large_forms) / sizeof(large_forms[0]); k++)
+			if (!t->is_brief && !strcmp(large_forms[k].name, op->name))
+				try_form(t, row, op, &large_forms[k], rounds);
 		if (!row->counts[RIGHT] && !row->counts[WRONG] && !row->counts[CRASHED])
 			snprintf(row->reason, sizeof(row->reason), "claimed, but no vector is supported");
 		test_end_row(t, row);
@@ -220,8 +271,10 @@ void group_graphs(struct test *t)
 
 /* ---- dimensions that are known at the execution only ---- */
 
-/* Copies a model without the dimensions of operands that are no constants. */
-static struct nn_model *forget_dims(const struct vector *v, struct nn_subgraph *main)
+enum dims { NO_DIMS, NO_RANK, TWICE_THE_FIRST };
+
+/* Copies a model with other dimensions of the operands that are no constants. */
+static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *main, enum dims dims)
 {
 	static struct nn_model model;
 	struct nn_operand *operands = calloc(v->model->subgraphs[0].num_operands, sizeof(*operands));
@@ -232,43 +285,91 @@ static struct nn_model *forget_dims(const struct vector *v, struct nn_subgraph *
 	}
 	*main = v->model->subgraphs[0];
 	memcpy(operands, main->operands, main->num_operands * sizeof(*operands));
-	for (uint32_t i = 0; i < main->num_operands; i++)
-		if (operands[i].lifetime <= NN_SUBGRAPH_OUTPUT)
+	for (uint32_t i = 0; i < main->num_operands; i++) {
+		if (operands[i].lifetime > NN_SUBGRAPH_OUTPUT)
+			continue;
+		if (dims == TWICE_THE_FIRST)
+			operands[i].dims[0] *= 2;
+		else
 			memset(operands[i].dims, 0, sizeof(operands[i].dims));
+		if (dims == NO_RANK)
+			operands[i].rank = 0;
+	}
 	main->operands = operands;
 	model = *v->model;
 	model.subgraphs = main;
 	return &model;
 }
 
-static enum outcome try_dynamic(struct test *t, const struct vector *v, char reason[REASON])
+/* The same model with twice the first dimensions, if the reference computes that. */
+static struct vector *double_dims(const struct vector *v)
 {
-	struct vector open = *v;
+	struct vector *twice = NULL;
 	struct nn_subgraph main;
-	enum outcome outcome;
-	struct ready ready;
+	struct nn_model *model = change_dims(v, &main, TWICE_THE_FIRST);
+	bool all[MAX_OPERATIONS];
+
+	memset(all, 1, sizeof(all));
+	if (model && main.num_operations <= MAX_OPERATIONS)
+		twice = vector_cut(model, all, v->name);
+	if (model)
+		free((void *)main.operands);
+	return twice;
+}
+
+/* Executes with dimensions, and outputs of so many bytes more than they need, or less. */
+static enum outcome run_dynamic(struct test *t, const struct vector *v, struct nna_prepared_model *model,
+				int more, char reason[REASON])
+{
+	const struct nn_subgraph *main = &v->model->subgraphs[0];
+	enum outcome outcome = REFUSED;
+	enum nn_status status;
 	struct shot s;
 
-	open.model = forget_dims(v, &main);
-	if (!open.model)
-		return REFUSED;
-	outcome = test_prepare(t, &open, NULL, &ready, reason);
-	if (outcome == RIGHT && shot_init(&s, t->target.device, v)) {
+	if (shot_init(&s, t->target.device, v) && v->outputs[0].size + (uint32_t)more > 0) {
 		for (uint32_t i = 0; i < v->num_inputs; i++) {
-			const struct nn_operand *o =
-				&v->model->subgraphs[0].operands[v->model->subgraphs[0].inputs[i]];
+			const struct nn_operand *o = &main->operands[main->inputs[i]];
 
 			s.inputs[i].rank = o->rank;
 			memcpy(s.inputs[i].dims, o->dims, o->rank * sizeof(o->dims[0]));
 		}
+		s.outputs[0].length += (uint64_t)more;
 		target_guard(&t->target, "an execution with dimensions");
-		outcome = test_outcome(t, shot_run(&s, ready.model, NULL), "execute", &s.err, reason);
+		status = shot_run(&s, model, NULL);
+		outcome = test_outcome(t, status, "execute", &s.err, reason);
 		outcome = test_end_call(t, "a call", outcome, reason);
-		if (outcome == RIGHT && !shot_check(&s, reason))
+		if (more < 0 && outcome != CRASHED)
+			outcome = shot_check_short(&s, status, reason) ? RIGHT : WRONG;
+		else if (outcome == RIGHT && !shot_check(&s, reason))
 			outcome = WRONG;
-		shot_free(&s);
 	}
+	shot_free(&s);
+	return outcome;
+}
+
+static enum outcome try_dynamic(struct test *t, const struct vector *v, enum dims dims, char reason[REASON])
+{
+	struct vector open = *v, *twice;
+	struct nn_subgraph main;
+	enum outcome outcome;
+	struct ready ready;
+
+	open.was_supported = false;
+	open.model = change_dims(v, &main, dims);
+	if (!open.model)
+		return REFUSED;
+	outcome = test_prepare(t, &open, NULL, &ready, reason);
+	twice = outcome == RIGHT ? double_dims(v) : NULL;
+	if (outcome == RIGHT)
+		outcome = run_dynamic(t, v, ready.model, 0, reason);
+	if (outcome == RIGHT && twice)
+		outcome = run_dynamic(t, twice, ready.model, 0, reason);
+	if (outcome == RIGHT)
+		outcome = run_dynamic(t, v, ready.model, 16, reason);
+	if (outcome == RIGHT && v->outputs[0].shape.rank)
+		outcome = run_dynamic(t, v, ready.model, -1, reason);
 	test_release(&ready);
+	vector_free(twice);
 	free((void *)main.operands);
 	return outcome;
 }
@@ -278,30 +379,34 @@ void group_dynamic(struct test *t)
 	struct row *row = test_row(t, "open dimensions");
 	char reason[REASON];
 
-	for (uint32_t i = 0; i < t->num_kept; i++)
-		test_note(t, row, try_dynamic(t, t->kept[i], reason), NULL, reason);
+	for (uint32_t i = 0; i < 2 * t->num_kept; i++)
+		test_note(t, row, try_dynamic(t, t->kept[i / 2], i % 2 ? NO_RANK : NO_DIMS, reason), NULL,
+			  reason);
 	test_end_row(t, row);
 }
 
 /* ---- bursts ---- */
 
-/* Executes in memory that comes and goes, beside memory that stays. */
+#define ALIVE 6
+
+/* Executes in memory of which one half comes and goes, and the other one stays. */
 static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
-	struct shot stays, comes;
+	struct shot shots[ALIVE] = { { .v = NULL } };
 	enum outcome outcome = RIGHT;
 	struct vector *other;
-	bool has_stays = shot_init(&stays, t->target.device, v);
 
-	for (uint32_t i = 0; i < 12 && outcome == RIGHT && has_stays; i++) {
-		struct shot *s = i % 3 ? &comes : &stays;
+	for (uint32_t i = 0; i < 14 && outcome == RIGHT; i++) {
+		struct shot *s = &shots[i % ALIVE];
 
 		other = vector_vary(v, i);
 		if (!other)
 			break;
-		if (s == &comes && !shot_init(&comes, t->target.device, v)) {
-			snprintf(reason, REASON, "memory: %.200s", comes.err.message);
+		if (s->v && i % 2)
+			shot_free(s);
+		if ((!s->v || i % 2) && !shot_init(s, t->target.device, v)) {
+			snprintf(reason, REASON, "memory: %.200s", s->err.message);
 			outcome = WRONG;
 		} else {
 			shot_fill(s, other);
@@ -311,11 +416,10 @@ static enum outcome run_burst(struct test *t, const struct vector *v, struct nna
 			if (outcome == RIGHT && !shot_check(s, reason))
 				outcome = WRONG;
 		}
-		if (s == &comes)
-			shot_free(&comes);
 		vector_free(other);
 	}
-	shot_free(&stays);
+	for (uint32_t i = 0; i < ALIVE; i++)
+		shot_free(&shots[i]);
 	return outcome;
 }
 
@@ -332,12 +436,8 @@ static enum outcome run_short(struct test *t, const struct vector *v, struct nna
 		s.outputs[0].length -= 4;
 		target_guard(&t->target, "an execution of a burst with a short output");
 		status = shot_run(&s, NULL, burst);
-		if (status != NN_OUTPUT_INSUFFICIENT_SIZE || s.num_shapes != v->num_outputs ||
-		    s.shapes[0].is_sufficient) {
-			snprintf(reason, REASON, "an output is too short: %s, or its shape is not told",
-				 nn_status_name(status));
+		if (!shot_check_short(&s, status, reason))
 			outcome = status == NN_DEAD_OBJECT ? CRASHED : WRONG;
-		}
 		outcome = test_end_call(t, "a burst", outcome, reason);
 	}
 	shot_free(&s);
@@ -359,9 +459,9 @@ static enum outcome try_burst(struct test *t, const struct vector *v, char reaso
 	outcome = test_outcome(t, nna_burst_create(ready.model, &o, &burst, &err), "burst", &err, reason);
 	outcome = test_end_call(t, "a call", outcome, reason);
 	if (outcome == RIGHT) {
-		outcome = run_burst(t, v, burst, reason);
+		outcome = run_short(t, v, burst, reason);
 		if (outcome == RIGHT)
-			outcome = run_short(t, v, burst, reason);
+			outcome = run_burst(t, v, burst, reason);
 		nna_burst_free(burst);
 	}
 	test_release(&ready);
@@ -380,17 +480,20 @@ void group_bursts(struct test *t)
 
 /* ---- memory domains ---- */
 
-/* The first input and the first output are buffers. */
-static enum outcome run_domains(struct test *t, const struct vector *v, struct nna_prepared_model *model,
-				char reason[REASON])
+/*
+ * The first input and the first output are buffers, of two models each. The output's buffer held
+ * something else before.
+ */
+static enum outcome run_domains(struct test *t, const struct vector *v,
+				struct nna_prepared_model *const models[2], char reason[REASON])
 {
-	const struct nna_role role = { .frequency = 1 };
+	const struct nna_role roles[2] = { { 0, 0, 1 }, { 1, 0, 0.5f } };
 	struct nna_buffer *in = NULL, *out = NULL;
 	uint32_t tokens[2] = { 0 }, element;
 	struct nn_error err = { "" };
+	enum outcome outcome = RIGHT;
+	void *result = calloc(1, v->outputs[0].size + v->inputs[0].size + 1);
 	enum nn_status status;
-	enum outcome outcome;
-	void *result = malloc(v->outputs[0].size + 1);
 	struct shot s;
 
 	if (!result || !shot_init(&s, t->target.device, v)) {
@@ -407,27 +510,38 @@ static enum outcome run_domains(struct test *t, const struct vector *v, struct n
 	s.inputs[0] = (struct nna_argument){ .pool = s.num_memories };
 	s.outputs[0] = (struct nna_argument){ .pool = s.num_memories + 1 };
 	target_guard(&t->target, "buffers of memory domains");
-	status = nna_buffer_allocate(t->target.device, NNA_SIZED(nna_buffer_roles, .models = &model,
-				     .num_models = 1, .inputs = &role, .num_inputs = 1), &in,
+	status = nna_buffer_allocate(t->target.device, NNA_SIZED(nna_buffer_roles, .models = models,
+				     .num_models = 2, .inputs = roles, .num_inputs = 2), &in,
 				     &tokens[0], &err);
 	if (!status)
 		status = nna_buffer_allocate(t->target.device, NNA_SIZED(nna_buffer_roles,
-					     .models = &model, .num_models = 1, .outputs = &role,
-					     .num_outputs = 1), &out, &tokens[1], &err);
+					     .models = models, .num_models = 2, .outputs = roles,
+					     .num_outputs = 2), &out, &tokens[1], &err);
 	if (!status)
 		status = nna_buffer_write(in, v->inputs[0].data, v->inputs[0].size, 0, NULL, &err);
-	for (int round = 0; round < 2 && !status; round++) {
-		status = nna_execute(model, &r, NULL, NNA_SIZED(nna_results, .shapes = s.shapes,
-				     .num_shapes = &s.num_shapes), &err);
+	for (int round = 0; round < 3 && !status && outcome == RIGHT; round++) {
+		memset(result, 0x5a, v->outputs[0].size);
+		status = nna_buffer_write(out, result, v->outputs[0].size, 0, NULL, &err);
+		if (!status)
+			status = nna_execute(models[round % 2], &r, NULL,
+					     NNA_SIZED(nna_results, .shapes = s.shapes,
+						       .num_shapes = &s.num_shapes), &err);
 		if (!status)
 			status = nna_buffer_read(out, result, v->outputs[0].size, &err);
+		if (!status && !vector_equals(v, 0, result, &element)) {
+			snprintf(reason, REASON, "the output's buffer, element %u: wrong value", element);
+			outcome = WRONG;
+		}
 	}
-	outcome = test_outcome(t, status, "buffers", &err, reason);
-	outcome = test_end_call(t, "a call", outcome, reason);
-	if (outcome == RIGHT && !vector_equals(v, 0, result, &element)) {
-		snprintf(reason, REASON, "the output's buffer, element %u: wrong value", element);
+	if (!status)
+		status = nna_buffer_read(in, result, v->inputs[0].size, &err);
+	if (!status && outcome == RIGHT && memcmp(result, v->inputs[0].data, v->inputs[0].size)) {
+		snprintf(reason, REASON, "the input's buffer has other bytes than were written to it");
 		outcome = WRONG;
 	}
+	if (status)
+		outcome = test_outcome(t, status, "buffers", &err, reason);
+	outcome = test_end_call(t, "a call", outcome, reason);
 	nna_buffer_free(in);
 	nna_buffer_free(out);
 	shot_free(&s);
@@ -441,12 +555,16 @@ void group_domains(struct test *t)
 	char reason[REASON];
 
 	for (uint32_t i = 0; i < t->num_kept && i < 12; i++) {
-		struct ready ready;
-		enum outcome outcome = test_prepare(t, t->kept[i], NULL, &ready, reason);
+		struct ready first, second = { .model = NULL };
+		enum outcome outcome = test_prepare(t, t->kept[i], NULL, &first, reason);
 
 		if (outcome == RIGHT)
-			outcome = run_domains(t, t->kept[i], ready.model, reason);
-		test_release(&ready);
+			outcome = test_prepare(t, t->kept[i], NULL, &second, reason);
+		if (outcome == RIGHT)
+			outcome = run_domains(t, t->kept[i], (struct nna_prepared_model *const[]){
+					      first.model, second.model }, reason);
+		test_release(&first);
+		test_release(&second);
 		test_note(t, row, outcome, t->kept[i], reason);
 	}
 	test_end_row(t, row);
@@ -483,7 +601,7 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {
 	struct ready ready[MODELS] = { { .model = NULL } };
-	struct vector *vectors[MODELS] = { NULL };
+	struct vector *vectors[MODELS] = { NULL }, *other;
 	enum outcome outcome = RIGHT;
 
 	for (uint32_t i = 0; i < MODELS && outcome == RIGHT; i++) {
@@ -499,6 +617,10 @@ static enum outcome try_models(struct test *t, const struct vector *v, char reas
 			if (!ready[i].model || i % 5 == 4)
 				continue;
 			outcome = run_once(t, vectors[i], ready[i].model, reason);
+			other = outcome == RIGHT && !round ? vector_vary(vectors[i], MODELS + i) : NULL;
+			if (other)
+				outcome = run_once(t, other, ready[i].model, reason);
+			vector_free(other);
 			if (i % 3 == 1)
 				test_release(&ready[i]);
 		}
@@ -727,16 +849,21 @@ static enum outcome watch_memory(struct test *t, const char *what, uint32_t roun
 	return RIGHT;
 }
 
-/* Executes many times, because a leak may be small. */
+/* Executes many times, because a leak may be small. Each second execution fails. */
 static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
 {
 	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);
+	enum nn_status status;
 	struct shot s;
 
 	if (outcome == RIGHT && shot_init(&s, t->target.device, t->kept[0])) {
 		target_guard_many(&t->target, "executions");
-		for (int i = 0; i < 50 && outcome == RIGHT; i++)
-			outcome = test_outcome(t, shot_run(&s, ready->model, NULL), "execute", &s.err, reason);
+		for (uint32_t i = 0; i < 50 && outcome == RIGHT; i++) {
+			s.outputs[0].length = i % 2 ? 0 : t->kept[0]->outputs[0].size;
+			status = shot_run(&s, ready->model, NULL);
+			if (i % 2 == 0 || status != NN_OUTPUT_INSUFFICIENT_SIZE)
+				outcome = test_outcome(t, status, "execute", &s.err, reason);
+		}
 		outcome = test_end_call(t, "executions", outcome, reason);
 		shot_free(&s);
 	}

@@ -3,14 +3,17 @@
  * Groups of tests of what is wrong, late, damaged or dead.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -112,16 +115,6 @@ static void spoil(struct shot *s, struct vector *v, enum spoiled how)
 	}
 }
 
-/* Checks that an output that is too short is reported, with all shapes. */
-static bool tells_short(const struct shot *s, const struct vector *v)
-{
-	const struct nn_output_shape *right = &v->outputs[0].shape;
-
-	return s->num_shapes == v->num_outputs && !s->shapes[0].is_sufficient &&
-	       s->shapes[0].rank == right->rank &&
-	       !memcmp(s->shapes[0].dims, right->dims, right->rank * sizeof(right->dims[0]));
-}
-
 /* An execution with a wrong argument fails as the HAL says, and the next one is right. */
 static enum outcome try_spoiled(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				enum spoiled how, char reason[REASON])
@@ -147,9 +140,7 @@ static enum outcome try_spoiled(struct test *t, const struct vector *v, struct n
 		snprintf(reason, REASON, "%s: %s, not %s", spoils[how].what, nn_status_name(status),
 			 nn_status_name(spoils[how].status));
 		outcome = WRONG;
-	} else if (status == NN_OUTPUT_INSUFFICIENT_SIZE && !tells_short(&s, v)) {
-		snprintf(reason, REASON, "%s: its shape is not told, or it is told to be sufficient",
-			 spoils[how].what);
+	} else if (status == NN_OUTPUT_INSUFFICIENT_SIZE && !shot_check_short(&s, status, reason)) {
 		outcome = WRONG;
 	} else if (!status && !shot_check(&s, reason)) {
 		outcome = WRONG;
@@ -269,6 +260,8 @@ static void recount(struct mutant *m)
 				m->operands[m->operations[i].inputs[k]].consumers++;
 }
 
+#define HUGE_SIZE (64 << 20)
+
 static bool mutant_init(struct mutant *m, const struct vector *v)
 {
 	const struct nn_subgraph *main = &v->model->subgraphs[0];
@@ -302,6 +295,13 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 	if (nn_model_check(model, &err) || model->subgraphs[0].num_operations > 64)
 		return REFUSED;
 	is_valid = !nn_ops_check_model(model, NULL, &err);
+	/* A right model that is huge may take an engine long, and much memory. */
+	for (uint32_t i = 0; i < model->subgraphs[0].num_operands && is_valid; i++) {
+		uint32_t size = 0;
+
+		if (nn_operand_size(&model->subgraphs[0].operands[i], &size) && size > HUGE_SIZE)
+			return REFUSED;
+	}
 	valid = is_valid ? vector_cut(model, all, "changed model") : NULL;
 	if (valid) {
 		outcome = test_vector(t, valid, reason);
@@ -311,6 +311,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 		return outcome;
 	}
 	wrong.model = (struct nn_model *)model;
+	wrong.was_supported = false;
 	outcome = test_prepare(t, &wrong, NULL, &ready, reason);
 	test_release(&ready);
 	if (outcome == RIGHT && !is_valid) {
@@ -485,22 +486,38 @@ static enum outcome try_damage(struct test *t, const struct vector *v, const str
 static enum outcome try_cache(struct test *t, struct row *row, const struct vector *v, uint8_t token,
 			      char reason[REASON])
 {
+	char refusal[REASON];
 	struct nna_prepared_model *model = NULL;
 	struct nn_error err = { "" };
+	struct ready ready, ready_next;
 	enum outcome outcome;
-	struct ready ready;
-	struct entry e;
+	struct entry e, next;
 
 	entry_init(&e, t, token);
+	entry_init(&next, t, 0xff);
 	outcome = test_prepare(t, v, &e.cache, &ready, reason);
+	/* Another model is saved before this one is loaded. */
+	test_prepare(t, t->kept[token % t->num_kept], &next.cache, &ready_next, refusal);
+	test_release(&ready_next);
 	if (outcome == RIGHT && e.not_saved.message[0]) {
 		snprintf(reason, REASON, "save: %.200s", e.not_saved.message);
 		outcome = WRONG;
 	}
 	/* An engine that compiles later saves after its first execution. */
 	if (outcome == RIGHT && size_of(e.files[0])) {
+		/* Saving changes nothing. */
+		outcome = run_loaded(t, v, ready.model, false, reason);
 		test_release(&ready);
-		outcome = test_outcome(t, load(t, &e, &model, &err), "load", &err, reason);
+		e.cache.token[0] ^= 1;
+		if (outcome == RIGHT && load(t, &e, &model, &err) != NN_GENERAL_FAILURE) {
+			snprintf(reason, REASON, "load: with another token it does not fail, or not with "
+				 "GENERAL_FAILURE");
+			outcome = WRONG;
+		}
+		nna_prepared_model_free(model);
+		e.cache.token[0] ^= 1;
+		if (outcome == RIGHT)
+			outcome = test_outcome(t, load(t, &e, &model, &err), "load", &err, reason);
 		if (outcome == RIGHT)
 			outcome = run_loaded(t, v, model, false, reason);
 		nna_prepared_model_free(model);
@@ -523,6 +540,7 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 	}
 	test_release(&ready);
 	entry_close(&e);
+	entry_close(&next);
 	return outcome;
 }
 
@@ -641,7 +659,59 @@ void group_deadlines(struct test *t)
 	test_end_row(t, row);
 }
 
-/* ---- deaths, of a program ---- */
+/* ---- deaths, of clients and of a program ---- */
+
+#define CLIENTS_DEATHS 8
+
+/*
+ * Runs a vector in another process, or all tests until that is killed after a time. Returns how long it
+ * ran.
+ */
+static uint64_t run_client(const struct test *t, char *file, uint64_t kill_ns)
+{
+	char *argv[] = {
+		"nnaccel", "engine-test", kill_ns ? "--tap" : "--run", kill_ns ? "--full" : file,
+		(char *)t->target.path, NULL,
+	};
+	uint64_t start_ns = clock_ns();
+	posix_spawn_file_actions_t quiet;
+	pid_t pid;
+
+	if (posix_spawn_file_actions_init(&quiet))
+		return 0;
+	posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!posix_spawn(&pid, "/proc/self/exe", &quiet, NULL, argv, environ)) {
+		usleep((useconds_t)(kill_ns / 1000));
+		if (kill_ns)
+			kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	posix_spawn_file_actions_destroy(&quiet);
+	return clock_ns() - start_ns;
+}
+
+/* Clients die at any time, and the engine goes on serving others. */
+static enum outcome try_clients_deaths(struct test *t, const struct vector *v, char reason[REASON])
+{
+	int saved = memfd_create("vector", MFD_CLOEXEC);
+	enum outcome outcome;
+	uint64_t usual_ns;
+	struct ready ready;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), saved);
+	outcome = test_prepare(t, v, NULL, &ready, reason);
+	if (outcome == RIGHT && saved >= 0 && vector_save(v, path)) {
+		usual_ns = run_client(t, path, 0);
+		for (uint32_t i = 0; i < CLIENTS_DEATHS; i++)
+			run_client(t, path, usual_ns * (i + 2) / 4);
+		outcome = run_loaded(t, v, ready.model, false, reason);
+	}
+	close(saved);
+	test_release(&ready);
+	return outcome;
+}
 
 enum stage { IDLE, PREPARED, IN_BURST, EXECUTING, NUM_STAGES };
 
@@ -720,6 +790,8 @@ void group_deaths(struct test *t)
 	char reason[REASON] = "";
 
 	test_release(&t->sentinel);
+	if (t->num_kept)
+		test_note(t, row, try_clients_deaths(t, t->kept[0], reason), NULL, reason);
 	for (int stage = 0; stage < NUM_STAGES && t->target.pid && t->num_kept; stage++)
 		test_note(t, row, try_death(t, t->kept[0], stage, reason), NULL, reason);
 	test_end_row(t, row);

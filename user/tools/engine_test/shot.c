@@ -38,6 +38,7 @@ bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v
 	if (!s->inputs || !s->outputs || !s->shapes)
 		return false;
 	s->num_memories = vector_size(v) / 4 % 3 ? 2 : 1;
+	s->measure = vector_size(v) / 4 % 2;
 	s->in_size = place(s->inputs, v->inputs, v->num_inputs, 0, 0);
 	s->out_size = place(s->outputs, v->outputs, v->num_outputs, s->num_memories - 1,
 			    s->num_memories == 1 ? s->in_size : 0);
@@ -80,15 +81,19 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 		.num_memories = s->num_memories, .inputs = s->inputs, .outputs = s->outputs,
 		.memories = s->memories,
 	};
-	const struct nna_execute_options o = { .size = sizeof(o), .deadline_ns = s->deadline_ns };
+	const struct nna_execute_options o = {
+		.size = sizeof(o), .measure = s->measure, .deadline_ns = s->deadline_ns,
+	};
+	const struct nna_results results = {
+		.size = sizeof(results), .shapes = s->shapes, .num_shapes = &s->num_shapes,
+		.timing = &s->timing,
+	};
 
 	s->err.message[0] = '\0';
 	s->num_shapes = 0;
 	if (burst)
-		return nna_burst_execute(burst, &r, &o, NNA_SIZED(nna_results, .shapes = s->shapes,
-					 .num_shapes = &s->num_shapes), &s->err);
-	return nna_execute(prepared, &r, &o, NNA_SIZED(nna_results, .shapes = s->shapes,
-			   .num_shapes = &s->num_shapes), &s->err);
+		return nna_burst_execute(burst, &r, &o, &results, &s->err);
+	return nna_execute(prepared, &r, &o, &results, &s->err);
 }
 
 /* Whether no bytes but those of the arguments were written, from `at` on. */
@@ -109,33 +114,69 @@ static bool is_untouched(const uint8_t *memory, uint64_t at, uint64_t size,
 
 static bool is_shape(const struct nna_output_shape *shape, const struct nn_output_shape *right)
 {
-	return shape->rank == right->rank && shape->is_sufficient &&
+	return shape->rank == right->rank &&
 	       !memcmp(shape->dims, right->dims, right->rank * sizeof(right->dims[0]));
+}
+
+bool shot_check_rest(const struct shot *s, char reason[REASON])
+{
+	const struct vector *v = s->v;
+	uint64_t in_end = s->num_memories == 1 ? s->outputs[0].offset : s->in_size;
+
+	for (uint32_t i = 0; i < v->num_inputs; i++) {
+		if (!memcmp(s->in + s->inputs[i].offset, v->inputs[i].data, v->inputs[i].size))
+			continue;
+		snprintf(reason, REASON, "input %u was overwritten", i);
+		return false;
+	}
+	if (is_untouched(s->in, 0, in_end, s->inputs, v->num_inputs) &&
+	    is_untouched(s->out, s->num_memories == 1 ? in_end : 0, s->out_size, s->outputs,
+			 v->num_outputs))
+		return true;
+	snprintf(reason, REASON, "memory beside the arguments was written");
+	return false;
+}
+
+/* The HAL: times are there if they are asked for, and the device's is in the driver's. */
+static bool is_time(const struct shot *s)
+{
+	const uint64_t device = s->timing.on_device_us, driver = s->timing.in_driver_us;
+
+	return s->measure ? device == NNA_TIME_NONE || device <= driver :
+			    device == NNA_TIME_NONE && driver == NNA_TIME_NONE;
 }
 
 bool shot_check(const struct shot *s, char reason[REASON])
 {
 	const struct vector *v = s->v;
-	uint64_t in_end = s->in_size;
 	uint32_t element;
 
 	reason[0] = '\0';
 	if (s->num_shapes != v->num_outputs)
 		snprintf(reason, REASON, "the shapes of outputs are not told");
 	for (uint32_t i = 0; !reason[0] && i < v->num_outputs; i++) {
-		if (!is_shape(&s->shapes[i], &v->outputs[i].shape))
+		if (!s->shapes[i].is_sufficient || !is_shape(&s->shapes[i], &v->outputs[i].shape))
 			snprintf(reason, REASON, "output %u: wrong shape", i);
 		else if (!vector_equals(v, i, s->out + s->outputs[i].offset, &element))
 			snprintf(reason, REASON, "output %u, element %u: wrong value", i, element);
 	}
-	for (uint32_t i = 0; !reason[0] && i < v->num_inputs; i++)
-		if (memcmp(s->in + s->inputs[i].offset, v->inputs[i].data, v->inputs[i].size))
-			snprintf(reason, REASON, "input %u was overwritten", i);
-	if (s->num_memories == 1)
-		in_end = s->outputs[0].offset;
-	if (!reason[0] && (!is_untouched(s->in, 0, in_end, s->inputs, v->num_inputs) ||
-			   !is_untouched(s->out, s->num_memories == 1 ? in_end : 0, s->out_size,
-					 s->outputs, v->num_outputs)))
-		snprintf(reason, REASON, "memory beside the arguments was written");
-	return !reason[0];
+	if (!reason[0] && !is_time(s))
+		snprintf(reason, REASON, "times: %lld us on the device, %lld us in the driver%s",
+			 (long long)s->timing.on_device_us, (long long)s->timing.in_driver_us,
+			 s->measure ? "" : ", which nobody asked for");
+	return !reason[0] && shot_check_rest(s, reason);
+}
+
+bool shot_check_short(const struct shot *s, enum nn_status status, char reason[REASON])
+{
+	bool is_told = status == NN_OUTPUT_INSUFFICIENT_SIZE && s->num_shapes == s->v->num_outputs;
+
+	for (uint32_t i = 0; is_told && i < s->num_shapes; i++)
+		is_told = s->shapes[i].is_sufficient == (i != 0) &&
+			  is_shape(&s->shapes[i], &s->v->outputs[i].shape);
+	if (is_told)
+		return shot_check_rest(s, reason);
+	snprintf(reason, REASON, "an output is too short: %s, or the shapes do not tell it, or another",
+		 nn_status_name(status));
+	return false;
 }

@@ -20,6 +20,8 @@ struct shot {
 	struct nna_output_shape *shapes;
 	uint32_t num_shapes;
 	uint64_t deadline_ns;
+	bool measure;			/* of a half of all vectors */
+	struct nna_timing timing;
 	struct nn_error err;
 };
 
@@ -36,7 +38,13 @@ void shot_fill(struct shot *s, const struct vector *v);
 /* Executes, in a burst unless that is NULL. */
 enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst);
 
-/* Compares outputs, shapes and all other bytes. False: `reason` says what is wrong. */
+/* Compares outputs, shapes, times and all other bytes. False: `reason` says what is wrong. */
 bool shot_check(const struct shot *s, char reason[REASON]);
+
+/* Compares only the bytes that no execution may write, also one that fails. */
+bool shot_check_rest(const struct shot *s, char reason[REASON]);
+
+/* Checks a failure: the first output is too short, which the shapes tell. */
+bool shot_check_short(const struct shot *s, enum nn_status status, char reason[REASON]);
 
 #endif /* NN_TOOLS_ENGINE_TEST_SHOT_H */

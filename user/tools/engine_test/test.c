@@ -9,8 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/write.h"
 #include "tools/engine_test/test.h"
+
+/* A deadline that no preparation reaches. */
+#define FAR_NS (3600 * NS_PER_S)
 
 /* Executes the sentinel. */
 static enum nn_status ask_sentinel(struct test *t)
@@ -150,12 +154,20 @@ static enum outcome ask_supported(struct test *t, const struct vector *v, struct
 		return REFUSED;
 	target_guard(&t->target, "asked for supported operations");
 	status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported, &err);
+	/* The answer stays the same. */
+	if (v->was_supported)
+		status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported,
+						      &err);
 	if (status)
 		outcome = test_outcome(t, status, "supported operations", &err, reason);
 	outcome = test_end_call(t, "supported operations", outcome, reason);
 	for (uint32_t i = 0; i < count; i++)
 		all &= supported[i];
 	free(supported);
+	if (!status && !all && v->was_supported) {
+		snprintf(reason, REASON, "supported operations: they were supported before");
+		return WRONG;
+	}
 	return !status && all ? RIGHT : outcome;
 }
 
@@ -164,10 +176,11 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 {
 	const struct nna_prepare_options o = {
 		.size = sizeof(o), .preference = t->prepared % 3, .priority = t->prepared / 3 % 3,
-		.cache = cache,
+		.deadline_ns = t->prepared % 4 == 3 ? clock_ns() + FAR_NS : 0, .cache = cache,
 	};
 	struct nn_error err = { "" };
-	enum outcome outcome;
+	enum outcome asked, outcome;
+	char refusal[REASON];
 	enum nn_status status;
 
 	*ready = (struct ready){ .model = NULL };
@@ -179,13 +192,22 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 		snprintf(reason, REASON, "memory of constants: %.200s", err.message);
 		return WRONG;
 	}
-	outcome = ask_supported(t, v, ready, reason);
-	if (outcome == RIGHT) {
+	asked = outcome = ask_supported(t, v, ready, reason);
+	memcpy(refusal, reason, REASON);
+	/* As in the HAL's own tests: what is prepared after all has to be right. */
+	if (asked != CRASHED) {
 		target_guard(&t->target, "preparing a model");
 		status = nna_prepare_model(t->target.device, v->model, &ready->pool, &o, &ready->model,
 					   &err);
 		outcome = test_outcome(t, status, "prepare", &err, reason);
 		outcome = test_end_call(t, "prepare", outcome, reason);
+		if (outcome == WRONG && asked != RIGHT) {
+			outcome = asked;
+			memcpy(reason, refusal, REASON);
+		} else if (outcome == RIGHT && asked == WRONG) {
+			outcome = WRONG;
+			snprintf(reason, REASON, "prepare: succeeds after %.200s", refusal);
+		}
 	}
 	if (outcome != RIGHT)
 		test_release(ready);

@@ -54,8 +54,8 @@ void test_note(struct test *t, struct row *row, enum outcome outcome, const stru
 	       const char *reason);
 
 /*
- * Prepares a vector, if the engine supports all of it (otherwise returns REFUSED). After RIGHT,
- * `ready` must be freed by test_release().
+ * Prepares a vector. Returns REFUSED if the engine does not say that it supports all of it, and does
+ * not prepare it either. After RIGHT, `ready` must be freed by test_release().
  */
 enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
 			  struct ready *ready, char reason[REASON]);

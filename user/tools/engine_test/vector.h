@@ -22,6 +22,7 @@ struct vector {
 	struct vector_arg *inputs, *outputs;
 	float tolerance;		/* tolerance of floats: absolute, and relative */
 	uint32_t steps;			/* steps by which quantised numbers may differ */
+	bool was_supported;		/* the engine said that it supports the model */
 };
 
 /*
@@ -30,6 +31,18 @@ struct vector {
  */
 struct vector *vector_make(const struct nn_model *model, const void *const *inputs, const char *name,
 			   int32_t operation);
+
+/* Copies a vector with inputs of any bits, without the right outputs. Returns NULL without memory. */
+struct vector *vector_wild(const struct vector *v, uint64_t seed);
+
+/*
+ * Copies a vector with NaN and infinity in its inputs, of an operation that must keep them. Returns NULL
+ * as above, or for other operations and types.
+ */
+struct vector *vector_special(const struct vector *v, uint64_t seed);
+
+/* Copies a vector with larger floats and integers of 32 bits. Returns NULL as above. */
+struct vector *vector_large(const struct vector *v);
 
 /*
  * Copies a vector with other inputs, or with another constant. Returns NULL as above, or if nothing
