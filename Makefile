@@ -457,13 +457,13 @@ $(own_engines): $(staged_headers) $(libengine)
 		-o $@ $(filter %.c,$^) -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
-# The sample engine with faults, which `nnaccel engine-test` has to find.
+# The sample engine with faults, which `nnaccel engine-test` has to find, and nnacceld's.
 faulty_engine := $(BUILD)/tests/faulty-engine
-$(faulty_engine): $(wildcard user/tests/faulty_engine/*) user/examples/engine/sample.c $(staged_headers) $(libengine)
+$(obj)/user/tests/faulty_engine/faulty.o: base += -D_GNU_SOURCE -Wno-unused-parameter
+$(faulty_engine): $(call objects,user/tests/faulty_engine/*.c) $(filter-out %/main.o,$(worker)) \
+		$(BUILD)/lib/libnnkit.a $(archives)
 	@mkdir -p $(@D)
-	$(call short,LD)$(CC) -D_GNU_SOURCE -std=gnu11 $(warnings) -Wno-unused-parameter $(CFLAGS) $(san) -fPIE -pie \
-		-I$(BUILD)/stage/include -o $@ $(filter %/faulty.c,$^) -Wl,--build-id $(call rpath,/../lib) \
-		-L$(BUILD)/lib -lnnaccel-engine
+	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
 # The programs that submit to a ring.

@@ -4,11 +4,12 @@
  * names. Each fault breaks a rule that the sample keeps. Without the variable, or with
  * NNACCEL_FAULT=NONE, nothing is changed.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <nnaccel/engine.h>
+#include "tests/faulty_engine/faulty.h"
 
 static int run_faulty(const struct nna_engine *engine, int argc, char **argv);
 int sample_main(int argc, char **argv);
@@ -19,18 +20,10 @@ int sample_main(int argc, char **argv);
 #undef main
 #undef nna_engine_main
 
-enum fault {
-	NONE,
-#define FAULT(name, group, text) name,
-#include "faults.def"
-#undef FAULT
-	NUM_FAULTS,
-};
-
 static const char *const names[] = {
 	"NONE",
 #define FAULT(name, group, text) #name,
-#include "faults.def"
+#include "tests/faulty_engine/faults.def"
 #undef FAULT
 };
 
@@ -62,20 +55,26 @@ static enum nn_status faulty_supported(const struct nna_engine *engine, const st
 				       bool *operations, struct nn_error *err)
 {
 	const struct nn_subgraph *main = &model->subgraphs[0];
+	static bool is_second = true;
 
+	is_second &= fault == SUPPORT_CHANGES;
 	for (uint32_t i = 0; i < main->num_operations && fault == CRASH_SUPPORTED; i++)
 		if (main->operands[main->operations[i].inputs[0]].type != NN_TENSOR_FLOAT32)
 			abort();
-	for (uint32_t i = 0; i < main->num_operations && fault == CLAIMS_ALL; i++)
-		operations[i] = true;
-	return fault == CLAIMS_ALL ? NN_OK : sample->supported(engine, model, operations, err);
+	if (fault == SUPPORT_CHANGES)
+		is_second = !is_second;
+	if (fault == CLAIMS_ALL || fault == CLAIMS_NOTHING || is_second) {
+		memset(operations, fault == CLAIMS_ALL, main->num_operations);
+		return NN_OK;
+	}
+	return sample->supported(engine, model, operations, err);
 }
 
 static void faulty_describe(const struct nna_engine *engine, struct nn_device_info *info)
 {
 	sample->describe(engine, info);
-	if (fault == CLAIMS_ALL)
-		memset(info->operations, 0xff, sizeof(info->operations));
+	if (fault == CLAIMS_ALL || fault == CLAIMS_NOTHING)
+		memset(info->operations, fault == CLAIMS_ALL ? 0xff : 0, sizeof(info->operations));
 }
 
 /* Changes constants of a model: activations, or tensors of floats. */
@@ -95,7 +94,7 @@ static void spoil(struct nn_model *model)
 		if (fault == CONSTANT || o->type != NN_INT32)
 			continue;
 		memcpy(&activation, value, sizeof(activation));
-		if (fault == LOADED_WRONG)
+		if (fault == LOADED_WRONG || fault == SAVE_SPOILS)
 			activation = 0;
 		else if (activation == 3)
 			activation = 1;
@@ -120,7 +119,16 @@ static void spoil_copy(struct prepared *p)
 	p->model = copy;
 }
 
-static struct prepared *last_prepared;
+static void leak(void)
+{
+	static void *volatile last;
+
+	last = malloc(LEAK_SIZE);
+	if (last)
+		memset(last, 1, LEAK_SIZE);
+}
+
+static struct prepared *last_prepared, *broken;
 static unsigned int num_models;
 
 static enum nn_status faulty_prepare(const struct nna_engine *engine, const struct nn_model *model,
@@ -138,7 +146,22 @@ static enum nn_status faulty_prepare(const struct nna_engine *engine, const stru
 		return nn_fail(err, NN_GENERAL_FAILURE, "too many operations");
 	if (fault == MANY_MODELS && num_models >= 3)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT, "too many models");
+	if (fault == PRIORITY && how->priority == 2)
+		return nn_fail(err, NN_GENERAL_FAILURE, "no such priority");
+	if (fault == FAR_PREPARATION && how->deadline_ns)
+		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
+	if (fault == PREFERENCE && how->preference == 2)
+		abort();
+	if (fault == LEAK_PREPARE)
+		leak();
 	status = sample->prepare(engine, model, how, prepared, err);
+	if (fault == PREPARES_ANY && status == NN_INVALID_ARGUMENT) {
+		struct prepared *p = calloc(1, sizeof(*p));
+
+		p->model = model;
+		*prepared = p;
+		status = NN_OK;
+	}
 	if (status)
 		return status;
 	if (fault == ACTIVATION || fault == CONSTANT)
@@ -171,13 +194,32 @@ static void note_executed(const void *prepared)
 	pthread_mutex_unlock(&lock);
 }
 
+static bool is_alike(const struct nn_subgraph *a, const struct nn_subgraph *b)
+{
+	if (a->num_inputs != b->num_inputs || a->num_outputs != b->num_outputs)
+		return false;
+	for (uint32_t i = 0; i < a->num_inputs; i++)
+		if (!same_shape(&a->operands[a->inputs[i]], &b->operands[b->inputs[i]]))
+			return false;
+	for (uint32_t i = 0; i < a->num_outputs; i++)
+		if (!same_shape(&a->operands[a->outputs[i]], &b->operands[b->outputs[i]]))
+			return false;
+	return true;
+}
+
 static void faulty_release(const struct nna_engine *engine, void *prepared)
 {
+	const struct prepared *p = prepared;
+
 	pthread_mutex_lock(&lock);
 	if (fault == CRASH_RELEASE && !was_executed(prepared))
 		abort();
 	if (last_prepared == prepared)
 		last_prepared = NULL;
+	if (broken == prepared)
+		broken = NULL;
+	if (last_prepared && is_alike(&last_prepared->model->subgraphs[0], &p->model->subgraphs[0]))
+		broken = last_prepared;
 	num_models--;
 	pthread_mutex_unlock(&lock);
 	sample->release(engine, prepared);
@@ -232,21 +274,34 @@ static bool has_zero(const struct nn_arg *in)
 }
 
 /* Writes where no output is, in memory that can be written. */
-static void write_past(struct nna_engine_execution *execution, const struct nn_arg *out,
-		       uint64_t size)
+static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
 	const float wrong = 42;
-	char *end = (char *)out->data + size;
 	struct nna_engine_region region;
 
-	if (nna_engine_region(execution, out->data, &region) &&
-	    end + sizeof(wrong) <= (char *)region.base + region.length)
-		memcpy(end, &wrong, sizeof(wrong));
+	if (nna_engine_region(execution, out->data, &region) && at >= (char *)region.base &&
+	    at + sizeof(wrong) <= (char *)region.base + region.length)
+		memcpy(at, &wrong, sizeof(wrong));
 }
 
-static void change_inputs(struct nna_engine_execution *execution, const struct nn_subgraph *main,
+/* Replaces a second input by that of the first execution of the model that was executed last. */
+static void keep_weights(const void *prepared, struct nn_arg *in)
+{
+	static const void *owner;
+	static char weights[4096];
+
+	if (in->omitted || in->length > sizeof(weights))
+		return;
+	if (owner != prepared)
+		memcpy(weights, in->data, in->length);
+	owner = prepared;
+	in->data = weights;
+}
+
+static void change_inputs(const struct prepared *p, struct nna_engine_execution *execution,
 			  const struct nn_execution *e, struct nn_arg *in)
 {
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
 	static char zeroes[65536];
 	struct nna_engine_region region;
 
@@ -255,6 +310,14 @@ static void change_inputs(struct nna_engine_execution *execution, const struct n
 		if (fault == OFFSET && in[i].length && nna_engine_region(execution, in[i].data, &region) &&
 		    region.length >= in[i].length)
 			in[i].data = region.base;
+		if (fault == ALIGNED)
+			in[i].data = (void *)((uintptr_t)in[i].data & ~(uintptr_t)63);
+		if (fault == SHORT_INPUT && i < main->num_inputs && !in[i].omitted)
+			in[i].length = operand_size(&main->operands[main->inputs[i]]);
+		if (fault == OTHER_DIMS)
+			in[i].rank = 0;
+		if (fault == WEIGHTS_KEPT && i == 1)
+			keep_weights(p, &in[i]);
 		if (fault == OMITTED && in[i].omitted && i < main->num_inputs) {
 			in[i].omitted = false;
 			in[i].data = zeroes;
@@ -290,15 +353,6 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
-static void leak(void)
-{
-	static void *volatile last;
-
-	last = malloc(LEAK_SIZE);
-	if (last)
-		memset(last, 1, LEAK_SIZE);
-}
-
 /* An execution with temporaries that all executions share. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
@@ -313,22 +367,11 @@ static enum nn_status execute_shared(const struct prepared *p, struct nn_executi
 	return status;
 }
 
-static bool is_alike(const struct nn_subgraph *a, const struct nn_subgraph *b)
-{
-	if (a->num_inputs != b->num_inputs || a->num_outputs != b->num_outputs)
-		return false;
-	for (uint32_t i = 0; i < a->num_inputs; i++)
-		if (!same_shape(&a->operands[a->inputs[i]], &b->operands[b->inputs[i]]))
-			return false;
-	for (uint32_t i = 0; i < a->num_outputs; i++)
-		if (!same_shape(&a->operands[a->outputs[i]], &b->operands[b->outputs[i]]))
-			return false;
-	return true;
-}
-
-static void spoil_result(struct nna_engine_execution *execution, const struct nn_subgraph *main,
+static void spoil_result(const struct prepared *p, struct nna_engine_execution *execution,
 			 struct nn_execution *e)
 {
+	static unsigned int count;
+	const struct nn_subgraph *main = &p->model->subgraphs[0];
 	const struct nn_arg *out = &e->outputs[0], *in = &e->inputs[0];
 	uint64_t size = main->num_outputs ? operand_size(&main->operands[main->outputs[0]]) : 0;
 	struct nna_engine_region region;
@@ -338,7 +381,11 @@ static void spoil_result(struct nna_engine_execution *execution, const struct nn
 	if (fault == ROUNDING)
 		round_floats(out, size);
 	else if (fault == PAST_END)
-		write_past(execution, out, size);
+		write_at(execution, out, (char *)out->data + size);
+	else if (fault == BEFORE_BEGIN)
+		write_at(execution, out, (char *)out->data - sizeof(float));
+	else if (fault == SIXTY_FOURTH ? ++count % 64 == 0 : fault == RELEASE_ALIKE && p == broken)
+		memset(out->data, 0x40, size);
 	else if (fault == SAME_RESULT)
 		exchange_result(out, size);
 	else if (fault == WRONG_SHAPE)
@@ -347,6 +394,28 @@ static void spoil_result(struct nna_engine_execution *execution, const struct nn
 		e->shapes_known = false;
 	else if (fault == IN_PLACE && nna_engine_region(execution, in->data, &region) && region.is_writable)
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
+}
+
+/* Changes what a failed execution tells, and returns its status. */
+static enum nn_status spoil_failure(struct nna_engine_execution *execution, struct nn_execution *e,
+				    enum nn_status status)
+{
+	const struct nn_arg *out = e->outputs;
+	bool is_short = status == NN_OUTPUT_INSUFFICIENT_SIZE;
+
+	if (is_short && fault == SHORT_PAST && out->length)
+		write_at(execution, out, (char *)out->data + out->length);
+	if (is_short && fault == SHORT_SHAPE)
+		e->shapes_known = false;
+	for (uint32_t i = 0; i < e->num_outputs && e->shapes && is_short && fault == SHORT_ALL; i++)
+		e->shapes[i].sufficient = false;
+	if (is_short && fault == SHORT_STATUS)
+		return NN_INVALID_ARGUMENT;
+	if ((fault == WRONG_STATUS && status == NN_INVALID_ARGUMENT) ||
+	    (fault == LATE_STATUS && (status == NN_MISSED_DEADLINE_TRANSIENT ||
+				      status == NN_MISSED_DEADLINE_PERSISTENT)))
+		return NN_GENERAL_FAILURE;
+	return status;
 }
 
 static enum nn_status faulty_execute(const struct nna_engine *engine, void *prepared,
@@ -358,28 +427,58 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 	uint64_t size = main->num_outputs ? operand_size(&main->operands[main->outputs[0]]) : 0;
 	struct nn_arg in[MAX_ARGS], out[MAX_ARGS];
 	struct nn_execution changed = *e;
+	static bool has_failed;
 	enum nn_status status;
+	struct nna_engine_region region;
 	float last = 0;
 	bool has_last;
 
 	if (e->num_inputs > MAX_ARGS || e->num_outputs > MAX_ARGS || fault == NONE)
 		return sample->execute(engine, prepared, execution, e, err);
+	if (fault == BUSY) {
+		static _Atomic(int) running;
+
+		status = running++ ? nn_fail(err, NN_GENERAL_FAILURE, "another execution runs") :
+				     sample->execute(engine, prepared, execution, e, err);
+		running--;
+		return status;
+	}
 	if (fault == HANG_EXECUTE && e->deadline_ns)
 		hang();
 	if (fault == CRASH_EXECUTE && e->num_inputs && !e->inputs[0].omitted && has_zero(&e->inputs[0]))
 		abort();
 	if (fault == LEAK)
 		leak();
+	for (int i = 0; i < 4 && fault == CLIENT_GONE; i++) {
+		struct pollfd gone = { .fd = nna_engine_gone_file(execution), .events = POLLIN };
+
+		if (poll(&gone, 1, 1) == 1)
+			abort();
+	}
+	if (fault == LEAK_FILE)
+		(void)!dup(STDERR_FILENO);
+	if (fault == FAR_DEADLINE && e->deadline_ns)
+		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
+	if (fault == AFTER_FAILURE && has_failed) {
+		has_failed = false;
+		return nn_fail(err, NN_GENERAL_FAILURE, "the device is reset");
+	}
 	if (fault == MIXED_MODELS && last_prepared &&
 	    is_alike(main, &last_prepared->model->subgraphs[0]))
 		p = last_prepared;
 	note_executed(prepared);
-	change_inputs(execution, main, e, in);
+	change_inputs(p, execution, e, in);
 	changed.inputs = in;
 	if (fault == DEADLINE)
 		changed.deadline_ns = 0;
 	if (fault == SHORT_OUTPUT) {
 		lengthen(main, e, out);
+		changed.outputs = out;
+	}
+	if (fault == OUTPUT_OFFSET && e->num_outputs &&
+	    nna_engine_region(execution, e->outputs[0].data, &region)) {
+		memcpy(out, e->outputs, e->num_outputs * sizeof(*out));
+		out[0].data = region.base;
 		changed.outputs = out;
 	}
 	has_last = fault == LAST_ELEMENT && size >= sizeof(last) && e->outputs[0].length >= size;
@@ -393,8 +492,13 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 		memcpy((char *)e->outputs[0].data + size - sizeof(last), &last, sizeof(last));
 	e->shapes_known = changed.shapes_known;
 	if (!status)
-		spoil_result(execution, main, e);
-	return fault == WRONG_STATUS && status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
+		spoil_result(p, execution, e);
+	else if (fault == LEAK_FAILED)
+		leak();
+	if (fault == ABSURD_TIME)
+		e->device_ns = 3600 * UINT64_C(1000000000);
+	has_failed = status;
+	return status ? spoil_failure(execution, e, status) : NN_OK;
 }
 
 /* ---- bursts ---- */
@@ -404,8 +508,17 @@ struct faulty_executor {
 	/* first member, because the sample's functions take a pointer to it */
 	struct executor own;
 	unsigned int executions;
+	bool has_failed;
 	struct nna_engine_slot first[64];
 };
+
+/* A burst that is there. */
+static struct faulty_executor *any_executor;
+
+static struct nna_engine_slot *first_of(struct faulty_executor *x, uint32_t slot)
+{
+	return &x->first[slot % (fault == SLOT_COLLIDES ? 4 : 64)];
+}
 
 static enum nn_status faulty_create(const struct nna_engine *engine, void *prepared, void **executor,
 				    struct nn_error *err)
@@ -416,34 +529,50 @@ static enum nn_status faulty_create(const struct nna_engine *engine, void *prepa
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	x->own.prepared = prepared;
 	*executor = x;
+	if (!any_executor)
+		any_executor = x;
+	if (fault == LEAK_BURST)
+		leak();
 	return NN_OK;
+}
+
+static void faulty_remove(void *executor, uint32_t slot)
+{
+	struct nna_engine_slot *first = first_of(executor, slot);
+
+	if (fault != STALE_SLOT && first->slot == slot) {
+		free(first->base);
+		first->base = NULL;
+	}
+	burst_remove(executor, slot);
 }
 
 static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *slot, struct nn_error *err)
 {
-	struct faulty_executor *x = executor;
+	struct nna_engine_slot *first = first_of(executor, slot->slot);
 
-	if (!x->first[slot->slot % 64].base) {
-		x->first[slot->slot % 64] = *slot;
-		x->first[slot->slot % 64].base = malloc(slot->length);
-		if (!x->first[slot->slot % 64].base)
+	if (!first->base) {
+		*first = *slot;
+		first->base = malloc(slot->length);
+		if (!first->base)
 			abort();
-		memcpy(x->first[slot->slot % 64].base, slot->base, slot->length);
+		memcpy(first->base, slot->base, slot->length);
 	}
 	return burst_add(executor, slot, err);
 }
 
-/* Takes inputs from the memory that first had the slot's place, if it was another slot's. */
+/* Takes inputs from a copy of the memory that first had the slot's place. */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {
 	struct nna_engine_region region;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct nna_engine_slot *first = &x->first[slots[i] % 64];
+		const struct nna_engine_slot *first = first_of(x, slots[i]);
+		const bool is_same = fault == BURST_COPY || fault == BURST_MIXED;
 		uint64_t offset;
 
-		if (in[i].omitted || !first->base || first->slot == slots[i] ||
+		if (in[i].omitted || !first->base || (first->slot == slots[i]) != is_same ||
 		    !nna_engine_region(execution, in[i].data, &region))
 			continue;
 		offset = (uint64_t)((char *)in[i].data - (char *)region.base);
@@ -463,13 +592,19 @@ static enum nn_status faulty_burst(void *executor, const uint32_t *slots,
 
 	if (fault == BURST_ONCE && x->executions++)
 		return nn_fail(err, NN_GENERAL_FAILURE, "executed already");
-	if (fault != STALE_SLOT || e->num_inputs > MAX_ARGS)
+	if (fault == BURST_FAILED && x->has_failed)
+		return nn_fail(err, NN_GENERAL_FAILURE, "failed already");
+	if (e->num_inputs > MAX_ARGS)
 		return faulty_execute(NULL, x->own.prepared, execution, e, err);
 	memcpy(in, e->inputs, e->num_inputs * sizeof(*in));
-	take_stale(execution, x, slots, in, e->num_inputs);
+	if (fault == STALE_SLOT || fault == BURST_COPY || fault == SLOT_COLLIDES ||
+	    (fault == BURST_MIXED && x != any_executor && any_executor))
+		take_stale(execution, fault == BURST_MIXED ? any_executor : x, slots, in, e->num_inputs);
 	changed.inputs = in;
 	status = faulty_execute(NULL, x->own.prepared, execution, &changed, err);
 	e->shapes_known = changed.shapes_known;
+	e->device_ns = changed.device_ns;
+	x->has_failed |= status != NN_OK;
 	return status;
 }
 
@@ -479,6 +614,8 @@ static void faulty_destroy(void *executor)
 
 	if (fault == CRASH_DESTROY)
 		abort();
+	if (any_executor == x)
+		any_executor = NULL;
 	for (int i = 0; i < 64; i++)
 		free(x->first[i].base);
 	free(x);
@@ -486,18 +623,83 @@ static void faulty_destroy(void *executor)
 
 static const struct nna_engine_burst faulty_executor = {
 	.size = sizeof(faulty_executor), .create = faulty_create, .destroy = faulty_destroy,
-	.add = faulty_add, .is_cached = burst_is_cached, .remove = burst_remove,
+	.add = faulty_add, .is_cached = burst_is_cached, .remove = faulty_remove,
 	.execute = faulty_burst,
+};
+
+/* ---- buffers, which have the layout of clients' memory ---- */
+
+/* A buffer, with what was copied to it last. */
+struct faulty_buffer {
+	void *bytes;
+	uint64_t length;
+};
+
+static enum nn_status create_buffer(const struct nna_engine *engine,
+				    const struct nna_engine_new_buffer *wanted, void **buffer,
+				    struct nn_error *err)
+{
+	if (fault == BUFFER_ROLES && wanted->num_roles > 1)
+		abort();
+	*buffer = calloc(1, sizeof(struct faulty_buffer));
+	return *buffer ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+}
+
+static void destroy_buffer(const struct nna_engine *engine, void *buffer)
+{
+	free(((struct faulty_buffer *)buffer)->bytes);
+	free(buffer);
+}
+
+static enum nn_status copy_in(const struct nna_engine *engine, void *buffer, void *base,
+			      const void *from, uint64_t length, struct nn_error *err)
+{
+	struct faulty_buffer *b = buffer;
+
+	free(b->bytes);
+	b->bytes = malloc(length);
+	b->length = length;
+	if (b->bytes)
+		memcpy(b->bytes, from, length);
+	memcpy(base, from, fault == COPY_IN ? length & ~UINT64_C(15) : length);
+	return NN_OK;
+}
+
+static enum nn_status copy_out(const struct nna_engine *engine, void *buffer, const void *base,
+			       void *to, uint64_t length, struct nn_error *err)
+{
+	const struct faulty_buffer *b = buffer;
+
+	memcpy(to, fault == COPY_OUT && b->bytes && length <= b->length ? b->bytes : base, length);
+	return NN_OK;
+}
+
+static const struct nna_engine_buffers faulty_buffers = {
+	.size = sizeof(faulty_buffers), .create = create_buffer, .destroy = destroy_buffer,
+	.copy_in = copy_in, .copy_out = copy_out,
 };
 
 /* ---- caching ---- */
 
+/* The model part that was saved last. */
+static struct nna_engine_part last_saved;
+
 static enum nn_status faulty_save(const struct nna_engine *engine, const void *prepared,
 				  struct nna_engine_image *image, struct nn_error *err)
 {
+	struct prepared *p = (struct prepared *)prepared;
 	enum nn_status status = sample->save(engine, prepared, image, err);
 
-	image->data_size[0] = fault == DAMAGED_DATA && !status ? NNA_ENGINE_DATA_ALIGN : 0;
+	image->data_size[0] = (fault == DAMAGED_DATA || fault == HANG_DAMAGED) && !status ?
+			      NNA_ENGINE_DATA_ALIGN : 0;
+	if (fault == SAVE_SPOILS && !status && !p->own)
+		spoil_copy(p);
+	if (fault == LOADS_LAST && !status) {
+		free(last_saved.base);
+		last_saved = image->model[0];
+		last_saved.base = malloc(last_saved.size);
+		memcpy(last_saved.base, image->model[0].base, last_saved.size);
+	}
 	return status;
 }
 
@@ -512,7 +714,7 @@ static enum nn_status faulty_load(const struct nna_engine *engine, const struct 
 				  const struct nna_engine_preparation *how, void **out,
 				  struct nn_error *err)
 {
-	struct nna_engine_part rest = *data;
+	struct nna_engine_part rest = *data, saved = *part;
 	enum nn_status status;
 	uint64_t offset = 0;
 
@@ -521,7 +723,18 @@ static enum nn_status faulty_load(const struct nna_engine *engine, const struct 
 		(void)*((const volatile char *)part->base + offset);
 		rest.size = 0;
 	}
-	status = sample->load(engine, part, &rest, how, out, err);
+	if (fault == HANG_DAMAGED && data->size >= sizeof(offset)) {
+		memcpy(&offset, data->base, sizeof(offset));
+		while (offset--)
+			__asm__ volatile("");
+		rest.size = 0;
+	}
+	if (fault == LOADS_LAST && last_saved.base) {
+		free(part->base);
+		saved = (struct nna_engine_part){ malloc(last_saved.size), last_saved.size };
+		memcpy(saved.base, last_saved.base, saved.size);
+	}
+	status = sample->load(engine, &saved, &rest, how, out, err);
 	if (!status && fault == LOADED_WRONG)
 		spoil(((struct prepared *)*out)->own);
 	return status;
@@ -541,7 +754,6 @@ static int run_faulty(const struct nna_engine *engine, int argc, char **argv)
 		return 2;
 	}
 	sample = engine;
-	faulty.name = "faulty-engine";
 	faulty.describe = faulty_describe;
 	faulty.supported = faulty_supported;
 	faulty.prepare = faulty_prepare;
@@ -551,6 +763,13 @@ static int run_faulty(const struct nna_engine *engine, int argc, char **argv)
 	faulty.save = faulty_save;
 	faulty.write_data = faulty_write_data;
 	faulty.load = faulty_load;
+	if (fault == COPY_IN || fault == COPY_OUT || fault == BUFFER_ROLES)
+		faulty.buffers = &faulty_buffers;
+	if (fault == CLIENT_GONE)
+		faulty.clients = NNA_ENGINE_CLIENTS_THREADS;
+	if (fault >= WRAPS)
+		faulty_operations(&faulty, fault);
+	faulty.name = "faulty-engine";
 	return nna_engine_main(&faulty, argc, argv);
 }
 

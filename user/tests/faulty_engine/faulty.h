@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The faults of faults.def, and the part of them that an engine with all operations has.
+ */
+#ifndef NN_TESTS_FAULTY_H
+#define NN_TESTS_FAULTY_H
+
+#include <nnaccel/engine.h>
+
+enum fault {
+	NONE,
+#define FAULT(name, group, text) name,
+#include "tests/faulty_engine/faults.def"
+#undef FAULT
+	NUM_FAULTS,
+};
+
+/* Makes nnacceld's engine with a fault of WRAPS and those behind it. */
+void faulty_operations(struct nna_engine *engine, enum fault fault);
+
+#endif /* NN_TESTS_FAULTY_H */
