@@ -440,9 +440,10 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
 /*
  * Replaces what prepare() or load() made by a better form of the same model, from any thread and
  * while executions run. An execution that has begun goes on with the old form, which is released
- * after the last one. A burst with an executor of the engine's keeps its form. If the library had kept the old
- * form in its own cache, it keeps the better one instead; a client's cache files get it when they
- * are written next. False: the model is gone, or there is no memory, and nothing has changed.
+ * after the last one. A burst with an executor of the engine's keeps its form. If the library had
+ * kept the old form in its own cache, it keeps the better one instead; a client's cache files get
+ * it when they are written next. False: the model is gone, or there is no memory, and nothing has
+ * changed.
  */
 bool nna_engine_replace(void *prepared, void *better);
 

@@ -300,8 +300,8 @@ struct nna_prepare_options {
 };
 
 /*
- * IDevice::prepareModel_1_3, synchronous. `options` NULL: all are 0. The model may be freed afterwards; its
- * memories are held, and the engine reads them where they lie.
+ * IDevice::prepareModel_1_3, synchronous. `options` NULL: all are 0. The model may be freed
+ * afterwards; its memories are held, and the engine reads them where they lie.
  */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
@@ -433,12 +433,12 @@ struct nna_dependencies {
 
 /*
  * IPreparedModel::executeFenced: starts an execution once all files of `after` (NULL: none) have
- * succeeded, and does not wait for it. Each is a sync_file of any driver, or a file that this function made, of any
- * device. The file *fence polls readable (POLLIN) from the execution's end on; the caller
- * closes it. It is not a sync_file, because the end depends on a process. Returns NN_INVALID_ARGUMENT if neither
- * the request nor the model gives an output's shape, or if an fd is of another kind. The request
- * and handles of its memories may be freed when the call returns; outputs that are buffers count
- * as filled from then on.
+ * succeeded, and does not wait for it. Each is a sync_file of any driver, or a file that this
+ * function made, of any device. The file *fence polls readable (POLLIN) from the execution's end
+ * on; the caller closes it. It is not a sync_file, because the end depends on a process. Returns
+ * NN_INVALID_ARGUMENT if neither the request nor the model gives an output's shape, or if an fd is
+ * of another kind. The request and handles of its memories may be freed when the call returns;
+ * outputs that are buffers count as filled from then on.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,

@@ -129,8 +129,8 @@ struct nna_engine_preparation models_how(const struct models *models,
 					 const struct loaded_model *loaded);
 
 /* Takes over the attributes of a command, once the engine has checked them. */
-enum nn_status models_take_attributes(struct models *models, const struct command *command, struct loaded_model *loaded,
-				      struct nn_error *err);
+enum nn_status models_take_attributes(struct models *models, const struct command *command,
+				      struct loaded_model *loaded, struct nn_error *err);
 
 /* Decodes a private copy of a wire form, with the command's pools mapped. */
 enum nn_status models_decode(const struct command *command, const void *wire,
