@@ -588,6 +588,16 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	return cpu_engine.prepare(engine, model, how, prepared, err);
 }
 
+/* With --keep-all a model of an earlier test is loaded. */
+static enum nn_status load_kept(const struct nna_engine *engine, const struct nna_engine_part *model,
+				const struct nna_engine_part *data,
+				const struct nna_engine_preparation *how, void **prepared,
+				struct nn_error *err)
+{
+	nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_PREPARES, how->priority);
+	return cpu_engine.load(engine, model, data, how, prepared, err);
+}
+
 static void memory(const struct nna_engine *engine, const void *prepared,
 		   struct nna_engine_memory *taken)
 {
@@ -641,6 +651,7 @@ int main(int argc, char **argv)
 	engine.size = sizeof(engine);
 	engine.name = "kit-engine";
 	engine.prepare = prepare;
+	engine.load = load_kept;
 	engine.memory = memory;
 	engine.takes_device_memory = true;
 	engine.begin_burst = begin_burst;
