@@ -546,6 +546,17 @@ TEST_F(grant_fd, the_end_waits_for_later_jobs)
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
+/* Closes all that the client has, and waits a while for what the kernel would free too early. */
+static void close_client(FIXTURE_DATA(grant_fd) *self)
+{
+	close(self->fd);
+	close(self->burst);
+	munmap((void *)self->memory, LENGTH);
+	close(self->s.fd);
+	self->fd = self->burst = self->s.fd = -1;
+	usleep(100000);
+}
+
 /* The client does not wait for ever, and the memory is not reused until then. */
 TEST_F(grant_fd, a_device_is_lost)
 {
@@ -556,12 +567,7 @@ TEST_F(grant_fd, a_device_is_lost)
 	ASSERT_TRUE(die_with_a_job(self, &e, &async));
 	EXPECT_EQ(async_wait(&async), ENOTRECOVERABLE);
 	param_set("fence_bound_ms", bound);
-	close(self->fd);
-	close(self->burst);
-	munmap((void *)self->memory, LENGTH);
-	close(self->s.fd);
-	self->fd = self->burst = self->s.fd = -1;
-	usleep(100000);
+	close_client(self);
 	EXPECT_EQ(summary_get(-1, "commands"), 1);
 	EXPECT_GE(summary_get(-1, "pool-bytes"), (long long)LENGTH);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
@@ -595,12 +601,7 @@ TEST_F(grant_fd, the_death_of_a_burst_does_not_wait_for_ever)
 	ASSERT_TRUE(lose_the_burst(self));
 	EXPECT_TRUE(burst_is_dead(self->burst, -1));
 	param_set("fence_bound_ms", bound);
-	close(self->fd);
-	close(self->burst);
-	munmap((void *)self->memory, LENGTH);
-	close(self->s.fd);
-	self->fd = self->burst = self->s.fd = -1;
-	usleep(100000);
+	close_client(self);
 	EXPECT_EQ(summary_get(-1, "bursts"), 1);
 	EXPECT_GE(summary_get(-1, "pool-bytes"), (long long)LENGTH);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
