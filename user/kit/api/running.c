@@ -137,25 +137,28 @@ int nna_engine_gone_file(struct nna_engine_execution *execution)
 }
 
 /*
- * Called under the lock. Returns the pool that contains an argument's data; -1 for private memory.
+ * Called under the lock. Returns the pool that contains an argument's data, and sets *running to the
+ * execution; -1 if the data are private memory or the execution has ended.
  */
-static int find_pool(const struct running *running, const void *data)
+static int find_pool(const struct nna_engine_execution *execution, const void *data,
+		     struct running **running)
 {
-	for (uint32_t i = 0; running && i < running->num_pools; i++)
-		if ((uintptr_t)data - (uintptr_t)running->pools[i]->base < running->pools[i]->mapped)
+	*running = find(execution);
+	for (uint32_t i = 0; *running && i < (*running)->num_pools; i++)
+		if ((uintptr_t)data - (uintptr_t)(*running)->pools[i]->base <
+		    (*running)->pools[i]->mapped)
 			return (int)i;
 	return -1;
 }
 
 void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data)
 {
-	const struct running *running;
+	struct running *running;
 	void *own = NULL;
 	int i;
 
 	pthread_mutex_lock(&all.lock);
-	running = find(execution);
-	i = find_pool(running, data);
+	i = find_pool(execution, data, &running);
 	if (i >= 0 && running->buffers && running->buffers[i])
 		own = running->buffers[i]->own;
 	pthread_mutex_unlock(&all.lock);
@@ -169,8 +172,7 @@ bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
 	int i;
 
 	pthread_mutex_lock(&all.lock);
-	running = find(execution);
-	i = find_pool(running, data);
+	i = find_pool(execution, data, &running);
 	if (i >= 0) {
 		atomic_store(&running->pools[i]->told, true);
 		*region = mapping_region(running->pools[i]);
@@ -182,13 +184,12 @@ bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data)
 {
 	struct nnaccel_session_grant_fd arg = { .size = sizeof(arg), .flags = NNACCEL_GRANT_FD_CLOEXEC };
-	const struct running *running;
+	struct running *running;
 	int i, session = -1;
 	bool may = false;
 
 	pthread_mutex_lock(&all.lock);
-	running = find(execution);
-	i = find_pool(running, data);
+	i = find_pool(execution, data, &running);
 	if (i >= 0) {
 		arg.grant = running->pools[i]->grant;
 		arg.prot = running->pools[i]->prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE);
