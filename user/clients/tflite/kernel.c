@@ -437,10 +437,10 @@ static void follow(struct kernel *k, struct tfl_context *context)
 		else
 			fail(k, context, "a shape", "it is not known before it runs");
 		k->changes += !k->is_left;
-		if (k->is_left)
+		if (k->is_left) {
 			free_model(k);
-		if (k->is_left)
 			remember(k, context);
+		}
 	}
 	unpin(k, context);
 }
