@@ -636,7 +636,7 @@ static void prepare_as_nobody(int answer)
 	_exit(1);
 }
 
-/* The account "nobody" has its own entry, although root has the same model. */
+/* A second user has its own entry, although root has the same model. */
 static void check_nobody(int kept)
 {
 	int answer[2];

@@ -507,25 +507,25 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 
 /*
  * Returns a file that polls readable once the client is gone or has lost its session. Poll it while
- * the hardware works. The library owns it. Returns -1 if a process serves the client, which is
- * killed then, and after the execution's end.
+ * the hardware works. The library owns it. Returns -1 after the execution's end, or if a process
+ * serves the client: that process is killed then.
  */
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
 /*
  * Returns a dma-buf of exactly the memory of nna_engine_region(), which another driver can import.
  * It is writable if the region is, and revoked when the client or its memory goes. The caller closes
- * it. Returns -1 with errno EOPNOTSUPP if the memory is a file's, which can only be mapped, or if the
- * module is too old; EPERM if a process without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
+ * it. Returns -1 on failure. errno is then EOPNOTSUPP if the memory is a file's, which can only be
+ * mapped, or if the module is too old. It is EPERM if a process without NNA_ENGINE_MAY_USE_DRIVERS
+ * serves the client.
  */
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
  * Lets an execution end when the fence of a sync_file of any driver does, and with its result. The
  * engine still ends it, with NN_OK and the shapes. The library then owns the file, and the fence's
- * driver keeps the deadlines. Returns false if the engine has to wait itself. That is so in a burst,
- * before a copy of an image, if sync_file is negative, and in a process without
- * NNA_ENGINE_MAY_USE_DRIVERS.
+ * driver keeps the deadlines. Returns false if the engine has to wait itself: in a burst, before a
+ * copy of an image, if sync_file is negative, or in a process without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
