@@ -1244,14 +1244,50 @@ static void test_missing_input(void **unused)
 /* An output of another type than its node's result has other bytes than ONNX Runtime makes room for. */
 static void test_other_type(void **unused)
 {
-	static const struct OrtValueInfo in = { "x", { ONNX_BOOL, 1, { 64 } }, NULL, false };
-	static const struct OrtValueInfo out = { "y", { ONNX_INT64, 1, { 64 } }, NULL, true };
-	const struct OrtNode node = { .op = "Not", .version = 1, .in = { &in }, .out = { &out },
-				      .in_count = 1, .out_count = 1 };
-	const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+	static const struct {
+		const char *op, *why;
+		int version, in, out;
+	} cases[] = {
+		{ "Not", "output 0 is of int64", 1, ONNX_BOOL, ONNX_INT64 },
+		{ "Acosh", "the NNAPI has no uint16 tensors", 9, ONNX_FLOAT16, ONNX_UINT16 },
+	};
 
 	(void)unused;
-	refused(&graph, "output 0 is of int64");
+	for (size_t i = 0; i < 2; i++) {
+		const struct OrtValueInfo in = { "x", { cases[i].in, 1, { 64 } }, NULL, false };
+		const struct OrtValueInfo out = { "y", { cases[i].out, 1, { 64 } }, NULL, true };
+		const struct OrtNode node = { .op = cases[i].op, .version = cases[i].version, .in = { &in },
+					      .out = { &out }, .in_count = 1, .out_count = 1 };
+		const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+
+		refused(&graph, cases[i].why);
+	}
+}
+
+/* Inputs of QLinearConcat come after the result's scale and zero point, which may be missing. */
+static void test_no_zero_point(void **unused)
+{
+	struct constant *scale = constant("s", ONNX_FLOAT, sizeof(float), DIMS(1));
+	static const struct OrtValueInfo in = { "x", { ONNX_UINT8, 1, { 4 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_UINT8, 1, { 8 } }, NULL, true };
+	static const int64_t zero;
+	const struct OrtOpAttr axis = { "axis", ORT_ATTRIBUTE_INT, &zero, sizeof(zero) };
+	const struct OrtNode node = { .op = "microsoft:QLinearConcat", .version = 1,
+				      .in = { &scale->info, NULL, &in, &scale->info, NULL, &in,
+					      &scale->info, NULL },
+				      .out = { &out }, .in_count = 8, .out_count = 1,
+				      .attribute_count = 1, .attributes = { &axis } };
+	const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, "ep.nn.min_work", "0");
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+	(void)unused;
+	assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+	assert_int_equal(info.count, 1);
+	release(factory, ep);
+	unload(factory);
+	free_constant(scale);
 }
 
 /* x has shape [1, 1, 1], with one unit; one of the other inputs is a single element. */
@@ -1549,6 +1585,7 @@ int main(void)
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_missing_input),
 		cmocka_unit_test(test_other_type),
+		cmocka_unit_test(test_no_zero_point),
 		cmocka_unit_test(test_short_recurrent),
 		cmocka_unit_test(test_short_bias),
 		cmocka_unit_test(test_long_axis),

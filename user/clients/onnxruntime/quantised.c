@@ -169,7 +169,7 @@ static const struct node *dequantiser(struct lowering *t, uint32_t index)
 
 	if (!has_in(t, index))
 		return NULL;
-	node = value_at(t, onnx(t)->node->in[index])->producer;
+	node = value_at(t, number_of_in(t, index))->producer;
 	return is_dequantise(node) ? node : NULL;
 }
 

@@ -42,8 +42,7 @@ uint32_t in_count(struct lowering *t)
 	       (onnx(t)->node->in_count - q->first) / 3;
 }
 
-/* The number of an input's value, or NO_VALUE. */
-static uint32_t number_of_in(struct lowering *t, uint32_t index)
+uint32_t number_of_in(struct lowering *t, uint32_t index)
 {
 	const struct qlinear *q = onnx(t)->qlinear;
 
@@ -86,7 +85,7 @@ int type_in(struct lowering *t, uint32_t index)
 
 	if (onnx(t)->qlinear)
 		return ONNX_FLOAT;
-	type = has_in(t, index) ? value_at(t, onnx(t)->node->in[index])->type : ONNX_NONE;
+	type = has_in(t, index) ? value_at(t, number_of_in(t, index))->type : ONNX_NONE;
 	return widens(t, type) ? ONNX_FLOAT : type;
 }
 
@@ -194,10 +193,10 @@ const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t
 int64_t constant_count(struct lowering *t, uint32_t index)
 {
 	const struct translated *value =
-		has_in(t, index) ? &onnx(t)->values[onnx(t)->node->in[index]] : NULL;
+		has_in(t, index) ? &onnx(t)->values[number_of_in(t, index)] : NULL;
 
 	if (onnx(t)->qlinear ||
-	    (value && widens(t, value_at(t, onnx(t)->node->in[index])->type)))
+	    (value && widens(t, value_at(t, number_of_in(t, index))->type)))
 		return -1;
 	return value && value->ready && !value->elided && value->data ?
 	       shape_count(&value->shape) : -1;
@@ -205,12 +204,11 @@ int64_t constant_count(struct lowering *t, uint32_t index)
 
 const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t count)
 {
-	const void *data = NULL;
+	const void *data;
 
 	if (t->refused)
 		return NULL;
-	if (has_in(t, index))
-		data = value_of_count(t, onnx(t)->node->in[index], type, count);
+	data = value_of_count(t, number_of_in(t, index), type, count);
 	if (data)
 		return data;
 	if (constant_count(t, index) < 0)
@@ -336,19 +334,20 @@ void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct 
 {
 	struct translated *value = value_out(t, index, shape);
 	uint32_t dims[MAX_DIMS], rank;
-	int type;
+	const int type = type_out(t, index);
 
 	if (!value)
 		return;
+	if (nnapi_type(type) < 0)
+		return refuse(t, "the NNAPI has no %s tensors", onnx_name(type));
 	rank = flat(shape, dims);
 	operand = view(t, operand, rank, dims);
 	if (onnx(t)->is_wide && is_float(t, operand))
-		operand = cast(t, operand, nnapi_type(type_out(t, index)));
+		operand = cast(t, operand, nnapi_type(type));
 	if (onnx(t)->qlinear && is_float(t, operand))
 		operand = EMIT(t, NN(QUANTIZE), quantised_result(t, rank, dims), operand);
 	if (t->refused || operand == NO_OPERAND)
 		return;
-	type = type_out(t, index);
 	if (operand_of(t, operand)->type != nnapi_type(type))
 		return refuse(t, "output %u is of %s, computed as %s", index, onnx_name(type),
 			      nnapi_type_name(operand_of(t, operand)->type));

@@ -84,6 +84,8 @@ static inline int op_set(struct lowering *t)
 
 /* ---- inputs of the node ---- */
 
+/* Returns the number of an input's value, or NO_VALUE. */
+uint32_t number_of_in(struct lowering *t, uint32_t index);
 int type_in(struct lowering *t, uint32_t index);
 
 /*
