@@ -96,7 +96,7 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 		return false;
 	c->mul = only_consumer(graph, c->cast->out[0]);
 	scale = other_input(c->mul, "Mul", c->cast->out[0]);
-	c->scale = scale == NO_VALUE ? NULL : graph->values[scale].producer;
+	c->scale = producer_of(graph, scale);
 	if (!c->scale || only_consumer(graph, scale) != c->mul)
 		return false;
 	add = only_consumer(graph, c->mul->out[0]);
@@ -162,7 +162,7 @@ static bool is_by(struct lowering *t, const struct node *node, const char *op, u
 static void mark_gelu(struct lowering *t, const struct node *erf)
 {
 	const struct graph *graph = onnx(t)->graph;
-	const struct node *first = graph->values[erf->in[0]].producer, *add, *mul, *last;
+	const struct node *first = producer_of(graph, erf->in[0]), *add, *mul, *last;
 	struct dynamic_node *d = onnx(t)->dynamic;
 	const struct node *half = NULL;
 	uint32_t x, by;
@@ -179,7 +179,7 @@ static void mark_gelu(struct lowering *t, const struct node *erf)
 	if (by == x)
 		last = only_consumer(graph, mul->out[0]);
 	else if (by != NO_VALUE && only_consumer(graph, by) == mul)
-		half = graph->values[by].producer;
+		half = producer_of(graph, by);
 	if (by == x ? !is_by(t, last, "Mul", mul->out[0], 0.5f) : !half || !is_by(t, half, "Mul", x, 0.5f))
 		return;
 	d[first->index] = (struct dynamic_node){ .part = SILENT, .quantise = first };

@@ -106,6 +106,12 @@ static inline uint32_t input_of(const struct node *node, uint32_t index)
 	return index < node->in_count ? node->in[index] : NO_VALUE;
 }
 
+/* Returns the node that computes a value; NULL for NO_VALUE, a constant or an input of the graph. */
+static inline const struct node *producer_of(const struct graph *graph, uint32_t value)
+{
+	return value == NO_VALUE ? NULL : graph->values[value].producer;
+}
+
 /* Returns the only node that uses a value; NULL if it has more, or is an output of the graph. */
 static inline const struct node *only_consumer(const struct graph *graph, uint32_t value)
 {

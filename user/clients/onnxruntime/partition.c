@@ -209,8 +209,7 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 
 		depth[i] = 0;
 		for (uint32_t k = 0; k < node->in_count; k++) {
-			const struct node *from = node->in[k] == NO_VALUE ? NULL :
-						  graph->values[node->in[k]].producer;
+			const struct node *from = producer_of(graph, node->in[k]);
 			int32_t d;
 
 			if (!from)
@@ -265,7 +264,7 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 
 			if (node->in[k] == NO_VALUE)
 				continue;
-			from = graph->values[node->in[k]].producer;
+			from = producer_of(graph, node->in[k]);
 			other = from ? of[from->index] : -1;
 			if (other == of[i])
 				continue;

@@ -124,7 +124,7 @@ static void found_before(struct lowering *t, uint32_t value, float scale, int32_
 	const struct node *node;
 
 	while (value != NO_VALUE) {
-		node = value_at(t, value)->producer;
+		node = producer_of(onnx(t)->graph, value);
 		value = is_op(node, "Gather") || is_op(node, "Transpose") ? input_of(node, 0) : NO_VALUE;
 		found(t, value, scale, zero);
 	}
@@ -165,11 +165,8 @@ void quantised_values(struct lowering *t)
 
 static const struct node *dequantiser(struct lowering *t, uint32_t index)
 {
-	const struct node *node;
+	const struct node *node = producer_of(onnx(t)->graph, number_of_in(t, index));
 
-	if (!has_in(t, index))
-		return NULL;
-	node = value_at(t, number_of_in(t, index))->producer;
 	return is_dequantise(node) ? node : NULL;
 }
 
@@ -322,7 +319,7 @@ void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape 
 		onnx(t)->values[node->in[0]].shape = *shape;
 		onnx(t)->values[node->in[0]].ready = true;
 		onnx(t)->values[node->in[0]].elided = true;
-		node = value_at(t, node->in[0])->producer;
+		node = producer_of(onnx(t)->graph, node->in[0]);
 	}
 }
 

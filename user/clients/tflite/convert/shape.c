@@ -157,7 +157,7 @@ void strided_slice_op(struct lowering *t)
 {
 	const struct tfl_strided_slice *p = params(t);
 	const struct shape *shape = shape_in(t, 0);
-	int64_t count, ends = 0, steps = 0, *begin = ints_in(t, 1, &count);
+	int64_t count = 0, ends = 0, steps = 0, *begin = ints_in(t, 1, &count);
 	int64_t *end = ints_in(t, 2, &ends), *step = ints_in(t, 3, &steps);
 	struct range ranges[MAX_RANK];
 	int given = 0, d = 0;
@@ -166,7 +166,7 @@ void strided_slice_op(struct lowering *t)
 		refuse(t, "begin, end and strides of different sizes");
 	if (!tfl(t)->is_old && p->offset)
 		refuse(t, "an end that counts from the begin");
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count && i < 2 * MAX_RANK; i++)
 		given += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1);
 	if (!t->refused && (count > 2 * MAX_RANK || given > shape->rank || !shape->rank))
 		refuse(t, "more indices than dimensions");
