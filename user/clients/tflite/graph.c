@@ -183,8 +183,10 @@ int64_t *ints_in(struct lowering *t, uint32_t i, int64_t *count)
 		return NULL;
 	data = data_of_count(t, tensor, tensor->type, tensor_count(tensor));
 	ints = data ? builder_alloc(t->b, tensor->bytes * 2 + 1) : NULL;
-	if (!ints)
+	if (!ints) {
+		refuse(t, "there is no memory");
 		return NULL;
+	}
 	*count = (int64_t)tensor_count(tensor);
 	for (int64_t k = 0; k < *count; k++) {
 		int32_t narrow;

@@ -12,7 +12,7 @@ static int64_t int_in(struct lowering *t, uint32_t index, int64_t otherwise)
 
 	if (given && count != 1)
 		refuse(t, "input %u of %lld numbers", index, (long long)count);
-	return given ? given[0] : otherwise;
+	return given && count == 1 ? given[0] : otherwise;
 }
 
 /* Keeps the upper or lower triangle of matrices and clears the rest. */
