@@ -242,12 +242,11 @@ uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows
 
 	if (t->refused || x == NO_OPERAND)
 		return NO_OPERAND;
-	if (!columns || all % columns || first % columns || first > all ||
-	    dims_count(2, dims) > all - first) {
-		refuse(t, "rows of %u from element %llu on, of %llu", columns,
-		       (unsigned long long)first, (unsigned long long)all);
+	if (REFUSED_IF(t, !columns || all % columns || first % columns || first > all ||
+		       dims_count(2, dims) > all - first,
+		       "rows of %u from element %llu on, of %llu", columns,
+		       (unsigned long long)first, (unsigned long long)all))
 		return NO_OPERAND;
-	}
 	if (!operand.data) {
 		x = view(t, x, 2, (uint32_t[]){ (uint32_t)(all / columns), columns });
 		return EMIT(t, NN(SLICE), result(t, x, 2, dims), x,
@@ -315,12 +314,11 @@ uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dim
 	operand = *operand_of(t, x);
 	if (is_of_shape(t, x, rank, dims))
 		return x;
-	if (operand_count(&operand) != dims_count(rank, dims)) {
-		refuse(t, "%llu elements as a shape of %llu",
+	if (REFUSED_IF(t, operand_count(&operand) != dims_count(rank, dims),
+		       "%llu elements as a shape of %llu",
 		       (unsigned long long)operand_count(&operand),
-		       (unsigned long long)dims_count(rank, dims));
+		       (unsigned long long)dims_count(rank, dims)))
 		return NO_OPERAND;
-	}
 	if (operand.type == NN(TENSOR_BOOL8) && !operand.data)
 		return float_as_bool(t, view(t, bool_as_float(t, x), rank, dims));
 	operand.rank = rank;

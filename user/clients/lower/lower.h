@@ -52,6 +52,13 @@ bool has_own(const struct lowering *t);
 /* Fails the node. */
 void refuse(struct lowering *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Rejects the node with a message if the condition holds. Returns whether the node is rejected. A
+ * node that is rejected already may be as the condition does not expect, so it is not evaluated.
+ */
+#define REFUSED_IF(t, condition, ...) \
+	((t)->refused || ((condition) && (refuse(t, __VA_ARGS__), true)))
+
 /* The name of an OperandCode, for messages. */
 const char *nnapi_type_name(int32_t type);
 

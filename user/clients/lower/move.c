@@ -43,9 +43,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 
 	for (int i = 0; i < shape->rank; i++)
 		seen |= 1u << order[i];
-	if (seen != (1u << shape->rank) - 1)
-		refuse(t, "an axis twice");
-	if (t->refused)
+	if (REFUSED_IF(t, seen != (1u << shape->rank) - 1, "an axis twice"))
 		return NO_OPERAND;
 	/* Find the group of each dimension, in the order of the result. */
 	for (int i = 0; i < shape->rank; i++) {
@@ -125,10 +123,9 @@ bool cut_range(struct lowering *t, int64_t size, struct range *range)
 	const int64_t step = range->step, back = step < 0, way = back ? -1 : 1;
 	int64_t length;
 
-	if (!step || step < INT32_MIN || step > INT32_MAX) {
-		refuse(t, "a step of %lld", (long long)step);
+	if (REFUSED_IF(t, !step || step < INT32_MIN || step > INT32_MAX, "a step of %lld",
+		       (long long)step))
 		return false;
-	}
 	range->begin = cut(range->begin, size, 0, size - back);
 	range->end = cut(range->end, size, -back, size - back);
 	length = (range->end - range->begin) * way;

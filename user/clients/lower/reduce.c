@@ -27,10 +27,9 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 		if (merges && shape->dims[i] == 1)
 			continue;
 		if (!merges || marked[i] != last) {
-			if (rank == MAX_DIMS) {
-				refuse(t, "axes that are apart in more than four dimensions");
+			if (REFUSED_IF(t, rank == MAX_DIMS,
+				       "axes that are apart in more than four dimensions"))
 				return NO_OPERAND;
-			}
 			if (marked[i])
 				axis[count++] = (int32_t)rank;
 			dims[rank++] = 1;
@@ -171,14 +170,12 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 	struct shape to = { 0 }, lines = { 2, { 1, 1 } }, table;
 	int32_t *first;
 
-	if (batch < 0 || depth < 1 || batch + depth > shape->rank || batch >= places->rank ||
-	    all < 0 || all >= 1 << 24 ||
-	    places->rank - 1 + shape->rank - batch - depth > MAX_RANK)
-		refuse(t, "places of %lld axes behind %lld of %d", (long long)depth,
-		       (long long)batch, shape->rank);
-	if (!t->refused && !is_type(t, at, NN(TENSOR_INT32)))
-		refuse(t, "places that are not int32");
-	if (t->refused)
+	if (REFUSED_IF(t, batch < 0 || depth < 1 || batch + depth > shape->rank ||
+		       batch >= places->rank || all < 0 || all >= 1 << 24 ||
+		       places->rank - 1 + shape->rank - batch - depth > MAX_RANK,
+		       "places of %lld axes behind %lld of %d", (long long)depth, (long long)batch,
+		       shape->rank) ||
+	    REFUSED_IF(t, !is_type(t, at, NN(TENSOR_INT32)), "places that are not int32"))
 		return;
 	for (int i = 0; i < places->rank - 1; i++)
 		to.dims[to.rank++] = places->dims[i];

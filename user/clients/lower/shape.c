@@ -62,10 +62,8 @@ uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t di
 
 int axis_of(struct lowering *t, int64_t axis, int rank)
 {
-	if (axis < -rank || axis >= rank) {
-		refuse(t, "axis %lld of %d", (long long)axis, rank);
+	if (REFUSED_IF(t, axis < -rank || axis >= rank, "axis %lld of %d", (long long)axis, rank))
 		return 0;
-	}
 	return (int)(axis < 0 ? axis + rank : axis);
 }
 
@@ -143,10 +141,8 @@ uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const stru
 		rank = flat(shape, dims);
 	} else {
 		rank = merged(as, bs, shape, adims, bdims, dims, MAX_DIMS);
-		if (rank > MAX_DIMS) {
-			refuse(t, "broadcast in more than four dimensions");
+		if (REFUSED_IF(t, rank > MAX_DIMS, "broadcast in more than four dimensions"))
 			return NO_OPERAND;
-		}
 		a = view(t, a, rank, adims);
 		b = view(t, b, rank, bdims);
 	}
@@ -167,10 +163,8 @@ uint32_t expanded(struct lowering *t, uint32_t x, const struct shape *from,
 	if (t->refused)
 		return NO_OPERAND;
 	rank = merged(from, to, to, as, bs, dims, MAX_DIMS);
-	if (rank > MAX_DIMS) {
-		refuse(t, "repeated in more than four dimensions");
+	if (REFUSED_IF(t, rank > MAX_DIMS, "repeated in more than four dimensions"))
 		return NO_OPERAND;
-	}
 	for (uint32_t i = 0; i < rank; i++) {
 		times[i] = (int32_t)(dims[i] / as[i]);
 		same &= times[i] == 1;

@@ -309,10 +309,9 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 	}
 	if (t->refused || !elements || !zeros)
 		return NO_OPERAND;
-	if (!scales || !read_zeros(t, d, channels, zeros)) {
-		refuse(t, "scales or zero points that are neither one nor one a channel");
+	if (REFUSED_IF(t, !scales || !read_zeros(t, d, channels, zeros),
+		       "scales or zero points that are neither one nor one a channel"))
 		return NO_OPERAND;
-	}
 	for (uint32_t c = 0; c < channels; c++)
 		by_channel |= zeros[c] != zeros[0];
 	if (!has_own(t)) {

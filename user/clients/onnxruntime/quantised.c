@@ -52,9 +52,8 @@ bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 
 bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero)
 {
-	if (!t->refused && !scale_of_node(t, onnx(t)->node, index, scale, zero))
-		refuse(t, "a scale or zero point that is not one constant");
-	return !t->refused;
+	return !REFUSED_IF(t, !scale_of_node(t, onnx(t)->node, index, scale, zero),
+			   "a scale or zero point that is not one constant");
 }
 
 uint32_t qlinear_in(struct lowering *t, uint32_t index)

@@ -60,12 +60,8 @@ static struct translated *value_in(struct lowering *t, uint32_t index)
 {
 	struct translated *value;
 
-	if (t->refused)
+	if (REFUSED_IF(t, !has_in(t, index), "input %u is missing", index))
 		return NULL;
-	if (!has_in(t, index)) {
-		refuse(t, "input %u is missing", index);
-		return NULL;
-	}
 	value = &onnx(t)->values[number_of_in(t, index)];
 	if (value->ready && !value->elided)
 		return value;
@@ -107,10 +103,9 @@ static const void *narrowed(struct lowering *t, const int64_t *data, int64_t cou
 
 	for (int64_t i = 0; narrow && i < count; i++) {
 		/* Numbers this large mean only "to the end" of a slice, which ints_in() reads. */
-		if (data[i] > INT32_MAX || data[i] < INT32_MIN) {
-			refuse(t, "a constant, %lld, does not fit int32", (long long)data[i]);
+		if (REFUSED_IF(t, data[i] > INT32_MAX || data[i] < INT32_MIN,
+			       "a constant, %lld, does not fit int32", (long long)data[i]))
 			return NULL;
-		}
 		narrow[i] = (int32_t)data[i];
 	}
 	return narrow;
@@ -238,10 +233,9 @@ int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count)
 	int64_t *ints;
 
 	*count = constant_count(t, index);
-	if (*count < 0 || (type != ONNX_INT64 && type != ONNX_INT32)) {
-		refuse(t, "input %u is not a constant of integers", index);
+	if (REFUSED_IF(t, *count < 0 || (type != ONNX_INT64 && type != ONNX_INT32),
+		       "input %u is not a constant of integers", index))
 		return NULL;
-	}
 	data = data_of_count(t, index, type, *count);
 	ints = numbers(t, *count, sizeof(*ints));
 	for (int64_t i = 0; ints && i < *count; i++)
@@ -257,10 +251,9 @@ float *floats_in(struct lowering *t, uint32_t index, int64_t *count)
 	float *floats;
 
 	*count = constant_count(t, index);
-	if (*count < 0 || (type != ONNX_FLOAT && type != ONNX_FLOAT16)) {
-		refuse(t, "input %u is not a constant of floats", index);
+	if (REFUSED_IF(t, *count < 0 || (type != ONNX_FLOAT && type != ONNX_FLOAT16),
+		       "input %u is not a constant of floats", index))
 		return NULL;
-	}
 	data = data_of_count(t, index, type, *count);
 	floats = numbers(t, *count, sizeof(*floats));
 	for (int64_t i = 0; floats && i < *count; i++)
@@ -319,14 +312,12 @@ static struct translated *value_out(struct lowering *t, uint32_t index,
 {
 	if (t->refused || !has_out(t, index))
 		return NULL;
-	if (!agrees(&value_at(t, onnx(t)->node->out[index])->shape, shape)) {
-		refuse(t, "output %u has another shape than ONNX Runtime infers", index);
+	if (REFUSED_IF(t, !agrees(&value_at(t, onnx(t)->node->out[index])->shape, shape),
+		       "output %u has another shape than ONNX Runtime infers", index))
 		return NULL;
-	}
-	if (shape_count(shape) <= 0) {
-		refuse(t, "output %u has no element, or more than 2^31", index);
+	if (REFUSED_IF(t, shape_count(shape) <= 0, "output %u has no element, or more than 2^31",
+		       index))
 		return NULL;
-	}
 	return &onnx(t)->values[onnx(t)->node->out[index]];
 }
 

@@ -177,9 +177,8 @@ int64_t *ints_in(struct lowering *t, uint32_t i, int64_t *count)
 	int64_t *ints;
 
 	*count = -1;
-	if (!tensor || (!is_wide && tensor->type != TFL_INT32))
-		refuse(t, "input %u is of type %s", i, tensor_type_name(tensor ? tensor->type : 0));
-	if (t->refused)
+	if (REFUSED_IF(t, !tensor || (!is_wide && tensor->type != TFL_INT32),
+		       "input %u is of type %s", i, tensor_type_name(tensor ? tensor->type : 0)))
 		return NULL;
 	data = data_of_count(t, tensor, tensor->type, tensor_count(tensor));
 	ints = data ? builder_alloc(t->b, tensor->bytes * 2 + 1) : NULL;
@@ -304,15 +303,14 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 		return to;
 	}
 	shape = shape_of(tensor);
-	if (shape_count(&shape) <= 0)
-		refuse(t, "a tensor without elements, or with more than 2^31");
-	if (tensor->sparsity)
-		refuse(t, "a sparse tensor");
-	if (!to.type || (tensor->type == TFL_INT64 && !tfl(t)->take_int64) ||
-	    (tensor->type == TFL_INT16 &&
-	     (!tfl(t)->take_int16 || tensor->params.zero_point || !(tensor->params.scale > 0))))
-		refuse(t, "a tensor of type %s", tensor_type_name(tensor->type));
-	if (t->refused)
+	if (REFUSED_IF(t, shape_count(&shape) <= 0,
+		       "a tensor without elements, or with more than 2^31") ||
+	    REFUSED_IF(t, tensor->sparsity, "a sparse tensor") ||
+	    REFUSED_IF(t, !to.type || (tensor->type == TFL_INT64 && !tfl(t)->take_int64) ||
+		       (tensor->type == TFL_INT16 && (!tfl(t)->take_int16 ||
+						      tensor->params.zero_point ||
+						      !(tensor->params.scale > 0))),
+		       "a tensor of type %s", tensor_type_name(tensor->type)))
 		return to;
 	to.rank = flat(&shape, to.dims);
 	if (tensor_is_quant8(tensor))
@@ -359,12 +357,11 @@ static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
 	uint32_t *operand;
 	struct operand type = operand_type(t, tensor);
 
-	if (!t->refused && tensor->type == TFL_INT64 && !tensor_is_constant(tensor) &&
-	    !tfl(t)->is_checked && !tfl(t)->produced[at] &&
-	    (reading == ALL_BITS || (tfl(t)->operand_of[at] != NO_OPERAND &&
-				     tfl(t)->is_cut[at] != (reading == LOW_BITS))))
-		refuse(t, "int64 numbers from outside, which may exceed the 32 bits that NNAPI has");
-	if (t->refused)
+	if (REFUSED_IF(t, tensor->type == TFL_INT64 && !tensor_is_constant(tensor) &&
+		       !tfl(t)->is_checked && !tfl(t)->produced[at] &&
+		       (reading == ALL_BITS || (tfl(t)->operand_of[at] != NO_OPERAND &&
+						tfl(t)->is_cut[at] != (reading == LOW_BITS))),
+		       "int64 numbers from outside, which may exceed the 32 bits that NNAPI has"))
 		return NO_OPERAND;
 	tfl(t)->is_cut[at] = tfl(t)->is_cut[at] || reading == LOW_BITS;
 	operand = &tfl(t)->operand_of[at];
@@ -411,10 +408,8 @@ uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)
 		return NO_OPERAND;
 	if (tensor_is_constant(tensor))
 		return constant_of(t, tensor, *type);
-	if (natural.scales) {
-		refuse(t, "a tensor with scales per channel that is not constant");
+	if (REFUSED_IF(t, natural.scales, "a tensor with scales per channel that is not constant"))
 		return NO_OPERAND;
-	}
 	/* A tensor from outside gets the scale of its first reader. */
 	operand = &tfl(t)->operand_of[index_of(tfl(t)->node->inputs, i)];
 	natural.scale = type->scale;
@@ -433,11 +428,10 @@ uint32_t float_in(struct lowering *t, uint32_t i)
 
 	if (t->refused || tensor->type == TFL_FLOAT32)
 		return x;
-	if (!tensor_is_quant8(tensor) ||
-	    (tensor->params.scale == 0 && !operand_of(t, x)->scales)) {
-		refuse(t, "a tensor of type %s", tensor_type_name(tensor->type));
+	if (REFUSED_IF(t, !tensor_is_quant8(tensor) ||
+		       (tensor->params.scale == 0 && !operand_of(t, x)->scales),
+		       "a tensor of type %s", tensor_type_name(tensor->type)))
 		return NO_OPERAND;
-	}
 	return EMIT(t, NN(DEQUANTIZE), result_type(t, NN(TENSOR_FLOAT32), operand_of(t, x)->rank,
 						   operand_of(t, x)->dims), x);
 }
@@ -474,12 +468,10 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 	const struct operand type = operand_type(t, out);
 	const int tensor = index_of(tfl(t)->node->outputs, i);
 
-	if (!t->refused && tensor_is_constant(out))
-		refuse(t, "an output is constant");
-	if (!t->refused && (uint64_t)shape_count(shape) != tensor_count(out))
-		refuse(t, "an output of another size: %lld elements, not %llu",
-		       (long long)shape_count(shape), (unsigned long long)tensor_count(out));
-	if (t->refused)
+	if (REFUSED_IF(t, tensor_is_constant(out), "an output is constant") ||
+	    REFUSED_IF(t, (uint64_t)shape_count(shape) != tensor_count(out),
+		       "an output of another size: %lld elements, not %llu",
+		       (long long)shape_count(shape), (unsigned long long)tensor_count(out)))
 		return;
 	x = view(t, x, type.rank, type.dims);
 	if (tensor_is_quant8(out) && is_type(t, x, NN(TENSOR_FLOAT32))) {
@@ -528,10 +520,8 @@ static struct graph_port *add_state(struct lowering *t, uint32_t i)
 	if (t->refused)
 		return NULL;
 	states = realloc(g->states, (g->num_states + 1) * sizeof(states[0]));
-	if (!states) {
-		refuse(t, "no memory");
+	if (REFUSED_IF(t, !states, "no memory"))
 		return NULL;
-	}
 	g->states = states;
 	states[g->num_states] = (struct graph_port){
 		.tensor = index_of(g->node->inputs, i), .state = true, .also = TFL_NO_TENSOR,

@@ -95,10 +95,9 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 {
 	if (!tensor)
 		return true;
-	if (!tensor->dims || tensor->dims->size > MAX_RANK) {
-		refuse(t, "a tensor of no shape, or of more than %d dimensions", MAX_RANK);
+	if (REFUSED_IF(t, !tensor->dims || tensor->dims->size > MAX_RANK,
+		       "a tensor of no shape, or of more than %d dimensions", MAX_RANK))
 		return false;
-	}
 	for (int i = 0; i < tensor->dims->size; i++)
 		if (tensor->dims->data[i] <= 0)
 			refuse(t, "a tensor with a dimension of %d", tensor->dims->data[i]);
@@ -120,9 +119,8 @@ static void refuse_type(struct lowering *t, int type, uint32_t types)
 /* Checks that types are equal; rejects the node otherwise. */
 static bool check_type(struct lowering *t, int type, int other, const char *how)
 {
-	if (type != other)
-		refuse(t, "%s %s %s", tensor_type_name(type), how, tensor_type_name(other));
-	return !t->refused;
+	return !REFUSED_IF(t, type != other, "%s %s %s", tensor_type_name(type), how,
+			   tensor_type_name(other));
 }
 
 static void check(struct lowering *t, const struct row *op, bool with_shapes)

@@ -25,9 +25,8 @@ static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, 
 		flat(shape, dims);
 		return x;
 	}
-	if (!t->refused && (shape->rank != 3 || heads < 1 || shape->dims[2] % heads))
-		refuse(t, "%lld heads in %d dimensions", (long long)heads, shape->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != 3 || heads < 1 || shape->dims[2] % heads,
+		       "%lld heads in %d dimensions", (long long)heads, shape->rank))
 		return NO_OPERAND;
 	dims[0] = (uint32_t)shape->dims[0];
 	dims[1] = (uint32_t)heads;
@@ -263,9 +262,8 @@ void packed_attention_op(struct lowering *t)
 		else
 			at += width[i];
 	}
-	if (!t->refused && (at != weights->dims[1] || width[0] != width[1]))
-		refuse(t, "weights that do not fit");
-	if (t->refused)
+	if (REFUSED_IF(t, at != weights->dims[1] || width[0] != width[1],
+		       "weights that do not fit"))
 		return;
 	lines = (struct shape){ 2, { shape->dims[0] * shape->dims[1], at } };
 	x = product_in(t, x, (uint32_t)lines.dims[0], (uint32_t)shape->dims[2], (uint32_t)at);
@@ -353,10 +351,9 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 	uint32_t x = in(t, index), at, count = dims[0] * dims[2];
 	uint32_t rank = has_in(t, 3) ? 2 : 3;
 
-	if (!t->refused && (shape->rank != (int)rank || shape->dims[rank - 1] != half ||
-			    (rank == 3 && shape_count(shape) != (int64_t)count * half)))
-		refuse(t, "angles of another shape");
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != (int)rank || shape->dims[rank - 1] != half ||
+		       (rank == 3 && shape_count(shape) != (int64_t)count * half),
+		       "angles of another shape"))
 		return NO_OPERAND;
 	if (has_in(t, 3)) {
 		if (shape_count(shape_in(t, 3)) != count)
@@ -394,9 +391,8 @@ void rotary_embedding_op(struct lowering *t)
 
 	if (!turned_size)
 		turned_size = dims[3];
-	if (!t->refused && (turned_size % 2 || turned_size < 2 || turned_size > dims[3]))
-		refuse(t, "%lld of %u elements", (long long)turned_size, dims[3]);
-	if (t->refused)
+	if (REFUSED_IF(t, turned_size % 2 || turned_size < 2 || turned_size > dims[3],
+		       "%lld of %u elements", (long long)turned_size, dims[3]))
 		return;
 	half = (uint32_t)turned_size / 2;
 	whole = 2 * half;

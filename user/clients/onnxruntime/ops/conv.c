@@ -107,9 +107,8 @@ static void read_conv(struct lowering *t, struct conv *c, const struct shape *sh
 {
 	int64_t groups = attr_int(t, "group", 1);
 
-	if (!t->refused && filter->rank != shape->rank)
-		refuse(t, "a filter of %d dimensions", filter->rank);
-	if (t->refused || !window_read(t, shape, filter->dims + 2, &c->w))
+	if (REFUSED_IF(t, filter->rank != shape->rank, "a filter of %d dimensions", filter->rank) ||
+	    !window_read(t, shape, filter->dims + 2, &c->w))
 		return;
 	c->outputs = (uint32_t)filter->dims[0];
 	c->inner = (uint32_t)filter->dims[1];
@@ -295,9 +294,8 @@ void conv_transpose_op(struct lowering *t)
 	int64_t size[2];
 
 	memset(&c, 0, sizeof(c));
-	if (!t->refused && (filter->rank != shape->rank || shape->rank < 3 || shape->rank > 4))
-		refuse(t, "%d dimensions of space", shape->rank - 2);
-	if (t->refused)
+	if (REFUSED_IF(t, filter->rank != shape->rank || shape->rank < 3 || shape->rank > 4,
+		       "%d dimensions of space", shape->rank - 2))
 		return;
 	/* The window may exceed the input if it is transposed. */
 	of = *shape;
@@ -312,13 +310,11 @@ void conv_transpose_op(struct lowering *t)
 	if (!strncmp(attr_string(t, "auto_pad", "NOTSET"), "SAME_", 5))
 		memset(c.w.head, 0, sizeof(c.w.head)), memset(c.w.tail, 0, sizeof(c.w.tail));
 	transposed_window(t, &c.w, shape);
-	if (filter->dims[0] != c.w.channels)
-		refuse(t, "a filter of %lld channels for %u", (long long)filter->dims[0],
-		       c.w.channels);
-	if (groups < 1 || groups > MOST_GROUPS || c.w.channels % groups)
-		refuse(t, "%lld groups of %u channels; at most %d", (long long)groups, c.w.channels,
-		       MOST_GROUPS);
-	if (t->refused)
+	if (REFUSED_IF(t, filter->dims[0] != c.w.channels, "a filter of %lld channels for %u",
+		       (long long)filter->dims[0], c.w.channels) ||
+	    REFUSED_IF(t, groups < 1 || groups > MOST_GROUPS || c.w.channels % groups,
+		       "%lld groups of %u channels; at most %d", (long long)groups, c.w.channels,
+		       MOST_GROUPS))
 		return;
 	c.outputs = (uint32_t)(filter->dims[1] * groups);
 	c.x = float_in(t, 0);

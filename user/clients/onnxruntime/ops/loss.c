@@ -21,17 +21,15 @@ static bool read_loss(struct lowering *t, struct loss *l)
 		refuse(t, "of %d dimensions", shape->rank);
 	float_in(t, 0);
 	target = in(t, 1);
-	if (!t->refused && operand_of(t, target)->type != NN(TENSOR_INT32))
-		refuse(t, "classes of %s", onnx_name(type_in(t, 1)));
-	if (t->refused)
+	if (REFUSED_IF(t, operand_of(t, target)->type != NN(TENSOR_INT32), "classes of %s",
+		       onnx_name(type_in(t, 1))))
 		return false;
 	l->batch = (uint32_t)shape->dims[0];
 	l->classes = (uint32_t)shape->dims[1];
 	l->rest = (uint32_t)(shape_count(shape) / shape->dims[0] / shape->dims[1]);
-	if (shape_count(of) != (int64_t)l->batch * l->rest) {
-		refuse(t, "%lld classes", (long long)shape_count(of));
+	if (REFUSED_IF(t, shape_count(of) != (int64_t)l->batch * l->rest, "%lld classes",
+		       (long long)shape_count(of)))
 		return false;
-	}
 	l->dims[0] = l->batch;
 	l->dims[1] = l->classes;
 	l->dims[2] = l->rest;

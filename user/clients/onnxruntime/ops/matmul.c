@@ -84,9 +84,8 @@ void gemm_op(struct lowering *t)
 	struct shape shape = { .rank = 2 };
 	uint32_t x, y, rows, inner, columns;
 
-	if (!t->refused && (a->rank != 2 || b->rank != 2))
-		refuse(t, "of %d and %d dimensions", a->rank, b->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, a->rank != 2 || b->rank != 2, "of %d and %d dimensions", a->rank,
+		       b->rank))
 		return;
 	rows = (uint32_t)a->dims[at];
 	inner = (uint32_t)a->dims[!at];
@@ -180,12 +179,9 @@ static struct shape matmul_shape(struct lowering *t, struct shape *a, struct sha
 	if (column) {
 		*b = (struct shape){ .rank = 2, .dims = { b->dims[0], 1 } };
 	}
-	if (!t->refused && (a->rank < 2 || b->rank < 2))
-		refuse(t, "of a scalar");
-	if (!t->refused && a->dims[a->rank - 1] != b->dims[b->rank - 2])
-		refuse(t, "%lld times %lld", (long long)a->dims[a->rank - 1],
-		       (long long)b->dims[b->rank - 2]);
-	if (t->refused)
+	if (REFUSED_IF(t, a->rank < 2 || b->rank < 2, "of a scalar") ||
+	    REFUSED_IF(t, a->dims[a->rank - 1] != b->dims[b->rank - 2], "%lld times %lld",
+		       (long long)a->dims[a->rank - 1], (long long)b->dims[b->rank - 2]))
 		return shape;
 	ab = *a;
 	bb = *b;
@@ -298,9 +294,7 @@ void einsum_op(struct lowering *t)
 	int order[2][2 * MAX_RANK], of_out[MAX_RANK];
 	struct shape full = { 0 }, shape = { 0 };
 
-	if (in_count(t) != 2)
-		refuse(t, "%u inputs", in_count(t));
-	if (t->refused || !read_equation(t, labels))
+	if (REFUSED_IF(t, in_count(t) != 2, "%u inputs", in_count(t)) || !read_equation(t, labels))
 		return;
 	if ((int)strlen(labels[0]) != a->rank || (int)strlen(labels[1]) != b->rank)
 		return refuse(t, "inputs of %d and %d dimensions", a->rank, b->rank);
@@ -357,9 +351,8 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	const void *data;
 	struct shape shape;
 
-	if (!t->refused && (b->rank != 2 || a->rank < 1 || a->dims[a->rank - 1] != b->dims[0]))
-		refuse(t, "a second factor that is no matrix of as many rows");
-	if (t->refused)
+	if (REFUSED_IF(t, b->rank != 2 || a->rank < 1 || a->dims[a->rank - 1] != b->dims[0],
+		       "a second factor that is no matrix of as many rows"))
 		return;
 	inner = (uint32_t)b->dims[0];
 	columns = (uint32_t)b->dims[1];
@@ -395,9 +388,8 @@ void qlinear_matmul_op(struct lowering *t)
 		refuse(t, "a second factor that is no matrix");
 	turn_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
-	if (type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_out(t, 0))
-		refuse(t, "of two types");
-	if (t->refused)
+	if (REFUSED_IF(t, type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_out(t, 0),
+		       "of two types"))
 		return;
 	if (!weights_read(t, onnx(t)->node, 3, &b, 1, &weights) || weights.scale_count != 1)
 		return refuse(t, "weights that are not constant, or have no one scale");

@@ -181,9 +181,8 @@ void space_op(struct lowering *t)
 	struct moved m;
 	uint32_t dims[4];
 
-	if (!t->refused && (shape->rank != 4 || block < 1 || block > 1 << 12))
-		refuse(t, "blocks of %lld in %d dimensions", (long long)block, shape->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != 4 || block < 1 || block > 1 << 12,
+		       "blocks of %lld in %d dimensions", (long long)block, shape->rank))
 		return;
 	area = block * block;
 	if (grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block)
@@ -206,10 +205,8 @@ static void depth_column_row(struct lowering *t)
 	uint32_t n, b, h, w;
 	struct moved m;
 
-	if (!t->refused && (shape->rank != 4 || block < 1 || block > 1 << 12 ||
-			    shape->dims[1] % (block * block)))
-		refuse(t, "blocks of %lld", (long long)block);
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != 4 || block < 1 || block > 1 << 12 ||
+		       shape->dims[1] % (block * block), "blocks of %lld", (long long)block))
 		return;
 	b = (uint32_t)block;
 	to.dims[1] = shape->dims[1] / (block * block);
@@ -290,9 +287,8 @@ void split_op(struct lowering *t)
 	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
 	uint32_t x = in(t, 0);
 
-	if (parts && count != out_count(t))
-		refuse(t, "%lld parts in %u outputs", (long long)count, out_count(t));
-	if (t->refused)
+	if (REFUSED_IF(t, parts && count != out_count(t), "%lld parts in %u outputs",
+		       (long long)count, out_count(t)))
 		return;
 	size = shape->dims[axis];
 	part = (size + out_count(t) - 1) / out_count(t);
@@ -360,10 +356,9 @@ void gather_op(struct lowering *t)
 	struct moved m;
 	uint32_t at;
 
-	if (shape->rank + indices->rank - 1 > MAX_RANK || count <= 0 ||
-	    (shape->rank && shape->dims[axis] >= 1 << 24))
-		refuse(t, "indices of %d dimensions", indices->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank + indices->rank - 1 > MAX_RANK || count <= 0 ||
+		       (shape->rank && shape->dims[axis] >= 1 << 24), "indices of %d dimensions",
+		       indices->rank))
 		return;
 	for (int i = 0; i < axis; i++)
 		to.dims[to.rank++] = shape->dims[i];
@@ -499,15 +494,12 @@ static bool pad_value(struct lowering *t, float *value)
 	*value = attr_float(t, "value", 0);
 	if (!has_in(t, 2))
 		return true;
-	if (type_in(t, 2) != ONNX_FLOAT && type_in(t, 2) != ONNX_FLOAT16) {
-		refuse(t, "of %s", onnx_name(type_in(t, 2)));
+	if (REFUSED_IF(t, type_in(t, 2) != ONNX_FLOAT && type_in(t, 2) != ONNX_FLOAT16, "of %s",
+		       onnx_name(type_in(t, 2))))
 		return false;
-	}
 	given = floats_in(t, 2, &count);
-	if (!given || count != 1) {
-		refuse(t, "a value that is not constant");
+	if (REFUSED_IF(t, !given || count != 1, "a value that is not constant"))
 		return false;
-	}
 	*value = *given;
 	return true;
 }
@@ -530,10 +522,9 @@ static bool read_pads(struct lowering *t, const struct shape *shape, struct shap
 		int axis = axes ? axis_of(t, axes[i], shape->rank) : (int)i;
 		int64_t before = given[i], after = given[count / 2 + i];
 
-		if (before < 0 || after < 0 || before > 1 << 24 || after > 1 << 24) {
-			refuse(t, "negative amounts");
+		if (REFUSED_IF(t, before < 0 || after < 0 || before > 1 << 24 || after > 1 << 24,
+			       "negative amounts"))
 			return false;
-		}
 		pads[2 * axis] = (int32_t)before;
 		pads[2 * axis + 1] = (int32_t)after;
 		to->dims[axis] = shape->dims[axis] + before + after;
@@ -617,9 +608,7 @@ void cast_op(struct lowering *t)
 	int32_t type = nnapi_type(to);
 
 	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));
-	if (type < 0)
-		refuse(t, "to %s", onnx_name(to));
-	if (t->refused)
+	if (REFUSED_IF(t, type < 0, "to %s", onnx_name(to)))
 		return;
 	if (folded_cast(t))
 		return;

@@ -66,9 +66,7 @@ void batch_norm_op(struct lowering *t)
 	for (uint32_t i = 1; i < out_count(t); i++)
 		if (has_out(t, i))
 			refuse(t, "training");
-	if (shape->rank < 2)
-		refuse(t, "without channels");
-	if (t->refused || !are_by_channel(t, shape, 1, 4))
+	if (REFUSED_IF(t, shape->rank < 2, "without channels") || !are_by_channel(t, shape, 1, 4))
 		return;
 	for (uint32_t i = 1; i < 5; i++)
 		is_known &= constant_count(t, i) >= 0;
@@ -155,9 +153,8 @@ static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *s
 	uint32_t mean = NO_OPERAND, by;
 	struct shape small;
 
-	if (attr_int(t, "stash_type", ONNX_FLOAT) != ONNX_FLOAT)
-		refuse(t, "stash_type %lld", (long long)attr_int(t, "stash_type", 0));
-	if (t->refused || !mark_from(t, shape, marked))
+	if (REFUSED_IF(t, attr_int(t, "stash_type", ONNX_FLOAT) != ONNX_FLOAT, "stash_type %lld",
+		       (long long)attr_int(t, "stash_type", 0)) || !mark_from(t, shape, marked))
 		return;
 	small = reduced_shape(shape, marked, true);
 	if (is_centred) {
@@ -213,11 +210,9 @@ static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32
 	const struct shape of = { 3, { ids->dims[0], ids->dims[1], to->dims[2] } };
 	uint32_t rows = (uint32_t)shape_count(ids);
 
-	if (!t->refused && (shape->rank != 2 || ids->rank != 2 || shape->dims[1] != to->dims[2] ||
-			    (ids->dims[0] != 1 && ids->dims[0] != to->dims[0]) ||
-			    ids->dims[1] != to->dims[1]))
-		refuse(t, "input %u of another shape", places);
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != 2 || ids->rank != 2 || shape->dims[1] != to->dims[2] ||
+		       (ids->dims[0] != 1 && ids->dims[0] != to->dims[0]) ||
+		       ids->dims[1] != to->dims[1], "input %u of another shape", places))
 		return NO_OPERAND;
 	table = gathered(t, float_in(t, table), shape, 0, view(t, in(t, places), 1, &rows), rows);
 	table = view_shape(t, table, &of);
@@ -232,9 +227,7 @@ void embed_layer_norm_op(struct lowering *t)
 	uint32_t x, lengths;
 	int32_t *none;
 
-	if (!t->refused && (ids->rank != 2 || table->rank != 2))
-		refuse(t, "words of %d dimensions", ids->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, ids->rank != 2 || table->rank != 2, "words of %d dimensions", ids->rank))
 		return;
 	to = (struct shape){ 3, { ids->dims[0], ids->dims[1], table->dims[1] } };
 	line = (struct shape){ 2, { ids->dims[1], table->dims[1] } };
@@ -293,11 +286,8 @@ void lp_norm_op(struct lowering *t)
 	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
 	uint32_t x = float_in(t, 0);
 
-	if (attr_int(t, "p", 2) != 2)
-		refuse(t, "with p other than 2");
-	if (shape->rank > MAX_DIMS)
-		refuse(t, "more than four dimensions");
-	if (t->refused)
+	if (REFUSED_IF(t, attr_int(t, "p", 2) != 2, "with p other than 2") ||
+	    REFUSED_IF(t, shape->rank > MAX_DIMS, "more than four dimensions"))
 		return;
 	t->work = 2 * (uint64_t)shape_count(shape);
 	set_out(t, 0, EMIT(t, NN(L2_NORMALIZATION), result_like(t, x), x, scalar_int(t, axis)),
@@ -311,11 +301,9 @@ void lrn_op(struct lowering *t)
 	float alpha = attr_float(t, "alpha", 1e-4f);
 	uint32_t x = float_in(t, 0);
 
-	if (size % 2 != 1 || size > 1 << 20 || size < 1)
-		refuse(t, "a size of %lld", (long long)size);
-	if (shape->rank > MAX_DIMS || shape->rank < 2)
-		refuse(t, "%d dimensions", shape->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, size % 2 != 1 || size > 1 << 20 || size < 1, "a size of %lld",
+		       (long long)size) ||
+	    REFUSED_IF(t, shape->rank > MAX_DIMS || shape->rank < 2, "%d dimensions", shape->rank))
 		return;
 	t->work = (uint64_t)size * (uint64_t)shape_count(shape);
 	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result_like(t, x), x,

@@ -62,10 +62,9 @@ translator *translator_of(struct lowering *t, const struct node *node)
 {
 	const bool is_microsoft = !strcmp(node->domain, "com.microsoft");
 
-	if ((*node->domain && !is_microsoft) || node->has_graphs) {
-		refuse(t, node->has_graphs ? "control flow" : "of the domain %s", node->domain);
+	if (REFUSED_IF(t, (*node->domain && !is_microsoft) || node->has_graphs, node->has_graphs ?
+		       "control flow" : "of the domain %s", node->domain))
 		return NULL;
-	}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		if (strcmp(ops[i].name, node->op) || ops[i].is_microsoft != is_microsoft)
 			continue;

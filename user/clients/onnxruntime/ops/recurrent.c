@@ -28,9 +28,7 @@ static bool ordinary(struct lowering *t, const struct recurrent *r)
 		refuse(t, "clip");
 	if (attr_int(t, "input_forget", 0))
 		refuse(t, "input_forget");
-	if (r->directions == 2 && r->batch_first)
-		refuse(t, "layout 1 in two directions");
-	return !t->refused;
+	return !REFUSED_IF(t, r->directions == 2 && r->batch_first, "layout 1 in two directions");
 }
 
 /* Checks that optional inputs have the number of elements that the weights need. */
@@ -57,9 +55,8 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	const char *direction = attr_string(t, "direction", "forward");
 
 	memset(r, 0, sizeof(*r));
-	if (!t->refused && (x->rank != 3 || w->rank != 3 || back->rank != 3))
-		refuse(t, "%d dimensions", x->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, x->rank != 3 || w->rank != 3 || back->rank != 3, "%d dimensions",
+		       x->rank))
 		return false;
 	r->gates = gates;
 	r->batch_first = attr_int(t, "layout", 0);
@@ -69,12 +66,11 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	r->directions = !strcmp(direction, "bidirectional") ? 2 : 1;
 	r->backward = !strcmp(direction, "reverse");
 	r->units = (uint32_t)w->dims[1] / gates;
-	if (w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
-	    w->dims[2] != r->inputs || back->dims[0] != r->directions ||
-	    back->dims[1] != w->dims[1] || back->dims[2] != r->units) {
-		refuse(t, "weights of another shape");
+	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
+		       w->dims[2] != r->inputs || back->dims[0] != r->directions ||
+		       back->dims[1] != w->dims[1] || back->dims[2] != r->units,
+		       "weights of another shape"))
 		return false;
-	}
 	r->x = float_in(t, 0);
 	t->work = (uint64_t)r->steps * r->batch * r->directions * gates * r->units *
 		  (r->inputs + r->units);

@@ -194,10 +194,8 @@ static uint32_t along(struct lowering *t, uint32_t x, const struct resize *r, in
 			indices[i] = (int32_t)nearest(r, axis, i);
 		return gathered(t, x, &from, axis, vector_int(t, out, indices), out);
 	}
-	if ((uint64_t)in * out > 1 << 22) {
-		refuse(t, "a matrix of %u times %u", out, in);
+	if (REFUSED_IF(t, (uint64_t)in * out > 1 << 22, "a matrix of %u times %u", out, in))
 		return NO_OPERAND;
-	}
 	t->work += (uint64_t)rows * in * out;
 	x = transposed(t, view(t, x, 3, dims), 3, (int[]){ 0, 2, 1 });
 	weights = constant(t, x, 2, (uint32_t[]){ out, in }, matrix(t, r, axis));
@@ -218,9 +216,7 @@ static void resize(struct lowering *t, const struct resize *r)
 		if (r->out[i] < 1 || r->out[i] > MAX_SIZE)
 			refuse(t, "a dimension of %lld", (long long)r->out[i]);
 	}
-	if (shape_count(&to) < 0)
-		refuse(t, "an output of more than 2^31 elements");
-	if (t->refused)
+	if (REFUSED_IF(t, shape_count(&to) < 0, "an output of more than 2^31 elements"))
 		return;
 	quantised = r->mode != CUBIC && quantised_node(t, 1, false) && same_quantisation(t, 0) &&
 		    is_nnapi(r, &align, &half) && r->mode == NEAREST;
@@ -282,9 +278,7 @@ static bool read_mode(struct lowering *t, struct resize *r)
 		refuse(t, "mode tf_crop_and_resize");
 	if (attr_int(t, "antialias", 0))
 		refuse(t, "antialias");
-	if (r->exclude_outside && r->mode == LINEAR)
-		refuse(t, "exclude_outside");
-	return !t->refused;
+	return !REFUSED_IF(t, r->exclude_outside && r->mode == LINEAR, "exclude_outside");
 }
 
 static void set_scale(struct lowering *t, struct resize *r, int axis, float scale)
@@ -445,10 +439,9 @@ void grid_sample_op(struct lowering *t)
 		refuse(t, "mode %s", mode);
 	if (strcmp(padding, "zeros") && strcmp(padding, "border") && strcmp(padding, "reflection"))
 		refuse(t, "padding_mode %s", padding);
-	if (!t->refused && (shape->rank != 4 || grid->rank != 4 || grid->dims[3] != 2 ||
-			    grid->dims[0] != shape->dims[0] || shape_count(shape) >= 1 << 24))
-		refuse(t, "a grid of %d dimensions, or more than 2^24 elements", grid->rank);
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != 4 || grid->rank != 4 || grid->dims[3] != 2 ||
+		       grid->dims[0] != shape->dims[0] || shape_count(shape) >= 1 << 24,
+		       "a grid of %d dimensions, or more than 2^24 elements", grid->rank))
 		return;
 	channels = (uint32_t)shape->dims[1];
 	all = (uint32_t)(shape_count(shape) / channels);

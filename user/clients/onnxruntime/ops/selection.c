@@ -141,11 +141,10 @@ void gather_elements_op(struct lowering *t)
 	int64_t all = shape_count(shape);
 	int32_t *rest;
 
-	if (!t->refused && (shape->rank != to->rank || !shape->rank || all >= 1 << 24))
-		refuse(t, "of %d and %d dimensions", shape->rank, to->rank);
-	if (!t->refused && operand_of(t, at)->type != NN(TENSOR_INT32))
-		refuse(t, "indices of %s", onnx_name(type_in(t, 1)));
-	if (t->refused)
+	if (REFUSED_IF(t, shape->rank != to->rank || !shape->rank || all >= 1 << 24,
+		       "of %d and %d dimensions", shape->rank, to->rank) ||
+	    REFUSED_IF(t, operand_of(t, at)->type != NN(TENSOR_INT32), "indices of %s",
+		       onnx_name(type_in(t, 1))))
 		return;
 	count = (uint32_t)shape_count(to);
 	for (int i = axis + 1; i < shape->rank; i++)
@@ -220,9 +219,7 @@ void range_op(struct lowering *t)
 			refuse(t, "input %u is %lld, further from 0 than %lld", i,
 			       (long long)numbers[i], (long long)most);
 	}
-	if (!t->refused && !numbers[2])
-		refuse(t, "a step of 0");
-	if (t->refused)
+	if (REFUSED_IF(t, !numbers[2], "a step of 0"))
 		return;
 	count = (numbers[1] - numbers[0] + numbers[2] + (numbers[2] < 0 ? 1 : -1)) / numbers[2];
 	to.dims[0] = count;

@@ -79,9 +79,7 @@ bool window_read(struct lowering *t, const struct shape *shape, const int64_t *s
 	memset(w, 0, sizeof(*w));
 	w->is_nchw = true;
 	w->spatial = shape->rank - 2;
-	if (!t->refused && w->spatial != 1 && w->spatial != 2)
-		refuse(t, "%d dimensions of space", w->spatial);
-	if (t->refused)
+	if (REFUSED_IF(t, w->spatial != 1 && w->spatial != 2, "%d dimensions of space", w->spatial))
 		return false;
 	first = 2 - w->spatial;
 	w->size[0] = w->stride[0] = w->dilation[0] = w->in[0] = 1;
@@ -108,9 +106,7 @@ bool axes_read(struct lowering *t, const struct shape *shape, struct window w[3]
 	const char *automatic = attr_string(t, "auto_pad", "NOTSET");
 	const int count = shape->rank - 2;
 
-	if (count < 1 || count > 3)
-		refuse(t, "%d dimensions of space", count);
-	if (t->refused)
+	if (REFUSED_IF(t, count < 1 || count > 3, "%d dimensions of space", count))
 		return false;
 	read_numbers(t, "kernel_shape", 1, 1, count, size);
 	read_numbers(t, "strides", 1, 1, count, stride);

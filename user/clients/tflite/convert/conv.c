@@ -121,9 +121,8 @@ static bool check_image(struct lowering *t, const struct tfl_tensor *x, const st
 	/* TensorFlow Lite's kernels assume 0 as an int8 filter's zero point. */
 	if (!t->refused && x->type == TFL_INT8 && w->zero)
 		refuse(t, "int8 weights with a zero point that is not 0");
-	if (!t->refused && w->scales && w->channel != channel)
-		refuse(t, "weights with scales for dimension %u", w->channel);
-	return !t->refused;
+	return !REFUSED_IF(t, w->scales && w->channel != channel,
+			   "weights with scales for dimension %u", w->channel);
 }
 
 /* Converts a depthwise filter to a filter of groups, by transposing the channels. */

@@ -31,13 +31,12 @@ static bool is_basic(struct lowering *t)
 				*state = tensor_in(t, STATE);
 	int units;
 
-	if (in_count(t) != BASIC_INPUTS || out_count(t) != BASIC_OUTPUTS ||
-	    !last || !w || !b || !state || !tensor_out(t, NEW_STATE) || !tensor_out(t, JOINED) ||
-	    x->dims->size != 2 || last->dims->size != 2 || w->dims->size != 2 ||
-	    b->dims->size != 1) {
-		refuse(t, "not the five inputs and four outputs of the basic kernel");
+	if (REFUSED_IF(t, in_count(t) != BASIC_INPUTS || out_count(t) != BASIC_OUTPUTS || !last ||
+		       !w || !b || !state || !tensor_out(t, NEW_STATE) || !tensor_out(t, JOINED) ||
+		       x->dims->size != 2 || last->dims->size != 2 || w->dims->size != 2 ||
+		       b->dims->size != 1,
+		       "not the five inputs and four outputs of the basic kernel"))
 		return false;
-	}
 	units = last->dims->data[1];
 	if (w->dims->data[0] != 4 * units || b->dims->data[0] != 4 * units ||
 	    w->dims->data[1] != x->dims->data[1] + units ||
@@ -183,11 +182,10 @@ static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 	const struct tfl_tensor *tensor = intermediate(t, i);
 	const struct tfl_affine *affine = tensor ? tensor->quantization.params : NULL;
 
-	if (!tensor || tensor->quantization.type != TFL_AFFINE_QUANTIZATION || !affine ||
-	    !affine->scale || affine->scale->size < 1 || !(affine->scale->data[0] > 0)) {
-		refuse(t, "intermediate result %d has no scale", i);
+	if (REFUSED_IF(t, !tensor || tensor->quantization.type != TFL_AFFINE_QUANTIZATION ||
+		       !affine || !affine->scale || affine->scale->size < 1 ||
+		       !(affine->scale->data[0] > 0), "intermediate result %d has no scale", i))
 		return 0;
-	}
 	if (zero_point)
 		*zero_point = affine->zero_point && affine->zero_point->size ?
 			      affine->zero_point->data[0] : 0;

@@ -91,9 +91,7 @@ void top_k_op(struct lowering *t)
 	int64_t *k = ints_of_count(t, 1, "the number of elements", 1);
 	uint32_t out[2];
 
-	if (!shape->rank)
-		refuse(t, "no dimensions");
-	if (t->refused)
+	if (REFUSED_IF(t, !shape->rank, "no dimensions"))
 		return;
 	topmost(t, in(t, 0), shape, shape->rank - 1, *k, true, out);
 	set(t, 0, out[0]);

@@ -481,9 +481,7 @@ void reverse_sequence_op(struct lowering *t)
 	struct shape each, line, both, to = { .rank = shape->rank };
 	int32_t *here, *there;
 
-	if (!t->refused && time == batch)
-		refuse(t, "axis %d as both axes", time);
-	if (t->refused)
+	if (REFUSED_IF(t, time == batch, "axis %d as both axes", time))
 		return;
 	for (int i = 0; i < shape->rank; i++)
 		if (i != batch && i != time)
