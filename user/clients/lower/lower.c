@@ -208,6 +208,14 @@ uint32_t constant_bytes(struct lowering *t, const struct operand *type, const vo
 	return builder_operand(t->b, &operand);
 }
 
+uint32_t bias_ints(struct lowering *t, uint32_t count, float scale, const int32_t *values)
+{
+	const struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { count },
+				      .scale = scale };
+
+	return constant_bytes(t, &type, values);
+}
+
 uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims)
 {
 	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
@@ -262,11 +270,9 @@ uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows
 
 uint32_t result(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims)
 {
-	struct operand operand = shaped(operand_of(t, like)->type, rank, dims);
+	const struct operand *of = operand_of(t, like);
 
-	operand.scale = operand_of(t, like)->scale;
-	operand.zero = operand_of(t, like)->zero;
-	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
+	return result_scaled(t, of->type, of->scale, of->zero, rank, dims);
 }
 
 uint32_t result_like(struct lowering *t, uint32_t x)
@@ -274,11 +280,19 @@ uint32_t result_like(struct lowering *t, uint32_t x)
 	return result(t, x, operand_of(t, x)->rank, operand_of(t, x)->dims);
 }
 
-uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims)
+uint32_t result_scaled(struct lowering *t, int32_t type, float scale, int32_t zero, uint32_t rank,
+		       const uint32_t *dims)
 {
 	struct operand operand = shaped(type, rank, dims);
 
+	operand.scale = scale;
+	operand.zero = zero;
 	return t->refused ? NO_OPERAND : builder_operand(t->b, &operand);
+}
+
+uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims)
+{
+	return result_scaled(t, type, 0, 0, rank, dims);
 }
 
 bool is_of_shape(const struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dims)
@@ -398,6 +412,26 @@ uint32_t cast(struct lowering *t, uint32_t x, int32_t type)
 
 	return like.type == type ? x :
 	       EMIT(t, NN(CAST), result_type(t, type, like.rank, like.dims), x);
+}
+
+uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type)
+{
+	const struct operand *of = operand_of(t, x);
+
+	return EMIT(t, NN(DEQUANTIZE), result_type(t, type, of->rank, of->dims), x);
+}
+
+uint32_t batch_product(struct lowering *t, uint32_t a, uint32_t b, const uint32_t sizes[4],
+		       bool is_turned)
+{
+	const uint32_t batch = sizes[0], rows = sizes[1], inner = sizes[2], columns = sizes[3];
+
+	a = view(t, a, 3, sizes);
+	b = view(t, b, 3, (uint32_t[]){ batch, is_turned ? columns : inner,
+					is_turned ? inner : columns });
+	t->work += (uint64_t)batch * rows * inner * columns;
+	return EMIT(t, NN(BATCH_MATMUL), result(t, a, 3, (uint32_t[]){ batch, rows, columns }), a, b,
+		    scalar_bool(t, false), scalar_bool(t, is_turned));
 }
 
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value)

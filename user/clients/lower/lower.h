@@ -111,6 +111,8 @@ uint32_t number(struct lowering *t, uint32_t like, float value);
 uint32_t constant_bytes(struct lowering *t, const struct operand *type, const void *data);
 /* Makes a constant of bytes that are copied; sets the operand's data. */
 uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data);
+/* Makes a bias of int32 numbers that live as long as the builder; NULL after a failure. */
+uint32_t bias_ints(struct lowering *t, uint32_t count, float scale, const int32_t *values);
 /* Makes a constant of the type of `like` whose bytes are 0. */
 uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
 /* Makes an omitted optional operand of the type of `like`. */
@@ -120,6 +122,9 @@ uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows
 		   uint32_t columns);
 /* Makes a result of the type of `like`. */
 uint32_t result(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
+/* Makes a result of this type, scale and zero point. */
+uint32_t result_scaled(struct lowering *t, int32_t type, float scale, int32_t zero, uint32_t rank,
+		       const uint32_t *dims);
 /* Makes a result of the type and shape of x. */
 uint32_t result_like(struct lowering *t, uint32_t x);
 uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims);
@@ -143,6 +148,8 @@ void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint3
 	       uint32_t count, const uint32_t *in);
 /* Emits an operation with a result of the type and shape of its first operand. */
 uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
+/* DEQUANTIZE to a float type. */
+uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
 /* CAST, unless x is of this OperandCode. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
 /* Emits it with a number of shape [1] as the second operand. */
@@ -160,6 +167,12 @@ static inline bool is_fused(int32_t type)
 	return type == NN(ADD) || type == NN(SUB) || type == NN(MUL) || type == NN(DIV);
 }
 
+/*
+ * Multiplies [batch, rows, inner] by [batch, inner, columns], or by [batch, columns, inner] if that
+ * is turned.
+ */
+uint32_t batch_product(struct lowering *t, uint32_t a, uint32_t b, const uint32_t sizes[4],
+		       bool is_turned);
 /* Emits SELECT of two operands of one type and shape. */
 uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Emits an elementwise operation with broadcasting, to a given shape, as ranks may be above 4. */

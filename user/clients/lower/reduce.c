@@ -166,7 +166,6 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 	const int64_t all = shape_count(shape);
 	const int64_t depth = places->rank ? places->dims[places->rank - 1] : 0;
 	uint32_t sum = NO_OPERAND, rows, batches = 1;
-	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1 };
 	struct shape to = { 0 }, lines = { 2, { 1, 1 } }, table;
 	int32_t *first;
 
@@ -199,11 +198,10 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 		sum = sum == NO_OPERAND ? column : arithmetic(t, NN(ADD), sum, column);
 	}
 	/* Places are counted within each batch. */
-	type.dims[0] = rows;
 	first = builder_alloc(t->b, rows * sizeof(*first));
 	for (uint32_t i = 0; first && i < rows; i++)
 		first[i] = (int32_t)(i / (rows / batches) * (lines.dims[0] / batches));
-	sum = arithmetic(t, NN(ADD), sum, constant_bytes(t, &type, first));
+	sum = arithmetic(t, NN(ADD), sum, vector_int(t, rows, first));
 	set_out(t, 0, gathered(t, in(t, 0), &lines, 0, sum, rows), &to);
 }
 

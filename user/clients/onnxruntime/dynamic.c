@@ -345,10 +345,9 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 
 uint32_t dynamic_bias(struct lowering *t, const struct dynamic_node *d, uint32_t channels)
 {
-	const struct operand type = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = 1,
-				      .dims = { channels } };
+	const uint32_t like = result_type(t, NN(TENSOR_FLOAT32), 1, &channels);
 
-	return constant_bytes(t, &type, d->bias == NO_VALUE ?
-			      builder_alloc(t->b, channels * sizeof(float)) :
-			      value_of_count(t, d->bias, ONNX_FLOAT, channels));
+	return d->bias == NO_VALUE ? zeros(t, like, 1, &channels) :
+	       constant(t, like, 1, &channels,
+			value_of_count(t, d->bias, ONNX_FLOAT, channels));
 }

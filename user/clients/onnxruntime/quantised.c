@@ -74,15 +74,11 @@ uint32_t qlinear_in(struct lowering *t, uint32_t index)
 
 uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const uint32_t *dims)
 {
-	uint32_t out = result_type(t, nnapi_type(type_out(t, 0)), rank, dims);
 	float scale;
 	int32_t zero;
 
-	if (!scale_in(t, index, &scale, &zero) || out == NO_OPERAND)
-		return NO_OPERAND;
-	t->b->operands[out].scale = scale;
-	t->b->operands[out].zero = zero;
-	return out;
+	return !scale_in(t, index, &scale, &zero) ? NO_OPERAND :
+	       result_scaled(t, nnapi_type(type_out(t, 0)), scale, zero, rank, dims);
 }
 
 /*
@@ -277,18 +273,12 @@ uint32_t quantised_in(struct lowering *t, uint32_t index)
 
 uint32_t quantised_result(struct lowering *t, uint32_t rank, const uint32_t *dims)
 {
-	const struct translated *out;
-	uint32_t operand;
+	const uint32_t number = onnx(t)->quantised_out;
 
 	if (onnx(t)->qlinear)
 		return qlinear_result(t, onnx(t)->qlinear->out, rank, dims);
-	out = &onnx(t)->values[onnx(t)->quantised_out];
-	operand = result_type(t, nnapi_type(value_at(t, onnx(t)->quantised_out)->type), rank, dims);
-	if (operand == NO_OPERAND)
-		return operand;
-	t->b->operands[operand].scale = out->scale;
-	t->b->operands[operand].zero = out->zero;
-	return operand;
+	return result_scaled(t, nnapi_type(value_at(t, number)->type), onnx(t)->values[number].scale,
+			     onnx(t)->values[number].zero, rank, dims);
 }
 
 void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape *shape)

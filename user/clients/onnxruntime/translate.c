@@ -138,13 +138,8 @@ uint32_t in(struct lowering *t, uint32_t index)
 
 	if (!value)
 		return NO_OPERAND;
-	if (onnx(t)->qlinear) {
-		uint32_t x = quantised_in(t, index);
-
-		return EMIT(t, NN(DEQUANTIZE),
-			    result_type(t, NN(TENSOR_FLOAT32), operand_of(t, x)->rank,
-					operand_of(t, x)->dims), x);
-	}
+	if (onnx(t)->qlinear)
+		return dequantised(t, quantised_in(t, index), NN(TENSOR_FLOAT32));
 	if (value->operand == NO_OPERAND) {
 		if (nnapi_type(type) < 0)
 			refuse(t, "the NNAPI has no %s tensors", onnx_name(type));

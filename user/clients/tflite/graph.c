@@ -432,8 +432,7 @@ uint32_t float_in(struct lowering *t, uint32_t i)
 		       (tensor->params.scale == 0 && !operand_of(t, x)->scales),
 		       "a tensor of type %s", tensor_type_name(tensor->type)))
 		return NO_OPERAND;
-	return EMIT(t, NN(DEQUANTIZE), result_type(t, NN(TENSOR_FLOAT32), operand_of(t, x)->rank,
-						   operand_of(t, x)->dims), x);
+	return dequantised(t, x, NN(TENSOR_FLOAT32));
 }
 
 uint32_t number_in(struct lowering *t, uint32_t i)

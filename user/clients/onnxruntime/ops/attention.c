@@ -14,17 +14,10 @@ struct attention {
 	uint32_t depth, width;		/* size of a head of Q and K, and of V */
 };
 
-/* Returns an input of three or four dimensions as [batch, heads, positions, depth]. */
-static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, uint32_t dims[4])
+/* Views [batch, positions, heads * depth] as [batch, heads, positions, depth]. */
+static uint32_t as_heads(struct lowering *t, uint32_t x, const struct shape *shape, int64_t heads,
+			 uint32_t dims[4])
 {
-	const struct shape *shape = shape_in(t, index);
-	int64_t heads = attr_int(t, named, 0);
-	uint32_t x = float_in(t, index);
-
-	if (!t->refused && shape->rank == 4) {
-		flat(shape, dims);
-		return x;
-	}
 	if (REFUSED_IF(t, shape->rank != 3 || heads < 1 || shape->dims[2] % heads,
 		       "%lld heads in %d dimensions", (long long)heads, shape->rank))
 		return NO_OPERAND;
@@ -34,6 +27,18 @@ static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, 
 	dims[3] = (uint32_t)(shape->dims[2] / heads);
 	x = view(t, x, 4, (uint32_t[]){ dims[0], dims[2], dims[1], dims[3] });
 	return transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+}
+
+/* Returns an input of three or four dimensions as [batch, heads, positions, depth]. */
+static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, uint32_t dims[4])
+{
+	const struct shape *shape = shape_in(t, index);
+	uint32_t x = float_in(t, index);
+
+	if (t->refused || shape->rank != 4)
+		return as_heads(t, x, shape, attr_int(t, named, 0), dims);
+	flat(shape, dims);
+	return x;
 }
 
 /* Concatenates the past, [batch, heads, past, depth], and the new positions. */
@@ -134,14 +139,9 @@ static uint32_t head_product(struct lowering *t, const struct attention *a, uint
 			     uint32_t y, uint32_t inner, uint32_t columns, bool is_turned)
 {
 	uint32_t batch = a->batch * a->groups, rows = a->heads / a->groups * a->rows;
-	uint32_t of = is_turned ? columns : inner, out;
 
-	x = view(t, x, 3, (uint32_t[]){ batch, rows, inner });
-	y = view(t, y, 3, (uint32_t[]){ batch, of, is_turned ? inner : columns });
-	t->work += (uint64_t)batch * rows * inner * columns;
-	out = EMIT(t, NN(BATCH_MATMUL), result(t, x, 3, (uint32_t[]){ batch, rows, columns }), x,
-		   y, scalar_bool(t, false), scalar_bool(t, is_turned));
-	return view(t, out, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
+	x = batch_product(t, x, y, (uint32_t[]){ batch, rows, inner, columns }, is_turned);
+	return view(t, x, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
 }
 
 /* Output 0 is [batch, heads, rows, width], or [batch, rows, all] as input 0 is. */
@@ -155,39 +155,6 @@ static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
 	}
 	set_out(t, 0, x, &out);
 }
-
-void attention_op(struct lowering *t)
-{
-	int64_t mode = attr_int(t, "qk_matmul_output_mode", 0);
-	float cap = attr_float(t, "softcap", 0), scale;
-	struct shape shape = { .rank = 4 };
-	struct attention a;
-	uint32_t q, k, v, x, stages[4], dims[4];
-
-	if (!read_attention(t, &a, &q, &k, &v))
-		return;
-	shape = (struct shape){ 4, { a.batch, a.heads, a.rows, a.columns } };
-	flat(&shape, dims);
-	scale = attr_float(t, "scale", 1 / sqrtf((float)a.depth));
-	x = head_product(t, &a, with_number(t, NN(MUL), q, scale), k, a.depth, a.columns, true);
-	stages[0] = x;
-	stages[1] = x = add_mask(t, &a, x, &shape, 3);
-	if (cap > 0)
-		x = with_number(t, NN(MUL),
-				unary(t, NN(TANH), with_number(t, NN(DIV), x, cap)), cap);
-	stages[2] = x;
-	stages[3] = x = EMIT(t, NN(SOFTMAX), result(t, x, 4, dims), x, scalar_float(t, x, 1),
-			     scalar_int(t, 3));
-	if (has_out(t, 3)) {
-		if (mode < 0 || mode > 3)
-			refuse(t, "output mode %lld", (long long)mode);
-		else
-			set_out(t, 3, stages[mode], &shape);
-	}
-	set_heads(t, &a, head_product(t, &a, x, v, a.columns, a.width, false));
-}
-
-/* ---- com.microsoft ---- */
 
 /* Hides positions by an int32 mask: 1 for each visible position, or lengths. */
 static uint32_t add_padding(struct lowering *t, const struct attention *a, uint32_t x,
@@ -226,18 +193,38 @@ static void attend(struct lowering *t, const struct attention *a, uint32_t q, ui
 		   uint32_t v, uint32_t padding, uint32_t bias)
 {
 	const struct shape shape = { 4, { a->batch, a->heads, a->rows, a->columns } };
-	float scale = attr_float(t, "scale", 0);
-	uint32_t x, dims[4];
+	const int64_t mode = attr_int(t, "qk_matmul_output_mode", 0);
+	const float usual = 1 / sqrtf((float)a->depth), cap = attr_float(t, "softcap", 0);
+	float scale = attr_float(t, "scale", usual);
+	uint32_t x, stages[4];
 
-	flat(&shape, dims);
-	scale = scale != 0 ? scale : 1 / sqrtf((float)a->depth);
+	/* ONNX Runtime's own operators have a scale of 0 by default. */
+	scale = scale == 0 && *onnx(t)->node->domain ? usual : scale;
 	x = head_product(t, a, with_number(t, NN(MUL), q, scale), k, a->depth, a->columns, true);
-	x = add_mask(t, a, x, &shape, bias);
+	stages[0] = x;
+	stages[1] = x = add_mask(t, a, x, &shape, bias);
 	if (has_in(t, padding))
 		x = add_padding(t, a, x, &shape, padding);
-	x = EMIT(t, NN(SOFTMAX), result(t, x, 4, dims), x, scalar_float(t, x, 1), scalar_int(t, 3));
+	if (cap > 0)
+		x = with_number(t, NN(MUL),
+				unary(t, NN(TANH), with_number(t, NN(DIV), x, cap)), cap);
+	stages[2] = x;
+	stages[3] = x = softmax_of(t, NN(SOFTMAX), x, 1, 3, x);
+	if (has_out(t, 3) && !REFUSED_IF(t, mode < 0 || mode > 3, "output mode %lld", (long long)mode))
+		set_out(t, 3, stages[mode], &shape);
 	set_heads(t, a, head_product(t, a, x, v, a->columns, a->width, false));
 }
+
+void attention_op(struct lowering *t)
+{
+	struct attention a;
+	uint32_t q, k, v;
+
+	if (read_attention(t, &a, &q, &k, &v))
+		attend(t, &a, q, k, v, NO_VALUE, 3);
+}
+
+/* ---- com.microsoft ---- */
 
 /* One product computes Q, K and V side by side. Its bias is input 2. */
 void packed_attention_op(struct lowering *t)
@@ -245,7 +232,7 @@ void packed_attention_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0), *weights = shape_in(t, 1);
 	const struct attribute *sizes = attr(t, "qkv_hidden_sizes");
 	int64_t heads = attr_int(t, "num_heads", 0), width[3], at = 0;
-	uint32_t x = float_in(t, 0), part[3];
+	uint32_t x = float_in(t, 0), part[3], dims[4];
 	struct attention a = { 0 };
 	struct shape lines;
 
@@ -274,10 +261,9 @@ void packed_attention_op(struct lowering *t)
 					(uint32_t)(width[2] / heads) };
 	at = 0;
 	for (int i = 0; i < 3; at += width[i++]) {
-		part[i] = view(t, taken(t, x, &lines, 1, at, width[i]), 4,
-			       (uint32_t[]){ a.batch, a.rows, a.heads,
-					     (uint32_t)(width[i] / heads) });
-		part[i] = transposed(t, part[i], 4, (int[]){ 0, 2, 1, 3 });
+		const struct shape rows = { 3, { a.batch, a.rows, width[i] } };
+
+		part[i] = as_heads(t, taken(t, x, &lines, 1, at, width[i]), &rows, heads, dims);
 	}
 	attend(t, &a, part[0], part[1], part[2], 3, 5);
 }
@@ -297,9 +283,6 @@ void multi_head_attention_op(struct lowering *t)
 		uint32_t x = float_in(t, i);
 		int64_t width = shape->dims[2];
 
-		if (!t->refused && (shape->rank != 3 || heads < 1 || width % heads))
-			return refuse(t, "%lld heads in %d dimensions", (long long)heads,
-				      shape->rank);
 		if (!t->refused && has_in(t, 3) && at + width <= shape_count(shape_in(t, 3))) {
 			const struct shape one = { 1, { width } };
 
@@ -307,15 +290,8 @@ void multi_head_attention_op(struct lowering *t)
 								  at, width),
 				      &one, shape);
 		}
-		if (t->refused)
-			return;
 		at += width;
-		dims[i][0] = (uint32_t)shape->dims[0];
-		dims[i][1] = (uint32_t)heads;
-		dims[i][2] = (uint32_t)shape->dims[1];
-		dims[i][3] = (uint32_t)(width / heads);
-		x = view(t, x, 4, (uint32_t[]){ dims[i][0], dims[i][2], dims[i][1], dims[i][3] });
-		part[i] = transposed(t, x, 4, (int[]){ 0, 2, 1, 3 });
+		part[i] = as_heads(t, x, shape, heads, dims[i]);
 	}
 	if (t->refused)
 		return;
@@ -359,8 +335,7 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 		if (shape_count(shape_in(t, 3)) != count)
 			refuse(t, "positions of another shape");
 		at = view(t, in(t, 3), 1, &count);
-		x = EMIT(t, NN(GATHER), result(t, x, 2, (uint32_t[]){ count, half }), x,
-			 scalar_int(t, 0), at);
+		x = gathered(t, x, shape, 0, at, count);
 	}
 	return view(t, x, 4, (uint32_t[]){ dims[0], 1, dims[2], half });
 }

@@ -57,22 +57,15 @@ static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 
 static uint32_t bias_operand(struct lowering *t, uint32_t index, const struct conv *c)
 {
-	struct operand type = { .type = operand_of(t, c->x)->type, .rank = 1,
-				.dims = { c->outputs } };
-
-	if (has_in(t, index))
-		return view(t, in(t, index), 1, (uint32_t[]){ c->outputs });
-	return constant_bytes(t, &type, builder_alloc(t->b, c->outputs * sizeof(float)));
+	return has_in(t, index) ? view(t, in(t, index), 1, &c->outputs) :
+	       zeros(t, c->x, 1, &c->outputs);
 }
 
 static uint32_t int_bias(struct lowering *t, const struct conv *c,
 			 const struct weights *weights, const int32_t *bias)
 {
-	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { c->outputs } };
-
-	if (weights->scale_count == 1)
-		type.scale = operand_of(t, c->x)->scale * weights->scales[0];
-	return constant_bytes(t, &type, bias);
+	return bias_ints(t, c->outputs, weights->scale_count != 1 ? 0 :
+			 operand_of(t, c->x)->scale * weights->scales[0], bias);
 }
 
 static uint32_t weights_of(struct lowering *t, const struct conv *c,

@@ -40,8 +40,7 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 			      bool is_turned, const int32_t *bias, uint32_t out)
 {
 	const uint32_t columns = operand_of(t, out)->dims[1], inner = operand_of(t, x)->dims[1];
-	struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { columns },
-				.scale = operand_of(t, x)->scale * weights->scales[0] };
+	const float scale = operand_of(t, x)->scale * weights->scales[0];
 	void *elements;
 
 	/* A transposed row is a copy. */
@@ -49,7 +48,7 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 			  is_turned ? (size_t)inner * columns : columns);
 	return EMIT(t, NN(FULLY_CONNECTED), out, x,
 		    weights_operand(t, weights, x, 2, (uint32_t[]){ columns, inner }, 0, elements),
-		    constant_bytes(t, &type, bias), scalar_int(t, t->fused));
+		    bias_ints(t, columns, scale, bias), scalar_int(t, t->fused));
 }
 
 /* Translates a quantised GEMM whose bias is constant, or 0. */
@@ -320,12 +319,9 @@ void einsum_op(struct lowering *t)
 	columns = order_of(labels[1], b, parts[COLUMNS], order[1] + strlen(parts[BATCH]));
 	inner = order_of(labels[0], a, parts[INNER], order[0] + a->rank - strlen(parts[INNER]));
 	order_of(labels[1], b, parts[INNER], order[1] + b->rank - strlen(parts[INNER]));
-	x = view(t, permuted(t, float_in(t, 0), a, order[0]), 3, (uint32_t[]){ batch, rows,
-									       inner });
-	y = view(t, permuted(t, in(t, 1), b, order[1]), 3, (uint32_t[]){ batch, columns, inner });
-	out = EMIT(t, NN(BATCH_MATMUL), result(t, x, 3, (uint32_t[]){ batch, rows, columns }), x, y,
-		   scalar_bool(t, false), scalar_bool(t, true));
-	t->work += (uint64_t)batch * rows * columns * inner;
+	x = permuted(t, float_in(t, 0), a, order[0]);
+	y = permuted(t, in(t, 1), b, order[1]);
+	out = batch_product(t, x, y, (uint32_t[]){ batch, rows, inner, columns }, true);
 	for (int p = BATCH; p <= COLUMNS; p++)
 		for (int i = 0; parts[p][i]; i++) {
 			const char *at = strchr(labels[2], parts[p][i]);

@@ -637,7 +637,7 @@ void cast_op(struct lowering *t)
 		refuse(t, "of %s to %s, which wraps in ONNX", onnx_name(from), onnx_name(to));
 	out = result_type(t, type, rank, dims);
 	if (from == ONNX_INT8 && (to == ONNX_FLOAT || to == ONNX_FLOAT16))
-		return set_out(t, 0, EMIT(t, NN(DEQUANTIZE), out, x), shape);
+		return set_out(t, 0, dequantised(t, x, type), shape);
 	if (from == ONNX_INT8)
 		refuse(t, "of int8 to %s", onnx_name(to));
 	set_out(t, 0, EMIT(t, NN(CAST), out, x), shape);

@@ -26,11 +26,9 @@ void quantize_op(struct lowering *t)
 		return refuse(t, "to %s", onnx_name(type));
 	if (t->refused || !is_known(t, out))
 		return;
-	operand = result_type(t, nnapi_type(type), operand_of(t, x)->rank, operand_of(t, x)->dims);
-	if (operand == NO_OPERAND)
-		return;
-	t->b->operands[operand].scale = onnx(t)->values[out].scale;
-	t->b->operands[operand].zero = onnx(t)->values[out].zero;
+	operand = result_scaled(t, nnapi_type(type), onnx(t)->values[out].scale,
+				onnx(t)->values[out].zero, operand_of(t, x)->rank,
+				operand_of(t, x)->dims);
 	set_out(t, 0, EMIT(t, NN(QUANTIZE), operand, x), shape);
 }
 
@@ -90,7 +88,6 @@ void integer_op(struct lowering *t)
 void dequantize_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	uint32_t x;
 	int type = type_in(t, 0);
 
 	if (type_out(t, 0) == ONNX_FLOAT && dequantise_constant(t))
@@ -99,8 +96,5 @@ void dequantize_op(struct lowering *t)
 		return refuse(t, "of %s", onnx_name(type));
 	if (t->refused || !is_known(t, onnx(t)->node->in[0]))
 		return;
-	x = in(t, 0);
-	set_out(t, 0, EMIT(t, NN(DEQUANTIZE),
-			   result_type(t, nnapi_type(type_out(t, 0)),
-				       operand_of(t, x)->rank, operand_of(t, x)->dims), x), shape);
+	set_out(t, 0, dequantised(t, in(t, 0), nnapi_type(type_out(t, 0))), shape);
 }

@@ -136,8 +136,7 @@ void gather_elements_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *to = shape_in(t, 1);
 	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
-	uint32_t x = in(t, 0), at = in(t, 1), rank, dims[MAX_DIMS], count, stride = 1;
-	struct operand type = { .type = NN(TENSOR_INT32) };
+	uint32_t x = in(t, 0), at = in(t, 1), count, stride = 1;
 	int64_t all = shape_count(shape);
 	int32_t *rest;
 
@@ -162,15 +161,10 @@ void gather_elements_op(struct lowering *t)
 			step *= shape->dims[d];
 		}
 	}
-	type.rank = 1;
-	type.dims[0] = count;
 	at = from_start(t, view(t, at, 1, &count), shape->dims[axis]);
 	at = with_number(t, NN(MUL), at, (float)stride);
-	at = arithmetic(t, NN(ADD), at, constant_bytes(t, &type, rest));
-	x = view(t, x, 1, (uint32_t[]){ (uint32_t)all });
-	rank = flat(to, dims);
-	x = EMIT(t, NN(GATHER), result(t, x, 1, &count), x, scalar_int(t, 0), at);
-	set_out(t, 0, view(t, x, rank, dims), to);
+	at = arithmetic(t, NN(ADD), at, vector_int(t, count, rest));
+	set_out(t, 0, gathered(t, x, &(struct shape){ 1, { all } }, 0, at, count), to);
 }
 
 void gather_nd_op(struct lowering *t)

@@ -105,10 +105,9 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 	const struct tfl_tensor *b = tensor_in(t, BIAS);
 	const uint32_t units = dim(b, 0) / GATES;
 	const int32_t *from = data_of_count(t, b, TFL_INT32, (uint64_t)GATES * units);
-	const struct operand type = { .type = NN(TENSOR_INT32), .rank = 1, .dims = { units },
-				      .scale = b->params.scale };
 
-	return constant_bytes(t, &type, from ? from + (size_t)rows_of[gate] * units : NULL);
+	return bias_ints(t, units, b->params.scale,
+			 from ? from + (size_t)rows_of[gate] * units : NULL);
 }
 
 /*

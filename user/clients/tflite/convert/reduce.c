@@ -28,7 +28,7 @@ static int read_axes(struct lowering *t, bool marked[MAX_RANK])
 static void mean_of_image(struct lowering *t)
 {
 	const struct tfl_tensor *x = tensor_in(t, 0);
-	struct operand weights = operand_type(t, x), bias = { .type = NN(TENSOR_INT32), .rank = 1 };
+	struct operand weights = operand_type(t, x);
 	const uint32_t *size = &weights.dims[1], one[2] = { 1, 1 };
 	struct conv c = {
 		.w = { .size = { size[0], size[1] }, .stride = { 1, 1 }, .dilation = { 1, 1 },
@@ -42,13 +42,12 @@ static void mean_of_image(struct lowering *t)
 	weights.zero = 0;
 	weights.scale = 1 / (float)((double)size[0] * size[1]);
 	weights.dims[0] = 1;
-	bias.dims[0] = c.outputs;
-	bias.scale = x->params.scale * weights.scale;
 	ones = builder_alloc(t->b, builder_size(&weights));
 	if (ones)
 		memset(ones, 1, builder_size(&weights));
 	c.filter = constant_bytes(t, &weights, ones);
-	c.bias = constant_bytes(t, &bias, builder_alloc(t->b, builder_size(&bias)));
+	c.bias = bias_ints(t, c.outputs, x->params.scale * weights.scale,
+			   builder_alloc(t->b, c.outputs * sizeof(int32_t)));
 	t->work += tensor_count(x);
 	set(t, 0, convolved(t, &c, result(t, out_like(t, 0), 4, dims)));
 }
