@@ -264,11 +264,8 @@ static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_
 		count = channels;
 		bytes = value_of_count(t, value, type, channels);
 	}
-	for (uint32_t c = 0; bytes && c < channels; c++) {
-		uint8_t byte = bytes[count == 1 ? 0 : c];
-
-		zeros[c] = type == ONNX_INT8 ? (int8_t)byte : byte;
-	}
+	for (uint32_t c = 0; bytes && c < channels; c++)
+		zeros[c] = (int32_t)onnx_int(type, bytes, count == 1 ? 0 : c);
 	return bytes;
 }
 
@@ -291,7 +288,8 @@ static bool shift(uint8_t *elements, bool is_signed, const int32_t *zeros, uint3
 uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims)
 {
-	const bool is_signed = value_at(t, d->product->in[1])->type == ONNX_INT8;
+	const int of = value_at(t, d->product->in[1])->type;
+	const bool is_signed = of == ONNX_INT8;
 	const uint32_t channels = dims[0];
 	struct operand type = { .type = ANEURALNETWORKS_TENSOR_FLOAT32, .rank = rank };
 	int32_t *zeros = builder_alloc(t->b, channels * sizeof(*zeros));
@@ -318,9 +316,9 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 		floats = builder_alloc(t->b, channels * per_channel * sizeof(*floats));
 		for (size_t i = 0; floats && i < channels * per_channel; i++) {
 			size_t c = i / per_channel;
-			int32_t value = is_signed ? (int8_t)elements[i] : elements[i];
+			int64_t value = onnx_int(of, elements, (int64_t)i) - zeros[c];
 
-			floats[i] = (float)(value - zeros[c]) * scales[is_one ? 0 : c];
+			floats[i] = (float)value * scales[is_one ? 0 : c];
 		}
 		return constant_bytes(t, &type, floats);
 	}

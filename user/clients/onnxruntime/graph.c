@@ -165,35 +165,16 @@ static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t
 	return true;
 }
 
-static bool value_numbers(struct graph *graph, const OrtValueInfo **infos, size_t count,
-			  uint32_t **numbers, uint32_t *number_count)
-{
-	*numbers = calloc(count + 1, sizeof(**numbers));
-	if (!*numbers)
-		return false;
-	*number_count = (uint32_t)count;
-	for (size_t i = 0; i < count; i++)
-		if (!value_number(graph, infos[i], &(*numbers)[i]))
-			return false;
-	return true;
-}
-
-/* All functions that return a list of values have this form: a count, then the list. */
-typedef OrtStatus *count_of(const void *object, size_t *count);
-typedef OrtStatus *list_of(const void *object, const OrtValueInfo **list, size_t count);
-
 static bool read_list(struct graph *graph, const void *object, void *counter, void *lister,
 		      uint32_t **numbers, uint32_t *number_count)
 {
-	const OrtValueInfo **list;
 	size_t count;
-	bool good;
+	const OrtValueInfo **list = ort_list(graph->ort, object, counter, lister, &count);
+	bool good = list && (*numbers = calloc(count + 1, sizeof(**numbers)));
 
-	if (!ort_ok(graph->ort, ((count_of *)counter)(object, &count)))
-		return false;
-	list = calloc(count + 1, sizeof(*list));
-	good = list && (!count || ort_ok(graph->ort, ((list_of *)lister)(object, list, count))) &&
-	       value_numbers(graph, list, count, numbers, number_count);
+	for (size_t i = 0; good && i < count; i++)
+		good = value_number(graph, list[i], &(*numbers)[i]);
+	*number_count = good ? (uint32_t)count : 0;
 	free(list);
 	return good;
 }
@@ -253,16 +234,11 @@ static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct 
 
 static bool read_attributes(const struct ort *ort, struct node *node)
 {
-	const OrtOpAttr **list;
 	size_t count;
-	bool good;
+	const OrtOpAttr **list = ort_list(ort, node->ort, (void *)ort->Node_GetNumAttributes,
+					  (void *)ort->Node_GetAttributes, &count);
+	bool good = list && (node->attributes = calloc(count + 1, sizeof(*node->attributes)));
 
-	if (!ort_ok(ort, ort->Node_GetNumAttributes(node->ort, &count)))
-		return false;
-	list = calloc(count + 1, sizeof(*list));
-	node->attributes = calloc(count + 1, sizeof(*node->attributes));
-	good = list && node->attributes &&
-	       (!count || ort_ok(ort, ort->Node_GetAttributes(node->ort, list, count)));
 	for (size_t i = 0; good && i < count; i++) {
 		node->attribute_count++;
 		good = read_attribute(ort, list[i], &node->attributes[i]);
@@ -311,16 +287,11 @@ static bool count_implicit(struct graph *graph, const struct node *node)
 
 static bool read_nodes(struct graph *graph, const OrtGraph *from)
 {
-	const OrtNode **list;
 	size_t count;
-	bool good;
+	const OrtNode **list = ort_list(graph->ort, from, (void *)graph->ort->Graph_GetNumNodes,
+					(void *)graph->ort->Graph_GetNodes, &count);
+	bool good = list && (graph->nodes = calloc(count + 1, sizeof(*graph->nodes)));
 
-	if (!ort_ok(graph->ort, graph->ort->Graph_GetNumNodes(from, &count)))
-		return false;
-	list = calloc(count + 1, sizeof(*list));
-	graph->nodes = calloc(count + 1, sizeof(*graph->nodes));
-	good = list && graph->nodes &&
-	       (!count || ort_ok(graph->ort, graph->ort->Graph_GetNodes(from, list, count)));
 	for (uint32_t i = 0; good && i < count; i++) {
 		graph->node_count++;
 		graph->nodes[i].ort = list[i];
@@ -468,21 +439,22 @@ const void *attribute_of_count(const struct attribute *attribute, int type, int6
 static const struct {
 	const char *name;
 	size_t size;
+	int32_t type;			/* OperandCode, or 0 */
 } types[] = {
-	[ONNX_NONE] = { "no tensor", 0 },
-	[ONNX_FLOAT] = { "float", 4 },
-	[ONNX_UINT8] = { "uint8", 1 },
-	[ONNX_INT8] = { "int8", 1 },
-	[ONNX_UINT16] = { "uint16", 2 },
-	[ONNX_INT16] = { "int16", 2 },
-	[ONNX_INT32] = { "int32", 4 },
-	[ONNX_INT64] = { "int64", 8 },
-	[ONNX_STRING] = { "string", 0 },
-	[ONNX_BOOL] = { "bool", 1 },
-	[ONNX_FLOAT16] = { "float16", 2 },
-	[ONNX_DOUBLE] = { "double", 8 },
-	[ONNX_UINT32] = { "uint32", 4 },
-	[ONNX_UINT64] = { "uint64", 8 },
+	[ONNX_NONE] = { "no tensor", 0, 0 },
+	[ONNX_FLOAT] = { "float", 4, NN(TENSOR_FLOAT32) },
+	[ONNX_UINT8] = { "uint8", 1, NN(TENSOR_QUANT8_ASYMM) },
+	[ONNX_INT8] = { "int8", 1, NN(TENSOR_QUANT8_ASYMM_SIGNED) },
+	[ONNX_UINT16] = { "uint16", 2, 0 },
+	[ONNX_INT16] = { "int16", 2, 0 },
+	[ONNX_INT32] = { "int32", 4, NN(TENSOR_INT32) },
+	[ONNX_INT64] = { "int64", 8, NN(TENSOR_INT32) },
+	[ONNX_STRING] = { "string", 0, 0 },
+	[ONNX_BOOL] = { "bool", 1, NN(TENSOR_BOOL8) },
+	[ONNX_FLOAT16] = { "float16", 2, NN(TENSOR_FLOAT16) },
+	[ONNX_DOUBLE] = { "double", 8, 0 },
+	[ONNX_UINT32] = { "uint32", 4, 0 },
+	[ONNX_UINT64] = { "uint64", 8, 0 },
 };
 
 static bool type_known(int type)
@@ -493,6 +465,29 @@ static bool type_known(int type)
 size_t onnx_size(int type)
 {
 	return type_known(type) ? types[type].size : 0;
+}
+
+int32_t nnapi_type(int type)
+{
+	return type_known(type) && types[type].type ? types[type].type : -1;
+}
+
+int64_t onnx_int(int type, const void *data, int64_t at)
+{
+	return type == ONNX_INT64 ? ((const int64_t *)data)[at] :
+	       type == ONNX_INT32 ? ((const int32_t *)data)[at] :
+	       type == ONNX_INT8 ? ((const int8_t *)data)[at] : ((const uint8_t *)data)[at];
+}
+
+bool onnx_set_number(int type, void *data, int64_t at, int64_t number)
+{
+	if (type == ONNX_FLOAT)
+		((float *)data)[at] = (float)number;
+	else if (type == ONNX_INT64)
+		((int64_t *)data)[at] = number;
+	else
+		((int32_t *)data)[at] = (int32_t)number;
+	return type != ONNX_INT32 || number == (int32_t)number;
 }
 
 const char *onnx_name(int type)

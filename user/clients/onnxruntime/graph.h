@@ -86,6 +86,12 @@ const void *attribute_of_count(const struct attribute *attribute, int type, int6
 
 /* Returns the bytes of an element; 0 without a fixed size, or for an unknown type. */
 size_t onnx_size(int type);
+/* Returns the OperandCode; -1: none. */
+int32_t nnapi_type(int type);
+/* Returns an element of a type of int64, int32, int8 or uint8. */
+int64_t onnx_int(int type, const void *data, int64_t at);
+/* Sets an element of int64, int32 or float. Returns false if the number does not fit. */
+bool onnx_set_number(int type, void *data, int64_t at, int64_t number);
 const char *onnx_name(int type);
 
 /* Returns whether a node, which may be NULL, is this operator of ONNX. */

@@ -36,3 +36,19 @@ bool ort_ok(const struct ort *ort, OrtStatus *status)
 		ort->ReleaseStatus(status);
 	return !status;
 }
+
+typedef OrtStatus *count_of(const void *object, size_t *count);
+typedef OrtStatus *list_of(const void *object, void **list, size_t count);
+
+void *ort_list(const struct ort *ort, const void *object, void *counter, void *lister,
+	       size_t *count)
+{
+	void **list = NULL;
+
+	if (ort_ok(ort, ((count_of *)counter)(object, count)))
+		list = calloc(*count + 1, sizeof(*list));
+	if (!list || !*count || ort_ok(ort, ((list_of *)lister)(object, list, *count)))
+		return list;
+	free(list);
+	return NULL;
+}

@@ -158,4 +158,11 @@ bool ort_load(struct ort *ort, const struct ort_api_base *base);
 /* Returns whether a call succeeded, and releases its status. */
 bool ort_ok(const struct ort *ort, OrtStatus *status);
 
+/*
+ * Returns a list of pointers by the two functions that ONNX Runtime has for each, of which one
+ * counts. It is to be freed by free(); NULL if memory runs out or ONNX Runtime fails.
+ */
+void *ort_list(const struct ort *ort, const void *object, void *counter, void *lister,
+	       size_t *count);
+
 #endif

@@ -51,24 +51,16 @@ static uint32_t *ports(const struct program *p, const OrtNode *fused, bool outpu
 		       uint32_t *count)
 {
 	const struct ort *ort = p->ort;
-	const OrtValueInfo **infos;
-	uint32_t *values;
 	size_t number;
+	const OrtValueInfo **infos =
+		ort_list(ort, fused,
+			 outputs ? (void *)ort->Node_GetNumOutputs : (void *)ort->Node_GetNumInputs,
+			 outputs ? (void *)ort->Node_GetOutputs : (void *)ort->Node_GetInputs,
+			 &number);
+	uint32_t *values = infos ? calloc(number + 1, sizeof(*values)) : NULL;
 
-	if (!ort_ok(ort, outputs ? ort->Node_GetNumOutputs(fused, &number) :
-				   ort->Node_GetNumInputs(fused, &number)))
-		return NULL;
-	infos = calloc(number + 1, sizeof(*infos));
-	values = calloc(number + 1, sizeof(*values));
-	if (!infos || !values ||
-	    (number && !ort_ok(ort, outputs ? ort->Node_GetOutputs(fused, infos, number) :
-					      ort->Node_GetInputs(fused, infos, number)))) {
-		free(infos);
-		free(values);
-		return NULL;
-	}
 	*count = (uint32_t)number;
-	for (size_t i = 0; i < number; i++) {
+	for (size_t i = 0; values && i < number; i++) {
 		const char *name;
 
 		values[i] = NO_VALUE;
@@ -395,9 +387,7 @@ static void read_values(struct run *run, uint32_t i)
 		return;
 	values->rank = (int)count;
 	for (int64_t k = 0; k < count; k++)
-		values->dims[k] = p->graph->values[p->in[i]].type == ONNX_INT32 ?
-				  ((const int32_t *)run->inputs[i])[k] :
-				  ((const int64_t *)run->inputs[i])[k];
+		values->dims[k] = onnx_int(p->graph->values[p->in[i]].type, run->inputs[i], k);
 }
 
 static bool read_input(struct run *run, uint32_t i)

@@ -20,6 +20,11 @@ static int type_of(struct lowering *t, uint32_t value)
 	return value == NO_VALUE ? ONNX_NONE : value_at(t, value)->type;
 }
 
+static bool is_8bit(int type)
+{
+	return type == ONNX_UINT8 || type == ONNX_INT8;
+}
+
 /* Returns the shape of a value of the graph; its rank is unknown if there is no value. */
 static const struct shape *shape_of(struct lowering *t, uint32_t value)
 {
@@ -33,20 +38,13 @@ bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 {
 	const uint32_t z = input_of(node, index + 1);
 	const float *s = value_of_count(t, input_of(node, index), ONNX_FLOAT, 1);
-	const void *point = value_of_count(t, z, type_of(t, z), 1);
+	const int type = type_of(t, z);
+	const void *point = value_of_count(t, z, type, 1);
 
-	if (!s || (z != NO_VALUE && !point))
+	if (!s || (z != NO_VALUE && (!point || (!is_8bit(type) && type != ONNX_INT32))))
 		return false;
 	*scale = *s;
-	*zero = 0;
-	if (point && type_of(t, z) == ONNX_UINT8)
-		*zero = *(const uint8_t *)point;
-	else if (point && type_of(t, z) == ONNX_INT8)
-		*zero = *(const int8_t *)point;
-	else if (point && type_of(t, z) == ONNX_INT32)
-		*zero = *(const int32_t *)point;
-	else if (point)
-		return false;
+	*zero = point ? (int32_t)onnx_int(type, point, 0) : 0;
 	return isfinite(*scale) && *scale > 0;
 }
 
@@ -89,11 +87,6 @@ static bool parameters(struct lowering *t, const struct node *node, float *scale
 		       int32_t *zero)
 {
 	return scale_of_node(t, node, 1, scale, zero);
-}
-
-static bool is_8bit(int type)
-{
-	return type == ONNX_UINT8 || type == ONNX_INT8;
 }
 
 static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
@@ -360,8 +353,7 @@ static bool weight_zero(struct lowering *t, uint32_t value, int type, int64_t co
 	if (!zeros)
 		return false;
 	for (int64_t i = 0; i < (one ? 1 : count); i++) {
-		int32_t is = type == ONNX_INT8 ? ((const int8_t *)zeros)[i] :
-						 ((const uint8_t *)zeros)[i];
+		const int32_t is = (int32_t)onnx_int(type, zeros, i);
 
 		if (i && is != *zero)
 			return false;

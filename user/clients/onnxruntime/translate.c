@@ -9,29 +9,6 @@
 #include "ops/float16.h"
 #include <nnaccel/operation.h>
 
-/* ---- types ---- */
-
-int32_t nnapi_type(int type)
-{
-	switch (type) {
-	case ONNX_FLOAT:
-		return NN(TENSOR_FLOAT32);
-	case ONNX_FLOAT16:
-		return NN(TENSOR_FLOAT16);
-	case ONNX_INT32:
-	case ONNX_INT64:
-		return NN(TENSOR_INT32);
-	case ONNX_BOOL:
-		return NN(TENSOR_BOOL8);
-	case ONNX_UINT8:
-		return NN(TENSOR_QUANT8_ASYMM);
-	case ONNX_INT8:
-		return NN(TENSOR_QUANT8_ASYMM_SIGNED);
-	default:
-		return -1;
-	}
-}
-
 /* ---- inputs of the node ---- */
 
 uint32_t in_count(struct lowering *t)
@@ -234,8 +211,7 @@ int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count)
 	data = data_of_count(t, index, type, *count);
 	ints = numbers(t, *count, sizeof(*ints));
 	for (int64_t i = 0; ints && i < *count; i++)
-		ints[i] = type == ONNX_INT64 ? ((const int64_t *)data)[i] :
-					       ((const int32_t *)data)[i];
+		ints[i] = onnx_int(type, data, i);
 	return ints;
 }
 
@@ -418,13 +394,11 @@ void translation_input(struct translation *t, uint32_t index, const struct shape
 bool translation_values(struct translation *t, uint32_t index, const int64_t *values, int count)
 {
 	const int type = t->graph->values[index].type;
-	const size_t size = onnx_size(type);
-	char *data = type == ONNX_INT64 || type == ONNX_INT32 ?
+	void *data = type == ONNX_INT64 || type == ONNX_INT32 ?
 		     builder_alloc(t->l.b, MAX_RANK * sizeof(int64_t)) : NULL;
 
 	for (int i = 0; data && i < count; i++)
-		memcpy(data + (size_t)i * size, type == ONNX_INT64 ? (const void *)&values[i] :
-		       (const void *)&(int32_t){ (int32_t)values[i] }, size);
+		onnx_set_number(type, data, i, values[i]);
 	t->values[index].data = data;
 	return data;
 }

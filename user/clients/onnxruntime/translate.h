@@ -137,7 +137,4 @@ uint32_t values_of(const struct node *node);
 /* Gives a value up to MAX_RANK integers, as if it were constant. False: it is of another type. */
 bool translation_values(struct translation *t, uint32_t value, const int64_t *values, int count);
 
-/* Returns the OperandCode for an ONNX type; -1: none. */
-int32_t nnapi_type(int type);
-
 #endif

@@ -84,21 +84,11 @@ void pow_op(struct lowering *t)
 	if (!is_float(t, x))
 		refuse(t, "a power of integers");
 	if (data) {
-		switch (type) {
-		case ONNX_INT32:
-			power = (float)*(const int32_t *)data;
-			break;
-		case ONNX_INT64:
-			power = (float)*(const int64_t *)data;
-			break;
-		case ONNX_FLOAT:
-		case ONNX_FLOAT16:
-			real = floats_of_count(t, 1, 1);
-			power = real ? *real : 0;
-			break;
-		default:
-			refuse(t, "an exponent of %s", onnx_name(type));
-		}
+		real = type == ONNX_FLOAT || type == ONNX_FLOAT16 ? floats_of_count(t, 1, 1) : NULL;
+		if (type == ONNX_INT32 || type == ONNX_INT64)
+			power = (float)onnx_int(type, data, 0);
+		else if (!REFUSED_IF(t, !real, "an exponent of %s", onnx_name(type)))
+			power = *real;
 		if (b->rank > a->rank)
 			refuse(t, "an exponent of more dimensions");
 		if (power == 2)

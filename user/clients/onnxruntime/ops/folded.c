@@ -61,11 +61,6 @@ static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 	return index;
 }
 
-static int64_t whole(int type, const void *data, int64_t at)
-{
-	return type == ONNX_INT64 ? ((const int64_t *)data)[at] : ((const int32_t *)data)[at];
-}
-
 /*
  * Computes an operation. Returns false if the result overflows or is undefined. Division rounds to
  * zero, as in ONNX.
@@ -96,22 +91,17 @@ bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape
 	size_t size;
 	const void *a = small_data_in(t, 0, &size), *b = small_data_in(t, 1, &size);
 	int type = type_in(t, 0);
-	char *to;
+	void *to;
 
 	if (!a || !b || count < 1 || count > MOST_FOLDED || type_in(t, 1) != type ||
 	    (type != ONNX_INT64 && type != ONNX_INT32))
 		return false;
 	to = builder_alloc(t->b, (size_t)count * size);
-	for (int64_t i = 0; to && i < count; i++) {
-		if (!operate(operation, whole(type, a, place(as, shape, i)),
-			     whole(type, b, place(bs, shape, i)), &x) ||
-		    (type == ONNX_INT32 && x != (int32_t)x))
+	for (int64_t i = 0; to && i < count; i++)
+		if (!operate(operation, onnx_int(type, a, place(as, shape, i)),
+			     onnx_int(type, b, place(bs, shape, i)), &x) ||
+		    !onnx_set_number(type, to, i, x))
 			return false;
-		if (type == ONNX_INT64)
-			((int64_t *)to)[i] = x;
-		else
-			((int32_t *)to)[i] = (int32_t)x;
-	}
 	set_out_data(t, 0, type, to, shape);
 	return to;
 }
@@ -130,18 +120,9 @@ bool folded_cast(struct lowering *t)
 	    (to != ONNX_INT64 && to != ONNX_INT32 && to != ONNX_FLOAT))
 		return false;
 	out = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
-	for (int64_t i = 0; out && i < count; i++) {
-		int64_t x = whole(from, data, i);
-
-		if (to == ONNX_INT64)
-			((int64_t *)out)[i] = x;
-		else if (to == ONNX_FLOAT)
-			((float *)out)[i] = (float)x;
-		else if (x == (int32_t)x)
-			((int32_t *)out)[i] = (int32_t)x;
-		else
+	for (int64_t i = 0; out && i < count; i++)
+		if (!onnx_set_number(to, out, i, onnx_int(from, data, i)))
 			return false;
-	}
 	set_out_data(t, 0, to, out, shape);
 	return out;
 }

@@ -61,19 +61,9 @@ static bool dequantise_constant(struct lowering *t)
 	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
 	for (int64_t i = 0; floats && i < count; i++) {
 		int64_t c = scale_count == 1 ? 0 : i / inner % scale_count;
-		int32_t zero = 0, q;
+		int64_t zero = zeros ? onnx_int(type, zeros, c) : 0;
 
-		if (type == ONNX_INT32) {
-			q = ((const int32_t *)data)[i];
-			zero = zeros ? ((const int32_t *)zeros)[c] : 0;
-		} else if (type == ONNX_INT8) {
-			q = ((const int8_t *)data)[i];
-			zero = zeros ? ((const int8_t *)zeros)[c] : 0;
-		} else {
-			q = ((const uint8_t *)data)[i];
-			zero = zeros ? ((const uint8_t *)zeros)[c] : 0;
-		}
-		floats[i] = (float)((int64_t)q - zero) * scales[c];
+		floats[i] = (float)(onnx_int(type, data, i) - zero) * scales[c];
 	}
 	set_out_data(t, 0, ONNX_FLOAT, floats, shape);
 	return true;

@@ -179,23 +179,16 @@ void eye_like_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0);
 	int type = type_out(t, 0);
 	int64_t k = attr_int(t, "k", 0);
-	size_t size = onnx_size(type);
-	char *data;
+	void *data;
 
 	if (!t->refused && (shape->rank != 2 || shape_count(shape) > 1 << 24 ||
 			    (type != ONNX_FLOAT && type != ONNX_INT32 && type != ONNX_INT64)))
 		refuse(t, "of %s", onnx_name(type));
 	if (t->refused)
 		return;
-	data = builder_alloc(t->b, size * (size_t)shape_count(shape));
-	for (int64_t i = 0; data && i < shape_count(shape); i++) {
-		bool is = i % shape->dims[1] - i / shape->dims[1] == k;
-
-		if (is && type == ONNX_FLOAT)
-			((float *)data)[i] = 1;
-		else if (is)
-			memcpy(data + size * (size_t)i, &(int64_t){ 1 }, size);
-	}
+	data = builder_alloc(t->b, onnx_size(type) * (size_t)shape_count(shape));
+	for (int64_t i = 0; data && i < shape_count(shape); i++)
+		onnx_set_number(type, data, i, i % shape->dims[1] - i / shape->dims[1] == k);
 	set_out_data(t, 0, type, data, shape);
 }
 
@@ -220,11 +213,7 @@ void range_op(struct lowering *t)
 	if (count < 1 || count > 1 << 24)
 		return refuse(t, "%lld elements", (long long)count);
 	data = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
-	for (int64_t i = 0; data && i < count; i++) {
-		if (type_in(t, 0) == ONNX_INT64)
-			((int64_t *)data)[i] = numbers[0] + i * numbers[2];
-		else
-			((int32_t *)data)[i] = (int32_t)(numbers[0] + i * numbers[2]);
-	}
+	for (int64_t i = 0; data && i < count; i++)
+		onnx_set_number(type_in(t, 0), data, i, numbers[0] + i * numbers[2]);
 	set_out_data(t, 0, type_in(t, 0), data, &to);
 }
