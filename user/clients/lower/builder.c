@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/sha256.h"
+
 struct chunk {
 	struct chunk *next;
 	max_align_t data[];
@@ -163,32 +165,6 @@ bool *builder_used(const struct builder *b)
 		for (uint32_t k = 0; k < b->operations[i].in_count; k++)
 			used[b->refs[b->operations[i].first + k]] = true;
 	return used;
-}
-
-void builder_hash(const struct builder *b, struct sha256 *hash, bool all)
-{
-	for (uint32_t i = 0; i < b->operation_count; i++) {
-		const struct operation *operation = &b->operations[i];
-
-		sha256_add(hash, &operation->type, sizeof(operation->type));
-		sha256_add(hash, &operation->in_count, sizeof(operation->in_count));
-		sha256_add(hash, &operation->out_count, sizeof(operation->out_count));
-		for (uint32_t k = 0; k < operation->in_count + operation->out_count; k++) {
-			uint32_t number = b->refs[operation->first + k];
-			const struct operand *operand = &b->operands[number];
-
-			sha256_add(hash, &number, sizeof(number));
-			sha256_add(hash, &operand->type, sizeof(operand->type));
-			sha256_add(hash, operand->dims, operand->rank * sizeof(*operand->dims));
-			sha256_add(hash, &operand->scale, sizeof(operand->scale));
-			sha256_add(hash, &operand->zero, sizeof(operand->zero));
-			if (operand->scales)
-				sha256_add(hash, operand->scales,
-					   operand->dims[operand->channel] * sizeof(float));
-			if (operand->data && (all || !operand->in_file))
-				sha256_add(hash, operand->data, operand->size);
-		}
-	}
 }
 
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
@@ -355,12 +331,62 @@ static int make(const struct builder *b, uint32_t from, uint32_t to, struct cons
 	return result;
 }
 
-int builder_model(const struct builder *b, struct constants *constants, bool relaxed,
-		  uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
-		  ANeuralNetworksModel **model)
+/* Adds the model to a hash; constants of files only if `all`. */
+static void hash_model(const struct builder *b, struct sha256 *hash, bool all)
 {
-	return make(b, 0, b->operation_count, constants, relaxed, in_count, in, out_count, out,
-		    model);
+	for (uint32_t i = 0; i < b->operation_count; i++) {
+		const struct operation *operation = &b->operations[i];
+
+		sha256_add(hash, &operation->type, sizeof(operation->type));
+		sha256_add(hash, &operation->node, sizeof(operation->node));
+		sha256_add(hash, &operation->in_count, sizeof(operation->in_count));
+		sha256_add(hash, &operation->out_count, sizeof(operation->out_count));
+		for (uint32_t k = 0; k < operation->in_count + operation->out_count; k++) {
+			uint32_t number = b->refs[operation->first + k];
+			const struct operand *operand = &b->operands[number];
+
+			sha256_add(hash, &number, sizeof(number));
+			sha256_add(hash, &operand->type, sizeof(operand->type));
+			sha256_add(hash, operand->dims, operand->rank * sizeof(*operand->dims));
+			sha256_add(hash, &operand->scale, sizeof(operand->scale));
+			sha256_add(hash, &operand->zero, sizeof(operand->zero));
+			if (operand->scales)
+				sha256_add(hash, operand->scales,
+					   operand->dims[operand->channel] * sizeof(float));
+			if (operand->data && (all || !operand->in_file))
+				sha256_add(hash, operand->data, operand->size);
+		}
+	}
+}
+
+int builder_compile(const struct builder *b, struct constants *constants,
+		    const struct devices *devices, const struct options *options,
+		    uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
+		    ANeuralNetworksModel **model, ANeuralNetworksCompilation **compilation)
+{
+	const int32_t preference = options_preference(options);
+	const char *name = options->cache_token ?: "";
+	uint8_t token[SHA256_SIZE];
+	struct sha256 hash;
+	int result = make(b, 0, b->operation_count, constants, options->allow_fp16, in_count, in,
+			  out_count, out, model);
+
+	if (result)
+		return result;
+	if (options->cache_dir) {
+		sha256_init(&hash);
+		sha256_add(&hash, name, strlen(name) + 1);
+		hash_model(b, &hash, !options->cache_token);
+		/* Two models with the same nodes differ if the surrounding nodes read other operands. */
+		sha256_add(&hash, &in_count, sizeof(in_count));
+		sha256_add(&hash, in, in_count * sizeof(*in));
+		sha256_add(&hash, out, out_count * sizeof(*out));
+		sha256_add(&hash, &preference, sizeof(preference));
+		sha256_add(&hash, &options->allow_fp16, sizeof(options->allow_fp16));
+		sha256_end(&hash, token);
+	}
+	return devices_compile(devices, options, *model, options->cache_dir ? token : NULL,
+			       compilation);
 }
 
 /*
@@ -401,6 +427,7 @@ static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 	free(out);
 	return result;
 }
+
 int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,
 		bool *is_model)

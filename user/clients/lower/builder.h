@@ -9,8 +9,8 @@
 
 #include <android/NeuralNetworks.h>
 
+#include "clients/device.h"
 #include "clients/lower/constants.h"
-#include "runtime/sha256.h"
 
 enum { MAX_DIMS = 4 };
 
@@ -91,16 +91,16 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
  */
 bool *builder_used(const struct builder *b);
 
-/* Adds the whole model to a hash; constants of files only if `all`. */
-void builder_hash(const struct builder *b, struct sha256 *hash, bool all);
-
 /*
- * Makes a model of all operations with these inputs and outputs. Constants of files are parts of
- * the memory of `constants`, which may be NULL. Returns a ResultCode.
+ * Makes a model of all operations with these inputs and outputs, and compiles it: see
+ * devices_compile(). Constants of files are parts of the memory of `constants`, which may be NULL.
+ * In the cache it has the hash of the model as its token. The option cache_token stands for the
+ * constants of files. Returns a ResultCode; the model remains if only the compilation failed.
  */
-int builder_model(const struct builder *b, struct constants *constants, bool relaxed,
-		  uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
-		  ANeuralNetworksModel **model);
+int builder_compile(const struct builder *b, struct constants *constants,
+		    const struct devices *devices, const struct options *options,
+		    uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
+		    ANeuralNetworksModel **model, ANeuralNetworksCompilation **compilation);
 
 /*
  * Asks the devices about the operations [from, to): sets `supported` for each of them. Values do

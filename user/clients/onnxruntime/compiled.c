@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/sha256.h"
 #include "quantised.h"
 
 /* ---- the model's inputs and outputs ---- */
@@ -144,28 +143,9 @@ next:;
 
 /* ---- compiling ---- */
 
-/* Hashes the whole model, so that its token in the cache finds no other model. */
-static void token_of(const struct job *job, uint8_t token[SHA256_SIZE])
-{
-	const struct options *options = job->c->options;
-	const int32_t preference = options_preference(options);
-	struct sha256 sha;
-
-	sha256_init(&sha);
-	if (options->cache_token)
-		sha256_add(&sha, options->cache_token, strlen(options->cache_token) + 1);
-	builder_hash(&job->b, &sha, true);
-	sha256_add(&sha, job->model_in, job->c->in_count * sizeof(uint32_t));
-	sha256_add(&sha, job->model_out, job->c->out_count * sizeof(uint32_t));
-	sha256_add(&sha, &preference, sizeof(preference));
-	sha256_add(&sha, &options->allow_fp16, sizeof(options->allow_fp16));
-	sha256_end(&sha, token);
-}
-
 static int compile(struct job *job, const struct devices *devices)
 {
 	struct compiled *c = job->c;
-	uint8_t token[SHA256_SIZE];
 	uint32_t made = 0;
 	int result;
 
@@ -173,13 +153,8 @@ static int compile(struct job *job, const struct devices *devices)
 		made += !c->out[i].data;
 	if (!made)
 		return NN(NO_ERROR);
-	result = builder_model(&job->b, NULL, c->options->allow_fp16, c->in_count, job->model_in,
-			       made, job->model_out, &c->model);
-	if (!result && c->options->cache_dir)
-		token_of(job, token);
-	if (!result)
-		result = devices_compile(devices, c->options, c->model,
-					 c->options->cache_dir ? token : NULL, &c->compilation);
+	result = builder_compile(&job->b, NULL, devices, c->options, c->in_count, job->model_in,
+				 made, job->model_out, &c->model, &c->compilation);
 	if (result)
 		snprintf(job->message, job->size, "cannot compile %u operations: %s",
 			 job->b.operation_count, result_name(result));

@@ -209,41 +209,30 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	return TFL_OK;
 }
 
-static int make_model(struct kernel *k, struct tfl_context *context)
+static int compile(struct kernel *k, struct tfl_context *context)
 {
+	const struct delegate *d = k->delegate;
 	uint32_t *operands = malloc((k->num_ports + 1) * sizeof(operands[0]));
+	struct options options = d->options;
 	int result;
 
 	if (!operands)
 		return fail(k, context, "no memory", "model");
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		operands[i] = k->ports[i].operand;
-	result = builder_model(&k->graph.b, &k->constants, k->delegate->options.allow_fp16,
-			       k->num_inputs, operands, k->num_ports - k->num_inputs,
-			       operands + k->num_inputs, &k->model);
-	free(operands);
-	return result == ANEURALNETWORKS_NO_ERROR ? TFL_OK :
-	       fail(k, context, "NNAPI does not take the model", result_name(result));
-}
-
-/* ---- Compiling ---- */
-
-static int compile(struct kernel *k, struct tfl_context *context, const uint8_t *token)
-{
-	const struct delegate *d = k->delegate;
-	struct options options = d->options;
-	int result;
-
 	if (!options.num_threads && context->threads == 1)
 		options.num_threads = 1;
-	result = devices_compile(d->all_devices ? NULL : &d->devices, &options, k->model, token,
-				 &k->compilation);
-	if (!result && d->options.burst)
+	result = builder_compile(&k->graph.b, &k->constants, d->all_devices ? NULL : &d->devices,
+				 &options, k->num_inputs, operands, k->num_ports - k->num_inputs,
+				 operands + k->num_inputs, &k->model, &k->compilation);
+	free(operands);
+	if (!result && options.burst)
 		result = ANeuralNetworksBurst_create(k->compilation, &k->burst);
 	if (!result)
 		return TFL_OK;
 	free_compilation(k);
-	return fail(k, context, "cannot compile", result_name(result));
+	return fail(k, context, k->model ? "cannot compile" : "NNAPI does not take the model",
+		    result_name(result));
 }
 
 /*
@@ -303,26 +292,6 @@ static bool same_shapes(const struct kernel *k, const struct tfl_context *contex
 	return same;
 }
 
-/* Computes the model's token in the cache, under which no other model may be found. */
-static void token_of(const struct kernel *k, uint8_t token[SHA256_SIZE])
-{
-	const struct options *o = &k->delegate->options;
-	struct sha256 hash;
-
-	sha256_init(&hash);
-	if (o->cache_token)
-		sha256_add(&hash, o->cache_token, strlen(o->cache_token));
-	for (int i = 0; i < k->nodes.count; i++)
-		sha256_add(&hash, &k->nodes.list[i].index, sizeof(k->nodes.list[i].index));
-	sha256_add(&hash, &o->allow_fp16, sizeof(o->allow_fp16));
-	builder_hash(&k->graph.b, &hash, !o->cache_token);
-	/* Two models with the same nodes differ if the surrounding nodes read other operands. */
-	sha256_add(&hash, &k->num_inputs, sizeof(k->num_inputs));
-	for (uint32_t i = 0; i < k->num_ports; i++)
-		sha256_add(&hash, &k->ports[i].operand, sizeof(k->ports[i].operand));
-	sha256_end(&hash, token);
-}
-
 /* Remembers the shapes that it was built for. */
 static int remember(struct kernel *k, const struct tfl_context *context)
 {
@@ -336,8 +305,6 @@ static int remember(struct kernel *k, const struct tfl_context *context)
 
 static int build(struct kernel *k, struct tfl_context *context)
 {
-	const bool is_cached = k->delegate->options.cache_dir;
-	uint8_t token[SHA256_SIZE];
 	int status;
 
 	free_model(k);
@@ -354,11 +321,7 @@ static int build(struct kernel *k, struct tfl_context *context)
 	if (status == TFL_OK && k->is_late && !k->num_inputs)
 		status = fail(k, context, "it has no input", "all is constant");
 	if (status == TFL_OK && !k->is_idle)
-		status = make_model(k, context);
-	if (status == TFL_OK && is_cached && !k->is_idle)
-		token_of(k, token);
-	if (status == TFL_OK && !k->is_idle)
-		status = compile(k, context, is_cached ? token : NULL);
+		status = compile(k, context);
 	if (status == TFL_OK && remember(k, context) != TFL_OK)
 		status = fail(k, context, "no memory", "shapes");
 	if (status != TFL_OK)
