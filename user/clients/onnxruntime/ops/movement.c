@@ -4,16 +4,7 @@
 
 #include <string.h>
 
-/*
- * The operand to move: 8-bit numbers if input and output have the same scale, otherwise the input.
- */
-struct moved {
-	bool quantised;
-	bool is_bool;			/* x is its float form */
-	uint32_t x;
-};
-
-static struct moved moved_in(struct lowering *t)
+struct moved moved_in(struct lowering *t)
 {
 	struct moved m = { .quantised = quantised_node(t, 1, false) && same_quantisation(t, 0) };
 
@@ -24,7 +15,7 @@ static struct moved moved_in(struct lowering *t)
 	return m;
 }
 
-static void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
+void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 {
 	if (m.is_bool)
 		m.x = float_as_bool(t, view_shape(t, m.x, shape));
@@ -176,59 +167,37 @@ void space_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	const bool grows = t->code == NN(DEPTH_TO_SPACE);
-	int64_t block = attr_int(t, "blocksize", 0), area;
+	const int64_t block = attr_int(t, "blocksize", 0);
 	struct shape to = *shape;
-	struct moved m;
 	uint32_t dims[4];
+	struct moved m;
+	int64_t area;
 
 	if (REFUSED_IF(t, shape->rank != 4 || block < 1 || block > 1 << 12,
 		       "blocks of %lld in %d dimensions", (long long)block, shape->rank))
 		return;
 	area = block * block;
-	if (grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block)
-		return refuse(t, "blocks of %lld that do not fit", (long long)block);
+	if (REFUSED_IF(t, grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block,
+		       "blocks of %lld that do not fit", (long long)block))
+		return;
 	to.dims[1] = grows ? shape->dims[1] / area : shape->dims[1] * area;
 	to.dims[2] = grows ? shape->dims[2] * block : shape->dims[2] / block;
 	to.dims[3] = grows ? shape->dims[3] * block : shape->dims[3] / block;
 	flat(&to, dims);
 	m = moved_in(t);
-	m.x = reblocked(t, t->code, m.x, dims, block, true);
+	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD")) {
+		/* Channels are [C, b, b]: transpose the two blocks in turn. */
+		const uint32_t b = (uint32_t)block, n = dims[0] * dims[1];
+		const uint32_t h = (uint32_t)shape->dims[2], w = (uint32_t)shape->dims[3];
+
+		m.x = view(t, m.x, 3, (uint32_t[]){ n * b, b, h * w });
+		m.x = transposed(t, m.x, 3, (int[]){ 0, 2, 1 });
+		m.x = view(t, m.x, 4, (uint32_t[]){ n, b, h, w * b });
+		m.x = transposed(t, m.x, 4, (int[]){ 0, 2, 1, 3 });
+	} else {
+		m.x = reblocked(t, t->code, m.x, dims, block, true);
+	}
 	moved_out(t, m, &to);
-}
-
-/* Changes the order of channels [C, b, b] by transposing the two blocks in turn. */
-static void depth_column_row(struct lowering *t)
-{
-	const struct shape *shape = shape_in(t, 0);
-	int64_t block = attr_int(t, "blocksize", 0);
-	struct shape to = *shape;
-	uint32_t n, b, h, w;
-	struct moved m;
-
-	if (REFUSED_IF(t, shape->rank != 4 || block < 1 || block > 1 << 12 ||
-		       shape->dims[1] % (block * block), "blocks of %lld", (long long)block))
-		return;
-	b = (uint32_t)block;
-	to.dims[1] = shape->dims[1] / (block * block);
-	to.dims[2] *= block;
-	to.dims[3] *= block;
-	n = (uint32_t)(shape->dims[0] * to.dims[1]);
-	h = (uint32_t)shape->dims[2];
-	w = (uint32_t)shape->dims[3];
-	m = moved_in(t);
-	m.x = view(t, m.x, 3, (uint32_t[]){ n * b, b, h * w });
-	m.x = transposed(t, m.x, 3, (int[]){ 0, 2, 1 });
-	m.x = view(t, m.x, 4, (uint32_t[]){ n, b, h, w * b });
-	m.x = transposed(t, m.x, 4, (int[]){ 0, 2, 1, 3 });
-	moved_out(t, m, &to);
-}
-
-void depth_to_space_op(struct lowering *t)
-{
-	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD"))
-		depth_column_row(t);
-	else
-		space_op(t);
 }
 
 /* ---- parts ---- */

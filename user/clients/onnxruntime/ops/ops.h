@@ -24,7 +24,8 @@ bool window_read(struct lowering *t, const struct shape *shape, const int64_t *s
  * Reads a window for each of up to three axes, in dimension 0 of `w`. The tail in dimension 1 does
  * not include the padding that ceil_mode adds.
  */
-bool axes_read(struct lowering *t, const struct shape *shape, struct window w[3]);
+bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *filter,
+	       struct window w[3]);
 /* Returns the shape of the output with this many channels. */
 struct shape window_shape(const struct window *window, uint32_t channels);
 
@@ -32,6 +33,19 @@ struct shape window_shape(const struct window *window, uint32_t channels);
 uint32_t activated(struct lowering *t, uint32_t x);
 /* Adds an input that is broadcast to x. */
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
+
+/*
+ * The operand to move: 8-bit numbers if input and output have the same scale, otherwise the input.
+ */
+struct moved {
+	bool quantised;
+	bool is_bool;			/* x is its float form */
+	uint32_t x;
+};
+
+struct moved moved_in(struct lowering *t);
+/* Sets output 0 to the elements, with the shape. */
+void moved_out(struct lowering *t, struct moved m, const struct shape *shape);
 
 /* Maximum number of elements; larger results are computed by the device. */
 enum { MOST_FOLDED = 1 << 16 };

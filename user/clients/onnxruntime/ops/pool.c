@@ -93,7 +93,7 @@ static void pool_by_axes(struct lowering *t)
 
 	if (is_power && (p < 1 || p > 16))
 		refuse(t, "p of %lld; 1 to 16 are possible", (long long)p);
-	if (!axes_read(t, shape, w))
+	if (!axes_read(t, shape, NULL, w))
 		return;
 	if (is_power)
 		x = unary(t, NN(ABS), x);
@@ -120,11 +120,11 @@ static void pool_by_axes(struct lowering *t)
 
 void pool_op(struct lowering *t)
 {
-	bool average = t->code == NN(AVERAGE_POOL_2D), quantised;
+	bool average = t->code == NN(AVERAGE_POOL_2D);
 	const struct shape *shape = shape_in(t, 0);
 	struct shape out;
 	struct window w;
-	uint32_t x;
+	struct moved m;
 
 	if (attr_int(t, "channels_last", 0))
 		refuse(t, "channels_last");
@@ -141,59 +141,39 @@ void pool_op(struct lowering *t)
 	if (!average && (type_in(t, 0) == ONNX_UINT8 || type_in(t, 0) == ONNX_INT8) &&
 	    !pads_fit(&w))
 		refuse(t, "a border wider than the window");
-	quantised = quantised_node(t, 1, false) && same_quantisation(t, 0);
-	x = quantised ? quantised_in(t, 0) : in(t, 0);
-	if (average && !quantised && is_quant8(t, x))
+	m = moved_in(t);
+	if (average && !m.quantised && is_quant8(t, m.x))
 		refuse(t, "a mean of 8-bit integers");
-	x = window_view(t, x, &w);
+	m.x = window_view(t, m.x, &w);
 	if (average && attr_int(t, "count_include_pad", 0) &&
 	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1]))
-		x = window_padded(t, x, &w);
+		m.x = window_padded(t, m.x, &w);
 	if (!pads_fit(&w))
 		refuse(t, "a border wider than the window");
-	x = pooled(t, t->code, x, &w);
-	if (quantised)
-		set_quantised_out(t, x, &out);
-	else
-		set_out(t, 0, x, &out);
+	m.x = pooled(t, t->code, m.x, &w);
+	moved_out(t, m, &out);
 }
 
 /* Pools over all spatial dimensions, which become 1. */
 void global_pool_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	uint32_t lines = 1, x, axis;
-	struct shape out = *shape;
-	uint32_t dims[3];
+	const bool is_mean = t->code == NN(AVERAGE_POOL_2D);
+	bool marked[MAX_RANK] = { false };
+	struct shape out;
+	struct moved m;
 
 	if (attr_int(t, "channels_last", 0))
 		refuse(t, "channels_last");
-	if (shape->rank < 3)
-		refuse(t, "no dimension of space");
-	for (int i = 2; i < shape->rank; i++) {
-		lines *= (uint32_t)shape->dims[i];
-		out.dims[i] = 1;
-	}
-	if (shape->rank == 4 && quantised_node(t, 1, false) && same_quantisation(t, 0)) {
-		x = global_pooled(t, t->code, quantised_in(t, 0), shape);
-		set_quantised_out(t, x, &out);
+	if (REFUSED_IF(t, shape->rank < 3, "no dimension of space"))
 		return;
-	}
-	x = in(t, 0);
-	if (t->refused)
-		return;
-	if (shape->rank == 4 && is_float(t, x))
-		return set_out(t, 0, global_pooled(t, t->code, x, shape), &out);
-	dims[0] = (uint32_t)shape->dims[0];
-	dims[1] = (uint32_t)shape->dims[1];
-	dims[2] = lines;
-	x = view(t, x, 3, dims);
-	dims[2] = 1;
-	axis = vector_int(t, 1, (int32_t[]){ 2 });
-	if (t->code == NN(AVERAGE_POOL_2D))
-		x = EMIT(t, NN(MEAN), result(t, x, 3, dims), x, axis, scalar_int(t, 1));
+	for (int i = 2; i < shape->rank; i++)
+		marked[i] = true;
+	out = reduced_shape(shape, marked, true);
+	m = moved_in(t);
+	if (shape->rank == 4 && (m.quantised || is_float(t, m.x)))
+		m.x = global_pooled(t, t->code, m.x, shape);
 	else
-		x = EMIT(t, NN(REDUCE_MAX), result(t, x, 3, dims), x, axis, scalar_bool(t, true));
-	t->work = (uint64_t)shape_count(shape);
-	set_out(t, 0, x, &out);
+		m.x = reduced(t, is_mean ? NN(MEAN) : NN(REDUCE_MAX), m.x, shape, marked);
+	moved_out(t, m, &out);
 }

@@ -232,10 +232,7 @@ static void resize(struct lowering *t, const struct resize *r)
 			if (r->scale[i] != 1 || r->out[i] != r->in[i])
 				x = along(t, x, r, i, &shape);
 	}
-	if (quantised)
-		set_quantised_out(t, x, &to);
-	else
-		set_out(t, 0, x, &to);
+	moved_out(t, (struct moved){ .quantised = quantised, .x = x }, &to);
 }
 
 /* Returns the index of an attribute's value among others, or 0. */
