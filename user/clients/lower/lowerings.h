@@ -83,6 +83,8 @@ void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
 /* Pads each dimension by a pair of numbers: PAD, or PAD_V2 and MIRROR_PAD with one more operand. */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
+/* Translates repetitions of each axis, which input 1 has. */
+translator tile_op;
 uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const int64_t *times,
 	       struct shape *to);
 /* Translates DEPTH_TO_SPACE and SPACE_TO_DEPTH. */
@@ -128,6 +130,8 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch);
 /* Sums each element and those before it along an axis; with `is_ahead`, those behind it. */
 uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
 		bool is_exclusive, bool is_ahead);
+/* Sets output 0 to these sums along the axis of input 1. */
+void set_sums(struct lowering *t, bool is_exclusive, bool is_ahead);
 /* Computes SOFTMAX or LOG_SOFTMAX along one of three axes. */
 uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
 		    uint32_t like);

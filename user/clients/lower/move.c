@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Operations that move elements. */
 #include "clients/lower/lowerings.h"
+#include "clients/lower/reader.h"
 
 #include <string.h>
 
@@ -251,6 +252,17 @@ uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const 
 	return t->refused ? NO_OPERAND :
 	       EMIT(t, NN(TILE), result(t, x, flat(to, dims), dims), x,
 		    vector_int(t, operand_of(t, x)->rank, repeats));
+}
+
+void tile_op(struct lowering *t)
+{
+	const struct shape *shape = shape_in(t, 0);
+	const int64_t *times = ints_of_count(t, 1, "the list of multiples", shape->rank);
+	struct shape to;
+	uint32_t x;
+
+	x = tiled(t, in(t, 0), shape, times, &to);
+	set_out(t, 0, x, &to);
 }
 
 uint32_t reblocked(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims,

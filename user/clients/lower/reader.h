@@ -22,6 +22,10 @@ int64_t constant_count(struct lowering *t, uint32_t index);
 /* Reads constant numbers to memory of the builder; rejects other inputs. */
 int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count);
 float *floats_of_count(struct lowering *t, uint32_t index, int64_t count);
+/* Reads exactly `count` constant numbers; NULL after a rejection that calls them `what`. */
+int64_t *ints_of_count(struct lowering *t, uint32_t index, const char *what, int64_t count);
+/* Reads the constant number of an axis; 0 after a rejection. */
+int axis_in(struct lowering *t, uint32_t index, int rank);
 
 bool has_out(struct lowering *t, uint32_t index);
 /* Sets an output to these elements; the operand may have another shape. */

@@ -235,6 +235,16 @@ uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int a
 	return x;
 }
 
+void set_sums(struct lowering *t, bool is_exclusive, bool is_ahead)
+{
+	const struct shape *shape = shape_in(t, 0);
+	const int axis = axis_in(t, 1, shape->rank);
+
+	if (!t->refused)
+		set_out(t, 0, summed(t, number_in(t, 0), shape, axis, is_exclusive, is_ahead),
+			shape);
+}
+
 uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
 		    uint32_t like)
 {

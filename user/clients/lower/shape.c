@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Shapes, axes, and operations with broadcast operands. */
-#include "clients/lower/lower.h"
+#include "clients/lower/reader.h"
 
 bool shape_known(const struct shape *shape)
 {
@@ -65,6 +65,21 @@ int axis_of(struct lowering *t, int64_t axis, int rank)
 	if (REFUSED_IF(t, axis < -rank || axis >= rank, "axis %lld of %d", (long long)axis, rank))
 		return 0;
 	return (int)(axis < 0 ? axis + rank : axis);
+}
+
+int64_t *ints_of_count(struct lowering *t, uint32_t index, const char *what, int64_t count)
+{
+	int64_t have, *ints = ints_in(t, index, &have);
+
+	return REFUSED_IF(t, have != count, "%s has %lld elements, must be %lld", what,
+			  (long long)have, (long long)count) ? NULL : ints;
+}
+
+int axis_in(struct lowering *t, uint32_t index, int rank)
+{
+	const int64_t *axis = ints_of_count(t, index, "the axis", 1);
+
+	return axis ? axis_of(t, *axis, rank) : 0;
 }
 
 struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b)

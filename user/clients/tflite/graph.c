@@ -200,16 +200,6 @@ int64_t *ints_in(struct lowering *t, uint32_t i, int64_t *count)
 	return ints;
 }
 
-int64_t *ints_of_count(struct lowering *t, uint32_t i, const char *what, int64_t count)
-{
-	int64_t have, *ints = ints_in(t, i, &have);
-
-	if (ints && have != count)
-		refuse(t, "%s has %lld elements, must be %lld", what, (long long)have,
-		       (long long)count);
-	return t->refused ? NULL : ints;
-}
-
 /* ---- Inputs and outputs of the node ---- */
 
 uint32_t in_count(struct lowering *t)

@@ -87,8 +87,6 @@ struct shape shape_of(const struct tfl_tensor *tensor);
  */
 const void *data_of_count(struct lowering *t, const struct tfl_tensor *tensor, int type,
 			  uint64_t count);
-/* Reads exactly `count` constant numbers; NULL after a rejection that calls them `what`. */
-int64_t *ints_of_count(struct lowering *t, uint32_t i, const char *what, int64_t count);
 
 /* ---- Operands ---- */
 

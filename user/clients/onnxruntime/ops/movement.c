@@ -441,19 +441,6 @@ void expand_op(struct lowering *t)
 	moved_out(t, m, &to);
 }
 
-void tile_op(struct lowering *t)
-{
-	const struct shape *shape = shape_in(t, 0);
-	int64_t count = 0, *times = ints_in(t, 1, &count);
-	struct shape to;
-	uint32_t x;
-
-	if (!times || count != shape->rank)
-		return refuse(t, "repeats that are not constant");
-	x = tiled(t, in(t, 0), shape, times, &to);
-	set_out(t, 0, x, &to);
-}
-
 /* Reads the constant padding value; 0 if it is missing. */
 static bool pad_value(struct lowering *t, float *value)
 {

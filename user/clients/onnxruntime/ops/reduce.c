@@ -87,25 +87,19 @@ void arg_op(struct lowering *t)
 
 void cumsum_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
-	int64_t count = 0, *axis = ints_in(t, 1, &count);
-
-	if (!axis || count != 1)
-		return refuse(t, "an axis that is not constant");
-	set_out(t, 0, summed(t, number_in(t, 0), shape, axis_of(t, *axis, shape->rank),
-			     attr_int(t, "exclusive", 0), attr_int(t, "reverse", 0)), shape);
+	set_sums(t, attr_int(t, "exclusive", 0), attr_int(t, "reverse", 0));
 }
 
 void topk_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
 	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
-	int64_t count = 0, *k = has_in(t, 1) ? ints_in(t, 1, &count) : NULL;
+	const int64_t *k = ints_of_count(t, 1, "the number of elements", 1);
 	struct shape to = *shape;
 	uint32_t out[2], dims[3];
 
-	if (!k || count != 1 || !shape->rank)
-		return refuse(t, "a number that is not constant");
+	if (REFUSED_IF(t, !shape->rank, "no dimensions"))
+		return;
 	around(shape, axis, dims);
 	if (dims[2] != 1 && has_out(t, 1))
 		refuse(t, "indices along an axis that is not the last");

@@ -8,11 +8,9 @@
 /* Returns the number of a constant input of one element, or `otherwise` if it is missing. */
 static int64_t int_in(struct lowering *t, uint32_t index, int64_t otherwise)
 {
-	int64_t count = 0, *given = has_in(t, index) ? ints_in(t, index, &count) : NULL;
+	const int64_t *given = has_in(t, index) ? ints_of_count(t, index, "a number", 1) : NULL;
 
-	if (given && count != 1)
-		refuse(t, "input %u of %lld numbers", index, (long long)count);
-	return given && count == 1 ? given[0] : otherwise;
+	return given ? given[0] : otherwise;
 }
 
 /* Keeps the upper or lower triangle of matrices and clears the rest. */

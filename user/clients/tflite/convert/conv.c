@@ -21,14 +21,11 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 	const struct tfl_tensor *w = tensor_in(t, 1);
 	struct operand type = operand_type(t, w);
 
-	if (t->refused)
-		return type;
-	if (is_hybrid(x, w) && (type.zero || !tensor_is_constant(w)))
-		refuse(t, "a hybrid operation: weights with a zero point, or no constants");
-	else if (w->type != x->type && !is_hybrid(x, w))
-		refuse(t, "%s with %s weights", tensor_type_name(x->type),
-		       tensor_type_name(w->type));
-	else if (w->dims->size != rank)
+	if (!REFUSED_IF(t, is_hybrid(x, w) && (type.zero || !tensor_is_constant(w)),
+			"a hybrid operation: weights with a zero point, or no constants") &&
+	    !REFUSED_IF(t, w->type != x->type && !is_hybrid(x, w), "%s with %s weights",
+			tensor_type_name(x->type), tensor_type_name(w->type)) &&
+	    w->dims->size != rank)
 		refuse(t, "weights of %d dimensions", w->dims->size);
 	return type;
 }
@@ -63,6 +60,12 @@ static uint32_t real_weights(struct lowering *t)
 {
 	tfl(t)->dequantises = tensor_in(t, 1)->type != TFL_FLOAT32;
 	return float_in(t, 1);
+}
+
+/* Returns the operand that says how a hybrid product quantises its activations. */
+static uint32_t form_of(struct lowering *t, bool is_asymmetric)
+{
+	return scalar_int(t, is_asymmetric ? DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS);
 }
 
 static void count_work(struct lowering *t, const struct tfl_tensor *of, uint64_t taps)
@@ -141,9 +144,13 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
  * Translates CONV_2D and DEPTHWISE_CONV_2D, whose channels are the first and the last dimension of
  * weights.
  */
-static void convolution(struct lowering *t, bool is_depthwise, const int dilation[2],
-			int activation)
+void conv_op(struct lowering *t)
 {
+	const bool is_depthwise = t->code == NN(DEPTHWISE_CONV_2D);
+	const struct tfl_depthwise *deep = params(t);
+	const struct tfl_conv *p = params(t);
+	const int dilation[2] = { is_depthwise ? deep->dilation_height : p->dilation_height,
+				  is_depthwise ? deep->dilation_width : p->dilation_width };
 	const uint32_t channel = is_depthwise ? 3 : 0;
 	const struct tfl_tensor *x = tensor_in(t, 0);
 	struct operand w = filter_of(t, x, 4);
@@ -172,25 +179,9 @@ static void convolution(struct lowering *t, bool is_depthwise, const int dilatio
 	else
 		c.filter = is_dynamic || x->type != TFL_FLOAT32 ? in(t, 1) : real_weights(t);
 	c.bias = bias_of(t, x, 2, &w, c.outputs);
-	t->fused = fused_code(t, activation);
+	t->fused = fused_code(t, is_depthwise ? deep->activation : p->activation);
 	count_work(t, tensor_out(t, 0), (uint64_t)w.dims[1] * w.dims[2] * c.inner);
 	set(t, 0, convolved(t, &c, out_like(t, 0)));
-}
-
-void conv_op(struct lowering *t)
-{
-	const struct tfl_conv *p = params(t);
-	const int dilation[2] = { p->dilation_height, p->dilation_width };
-
-	convolution(t, false, dilation, p->activation);
-}
-
-void depthwise_op(struct lowering *t)
-{
-	const struct tfl_depthwise *p = params(t);
-	const int dilation[2] = { p->dilation_height, p->dilation_width };
-
-	convolution(t, true, dilation, p->activation);
 }
 
 /*
@@ -312,7 +303,7 @@ void fully_connected_op(struct lowering *t)
 	const struct tfl_fully_connected *p = params(t);
 	const struct tfl_tensor *x = tensor_in(t, 0), *out = tensor_out(t, 0);
 	struct operand w = filter_of(t, x, 2);
-	uint32_t rows, bias, y;
+	uint32_t rows, bias, lines, y;
 	bool hybrid;
 
 	if (t->refused)
@@ -335,15 +326,13 @@ void fully_connected_op(struct lowering *t)
 	if (w.scales && !hybrid)
 		return set(t, 0, by_conv(t, w, rows, bias, y));
 	y = result(t, y, 2, (uint32_t[]){ rows, w.dims[0] });
+	lines = view(t, in(t, 0), 2, (uint32_t[]){ rows, w.dims[1] });
 	if (hybrid && has_own(t))
-		EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, y,
-		     view(t, in(t, 0), 2, (uint32_t[]){ rows, w.dims[1] }), in(t, 1), bias,
-		     scalar_int(t, t->fused), scalar_int(t, p->asymmetric_inputs ?
-							   DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS));
+		EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, y, lines, in(t, 1), bias,
+		     scalar_int(t, t->fused), form_of(t, p->asymmetric_inputs));
 	else
-		EMIT(t, NN(FULLY_CONNECTED), y,
-		     view(t, in(t, 0), 2, (uint32_t[]){ rows, w.dims[1] }),
-		     hybrid ? real_weights(t) : in(t, 1), bias, scalar_int(t, t->fused));
+		EMIT(t, NN(FULLY_CONNECTED), y, lines, hybrid ? real_weights(t) : in(t, 1), bias,
+		     scalar_int(t, t->fused));
 	set(t, 0, y);
 }
 
@@ -385,8 +374,7 @@ void batch_matmul_op(struct lowering *t)
 	out = result(t, a, rank, dims);
 	if (is_dynamic)
 		EMIT(t, NN_OP_DYNAMIC_BATCH_MATMUL, out, a, b, scalar_bool(t, p->adj_x),
-		     scalar_bool(t, p->adj_y), scalar_int(t, p->asymmetric_inputs ?
-							  DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS));
+		     scalar_bool(t, p->adj_y), form_of(t, p->asymmetric_inputs));
 	else
 		EMIT(t, NN(BATCH_MATMUL), out, a, b, scalar_bool(t, p->adj_x),
 		     scalar_bool(t, p->adj_y));

@@ -77,8 +77,7 @@ void reduce_op(struct lowering *t)
 void arg_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t *axis = ints_of_count(t, 1, "the axis", 1);
-	int at = axis ? axis_of(t, *axis, shape->rank) : 0;
+	const int at = axis_in(t, 1, shape->rank);
 
 	if (!t->refused)
 		set(t, 0, place_of(t, t->code, in(t, 0), shape, at, false));
@@ -100,12 +99,8 @@ void top_k_op(struct lowering *t)
 void cumsum_op(struct lowering *t)
 {
 	const struct tfl_cumsum *p = params(t);
-	const struct shape *shape = shape_in(t, 0);
-	int64_t *axis = ints_of_count(t, 1, "the axis", 1);
-	int at = axis ? axis_of(t, *axis, shape->rank) : 0;
 
-	if (!t->refused)
-		set(t, 0, summed(t, in(t, 0), shape, at, p->exclusive, p->reverse));
+	set_sums(t, p->exclusive, p->reverse);
 }
 
 void one_hot_op(struct lowering *t)

@@ -83,10 +83,7 @@ static void split(struct lowering *t, uint32_t from, int64_t axis)
 
 void split_op(struct lowering *t)
 {
-	int64_t *axis = ints_of_count(t, 0, "the axis", 1);
-
-	if (axis)
-		split(t, 1, *axis);
+	split(t, 1, axis_in(t, 0, shape_in(t, 1)->rank));
 }
 
 void unpack_op(struct lowering *t)
@@ -99,8 +96,8 @@ void unpack_op(struct lowering *t)
 void split_v_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t begin = 0, *given = ints_of_count(t, 2, "the axis", 1);
-	int axis = given ? axis_of(t, *given, shape->rank) : 0;
+	const int axis = axis_in(t, 2, shape->rank);
+	int64_t begin = 0;
 
 	for (uint32_t i = 0; i < out_count(t) && !t->refused; i++) {
 		const struct shape out = shape_of(tensor_out(t, i));
@@ -187,18 +184,6 @@ void strided_slice_op(struct lowering *t)
 		cut_range(t, shape->dims[i], &ranges[i]);
 	if (!t->refused)
 		set(t, 0, ranged(t, in(t, 0), shape, ranges));
-}
-
-void tile_op(struct lowering *t)
-{
-	const struct shape *shape = shape_in(t, 0);
-	int64_t *times = ints_of_count(t, 1, "the list of multiples", shape->rank);
-	struct shape to;
-
-	if (times && shape->rank)
-		set(t, 0, tiled(t, in(t, 0), shape, times, &to));
-	else
-		refuse(t, "no dimensions");
 }
 
 /*
