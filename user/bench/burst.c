@@ -26,9 +26,9 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		40	/* of subject and peer in turn, because CPUs may change */
+#define ROUNDS		40	/* subject and peer take rounds in turn, because CPUs may change */
 #define AWAKE_BATCHES	50	/* a round */
-#define AWAKE_BATCH	200	/* round trips a sample */
+#define AWAKE_BATCH	200	/* round trips that make one sample */
 #define ASLEEP_TRIPS	50	/* trips in a round, each of which is a sample */
 #define WORK_TRIPS	8
 #define WORK_NS		1500000

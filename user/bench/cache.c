@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the compilation cache: the preparation of MobileNetV2 and of a keyword spotter of LSTM
- * layers (float32) from their two files. The floor maps one file and hashes the other. The peer
- * prepares the model without files. It also runs plans that were saved when a model was hot.
- * Without an argument, it measures the worker's part in this process. With --vm it measures through
- * libnnaccel, the module and the engine, without a head line.
+ * layers (float32) from their two files. The lower bound is the time to map one file and hash the
+ * other. The peer prepares the model without files. It also runs plans that were saved after many
+ * executions of their model. Without an argument, it measures the worker's part in this process.
+ * With --vm it measures through libnnaccel, the module and the engine, without a head line.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -178,7 +178,7 @@ static void save(struct worker *w)
 	nn_model_free(model);
 }
 
-/* Figures of a network, whose names begin with `prefix`. */
+/* Prints the figures of a network, whose names begin with `prefix`. */
 static void report(const char *prefix, const char *where, double floors[RUNS],
 		   double cacheds[RUNS], double colds[RUNS])
 {

@@ -79,7 +79,7 @@ static double time_run(const struct subject *s)
 	return now_us() - start;
 }
 
-/* Runs some times, for at least this long. */
+/* Runs the subject several times, for at least the given time. */
 static void warm_up(const struct subject *s, double us)
 {
 	double start = now_us();
@@ -95,9 +95,9 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 }
 
 /*
- * Runs both in turn, so that other work of the machine disturbs both. If the peer's
- * threads spin for long after its last run, turns are longer. Then we wait until they
- * sleep, and until the CPU is awake again.
+ * Runs subject and peer in turn, so that other work of the machine disturbs both. If the peer's
+ * threads spin for long after its last run, each turn is longer. Then we wait until they sleep, and
+ * until the CPU is awake again.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
@@ -235,7 +235,7 @@ static double measure_rss(subject_fn *make)
 	return in_child(rss_of, &make);
 }
 
-/* A network that has been described, and the function that makes its subject. */
+/* A network's description, and the function that makes its subject. */
 struct first {
 	const struct net *net;
 	subject_fn *make;
@@ -302,7 +302,10 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/* Prints the least that a first result can take, like compare_first(): a run, a copy of weights. */
+/*
+ * Prints the lower bound for a first result, like compare_first(): one run, and a copy of the
+ * weights.
+ */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -433,7 +436,7 @@ static const struct {
 	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
 };
 
-/* Networks of images and sequences that people run. `compute --nets` measures their best times. */
+/* Image and sequence networks that people run. `compute --nets` measures their best times. */
 static const struct {
 	const char *name;
 	net_fn *make;
@@ -470,7 +473,7 @@ static void compare_nets(const char *what, bool prepare)
 	}
 }
 
-/* Compares both with the instructions of an older CPU. */
+/* Compares subject and peer with the instructions of an older CPU. */
 static int compare_level(const char *level)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures as every benchmark prints them: lines of tab-separated values.
+ * The output format of every benchmark: lines of tab-separated values.
  */
 #ifndef NN_BENCH_FIGURE_H
 #define NN_BENCH_FIGURE_H

@@ -16,7 +16,7 @@
 
 #define MIB		(1UL << 20)
 #define COPY_BYTES	(16 * MIB)
-#define COPIES		60	/* copies of each subject, in turn */
+#define COPIES		60	/* copies of each subject; subjects take turns */
 #define EXECUTIONS	200	/* the same */
 
 static struct nna_device *device;
@@ -121,7 +121,7 @@ static void bench_copies(void)
 	nna_prepared_model_free(p);
 }
 
-/* Half a MiB in, half a MiB out. */
+/* The model's input and output have half a MiB each. */
 static void execute(struct nna_burst *burst, struct nna_memory *m)
 {
 	const struct nna_argument in = { .length = MIB / 2 };

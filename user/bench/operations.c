@@ -21,9 +21,9 @@
 /*
  * An operation's inputs, then its outputs. `f32[1,2]` is an input of the model, `=f32[1,2]` a
  * constant of noise, `=i32[2]{1,2}` a constant of those values. `i3`, `b1` and `f0.5` are scalars.
- * `-` is an omitted input, `-s16[1]` an omitted input of that type. Types are f32, f16, u8, i8, q8,
- * i32, s16 and b8; int8 and uint8 are quantised by *scale+zero. A `%` behind the dimensions makes a
- * tensor boxes.
+ * `-` is an omitted input, `-s16[1]` an omitted input of type s16. Types are f32, f16, u8, i8, q8,
+ * i32, s16 and b8; int8 and uint8 are quantised by *scale+zero. A tensor with `%` after its
+ * dimensions contains boxes.
  */
 struct shape {
 	const char *name;
@@ -54,7 +54,7 @@ static void fail(const char *name, const char *what)
 	exit(1);
 }
 
-/* Fills memory with noise that is a valid number in every type, and no index out of range. */
+/* Fills memory with noise that is valid in every type, and small enough for an index. */
 static void fill(int32_t type, void *to, size_t bytes)
 {
 	static uint32_t state = 1;
@@ -71,7 +71,7 @@ static void fill(int32_t type, void *to, size_t bytes)
 		((uint8_t *)to)[i] &= 1;
 }
 
-/* Boxes in an image of 320 by 320, their corners in order. */
+/* Makes boxes in an image of 320 by 320, their corners in order. */
 static void fill_boxes(float *to, size_t count)
 {
 	fill(NN_TENSOR_FLOAT32, to, count * sizeof(*to));
@@ -341,7 +341,7 @@ static void measure(const struct shape *s, uint32_t preference)
 	free((void *)m.pool.base);
 }
 
-/* Names of operations, or the beginnings of some, leave the others out. */
+/* Arguments are names of operations, or their beginnings; only these operations are measured. */
 int main(int argc, char **argv)
 {
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");

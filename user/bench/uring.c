@@ -14,8 +14,8 @@
 #define ELEMENTS	16
 #define SIZE		(ELEMENTS * sizeof(float))
 #define MOST		32	/* in flight */
-#define COUNT		320	/* executions of a turn */
-#define TURNS		9	/* turns of each subject, one after the other */
+#define COUNT		320	/* executions of a subject before the next one's turn */
+#define TURNS		9	/* turns that each subject gets */
 
 enum { IOCTL, QD1, QD8, QD32, SUBJECTS };
 
@@ -41,7 +41,7 @@ static void check(enum nn_status status)
 	exit(1);
 }
 
-/* out = in + in: as little as an execution can be. */
+/* out = in + in: an execution with as little work as possible. */
 static const struct nn_model *small_model(void)
 {
 	static const _Alignas(8) int32_t none;
@@ -137,7 +137,7 @@ static void run_ioctl(void)
 		check(nna_execute(b.prepared, &b.request, NULL, NULL, &b.err));
 }
 
-/* Executions per second in one turn. */
+/* Returns the executions per second in one turn. */
 static double turn(int subject)
 {
 	uint64_t start_ns = clock_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Buffers of memory domains: device memory that executions read and write, and that this process
- * only copies to and from. The kernel knows only bytes; this file keeps the shapes.
+ * only copies to and from. The kernel knows only the buffers' bytes; this file keeps their shapes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/* A buffer of open size begins with whole elements that fill a page or nearly. */
+/* A buffer of unknown size begins with as many whole elements as fit into a page. */
 #define FIRST_CAPACITY 4096
 
 /* Initial size of a device's table. */
@@ -659,7 +659,10 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 		     uint32_t num_shapes, bool *again)
 {
 	*again = false;
-	/* The execution most likely never began; otherwise the kernel knows the buffer's state. */
+	/*
+	 * The failed execution most likely never began; otherwise the kernel knows the buffer's
+	 * state.
+	 */
 	if (status == NN_INVALID_ARGUMENT)
 		return;
 	for (uint32_t i = 0; i < request->num_outputs; i++) {

@@ -40,7 +40,7 @@ struct nna_burst {
 	struct nna_slots slots;
 
 	atomic_flag busy;		/* set by the thread that owns the following fields */
-	bool broken;			/* the rings are out of step and unusable */
+	bool broken;			/* the two ends disagree, so the rings are unusable */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
 	uint32_t capacity;
@@ -257,13 +257,16 @@ void nna_burst_free(struct nna_burst *burst)
 
 /* ---- execution ---- */
 
-/* Returns whether the request fits, and its longest possible result too. */
+/* Returns whether the request and its longest possible result fit into the rings. */
 static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 {
 	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
 	uint64_t result = 2 + (uint64_t)r->num_outputs * (1 + NN_MAX_RANK);
 
-	/* Only the kernel may judge the state of buffers. */
+	/*
+	 * Only the kernel knows the state of buffers, so a request with buffers does not use the
+	 * rings.
+	 */
 	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
 }
 

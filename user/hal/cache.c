@@ -17,7 +17,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/* Number of times that sizes are requested if they change meanwhile. */
+/* Maximum number of requests for the sizes, which may change meanwhile. */
 #define SAVE_TRIES 3
 
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -77,7 +77,7 @@ static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepa
 				err);
 }
 
-/* Checks what can be seen of an entry here. */
+/* Checks the properties of an entry that need no other process. */
 static enum nn_status check_sizes(const struct nna_cache_files *files, struct nn_error *err)
 {
 	uint64_t bytes = 0;
@@ -166,7 +166,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 
 /* ---- saving ---- */
 
-/* Memory that the engine writes the parts to. */
+/* Memory to which the engine writes the parts. */
 struct parts {
 	uint32_t num_model, count;
 	struct nna_memory *memories[NNA_MAX_CACHE_FILES];
@@ -232,7 +232,7 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	return status;
 }
 
-/* Refuses an answer that is longer than its room. */
+/* Rejects an answer that is longer than its memory. */
 static enum nn_status check_parts(const struct parts *parts, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < parts->count; i++) {
@@ -248,8 +248,8 @@ static enum nn_status check_parts(const struct parts *parts, struct nn_error *er
 }
 
 /*
- * Gets the parts into memory of this process. If all parts are empty, compilation was deferred.
- * `err` must not be NULL, and stays empty on success.
+ * Has the engine write the parts to memory of this process. If all parts are empty, compilation was
+ * deferred. `err` must not be NULL, and stays empty on success.
  */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 				const struct nna_cache *cache, struct parts *parts,

@@ -25,10 +25,10 @@ struct nna_deferred {
 	_Atomic(uint64_t) executions;
 	/* the execution after which to save; NEVER while a thread saves */
 	_Atomic(uint64_t) next;
-	bool is_last;	/* set only by the thread: this save is of the tuned model */
+	bool is_last;	/* this save has the tuned model; set only by the thread */
 	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_t thread;
-	pid_t process;	/* process that has the thread; a forked child does not have it */
+	pid_t process;	/* process in which the thread runs; a forked child does not have it */
 	bool has_thread;
 };
 
@@ -72,8 +72,8 @@ static void *save(void *arg)
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (put_off) {
 		/*
-		 * The execution has only begun, because it waits for a fence. The plan may exist at
-		 * a later execution.
+		 * The reported execution has only begun, because it waits for a fence. A later
+		 * execution may find the plan.
 		 */
 		atomic_store(&deferred->next, atomic_load(&deferred->executions) + 1);
 		return NULL;

@@ -14,7 +14,9 @@
 void nna_deferred_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			bool put_off);
 
-/* Notes that an execution has succeeded, or begun behind a fence; for any number of threads. */
+/*
+ * Records that an execution has succeeded, or waits for a fence; any number of threads may call it.
+ */
 void nna_deferred_executed(struct nna_prepared_model *prepared);
 
 /* Waits for a save in progress, and closes the handles. */

@@ -208,7 +208,7 @@ static enum nn_status query_info(struct nna_device *device, struct nn_device_inf
 	return status ? status : nn_device_info_decode(&answer, size, info, err);
 }
 
-/* Called under info_lock. If the list equals the last one, the last one is used. */
+/* Called under info_lock. If the new list equals the last one, the last one stays in use. */
 static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
 {
 	struct nna_extensions *e, *last = device->extensions;
@@ -246,7 +246,7 @@ void nna_device_expect_worker(struct nna_device *device)
 
 /*
  * Called under info_lock. Returns whether to query the engine again for information about worker
- * number `of` (0 without a worker). Without an engine, known information stays.
+ * number `of` (0 without a worker). Without an engine, the known information stays valid.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

@@ -15,7 +15,9 @@
 #include "direct.h"
 #include "watcher.h"
 
-/* Lists of extensions. They live as long as their device: callers have pointers into them. */
+/*
+ * Lists of extensions. They live as long as their device, because callers have pointers into them.
+ */
 struct nna_extensions {
 	struct nna_extensions *older;
 	struct nn_device_extension *list;
@@ -33,7 +35,7 @@ struct nna_device {
 
 	/*
 	 * The engine's description of itself, and the worker that gave it. A new worker may belong
-	 * to another engine, and is queried again.
+	 * to another engine, so it is queried again.
 	 */
 	pthread_mutex_t info_lock;	/* held during queries */
 	atomic_uint worker;		/* number of the worker expected now, from 1 */
@@ -52,7 +54,9 @@ struct nna_device {
 	uint32_t buffers_size;
 	uint32_t first_free;		/* first free place; all earlier places are used */
 
-	/* Answers of fenced executions. No other lock is held when this one is taken. */
+	/*
+	 * The fetched answers of fenced executions. No other lock is held when this one is taken.
+	 */
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 

@@ -24,8 +24,8 @@
 #include "ring/ring.h"
 
 /*
- * The module's defaults: a late execution returns after the first time, and its worker is killed
- * after the second.
+ * The module's defaults: an overdue execution returns after the first time, and its worker is
+ * killed after the second.
  */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S
@@ -42,7 +42,7 @@ struct object {
 	enum object_kind kind;
 	bool has_id;			/* the object is not destroyed yet */
 	unsigned int uses;	/* number of references: its id, models, slots and commands */
-	/* the session that knows the pool, or has the model or layout */
+	/* the session that has the pool, the model or the layout */
 	uint32_t session;
 	/* a pool */
 	int file;
@@ -61,11 +61,14 @@ struct object {
 	uint32_t num_roles;
 };
 
-/* A command. Its sender frees it or, if no sender waits any more, the reader of its answer. */
+/*
+ * A command. The thread that sent it frees it; if that thread has given up, the thread that reads
+ * its answer does.
+ */
 struct call {
 	struct call *next;
 	struct nnaccel_cmd head;
-	struct object **objects;	/* objects of the grants, with a reference each */
+	struct object **objects;	/* the granted objects, with a reference to each */
 	struct nnaccel_grant *grants;
 	struct nnaccel_arg *args;
 	struct nnaccel_cmd_role *roles;
@@ -175,7 +178,7 @@ static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 		pthread_cond_broadcast(&d->changed);
 }
 
-/* Returns when the engine has to have answered; UINT64_MAX: never. */
+/* Returns the time by which the engine must answer; UINT64_MAX if there is no limit. */
 static uint64_t end_ns(const struct direct *d)
 {
 	uint64_t first_ns = UINT64_MAX;
@@ -224,7 +227,10 @@ static void *read_answers(void *arg)
 	return NULL;
 }
 
-/* Closes a dead connection. Called and returns with the lock held, but releases it meanwhile. */
+/*
+ * Closes a dead connection. The lock is held at the call and at the return, but released in
+ * between.
+ */
 static void disconnect(struct direct *d)
 {
 	while (d->is_ending)
@@ -253,7 +259,7 @@ static void notify(struct direct *d, const struct nnaccel_cmd *notice)
 	struct nnaccel_cmd head = *notice;
 
 	head.size = sizeof(head);
-	/* An engine that reads nothing for this long has failed. */
+	/* An engine that reads no message for this long has failed. */
 	if (d->is_connected && !packet_send(d->commands, &head, sizeof(head), -1))
 		die(d);
 }
@@ -645,7 +651,9 @@ static int do_supported(struct direct *d, struct nnaccel_supported *s, struct ca
 	return 0;
 }
 
-/* Sends a model, which holds the pools that the command names. *id is 0 on failure. */
+/*
+ * Sends a model, which takes a reference to each pool that the command names. *id is 0 on failure.
+ */
 static int make_model(struct direct *d, struct call **call, uint32_t *id)
 {
 	struct call *c = *call;
@@ -1046,7 +1054,7 @@ static bool burst_is_alive(const struct direct *d, const struct burst *b)
 	return d->is_connected && b->session == d->session;
 }
 
-/* Frees a burst that is in no list. The engine sees that it is dead when it gets the notice. */
+/* Frees a burst that is in no list. The engine learns from the notice that the burst is dead. */
 static void burst_free(struct direct *d, struct burst *b)
 {
 	if (b->status && b->status != MAP_FAILED)
@@ -1266,7 +1274,7 @@ static struct call *call_of(const struct nnaccel_submit *s)
 	return call_new(kinds[s->kind], num_grants, num_args);
 }
 
-/* Returns whether this kind of work starts a session, because any worker can do it. */
+/* Returns whether any worker can do this kind of work, so that it may start a session. */
 static bool wants_session(uint32_t kind)
 {
 	return kind == NNACCEL_WORK_QUERY || kind == NNACCEL_WORK_SUPPORTED ||
@@ -1396,7 +1404,10 @@ struct direct *direct_open(const char *path)
 
 void direct_close(struct direct *d)
 {
-	/* A forked child does not have the reader, and perhaps not the lock. */
+	/*
+	 * A forked child does not have the reader thread, and its lock may be held by a thread of
+	 * the parent.
+	 */
 	if (d->process != getpid())
 		return;
 	pthread_mutex_lock(&d->lock);

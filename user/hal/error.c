@@ -42,7 +42,7 @@ static const struct {
 	{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the kernel has no memory left" },
 	{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "this process has too many files open" },
 	{ ENFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the system has too many files open" },
-	/* The buffer has no contents, or not yet. */
+	/* The buffer has no contents, or an execution is still writing them. */
 	{ ENODATA, NN_GENERAL_FAILURE, "nothing was written to the buffer" },
 	{ EBUSY, NN_GENERAL_FAILURE, "the buffer is being written, or is to be while it is read" },
 	/* The caller made an invalid request. */
@@ -67,7 +67,7 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 	const char *text = strerrordesc_np(error);
 	size_t i;
 
-	/* EACCES has two meanings; for NNACCEL_INFO it has only this one. */
+	/* EACCES has two meanings, but only one of them for NNACCEL_INFO. */
 	if (error == EACCES && nna_device_call(device, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
 			       "process: each must open its own", call);

@@ -307,7 +307,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	status = nna_call_translate(&c, &o, err);
 	if (!status) {
 		status = submit(&c, &again, err);
-		/* A buffer of open size has grown to the requested size; try once more. */
+		/* A buffer of unknown size has grown to the requested size; execute once more. */
 		if (again) {
 			nna_error_clear(err);
 			status = submit(&c, &again, err);

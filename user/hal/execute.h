@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps that synchronous, fenced and submitted executions share: begin (check and hold),
+ * The steps of synchronous, fenced and submitted executions: begin (check and take references),
  * translate, submit, read back, end (release). Only submitting differs between them.
  */
 #ifndef NN_HAL_EXECUTE_H
@@ -13,7 +13,7 @@
 #define SMALL_OUTPUTS	4
 #define SMALL_POOLS	8
 
-/* A call. Its arrays are in `small`, or in one heap block. */
+/* A call. The call's arrays are in `small`, or in one heap block. */
 struct nna_call {
 	const struct nna_prepared_model *prepared;
 	const struct nna_request *request;
@@ -74,7 +74,10 @@ enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execut
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
 
-/* Gives shapes and times of a call with that status to what nna_take_results() took. */
+/*
+ * Writes shapes and times of a call with the given status to the results that nna_take_results()
+ * prepared.
+ */
 enum nn_status nna_call_results(const struct nna_call *call, enum nn_status status,
 				const struct nna_results *to, struct nn_error *err);
 

@@ -86,7 +86,7 @@ static struct nna_fence **find(struct nna_device *device, int fd)
 	return at;
 }
 
-/* Forgets an old answer, because a new execution's file has the same number. */
+/* Drops the stored answer of an older execution whose file had the same number. */
 static void forget(struct nna_device *device, int fd)
 {
 	struct nna_fence **at, *old;
@@ -100,7 +100,7 @@ static void forget(struct nna_device *device, int fd)
 	free(old);
 }
 
-/* Submits the execution; its file gives the answer. Buffers get their future shapes here. */
+/* Submits the execution; its file gives the answer. Declares the future shapes of buffers. */
 static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struct nn_error *err)
 {
 	struct nna_device *device = c->prepared->device;

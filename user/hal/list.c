@@ -62,7 +62,7 @@ static void read_entry(const char *node, struct nna_device_entry *entry)
 	entry->is_ready = !strcmp(state, "ready");
 }
 
-/* Compares by number; "nnaccel" is number 0. */
+/* Compares two names by their number; "nnaccel" is number 0. */
 static int by_number(const struct dirent **a, const struct dirent **b)
 {
 	return strverscmp((*a)->d_name, (*b)->d_name);
@@ -96,7 +96,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	if (found < 0 && errno == ENOMEM)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "device list: out of memory");
 	*count = 0;
-	/* Without sysfs only the first device can be found. */
+	/* Without sysfs only the first device is found. */
 	if (found < 0 && !access(NNA_DEVICE_PATH, F_OK)) {
 		memset(&entry, 0, sizeof(entry));
 		strcpy(entry.path, NNA_DEVICE_PATH);

@@ -32,7 +32,10 @@ static void write_to_stderr(void *context, enum nna_log_level level, const char 
 	fprintf(stderr, "nnaccel: %s: %s\n", nna_log_level_name(level), line);
 }
 
-/* The sink of lines. It is never freed, because a replaced one may still be in use. */
+/*
+ * The function that gets the lines of the log. It is never freed, because a replaced one may still
+ * be in use.
+ */
 struct sink {
 	nna_log_fn *fn;
 	void *context;
@@ -61,7 +64,7 @@ static void choose_level(void)
 
 /* A buffer that receives the errors of this thread's calls in place of the log. */
 static _Thread_local struct {
-	char *line;			/* line for errors; NULL if they go to the sink */
+	char *line;			/* buffer for errors; NULL if they go to the log */
 	size_t size;
 } kept;
 

@@ -46,7 +46,7 @@ static void memory_delete(struct nna_memory *m)
 	free(m);
 }
 
-/* Creates a memory's pool by an ioctl() whose result `id` points to. Returns 0 or an errno. */
+/* Creates a memory's pool by an ioctl() that writes its result to *id. Returns 0 or an errno. */
 static int make_pool(struct nna_memory *m, unsigned long request, void *argument,
 		     const uint32_t *id)
 {

@@ -16,7 +16,7 @@ struct nna_memory {
 	atomic_bool has_slots;		/* the memory may be in the slots of a burst */
 	uint64_t offset;		/* offset of the memory's first byte in the pool */
 	uint64_t size;
-	/* the memory is an image, which is always used whole; the size is that of its rows */
+	/* the memory is an image, which is always used as a whole; `size` is that of its rows */
 	bool is_formatted;
 
 	pthread_mutex_t map_lock;

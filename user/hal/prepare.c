@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prepares a model: check and hold, translate into a sealed memfd with the serialised model, submit
- * to the engine, read back, release.
+ * Prepares a model: checks it and takes references, serialises it into a sealed memfd, submits that
+ * to the engine, reads the answer, and releases.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,8 +24,8 @@
 #define PAUSE_US 10000
 
 /*
- * A model in transit: the pool of its serialised form, and the pools of its constants, which are
- * held.
+ * A model on its way to the engine: the pool of its serialised form, and references to the pools of
+ * its constants.
  */
 struct sent_model {
 	struct nna_memory *const *memories;
@@ -229,7 +229,10 @@ static enum nn_status ask_supported(struct nna_device *device, const struct sent
 	return NN_OK;
 }
 
-/* Replaces a memory that could not be imported by a truncated file, which has the same effect. */
+/*
+ * Replaces a memory that could not be imported by a truncated file, which the engine cannot read
+ * either.
+ */
 static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
 				       struct nna_memory **memory, struct nn_error *err)
 {
@@ -321,7 +324,7 @@ static bool wants_keep(const struct nna_prepare_options *options)
 struct nna_preparation {
 	struct nna_device *device;	/* held */
 	uint32_t id;	/* id of the submission; 0 if it has ended or was never submitted */
-	int error;			/* errno with which it ended, or 0 */
+	int error;			/* errno with which the submission ended, or 0 */
 	bool was_past;			/* the deadline, at the start */
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];
@@ -330,7 +333,7 @@ struct nna_preparation {
 	struct nna_signature *signature;
 };
 
-/* Hands a model over. Without `waits` the answer is fetched later. */
+/* Hands a model over to the engine. Without `waits` the answer is fetched later. */
 static enum nn_status submit(struct nna_preparation *p, const struct sent_model *sent, bool waits,
 			     struct nn_error *err)
 {
@@ -442,14 +445,17 @@ static enum nn_status make_signature(struct nna_device *device, const struct nn_
 	const struct nn_device_extension *extensions = NULL;
 	uint32_t count = 0;
 
-	/* Without extensions only their types are unknown, and only buffers need these. */
+	/*
+	 * If the device's extensions are not known, only their types are missing, which only
+	 * buffers need.
+	 */
 	if (nna_signature_needs_extensions(model))
 		nna_device_get_extensions(device, &extensions, &count, NULL);
 	*signature = nna_signature_create(model, extensions, count);
 	return *signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
 }
 
-/* Starts a preparation, whose memory is the caller's. */
+/* Starts a preparation; the caller owns its memory. */
 static enum nn_status start(struct nna_preparation *p, struct nna_device *device,
 			    const struct nn_model *model, struct nna_memory *const *memories,
 			    const struct nna_prepare_options *options, bool waits,
@@ -488,7 +494,7 @@ bool nna_preparation_has_ended(struct nna_preparation *p, uint32_t *thousandths)
 	return true;
 }
 
-/* Waits for the end. */
+/* Waits for the end of the preparation. */
 static void await(struct nna_preparation *p)
 {
 	const struct nna_prepare_options *o = &p->options;

@@ -25,7 +25,7 @@ enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
 					const struct nna_prepare_options *options,
 					struct nn_error *err);
 
-/* Creates the handle of a model in the kernel; on failure it destroys the model. */
+/* Creates a handle for a model of the kernel; on failure it destroys the model. */
 enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 				      const struct nna_prepare_options *options,
 				      struct nna_prepared_model **prepared, struct nn_error *err);

@@ -11,7 +11,10 @@
 
 #include "base/sized.h"
 
-/* Maximum size of a structure, now and later; a larger size was not initialised. */
+/*
+ * Maximum size of a structure in this and later versions; a larger size was not initialised by the
+ * caller.
+ */
 #define NNA_MAX_STRUCT 4096
 
 /*

@@ -23,8 +23,8 @@ struct nna_slots {
 	/* Slots by memory; after a collision a slot is in the next free place. */
 	struct nna_slot *table;
 	uint32_t size;			/* a power of two, or 0 */
-	uint32_t taken;			/* places that hold or held a memory */
-	uint32_t count;			/* places that hold a memory */
+	uint32_t taken;			/* number of places that hold or held a memory */
+	uint32_t count;			/* number of places that hold a memory */
 };
 
 void nna_slots_init(struct nna_slots *slots);

@@ -76,7 +76,10 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 	if (!status)
 		status = nna_call_begin(&s->call, prepared, &s->request, err);
 	if (!status) {
-		/* Check now that this works; the caller's attributes may be freed afterwards. */
+		/*
+		 * Check now that the attributes can be encoded; the caller may free them
+		 * afterwards.
+		 */
 		status = nna_call_translate(&s->call, &s->options, err);
 		if (status)
 			nna_call_end(&s->call);

@@ -84,7 +84,7 @@ static int start(struct nna_device *device)
 
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd)
 {
-	/* EPOLLHUP is always reported, and once is enough. */
+	/* Epoll always reports EPOLLHUP, and one report is enough. */
 	struct epoll_event hup = { .events = EPOLLET, .data.ptr = burst };
 	int error = device->watcher.epoll < 0 ? start(device) : 0;
 

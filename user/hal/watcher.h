@@ -23,7 +23,7 @@ void nna_watcher_init(struct nna_watcher *watcher);
 void nna_watcher_destroy(struct nna_watcher *watcher);
 
 /*
- * Watches a burst's file until it is closed. Called under the device's bursts_lock, which the
+ * Watches a burst's file until it is closed. The caller holds the device's bursts_lock, which the
  * thread takes to look the burst up. Returns 0, or an errno.
  */
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd);

@@ -133,9 +133,9 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 
 /* The state of a subgraph while references between subgraphs are walked. */
 struct visit {
-	uint32_t parent;	/* the subgraph that led here */
-	uint32_t next;		/* operand to look at next */
-	uint32_t height;	/* height of the tree of subgraphs below, with this one */
+	uint32_t parent;	/* the subgraph that refers to this one on the current path */
+	uint32_t next;		/* operand to examine next */
+	uint32_t height;	/* height of the tree of subgraphs below, this one included */
 	bool open;		/* the subgraph is on the path from the root to the current one */
 };
 

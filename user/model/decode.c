@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes an untrusted serialised model. Every section is a queue that yields no more than the
- * header promised.
+ * Decodes an untrusted serialised model. Every section is a queue of as many records as the header
+ * says.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct reader {
 	uint32_t indices_left;
 	uint32_t scales_left;
 	uint32_t bytes_left;
-	/* Next places in the model's allocation. */
+	/* The next unused places in the model's allocation. */
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	char *names;

@@ -7,7 +7,7 @@
 
 #include "wire.h"
 
-/* Totals of a model; wider than the header's counts, so that they cannot overflow. */
+/* Totals of a model; their type is wider than the header's counts, so that they cannot overflow. */
 struct totals {
 	uint64_t operands;
 	uint64_t operations;

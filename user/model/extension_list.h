@@ -23,7 +23,7 @@ struct extension_record {
 	uint32_t version;
 	uint32_t num_types;
 	uint32_t num_operations;
-	uint32_t oem;			/* 1 if it has the OEM operation */
+	uint32_t oem;			/* 1 if the extension has the OEM operation */
 };
 
 struct extension_item {

@@ -88,7 +88,7 @@ static uint64_t up_to_64(const uint8_t *s, size_t n)
 	return mix(rotate(e + f, 43) + rotate(g, 30) + h, e + rotate(f + a, 18) + g, multiplier);
 }
 
-/* A weak hash of 32 bytes with two seeds. */
+/* Computes FarmHash's weak hash of 32 bytes with two seeds. */
 static struct pair weak(const uint8_t *s, uint64_t a, uint64_t b)
 {
 	uint64_t z = word(s + 24), c;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The fingerprint of `size` bytes. Source: the published FarmHash algorithm. */
+/* Returns the fingerprint of `size` bytes. Source: the published FarmHash algorithm. */
 uint64_t nn_fingerprint64(const void *data, size_t size);
 
 #endif /* NN_MODEL_FINGERPRINT_H */

@@ -16,7 +16,9 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 	*size = 0;
 	if (operand->rank > NN_MAX_RANK)
 		return false;
-	/* The known dimensions must fit, or the unknown ones never can. */
+	/*
+	 * The product of the known dimensions must not be too large, whatever the unknown ones are.
+	 */
 	for (i = 0; i < operand->rank; i++)
 		if (operand->dims[i] && __builtin_mul_overflow(known, operand->dims[i], &known))
 			return false;

@@ -30,7 +30,7 @@ static inline bool times_are_asked(const struct nn_attributes *attributes)
 	       !strcmp(attributes->list[0].extension, TIMES_EXTENSION);
 }
 
-/* Adds an operation if there is room. */
+/* Adds the times of an operation if there is room. */
 static inline void times_add(struct nn_times *times, uint32_t index, int32_t type, uint64_t begin_ns,
 			     uint64_t end_ns)
 {

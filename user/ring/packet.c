@@ -13,7 +13,7 @@ _Static_assert(offsetof(struct nnaccel_datum_request, size) ==
 
 #define TEXT_BYTES sizeof(((struct nnaccel_datum *)NULL)->u.text)
 
-/* The room that is left for writing; `end` is one past the last datum. */
+/* The remaining room for writing; `end` is one past the last datum. */
 struct writer {
 	struct nnaccel_datum *next;
 	struct nnaccel_datum *end;
@@ -172,8 +172,7 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 }
 
 /*
- * The data that are left for reading; `end` is one past the last datum. `why` is the first fault,
- * or NULL.
+ * The remaining data to read; `end` is one past the last datum. `why` is the first fault, or NULL.
  */
 struct reader {
 	const struct nnaccel_datum *next;
@@ -201,7 +200,7 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 	return r->next++;
 }
 
-/* True where no flag and no rank is set and the words from `used` on are 0. */
+/* Returns whether no flag and no rank are set, and the words from `used` on are 0. */
 static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 {
 	uint32_t rest = (uint32_t)datum->flags | datum->rank;
@@ -364,7 +363,10 @@ static inline bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 	return take_dims(r, NNACCEL_DATUM_SHAPE_DIMENSION, shape->rank, shape->dims);
 }
 
-/* Reads a text that takes the rest of the packet: no 0 may be inside, and only 0 behind it. */
+/*
+ * Reads a text that takes the rest of the packet: it contains no 0 byte, and only 0 bytes follow
+ * it.
+ */
 static bool take_message(struct reader *r, char *message)
 {
 	const struct nnaccel_datum *datum;

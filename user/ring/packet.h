@@ -38,7 +38,7 @@ struct nn_result {
 	uint64_t driver_ns;
 	struct nnaccel_shape *shapes;
 	uint32_t max_outputs;
-	char *message;		/* the fault, "" without a fault or text. NULL: encode no message */
+	char *message;		/* the engine's message, "" without one. NULL: encode no message */
 };
 
 /*

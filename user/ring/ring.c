@@ -28,11 +28,11 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 /* Longest sleep between two looks at the status page, unless the user of an end says so. */
 #define SLICE_NS 100000000
 
-/* Looks before the clock is read, and what is learned of a wait that they end, in ns. */
+/* Looks before the clock is read, and the length in ns that is learned for a wait that they end. */
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
 
-/* Lines behind the first that most packets have at most. */
+/* Maximum number of lines after the first one in most packets. */
 #define CLAIMED_LINES 2
 
 /* Looks between two readings of the clock. */
@@ -76,7 +76,7 @@ static void claim(const struct nnaccel_line *line)
 #endif
 }
 
-/* Sleeps while the word has the value, until then at most. True: time was up. */
+/* Sleeps while the word has the value, until then at most. Returns true if the time was up. */
 static bool futex_wait(const uint32_t *word, uint32_t value, uint64_t until_ns)
 {
 	struct timespec until = {
@@ -116,7 +116,7 @@ static const struct nnaccel_line *rx_line(const struct nn_ring *ring, uint32_t i
 	       i;
 }
 
-/* The line behind, and which time round that is. */
+/* The next line's index, and the number of the lap that it belongs to. */
 static void advance(const struct nn_ring *ring, uint32_t *line, uint32_t *lap)
 {
 	if (++*line == ring->map.lines) {
@@ -217,7 +217,7 @@ static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 	return need <= ring->map.lines - used ? NN_RING_OK : NN_RING_AGAIN;
 }
 
-/* The first n datums of a line; whole lines, which most are, in one go. */
+/* Copies the first n datums of a line; whole lines, which are usual, are copied at once. */
 static inline void copy_datums(struct nnaccel_datum *to, const struct nnaccel_datum *from,
 			       uint32_t n)
 {
@@ -323,7 +323,7 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 
 /* ---- receiving ---- */
 
-/* False while the line is as the last time round left it. */
+/* Returns false while the line still has the contents of the previous lap. */
 static bool line_changed(const struct nn_ring *ring)
 {
 	return load(&rx_line(ring, ring->rx_line)->sequence) != ring->rx_lap - 1;
@@ -334,7 +334,7 @@ bool nn_ring_has_packet(const struct nn_ring *ring)
 	return line_changed(ring);
 }
 
-/* Copies the packet at rx_line, whose first line has arrived. It does not change the end. */
+/* Copies the packet at rx_line, whose first line has arrived. Does not change the end's state. */
 static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnaccel_datum *datums,
 				       uint32_t *size)
 {
@@ -382,7 +382,7 @@ static void claim_lines(const struct nn_ring *ring)
 	}
 }
 
-/* Gives the lines of a packet of n datums back. */
+/* Frees the lines of a packet of n datums for the sender. */
 static void free_lines(struct nn_ring *ring, uint32_t n)
 {
 	uint32_t lines = nn_ring_lines(n);

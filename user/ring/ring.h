@@ -17,9 +17,9 @@
 /* The result of a call on an end. */
 enum nn_ring_result {
 	NN_RING_OK = 0,
-	NN_RING_AGAIN,		/* no packet, or no room for one; or the time is up */
+	NN_RING_AGAIN,		/* no packet, no room for one, or the time is up */
 	NN_RING_TOO_BIG,	/* the packet is longer than the ring, or has no datum */
-	NN_RING_BROKEN,		/* the other end's data cannot be a ring: give the burst up */
+	NN_RING_BROKEN,		/* the other end's data cannot be a ring */
 	NN_RING_DEAD,		/* the status page says that the burst is dead */
 };
 
@@ -47,15 +47,15 @@ struct nn_ring {
 	struct nn_ring_map map;
 	struct nn_waiter waiter;	/* for packets */
 	uint64_t slice_ns;		/* longest sleep between two looks at the status page */
-	uint32_t tx_line;		/* line of the next packet to send; counts all rounds */
+	uint32_t tx_line;		/* line of the next packet to send, counted over all laps */
 	uint32_t tx_lap;
 	uint32_t tx_sent;		/* lines sent */
 	uint32_t tx_freed;	/* number of sent lines that the other end is known to have read */
-	uint32_t rx_line;		/* line of the next packet to receive; counts all rounds */
+	uint32_t rx_line;		/* line of the next packet to read, counted over all laps */
 	uint32_t rx_lap;
 	uint32_t rx_taken;		/* lines read */
-	bool owes_wake;			/* freed lines since it last checked for a waiting sender */
-	bool slept;			/* the wait that goes on has slept */
+	bool owes_wake;			/* freed lines since the last check for a waiting sender */
+	bool slept;			/* the current wait has slept */
 };
 
 /* Bytes of a region with a ring of this many datums, not rounded to pages; its lines. */
@@ -99,15 +99,15 @@ enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_dat
 enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 				    uint32_t *count, uint64_t until_ns);
 
-/* True where nn_ring_try_receive() would find a packet, or a line that breaks the ring. */
+/* Returns whether nn_ring_try_receive() would find a packet, or a line that breaks the ring. */
 bool nn_ring_has_packet(const struct nn_ring *ring);
 
-/* True once the kernel has marked the burst dead. */
+/* Returns whether the kernel has marked the burst dead. */
 bool nn_ring_is_dead(const struct nn_ring *ring);
 
 /*
- * Ends the burst: calls of the other end return BROKEN from now on. It is for an end that found
- * the other one's data wrong.
+ * Ends the burst: calls of the other end return BROKEN from now on. An end calls it if it found
+ * wrong data of the other end.
  */
 void nn_ring_break(struct nn_ring *ring);
 

@@ -12,7 +12,10 @@
 /* The longest spin; a longer budget becomes this one. */
 #define MAX_SPIN_US 100000
 
-/* Assumed lateness of timed sleeps until one was measured: the kernel's slack and a wake-up. */
+/*
+ * Assumed lateness of timed sleeps before the first measurement: the kernel's timer slack and a
+ * wake-up.
+ */
 #define FIRST_LATE_NS 65000
 
 /* Longer delays had another cause, and count as this one. */
@@ -22,20 +25,25 @@
 #define MARGIN_NS 2000
 
 /*
- * Waits that sleep before one tries a spin in their place: at first, and when that keeps failing.
+ * Number of sleeping waits before one spins as a probe: initially, and after probes kept failing.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
-/* Waits that only sleep after others wanted the CPU: at first, and when others always do. */
+/*
+ * Number of waits that only sleep after other threads wanted the CPU: initially, and if that
+ * repeats.
+ */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
 
-/* Longest spin at the end of a long wait: a part of the wait, and a number of budgets. */
+/* Longest spin at the end of a long wait: as a share of the wait, and as a number of budgets. */
 #define TAIL_PART 4
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
-/* The most that a sample counts, in means, because a client's pause is no time of work. */
+/*
+ * Limit of a sample, as a multiple of the mean, because a client's pause is not part of the work.
+ */
 #define MAX_RISE 4
 #define MAX_RISE_NS 100000
 
@@ -214,7 +222,10 @@ void nn_waiter_held_up(struct nn_waiter *waiter)
 	waiter->held_up = true;
 }
 
-/* A sleep that ends later than assumed costs more than several that end earlier. */
+/*
+ * One sleep that ends later than assumed costs more than several that end earlier, so it counts
+ * more.
+ */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)
 {
 	if (late_ns > MAX_LATE_NS)

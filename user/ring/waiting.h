@@ -20,24 +20,24 @@
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
-/* What was learned. All private but budget_ns. */
+/* What was learned. Only budget_ns may be used by others. */
 struct nn_waiter {
 	uint64_t budget_ns;	/* longest spin of a short wait */
 	uint64_t mean_ns;	/* mean time of waits */
 	uint64_t deviation_ns;	/* mean distance of waits from that mean */
 	uint64_t late_ns;	/* lateness of a timed sleep */
 	uint32_t samples;
-	uint32_t sleeps;	/* waits that only slept, since a spin was tried in their stead */
-	uint32_t probe;		/* number of sleeping waits before a spin is tried */
-	bool held_up;		/* the wait that goes on was */
-	uint32_t yields;	/* waits that will only sleep, as others want the CPU */
+	uint32_t sleeps;	/* number of sleeping waits since the last probing spin */
+	uint32_t probe;		/* number of sleeping waits before the next probing spin */
+	bool held_up;		/* the current wait was held up */
+	uint32_t yields;	/* remaining waits that only sleep, because others want the CPU */
 	/* Number of sleeping waits the next time that others want the CPU. */
 	uint32_t next_yields;
 };
 
 /*
- * If a spinning thread was off its CPU for this long, it has held up others, which run there now. A
- * slice of a CPU that two threads share is longer.
+ * If a spinning thread was off its CPU for this long, others had to wait for it, and run there now.
+ * A slice of a CPU that two threads share is longer.
  */
 #define NN_HELD_UP_NS 500000
 
@@ -50,13 +50,13 @@ struct nn_wait_plan {
 void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns);
 struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
 
-/* A wait took this long, and slept or only spun. */
+/* Reports that a wait took this long, and whether it slept or only spun. */
 void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept);
 
 /* Reports that the current wait was delayed in its spin: see NN_HELD_UP_NS. */
 void nn_waiter_held_up(struct nn_waiter *waiter);
 
-/* A timed sleep ended this much after its time. */
+/* Reports that a timed sleep ended this long after its time. */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns);
 
 #endif /* NN_RING_WAITING_H */

@@ -16,7 +16,7 @@
 
 #define CAPACITY	1024
 #define SLOTS		16
-#define ELEMENTS	16	/* elements of the small model's tensors */
+#define ELEMENTS	16	/* number of elements in each tensor of the small model */
 
 /* The request has two inputs and an output of known shape in two memories. */
 #define INPUTS		2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A peer of a burst: a ring with a head and a tail. Both ends spin on it and check nothing. A
- * packet has as many words as a burst's with one small request.
+ * packet has as many words as a burst's packet with one small request.
  */
 #ifndef NN_BENCH_BURST_LEAN_H
 #define NN_BENCH_BURST_LEAN_H
@@ -26,7 +26,7 @@ struct lean_rings {
 /* Does the client's part: a request and its result. */
 void lean_trip(struct lean_rings *rings);
 
-/* The server's: a request, work for so long, and the result. */
+/* Does the server's part: takes a request, works for the given time, and sends the result. */
 void lean_serve_one(struct lean_rings *rings, uint64_t work_ns);
 
 #endif /* NN_BENCH_BURST_LEAN_H */

@@ -16,7 +16,7 @@
 #include "bench/figure.h"
 
 #define TRIPS	2000	/* of each subject */
-#define TURN	50	/* trips of a subject before the next one's turn */
+#define TURN	50	/* round trips of a subject before the next subject's turn */
 
 enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, URING, SUBJECTS };
 
@@ -33,7 +33,7 @@ struct module_bench {
 	double medians[SUBJECTS];
 };
 
-/* Builds out = in, reshaped: the smallest work of a model. */
+/* Builds a model that reshapes its input: the smallest work that a model can have. */
 static const struct nn_model *small_model(void)
 {
 	static const _Alignas(8) uint32_t to = ELEMENTS;
@@ -111,7 +111,7 @@ static void trip(struct module_bench *b, enum subject subject)
 		socket_peer_execute(&b->socket, subject == SOCKET_FD);
 }
 
-/* Every subject in turn, in the same run; the figures are medians. */
+/* Measures all subjects in turn, in the same run; the figures are medians. */
 static void measure(struct module_bench *b)
 {
 	uint64_t start_ns;

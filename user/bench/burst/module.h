@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first execution after idle time, in rounds with a latency request and without. */
+/* Measures the first execution after idle time, in rounds with a latency request and without. */
 #define IDLE_NS		UINT64_C(10000000)
 #define IDLE_ROUNDS	15
 #define IDLE_TURN	10

@@ -132,7 +132,7 @@ static void serve(int socket, const struct nn_plan *plan)
 			die("no memory came");
 		answer(plan, &m, memory);
 		if (file >= 0) {
-			/* The first one stays, for requests that bring none. */
+			/* The memory of the first request stays, for requests that bring none. */
 			if (!kept)
 				kept = memory;
 			else

@@ -18,7 +18,7 @@ struct uring_peer {
 void uring_peer_start(struct uring_peer *peer, struct nna_prepared_model *prepared,
 		      const struct nna_request *request);
 
-/* Submits and waits, with one system call. */
+/* Submits an execution and waits for it, with one system call. */
 void uring_peer_execute(struct uring_peer *peer);
 
 void uring_peer_stop(struct uring_peer *peer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares ways to wait: as learned, always or never spinning, and the lean ring, which is the
- * floor. They run natively between two processes with a CPU each, either alone or shared with a
- * process that always computes.
+ * Compares ways to wait: as learned, always spinning, never spinning, and the lean ring, which is
+ * the lower bound. They run natively between two processes with a CPU each, either alone or shared
+ * with a process that always computes.
  */
 #define _GNU_SOURCE
 #include <sched.h>

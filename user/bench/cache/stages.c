@@ -20,7 +20,7 @@
 #define PAUSE_US 1000
 #define WARM_UP 5
 
-/* A plan tunes itself after NN_PLAN_HOT runs. An untuned one is loaded again before that. */
+/* A plan tunes itself after NN_PLAN_HOT runs. Before that, the untuned plan is loaded again. */
 #define TURN (NN_PLAN_HOT / 2)
 #define TURNS 8
 
@@ -128,7 +128,7 @@ static void stage_free(struct stage *stage)
 	free(stage->data);
 }
 
-/* Makes plans of both stages, as a network in use saves them. */
+/* Makes the untuned and the tuned plan, as a network in use saves them. */
 static void make_stages(struct subject_net *n, struct stage *first, struct stage *second)
 {
 	const struct nn_plan_options options = { .preference = 1 };

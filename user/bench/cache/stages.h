@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the gain of a saved plan's second stage.
+ * Measures the gain of a saved plan that was tuned.
  */
 #ifndef NN_BENCH_STAGES_H
 #define NN_BENCH_STAGES_H

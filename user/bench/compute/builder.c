@@ -22,7 +22,7 @@ struct builder *builder_create(void)
 		.inputs = b->inputs,
 		.outputs = b->outputs,
 	};
-	/* Offsets count from 8, for 0 is no address. */
+	/* Offsets begin at 8, because 0 is not a valid address. */
 	b->pool = (struct nn_pool){ .base = (void *)8, .size = UINT64_MAX - 8 };
 	b->model = (struct nn_model){
 		.size = sizeof(struct nn_model),

@@ -27,7 +27,7 @@ struct builder {
 	uint32_t num_indices;
 	uint32_t inputs[BUILDER_INPUTS];
 	uint32_t outputs[NET_OUTPUTS];
-	void *owned[BUILDER_OPERANDS];	/* memory that is freed with it */
+	void *owned[BUILDER_OPERANDS];	/* memory that is freed with the builder */
 	uint32_t num_owned;
 };
 
@@ -36,10 +36,10 @@ struct builder *builder_create(void);
 /* Frees the builder and its memory: scalars, and results of builder_alloc(). */
 void builder_free(struct builder *b);
 
-/* Memory for a constant, zeroed, which is freed with the builder. */
+/* Returns zeroed memory for a constant, which is freed with the builder. */
 void *builder_alloc(struct builder *b, size_t size);
 
-/* An operand without a value; `dims` are `rank` sizes. */
+/* Adds an operand without a value; `dims` has `rank` sizes. */
 uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
 			 float scale, int32_t zero);
 uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
@@ -56,10 +56,10 @@ void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 void builder_input(struct builder *b, uint32_t operand);
 void builder_output(struct builder *b, uint32_t operand);
 
-/* Builds a network of images. Its weights are not copied. */
+/* Builds an image network. Its weights are not copied. */
 struct builder *builder_net(const struct net *net);
 
-/* Makes float16 of all float32 tensors. */
+/* Converts all float32 tensors to float16. */
 void builder_halve(struct builder *b);
 
 /*

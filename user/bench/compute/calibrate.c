@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the library's settings for this CPU and their origin. No plan measures them when it is
- * made. Later, plan/run/tuning.h measures which steps run on one thread. The barrier's time is
- * printed for the reader only, because the compiler chooses the barrier.
+ * Prints the library's settings for this CPU and their origin. Making a plan measures none of them.
+ * Later, plan/run/tuning.h measures which steps run on one thread. The barrier's time is printed
+ * for the reader only, because the compiler chooses the barrier.
  */
 #include <unistd.h>
 
@@ -24,8 +24,8 @@ static void tell(FILE *out, const char *name, long value, const char *unit, cons
 }
 
 /*
- * Prints the size of a cache, to be compared with the fixed sizes; 0 if the system does not know
- * it.
+ * Prints the size of a CPU cache, to be compared with the fixed sizes; 0 if the system does not
+ * know it.
  */
 static void tell_cache(FILE *out, const char *name, int of)
 {

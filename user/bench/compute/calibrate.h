@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * Writes lines of: name, value, unit, and whether it was asked of the CPU or system, is fixed or
- * was measured. Starts the threads.
+ * Each line has a name, a value, a unit, and the value's origin: the CPU, the system, fixed, or
+ * measured. Starts the threads.
  */
 void bench_calibrate(FILE *out);
 

@@ -8,8 +8,9 @@
 
 /*
  * Prints figures clients_N of N processes that run MobileNetV2 in float32 with `threads` threads
- * each. It compares the runs a second of all with those of one, and of the slowest with its share.
- * Call it before threads are started. Returns false if a process could not be made.
+ * each. It compares the runs per second of all clients with those of a single one, and of the
+ * slowest with its share. Call it before threads are started. Returns false if a process could not
+ * be made.
  */
 bool bench_clients(uint32_t threads, const char *where);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on sequences of floats, or of signed bytes, as parts of a model.
+ * Operations on sequences of float32 or int8, as parts of a model.
  */
 #include <math.h>
 
@@ -61,7 +61,10 @@ uint32_t graph_omitted(const struct graph *g)
 	return operand;
 }
 
-/* Random weights, whose products with a row of `depth` numbers are as large as those. */
+/*
+ * Makes random weights whose products with a row of `depth` numbers are about as large as these
+ * numbers.
+ */
 static float reach_of(uint32_t depth)
 {
 	return sqrtf(3 / (float)depth);
@@ -117,7 +120,7 @@ uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool
 	return out;
 }
 
-/* Makes a tensor with the type and the shape of x whose bytes mean something else. */
+/* Makes a tensor with the type and the shape of x, but another scale. */
 static uint32_t tensor_like(const struct graph *g, uint32_t x, float scale, int32_t zero)
 {
 	const struct nn_operand *o = &g->b->operands[x];
@@ -230,7 +233,7 @@ uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale)
 	return out;
 }
 
-/* The mean of each row, as a column. */
+/* Computes the mean of each row, as a column. */
 static uint32_t mean_of_rows(const struct graph *g, uint32_t x)
 {
 	uint32_t out = builder_operand(g->b, NN_TENSOR_FLOAT32, 2,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Networks of images with random weights, as lists of layers.
+ * Image networks with random weights, as lists of layers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ size_t layer_weights(const struct net *net, uint32_t layer)
 	return l->kind == LAYER_CONV ? taps * net->images[l->from].channels : taps;
 }
 
-/* Weights whose products with inputs sum to about the range of the outputs. */
+/* Makes weights whose products with inputs sum to about the range of the outputs. */
 static void fill_layer(struct net *net, uint32_t index)
 {
 	struct layer *l = &net->layers[index];
@@ -86,7 +86,7 @@ static void fill_layer(struct net *net, uint32_t index)
 							      (float)outputs) : scale;
 	for (size_t i = 0; net->type == NET_F32 && i < count; i++)
 		((float *)l->weights)[i] *= scale;
-	/* Per channel, -128 is no weight. */
+	/* With scales per channel, -128 is not a valid weight. */
 	for (size_t i = 0; net->type == NET_QC8 && i < count; i++)
 		if (((int8_t *)l->weights)[i] == -128)
 			((int8_t *)l->weights)[i] = -127;
@@ -98,7 +98,7 @@ static uint32_t add_layer(struct net *net, struct layer layer, uint32_t channels
 	uint32_t index = net->num_layers++;
 	const struct image *from = &net->images[layer.from];
 	int is_signed = net->type == NET_QC8;
-	/* Layers that select or average values keep the scale. */
+	/* Layers that select or average values do not change the scale. */
 	int keeps = layer.kind == LAYER_POOL || layer.kind == LAYER_MAX_POOL ||
 		    layer.kind == LAYER_RESIZE;
 
@@ -139,7 +139,7 @@ static uint32_t add(struct net *net, uint32_t from, uint32_t other, enum layer_r
 			 .other = other, .range = range }, net->images[from].channels);
 }
 
-/* The mean of each channel. */
+/* Adds the mean of each channel. */
 static uint32_t pool(struct net *net, uint32_t from)
 {
 	return add_layer(net, (struct layer){ .kind = LAYER_POOL, .filter = net->images[from].size,
@@ -194,7 +194,7 @@ void net_mobilenet_v1(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* Inverted bottlenecks of one kind, the first of which alone has a stride. */
+/* Adds inverted bottlenecks of one kind; only the first has a stride. */
 struct stage {
 	uint32_t expand;
 	uint32_t channels;
@@ -219,8 +219,8 @@ static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s
 }
 
 /*
- * Adds stages of bottlenecks after a first convolution. A layer that would reduce the
- * image's sides by more than `at_most` has a dilation instead of the stride.
+ * Adds stages of bottlenecks after a first convolution. A layer that would shrink the image by more
+ * than `at_most` gets a dilation instead of the stride.
  */
 static uint32_t bottlenecks(struct net *net, const struct stage *stages, size_t count,
 			    uint32_t at_most)
@@ -314,7 +314,7 @@ void net_ssd_mobilenet_v2(struct net *net, enum net_type type, uint32_t side)
 	for (uint32_t i = 0; i < 4; i++)
 		maps[i + 2] = conv(net, conv(net, maps[i + 1], 1, 1, extra[i] / 2, RANGE_RELU6), 3,
 				   2, extra[i], RANGE_RELU6);
-	/* Boxes, and scores of 91 classes, for 3 or 6 shapes at each point of each map. */
+	/* Adds boxes and scores of 91 classes, for 3 or 6 shapes at each point of each map. */
 	for (uint32_t i = 0; i < 6; i++) {
 		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 4, RANGE_ANY));
 		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 91, RANGE_ANY));
@@ -330,7 +330,7 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 	mean = conv(net, pool(net, at), 1, 1, 256, RANGE_RELU6);
 	mean = resize(net, mean, net->images[at].size);
 	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
-	/* A convolution of two joined images is the sum of one convolution of each. */
+	/* A convolution of two concatenated images is the sum of a convolution of each. */
 	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
 		 RANGE_RELU6);
 	at = conv(net, at, 1, 1, 21, RANGE_ANY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Networks of images with random weights, as lists of layers. From one description nnaccel and its
- * peer build the same graph.
+ * Image networks with random weights, as lists of layers. Nnaccel and its peer build the same graph
+ * from one description.
  */
 #ifndef NN_BENCH_NET_H
 #define NN_BENCH_NET_H
@@ -12,11 +12,11 @@
 #define MAX_LAYERS 100
 #define NET_OUTPUTS 12
 
-/* The numbers that a network is of. */
+/* The type of a network's numbers. */
 enum net_type {
 	NET_F32,
-	NET_QC8,		/* signed bytes, filters quantised per channel */
-	NET_QU8,		/* unsigned bytes, filters with a zero point */
+	NET_QC8,		/* int8, filters quantised per channel */
+	NET_QU8,		/* uint8, filters with a zero point */
 };
 
 enum layer_kind {
@@ -31,7 +31,7 @@ enum layer_kind {
 /* The range of a layer's outputs. */
 enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
-/* An activation: an image, and the quantisation of its bytes. */
+/* An activation: an image, and its quantisation. */
 struct image {
 	uint32_t size;		/* height and width */
 	uint32_t channels;
@@ -46,12 +46,12 @@ struct layer {
 	uint32_t stride;
 	uint32_t dilation;	/* dilation of LAYER_CONV and LAYER_DEPTHWISE */
 	enum layer_range range;
-	/* Number of the image that it reads; it writes the image of its own number + 1. */
+	/* Number of the image that the layer reads; layer i writes image i + 1. */
 	uint32_t from;
 	uint32_t other;		/* second image of LAYER_ADD */
 	void *weights;
 	void *bias;
-	float *scales;		/* scales of the filter's channels; one if not per channel */
+	float *scales;		/* scales of the filter's channels; otherwise only one */
 	int32_t weights_zero;
 };
 
@@ -61,13 +61,13 @@ struct net {
 	struct layer layers[MAX_LAYERS];
 	struct image images[MAX_LAYERS + 1];
 	uint32_t num_outputs;
-	uint32_t outputs[NET_OUTPUTS];	/* images that the network returns; image 0 is its input, */
+	uint32_t outputs[NET_OUTPUTS];	/* returned images; image 0 is the network's input, */
 	void *input;			/* which is random */
 };
 
 /*
- * Networks of an image of `side` by `side` pixels (0: the usual size, 224 by default). Each call
- * makes the same weights.
+ * Networks for an image of `side` by `side` pixels (0: the network's usual size, mostly 224). Each
+ * call makes the same weights.
  */
 typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
 net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
@@ -85,13 +85,13 @@ void net_free(struct net *net);
 size_t net_element(const struct net *net);
 size_t image_bytes(const struct net *net, uint32_t image);
 
-/* Elements of a layer's filter. */
+/* Returns the number of elements in a layer's filter. */
 size_t layer_weights(const struct net *net, uint32_t layer);
 
 /* Fills memory with random bytes, or random floats in [-1, 1]. */
 void fill_random(enum net_type type, void *to, size_t count);
 
-/* Memory or no further. */
+/* Allocates memory; ends the program if there is none. */
 void *must_alloc(size_t size);
 
 #endif /* NN_BENCH_NET_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network of images through the NNAPI, on the device nnapi-reference, measured like an
- * application from the first call of the model on. Constants are given by pointers.
+ * An image network through the NNAPI on nnapi-reference, measured like an application: from the
+ * model's first call on. Constants are given by pointers.
  */
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network of images as a plan of ours.
+ * An image network as a plan of nnaccel.
  */
 #include "builder.h"
 

@@ -2,7 +2,7 @@
 /*
  * Predicts the time of a network on more threads. It divides steps into tasks as for that many
  * threads, times each task on one thread, and gives the times to the model of the schedule. The
- * costs of sharing are measured between the caller and one helper.
+ * costs of sharing work are measured between the caller and one helper thread.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves me
 
 /* ---- What sharing costs ---- */
 
-/* A job of two tasks that wait for each other, so that a helper has joined. */
+/* Runs two tasks that wait for each other, which shows that a helper thread has joined. */
 struct meeting {
 	atomic_uint met;
 	uint64_t caller, helper;	/* when each began */
@@ -47,8 +47,7 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Times meetings that begin `idle_ns` after the one before: the ns until the caller and the helper
- * have met.
+ * Measures how long a helper takes to join a job that begins `idle_ns` after the last one, in ns.
  */
 static void time_meetings(uint64_t idle_ns, double *caller, double *helper)
 {
@@ -108,7 +107,7 @@ struct timed_plan {
 	uint32_t steps, tasks;
 	struct timed *kernels;		/* by step */
 	struct schedule_step *list;
-	double *ns;			/* times of all tasks, the best of all runs */
+	double *ns;			/* times of all tasks: the shortest of all runs */
 };
 
 static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -124,7 +123,7 @@ static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *sc
 		t->tasks[task] = ns;
 }
 
-/* Makes all steps run on so many threads, and timed or not. */
+/* Makes all steps run on the given number of threads, with or without timing. */
 static void set_steps(struct timed_plan *p, uint32_t threads, bool timed)
 {
 	for (uint32_t i = 0; i < p->steps; i++) {
@@ -167,7 +166,7 @@ static void unwrap(struct timed_plan *p)
 	free(p->ns);
 }
 
-/* The best of some runs in ns. */
+/* Returns the shortest of several runs, in ns. */
 static double time_runs(const struct subject *s, size_t runs)
 {
 	double best = 1e18;

@@ -6,20 +6,20 @@
 
 #include "bench/compute/schedule_model.h"
 
-/* Executions before the one that counts. */
+/* Executions before the measured one. */
 #define EARLIER 3
 
 enum state {
-	AWAY,				/* not coming to this step, or not yet woken */
-	COMING,				/* sees the step at `at` */
-	WORKING,			/* wants a task at `at` */
-	GONE,				/* found none left at `at` */
+	AWAY,				/* does not take part in this step, or is not awake yet */
+	COMING,				/* notices the step at time `at` */
+	WORKING,			/* wants a task at time `at` */
+	GONE,				/* found no task left at time `at` */
 };
 
 struct worker {
 	enum state state;
 	double at;
-	double idle;			/* time since which it spins */
+	double idle;			/* time at which the thread began to spin */
 	bool worked;			/* at this step */
 };
 
@@ -37,7 +37,7 @@ struct job {
 	uint32_t helpers;		/* that joined */
 	uint32_t most;			/* that may */
 	uint32_t unwoken;
-	double free;			/* time at which the next number can be taken */
+	double free;			/* time at which the next task number can be taken */
 };
 
 static bool sleeps(const struct machine *m, const struct worker *w, double at)
@@ -45,7 +45,7 @@ static bool sleeps(const struct machine *m, const struct worker *w, double at)
 	return at - w->idle > m->costs->spin;
 }
 
-/* Lets a thread wake others at the time `at`, and returns the time when it has done so. */
+/* Lets a thread wake others at time `at`, and returns the time when it is done. */
 static double wake_some(struct machine *m, struct job *j, double at)
 {
 	uint32_t woken = 0;
@@ -98,7 +98,7 @@ static void take_task(const struct machine *m, struct job *j, struct worker *w)
 	w->at = j->free + j->step->tasks[j->next++];
 }
 
-/* Runs a step that begins at `at`; returns when the caller has it done. */
+/* Runs a step that begins at `at`; returns the time at which the caller sees its end. */
 static double share(struct machine *m, const struct schedule_step *step, double at)
 {
 	const uint32_t threads = m->threads < step->count ? m->threads : step->count;

@@ -18,20 +18,19 @@ struct schedule_step {
 
 /* The costs of sharing, in ns. */
 struct schedule_costs {
-	double open;			/* the opener, before its first task */
+	double open;			/* time of the job's opener before its first task */
 	double notice;	/* from a thread's write until a spinning thread sees the write */
-	double take;	/* taking a task's number; only one thread at a time takes one */
-	double wake_call;		/* the call that wakes sleepers, in the calling thread */
-	double wake;			/* from the beginning of that call until they run */
+	double take;	/* time to take a task's number, which only one thread at a time can do */
+	double wake_call;		/* time that the call which wakes threads takes */
+	double wake;			/* time from that call until the threads run */
 	double spin;			/* idle time after which a thread sleeps */
-	uint32_t fan_out;		/* sleepers that one thread wakes */
+	uint32_t fan_out;		/* number of sleeping threads that one thread wakes */
 };
 
 /*
- * Returns the ns of one execution of the steps on this many threads, with the caller's, up to
- * SCHEDULE_WORKERS, each on its own CPU. Executions follow one another: threads are asleep or awake
- * as the one before left them. Caches and memory cost each thread as much as a thread that runs
- * alone.
+ * Returns the ns of one execution of the steps on `threads` threads, the caller included, each on
+ * its own CPU. Executions follow one another: each finds threads asleep or awake as the previous
+ * one left them. Caches and memory cost each thread as much as a thread that runs alone.
  */
 double schedule_run(const struct schedule_step *steps, uint32_t count, uint32_t threads,
 		    const struct schedule_costs *costs);

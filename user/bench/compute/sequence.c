@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Networks of sequences as models.
+ * Sequence networks as models.
  */
 #include <math.h>
 
@@ -11,9 +11,11 @@
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
 #define SCORE_STEP (1.0f / 4)
-#define MIXED_STEP (1.0f / 128)	/* means of many, by weights that sum to 1 */
+#define MIXED_STEP (1.0f / 128)	/* scale of means, whose weights sum to 1 */
 
-/* [tokens, size] as [heads, tokens, size / heads] of a product with it. */
+/*
+ * Multiplies by weights, and splits the result [tokens, size] into [heads, tokens, size / heads].
+ */
 static uint32_t heads(const struct graph *g, uint32_t x, const struct block *s)
 {
 	const uint32_t dims[] = { s->tokens, s->heads, s->size / s->heads };
@@ -41,7 +43,7 @@ static uint32_t add(const struct graph *g, uint32_t x, uint32_t y)
 	return graph_binary(g, NN_OP_ADD, x, y, SUM_STEP);
 }
 
-/* Normalises in floats, also if the rest is int8. */
+/* Normalises in float32, also if the other layers are int8. */
 static uint32_t normalize(const struct graph *g, uint32_t x)
 {
 	return graph_from_floats(g, graph_normalize(g, graph_to_floats(g, x)), STEP);
@@ -78,7 +80,7 @@ struct builder *sequence_encoder(enum net_type type, bool small)
 	return g.b;
 }
 
-/* SVDF needs floats in NNAPI; the products between its layers are int8. */
+/* The NNAPI has SVDF for float types only; the products between its layers are int8. */
 struct builder *sequence_spotter_svdf(enum net_type type, bool small)
 {
 	const uint32_t units = small ? 19 : SVDF_UNITS, narrow = small ? 11 : SVDF_NARROW;
@@ -95,7 +97,7 @@ struct builder *sequence_spotter_svdf(enum net_type type, bool small)
 	return g.b;
 }
 
-/* The layers of LSTM are of floats, the products before and behind them of bytes. */
+/* LSTM layers are float32; the products before and after them are int8. */
 struct builder *sequence_spotter_lstm(enum net_type type, bool small)
 {
 	const uint32_t frames = small ? 5 : SPOTTER_FRAMES, units = small ? 19 : SPOTTER_UNITS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks of sequences: their sizes, and their models. */
+/* Sequence networks: their sizes, and their models. */
 #ifndef NN_BENCH_SEQUENCE_H
 #define NN_BENCH_SEQUENCE_H
 
@@ -9,7 +9,7 @@
 #define LSTM_STEPS 32
 #define LSTM_UNITS 256		/* inputs too */
 
-/* A block of a transformer. */
+/* The sizes of a transformer's block. */
 struct block {
 	uint32_t tokens;
 	uint32_t size;		/* of a token */
@@ -23,17 +23,23 @@ struct block {
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
-/* Inputs and outputs of keyword spotters: numbers of a spectrum, and known words. */
+/* Inputs and outputs of keyword-spotting networks: the numbers of a spectrum, and known words. */
 #define SPOTTER_FEATURES 40
 #define SPOTTER_WORDS 12
 
-/* SVDF runs on one frame at a time; a product narrows each layer except the last. */
+/*
+ * The SVDF network runs on one frame at a time; a product reduces the size of each layer's output
+ * except the last.
+ */
 #define SVDF_LAYERS 5
 #define SVDF_UNITS 256
 #define SVDF_NARROW 128
 #define SVDF_MEMORY 10		/* frames */
 
-/* Each run has a second of frames: a product, layers of LSTM, a product. */
+/*
+ * Each run of the LSTM network takes a second of frames, and consists of a product, LSTM layers,
+ * and a product.
+ */
 #define SPOTTER_FRAMES 49
 #define SPOTTER_LAYERS 2
 #define SPOTTER_UNITS 128

@@ -13,15 +13,15 @@ struct subject {
 	void (*free)(void *state);
 };
 
-/* A network as a plan of ours, or as a runtime of XNNPACK. */
+/* Make a network as a plan of nnaccel, or as a runtime of XNNPACK. */
 struct subject subject_plan(const struct net *net, uint32_t threads);
 struct subject subject_plan_half(const struct net *net, uint32_t threads);	/* in float16 */
 struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
-/* A model of the NNAPI for nnapi-reference, compiled. */
+/* Compiles the network through the NNAPI, for nnapi-reference. */
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
 /*
- * Does the same as subject_nnapi(), from the compilation cache, to which a network is saved at its
+ * Does the same as subject_nnapi() with the compilation cache, to which a network is saved at its
  * first use.
  */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
@@ -34,8 +34,8 @@ bool subject_nnapi_cache(void);
 struct subject subject_worker(const struct net *net);
 
 /*
- * Returns the year of the XNNPACK that this was built with, or NULL without it; then its subjects
- * have no state.
+ * Returns the year of the XNNPACK that this was built with; NULL without XNNPACK, whose subjects
+ * then have no state.
  */
 const char *subject_peer(void);
 
@@ -46,7 +46,7 @@ const char *subject_peer(void);
  */
 bool subject_limit_peer(const char *level);
 
-/* A recurrent and an attention network, as plans of nnaccel and as the peer's calls. */
+/* Make a recurrent or an attention network, as a plan of nnaccel or as the peer's calls. */
 struct subject subject_lstm(void);
 struct subject subject_lstm_xnnpack(void);
 struct subject subject_transformer(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network as calls of XNNPACK's operators, which all read and write the same memory. They take as
- * long as in the network, but their results mean nothing.
+ * A network as calls of XNNPACK's operators, which all read and write the same memory. The
+ * operators take as long as in the network, but their results are meaningless.
  */
 #ifndef NN_BENCH_XNNPACK_CALLS_H
 #define NN_BENCH_XNNPACK_CALLS_H
@@ -26,7 +26,7 @@ enum calls_binary { CALLS_ADD, CALLS_MUL };
 uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary operation, size_t rows,
 		      size_t columns, size_t other_rows, size_t other_columns);
 
-/* Makes an operator that converts floats to bytes, or bytes to floats if `to` is NET_F32. */
+/* Makes an operator that converts float32 to int8, or int8 to float32 if `to` is NET_F32. */
 uint32_t calls_convert(struct calls *c, enum net_type to, size_t count);
 
 /* Adds a call of an operator. The calls run in the order in which they were added. */

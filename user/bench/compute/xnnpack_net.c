@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network of images as a runtime of XNNPACK, which is called directly.
+ * An image network as a runtime of XNNPACK, which is called directly.
  */
 #include <float.h>
 #include <math.h>
@@ -90,7 +90,7 @@ static uint32_t define_bias(xnn_subgraph_t g, const struct net *net, uint32_t in
 static void define_add(xnn_subgraph_t g, float low, float high, uint32_t a, uint32_t b,
 		       uint32_t out)
 {
-	/* A limit takes a node of its own, unless there is no limit. */
+	/* Limiting the output's range takes a node of its own. */
 	const struct xnn_binary_params range = { low, high < FLT_MAX ? high : INFINITY };
 
 	xnn_must(xnn_define_binary(g, xnn_binary_add, low < 0 ? NULL : &range, a, b, out, 0),

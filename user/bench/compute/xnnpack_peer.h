@@ -17,7 +17,9 @@ void xnn_must(enum xnn_status status, const char *what);
 
 xnn_subgraph_t peer_begin(uint32_t num_outputs);
 
-/* A runtime of the graph, which it frees, with memory for the network's input and outputs. */
+/*
+ * Makes a runtime of the graph, with memory for the network's input and outputs; frees the graph.
+ */
 struct subject peer_end(xnn_subgraph_t g, uint32_t threads, const struct net *net);
 
 #endif /* NN_BENCH_XNNPACK_PEER_H */

@@ -9,8 +9,8 @@
 #include "mark.h"
 
 /*
- * The part of the emulator's interface (version 1) that is used, by its documentation. Debian has
- * no package of its header.
+ * The used part of the emulator's plug-in interface (version 1), declared from its documentation.
+ * Debian has no package with its header.
  */
 typedef uint64_t qemu_plugin_id_t;
 
@@ -39,7 +39,7 @@ EXPORTED int qemu_plugin_version = 1;
 EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
 				 char **argv);
 
-/* Counts all threads. A measured program has one. */
+/* Counts all threads. A measured program has one thread. */
 static uint64_t counter;
 static uint64_t marked;
 static int marks;

@@ -18,7 +18,9 @@
 #define RUNS 5
 #define ARGUMENTS 16
 
-/* Products and copies in a row: the time of one is what more of them take. */
+/*
+ * Length of a chain of products or copies; comparing it with a single one gives the time of each.
+ */
 #define CHAIN 5
 
 static struct gpu *gpu;
@@ -109,11 +111,11 @@ static void release(struct subject_gpu *s)
 
 /* ---- Products ---- */
 
-/* A type of numbers, and what products of it reach. */
+/* A type of numbers, and the speed that its products reach. */
 struct way {
 	struct numbers numbers;
 	const char *name;
-	double product;			/* multiply-adds in a millisecond */
+	double product;			/* multiply-adds per millisecond */
 };
 
 static struct way ways[] = {
@@ -129,7 +131,7 @@ static const struct {
 	uint32_t units;
 } sizes[] = { { 1, 1024, 4096 }, { 128, 768, 768 }, { 512, 512, 512 } };
 
-/* Both run in turn, so that what disturbs one disturbs the other. ggml has no product of int8. */
+/* Both run in turn, so that other work on the machine disturbs both. ggml has no int8 product. */
 static void product_beside_ggml(const struct way *w, uint32_t rows, uint32_t depth, uint32_t units)
 {
 	static double fp16;
@@ -184,7 +186,7 @@ static double more_of(struct builder *one, struct builder *many)
 	return ms > 0 ? ms : 1e-6;
 }
 
-/* Returns bytes in a millisecond. */
+/* Returns the bytes per millisecond. */
 static double measure_copy(void)
 {
 	const double rate = 2.0 * MODEL_COPY_BYTES / more_of(model_copies(1), model_copies(CHAIN));
@@ -211,7 +213,10 @@ static bool is_product(enum shader s)
 	       s == SHADER_depthwise_f || s == SHADER_depthwise_q;
 }
 
-/* The least milliseconds that a model takes if each dispatch reaches what products or copies do. */
+/*
+ * Returns a lower bound of a model's time in ms: each dispatch runs at the measured speed of
+ * products or copies.
+ */
 static double roof_of(const struct nn_model *model, double product, double copy)
 {
 	struct nn_error err = { "" };

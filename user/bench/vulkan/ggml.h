@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A product of [rows, depth] and [units, depth]; the latter are the weights. */
+/* A matrix product of an input [rows, depth] and weights [units, depth]. */
 struct ggml_product;
 
-/* Loads it, and its backend from a file; false: it is not there, or has no GPU. */
+/* Loads ggml, and its backend from a file; returns false if ggml is missing or has no GPU. */
 bool ggml_open(const char *backend);
 
-/* Returns NULL if there is no memory. With `is_half` the weights are of float16. */
+/* Returns NULL if there is no memory. With `is_half` the weights are float16. */
 struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_half,
 				  const float *weights);
 /* Copies the input to the GPU, multiplies, and copies the result back. */

@@ -11,21 +11,21 @@
 
 struct builder;
 
-/* The numbers of a model: a type of a network, or float16 of one of floats. */
+/* The type of a model's numbers: a network's type, or float16 in place of float32. */
 struct numbers {
 	enum net_type type;
 	bool is_half;
 };
 
-/* `count` products of [rows, depth], one on the result of the other. */
+/* Makes `count` products of [rows, depth], each on the result of the previous one. */
 struct builder *model_products(struct numbers n, uint32_t rows, uint32_t depth, uint32_t units,
 			       uint32_t count);
 
-/* As many copies of MODEL_COPY_BYTES, likewise. */
+/* Makes `count` copies of MODEL_COPY_BYTES, each of the previous one's result. */
 #define MODEL_COPY_BYTES (16u << 20)
 struct builder *model_copies(uint32_t count);
 
-/* A network of images, whose weights stay in `net`; without `make` an encoder. */
+/* Makes an image network, whose weights stay in `net`; without `make` a text encoder. */
 struct builder *model_network(struct numbers n, net_fn *make, struct net *net);
 
 #endif /* NN_BENCH_VULKAN_MODELS_H */
