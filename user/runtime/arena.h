@@ -15,10 +15,10 @@ struct arena {
 	struct arena_block *blocks;
 };
 
-/* count * size zeroed bytes, never NULL for none; NULL when there is no memory. */
+/* Returns count * size zeroed bytes, also if that is 0; NULL if memory runs out. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size);
 
-/* A copy of count * size bytes. */
+/* Returns a copy of count * size bytes. */
 void *arena_copy(struct arena *arena, const void *from, size_t count, size_t size);
 
 void arena_free(struct arena *arena);

@@ -15,7 +15,7 @@
 struct checking {
 	const ANeuralNetworksExecution *execution;
 	const struct argument *argument;
-	struct nn_operand operand;	/* the model's, then with the argument's dimensions */
+	struct nn_operand operand;	/* the model's, but with the argument's dimensions */
 	struct nn_error *err;
 };
 
@@ -104,7 +104,7 @@ static int check_part(const struct checking *c)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* An image is used whole: its rows are the tensor. */
+/* An image is used as a whole; its rows are the tensor. */
 static int check_image(const struct checking *c)
 {
 	const struct argument *a = c->argument;
@@ -141,10 +141,10 @@ static void keep(const struct checking *c, struct request_arg *arg)
 	arg->pointer = a->buffer;
 	arg->offset = a->offset;
 	arg->length = a->length;
-	/* A memory made from a description is used whole, and so is an image. */
+	/* A memory made from a description is used as a whole, and so is an image. */
 	if (a->memory && (a->memory->domain || memory_is_image(a->memory)))
 		arg->length = a->memory->size;
-	/* Devices see no padding. */
+	/* Devices get arguments without padding. */
 	if (operand_size(&c->operand) && arg->length > operand_size(&c->operand))
 		arg->length = operand_size(&c->operand);
 	arg->rank = c->operand.rank;
@@ -176,7 +176,9 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 	if (execution->is_set[index])
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
-	/* From here on padding cannot be switched, whether or not the size is right. */
+	/*
+	 * From here on the application cannot switch padding on or off, even if the size is wrong.
+	 */
 	execution->any_set = true;
 	result = check_size(&c);
 	if (result != ANEURALNETWORKS_NO_ERROR)

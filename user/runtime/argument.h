@@ -18,7 +18,7 @@ struct argument {
 	size_t length;
 };
 
-/* Checks an argument and keeps it. BAD_STATE, BAD_DATA. */
+/* Checks an argument and stores it. BAD_STATE, BAD_DATA. */
 int execution_set_argument(ANeuralNetworksExecution *execution, const struct argument *argument,
 			   struct nn_error *err);
 

@@ -96,11 +96,11 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 	       has_unknown_size(subgraph, operation);
 }
 
-/* An operation, while devices are asked in turn. */
+/* The search for an operation's device. */
 struct choice {
 	double cost;		/* lowest cost so far; INFINITY without a device */
 	bool settled;		/* the CPU executes it, even if other devices could */
-	bool taken;		/* a device other than the CPU executes it */
+	bool taken;		/* a device other than the CPU can execute the operation */
 };
 
 static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t index,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bursts: who may use one and when, and their channels to the devices. */
+/* Bursts: the rules of their use, and their channels to the devices. */
 #include "runtime/burst.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void burst_unlock(ANeuralNetworksBurst *burst)
 	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
 }
 
-/* A step whose device gives no channel goes the ordinary way. */
+/* A step whose device has no channel is executed without one. */
 static void open_channel(struct prepared *prepared, struct request *request)
 {
 	struct nn_error err = { "" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts: executions of one compilation, one at a time. Their resources are kept from one execution
- * to the next.
+ * Bursts: executions of one compilation, one at a time. Their resources stay allocated from one
+ * execution to the next.
  */
 #ifndef NN_RUNTIME_BURST_H
 #define NN_RUNTIME_BURST_H
@@ -15,13 +15,13 @@ struct ANeuralNetworksBurst {
 	atomic_flag busy;
 
 	/* The thread that holds the lock owns the fields below. */
-	/* Request of each step, with a channel if its device has one. */
+	/* The request of each step, with a channel if the step's device has one. */
 	struct request *requests;
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 	struct arena arena;
 };
 
-/* False while another execution holds the burst. */
+/* Returns false if another execution holds the burst. */
 bool burst_try_lock(ANeuralNetworksBurst *burst);
 void burst_unlock(ANeuralNetworksBurst *burst);
 

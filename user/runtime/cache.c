@@ -40,12 +40,12 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 	sha256_init(&s);
 	sha256_add(&s, cache->token, ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN);
 	for (uint32_t i = 0; step->operations && i < count; i++) {
-		/* Operation of the main model. */
+		/* Adds an operation of the main model to the key. */
 		const uint32_t at[] = { 0, step->operations[i] };
 
 		sha256_add(&s, at, sizeof(at));
 	}
-	/* The version says which plug-ins a device has, this which of them are used. */
+	/* The device's version names its plug-ins; this adds the extensions that the model uses. */
 	for (uint32_t i = 0; i < step->graph.model.num_extensions; i++)
 		sha256_add(&s, step->graph.model.extensions[i].name,
 			   strlen(step->graph.model.extensions[i].name) + 1);
@@ -96,7 +96,7 @@ static void close_entry(struct entry *e)
 	e->files.num_data_files = 0;
 }
 
-/* True unless one of the entry's files has bytes in it. */
+/* Returns whether all files of the entry are empty. */
 static bool is_empty(const struct entry *e)
 {
 	struct stat st;
@@ -110,7 +110,7 @@ static bool is_empty(const struct entry *e)
 	return true;
 }
 
-/* Makes an entry of duplicates of files that the application has opened. */
+/* Makes an entry from duplicates of the application's open files. */
 static bool dup_entry(struct entry *e, const struct cache_options *cache,
 		      const struct nn_device_info *info)
 {
@@ -163,13 +163,13 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	return false;
 }
 
-/* An entry's place, for messages. */
+/* Returns an entry's place, for messages. */
 static const char *where(const struct cache_options *cache)
 {
 	return cache->dir ? cache->dir : "the files given";
 }
 
-/* On a thread of libnnaccel. */
+/* Runs on a thread of libnnaccel. */
 static void log_late(void *data, const char *reason)
 {
 	(void)data;
@@ -194,7 +194,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 				strerrordesc_np(errno));
 		return false;
 	}
-	/* Files that the application gave empty count as a missing entry too. */
+	/* Empty files of the application also count as a missing entry. */
 	if (cache->fds && is_empty(e)) {
 		close_entry(e);
 		return false;
@@ -205,7 +205,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	return result == ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Prepares and saves; `reason` says why it was not saved. */
+/* Prepares a step and saves its entry; `reason` says why it was not saved. */
 static int prepare(const struct cache_options *cache, const struct step *step,
 		   const struct prepare_options *options, struct entry *e,
 		   struct prepared **prepared, struct nn_error *reason, struct nn_error *err)

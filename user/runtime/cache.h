@@ -7,8 +7,8 @@
 
 /* The caching that an application asked for. */
 struct cache_options {
-	const char *dir;		/* folder, which ends in '/'; NULL if the files are `fds` */
-	const int *fds;			/* model files, then data files, as the only device has */
+	const char *dir;		/* folder, which ends in '/'; NULL if `fds` has the files */
+	const int *fds;			/* model files, then data files, for the only device */
 	const uint8_t *token;		/* [ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] */
 };
 

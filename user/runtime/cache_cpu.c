@@ -19,7 +19,7 @@
 #include "plan/run/pages.h"
 #include "plan/run/threads.h"
 
-enum { MODEL, DATA };		/* files of an entry */
+enum { MODEL, DATA };		/* number of files of an entry */
 
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
@@ -57,7 +57,7 @@ static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from
 
 /* Data in chunks. */
 struct chunks {
-	int fd;	/* file that chunks are first read from; -1 if they were read already */
+	int fd;	/* file from which the chunks are read; -1 if they are in memory already */
 	char *data;
 	uint64_t size;
 	uint64_t *hashes;
@@ -83,7 +83,7 @@ static void take_chunk(void *arg, uint32_t index, uint32_t thread)
 	c->hashes[index] = nn_fingerprint64(c->data + at, size);
 }
 
-/* Reads data, unless fd is -1, and hashes it, on as many threads. */
+/* Reads data (unless fd is -1) and hashes it, on several threads. */
 static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t threads,
 				uint64_t *hash, struct nn_error *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Cache files of the device nnapi-reference: saved plans, with hashes that detect every damage. */
+/*
+ * Cache files of the device nnapi-reference: saved plans, with hashes that detect all accidental
+ * damage.
+ */
 #ifndef NN_RUNTIME_CACHE_CPU_H
 #define NN_RUNTIME_CACHE_CPU_H
 
@@ -12,7 +15,7 @@ struct cpu_cached {
 	uint64_t data_size;
 };
 
-/* Saves a plan; says in err why not. */
+/* Saves a plan; on failure the reason is in err. */
 enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache *cache,
 			      struct nn_error *err);
 

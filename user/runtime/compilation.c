@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilations: their settings before finishing, finishing with the fallback to the CPU, and
- * queries afterwards.
+ * Compilations: their settings, finishing them, with a fallback to the CPU, and queries afterwards.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -22,7 +21,10 @@
 #include "runtime/operand.h"
 #include "runtime/trace.h"
 
-/* A cache line, because kernels and copies prefer arguments that begin and end with one. */
+/*
+ * The size of a cache line, because kernels and copies prefer arguments that begin and end with
+ * one.
+ */
 #define PREFERRED_ALIGNMENT 64
 
 uint64_t deadline_after(uint64_t duration_ns)
@@ -419,7 +421,7 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 	return rt_end(get_preferred(compilation, index, true, padding, &err), &err);
 }
 
-/* An operation's place in the graph is another than the order in which it was added. */
+/* An operation's index in the graph differs from the order in which it was added. */
 static int get_supported(const ANeuralNetworksModel *model,
 			 const ANeuralNetworksDevice *const *devices, uint32_t num_devices,
 			 bool *supported, struct nn_error *err)

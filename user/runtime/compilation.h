@@ -16,19 +16,20 @@ struct ANeuralNetworksCompilation {
 	int32_t preference;
 	int32_t priority;
 	uint64_t timeout_ns;		/* 0: none */
-	char *cache_dir;		/* folder, which ends in '/'; NULL without one */
+	char *cache_dir;		/* cache folder, which ends in '/'; NULL without one */
 	int *cache_fds;			/* duplicated cache files in place of a folder, or NULL */
 	uint32_t num_cache_fds;
 	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 	struct nn_attributes attributes;
 
 	bool finished;
-	bool valid;			/* finished, and the partition is there */
+	bool valid;			/* the compilation is finished, and its partition exists */
 	struct partition partition;
 };
 
 /*
- * Takes a reference, as model_get() does. Executions, bursts and descriptions of memories hold one.
+ * Takes a reference, as model_get() does. Executions, bursts and descriptions of memories hold a
+ * reference.
  */
 ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation);
 void compilation_put(const ANeuralNetworksCompilation *compilation);
@@ -42,20 +43,23 @@ int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const i
 				uint32_t num_model, const int *data_fds, uint32_t num_data,
 				const uint8_t *token, struct nn_error *err);
 
-/* BAD_STATE unless executions of it may be made. */
+/* Returns BAD_STATE unless executions of the compilation may be made. */
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 			    struct nn_error *err);
 
 /* Returns whether the model has an operation of a vendor; then there is no fallback to the CPU. */
 bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
-/* True when the application named exactly one device. */
+/* Returns whether the application named exactly one device. */
 static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *compilation)
 {
 	return compilation->is_explicit && compilation->num_devices == 1;
 }
 
-/* CLOCK_MONOTONIC now plus a duration: 0 (none) for 0, never past UINT64_MAX. */
+/*
+ * Returns the CLOCK_MONOTONIC time after a duration, at most UINT64_MAX; 0 (no deadline) for a
+ * duration of 0.
+ */
 uint64_t deadline_after(uint64_t duration_ns);
 
 #endif /* NN_RUNTIME_COMPILATION_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of devices, and what applications may ask of one.
+ * The list of devices, and the properties that applications can query.
  */
 #include "base/clock.h"
 #include "runtime/device.h"
@@ -31,8 +31,8 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t pause_ns;
 	uint64_t next_ns;
-	uint32_t process;		/* process whose pauses these are */
-	struct nn_error missing;	/* why there was none at first */
+	uint32_t process;		/* process that these pauses belong to */
+	struct nn_error missing;	/* why the first search found no device */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void device_lock_list(void)
@@ -65,7 +65,10 @@ static bool is_listed(const struct nna_device_entry *entry)
 	return !strcmp(entry->name, list.cpu.name);
 }
 
-/* Called with the lock held. `wait`: for the first device's engine, which may be just starting. */
+/*
+ * Called with the lock held. With `wait` it waits for the first device's engine, which may be just
+ * starting.
+ */
 static void look(bool wait)
 {
 	struct nna_device_entry entries[NNA_MAX_DEVICES];
@@ -214,7 +217,7 @@ int ANeuralNetworks_getDeviceCount(uint32_t *numDevices)
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device)
 {
 	RT_NOT_NULL(device);
-	/* Applications never write to it: the functions that take one take const. */
+	/* Applications never write to a device: all functions take it as const. */
 	*device = (ANeuralNetworksDevice *)device_at(devIndex);
 	if (!*device)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "device %u of %u", devIndex,

@@ -54,7 +54,7 @@ struct request {
 	uint64_t in_driver_us;
 };
 
-/* A graph that a device made ready; each device's begins with this. */
+/* A graph that a device has prepared; each device's structure begins with this one. */
 struct prepared {
 	const struct device_ops *ops;
 };
@@ -84,26 +84,28 @@ struct device_ops {
 	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
 		       const struct prepare_options *options, const struct nna_cache *cache,
 		       struct prepared **prepared, struct nn_error *err);
-	/* Only for devices whose info gives numbers of cache files. */
+	/* These functions exist only for devices whose info gives numbers of cache files. */
 	int (*prepare_cached)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			      const struct prepare_options *options,
 			      const struct nna_cache *cache, struct prepared **prepared,
 			      struct nn_error *err);
-	/* From any number of threads. */
+	/* Any number of threads may call it at once. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
 	/*
-	 * Starts an execution once sync_files and files of executions have signalled, and gives a
-	 * file for its end; NULL where the device cannot. Outputs lie in memories; inputs at
-	 * pointers are copied before the call returns.
+	 * Starts an execution once sync_files and files of executions have signalled, and returns a
+	 * file for its end; NULL if the device has no such executions. Outputs must be in memories;
+	 * inputs that are pointers are copied before the call returns.
 	 */
 	int (*execute_fenced)(struct prepared *prepared, const struct request *request,
 			      const int *wait_for, uint32_t count, uint64_t duration_ns,
 			      int *fence, struct nn_error *err);
-	/* The result of an execution whose fence has signalled, and its times. */
+	/* Returns the result and the times of an execution whose fence has signalled. */
 	int (*fence_result)(const ANeuralNetworksDevice *device, int fence,
 			    struct nna_timing *launched, struct nna_timing *fenced,
 			    struct nn_error *err);
-	/* The fence of hardware that ends the execution of a fence, as a sync_file of the caller's. */
+	/*
+	 * Returns a sync_file of the hardware's fence that ends an execution; the caller owns it.
+	 */
 	int (*sync_file)(const ANeuralNetworksDevice *device, int fence, int *sync_file,
 			 struct nn_error *err);
 	void (*free)(struct prepared *prepared);
@@ -117,7 +119,7 @@ struct device_ops {
 	int (*wait)(const ANeuralNetworksDevice *device, struct nn_error *err);
 	/*
 	 * Allocates memory for these roles and sets domain->buffer and token. Dimensions of
-	 * domain->operand may be unknown. NULL: the device uses this process's memory.
+	 * domain->operand may be unknown. NULL if the device uses this process's memory.
 	 */
 	int (*allocate)(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
 			uint32_t count, struct memory_domain *domain, struct nn_error *err);

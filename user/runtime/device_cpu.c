@@ -18,10 +18,10 @@
 
 struct cpu_prepared {
 	struct prepared base;
-	struct nn_model model;		/* the graph's, with its pools mapped */
+	struct nn_model model;		/* the graph's model, with its pools mapped */
 	struct nn_pool *pools;
 	struct nn_plan *plan;
-	struct cpu_cached cached;	/* for a plan from the cache: the memory that it lies in */
+	struct cpu_cached cached;	/* memory of a plan that came from the cache */
 };
 
 /* Finds memories with constants that the CPU cannot map, and returns their number. */
@@ -78,7 +78,10 @@ static void cpu_free(struct prepared *prepared)
 	free(cpu);
 }
 
-/* Ends the accesses to the first `count` memories of constants; what failed before counts. */
+/*
+ * Ends the accesses to the first `count` memories of constants; returns `result` if that is an
+ * error already.
+ */
 static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, uint32_t count,
 		     int result, struct nn_error *err)
 {
@@ -96,8 +99,8 @@ static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, 
 }
 
 /*
- * Begins to access the memory of the constants. They must not change from then on. So the access
- * ends when the plan is made, though the plan still reads them.
+ * Begins to access the memory of the constants, which must not change from then on. So the access
+ * may end when the plan is made, although the plan still reads them.
  */
 static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {
@@ -167,7 +170,7 @@ static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a,
 	return true;
 }
 
-/* Whether arguments for the one are arguments for the other. */
+/* Returns whether both subgraphs take the same arguments. */
 static bool same_arguments(const struct nn_subgraph *a, const struct nn_subgraph *b)
 {
 	return a->num_inputs == b->num_inputs && a->num_outputs == b->num_outputs &&
@@ -201,7 +204,7 @@ static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Begins the accesses to arguments; those whose data are set have begun. */
+/* Begins the accesses to arguments; an argument whose data pointer is set has begun. */
 static int begin_args(const struct request_arg *from, uint32_t count, int prot, struct nn_arg *to,
 		      struct nn_error *err)
 {
@@ -224,7 +227,7 @@ static int begin_args(const struct request_arg *from, uint32_t count, int prot, 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Ends the access that begin_args() began; if it began none, the data are NULL. */
+/* Ends the access that begin_args() began; the data pointer is NULL if there is none. */
 static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
 		   bool written, struct nn_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The devices of engines: libnnaccel's device behind the runtime's interface. Arguments that
- * applications give by pointer are copied to memory of the runtime.
+ * applications pass as pointers are copied to memory of the runtime.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,14 +38,14 @@ struct accel_prepared {
 	const struct nn_subgraph *main;
 
 	/*
-	 * Held for reading while `model` or `device` are used, for writing while they are
-	 * replaced. They are not used while `process` is another's.
+	 * Held for reading while `model` or `device` are used, for writing while they are replaced.
+	 * They are not used if `process` is another process.
 	 */
 	pthread_rwlock_t life;
 	struct nna_device *device;
 	struct nna_prepared_model *model;
 	uint32_t process;		/* handle_process() of `device` */
-	uint32_t generation;		/* counts how often it was prepared again */
+	uint32_t generation;		/* number of times that the model was prepared again */
 	atomic_bool has_no_times;	/* the engine does not report when operations ran */
 	uint64_t pause_ns;		/* length of the last pause; 0 after a success */
 	uint64_t next_ns;		/* not again before */
@@ -55,7 +55,7 @@ struct accel_prepared {
 	pthread_mutex_t lock;
 	struct nna_memory *idle;
 
-	atomic_uint locks_process;	/* handle_process() that both locks are of */
+	atomic_uint locks_process;	/* handle_process() of the locks' process */
 };
 
 /* A request on its way to the device. */
@@ -127,7 +127,10 @@ static void accel_free(struct prepared *prepared)
 	free(accel);
 }
 
-/* The locks of a forked child: those of the parent's may be held by threads that the child has not. */
+/*
+ * Makes new locks in a forked child, because threads that the child does not have may hold the
+ * parent's.
+ */
 static void init_locks(void *argument)
 {
 	struct accel_prepared *accel = argument;
@@ -270,9 +273,9 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 }
 
 /*
- * Prepares a model again whose generation `dead` is lost, unless another thread did. If the model
- * has not executed since the last time, it may be what kills its workers, so this pauses first.
- * Without an engine there is no pause, because asking for one costs little.
+ * Prepares a model again after its generation `dead` was lost, unless another thread has done so.
+ * If the model has not executed since the last time, it may be what kills its workers, so this
+ * pauses first. Without an engine there is no pause, because asking for one costs little.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -303,7 +306,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 	return result;
 }
 
-/* A use of what was prepared, called with accel->life held for reading. */
+/* A function that uses the prepared model; called with accel->life held for reading. */
 typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
 
 /* Uses the prepared model. If it is lost, prepares it again and uses it once more. */
@@ -451,7 +454,7 @@ static void number_tokens(const struct accel_request *r, const struct request_ar
 			to[i].pool += r->num_memories;
 }
 
-/* Places arguments given by pointer one after the other in staging memory, from *at. */
+/* Places arguments that are pointers one after the other in staging memory, from *at on. */
 static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		      const struct request_arg *from, uint32_t count, int prot, uint64_t *at,
 		      struct nna_argument *to, struct nn_error *err)
@@ -494,7 +497,7 @@ static uint64_t times_size(const struct trace_run *trace)
 	return sizeof(struct times_head) + trace->times.room * sizeof(trace->times.list[0]);
 }
 
-/* Adds the output for them, at that offset of the staging memory. */
+/* Adds an output for the times, at the given offset of the staging memory. */
 static void place_times(const struct request *request, struct accel_request *r, uint64_t at)
 {
 	r->outputs[request->num_outputs] = (struct nna_argument){
@@ -556,7 +559,7 @@ static int place(struct accel_prepared *accel, const struct request *request,
 	return result;
 }
 
-/* Copies the outputs that go to pointers, as many bytes as their shapes have. */
+/* Copies outputs to the application's pointers, as many bytes as their shapes have. */
 static void fetch_outputs(const struct accel_prepared *accel, const struct request *request,
 			  const struct accel_request *r)
 {
@@ -571,7 +574,7 @@ static void fetch_outputs(const struct accel_prepared *accel, const struct reque
 			continue;
 		shape.rank = r->shapes[i].rank;
 		memcpy(shape.dims, r->shapes[i].dims, sizeof(shape.dims));
-		/* An OEM's scalar is as long as its argument. */
+		/* The size of an OEM scalar is that of its argument. */
 		size = shape.type == NN_OEM_SCALAR ? arg->length : operand_size(&shape);
 		size = size < arg->length ? size : arg->length;
 		memcpy(arg->pointer, r->base + r->outputs[i].offset, size);
@@ -620,7 +623,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.num_tokens = r->num_tokens,
 		.tokens = r->tokens,
 	};
-	/* A burst carries no loop timeout but the usual one, which is the device's own. */
+	/* A burst cannot carry a loop timeout; the device then uses the default timeout. */
 	bool usual = request->channel && request->channel->burst &&
 		     request->loop_timeout_ns == ANeuralNetworks_getDefaultLoopTimeout();
 	const struct nna_execute_options options = {
@@ -644,7 +647,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		status = nna_execute(accel->model, &nna_request, &options, NNA_SIZED(nna_results,
 				     .shapes = r->shapes, .num_shapes = &num_shapes,
 				     .timing = &timing), err);
-	/* An engine that does not know what is asked for has done nothing. */
+	/* An engine that does not know the attribute rejects the request and computes nothing. */
 	if (r->has_times && status == NN_INVALID_ARGUMENT) {
 		accel->has_no_times = true;
 		r->has_times = false;
@@ -791,7 +794,7 @@ static int execute_fenced(struct accel_prepared *accel, void *argument, struct n
 			&options, NNA_SIZED(nna_dependencies, .files = f->wait_for,
 			.num_files = f->count, .duration_ns = f->duration_ns), f->fence, err));
 	}
-	/* The kernel keeps what an execution needs. */
+	/* The kernel holds everything that the execution needs, so the rest may be freed. */
 	nna_memory_free(r.staging);
 	arena_free(&arena);
 	return result;
@@ -881,7 +884,7 @@ static struct accel_prepared *accel_of(const struct prepared_role *role)
 	return (struct accel_prepared *)role->prepared;
 }
 
-/* Whether an earlier role is of what this one is of. */
+/* Returns whether an earlier role belongs to the same prepared model. */
 static bool is_repeated(const struct prepared_role *roles, uint32_t index)
 {
 	uint32_t i = 0;
@@ -891,7 +894,7 @@ static bool is_repeated(const struct prepared_role *roles, uint32_t index)
 	return i < index;
 }
 
-/* No model of the roles is replaced between these two calls. */
+/* No model of the roles can be replaced between these two calls. */
 static void hold_roles(const struct prepared_role *roles, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -968,7 +971,7 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	result = allocate(device, roles, count, domain, &reason);
 	release_roles(roles, count);
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* All have the same worker, which is dead, so all of them are lost. */
+		/* All these models have the same dead worker, so all of them are lost. */
 		for (uint32_t i = 0; i < count; i++) {
 			bool first = true;
 
@@ -1024,7 +1027,7 @@ static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, str
 	}
 	facts->older = last;
 	/*
-	 * Two threads may have asked at the same time. The facts of the later one are the newest.
+	 * Two threads may have asked at the same time. The later answer is the newest.
 	 */
 	while (!atomic_compare_exchange_weak(&device->facts, &facts->older, facts))
 		;

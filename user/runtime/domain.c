@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device for a description's roles, and ordinary memory in its place
- * where the CPU takes the device's.
+ * Memory of a device for a description's roles, and ordinary memory in its place if the CPU
+ * replaces the device.
  */
 #include "runtime/domain.h"
 
@@ -15,7 +15,7 @@
 
 /* The uses that steps make of the operands of a description's roles. */
 struct users {
-	const ANeuralNetworksDevice *device;	/* NULL: of none so far */
+	const ANeuralNetworksDevice *device;	/* device of the steps so far, or NULL */
 	bool several;				/* devices */
 	uint32_t count;
 	struct prepared_role *roles;
@@ -96,7 +96,7 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 
 struct bounce {
 	uint32_t count;
-	struct request_arg args[];	/* the request's original arguments: inputs, then outputs */
+	struct request_arg args[];	/* the request's own: inputs, then outputs */
 };
 
 static struct request_arg *request_arg(struct request *request, uint32_t i)

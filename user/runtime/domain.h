@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device for a description's roles, and ordinary memory in its place
- * where the CPU takes the device's.
+ * Memory of a device for a description's roles, and ordinary memory in its place if the CPU
+ * replaces the device.
  */
 #ifndef NN_RUNTIME_DOMAIN_H
 #define NN_RUNTIME_DOMAIN_H

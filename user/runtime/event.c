@@ -94,7 +94,7 @@ static int wait_fence(int fence, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The fence has signalled; the execution that it is of may not know yet. */
+/* The fence has signalled, but its execution may not know that yet. */
 static void end_execution(ANeuralNetworksEvent *event)
 {
 	pthread_mutex_lock(&event->lock);
@@ -115,7 +115,7 @@ void event_look(ANeuralNetworksEvent *event)
 		end_execution(event);
 }
 
-/* True for an event whose thread is in the process that this one was forked from. */
+/* Returns whether the event's thread belongs to a parent process. */
 static bool is_of_parent(const ANeuralNetworksEvent *event)
 {
 	return event->fence < 0 && event->process != handle_process();
@@ -192,7 +192,7 @@ static void *job_thread(void *data)
 	return NULL;
 }
 
-/* Signals are the application's: its own threads take them. */
+/* Block all signals, because only the application's threads handle them. */
 static int start_thread(struct job *job)
 {
 	pthread_attr_t attr;
@@ -261,7 +261,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Whether an event without a fence is one of the past, and well. */
+/* Returns whether an event without a fence has ended with success. */
 static bool has_succeeded(const ANeuralNetworksEvent *event)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)&event->lock;
@@ -354,8 +354,8 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 }
 
 /*
- * Gets the sync_file of the fence that ends an execution, or -1. The first answer stays.
- * After a shortage of memory or files the next call asks again.
+ * Gets the sync_file of the fence that ends an execution, or -1. The first answer is stored. After
+ * a shortage of memory or files the next call asks again.
  */
 static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)
 {
@@ -382,7 +382,10 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	RT_NOT_NULL(sync_fence_fd);
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
-	/* An execution that a process computes ends with a file that is no fence, or in a thread. */
+	/*
+	 * An execution that a process computes has no fence: it ends with another file, or in a
+	 * thread.
+	 */
 	fence = event->fence;
 	if (event->device)
 		result = get_sync_file((ANeuralNetworksEvent *)event, &fence, &reason);

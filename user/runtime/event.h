@@ -10,11 +10,11 @@
 struct ANeuralNetworksEvent {
 	int fence;			/* sync_file, the file of an execution, or -1 */
 	uint32_t process;		/* value of handle_process() in the process that made it */
-	const ANeuralNetworksDevice *device;	/* the fence is the file of its execution; or NULL */
+	const ANeuralNetworksDevice *device;	/* if the fence is an execution's file */
 	/* Protected by the lock; NULL once the execution knows of its end. */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
-	atomic_uint references;		/* the application's, its execution's, dependents' */
+	atomic_uint references;		/* of the application, execution, dependents */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -35,7 +35,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 			  struct nn_error *err);
 
 /*
- * Starts it on the device if that can wait for all dependencies itself and has all inputs;
+ * Starts an execution on the device if the device can wait for all dependencies and has all inputs;
  * otherwise in a thread.
  */
 int event_start_fenced(ANeuralNetworksExecution *execution,
@@ -45,7 +45,7 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 /* Ends the execution of an event whose fence has signalled; does not wait. */
 void event_look(ANeuralNetworksEvent *event);
 
-/* Gives a reference back; NULL is fine. */
+/* Drops a reference; accepts NULL. */
 void event_put(ANeuralNetworksEvent *event);
 
 #endif /* NN_RUNTIME_EVENT_H */

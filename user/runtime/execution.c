@@ -56,7 +56,10 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 	return rt_end(create(compilation, execution, &err), &err);
 }
 
-/* Returns the state. If the fence has signalled, the execution is finished, even if nothing waited. */
+/*
+ * Returns the state. If the fence has signalled, the execution has ended, even if no thread waited
+ * for it.
+ */
 static enum execution_state look(const ANeuralNetworksExecution *execution)
 {
 	if (execution->state == EXECUTION_STARTED && execution->event)
@@ -87,7 +90,7 @@ int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32
 				      const ANeuralNetworksOperandType *type, const void *buffer,
 				      size_t length)
 {
-	/* Inputs are only read. */
+	/* Inputs are only read, so the const is cast away. */
 	const struct argument argument = { .index = index, .type = type,
 					   .buffer = (void *)buffer, .length = length };
 	struct nn_error err = { "" };
@@ -196,7 +199,7 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 	result = check_configuring(execution, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
-	/* Devices take 0 for the default, but applications mean no time at all. */
+	/* For devices 0 is the default, but for applications it means no time at all. */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
 	return rt_end(result, &err);
@@ -247,7 +250,7 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts it. If several threads try at once, one succeeds. */
+/* Starts it. If several threads call this at once, one succeeds. */
 static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;

@@ -46,9 +46,9 @@ struct ANeuralNetworksExecution {
 	uint64_t deadline_ns;
 	/* Event of the last fence, with a reference; NULL without a fence. */
 	ANeuralNetworksEvent *event;
-	enum execution_way way;		/* how it was last started */
-	uint64_t started_ns;		/* and when, if a trace or a report wants the time */
-	uint64_t traced;		/* trace_async_begin() of a fenced one */
+	enum execution_way way;		/* the way in which it was last started */
+	uint64_t started_ns;		/* the time of that, if a trace or a report wants it */
+	uint64_t traced;		/* trace_async_begin() of a fenced execution */
 };
 
 /*
@@ -65,10 +65,11 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 		  uint64_t deadline_ns, struct nn_error *err);
 
 /*
- * Hands a started execution to its device, which itself waits for sync_files and files of
- * executions. The file *fence polls readable at its end. The caller then calls
- * execution_end_fenced(). *fence is -1 if the device cannot do that or failed; then nothing has
- * begun. `at_once` says that all of them have signalled, so that the contents of inputs are known.
+ * Hands a started execution to its device, which waits for the sync_files and the files of
+ * executions. The file *fence polls readable at its end. The caller must call
+ * execution_end_fenced() after that. *fence is -1 if the device cannot do that or failed; then
+ * nothing has begun. `at_once` says that all these files have signalled, so that the contents of
+ * inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
 			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence);
@@ -77,7 +78,7 @@ int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct 
 /* Ends a started execution without having run it. */
 void execution_abandon(ANeuralNetworksExecution *execution, int result);
 
-/* An output of the model with the dimensions that its argument gives. */
+/* Returns an output operand of the model with the dimensions of its argument. */
 struct nn_operand execution_output(const ANeuralNetworksExecution *execution, uint32_t index);
 
 #endif /* NN_RUNTIME_EXECUTION_H */

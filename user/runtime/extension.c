@@ -20,7 +20,9 @@
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
-/* Name that a program gives itself: for tests, and if the configuration trusts it. */
+/*
+ * The name that a program gives itself, for tests; it counts only if the configuration trusts it.
+ */
 #define APP_NAME "NNACCEL_APP_NAME"
 
 /* ---- permission ---- */
@@ -64,7 +66,7 @@ static char *find_script(void)
 	return path;
 }
 
-/* Called for each use. Reads both files again if they changed. */
+/* Called for each use of an extension. Reads both files again if they changed. */
 static bool is_admitted(const char **reason)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -147,7 +149,7 @@ static struct nn_extension *make_extension(const struct nn_device_extension *fro
 	return e;
 }
 
-/* The prefix that an extension has in this process, from its first use on. */
+/* Returns the prefix of an extension in this process, which it gets at its first use. */
 static int get_prefix(const char *name, uint16_t *prefix, struct nn_error *err)
 {
 	const struct nn_device_extension *found = find_anywhere(name);
@@ -336,7 +338,7 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *devic
 	RT_NOT_NULL(device);
 	RT_NOT_NULL(extensionName);
 	RT_NOT_NULL(isExtensionSupported);
-	/* The CPU has the operations of this library. */
+	/* The CPU device has the operations of this library. */
 	*isExtensionSupported = find(device, extensionName) ||
 				(!device->path && !strcmp(extensionName, NN_OWN_EXTENSION));
 	return ANEURALNETWORKS_NO_ERROR;
@@ -369,7 +371,7 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 		return rt_end(get_code(extensionName, operationCodeWithinExtension, type, &err),
 			      &err);
 	/*
-	 * The operation is known to all programs and devices; those that lack it do not support it.
+	 * All programs may use the operation; a device that lacks it reports it as not supported.
 	 */
 	*type = NN_OWN_PREFIX << 16 | operationCodeWithinExtension;
 	return ANEURALNETWORKS_NO_ERROR;

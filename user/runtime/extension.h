@@ -8,7 +8,7 @@
 
 #include "runtime/device.h"
 
-/* Frees what a compilation or an execution was given. */
+/* Frees the attributes of a compilation or an execution. */
 void attributes_free(struct nn_attributes *attributes);
 
 /* Returns the attributes, or NULL if it has no attributes. */
@@ -18,9 +18,9 @@ static inline const struct nn_attributes *attributes_given(const struct nn_attri
 }
 
 /*
- * Returns BAD_DATA unless a model may contain this type or operation of an extension. Its
- * prefix must have been given out, and the extension must have the type. The program must be
- * allowed to use extensions.
+ * Returns BAD_DATA unless a model may contain this type or operation of an extension. Its prefix
+ * must have been assigned, and the extension must have the type. The program must be allowed to use
+ * extensions.
  */
 int extension_check_type(int32_t type, struct nn_error *err);
 int extension_check_operation(int32_t type, struct nn_error *err);

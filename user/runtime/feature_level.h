@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The FeatureLevelCode of a level. */
+/* Returns the FeatureLevelCode of a level. */
 int64_t feature_level_code(uint32_t level);
 
 #endif /* NN_RUNTIME_FEATURE_LEVEL_H */

@@ -87,7 +87,7 @@ static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, ui
 	return ready;
 }
 
-/* Kahn's algorithm, first ready first. */
+/* Sorts by Kahn's algorithm: operations that become ready first come first. */
 static int sort_operations(const ANeuralNetworksModel *model, struct arena *arena,
 			   uint32_t *order, struct nn_error *err)
 {
@@ -180,7 +180,7 @@ struct building {
 	uint32_t num_subgraphs;
 	uint32_t num_pools;
 	uint64_t values_size;
-	uint32_t *child_at;	/* subgraph of each child, counted without the main one */
+	uint32_t *child_at;	/* subgraph index of each child; the main subgraph is not counted */
 };
 
 static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
@@ -284,7 +284,7 @@ static bool allocate(struct building *b)
 	return b->subgraphs && b->memories && b->pools && b->values && b->child_at;
 }
 
-/* The model's own subgraph, operations in order. */
+/* Adds the model's own subgraph, with its operations in order. */
 static bool build_main(struct building *b)
 {
 	const ANeuralNetworksModel *model = b->model;
@@ -347,7 +347,7 @@ static bool flatten(ANeuralNetworksModel *model)
 }
 
 /*
- * Unknown operations (vendors') are no error here, because the compilation finds devices for them.
+ * Unknown operations of vendors are accepted here, because the compilation finds devices for them.
  */
 static int check(ANeuralNetworksModel *model, struct nn_error *err)
 {

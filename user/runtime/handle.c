@@ -11,16 +11,17 @@
 #include "runtime/device.h"
 #include "runtime/log.h"
 
-/* The longest restart of an engine that is waited for, and the interval of looks. */
+/* Maximum time to wait for an engine that restarts, and the interval between checks. */
 #define RESTART_NS UINT64_C(10000000000)
 #define LOOK_EVERY_NS 20000000
 
 /*
- * Number of forks between the first process and this one. Only a child's single thread writes it.
+ * Number of forks between the first process and this one. Only a child's single thread writes this
+ * number.
  */
 static atomic_uint forks;
 
-/* Protects handles. Held through a fork, so that no thread of the parent's has it in the child. */
+/* Protects handles. The lock is held during a fork, so that it is free in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The locks are taken in this order, because handles are opened while the list is filled. */
@@ -59,8 +60,7 @@ int handle_get(struct accel_handle *handle, struct nna_device **device, struct n
 	pthread_mutex_lock(&lock);
 	if (handle->device && handle->process != handle_process()) {
 		/*
-		 * The parent's handle stays open in the parent; memories and models here keep it
-		 * open too.
+		 * The parent keeps its handle open, and so do memories and models in this process.
 		 */
 		nna_device_close(handle->device);
 		handle->device = NULL;
@@ -96,7 +96,7 @@ void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *arg
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whether it is served, and until when a restart of its engine is waited for. */
+/* Finds whether the handle has an engine, and until when to wait for a restart of it. */
 static bool look(struct accel_handle *handle, uint64_t *end_ns)
 {
 	struct nna_device *device;

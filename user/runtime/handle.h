@@ -23,12 +23,12 @@ struct accel_handle {
 	uint64_t missed_ns;	/* when its engine was first missing; 0 while the engine is there */
 };
 
-/* A number that a forked child does not share with its parent. Costs no system call. */
+/* Returns a number that differs between a forked child and its parent. Costs no system call. */
 uint32_t handle_process(void);
 
 /*
- * Sets *device to the device, and opens it if this process did not yet. Returns UNAVAILABLE_DEVICE
- * if that fails. Objects of a parent's handle cannot be used with the child's.
+ * Sets *device to the device, and opens it if this process has not opened it yet. Returns
+ * UNAVAILABLE_DEVICE if that fails. Objects of a parent's handle cannot be used with the child's.
  */
 int handle_get(struct accel_handle *handle, struct nna_device **device, struct nn_error *err);
 
@@ -41,7 +41,7 @@ void handle_close(struct accel_handle *handle);
  */
 void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *argument);
 
-/* Returns whether an engine serves the device now. Does not wait for one. */
+/* Returns whether an engine serves the device now, without waiting for one. */
 bool handle_is_served(struct accel_handle *handle);
 
 /*

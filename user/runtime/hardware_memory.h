@@ -10,7 +10,7 @@
 
 #include "runtime/memory.h"
 
-/* The further fields of a memory of a hardware buffer. */
+/* The additional fields of a memory that was made from a hardware buffer. */
 struct memory_hardware {
 	AHardwareBuffer *buffer;
 	bool is_image;
@@ -29,7 +29,7 @@ static inline bool memory_is_image(const ANeuralNetworksMemory *memory)
 enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
 			       struct nna_memory **imported, struct nn_error *err);
 
-/* memory_begin() and memory_end() of an image. */
+/* Do the work of memory_begin() and memory_end() for an image. */
 int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
 		   struct nn_error *err);
 int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *data,

@@ -10,7 +10,7 @@
 #include <nnaccel/log.h>
 #include <nnaccel/status.h>
 
-/* Why the CPU computes without having been asked for. */
+/* Reasons for which the CPU computes although the application did not ask for it. */
 enum fall_back {
 	FALL_BACK_NO_DEVICE,		/* there is no other device */
 	FALL_BACK_REFUSED,		/* no other device supports an operation */
@@ -28,7 +28,7 @@ enum fall_back {
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* "BAD_DATA" and so on; never NULL. */
+/* Returns the name of a result code, such as "BAD_DATA"; never NULL. */
 const char *rt_result_name(int result);
 
 /* Returns the ResultCode for a status. */
@@ -55,7 +55,7 @@ int rt_refuse_call(const char *function, int result, const char *format, ...)
 #define rt_end(result, err) rt_end_call(__func__, result, err)
 #define rt_refuse(result, ...) rt_refuse_call(__func__, result, __VA_ARGS__)
 
-/* Refuses a call whose pointer argument is NULL. */
+/* Makes the function return UNEXPECTED_NULL if the pointer is NULL. */
 #define RT_NOT_NULL(pointer) \
 	do { \
 		if (!(pointer)) \

@@ -30,7 +30,7 @@ static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 	return (ANeuralNetworksMemory *)memory;
 }
 
-/* Makes a memory. It owns the fd from the call on, in failure too. */
+/* Makes a memory. The function closes the fd if it fails. */
 static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t size)
 {
 	ANeuralNetworksMemory *memory = calloc(1, sizeof(*memory));
@@ -170,7 +170,9 @@ static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 	if (__builtin_add_overflow(memory->offset, memory->size, &end))
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "offset %zu of %zu bytes",
 			       memory->offset, memory->size);
-	/* Pages beyond the end of a file could be mapped, but not touched. */
+	/*
+	 * A mapping of pages beyond the end of a file would succeed, but accesses to it would fail.
+	 */
 	if (!fstat(memory->fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size < end)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
 			       "a memory that ends at byte %zu of a file of %lld", end,
@@ -293,7 +295,7 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)
 		status = NN_OUT_OF_MEMORY;
 	else
-		/* As with mmap(), what can be written can be read. */
+		/* As with mmap(), memory that can be written can also be read. */
 		status = nna_memory_import(device, NNA_SIZED(nna_file, .fd = memory->fd,
 					   .prot = memory->prot | PROT_READ,
 					   .offset = memory->offset, .length = memory->size),
@@ -325,7 +327,7 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 	if (!*imported)
 		status = add_import(writable(memory), device, imported, err);
 	pthread_mutex_unlock(&writable(memory)->lock);
-	/* The line of the log says why. */
+	/* The reason is in the line of the log. */
 	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)
 		return ANEURALNETWORKS_UNMAPPABLE;
 	return rt_fail_status(err, status);

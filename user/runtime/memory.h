@@ -13,14 +13,14 @@
 
 /* A role of a memory: it may be input or output `index` of a compilation. */
 struct memory_role {
-	const ANeuralNetworksCompilation *compilation;	/* held by the description */
-	uint64_t serial;	/* serial number of the compilation, which no other one ever gets */
+	const ANeuralNetworksCompilation *compilation;	/* the description has a reference */
+	uint64_t serial;	/* serial number of the compilation, which is never used again */
 	uint32_t index;
 	bool output;
 	float frequency;		/* performance of its executions, in (0, 1] */
 };
 
-/* The further fields of a memory that was made from a description. */
+/* The additional fields of a memory that was made from a description. */
 struct memory_domain {
 	/* Operand with the type, and the dimensions given at the creation. */
 	struct nn_operand operand;
@@ -31,12 +31,12 @@ struct memory_domain {
 	struct nna_device *device;	/* device of the buffer, which keeps it open */
 	uint32_t token;			/* token of the buffer in requests to that device */
 
-	/* Under the memory's lock. */
+	/* The fields below are protected by the memory's lock. */
 	bool initialised;
 	struct nn_operand current;	/* operand with the dimensions of the current contents */
 };
 
-/* A memory imported to one device. A forked child has other handles of the same devices. */
+/* A memory imported to one device. A forked child has its own handles of the same devices. */
 struct memory_import {
 	struct memory_import *next;
 	struct nna_device *device;	/* `imported` keeps it */
@@ -56,14 +56,14 @@ struct ANeuralNetworksMemory {
 	uint8_t *base;			/* NULL until mapped */
 	bool has_pages;			/* the memory came from pages_alloc() */
 	bool is_dmabuf;	/* known once mapped: the exporter must be notified of accesses */
-	struct memory_import *imports;	/* the memory as imported by devices that use it */
+	struct memory_import *imports;	/* the memory's imports, one for each device that uses it */
 };
 
-/* Makes a memory. It owns the fd from the call on, in failure too. */
+/* Makes a memory. Takes over the fd, also if it fails. */
 int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksMemory **memory,
 		  struct nn_error *err);
 
-/* Memory of the runtime's own; zeroed. */
+/* Creates zeroed memory for the runtime's own use. */
 int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 
 /*
@@ -72,11 +72,11 @@ int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_
  */
 int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 
-/* Takes over memory that a device allocated for a description. It cannot be mapped. */
+/* Takes over memory that a device allocated for a description. Such memory cannot be mapped. */
 int memory_create_on_device(size_t size, struct memory_domain *domain,
 			    ANeuralNetworksMemory **memory, struct nn_error *err);
 
-/* True for memory of a device. */
+/* Returns whether the memory is a device's. */
 static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
 {
 	return memory && memory->domain && memory->domain->buffer;
@@ -111,7 +111,7 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err);
 
-/* BAD_DATA unless `length` bytes at `offset` lie in an ordinary memory. */
+/* Returns BAD_DATA unless `length` bytes at `offset` lie in an ordinary memory. */
 int memory_check_range(const ANeuralNetworksMemory *memory, size_t offset, size_t length,
 		       struct nn_error *err);
 

@@ -12,7 +12,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* The bytes that a memory holds, and their type and shape if these are known. */
+/* The contents of a memory: bytes, and their type and shape if these are known. */
 struct contents {
 	const ANeuralNetworksMemory *memory;
 	bool is_typed;
@@ -91,8 +91,8 @@ static int copy_through_host(const struct contents *source, const struct content
 }
 
 /*
- * Copies between memory of a device and other memory. The device copies. *reached is false if it
- * cannot reach both.
+ * Copies between memory of a device and other memory. Lets the device copy; *reached is false if it
+ * cannot reach both memories.
  */
 static int copy_on_device(const struct contents *source, const struct contents *destination,
 			  bool *reached, struct nn_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of memories: roles are added and have to agree; and the state of memories made from
- * a description. This memory is on the one device that has all roles, or is shared memory, which
- * every device reaches.
+ * Descriptions of memories, whose roles have to agree, and the state of memories that were made
+ * from one. Such a memory is on the only device with all roles, or it is shared memory, which every
+ * device reaches.
  */
 #include "runtime/memory_desc.h"
 
@@ -201,13 +201,13 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 		return NULL;
 	}
 	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
-	/* The memory holds no reference to compilations; it knows them by their serial numbers. */
+	/* The memory has no references to compilations; it stores their serial numbers. */
 	for (uint32_t i = 0; i < desc->num_roles; i++)
 		domain->roles[i].compilation = NULL;
 	domain->num_roles = desc->num_roles;
 	domain->operand = desc->operand;
 	domain->current = desc->operand;
-	/* Scales are the model's; a memory may outlive it. */
+	/* The scales belong to the model, which may be freed before the memory. */
 	memset(&domain->operand.extra, 0, sizeof(domain->operand.extra));
 	memset(&domain->current.extra, 0, sizeof(domain->current.extra));
 	return domain;
@@ -231,7 +231,7 @@ static void free_domain(struct memory_domain *domain)
 	free(domain);
 }
 
-/* Memory of the device that has all roles, or shared memory. */
+/* Creates memory of the device that has all roles, or shared memory. */
 static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		       ANeuralNetworksMemory **memory, struct nn_error *err)
 {

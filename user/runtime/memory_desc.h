@@ -25,14 +25,14 @@ int memory_check_role(const ANeuralNetworksMemory *memory,
 		      const struct nn_operand *operand, size_t offset, size_t length,
 		      struct nn_error *err);
 
-/* Whether a memory was made for a shape, 0 being unknown. */
+/* Returns whether a memory was made for the given shape, in which 0 is an unknown dimension. */
 bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const uint32_t *dims);
 
-/* OP_FAILED unless a memory holds an input of that shape. */
+/* Returns OP_FAILED unless a memory holds an input of the given shape. */
 int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint32_t rank,
 		       const uint32_t *dims, struct nn_error *err);
 
-/* An execution or a copy wrote a memory, or failed to. */
+/* Records that an execution or a copy wrote a memory, or failed to. */
 void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint32_t rank,
 			 const uint32_t *dims);
 

@@ -17,7 +17,7 @@
 
 #define MAX_COPIED ANEURALNETWORKS_MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES
 
-/* Highest code of the NNAPI's own operations. */
+/* The highest code of the NNAPI's own operations. */
 #define LAST_OPERATION ANEURALNETWORKS_REVERSE
 
 int model_check_finished(const ANeuralNetworksModel *model, struct nn_error *err)
@@ -150,7 +150,7 @@ static int find_operand(ANeuralNetworksModel *model, int32_t index, struct nn_op
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The length that a constant must have; OEM scalars may have any. */
+/* Checks the length of a constant; OEM scalars may have any length. */
 static int check_length(const struct nn_operand *operand, int32_t index, size_t length,
 			struct nn_error *err)
 {
@@ -190,7 +190,7 @@ static int copy_value(ANeuralNetworksModel *model, struct nn_operand *operand, c
 {
 	size_t align = length >= 4 ? 4 : length >= 2 ? 2 : 1;
 	size_t offset = round_up(model->values_size, align);
-	/* An OEM's scalar may have no bytes, and realloc() of none would free. */
+	/* An OEM scalar may have 0 bytes, and realloc() to 0 bytes would free the block. */
 	uint8_t *values = realloc(model->values, offset + length + 1);
 
 	if (!values)
@@ -237,7 +237,7 @@ int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t in
 	return rt_end(set_value(model, index, buffer, length, &err), &err);
 }
 
-/* The pool that stands for a memory, added if it is new. */
+/* Returns the index of a memory's pool, and adds the pool if it is new. */
 static int find_pool(ANeuralNetworksModel *model, const ANeuralNetworksMemory *memory,
 		     uint32_t *pool, struct nn_error *err)
 {
@@ -474,8 +474,8 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 }
 
 /*
- * Gives plain temporaries the lifetime of a list with valid indices. If one fails, those before it
- * keep the new lifetime.
+ * Gives plain temporaries the lifetime of a list with valid indices. If an index is not valid,
+ * operands before it keep the new lifetime.
  */
 static int identify(ANeuralNetworksModel *model, const char *what, enum nn_lifetime lifetime,
 		    uint32_t count, const uint32_t *list, struct nn_error *err)

@@ -16,7 +16,7 @@
 
 /* The input of a device's compilation: a model, and the memory of each of its pools. */
 struct graph {
-	struct nn_model model;			/* the pools have no base */
+	struct nn_model model;			/* pools of the graph; their base is not set */
 	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
 };
 
@@ -37,7 +37,7 @@ struct ANeuralNetworksModel {
 
 	struct nn_operand *operands;
 	const void **large_values;	/* for each operand: the value that finishing will copy */
-	struct nn_operation *operations;	/* operations in the order of being added */
+	struct nn_operation *operations;	/* operations in the order of addition */
 	const uint32_t *inputs;
 	const uint32_t *outputs;
 	uint8_t *values;			/* small constants */
@@ -45,10 +45,10 @@ struct ANeuralNetworksModel {
 	/* Models, indexed by location.offset of NN_SUBGRAPH. */
 	const ANeuralNetworksModel **children;
 	const struct nn_subgraph **child_graphs;
-	struct arena arena;			/* index lists, scales; the graph */
+	struct arena arena;			/* memory of index lists, scales, graph */
 
 	/* Fields of a finished model. */
-	ANeuralNetworksMemory *large_memory;	/* copies of large_values; or NULL */
+	ANeuralNetworksMemory *large_memory;	/* copies of large_values, or NULL */
 	struct graph graph;
 	uint32_t *order;			/* operation i of the graph was added as order[i] */
 };
@@ -79,7 +79,7 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
 void model_put(const ANeuralNetworksModel *model);
 
-/* BAD_STATE unless a model is finished and valid. */
+/* Returns BAD_STATE unless a model is finished and valid. */
 int model_check_finished(const ANeuralNetworksModel *model, struct nn_error *err);
 
 #endif /* NN_RUNTIME_MODEL_H */

@@ -9,13 +9,13 @@
 
 struct observer {
 	void (*compiled)(const ANeuralNetworksCompilation *compilation, int result, uint64_t ns);
-	/* Called on the thread that ends the execution; execution->result is known. */
+	/* Called on the thread that ends the execution, when execution->result is set. */
 	void (*executed)(const ANeuralNetworksExecution *execution, uint64_t ns);
 };
 
 /*
- * Sets the observer, whose functions are called from now on; NULL for none. The structure stays the
- * caller's.
+ * Sets the observer, whose functions are called from now on; NULL for none. The caller still owns
+ * the structure.
  */
 void observer_set(const struct observer *observer);
 

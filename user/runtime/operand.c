@@ -23,7 +23,7 @@ static const struct {
 };
 
 /*
- * Returns whether any scale is valid here, because operations check biases, and nothing checks OEM
+ * Returns whether any scale is valid: operations check that of a bias, and no code checks OEM
  * types.
  */
 static bool any_quant(int32_t type)
@@ -45,7 +45,7 @@ static int check_quant(const ANeuralNetworksOperandType *type, struct nn_error *
 				       name, (double)type->scale, type->zeroPoint);
 		return ANEURALNETWORKS_NO_ERROR;
 	}
-	/* Written so that a NaN fails. */
+	/* The condition is written so that it fails for a NaN. */
 	if (!(type->scale > 0))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s needs a scale above 0, not %g",
 			       name, (double)type->scale);

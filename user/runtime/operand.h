@@ -24,7 +24,7 @@ bool operand_is_written(const struct nn_operand *operand);
 /* Returns nn_operand_size() of a checked operand; 0 if it is unknown. */
 uint32_t operand_size(const struct nn_operand *operand);
 
-/* A tensor whose rank or any dimension is not known. */
+/* Returns whether the rank or a dimension of a tensor is unknown. */
 bool operand_is_dynamic(const struct nn_operand *operand);
 
 #endif /* NN_RUNTIME_OPERAND_H */

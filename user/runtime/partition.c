@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Partitions: groups the operations of each device into steps, makes a graph of each step, and lets
- * the devices prepare them.
+ * Partitions: groups the operations of each device into steps, makes a graph for each step, and
+ * lets the devices prepare the graphs.
  */
 #include "base/round.h"
 #include "runtime/partition.h"
@@ -27,7 +27,7 @@ struct dividing {
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
 	bool *crosses;		/* a step other than the writing one reads the operand */
-	uint32_t *local;	/* operand of the whole -> of the step at hand, plus 1 */
+	uint32_t *local;	/* operand of the whole graph -> operand of the current step + 1 */
 };
 
 static bool is_ready(const struct dividing *d, uint32_t operation)
@@ -44,7 +44,7 @@ static bool is_ready(const struct dividing *d, uint32_t operation)
 	return true;
 }
 
-/* The last of the devices that have an operation to begin with. */
+/* Returns the last device that has an operation which is ready. */
 static uint32_t next_device(const struct dividing *d)
 {
 	uint32_t device = 0, i;
@@ -56,7 +56,7 @@ static uint32_t next_device(const struct dividing *d)
 }
 
 /*
- * Gives a step everything that is or becomes ready for its device. One pass suffices, because
+ * Adds to a step all operations that are or become ready for its device. One pass suffices, because
  * operations are in an executable order. Returns how many operations were added.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
@@ -147,7 +147,7 @@ struct step_building {
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs, *outputs;		/* operands of the step */
+	uint32_t *inputs, *outputs;		/* operands of the step so far */
 	uint32_t *whole_inputs, *whole_outputs;	/* of the whole, */
 	uint32_t *whole_operations;		/* as these */
 };
@@ -254,7 +254,7 @@ static bool build_step(struct dividing *d, uint32_t index)
 	return true;
 }
 
-/* The whole in one step, unchanged. */
+/* One device executes the whole graph, unchanged, in one step. */
 static int divide_simply(struct partition *p, const ANeuralNetworksDevice *device,
 			 struct nn_error *err)
 {
@@ -407,7 +407,7 @@ int partition_get_fallback(struct partition *partition, struct step *step,
 	struct prepare_options options = partition->options;
 	int result = ANEURALNETWORKS_NO_ERROR;
 
-	/* The deadline was the compilation's. */
+	/* The deadline belonged to the compilation. */
 	options.deadline_ns = 0;
 	pthread_mutex_lock(&partition->lock);
 	if (!*kept)

@@ -17,12 +17,12 @@ struct step {
 	const uint32_t *outputs;
 	const uint32_t *operations;	/* operations of the whole graph; NULL for all of them */
 	struct prepared *prepared;
-	/* The step prepared on the CPU, once it was needed; protected by the lock. */
+	/* The step as prepared on the CPU, when first needed; protected by the lock. */
 	struct prepared *fallback;
 	struct trace_step *trace;	/* row of the report, or NULL */
 };
 
-/* The place of an operand of the whole graph while steps run. */
+/* The place of an operand of the whole graph during an execution. */
 enum place_kind {
 	PLACE_INPUT,			/* an argument of the execution */
 	PLACE_OUTPUT,
@@ -36,14 +36,14 @@ struct place {
 };
 
 struct partition {
-	const struct graph *graph;	/* the whole; not owned */
+	const struct graph *graph;	/* the whole graph, which belongs to another object */
 	uint32_t num_steps;
 	struct step *steps;
 	struct place *places;		/* by operand */
 	uint64_t temporaries_size;
 	struct prepare_options options;
 	pthread_mutex_t lock;
-	/* The whole graph prepared on the CPU, once it was needed. */
+	/* The whole graph as prepared on the CPU, when first needed. */
 	struct prepared *fallback;
 	struct arena arena;
 };
@@ -64,7 +64,10 @@ void partition_free(struct partition *partition);
 /* Gives a request the arrays that a step needs; returns false if memory runs out. */
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
 
-/* A step, or (step NULL) the whole, made ready for the CPU when first needed. */
+/*
+ * Returns a step, or the whole graph if it is NULL, prepared for the CPU; prepares it when first
+ * needed.
+ */
 int partition_get_fallback(struct partition *partition, struct step *step,
 			   struct prepared **prepared, struct nn_error *err);
 

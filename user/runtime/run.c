@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs an execution step after step, each on its device. The CPU replaces a failing
- * device if that is allowed.
+ * Runs an execution step after step, each on its device. The CPU replaces a failing device, if
+ * allowed.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t in
 	       (!memory || !memory->domain || memory_may_hold(memory, shape->rank, shape->dims));
 }
 
-/* Takes the shapes of outputs from a step or (step NULL) from the whole. */
+/* Takes the shapes of outputs from a step, or from the whole graph if it is NULL. */
 static int take_shapes(ANeuralNetworksExecution *execution, const struct step *step,
 		       const struct request *request, struct nn_error *err)
 {
@@ -135,7 +135,7 @@ static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *st
 	return result != ANEURALNETWORKS_NO_ERROR ? result : written;
 }
 
-/* The argument for an operand of the whole graph. */
+/* Returns the argument for an operand of the whole graph. */
 static struct request_arg place_argument(const ANeuralNetworksExecution *execution,
 					 const ANeuralNetworksMemory *temporaries,
 					 uint32_t operand)
@@ -172,7 +172,10 @@ static void fill_request(const ANeuralNetworksExecution *execution,
 	request->attributes = attributes_given(&execution->attributes);
 }
 
-/* Limits set by the application hold for the CPU as well, so there is no second try beyond them. */
+/*
+ * Limits of the application also hold for the CPU, so an execution that exceeded one is not
+ * repeated there.
+ */
 static bool may_fall_back(const ANeuralNetworksExecution *execution, const struct step *step,
 			  int result)
 {
@@ -214,7 +217,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	return result;
 }
 
-/* A step with a request of its own, as in no burst. */
+/* Runs a step with its own request, outside of a burst. */
 static int run_single(ANeuralNetworksExecution *execution, struct step *step,
 		      struct nn_error *err)
 {
@@ -241,7 +244,7 @@ static int run_in_burst(ANeuralNetworksExecution *execution, ANeuralNetworksBurs
 	return run_step(execution, step, request, err);
 }
 
-/* The whole on the CPU, after a step failed there too. */
+/* Runs the whole graph on the CPU, after a step failed there too. */
 static int run_whole(ANeuralNetworksExecution *execution, struct nn_error *err)
 {
 	struct request request = {
@@ -337,14 +340,14 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 		trace_flush();
 		observer_executed(execution);
 	}
-	/* From here on another thread may free it. */
+	/* From here on another thread may free the execution. */
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }
 
 /*
  * Returns whether the device can read the inputs itself after it has waited. Data at a pointer, or
- * in shared memory that may be empty, are certain only if all dependencies have ended.
+ * in shared memory that may be empty, are complete only when all dependencies have ended.
  */
 static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {
@@ -424,7 +427,7 @@ int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct 
 		trace_flush();
 		observer_executed(execution);
 	}
-	/* From here on another thread may free it. */
+	/* From here on another thread may free the execution. */
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }

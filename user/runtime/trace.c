@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events, in the JSON array of the Trace Event format, one in each line, so that a file that
- * ends anywhere can be read. The engine is a process of its own there. It gets a thread for each
- * thread of this process, because its own numbers are not known here.
+ * The events, as a JSON array in the Trace Event format, one per line, so that a truncated file can
+ * still be read. The engine appears as a process of its own. It has a thread for each thread of
+ * this process, because the real numbers of its threads are not known here.
  */
 #define _GNU_SOURCE
 #include "runtime/trace.h"
@@ -34,19 +34,19 @@
 
 int trace_watches;
 
-/* Held through a fork, as the lock of handles is. */
+/* The lock is held during a fork, so that it is free in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock, but the path, which stays. */
+/* Protected by the lock, except for the path, which does not change. */
 static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	uint32_t process, engine;	/* process named last, see current() */
+	uint32_t process, engine;	/* the last process that was named; see current() */
 	uint64_t last_number;
 } out;
 
-/* The thread's number, and of which process it and its engine were named. */
+/* The thread's number, and the process for which it and its engine were named. */
 static _Thread_local struct {
 	int tid;
 	uint32_t named, engine_named;
@@ -89,8 +89,8 @@ static bool write_all(int fd, const char *text, size_t size)
 }
 
 /*
- * Other processes append to the same file. It is open only during this call, because a program may
- * close all its files.
+ * Other processes append to the same file. The file is open only during this call, because a
+ * program may close all its files.
  */
 static bool append(const char *text, size_t size)
 {
@@ -203,7 +203,7 @@ static void put(const char *format, ...)
 		out.used += (size_t)length;
 }
 
-/* A string of JSON. A character that is not ASCII text becomes '?'. */
+/* Writes a JSON string; a character that is not ASCII text becomes '?'. */
 static void put_string(const char *text)
 {
 	size_t room = TEXT_ROOM;
@@ -218,7 +218,7 @@ static void put_string(const char *text)
 	put("\"");
 }
 
-/* The beginning of a line, in which "args" has to follow. */
+/* Writes the beginning of a line; "args" must follow. */
 static void begin_line(char phase, bool is_engine, uint64_t ns, const char *name)
 {
 	if (sizeof(out.text) - out.used < LINE_ROOM)
@@ -320,7 +320,7 @@ void trace_instant(const char *name, const char *reason)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A number that no other process of this file has. */
+/* Returns a number that no other process of this file has. */
 static void put_id(uint64_t number)
 {
 	put(",\"id\":\"%x.%" PRIx64 "\"", (unsigned int)getpid(), number);
@@ -385,7 +385,10 @@ static void put_operations(const struct nn_times *times, bool is_engine)
 	}
 }
 
-/* From the submission to the end in the engine, with a flow that begins in the runtime. */
+/*
+ * Writes the execution from its submission to its end in the engine, with a flow that begins in the
+ * runtime.
+ */
 static void put_engine(const char *device, const struct trace_run *run)
 {
 	introduce(true);
@@ -401,7 +404,7 @@ static void put_engine(const char *device, const struct trace_run *run)
 	put_end(true, run->engine_end_ns, device);
 }
 
-/* Writes everything at once, in the order in which it happened on each thread. */
+/* Writes all events of an execution at once, in their order on each thread. */
 static void put_execution(const struct step *step, const char *device, const struct trace_run *run,
 			  uint64_t begin_ns, uint64_t end_ns, int result)
 {
@@ -427,7 +430,7 @@ static void put_execution(const struct step *step, const char *device, const str
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops impossible times. The engine's process wrote them, so they may be anything. */
+/* Drops impossible times. The engine's process wrote the times, so they may be wrong. */
 static void check_times(struct trace_run *run, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t first = run->engine_begin_ns ? run->engine_begin_ns : begin_ns;

@@ -13,7 +13,7 @@
 /* The events, the report, and the observer (observer.h). */
 enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
 
-/* Set of the wanted kinds. Usually it is 0, so that an execution costs one branch. */
+/* The set of wanted kinds. It is usually 0; an execution then costs only one additional branch. */
 extern int trace_watches __attribute__((visibility("hidden")));
 
 static inline bool trace_is_on(void)
@@ -26,25 +26,25 @@ static inline bool trace_wants(int what)
 	return __atomic_load_n(&trace_watches, __ATOMIC_RELAXED) & what;
 }
 
-/* Reads the environment at the first call. Nothing is traced or reported before. */
+/* Reads the environment at the first call. Nothing is traced or reported before that call. */
 void trace_start(void);
 
 /*
- * Writes that something begins and ends on this thread. `format` makes members of a JSON object, of
- * numbers and names that need no escapes.
+ * Write an event that begins and ends on this thread. `format` makes the members of a JSON object,
+ * from numbers and from names that need no escapes.
  */
 void trace_begin(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Writes that something begins or ends, on any thread. The first function returns a number for the
- * end, or 0 without a trace.
+ * Write the begin or the end of an event, on any thread. The first function returns a number for
+ * the end, or 0 without a trace.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
 
-/* Writes to the file what has been gathered. */
+/* Writes the gathered events to the file. */
 void trace_flush(void);
 
 /*
@@ -66,8 +66,8 @@ struct trace_step;
 struct step;
 
 /*
- * Returns a new step of the report; NULL if no report is wanted or memory runs out. Steps of a
- * model follow each other.
+ * Returns a new step of the report; NULL if no report is wanted or memory runs out. Call it for all
+ * steps of a model in a row.
  */
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 

@@ -23,18 +23,18 @@ struct row {
 struct trace_step {
 	struct trace_step *next;	/* the older one */
 	uint32_t model, number, num_steps;
-	bool is_inherited;		/* made before a fork, in the parent */
+	bool is_inherited;		/* the parent made it before a fork */
 	char device[64];
 	uint64_t runs, ns;		/* on the device */
 	uint64_t failures;
 	uint64_t in_place_runs, in_place_ns;	/* on the CPU */
-	uint64_t engine_runs, queue_ns, engine_ns;	/* times that the engine reported */
-	uint64_t timed_runs;		/* runs that had times of operations */
+	uint64_t engine_runs, queue_ns, engine_ns;	/* times from the engine */
+	uint64_t timed_runs;		/* number of runs with times of operations */
 	uint64_t copied_in, copied_out;
 	struct row *rows;
 	uint32_t num_rows;
 	uint32_t num_operations;
-	struct { uint32_t index; int32_t type; } operations[];	/* the index is that of the whole model */
+	struct { uint32_t index; int32_t type; } operations[];	/* the index in the whole model */
 };
 
 static struct trace_step *steps;
@@ -63,8 +63,8 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 }
 
 /*
- * Returns the row of an operation, which is made if it is new. Executions record theirs in the same
- * order.
+ * Returns the row of an operation, which is made if it is new. All executions record their
+ * operations in the same order.
  */
 static struct row *find_row(struct trace_step *t, uint32_t from, const struct nn_operation_time *time)
 {

@@ -2,13 +2,13 @@
 /*
  * Models of one operation in random shapes, by a table of all operations.
  *
- * Operands are a type, dimensions and values. Types: X is the type under test, C a constant of it,
- * W and P a filter (for int8, P by channels; Q the same for all X), B a bias, R boxes, A anchors, U
- * bytes of weights, "=" or "=1" as input 0 or 1; "f32|f16" any of those. Dimensions are random by
- * letter, as sums of products, and "a~" is sometimes 1. "{a,1}" are values, "<a" below it, "#"
- * ascending, "%" boxes, "+" positive; "@scale,zero" quantises, and "!" is a constant. Scalars:
- * "i:0|1" one of them, "b:", "f:", and "s:" of the kind that belongs to X; "-" is omitted, "-s16" of
- * that type.
+ * Operands are a type, dimensions and values. Types: X is the type under test and C a constant of
+ * it. W and P are filters (an int8 P is quantised per channel; Q is so for every X). B is a bias, R
+ * boxes, A anchors, U uint8 weights. "=" or "=1" is the type of input 0 or 1, "f32|f16" one of
+ * these types. Dimensions are random by letter, as sums of products, and "a~" is sometimes 1.
+ * "{a,1}" are values, "<a" below it, "#" ascending, "%" boxes, "+" positive; "@scale,zero"
+ * quantises, and "!" is a constant. Scalars: "i:0|1" one of them, "b:", "f:", and "s:" of the kind
+ * that belongs to X; "-" is omitted, "-s16" of that type.
  */
 #include <ctype.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static bool is_half(void)
 	return form.type == NN_TENSOR_FLOAT16;
 }
 
-/* Reads a sum of products of numbers and letters, and moves behind it. */
+/* Reads a sum of products of numbers and letters, and moves `*at` behind it. */
 static int32_t read_sum(const char **p)
 {
 	int32_t sum = 0, product = 1, sign = 1;
@@ -146,7 +146,7 @@ static void quantise(struct nn_operand *o)
 	}
 }
 
-/* Chooses one of "a|b|c", and sets its length. */
+/* Chooses one of the words in "a|b|c", and sets its length. */
 static const char *choose(const char *word, const char *behind, size_t *length)
 {
 	uint32_t count = 1, wanted;
@@ -175,7 +175,7 @@ static void set_filter(struct nn_operand *o, char kind)
 	}
 }
 
-/* The type and quantisation that a word begins with. */
+/* Reads the type and quantisation at the beginning of a word. */
 static const char *read_type(const char *word, struct nn_operand *o)
 {
 	size_t length = strcspn(word, "[@{<%+#");
@@ -259,15 +259,15 @@ static double random_value(const struct nn_operand *o, bool positive)
 	return real;
 }
 
-/* Corners of boxes in order: x1, y1, x2, y2. */
+/* Fills in the corners of boxes, in the order x1, y1, x2, y2. */
 static double box_value(uint32_t i)
 {
 	return i % 4 < 2 ? pick(0, 8) : pick(12, 28);
 }
 
 /*
- * Returns a random byte. With `least`, most bytes are the least signed one, because two products of
- * it exceed 16 bits.
+ * Returns a random byte. With `least`, most bytes are -128, because the sum of two products of -128
+ * exceeds 16 bits.
  */
 static uint8_t random_byte(bool least)
 {
@@ -299,12 +299,15 @@ static void fill(struct nn_operand *o, void *to, const char *how)
 	}
 }
 
-/* The data of inputs of the model, in order. */
+/* Fills in the data of the model's inputs, in order. */
 _Alignas(64) char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 bool form_is_large;
 bool form_is_plain;
 
-/* Addresses, sizes, most filters and half of the rest are constant. */
+/*
+ * Decides whether an operand is constant: addresses, sizes and most filters are, and half of the
+ * rest.
+ */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
 	if (form_is_large && *word == 'X')
@@ -401,7 +404,7 @@ static void read_output(const char *word, struct nn_operand *o)
 	o->lifetime = NN_SUBGRAPH_OUTPUT;
 }
 
-/* The list of a subgraph's inputs or outputs: its operands of that lifetime. */
+/* Makes the list of a subgraph's inputs or outputs: its operands with the given lifetime. */
 static void list_arguments(uint32_t subgraph)
 {
 	struct nn_subgraph *s = &form.subgraphs[subgraph];
@@ -426,7 +429,7 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 	struct nn_operation *o = &form.operations[subgraph][s->num_operations++];
 	uint32_t *list = take(subgraph, num_inputs + num_outputs + 2);
 
-	/* An index that is read too many leads out of any array. */
+	/* The index behind each list lies outside of all arrays, so that reading it is noticed. */
 	memcpy(list, inputs, num_inputs * sizeof(*list));
 	list[num_inputs] = UINT32_MAX;
 	memcpy(list + num_inputs + 1, outputs, num_outputs * sizeof(*list));
@@ -555,7 +558,7 @@ static uint32_t int_constant(uint32_t subgraph, int32_t type, int32_t value)
 	return add_operand(subgraph, &o);
 }
 
-/* Counts from 0 to a limit, RELU6 of what is carried along. */
+/* Builds a loop that counts from 0 to a limit, and applies RELU6 to a value in each iteration. */
 static void build_while(void)
 {
 	uint32_t count = pick(1, 20), at[2], x[2], out[2], limit;

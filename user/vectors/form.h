@@ -11,7 +11,7 @@
 #include "ops/op.h"
 
 #define FORM_MAX_OPERANDS 90
-#define FORM_MAX_BYTES (1 << 20)	/* bytes of an output, and of all constants */
+#define FORM_MAX_BYTES (1 << 20)	/* maximum bytes of an output, and of all constants */
 
 struct form {
 	const char *name;		/* of the operation */
@@ -29,7 +29,7 @@ struct form_type {
 #define FORM_NUM_TYPES 9
 extern const struct form_type form_types[FORM_NUM_TYPES];
 
-/* The model, and how it was made. */
+/* The model, and the choices made for it. */
 extern struct form_model {
 	struct nn_model model;
 	struct nn_subgraph subgraphs[3];
@@ -61,8 +61,8 @@ extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 extern bool form_is_large, form_is_plain;
 
 /*
- * Makes the model of a form in a type, as random_start() began. IF and WHILE have no form. Returns false if
- * the operation does not take the type.
+ * Makes the model of a form in a type, from the random numbers that random_start() began. IF and
+ * WHILE have no form. Returns false if the operation does not take the type.
  */
 bool form_build(const struct nn_op *op, const struct form *f, int32_t type);
 

@@ -29,7 +29,7 @@ struct random_graph {
 	uint32_t num_indices;
 	uint32_t input;
 	uint32_t outputs[MAX_OUTPUTS];
-	uint8_t *values;		/* of constants: VALUES_SIZE bytes of the test */
+	uint8_t *values;		/* of constants: VALUES_SIZE bytes, from the test */
 	size_t used;
 	int32_t type;
 	bool is_delicate;	/* the results are normalised or recurrent, so differences grow */
@@ -49,7 +49,10 @@ uint32_t elements(const struct nn_operand *o);
 
 uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
 
-/* Gives an operand a value at a random distance from the last one, so that some are unaligned. */
+/*
+ * Gives an operand memory at a random distance behind the last value, so that some values are
+ * unaligned.
+ */
 void *set_value(uint32_t operand);
 
 uint32_t add_int(int32_t value);
@@ -59,7 +62,7 @@ uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
 /* Adds a scalar of the graph's type, or FLOAT32. */
 uint32_t add_float_scalar(float value);
 
-/* Random elements; floats are within `range` of 0. */
+/* Makes random elements; floats are at most `range` away from 0. */
 void fill(int32_t type, void *to, uint32_t bytes, float range);
 
 /* Makes an operand a random constant. */
@@ -67,7 +70,7 @@ void fill_constant(uint32_t operand, float range);
 
 int32_t random_zero(int32_t type);
 
-/* A tensor of the graph's type that an operation will write. */
+/* Adds a tensor of the graph's type that an operation will write. */
 uint32_t add_result(uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
 uint32_t random_result(uint32_t rank, const uint32_t *dims);
 
@@ -76,7 +79,9 @@ uint32_t any_tensor(void);
 /* Returns a tensor of rank 4; the input is one. */
 uint32_t any_image(void);
 
-/* Adds an operation. Returns true, which functions that add operations return. */
+/*
+ * Adds an operation. Returns true, so that functions that add an operation can end with this call.
+ */
 bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output);
 bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t num_outputs,
 		 const uint32_t *outputs);

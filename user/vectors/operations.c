@@ -9,7 +9,10 @@
 
 /* ---- Operations: each adds one that fits, or none ---- */
 
-/* A constant that broadcasts with a tensor: of its shape, of its last axis, or of any. */
+/*
+ * Adds a constant that broadcasts with a tensor: of the same shape, of its last axis, or of any
+ * such shape.
+ */
 static uint32_t broadcast_constant(const struct nn_operand *o)
 {
 	uint32_t rank = chance(2) ? o->rank : pick(1, o->rank), dims[NN_MAX_RANK], y;
@@ -21,7 +24,10 @@ static uint32_t broadcast_constant(const struct nn_operand *o)
 	return y;
 }
 
-/* Arithmetic on two tensors of one shape or with a constant, of which ADD may fold some. */
+/*
+ * Adds arithmetic on two tensors of one shape, or on a tensor and a constant; a plan may fold some
+ * ADDs.
+ */
 static bool add_arithmetic(void)
 {
 	static const int32_t codes[] = { 0, 0, 0, 18, 36, 65, 66 };	/* ADD, MUL, SUB, ... */
@@ -79,7 +85,7 @@ static bool add_hard_swish(void)
 	return finish(99, 1, &x, random_result(o->rank, o->dims));
 }
 
-/* Functions of floats that stay close to one another where their inputs do. */
+/* Functions of floats whose results are close to each other if their inputs are. */
 static bool add_function(void)
 {
 	uint32_t x = any_tensor(), in[2];
@@ -99,7 +105,7 @@ static bool add_function(void)
 	}
 }
 
-/* EXP, SQRT or RSQRT of numbers in their range. */
+/* Adds EXP, SQRT or RSQRT of numbers in their range. */
 static bool add_growth(void)
 {
 	static const int32_t codes[] = { 49, 83, 88 };	/* EXP, RSQRT, SQRT */
@@ -132,7 +138,7 @@ static bool add_softmax(void)
 				 g.type == NN_TENSOR_QUANT8_ASYMM ? 0 : -128));
 }
 
-/* L2_NORMALIZATION or LOCAL_RESPONSE_NORMALIZATION along any axis. */
+/* Adds L2_NORMALIZATION or LOCAL_RESPONSE_NORMALIZATION along any axis. */
 static bool add_normalization(void)
 {
 	static const float powers[] = { 0.5f, 0.75f, 1, 0.6f };
@@ -151,7 +157,10 @@ static bool add_normalization(void)
 	return finish(11, 2, (uint32_t[]){ x, axis }, out);
 }
 
-/* INSTANCE_NORMALIZATION, of which a few pixels that are nearly equal would make noise. */
+/*
+ * Adds INSTANCE_NORMALIZATION, but not of a few pixels, which may be nearly equal and then give
+ * only noise.
+ */
 static bool add_instance(void)
 {
 	uint32_t x = any_image(), in[5] = { x };
@@ -203,7 +212,7 @@ static bool add_transpose(void)
 		      add_result(rank, dims, o->scale, o->zero_point));
 }
 
-/* MEAN, or REDUCE_SUM of floats. */
+/* Adds MEAN, or REDUCE_SUM of floats. */
 static bool add_mean(void)
 {
 	uint32_t x = any_tensor(), dims[NN_MAX_RANK] = { 0 }, count, keep;
@@ -218,7 +227,7 @@ static bool add_mean(void)
 	if (chance(4)) {
 		keep = add_operand(NN_BOOL, 0, NULL, 0, 0);
 		*(uint8_t *)set_value(keep) = 1;
-		/* REDUCE_SUM, REDUCE_MAX or REDUCE_MIN. */
+		/* Adds REDUCE_SUM, REDUCE_MAX or REDUCE_MIN. */
 		return finish(is_float() && chance(2) ? 80 : (int32_t)pick(77, 78), 3, (uint32_t[]){ x, add_ints(1, &count, axes), keep },
 			      add_result(o->rank, dims, o->scale, o->zero_point));
 	}
@@ -226,7 +235,7 @@ static bool add_mean(void)
 		      add_result(o->rank, dims, o->scale, o->zero_point));
 }
 
-/* BATCH_MATMUL with a constant of either shape, its batches broadcast or not. */
+/* Adds BATCH_MATMUL with a constant, transposed or not, with its batches broadcast or not. */
 static bool add_matmul(void)
 {
 	uint32_t x = any_image(), width = pick(1, 70), y, out;
@@ -270,13 +279,13 @@ static uint32_t omitted(void)
 	return index;
 }
 
-/* The parts of a cell besides its weights. */
+/* The sizes and the optional parts of a cell. */
 struct cell {
 	uint32_t batch, size, units, outputs;
 	bool cifg, peephole, projection, normalized;
 };
 
-/* Inputs 1 to 22 of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM, of which 28 are of the latter. */
+/* Adds inputs 1 to 22 of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM; the latter has 28 inputs. */
 static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
 {
 	static const int32_t activations[] = { 0, 1, 3, 4, 4, 4, 6 };
@@ -323,7 +332,7 @@ static bool add_lstm(void)
 
 	if (!is_float())
 		return false;
-	/* With few units all may be nearly equal, and normalising them gives only noise. */
+	/* A few units may all be nearly equal, and normalising them then gives only noise. */
 	c.normalized = c.units > 8 && chance(3);
 	g.is_delicate |= c.normalized || !single;
 	c.outputs = c.projection ? pick(1, 20) : c.units;
@@ -347,7 +356,7 @@ static bool add_lstm(void)
 	return finish_many(92, 28, in, 3, outs);
 }
 
-/* A layer of SVDF over the pixels of an image. */
+/* Adds an SVDF layer over the pixels of an image. */
 static bool add_svdf(void)
 {
 	static const int32_t activations[] = { 0, 1, 3, 4, 6 };
@@ -414,7 +423,7 @@ static bool add_padded(void)
 	return true;
 }
 
-/* DEQUANTIZE and then QUANTIZE, mostly to the scale and zero point of the input. */
+/* Adds DEQUANTIZE and then QUANTIZE, mostly to the scale and zero point of the input. */
 static bool add_round_trip(void)
 {
 	uint32_t x = any_tensor(), between;
@@ -425,7 +434,7 @@ static bool add_round_trip(void)
 		return false;
 	between = add_operand(NN_TENSOR_FLOAT32, o->rank, o->dims, 0, 0);
 	finish(6, 1, &x, between);
-	/* No other operation may read floats here. */
+	/* No other operation of this graph may read floats. */
 	g.num_tensors--;
 	return finish(72, 1, &between,
 		      add_result(o->rank, o->dims, other ? o->scale * 1.5f : o->scale,
@@ -452,7 +461,9 @@ static bool add_concatenation(void)
 		      add_result(o->rank, dims, o->scale, o->zero_point));
 }
 
-/* Joins two functions of one tensor along the first axis or a new one, which needs no copy. */
+/*
+ * Concatenates two functions of one tensor along the first axis or a new one, which needs no copy.
+ */
 static bool add_join(void)
 {
 	uint32_t x = any_tensor(), parts[2], dims[NN_MAX_RANK] = { 0 };
@@ -516,7 +527,7 @@ static bool add_turns(void)
 
 /* ---- The graph ---- */
 
-/* Operations that are tried for a graph that may not have all of them. */
+/* The number of tries to add an operation to a graph that may not have all operations. */
 #define MOST_TRIES 300
 
 static bool (*const adders[])(void) = {
@@ -543,7 +554,7 @@ static void choose_outputs(void)
 	}
 }
 
-/* Whether all operations from the `first` on may be in the graph. */
+/* Returns whether all operations from `first` on may be in the graph. */
 static bool is_allowed(uint32_t first, bool (*may_have)(int32_t code))
 {
 	for (uint32_t i = first; may_have && i < g.subgraph.num_operations; i++)
@@ -559,7 +570,7 @@ bool make_graph_of(bool (*may_have)(int32_t code))
 	uint32_t wanted = pick(1, 9), tries = 0;
 
 	begin();
-	/* Wide images may become sequences, over which float16 drifts. */
+	/* A wide image may become a sequence, over which float16 errors add up. */
 	if (chance(6) && g.type != NN_TENSOR_FLOAT16)
 		dims[2] = pick(15, 70);
 	g.used = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions that hold unless a maker of models is wrong: the program ends then.
+ * Conditions that must hold in code that makes models; otherwise the program ends.
  */
 #ifndef NN_VECTORS_REQUIRE_H
 #define NN_VECTORS_REQUIRE_H

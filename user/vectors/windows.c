@@ -6,7 +6,7 @@
 #include "vectors/windows.h"
 #include "vectors/random.h"
 
-/* A filter of the given shape and a bias for `channels`; their indices to in[1] and in[2]. */
+/* Adds a filter of the given shape and a bias for `channels`, as inputs in[1] and in[2]. */
 static void add_filter(uint32_t x, uint32_t rank, const uint32_t *dims, uint32_t channel_dim,
 		       uint32_t channels, uint32_t depth, uint32_t *in)
 {
@@ -59,7 +59,7 @@ static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint3
 	return in + head + tail < extent ? 0 : (in + head + tail - extent) / stride + 1;
 }
 
-/* An image's sizes, and whether its channels come first. */
+/* The sizes of an image, and whether its channels come first. */
 struct layout {
 	bool nchw;
 	uint32_t n, h, w, c;
@@ -71,7 +71,7 @@ static struct layout layout_of(const struct nn_operand *x, bool nchw)
 		      (struct layout){ false, x->dims[0], x->dims[1], x->dims[2], x->dims[3] };
 }
 
-/* A result of the same layout. */
+/* Adds a result with the same layout. */
 static uint32_t image_result(const struct layout *l, uint32_t h, uint32_t w, uint32_t c,
 			     float scale, int32_t zero)
 {
@@ -84,7 +84,7 @@ static uint32_t random_image(const struct layout *l, uint32_t h, uint32_t w, uin
 	return image_result(l, h, w, c, random_float(0.01f, 0.1f), random_zero(g.type));
 }
 
-/* Appends paddings and strides; false where nothing would be left. */
+/* Appends paddings and strides; returns false if the output would be empty. */
 static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_t dilation,
 		       uint32_t *in, uint32_t *count, uint32_t *oh, uint32_t *ow)
 {
@@ -114,7 +114,9 @@ static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_
 	return true;
 }
 
-/* Sometimes makes a filter that is no constant, by adding a zero that is no constant. */
+/*
+ * Sometimes adds a zero that is not a constant to a filter, so that the filter is not one either.
+ */
 static void vary_filter(uint32_t *in)
 {
 	const struct nn_operand *x = &g.operands[in[0]], *filter = &g.operands[in[1]];
@@ -135,7 +137,7 @@ static void vary_filter(uint32_t *in)
 	in[1] = sum;
 }
 
-/* CONV_2D, or GROUPED_CONV_2D where the channels fall in groups. */
+/* Adds CONV_2D, or GROUPED_CONV_2D if the channels can be divided into groups. */
 static bool convolve(uint32_t groups)
 {
 	uint32_t x = any_image(), in[16], count = 3, oh, ow;

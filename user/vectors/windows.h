@@ -11,7 +11,7 @@
 bool add_conv(void);
 bool add_grouped(void);
 
-/* TRANSPOSE_CONV_2D, its padding explicit or for a shape that is wanted. */
+/* Adds TRANSPOSE_CONV_2D with explicit padding, or with the shape of the output as an input. */
 bool add_transposed(void);
 
 bool add_depthwise(void);
